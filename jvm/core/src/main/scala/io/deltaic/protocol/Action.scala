@@ -1,0 +1,116 @@
+package io.deltaic.protocol
+
+import com.fasterxml.jackson.databind.node.ObjectNode
+
+/**
+ * One action of the transaction log, in the protocol's own words (Protocol § Actions).
+ *
+ * Paths are kept exactly as the log spells them: URI-encoded, relative to the table or absolute. [[LogPath]] turns them
+ * into file system paths. A `null` value in `partitionValues` is a null partition value.
+ */
+sealed trait Action
+
+/** Protocol § Protocol Evolution. The feature sets are defined from reader version 3 and writer version 7 on. */
+final case class Protocol(
+    minReaderVersion: Int,
+    minWriterVersion: Int,
+    readerFeatures: Option[Set[String]] = None,
+    writerFeatures: Option[Set[String]] = None
+) extends Action
+
+/** Protocol § Format Specification. */
+final case class Format(provider: String = "parquet", options: Map[String, String] = Map.empty)
+
+/** Protocol § Change Metadata. */
+final case class Metadata(
+    id: String,
+    name: Option[String] = None,
+    description: Option[String] = None,
+    format: Format = Format(),
+    schemaString: String,
+    partitionColumns: Seq[String] = Nil,
+    createdTimeMs: Option[Long] = None,
+    configuration: Map[String, String] = Map.empty
+) extends Action
+
+/** An action on one logical file, which the pair of its path and its deletion vector's id identifies. */
+sealed trait FileAction extends Action {
+  def path: String
+  def deletionVector: Option[DeletionVectorDescriptor]
+  final def dvId: Option[String] = deletionVector.map(_.uniqueId)
+}
+
+/** Protocol § Add File and Remove File. */
+final case class AddFile(
+    path: String,
+    partitionValues: Map[String, String],
+    sizeBytes: Long,
+    modificationTimeMs: Long,
+    dataChange: Boolean,
+    stats: Option[String] = None,
+    tags: Map[String, String] = Map.empty,
+    deletionVector: Option[DeletionVectorDescriptor] = None,
+    baseRowId: Option[Long] = None,
+    defaultRowCommitVersion: Option[Long] = None,
+    clusteringProvider: Option[String] = None
+) extends FileAction {
+
+  /** The tombstone that ends this logical file, with the metadata that change readers and VACUUM need. */
+  def remove(deletionTimestampMs: Long, dataChange: Boolean = true): RemoveFile = RemoveFile(
+    path = path,
+    deletionTimestampMs = Some(deletionTimestampMs),
+    dataChange = dataChange,
+    extendedFileMetadata = Some(true),
+    partitionValues = partitionValues,
+    sizeBytes = Some(sizeBytes),
+    stats = stats,
+    tags = tags,
+    deletionVector = deletionVector,
+    baseRowId = baseRowId,
+    defaultRowCommitVersion = defaultRowCommitVersion
+  )
+}
+
+/** Protocol § Add File and Remove File. */
+final case class RemoveFile(
+    path: String,
+    deletionTimestampMs: Option[Long],
+    dataChange: Boolean,
+    extendedFileMetadata: Option[Boolean] = None,
+    partitionValues: Map[String, String] = Map.empty,
+    sizeBytes: Option[Long] = None,
+    stats: Option[String] = None,
+    tags: Map[String, String] = Map.empty,
+    deletionVector: Option[DeletionVectorDescriptor] = None,
+    baseRowId: Option[Long] = None,
+    defaultRowCommitVersion: Option[Long] = None
+) extends FileAction
+
+/** Protocol § Add CDC File. */
+final case class AddCdcFile(
+    path: String,
+    partitionValues: Map[String, String],
+    sizeBytes: Long,
+    tags: Map[String, String] = Map.empty
+) extends Action
+
+/** Protocol § Transaction Identifiers. */
+final case class SetTransaction(appId: String, version: Long, lastUpdatedMs: Option[Long] = None)
+    extends Action
+
+/** Protocol § Domain Metadata. */
+final case class DomainMetadata(domain: String, configuration: String, removed: Boolean) extends Action
+
+/** Protocol § Commit Provenance Information: free-form, so it is kept whole. */
+final case class CommitInfo(json: ObjectNode) extends Action
+
+/** Protocol § Checkpoint Metadata, V2 checkpoints only. */
+final case class CheckpointMetadata(version: Long, tags: Map[String, String] = Map.empty) extends Action
+
+/** Protocol § Sidecar File Information, V2 checkpoints only. */
+final case class Sidecar(
+    path: String,
+    sizeBytes: Long,
+    modificationTimeMs: Long,
+    tags: Map[String, String] = Map.empty
+) extends Action

@@ -1,0 +1,26 @@
+import sbt._
+
+/** Every version the build depends on, in one place. What Spark ships is `Provided`. */
+object Dependencies {
+  val scala = "2.13.18"
+  val spark = "4.2.0"
+
+  /** Libraries of the Spark distribution that jvm/core may use. No Spark among them. */
+  val core: Seq[ModuleID] = Seq(
+    "org.apache.hadoop" % "hadoop-client-api" % "3.5.0",
+    "org.apache.parquet" % "parquet-hadoop" % "1.17.0",
+    "org.roaringbitmap" % "RoaringBitmap" % "1.6.10",
+    "com.fasterxml.jackson.core" % "jackson-databind" % "2.21.2",
+    "org.slf4j" % "slf4j-api" % "2.0.17"
+  ).map(_ % Provided)
+
+  val sparkSql: Seq[ModuleID] = Seq(
+    "org.apache.spark" %% "spark-sql" % spark % Provided
+  )
+
+  val test: Seq[ModuleID] = Seq(
+    "org.scalameta" %% "munit" % "1.1.1" % Test,
+    "org.scalameta" %% "munit-scalacheck" % "1.1.0" % Test,
+    "org.apache.hadoop" % "hadoop-client-runtime" % "3.5.0" % Test
+  )
+}
