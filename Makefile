@@ -156,7 +156,8 @@ $(VENV_STAMP): requirements-dev.lock
 	@touch $@
 
 $(EDITABLE_STAMP): $(VENV_STAMP) python/pyproject.toml python/deltaic/_version.py
-	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e python
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+	  --config-settings editable_mode=compat -e python
 	@touch $@
 
 .tools/sbt-launch-%.jar:
