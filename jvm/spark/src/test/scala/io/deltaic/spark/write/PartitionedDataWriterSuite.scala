@@ -41,8 +41,7 @@ class PartitionedDataWriterSuite extends munit.FunSuite with LocalSpark {
       actual.schema,
       StructType(df.schema.map(_.copy(nullable = true))).asNullableForTest
     )
-    assertEquals(actual.except(df).count() + df.drop("m").except(actual.drop("m")).count(), 0L)
-    assertEquals(actual.count(), 1000L)
+    assertEquals(actual.orderBy("l").collect().toSeq, df.collect().toSeq)
     assertEquals(add.sizeBytes, Files.size(Path.of(dataFiles(dir).head)))
     assertEquals(add.partitionValues, Map.empty[String, String])
     assert(add.dataChange)
