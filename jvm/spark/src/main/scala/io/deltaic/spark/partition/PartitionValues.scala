@@ -18,12 +18,13 @@ import io.deltaic.protocol.DeltaicException
 /**
  * The strings by which the log spells partition values (Protocol § Partition Value Serialization).
  *
- * Values are Catalyst's own (`UTF8String`, days, microseconds, `Decimal`, ...). `null` stands for a null partition
- * value on both sides. An empty string is a null partition value too, whatever the type, so an empty string or an
- * empty binary that is written comes back as null.
+ * Values are Catalyst's own (`UTF8String`, days, microseconds, `Decimal`, ...). `null` stands for a
+ * null partition value on both sides. An empty string is a null partition value too, whatever the
+ * type, so an empty string or an empty binary that is written comes back as null.
  *
- * A timestamp is written in its ISO 8601 form in UTC, which means the same instant to every reader; the form without
- * a zone, which the protocol describes and older writers used, is read in the session's time zone.
+ * A timestamp is written in its ISO 8601 form in UTC, which means the same instant to every reader;
+ * the form without a zone, which the protocol describes and older writers used, is read in the
+ * session's time zone.
  */
 private[deltaic] object PartitionValues {
 
@@ -37,7 +38,10 @@ private[deltaic] object PartitionValues {
       if (text.isEmpty) null else text
     }
 
-  /** The Catalyst value of a string from the log. `zone` reads timestamps that carry no zone of their own. */
+  /**
+   * The Catalyst value of a string from the log. `zone` reads timestamps that carry no zone of
+   * their own.
+   */
   def fromLog(column: String, dataType: DataType, text: String, zone: ZoneId): Any =
     if (text == null || text.isEmpty) null
     else {
@@ -67,7 +71,7 @@ private[deltaic] object PartitionValues {
     case FloatType => special(text).map(_.toFloat).getOrElse(text.toFloat)
     case DoubleType => special(text).getOrElse(text.toDouble)
     case decimal: DecimalType => parseDecimal(decimal, text)
-    case BooleanType => text.toLowerCase(Locale.ROOT).toBoolean
+    case BooleanType => text.toBoolean
     case DateType => parsed(DateTimeUtils.stringToDate(UTF8String.fromString(text)))
     case TimestampType => parsed(DateTimeUtils.stringToTimestamp(UTF8String.fromString(text), zone))
     case TimestampNTZType =>
@@ -91,7 +95,10 @@ private[deltaic] object PartitionValues {
     case _ => None
   }
 
-  /** Binary travels as text, so only bytes that are UTF-8 survive; others must not be changed silently. */
+  /**
+   * Binary travels as text, so only bytes that are UTF-8 survive; others must not be changed
+   * silently.
+   */
   private def strictUtf8(bytes: Array[Byte]): String =
     try StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString
     catch {

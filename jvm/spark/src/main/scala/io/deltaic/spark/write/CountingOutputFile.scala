@@ -1,12 +1,16 @@
 package io.deltaic.spark.write
 
 import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.CommonConfigurationKeysPublic.{
+  IO_FILE_BUFFER_SIZE_DEFAULT,
+  IO_FILE_BUFFER_SIZE_KEY
+}
 import org.apache.hadoop.fs.{FSDataOutputStream, FileSystem, Path, StreamCapabilities}
 import org.apache.parquet.io.{DelegatingPositionOutputStream, OutputFile, PositionOutputStream}
 
 /**
- * A Parquet file that knows its own size when it is closed, so that nobody asks the file system again, and that can be
- * given up without finishing it.
+ * A Parquet file that knows its own size when it is closed, so that nobody asks the file system
+ * again, and that can be given up without finishing it.
  */
 private[write] final class CountingOutputFile(path: Path, conf: Configuration) extends OutputFile {
   private val fileSystem: FileSystem = path.getFileSystem(conf)
@@ -21,19 +25,32 @@ private[write] final class CountingOutputFile(path: Path, conf: Configuration) e
 
   /** Closes the file as it is, or drops it where the store can, and deletes what is left. */
   def abort(): Unit =
-    try {
+    try
       if (stream != null && closedSizeBytes < 0) {
         if (stream.hasCapability(StreamCapabilities.ABORTABLE_STREAM)) stream.abort()
         else stream.close()
       }
-    } finally fileSystem.delete(path, false)
+    finally fileSystem.delete(path, false)
 
-  override def create(blockSizeHint: Long): PositionOutputStream = open(overwrite = false)
+  override def create(blockSizeHint: Long): PositionOutputStream =
+    open(blockSizeHint, overwrite = false)
 
-  override def createOrOverwrite(blockSizeHint: Long): PositionOutputStream = open(overwrite = true)
+  override def createOrOverwrite(blockSizeHint: Long): PositionOutputStream =
+    open(blockSizeHint, overwrite = true)
 
-  private def open(overwrite: Boolean): PositionOutputStream = {
-    stream = fileSystem.create(path, overwrite)
+  /** A row group should fit into one block, where there are blocks. */
+  private def open(blockSizeHint: Long, overwrite: Boolean): PositionOutputStream = {
+    stream =
+      if (!supportsBlockSize()) fileSystem.create(path, overwrite)
+      else {
+        fileSystem.create(
+          path,
+          overwrite,
+          fileSystem.getConf.getInt(IO_FILE_BUFFER_SIZE_KEY, IO_FILE_BUFFER_SIZE_DEFAULT),
+          fileSystem.getDefaultReplication(path),
+          math.max(defaultBlockSize(), blockSizeHint)
+        )
+      }
     new DelegatingPositionOutputStream(stream) {
       override def getPos: Long = stream.getPos
       override def close(): Unit = {
@@ -45,7 +62,7 @@ private[write] final class CountingOutputFile(path: Path, conf: Configuration) e
   }
 
   override def supportsBlockSize(): Boolean =
-    !CountingOutputFile.SchemesWithoutBlocks.contains(fileSystem.getUri.getScheme)
+    CountingOutputFile.SchemesWithBlocks.contains(fileSystem.getUri.getScheme)
 
   override def defaultBlockSize(): Long = fileSystem.getDefaultBlockSize(path)
 
@@ -54,6 +71,9 @@ private[write] final class CountingOutputFile(path: Path, conf: Configuration) e
 
 private object CountingOutputFile {
 
-  /** File systems that report a block size which means nothing for the layout of a file. */
-  private val SchemesWithoutBlocks = Set("file", "s3", "s3a", "s3n", "gs", "abfs", "abfss", "wasb", "wasbs")
+  /**
+   * Where a file's block size decides on which machines it lies; others report a size without
+   * meaning.
+   */
+  private val SchemesWithBlocks = Set("hdfs", "webhdfs", "viewfs")
 }

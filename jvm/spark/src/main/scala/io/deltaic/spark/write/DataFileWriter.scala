@@ -19,8 +19,8 @@ private[deltaic] final case class WrittenFile(
 )
 
 /**
- * Writes the data columns of rows to one Parquet file, straight to its final path: the file counts only when a commit
- * names it, so there is nothing to rename.
+ * Writes the data columns of rows to one Parquet file, straight to its final path: the file counts
+ * only when a commit names it, so there is nothing to rename.
  *
  * @param relativePath    from the table's root, not URI-encoded
  * @param partitionValues by column, as the log spells them
@@ -32,7 +32,9 @@ private[deltaic] final class DataFileWriter(
 ) {
   private val file =
     new CountingOutputFile(spec.absolutePath(relativePath), spec.hadoopConf)
-  private val parquet = DataFileWriter.openParquet(file, spec.hadoopConf)
+  private val parquet =
+    try DataFileWriter.openParquet(file, spec.hadoopConf)
+    catch { case e: Throwable => file.abort(); throw e }
   private var records = 0L
 
   /** @param row the data columns only, in the order of the schema */
@@ -43,7 +45,10 @@ private[deltaic] final class DataFileWriter(
 
   def numRecords: Long = records
 
-  /** About how large the file would be if it were closed now: what is written and what is still buffered. */
+  /**
+   * About how large the file would be if it were closed now: what is written and what is still
+   * buffered.
+   */
   def estimatedSizeBytes: Long = parquet.getDataSize
 
   def close(): WrittenFile = {
@@ -77,7 +82,10 @@ private object DataFileWriter {
 
     override protected def self(): Builder = this
 
-    /** Spark's writer asks the running session how to rebase dates; the answer was settled on the driver. */
+    /**
+     * Spark's writer asks the running session how to rebase dates; the answer was settled on the
+     * driver.
+     */
     override protected def getWriteSupport(conf: Configuration): WriteSupport[InternalRow] = {
       val sqlConf = new SQLConf
       val rebaseMode = SQLConf.PARQUET_REBASE_MODE_IN_WRITE.key
@@ -85,7 +93,10 @@ private object DataFileWriter {
       SQLConf.withExistingConf(sqlConf)(new ParquetWriteSupport)
     }
 
-    /** The settings that users give to Parquet's own output format, which this builder does not read by itself. */
+    /**
+     * The settings that users give to Parquet's own output format, which this builder does not read
+     * by itself.
+     */
     def configured(conf: Configuration): Builder = {
       withCompressionCodec(ParquetOutputFormat.getCompression(conf))
       withRowGroupSize(ParquetOutputFormat.getLongBlockSize(conf))
@@ -106,7 +117,9 @@ private object DataFileWriter {
       ifSet(conf, ParquetOutputFormat.MAX_PADDING_BYTES)(withMaxPaddingSize(_))
       ifSet(conf, ParquetOutputFormat.BLOCK_ROW_COUNT_LIMIT)(withRowGroupRowCountLimit(_))
       ifSet(conf, ParquetOutputFormat.PAGE_ROW_COUNT_LIMIT)(withPageRowCountLimit(_))
-      ifSet(conf, ParquetOutputFormat.COLUMN_INDEX_TRUNCATE_LENGTH)(withColumnIndexTruncateLength(_))
+      ifSet(conf, ParquetOutputFormat.COLUMN_INDEX_TRUNCATE_LENGTH) {
+        withColumnIndexTruncateLength(_)
+      }
       ifSet(conf, ParquetOutputFormat.STATISTICS_TRUNCATE_LENGTH)(withStatisticsTruncateLength(_))
       configureColumns(conf)
       this

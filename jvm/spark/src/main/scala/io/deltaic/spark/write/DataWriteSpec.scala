@@ -21,15 +21,15 @@ import io.deltaic.protocol.DeltaicException
 import io.deltaic.spark.partition.PartitionPaths
 
 /**
- * All that a task needs to write data files of one table. Built on the driver, where every setting is resolved and
- * checked, and sent to the executors.
+ * All that a task needs to write data files of one table. Built on the driver, where every setting
+ * is resolved and checked, and sent to the executors.
  *
  * @param tablePath         the table's root, not URI-encoded
- * @param schema            the columns of the rows, under the names users know, partition columns included
+ * @param schema            the columns of the rows, partition columns included, under users' names
  * @param partitionOrdinals the positions of the partition columns in a row, in partition order
- * @param rowSchema         what the rows' plan promises about nulls, when known: a promise is not checked again
+ * @param rowSchema         what the rows' plan promises about nulls, when known: not checked again
  * @param maxRecordsPerFile 0 for no limit
- * @param randomPrefixLength how many random characters replace the partition directories, if they do
+ * @param randomPrefixLength how many random characters replace the partition directories, if any
  */
 private[deltaic] final class DataWriteSpec private (
     val tablePath: String,
@@ -59,7 +59,8 @@ private[deltaic] final class DataWriteSpec private (
 
   /** A path, relative to the table, that no other file has. */
   def newRelativePath(taskPartition: Int, partitionValues: Seq[String]): String = {
-    val name = f"part-$taskPartition%05d-${UUID.randomUUID()}-c000${compression.getExtension}.parquet"
+    val extension = compression.getExtension + ".parquet"
+    val name = f"part-$taskPartition%05d-${UUID.randomUUID()}-c000$extension"
     val directory = randomPrefixLength match {
       case Some(length) => Random.alphanumeric.take(length).mkString
       case None => PartitionPaths.directory(partitionNames.toSeq, partitionValues)
@@ -71,8 +72,8 @@ private[deltaic] final class DataWriteSpec private (
 private[deltaic] object DataWriteSpec {
 
   /**
-   * @param schema           the table's schema as in its metadata, with the nullability to enforce; rows have these
-   *                         columns in this order
+   * @param schema           the table's schema as in its metadata, with the nullability to enforce; rows
+   *                         have these columns in this order
    * @param partitionColumns as in the table's metadata
    * @param configuration    the table's properties
    * @param options          the write's options
@@ -108,8 +109,9 @@ private[deltaic] object DataWriteSpec {
   }
 
   /**
-   * Settles what Spark's writer reads from the configuration. Types are encoded as the Parquet format defines them, and
-   * timestamps as 64-bit microseconds, whatever the session prefers: the statistics and other engines rely on it.
+   * Settles what Spark's writer reads from the configuration. Types are encoded as the Parquet
+   * format defines them, and timestamps as 64-bit microseconds, whatever the session prefers: the
+   * statistics and other engines rely on it.
    */
   private def configureParquet(
       conf: Configuration,
@@ -118,7 +120,8 @@ private[deltaic] object DataWriteSpec {
       sqlConf: SQLConf
   ): Unit = {
     ParquetWriteSupport.setSchema(fileSchema, conf)
-    conf.set(ParquetOutputFormat.COMPRESSION, new ParquetOptions(options, sqlConf).compressionCodecClassName)
+    val codec = new ParquetOptions(options, sqlConf).compressionCodecClassName
+    conf.set(ParquetOutputFormat.COMPRESSION, codec)
     conf.set(SQLConf.PARQUET_WRITE_LEGACY_FORMAT.key, "false")
     conf.set(
       SQLConf.PARQUET_OUTPUT_TIMESTAMP_TYPE.key,
@@ -133,7 +136,10 @@ private[deltaic] object DataWriteSpec {
     conf.set(SQLConf.PARQUET_REBASE_MODE_IN_WRITE.key, rebaseMode(sqlConf).toString)
   }
 
-  /** Dates and times are never shifted to the Julian calendar: nothing in a table says that they were. */
+  /**
+   * Dates and times are never shifted to the Julian calendar: nothing in a table says that they
+   * were.
+   */
   private def rebaseMode(sqlConf: SQLConf): LegacyBehaviorPolicy.Value =
     sqlConf.getConf(SQLConf.PARQUET_REBASE_MODE_IN_WRITE) match {
       case LegacyBehaviorPolicy.EXCEPTION => LegacyBehaviorPolicy.EXCEPTION
@@ -152,14 +158,16 @@ private[deltaic] object DataWriteSpec {
         }
     }
 
-  private def randomPrefixLength(properties: Map[String, String]): Option[Int] =
-    Option.when(properties.get("delta.randomizeFilePrefixes").exists(_.trim.equalsIgnoreCase("true"))) {
+  private def randomPrefixLength(properties: Map[String, String]): Option[Int] = {
+    val randomize = properties.get("delta.randomizeFilePrefixes")
+    Option.when(randomize.exists(_.trim.equalsIgnoreCase("true"))) {
       val name = "delta.randomPrefixLength"
       val text = properties.getOrElse(name, "2")
       text.trim.toIntOption.filter(_ > 0).getOrElse {
         throw StatisticsColumns.invalidProperty(name, text)
       }
     }
+  }
 
   private def noDataColumns(tablePath: String): DeltaicException =
     new DeltaicException("DELTAIC_NO_DATA_COLUMNS", Map("table" -> tablePath))

@@ -6,6 +6,7 @@ import java.time.{Instant, LocalDate, LocalDateTime, ZoneOffset}
 import java.time.format.DateTimeFormatter
 import java.util.Locale
 
+import scala.annotation.tailrec
 import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.core.{JsonFactory, JsonGenerator}
@@ -13,16 +14,17 @@ import org.apache.parquet.column.ColumnDescriptor
 import org.apache.parquet.column.statistics.Statistics
 import org.apache.parquet.hadoop.metadata.{ColumnChunkMetaData, ParquetMetadata}
 import org.apache.parquet.io.api.Binary
-import org.apache.parquet.schema.MessageType
+import org.apache.parquet.schema.{GroupType, MessageType}
 import org.apache.spark.sql.catalyst.util.CollationFactory
 import org.apache.spark.sql.types._
 
 /**
- * The statistics of a data file, taken from the footer that its writer still holds in memory (Protocol § Per-file
- * Statistics). No row is looked at.
+ * The statistics of a data file, taken from the footer that its writer still holds in memory
+ * (Protocol § Per-file Statistics). No row is looked at.
  *
- * The rule: a bound that cannot be exact is left out, never guessed. The footer in memory keeps the whole smallest and
- * largest value of each column chunk, so truncation happens here and nowhere else.
+ * The rule: a bound that cannot be exact is left out, never guessed. The footer in memory keeps the
+ * whole smallest and largest value of each column chunk, so truncation happens here and nowhere
+ * else.
  */
 private[write] object FileStatistics {
 
@@ -64,7 +66,7 @@ private[write] object FileStatistics {
       chunksOf: Map[Seq[String], Seq[ColumnChunkMetaData]],
       prefixLength: Int
   ): LeafStatistics = {
-    val descriptor = schema.getColumns.asScala.find(_.getPath.toSeq.startsWith(leaf.path))
+    val descriptor = firstColumn(schema, leaf.path)
     val chunks = descriptor.flatMap(column => chunksOf.get(column.getPath.toSeq)).getOrElse(Nil)
     val nulls = descriptor.flatMap(nullCount(leaf, schema, _, chunks))
     val (min, max) =
@@ -72,12 +74,30 @@ private[write] object FileStatistics {
     LeafStatistics(min, max, nulls.map(n => Scalar(n.toString, quoted = false)))
   }
 
+  /** The first column of the file at or below a path; arrays, maps and variants have some below. */
+  private def firstColumn(schema: MessageType, path: Seq[String]): Option[ColumnDescriptor] = {
+    @tailrec def descend(
+        group: GroupType,
+        rest: Seq[String],
+        taken: Seq[String]
+    ): Option[Seq[String]] =
+      if (rest.nonEmpty && !group.containsField(rest.head)) None
+      else {
+        val field = if (rest.nonEmpty) group.getType(rest.head) else group.getType(0)
+        val reached = taken :+ field.getName
+        if (!field.isPrimitive) descend(field.asGroupType, rest.drop(1), reached)
+        else Option.when(rest.length <= 1)(reached)
+      }
+    descend(schema, path, Nil).map(column => schema.getColumnDescription(column.toArray))
+  }
+
   /**
    * In how many rows the column is null. A column below a null struct is null.
    *
-   * A plain column has its nulls counted. Below a repeated column one row has many values, so the rows with a null
-   * array or map are those that end at a definition level lower than its own: each of them stands in the histogram
-   * exactly once, while an empty array and each element end at its own level or deeper.
+   * A plain column has its nulls counted. Below a repeated column one row has many values, so the
+   * rows with a null array or map are those that end at a definition level lower than its own: each
+   * of them stands in the histogram exactly once, while an empty array and each element end at its
+   * own level or deeper.
    */
   private def nullCount(
       leaf: StatisticsLeaf,
@@ -126,7 +146,10 @@ private[write] object FileStatistics {
       )
   }
 
-  /** The statistics over all row groups, or none when all values are null or a row group's are unknown. */
+  /**
+   * The statistics over all row groups, or none when all values are null or a row group's are
+   * unknown.
+   */
   private def mergedStatistics(chunks: Seq[ColumnChunkMetaData]): Option[Statistics[_]] = {
     val known = chunks.forall { chunk =>
       val statistics: Statistics[_] = chunk.getStatistics
@@ -167,8 +190,9 @@ private[write] object FileStatistics {
   }
 
   /**
-   * Parquet's writer orders NaN last, as Spark does, so NaN shows up as the largest value and JSON has no number for
-   * it. The two zeros are equal to some readers and ordered for others: the bounds enclose both.
+   * Parquet's writer orders NaN last, as Spark does, so NaN shows up as the largest value and JSON
+   * has no number for it. The two zeros are equal to some readers and ordered for others: the
+   * bounds enclose both.
    */
   private def floating(value: Double, text: String, isMin: Boolean): Option[Scalar] =
     if (value.isNaN || value.isInfinite) None
@@ -184,7 +208,10 @@ private[write] object FileStatistics {
     new JBigDecimal(unscaled, scale).toPlainString
   }
 
-  /** Truncated down to milliseconds, the largest value too (Protocol § Per-file Statistics, footnote 1). */
+  /**
+   * Truncated down to milliseconds, the largest value too (Protocol § Per-file Statistics, footnote
+   * 1).
+   */
   private def timestamp(micros: Long, formatter: DateTimeFormatter): Option[Scalar] = {
     val instant = Instant.ofEpochMilli(Math.floorDiv(micros, 1000L))
     val dateTime = LocalDateTime.ofInstant(instant, ZoneOffset.UTC)

@@ -10,8 +10,9 @@ import io.deltaic.protocol.DeltaicException
 /**
  * Refuses rows with a null where the table's schema has none, at any depth.
  *
- * The places to look at are worked out once: those that the table declares NOT NULL and that the rows' own schema does
- * not already promise. A row costs one null test for each of them and nothing is allocated.
+ * The places to look at are worked out once: those that the table declares NOT NULL and that the
+ * rows' own schema does not already promise. A row costs one null test for each of them and nothing
+ * is allocated.
  */
 private[write] final class NotNullCheck private (table: String, root: NotNullCheck.StructCheck) {
   def check(row: InternalRow): Unit = {
@@ -22,7 +23,10 @@ private[write] final class NotNullCheck private (table: String, root: NotNullChe
 
 private[write] object NotNullCheck {
 
-  /** None when every row of `rows` satisfies `required` anyway. `rows` is unknown when the writer gets any row. */
+  /**
+   * None when every row of `rows` satisfies `required` anyway. `rows` is unknown when the writer
+   * gets any row.
+   */
   def forRows(
       table: String,
       required: StructType,
@@ -118,7 +122,13 @@ private[write] object NotNullCheck {
       valueCheck(field.dataType, rowField(i).map(_.dataType), name(field)).map(i -> _)
     }
     Option.when(flat.nonEmpty || nested.nonEmpty)(
-      new StructCheck(required.length, flat.map(_._1), flat.map(_._2), nested.map(_._1), nested.map(_._2))
+      new StructCheck(
+        required.length,
+        flat.map(_._1),
+        flat.map(_._2),
+        nested.map(_._1),
+        nested.map(_._2)
+      )
     )
   }
 

@@ -13,8 +13,8 @@ import io.deltaic.spark.partition.PartitionValues
 /**
  * Writes the rows of one task, each to a file of its partition.
  *
- * One file is open at a time, so rows should come sorted by partition; a partition that comes back gets another file.
- * A task without rows writes no file. Not thread safe.
+ * One file is open at a time, so rows should come sorted by partition; a partition that comes back
+ * gets another file. A task without rows writes no file. Not thread safe.
  *
  * @param taskPartition the Spark partition of the task, which the file names carry
  */

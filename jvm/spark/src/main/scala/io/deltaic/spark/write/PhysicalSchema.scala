@@ -2,7 +2,9 @@ package io.deltaic.spark.write
 
 import org.apache.spark.sql.types._
 
-/** The schema of data files (Protocol § Column Mapping: files hold physical names and field ids). */
+/**
+ * The schema of data files (Protocol § Column Mapping: files hold physical names and field ids).
+ */
 private[write] object PhysicalSchema {
 
   def nameOf(field: StructField, columnMapping: Boolean): String =
@@ -10,7 +12,10 @@ private[write] object PhysicalSchema {
       field.metadata.getString(PhysicalName)
     } else field.name
 
-  /** Without the table's own metadata, which would go into every footer; with field ids under column mapping. */
+  /**
+   * Without the table's own metadata, which would go into every footer; with field ids under column
+   * mapping.
+   */
   def of(schema: StructType, columnMapping: Boolean): StructType =
     StructType(schema.map { field =>
       val metadata = new MetadataBuilder()

@@ -1,11 +1,15 @@
 package io.deltaic.spark.write
 
+import java.util.Locale
+
 import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.types.{DataType, StructField, StructType}
 
 import io.deltaic.protocol.DeltaicException
 
-/** A node of the statistics' JSON, which mirrors the data schema (Protocol § Per-file Statistics). */
+/**
+ * A node of the statistics' JSON, which mirrors the data schema (Protocol § Per-file Statistics).
+ */
 private[write] sealed trait StatisticsNode extends Serializable {
 
   /** The column's name in the data file. */
@@ -16,7 +20,8 @@ private[write] final case class StatisticsGroup(name: String, children: Seq[Stat
     extends StatisticsNode
 
 /**
- * A column with statistics. Arrays, maps and variants are leaves: they have a null count and no bounds.
+ * A column with statistics. Arrays, maps and variants are leaves: they have a null count and no
+ * bounds.
  *
  * @param ordinal the position among the leaves of one [[StatisticsColumns]]
  */
@@ -28,7 +33,10 @@ private[write] final case class StatisticsLeaf(
 ) extends StatisticsNode
 
 /** Which columns of the data files get statistics, and how long a prefix of a string is kept. */
-private[write] final case class StatisticsColumns(roots: Seq[StatisticsNode], stringPrefixLength: Int) {
+private[write] final case class StatisticsColumns(
+    roots: Seq[StatisticsNode],
+    stringPrefixLength: Int
+) {
 
   val leaves: IndexedSeq[StatisticsLeaf] = {
     def flatten(node: StatisticsNode): Seq[StatisticsLeaf] = node match {
@@ -45,8 +53,9 @@ private[write] object StatisticsColumns {
   val StringPrefixLength = "delta.dataSkippingStringPrefixLength"
 
   /**
-   * The columns that the table's properties select: those named by `delta.dataSkippingStatsColumns` (a struct stands
-   * for all below it), else the first `delta.dataSkippingNumIndexedCols` leaves (-1: all).
+   * The columns that the table's properties select: those named by `delta.dataSkippingStatsColumns`
+   * (a struct stands for all below it), else the first `delta.dataSkippingNumIndexedCols` leaves
+   * (-1: all).
    *
    * @param dataSchema the columns in the data files, under the names users know
    */
@@ -57,8 +66,8 @@ private[write] object StatisticsColumns {
   ): StatisticsColumns = {
     val wanted: (Seq[String], Int) => Boolean = properties.get(NamedColumns) match {
       case Some(list) =>
-        val named = splitNames(list).map(parseName(_).map(_.toLowerCase))
-        (path, _) => named.exists(name => path.map(_.toLowerCase).startsWith(name))
+        val named = splitNames(list).map(parseName(_).map(ignoringCase))
+        (path, _) => named.exists(name => path.map(ignoringCase).startsWith(name))
       case None =>
         val limit = intProperty(properties, NumIndexedColumns, default = 32, minimum = -1)
         (_, position) => limit < 0 || position < limit
@@ -113,6 +122,8 @@ private[write] object StatisticsColumns {
   private def parseName(name: String): Seq[String] =
     try CatalystSqlParser.parseMultipartIdentifier(name)
     catch { case e: Exception => throw invalidProperty(NamedColumns, name, e) }
+
+  private def ignoringCase(name: String): String = name.toLowerCase(Locale.ROOT)
 
   private def intProperty(
       properties: Map[String, String],

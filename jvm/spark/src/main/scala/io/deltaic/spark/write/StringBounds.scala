@@ -6,9 +6,10 @@ import java.nio.charset.StandardCharsets
 /**
  * Bounds for strings that keep only a prefix (Protocol § Per-file Statistics, footnote 1).
  *
- * Strings are compared by their UTF-8 bytes, which is the order of their code points. A prefix is never greater than
- * the whole, so it is a lower bound. An upper bound needs one more character that is greater than the character cut
- * off. Bytes that are not UTF-8 cannot be written to JSON, so they get no bound.
+ * Strings are compared by their UTF-8 bytes, which is the order of their code points. A prefix is
+ * never greater than the whole, so it is a lower bound. An upper bound needs one more character
+ * that is greater than the character cut off. Bytes that are not UTF-8 cannot be written to JSON,
+ * so they get no bound.
  */
 private[write] object StringBounds {
 
@@ -16,7 +17,10 @@ private[write] object StringBounds {
   def lower(utf8: Array[Byte], length: Int): Option[String] =
     leading(utf8, length).map(text => text.substring(0, prefixEnd(text, length)))
 
-  /** The string itself when it is short enough, else a prefix with a character appended: greater than it. */
+  /**
+   * The string itself when it is short enough, else a prefix with a character appended: greater
+   * than it.
+   */
   def upper(utf8: Array[Byte], length: Int): Option[String] =
     leading(utf8, length).flatMap { text =>
       val end = prefixEnd(text, length)

@@ -14,7 +14,10 @@ object WriteShims {
   def hadoopConf(spark: SparkSession, options: Map[String, String]): Configuration =
     sessionOf(spark).sessionState.newHadoopConfWithOptions(options)
 
-  /** Adds to what the running task shows as its output in Spark's UI and to listeners; nothing outside of a task. */
+  /**
+   * Adds to what the running task shows as its output in Spark's UI and to listeners; nothing
+   * outside of a task.
+   */
   def addOutputMetrics(bytes: Long, rows: Long): Unit =
     Option(TaskContext.get()).foreach { task =>
       val metrics = task.taskMetrics().outputMetrics
