@@ -14,7 +14,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{AppendData, LogicalPlan, Ove
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.connector.catalog.{Table, TableProvider}
 import org.apache.spark.sql.connector.expressions.Transform
-import org.apache.spark.sql.deltaic.SessionShims
+import org.apache.spark.sql.deltaic.{SchemaShims, SessionShims}
 import org.apache.spark.sql.execution.datasources.DataSourceUtils
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.sources.{BaseRelation, CreatableRelationProvider, DataSourceRegister}
@@ -102,11 +102,11 @@ private final class Save(
 
   private def table: Table = {
     val snapshot = Option.when(log.exists)(log.latest())
-    val current = snapshot.map(s => new DeltaicTable(spark, log, s, TableOrigin.Path).schema)
+    val current = snapshot.map(s => new DeltaicTable(spark, log, s, TableOrigin.Path).tableSchema)
     val kept = current.filterNot(_ => mode == SaveMode.Overwrite && flag("overwriteschema"))
     val partitionColumns = kept.map(_.partitionColumns).orElse(partitionBy).getOrElse(Nil)
     val target = WriteTarget(spark, log, snapshot, partitionColumns, intent)
-    new WriteOnlyTable(target, kept.fold(data.schema.asNullable)(_.all))
+    new WriteOnlyTable(target, kept.fold(SchemaShims.asNullable(data.schema))(_.all))
   }
 
   private def intent: WriteIntent = WriteIntent(
@@ -116,7 +116,7 @@ private final class Save(
       "partitionBy" -> Json.of(partitionBy.getOrElse(Nil)).toString
     ),
     mode = if (mode == SaveMode.Overwrite) "overwrite" else "append",
-    schema = Some(data.schema.asNullable),
+    schema = Some(SchemaShims.asNullable(data.schema)),
     partitionBy = partitionBy,
     properties = tableProperties,
     options = options - DataSourceUtils.PARTITIONING_COLUMNS_KEY - "path"

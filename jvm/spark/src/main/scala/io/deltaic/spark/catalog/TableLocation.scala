@@ -22,8 +22,8 @@ private[spark] object TableLocation {
       options: Map[String, String] = Map.empty
   ): DeltaLog = {
     val configuration = WriteTransaction.hadoopConfiguration(spark, options)
-    val given = new Path(path)
-    val qualified = given.getFileSystem(configuration).makeQualified(given)
+    val unqualified = new Path(path)
+    val qualified = unqualified.getFileSystem(configuration).makeQualified(unqualified)
     DeltaLog.forTable(qualified, configuration)
   }
 
