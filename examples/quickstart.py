@@ -21,7 +21,9 @@ def main(folder: Path) -> None:
     DeltaTable.forPath(spark, table).delete("id % 2 = 1")
     spark.sql(f"DELETE FROM delta.`{table}` WHERE id >= 16")
 
-    print("now:    ", [row.id for row in spark.read.format("delta").load(table).sort("id").collect()])
+    print(
+        "now:    ", [row.id for row in spark.read.format("delta").load(table).sort("id").collect()]
+    )
     at_first = spark.sql(f"SELECT id FROM delta.`{table}` VERSION AS OF 0 ORDER BY id")
     print("at first:", [row.id for row in at_first.collect()])
     DeltaTable.forPath(spark, table).history().select("version", "timestamp", "operation").show()

@@ -32,7 +32,7 @@ COMMON_SETTINGS: Mapping[str, str] = {
 }
 
 #: Variables that would put another Spark, or this process's own, in the child's way.
-_FOREIGN_VARIABLES = (
+FOREIGN_VARIABLES = (
     "PYTHONPATH",
     "SPARK_HOME",
     "SPARK_CONF_DIR",
@@ -86,11 +86,15 @@ class SparkProcess:
                 **(settings or {}),
             },
         }
-        environment = {k: v for k, v in os.environ.items() if k not in _FOREIGN_VARIABLES}
+        environment = {k: v for k, v in os.environ.items() if k not in FOREIGN_VARIABLES}
         environment["PYSPARK_PYTHON"] = sys.executable
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, str(ROOT / "tests" / "support" / "spark_child.py"), json.dumps(start)],
+                [
+                    sys.executable,
+                    str(ROOT / "tests" / "support" / "spark_child.py"),
+                    json.dumps(start),
+                ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -106,7 +110,9 @@ class SparkProcess:
         """
         assert self._process.stdin is not None, "the process was started with pipes"
         try:
-            self._process.stdin.write(json.dumps({"code": code, "args": arguments}).encode() + b"\n")
+            self._process.stdin.write(
+                json.dumps({"code": code, "args": arguments}).encode() + b"\n"
+            )
             self._process.stdin.flush()
         except BrokenPipeError:
             raise self._failure("the process ended") from None
