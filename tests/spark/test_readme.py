@@ -15,7 +15,7 @@ from tests.support.spark_process import FOREIGN_VARIABLES
 
 
 def run_as_user(command: list[str], folder: Path) -> str:
-    """Run `command` in `folder`, with the programs of this Python first on PATH, and return what it printed."""
+    """Run `command` in `folder`, this Python first on PATH, and return what it printed."""
     environment = {k: v for k, v in os.environ.items() if k not in FOREIGN_VARIABLES}
     environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

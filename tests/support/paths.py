@@ -18,7 +18,7 @@ PEER_JARS = ROOT / ".tools" / "peers"
 
 
 def shared_folder() -> Path | None:
-    """Return the project's shared folder (tables that other engines wrote), or None where there is none.
+    """Return the folder of tables that other engines wrote, or None where there is none.
 
     It lies beside the checkout; ``DELTAIC_SHARED`` names another place.
     """

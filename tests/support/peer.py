@@ -24,7 +24,7 @@ def start_delta_spark(**settings: str) -> SparkProcess:
 def run_delta_spark(code: str, **arguments: Any) -> Any:
     """Run `code` once in a session of its own and return its ``result``; see `SparkProcess.run`.
 
-    Starting takes seconds: a test that only needs *a* delta-spark takes the fixture ``delta_spark``.
+    Starting takes seconds: a test that needs nothing special takes the fixture ``delta_spark``.
     """
     with start_delta_spark() as peer:
         return peer.run(code, **arguments)

@@ -13,7 +13,8 @@ from pyspark.sql import SparkSession
 
 def main() -> None:
     """Answer requests until the input ends."""
-    # Replies get the real standard output; whatever else prints there, the JVM included, goes to the log.
+    # Replies get the real standard output; whatever else prints there, the JVM included, goes to
+    # the log.
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     spark: SparkSession | None = None

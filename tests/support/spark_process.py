@@ -1,7 +1,8 @@
 """A Spark session in a process of its own, which runs the code it is sent.
 
-Two engines cannot share a session, and some settings only count when the JVM starts. So a test that needs another
-engine or other settings talks to a second Python process, whose session stays up for as long as the fixture lives::
+Two engines cannot share a session, and some settings only count when the JVM starts. So a test that
+needs another engine or other settings talks to a second Python process, whose session stays up for
+as long as the fixture lives::
 
     with SparkProcess(settings={"spark.sql.ansi.enabled": "false"}, engine="deltaic") as other:
         rows = other.run("result = spark.read.format('delta').load(path).count()", path="/data/t")
@@ -56,8 +57,8 @@ class SparkProcess:
     settings
         Spark settings on top of `COMMON_SETTINGS`; with the engine "none" they are all there is.
     engine
-        "deltaic" passes the builder through ``deltaic.configure_spark`` before `settings` are applied, so that a test
-        can take a setting of it away; "none" leaves the builder alone.
+        "deltaic" passes the builder through ``deltaic.configure_spark`` before `settings` are
+        applied, so that a test can take a setting of it away; "none" leaves the builder alone.
     master
         The master URL.
     timeout_s
@@ -105,8 +106,8 @@ class SparkProcess:
     def run(self, code: str, **arguments: Any) -> Any:
         """Run `code` there and return what it assigned to ``result``.
 
-        `code` sees ``spark`` and each of `arguments` by its name. Arguments and result cross as JSON; names that the
-        code defines are gone afterwards.
+        `code` sees ``spark`` and each of `arguments` by its name. Arguments and result cross as
+        JSON; names that the code defines are gone afterwards.
         """
         assert self._process.stdin is not None, "the process was started with pipes"
         try:
