@@ -88,7 +88,7 @@ lint: $(EDITABLE_STAMP) $(SBT_LAUNCHER) ## Check format and style (scalafmt, sca
 
 .PHONY: type
 type: $(EDITABLE_STAMP) ## Check types (mypy strict)
-	$(PY) -m mypy
+	$(PY) -m mypy $(PYTHON_CODE)
 
 ##@ Test
 

@@ -24,6 +24,8 @@ ThisBuild / scalacOptions ++= Seq(
 
 // Every suite runs in a JVM of its own module, one after another: each starts Spark or races for the same table.
 lazy val shared = Seq(
+  // A link that scaladoc cannot resolve is no reason to have no pages.
+  Compile / doc / scalacOptions ~= (_.filterNot(o => o.startsWith("-W") || o.startsWith("-Xlint"))),
   Test / fork := true,
   Test / parallelExecution := false,
   Test / javaOptions ++= SparkRuntime.javaOptions ++ Seq(
