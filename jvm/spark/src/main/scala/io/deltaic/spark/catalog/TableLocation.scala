@@ -47,5 +47,5 @@ private[spark] object TableLocation {
 
   def requireExists(log: DeltaLog): DeltaLog =
     if (log.exists) log
-    else throw new DeltaicException("DELTAIC_TABLE_NOT_FOUND", Map("table" -> log.table.toString))
+    else throw new DeltaicException("DELTAIC_NOT_A_TABLE", Map("table" -> log.table.toString))
 }

@@ -67,5 +67,5 @@ private[spark] final class AbsentTable(log: DeltaLog) extends Table with Support
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = notFound
 
   private def notFound: Nothing =
-    throw new DeltaicException("DELTAIC_TABLE_NOT_FOUND", Map("table" -> log.table.toString))
+    throw new DeltaicException("DELTAIC_NOT_A_TABLE", Map("table" -> log.table.toString))
 }
