@@ -11,6 +11,7 @@ import io.deltaic.spark.catalog._
 import io.deltaic.spark.write.{WriteIntent, WriteTarget}
 import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.catalyst.plans.logical.{AppendData, LogicalPlan, OverwriteByExpression}
+import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.connector.catalog.{Table, TableProvider}
 import org.apache.spark.sql.connector.expressions.Transform
@@ -123,8 +124,13 @@ private final class Save(
   )
 
   /** Options that name table properties; their spelling matters, so they keep their case. */
-  private def tableProperties: Map[String, String] =
-    parameters.filter { case (key, _) => key.toLowerCase(Locale.ROOT).startsWith("delta.") }
+  private def tableProperties: Map[String, String] = {
+    val asSpelled = parameters match {
+      case ignoringCase: CaseInsensitiveMap[String @unchecked] => ignoringCase.originalMap
+      case plain => plain
+    }
+    asSpelled.filter { case (key, _) => key.toLowerCase(Locale.ROOT).startsWith("delta.") }
+  }
 
   private def flag(option: String): Boolean =
     options.get(option).exists(_.equalsIgnoreCase("true"))
