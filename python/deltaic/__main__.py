@@ -1,4 +1,4 @@
-"""``python -m deltaic``: the version, the jar and the Spark settings; ``... jar``: the jar alone."""
+"""``python -m deltaic``: version, jar and Spark settings; with ``jar``, the jar alone."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _JARS_KEY = "spark.jars"
 def configure_spark(builder: SparkSession.Builder) -> SparkSession.Builder:
     """Make the sessions of a builder read and write Delta tables.
 
-    What the builder already has of ``spark.sql.extensions`` and ``spark.jars`` is kept and extended.
+    What the builder has of ``spark.sql.extensions`` and ``spark.jars`` is kept and extended.
 
     Parameters
     ----------

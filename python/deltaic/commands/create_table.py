@@ -76,9 +76,7 @@ def create_table(
 
 
 def _summary(arguments: CreateTable, definition: Definition) -> CommitSummary:
-    plan = WritePlan(
-        definition, is_blind_append=True, changes_protocol=True, changes_metadata=True
-    )
+    plan = WritePlan(definition, is_blind_append=True, changes_protocol=True, changes_metadata=True)
     return CommitSummary(
         table=arguments.table,
         read_version=-1,
@@ -96,7 +94,7 @@ def _summary(arguments: CreateTable, definition: Definition) -> CommitSummary:
 
 
 def _require_same(arguments: CreateTable, current: TableHeader) -> None:
-    """Check what the statement says of a table that is there; what it leaves out is not compared."""
+    """Check what the statement says of a table that is there, but not what it leaves out."""
 
     def differs(what: str, is_now: object, requested: object) -> Exception:
         return error(

@@ -190,11 +190,13 @@ def _definition(request: WriteRequest, defaults: Mapping[str, str]) -> Definitio
 
 
 def _require_removes_allowed(request: WriteRequest, current: TableHeader) -> None:
-    """Refuse, before data is written, what an append-only table forbids (Protocol § Append-only)."""
+    """Refuse early what an append-only table forbids (Protocol § Append-only Tables)."""
     removes = request.mode != "append" or request.replaces_table
     # A MERGE may do nothing but insert; whether it does is seen when it commits.
-    if removes and request.mode != "merge" and (
-        is_true(current.metadata.configuration, "delta.appendOnly")
+    if (
+        removes
+        and request.mode != "merge"
+        and (is_true(current.metadata.configuration, "delta.appendOnly"))
     ):
         raise error(
             "DELTAIC_APPEND_ONLY",

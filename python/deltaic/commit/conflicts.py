@@ -38,21 +38,21 @@ Rule: TypeAlias = Callable[[ReadSet, Winner], Conflict | None]
 
 
 def table_created(ours: ReadSet, winner: Winner) -> Conflict | None:
-    """We create a table that is there now."""
+    """Object if we create a table that is there now."""
     if ours.creates_table:
         return Conflict("DELTAIC_TABLE_CREATED_CONCURRENTLY", winner, "the table was created")
     return None
 
 
 def protocol_changed(ours: ReadSet, winner: Winner) -> Conflict | None:
-    """The winner changed the protocol: our files were written without knowing what it asks for."""
+    """Object to a new protocol: our files were written without knowing what it asks for."""
     if winner.protocol is None:
         return None
     return Conflict("DELTAIC_PROTOCOL_CHANGED", winner, "it changed the table's protocol")
 
 
 def metadata_changed(ours: ReadSet, winner: Winner) -> Conflict | None:
-    """The winner changed the definition our rows were written for, or wrote rows for the old one.
+    """Object to another definition than the one our rows, or the winner's, were written for.
 
     The second half is about columns: properties do not change what earlier rows mean.
     """
@@ -66,7 +66,7 @@ def metadata_changed(ours: ReadSet, winner: Winner) -> Conflict | None:
 
 
 def concurrent_append(ours: ReadSet, winner: Winner) -> Conflict | None:
-    """The winner added rows that we should have read.
+    """Object to added rows that we should have read.
 
     A blind append of ours has read nothing. A blind append of the winner may be ordered after us,
     as it read nothing of ours, unless the order of the history is to be the order of all reads.
@@ -82,13 +82,13 @@ def concurrent_append(ours: ReadSet, winner: Winner) -> Conflict | None:
 
 
 def concurrent_delete_delete(ours: ReadSet, winner: Winner) -> Conflict | None:
-    """The winner removed a file, or changed its deletion vector, and so do we."""
+    """Object if both remove the same file or change its deletion vector."""
     path = winner.removed_file_removed
     return Conflict("DELTAIC_CONCURRENT_DELETE_DELETE", winner, path) if path else None
 
 
 def concurrent_delete_read(ours: ReadSet, winner: Winner) -> Conflict | None:
-    """The winner removed a file that we read."""
+    """Object to the removal of a file that we read."""
     path = winner.removed_file_read
     if path is None and ours.reads_whole_table and winner.num_removed > 0:
         path = "(any: the whole table was read)"
@@ -96,7 +96,7 @@ def concurrent_delete_read(ours: ReadSet, winner: Winner) -> Conflict | None:
 
 
 def concurrent_transaction(ours: ReadSet, winner: Winner) -> Conflict | None:
-    """The winner recorded progress of the same application (Protocol § Transaction Identifiers)."""
+    """Object if both record progress of one application (Protocol § Transaction Identifiers)."""
     if ours.txn is None or ours.txn.app_id not in winner.txns:
         return None
     detail = f"txnAppId {ours.txn.app_id}, version {winner.txns[ours.txn.app_id]}"
@@ -104,7 +104,7 @@ def concurrent_transaction(ours: ReadSet, winner: Winner) -> Conflict | None:
 
 
 def domain_metadata_changed(ours: ReadSet, winner: Winner) -> Conflict | None:
-    """Both set the same metadata domain (Protocol § Domain Metadata)."""
+    """Object if both set the same metadata domain (Protocol § Domain Metadata)."""
     shared = sorted(ours.domains & winner.domains)
     if not shared:
         return None

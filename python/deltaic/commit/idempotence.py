@@ -34,13 +34,13 @@ def requested_txn(
     if app_id is None and version is None:
         return None
     if app_id is None or version is None:
-        given, missing = ("txnVersion", "txnAppId") if app_id is None else ("txnAppId", "txnVersion")
+        given, missing = (
+            ("txnVersion", "txnAppId") if app_id is None else ("txnAppId", "txnVersion")
+        )
         raise error(
             "DELTAIC_TRANSACTION_OPTIONS_INCOMPLETE", table=table, given=given, missing=missing
         )
     try:
         return SetTransaction(app_id, int(version), now_ms)
     except ValueError as problem:
-        raise error(
-            "DELTAIC_INVALID_WRITE_OPTION", option="txnVersion", value=version
-        ) from problem
+        raise error("DELTAIC_INVALID_WRITE_OPTION", option="txnVersion", value=version) from problem

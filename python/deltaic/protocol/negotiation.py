@@ -119,9 +119,7 @@ def _smallest(needs: _Needs) -> Protocol:
     return Protocol(READER_VERSION_WITH_FEATURES, WRITER_VERSION_WITH_FEATURES, readers, features)
 
 
-def _legacy(
-    needs: _Needs, features: frozenset[str], readers: frozenset[str]
-) -> Protocol | None:
+def _legacy(needs: _Needs, features: frozenset[str], readers: frozenset[str]) -> Protocol | None:
     for reader in range(needs.min_reader_version, READER_VERSION_WITH_FEATURES):
         for writer in range(needs.min_writer_version, WRITER_VERSION_WITH_FEATURES):
             if legacy_reader_features(reader) == readers and (

@@ -68,7 +68,9 @@ class TableProperty:
                 return self._problem_with_number(value)
             case "interval":
                 fits = interval_ms(value) is not None
-                return None if fits else "it is a duration such as 'interval 30 days', without months"
+                return (
+                    None if fits else "it is a duration such as 'interval 30 days', without months"
+                )
             case "enum":
                 fits = value.casefold() in (v.casefold() for v in self.values)
                 return None if fits else f"it is one of {', '.join(self.values)}"

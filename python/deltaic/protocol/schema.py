@@ -136,7 +136,9 @@ def map_fields(schema: StructType, change: Callable[[Field], Field]) -> StructTy
             case ArrayType():
                 return replace(data_type, element=on_type(data_type.element))
             case MapType():
-                return replace(data_type, key=on_type(data_type.key), value=on_type(data_type.value))
+                return replace(
+                    data_type, key=on_type(data_type.key), value=on_type(data_type.value)
+                )
             case StructType():
                 return on_struct(data_type)
             case _:

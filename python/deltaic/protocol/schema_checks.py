@@ -98,9 +98,7 @@ def _check_duplicates(table: str, struct: StructType, prefix: str) -> None:
 
 def _check_type(table: str, column: str, data_type: PrimitiveType) -> None:
     if not data_type.is_known:
-        raise error(
-            "DELTAIC_UNSUPPORTED_TYPE", table=table, column=column, type=data_type.name
-        )
+        raise error("DELTAIC_UNSUPPORTED_TYPE", table=table, column=column, type=data_type.name)
 
 
 def _check_partition_columns(
