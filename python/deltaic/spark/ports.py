@@ -67,7 +67,9 @@ class JvmTables:
         """Prepare a commit that holds no file."""
         body = {
             "operation": summary.operation,
-            "operationParameters": {k: v for k, v in summary.operation_parameters.items() if v},
+            "operationParameters": {
+                k: v for k, v in summary.operation_parameters.items() if v is not None
+            },
             "plan": dict(summary.plan),
             "isBlindAppend": summary.is_blind_append,
             "options": dict(summary.options),
