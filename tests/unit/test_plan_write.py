@@ -50,6 +50,13 @@ def test_column_mapping_of_another_table_does_not_come_along() -> None:
     assert "comment" in planned.effective.metadata.schema_string
 
 
+def test_text_of_limited_length_is_stored_as_a_string() -> None:
+    planned = plan(MemoryLog(), schema_string=schema(column("v", "varchar(10)")))
+    (stored,) = json.loads(planned.effective.metadata.schema_string)["fields"]
+    assert stored["type"] == "string"
+    assert stored["metadata"] == {"__CHAR_VARCHAR_TYPE_STRING": "varchar(10)"}
+
+
 @pytest.mark.parametrize(
     ("changes", "condition"),
     [
