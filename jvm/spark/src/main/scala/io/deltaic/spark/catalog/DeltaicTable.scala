@@ -86,6 +86,7 @@ private[spark] final class DeltaicTable(
   override def metadataColumns(): Array[MetadataColumn] = ScanColumns.metadataColumns
 
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
+    UnsupportedReadOptions.refuse(log, options)
     val current = snapshotToRead()
     val files = new SnapshotFiles(current, tableSchema, FileSplits.sessionZone(spark))
     new TableScanBuilder(spark, files, tableSchema, options)
