@@ -32,9 +32,9 @@ final class DeletionVectorStore(conf: Configuration) {
    * second request per data file to an object store is dear.
    *
    * @param dataFile path of the data file as the log spells it; for error messages only
-   * @throws DeltaicException DELTAIC_DELETION_VECTOR_DESCRIPTOR_INVALID, DELTAIC_DELETION_VECTOR_FILE_MISSING,
-   *   DELTAIC_DELETION_VECTOR_CORRUPT, DELTAIC_DELETION_VECTOR_FORMAT_UNSUPPORTED or
-   *   DELTAIC_DELETION_VECTOR_READ_FAILED
+   * @throws DeltaicException DELTAIC_DELETION_VECTOR_DESCRIPTOR_INVALID,
+   *   DELTAIC_DELETION_VECTOR_FILE_MISSING, DELTAIC_DELETION_VECTOR_CORRUPT,
+   *   DELTAIC_DELETION_VECTOR_FORMAT_UNSUPPORTED or DELTAIC_DELETION_VECTOR_READ_FAILED
    */
   def read(
       table: Path,
@@ -51,11 +51,11 @@ final class DeletionVectorStore(conf: Configuration) {
       val failure = new ReadFailure(table, dataFile, descriptor, location = file.toString)
       try readFile(file, descriptor, failure)
       catch {
-        case error: DeltaicException => throw error
+        case error: DeltaicException      => throw error
         case error: FileNotFoundException => throw failure.missing(error)
-        case error: EOFException => throw failure.truncated(error)
-        case error: ChecksumException => throw failure.corrupt(error.getMessage, error)
-        case NonFatal(error) => throw failure.readFailed(error)
+        case error: EOFException          => throw failure.truncated(error)
+        case error: ChecksumException     => throw failure.corrupt(error.getMessage, error)
+        case NonFatal(error)              => throw failure.readFailed(error)
       }
     }
   }
@@ -88,7 +88,7 @@ final class DeletionVectorStore(conf: Configuration) {
   ): DeletionVector = {
     val fs = file.getFileSystem(conf)
     val offset = descriptor.offset.getOrElse(FirstOffset)
-    val end = offset + FrameOverheadBytes + descriptor.sizeBytes.toLong
+    val end = offset.toLong + FrameOverheadBytes + descriptor.sizeBytes
     val start = if (offset <= FreeReadBytes) 0 else offset
     if (end - start > CheckLengthBytes) checkLength(fs, file, end, failure)
     if (end - start > DeletionVector.MaxSerializedBytes) throw failure.tooLarge
@@ -180,7 +180,7 @@ private[dv] object DeletionVectorStore {
   /** A frame's size and checksum. */
   val FrameOverheadBytes: Int = 4 + 4
 
-  /** The first frame follows the version byte; a descriptor of a file with one vector may leave it out. */
+  /** The first frame follows the version byte. A descriptor without an offset means this one. */
   val FirstOffset: Int = 1
 
   /** To start reading this much earlier costs nothing on any file system. */
