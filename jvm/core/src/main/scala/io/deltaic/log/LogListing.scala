@@ -43,12 +43,19 @@ final class LogListing(table: Path, store: LogStore) {
       .flatMap(hint => segmentFrom(listed(hint), None, wholeLog = false))
       .getOrElse(segmentOrFail(listed(0), None))
 
-  /** The files of one version. */
+  /**
+   * The files of one version. A log with a gap above it is refused all the same: nobody can tell whether the versions on
+   * either side of the gap are of one history.
+   */
   def at(version: Long): LogSegment =
     hintedVersion
       .filter(_ <= version)
       .flatMap(hint => segmentFrom(listed(hint), Some(version), wholeLog = false))
-      .getOrElse(segmentOrFail(listed(0), Some(version)))
+      .getOrElse {
+        val log = listed(0)
+        val latest = segmentOrFail(log, None)
+        if (latest.version == version) latest else segmentOrFail(log, Some(version))
+      }
 
   /** Every commit file from a version on, ascending. */
   def commitsFrom(version: Long): Seq[FileStatus] = listed(version).commits.values.toVector
@@ -90,7 +97,7 @@ final class LogListing(table: Path, store: LogStore) {
     val limit = target.getOrElse(Long.MaxValue)
     val checkpoint = log.checkpoints.rangeTo(limit).lastOption.map(_._2)
     val first = checkpoint.fold(0L)(_.version + 1)
-    val commits = log.commits.range(first, limit).toVector ++ log.commits.get(limit).map(limit -> _)
+    val commits = log.commits.iteratorFrom(first).takeWhile(_._1 <= limit).toVector
     val version = commits.lastOption.map(_._1).orElse(checkpoint.map(_.version))
     if (version.isEmpty || target.exists(_ != version.get)) None
     else if (checkpoint.isEmpty && !wholeLog) None
