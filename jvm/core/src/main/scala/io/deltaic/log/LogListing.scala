@@ -50,11 +50,15 @@ final class LogListing(table: Path, store: LogStore) {
   def at(version: Long): LogSegment =
     hintedVersion
       .filter(_ <= version)
-      .flatMap(hint => segmentFrom(listed(hint), Some(version), wholeLog = false))
+      .flatMap { hint =>
+        val log = listed(hint)
+        segmentFrom(log, None, wholeLog = false)
+          .flatMap(_ => segmentFrom(log, Some(version), wholeLog = false))
+      }
       .getOrElse {
         val log = listed(0)
-        val latest = segmentOrFail(log, None)
-        if (latest.version == version) latest else segmentOrFail(log, Some(version))
+        segmentOrFail(log, None)
+        segmentOrFail(log, Some(version))
       }
 
   /** Every commit file from a version on, ascending. */
@@ -63,6 +67,7 @@ final class LogListing(table: Path, store: LogStore) {
   /** The lowest version that can be reconstructed. */
   def earliestVersion(): Long = {
     val log = listed(0)
+    if (log.isEmpty) notATable()
     log.earliest.getOrElse(segmentOrFail(log, None).version)
   }
 

@@ -39,7 +39,7 @@ class GoldenTablesSuite extends munit.FunSuite {
       "DELTAIC_STATE_WITHOUT_PROTOCOL",
     "deltalog-state-reconstruction-without-metadata" -> "DELTAIC_STATE_WITHOUT_METADATA",
     "deltalog-state-reconstruction-without-protocol" -> "DELTAIC_STATE_WITHOUT_PROTOCOL",
-    "data-reader-absolute-paths-escaped-chars" -> "DELTAIC_STATE_WITHOUT_PROTOCOL",
+    "data-reader-absolute-paths-escaped-chars" -> "DELTAIC_STATE_WITHOUT_METADATA",
     "versions-not-contiguous" -> "DELTAIC_LOG_GAP"
   ).map { case (name, condition) => s"golden__$name" -> condition }
 
