@@ -1,4 +1,5 @@
-val pythonPackage = settingKey[File]("The Python package, whose version, resources and sources the jar carries")
+val pythonPackage =
+  settingKey[File]("The Python package, whose version, resources and sources the jar carries")
 
 ThisBuild / organization := "io.deltaic"
 ThisBuild / pythonPackage := (LocalRootProject / baseDirectory).value / "python" / "deltaic"
@@ -8,8 +9,8 @@ ThisBuild / versionScheme := Some("early-semver")
 ThisBuild / semanticdbEnabled := true
 ThisBuild / semanticdbVersion := Dependencies.semanticdb
 
-// A warning is an error. Three kinds are not, because scalafix can only remove what still compiles; `make lint` fails on
-// each of them all the same.
+// A warning is an error. Three kinds are not, because scalafix can only remove what still compiles; `make lint`
+// fails on each of them all the same. The rule on the right wins.
 ThisBuild / scalacOptions ++= Seq(
   "-release:17",
   "-encoding:utf8",
@@ -18,11 +19,13 @@ ThisBuild / scalacOptions ++= Seq(
   "-unchecked",
   "-Xlint:_",
   "-Wunused:_",
-  "-Wconf:cat=unused-imports:w,cat=unused-locals:w,cat=unused-privates:w,any:e"
+  "-Wconf:any:e,cat=unused-imports:w,cat=unused-locals:w,cat=unused-privates:w"
 )
 
 // Every suite runs in a JVM of its own module, one after another: each starts Spark or races for the same table.
 lazy val shared = Seq(
+  // A link that scaladoc cannot resolve is no reason to have no pages.
+  Compile / doc / scalacOptions ~= (_.filterNot(o => o.startsWith("-W") || o.startsWith("-Xlint"))),
   Test / fork := true,
   Test / parallelExecution := false,
   Test / javaOptions ++= SparkRuntime.javaOptions ++ Seq(

@@ -17,7 +17,9 @@ object BuildChecks {
       )
   }
 
-  private val ours = Seq("io/deltaic/", "deltaic-python/deltaic/", "META-INF/")
+  /** The shim lives in a package of Spark's, for what it touches is private to `org.apache.spark.sql`. */
+  private val ours =
+    Seq("io/deltaic/", "org/apache/spark/sql/deltaic/", "deltaic-python/deltaic/", "META-INF/")
 
   /** The jar shades nothing: it holds our classes, our resources and our Python sources alone. */
   def onlyOurs(jar: File): Unit = {

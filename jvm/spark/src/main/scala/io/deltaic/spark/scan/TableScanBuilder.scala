@@ -1,0 +1,68 @@
+package io.deltaic.spark.scan
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.expressions.filter.Predicate
+import org.apache.spark.sql.connector.read.{Scan, ScanBuilder, SupportsPushDownRequiredColumns}
+import org.apache.spark.sql.internal.connector.SupportsPushDownCatalystFilters
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/**
+ * Takes filters and columns from the optimizer. Nothing here looks at files: until the plan is
+ * final, Spark may still exchange the table for a newer one.
+ *
+ * @param onBuild told of each scan built, so that a row-level operation knows what it read
+ */
+private[spark] final class TableScanBuilder(
+    spark: SparkSession,
+    files: FileSource,
+    schema: TableSchema,
+    options: CaseInsensitiveStringMap,
+    onBuild: TableScan => Unit = _ => ()
+) extends ScanBuilder
+    with SupportsPushDownCatalystFilters
+    with SupportsPushDownRequiredColumns {
+
+  private var filters: Seq[Expression] = Nil
+  private var requiredColumns: StructType = schema.all
+
+  /**
+   * Keeps every filter that can help to choose files or row groups, and returns those that must
+   * still be evaluated for each row: all but the ones that partition values decide.
+   */
+  override def pushFilters(candidates: Seq[Expression]): Seq[Expression] = {
+    val (usable, unusable) = candidates.partition(isUsable)
+    filters = usable
+    unusable ++ usable.filterNot(decidedByPartitionValues)
+  }
+
+  override def pushedFilters: Array[Predicate] = Array.empty
+
+  override def pruneColumns(required: StructType): Unit = requiredColumns = required
+
+  override def build(): Scan = {
+    val scan = new TableScan(spark, files, schema, requiredColumns, filters, options)
+    onBuild(scan)
+    scan
+  }
+
+  private def isUsable(filter: Expression): Boolean =
+    filter.deterministic && !SubqueryExpression.hasSubquery(filter) &&
+      !filter.references.exists(isRowIdentity)
+
+  private def isRowIdentity(attribute: Attribute): Boolean =
+    ScanColumns.rowId.contains(attribute.name)
+
+  /**
+   * Choosing files decides such a filter for good. Only expressions that cannot fail qualify: where
+   * evaluation fails, a file is kept, and Spark must see the failure when it evaluates the rows.
+   */
+  private def decidedByPartitionValues(filter: Expression): Boolean =
+    filter.references.nonEmpty && filter.references.forall(a => schema.isPartition(a.name)) &&
+      !filter.exists {
+        case _: And | _: Or | _: Not | _: BinaryComparison | _: In | _: InSet => false
+        case _: IsNull | _: IsNotNull | _: AttributeReference | _: Literal => false
+        case _ => true
+      }
+}
