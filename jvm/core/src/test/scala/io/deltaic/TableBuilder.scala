@@ -1,8 +1,8 @@
 package io.deltaic
 
 import java.nio.charset.StandardCharsets.UTF_8
-import java.nio.file.{Files, Path => LocalPath}
 import java.nio.file.attribute.FileTime
+import java.nio.file.{Files, Path => LocalPath}
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path

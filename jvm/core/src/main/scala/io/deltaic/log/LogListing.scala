@@ -80,7 +80,8 @@ final class LogListing(table: Path, store: LogStore) {
 
   private def hintedVersion: Option[Long] =
     try {
-      val json = ActionJson.mapper.readTree(store.read(new Path(directory, FileNames.LastCheckpoint)))
+      val json =
+        ActionJson.mapper.readTree(store.read(new Path(directory, FileNames.LastCheckpoint)))
       Option(json).map(_.path("version")).filter(_.canConvertToLong).map(_.longValue).filter(_ >= 0)
     } catch {
       case _: java.io.IOException => None

@@ -17,7 +17,10 @@ class TableFeaturesSuite extends munit.FunSuite {
 
   private def refusedFeatures(body: => Unit): String = {
     val e = intercept[DeltaicException](body)
-    assert(e.getMessage.contains("/t") && e.getMessage.toLowerCase.contains("version 4"), e.getMessage)
+    assert(
+      e.getMessage.contains("/t") && e.getMessage.toLowerCase.contains("version 4"),
+      e.getMessage
+    )
     e.parameters.getOrElse("features", e.condition)
   }
 
@@ -97,7 +100,13 @@ class TableFeaturesSuite extends munit.FunSuite {
 
   test("implied and listed features can be written past while the metadata does not use them") {
     val listed =
-      features()("invariants", "checkConstraints", "identityColumns", "changeDataFeed", "appendOnly")
+      features()(
+        "invariants",
+        "checkConstraints",
+        "identityColumns",
+        "changeDataFeed",
+        "appendOnly"
+      )
     (Seq(listed) ++ (1 to 6).map(Protocol(1, _))).foreach(
       TableFeatures.requireWritable("/t", 4, _, metadata)
     )

@@ -14,7 +14,8 @@ import io.deltaic.protocol._
 /** Checkpoints written for the test, for what the golden tables do not hold. */
 class CheckpointReaderSuite extends munit.FunSuite {
 
-  private val header = """
+  private val header =
+    """
     optional group protocol {
       optional int32 minReaderVersion; optional int32 minWriterVersion;
       optional group readerFeatures (LIST) { repeated group list { optional binary element (UTF8); } }
@@ -26,7 +27,8 @@ class CheckpointReaderSuite extends munit.FunSuite {
         repeated group key_value { required binary key (UTF8); optional binary value (UTF8); } }
     }"""
 
-  private val plainAdd = """
+  private val plainAdd =
+    """
     optional group add { optional binary path (UTF8); optional int64 size; optional int32 unknown; }"""
 
   private def schema(columns: String*): MessageType =
@@ -142,7 +144,8 @@ class CheckpointReaderSuite extends munit.FunSuite {
   }
 
   test("statistics that come as a struct only are given as JSON") {
-    val leaf = """
+    val leaf =
+      """
       optional int64 l; optional double d; optional binary s (UTF8); optional int32 day (DATE);
       optional int64 at (TIMESTAMP(MICROS,true)); optional int64 ntz (TIMESTAMP(MICROS,false));
       optional int96 old; optional int32 dec (DECIMAL(5,2)); optional boolean b; optional binary raw;
@@ -157,7 +160,8 @@ class CheckpointReaderSuite extends munit.FunSuite {
       metadataRow,
       { row =>
         val file = row.addGroup("add").append("path", "a").append("size", 7L)
-        val stats = file.addGroup("stats_parsed").append("numRecords", 4L).append("tightBounds", true)
+        val stats =
+          file.addGroup("stats_parsed").append("numRecords", 4L).append("tightBounds", true)
         val min = stats.addGroup("minValues").append("l", -1L).append("d", 0.5).append("s", "q\"")
         min.append("day", -1).append("at", 1500000L).append("ntz", -1L).append("dec", -125)
         min.append("old", new NanoTime(2440589, 1000000L)).append("b", false)

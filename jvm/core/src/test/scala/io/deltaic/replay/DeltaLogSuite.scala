@@ -154,7 +154,9 @@ class DeltaLogSuite extends munit.FunSuite {
       }
     }
 
-  test("an unreadable table is refused as soon as its protocol is known, and again when it changes") {
+  test(
+    "an unreadable table is refused as soon as its protocol is known, and again when it changes"
+  ) {
     val table = created(add("a"))
     val log = table.open()
     log.latest()

@@ -98,7 +98,9 @@ class FileTableSuite extends ScalaCheckSuite {
     }
     assertEquals(state.files.size, 2000)
     assert(state.files.blockCount <= 12, state.files.blockCount.toString)
-    (0 until 2000).foreach(n => assertEquals(state.files.path(state.files.indexOf(s"f$n", None)), s"f$n"))
+    (0 until 2000).foreach(n =>
+      assertEquals(state.files.path(state.files.indexOf(s"f$n", None)), s"f$n")
+    )
   }
 
   test("a table rewritten over and over does not keep the rows that left") {

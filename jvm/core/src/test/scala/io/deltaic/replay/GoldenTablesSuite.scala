@@ -1,13 +1,12 @@
 package io.deltaic.replay
 
-import java.nio.file.{Files, Path => LocalPath}
 import java.nio.file.attribute.FileTime
+import java.nio.file.{Files, Path => LocalPath}
 import java.time.{LocalDateTime, ZoneOffset}
-
-import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
 import scala.jdk.CollectionConverters._
 
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 
