@@ -2,6 +2,7 @@ package io.deltaic.spark
 
 import java.util.{Map => JMap}
 
+import io.deltaic.replay.DeltaLog
 import io.deltaic.spark.catalog._
 import io.deltaic.spark.write.WriteTransaction
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException
@@ -9,6 +10,7 @@ import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.expressions.Transform
+import org.apache.spark.sql.deltaic.SchemaShims
 
 /**
  * The session catalog with Deltaic's tables in it: `spark.sql.catalog.spark_catalog`. Tables of other
@@ -110,28 +112,28 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
   ): TableCreation = new TableCreation(
     spark,
     identifier,
-    CatalogV2Util.v2ColumnsToStructType(columns),
+    SchemaShims.schema(columns),
     partitions,
     properties
   )
 
   /** A path, or a table that the catalog lists with our provider; anything else is `other`. */
   private def load(identifier: Identifier, other: => Table)(
-      open: io.deltaic.replay.DeltaLog => Table
+      open: DeltaLog => Table
   ): Table = TableLocation.pathOf(identifier) match {
     case Some(path) => open(TableLocation.requireExists(TableLocation.log(spark, path)))
     case None =>
-      super.loadTable(identifier) match {
-        case listed: V1Table if listed.catalogTable.provider.exists(TableLocation.isDeltaic) =>
-          val location = listed.catalogTable.location.toString
-          open(TableLocation.requireExists(TableLocation.log(spark, location)))
+      SchemaShims.listed(super.loadTable(identifier)) match {
+        case Some(listed) if listed.provider.exists(TableLocation.isDeltaic(_)) =>
+          val log = TableLocation.log(spark, listed.location.toString)
+          open(TableLocation.requireExists(log))
         case _ => other
       }
   }
 
   private def atVersion(
       identifier: Identifier,
-      log: io.deltaic.replay.DeltaLog,
+      log: DeltaLog,
       version: Long
   ): Table = new DeltaicTable(
     spark,

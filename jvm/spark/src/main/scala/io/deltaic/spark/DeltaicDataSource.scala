@@ -11,10 +11,11 @@ import io.deltaic.spark.catalog._
 import io.deltaic.spark.write.{WriteIntent, WriteTarget}
 import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.catalyst.plans.logical.{AppendData, LogicalPlan, OverwriteByExpression}
+import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.connector.catalog.{Table, TableProvider}
 import org.apache.spark.sql.connector.expressions.Transform
-import org.apache.spark.sql.deltaic.SessionShims
+import org.apache.spark.sql.deltaic.{SchemaShims, SessionShims}
 import org.apache.spark.sql.execution.datasources.DataSourceUtils
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.sources.{BaseRelation, CreatableRelationProvider, DataSourceRegister}
@@ -102,11 +103,11 @@ private final class Save(
 
   private def table: Table = {
     val snapshot = Option.when(log.exists)(log.latest())
-    val current = snapshot.map(s => new DeltaicTable(spark, log, s, TableOrigin.Path).schema)
+    val current = snapshot.map(s => new DeltaicTable(spark, log, s, TableOrigin.Path).tableSchema)
     val kept = current.filterNot(_ => mode == SaveMode.Overwrite && flag("overwriteschema"))
     val partitionColumns = kept.map(_.partitionColumns).orElse(partitionBy).getOrElse(Nil)
     val target = WriteTarget(spark, log, snapshot, partitionColumns, intent)
-    new WriteOnlyTable(target, kept.fold(data.schema.asNullable)(_.all))
+    new WriteOnlyTable(target, kept.fold(SchemaShims.asNullable(data.schema))(_.all))
   }
 
   private def intent: WriteIntent = WriteIntent(
@@ -116,15 +117,20 @@ private final class Save(
       "partitionBy" -> Json.of(partitionBy.getOrElse(Nil)).toString
     ),
     mode = if (mode == SaveMode.Overwrite) "overwrite" else "append",
-    schema = Some(data.schema.asNullable),
+    schema = Some(SchemaShims.asNullable(data.schema)),
     partitionBy = partitionBy,
     properties = tableProperties,
     options = options - DataSourceUtils.PARTITIONING_COLUMNS_KEY - "path"
   )
 
   /** Options that name table properties; their spelling matters, so they keep their case. */
-  private def tableProperties: Map[String, String] =
-    parameters.filter { case (key, _) => key.toLowerCase(Locale.ROOT).startsWith("delta.") }
+  private def tableProperties: Map[String, String] = {
+    val asSpelled = parameters match {
+      case ignoringCase: CaseInsensitiveMap[String @unchecked] => ignoringCase.originalMap
+      case plain => plain
+    }
+    asSpelled.filter { case (key, _) => key.toLowerCase(Locale.ROOT).startsWith("delta.") }
+  }
 
   private def flag(option: String): Boolean =
     options.get(option).exists(_.equalsIgnoreCase("true"))

@@ -1,9 +1,8 @@
 package io.deltaic.spark
 
-import scala.jdk.CollectionConverters._
-
 import com.fasterxml.jackson.databind.JsonNode
-import io.deltaic.protocol.{SetTransaction}
+import com.fasterxml.jackson.databind.node.ObjectNode
+import io.deltaic.protocol.SetTransaction
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.bridge._
 import io.deltaic.spark.catalog.{DeltaicTable, TableLocation}
@@ -43,7 +42,8 @@ object PythonApi {
   /** Commits newest first, as a JSON array; all that the log still has for limit -1. */
   def commitInfos(spark: SparkSession, path: String, limit: Int): String = {
     val log = TableLocation.requireExists(TableLocation.log(spark, path))
-    val commits = log.commitInfos(Option.when(limit >= 0)(limit)).map {
+    val newest = Option.when(limit >= 0)(limit)
+    val commits = log.commitInfos(newestFirst = true, newest).map {
       case (version, timestampMs, info) =>
         Json.obj(
           "version" -> version,
@@ -69,7 +69,7 @@ object PythonApi {
         operation = summary.path("operation").asText,
         operationParameters = Json.strings(summary.get("operationParameters")),
         plan = summary.get("plan") match {
-          case plan: com.fasterxml.jackson.databind.node.ObjectNode => plan
+          case plan: ObjectNode => plan
           case _ => Json.obj()
         },
         isBlindAppend = summary.path("isBlindAppend").asBoolean(false),

@@ -8,7 +8,6 @@ import io.deltaic.protocol.DeltaicException
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.rowlevel.RowLevelChange
 import io.deltaic.spark.scan._
-import io.deltaic.spark.skipping.SnapshotStatistics
 import io.deltaic.spark.write.{TableWriteBuilder, WriteIntent, WriteTarget}
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.classic.SparkSession
@@ -17,6 +16,7 @@ import org.apache.spark.sql.connector.catalog.TableCapability._
 import org.apache.spark.sql.connector.expressions.{Expressions, Transform}
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.connector.write._
+import org.apache.spark.sql.deltaic.SchemaShims
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /** How a table came into a plan, which decides the version its scans read. */
@@ -47,7 +47,7 @@ private[spark] final class DeltaicTable(
     with SupportsRowLevelOperations
     with SupportsMetadataColumns {
 
-  val schema: TableSchema = TableSchema.of(log.table.toString, snapshot.metadata)
+  val tableSchema: TableSchema = TableSchema.of(log.table.toString, snapshot.metadata)
 
   override def name(): String = displayName.getOrElse(s"delta.`${log.table}`")
 
@@ -56,10 +56,10 @@ private[spark] final class DeltaicTable(
   override def version(): String =
     if (origin == TableOrigin.Catalog) snapshot.version.toString else null
 
-  override def columns(): Array[Column] = CatalogV2Util.structTypeToV2Columns(schema.all)
+  override def columns(): Array[Column] = SchemaShims.columns(tableSchema.all)
 
   override def partitioning(): Array[Transform] =
-    schema.partitionColumns.map(Expressions.identity(_): Transform).toArray
+    tableSchema.partitionColumns.map(Expressions.identity(_): Transform).toArray
 
   override def properties(): JMap[String, String] = {
     val metadata = snapshot.metadata
@@ -86,9 +86,10 @@ private[spark] final class DeltaicTable(
   override def metadataColumns(): Array[MetadataColumn] = ScanColumns.metadataColumns
 
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
+    UnsupportedReadOptions.refuse(log, options)
     val current = snapshotToRead()
-    val files = new SnapshotFiles(current, SnapshotStatistics.of(spark, current))
-    new TableScanBuilder(spark, files, schema, options)
+    val files = new SnapshotFiles(current, tableSchema, FileSplits.sessionZone(spark))
+    new TableScanBuilder(spark, files, tableSchema, options)
   }
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder =
@@ -97,7 +98,7 @@ private[spark] final class DeltaicTable(
         spark,
         log,
         Some(snapshotToRead()),
-        schema.partitionColumns,
+        tableSchema.partitionColumns,
         WriteIntent("WRITE", Map.empty, mode = "append")
       ),
       info

@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.catalog.{CatalogStorageFormat, CatalogTable
 import org.apache.spark.sql.catalyst.catalog.CatalogUtils
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.{Identifier, TableCatalog}
-import org.apache.spark.sql.connector.expressions.{IdentityTransform, Transform}
+import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.deltaic.SessionShims
 import org.apache.spark.sql.types.StructType
 
@@ -27,12 +27,12 @@ private[spark] final class TableCreation(
     partitions: Array[Transform],
     properties: JMap[String, String]
 ) {
-  private val given = properties.asScala.toMap
+  private val declared = properties.asScala.toMap
   private val path = TableLocation.pathOf(identifier)
-  private val external = path.isDefined || given.contains(TableCatalog.PROP_LOCATION)
+  private val external = path.isDefined || declared.contains(TableCatalog.PROP_LOCATION)
 
   private val location: String = path
-    .orElse(given.get(TableCatalog.PROP_LOCATION))
+    .orElse(declared.get(TableCatalog.PROP_LOCATION))
     .getOrElse {
       val name = TableIdentifier(identifier.name, identifier.namespace.headOption)
       CatalogUtils.URIToString(spark.sessionState.catalog.defaultTablePath(name))
@@ -41,8 +41,8 @@ private[spark] final class TableCreation(
   val log: DeltaLog = TableLocation.log(spark, location)
 
   private val partitionColumns: Seq[String] = partitions.toSeq.map {
-    case IdentityTransform(reference) if reference.fieldNames.length == 1 =>
-      reference.fieldNames.head
+    case identity if identity.name == "identity" && isTopLevel(identity) =>
+      identity.references.head.fieldNames.head
     case other =>
       throw WriteTransaction.unsupported(
         log.table.toString,
@@ -50,7 +50,7 @@ private[spark] final class TableCreation(
       )
   }
 
-  private val tableProperties: Map[String, String] = given.removedAll(
+  private val tableProperties: Map[String, String] = declared.removedAll(
     Seq(
       TableCatalog.PROP_PROVIDER,
       TableCatalog.PROP_LOCATION,
@@ -68,7 +68,7 @@ private[spark] final class TableCreation(
       "schema" -> schema.json,
       "partitionBy" -> partitionColumns,
       "properties" -> tableProperties,
-      "description" -> given.get(TableCatalog.PROP_COMMENT),
+      "description" -> declared.get(TableCatalog.PROP_COMMENT),
       "isManaged" -> !external
     )
     CommitterReply.require(Committers.current(spark).run("createTable", arguments.toString))
@@ -94,6 +94,9 @@ private[spark] final class TableCreation(
     )
   }
 
+  private def isTopLevel(transform: Transform): Boolean =
+    transform.references.headOption.exists(_.fieldNames.length == 1)
+
   private def commitReplacement(snapshot: Option[Snapshot]): Unit = {
     val replace = intent("CREATE OR REPLACE TABLE").copy(mode = "overwrite")
     val transaction = new WriteTransaction(spark, log, snapshot, replace)
@@ -106,7 +109,7 @@ private[spark] final class TableCreation(
     operation = operation,
     operationParameters = Map(
       "isManaged" -> (!external).toString,
-      "description" -> given.getOrElse(TableCatalog.PROP_COMMENT, null),
+      "description" -> declared.getOrElse(TableCatalog.PROP_COMMENT, null),
       "partitionBy" -> Json.of(partitionColumns).toString,
       "properties" -> Json.of(tableProperties).toString
     ),
@@ -114,7 +117,7 @@ private[spark] final class TableCreation(
     schema = Some(schema),
     partitionBy = Some(partitionColumns),
     properties = tableProperties,
-    description = given.get(TableCatalog.PROP_COMMENT),
+    description = declared.get(TableCatalog.PROP_COMMENT),
     options = Map("overwriteschema" -> "true")
   )
 

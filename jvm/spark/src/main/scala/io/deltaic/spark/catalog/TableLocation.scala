@@ -22,8 +22,8 @@ private[spark] object TableLocation {
       options: Map[String, String] = Map.empty
   ): DeltaLog = {
     val configuration = WriteTransaction.hadoopConfiguration(spark, options)
-    val given = new Path(path)
-    val qualified = given.getFileSystem(configuration).makeQualified(given)
+    val unqualified = new Path(path)
+    val qualified = unqualified.getFileSystem(configuration).makeQualified(unqualified)
     DeltaLog.forTable(qualified, configuration)
   }
 
@@ -47,5 +47,5 @@ private[spark] object TableLocation {
 
   def requireExists(log: DeltaLog): DeltaLog =
     if (log.exists) log
-    else throw new DeltaicException("DELTAIC_TABLE_NOT_FOUND", Map("table" -> log.table.toString))
+    else throw new DeltaicException("DELTAIC_NOT_A_TABLE", Map("table" -> log.table.toString))
 }

@@ -9,6 +9,7 @@ import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.catalog.TableCapability._
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
+import org.apache.spark.sql.deltaic.SchemaShims
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -16,11 +17,11 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
  * The table as a write will leave it: one that exists, one that the write creates, or one whose
  * columns it replaces.
  */
-private[spark] class WriteOnlyTable(target: WriteTarget, schema: StructType)
+private[spark] class WriteOnlyTable(target: WriteTarget, tableSchema: StructType)
     extends Table
     with SupportsWrite {
   override def name(): String = s"delta.`${target.table}`"
-  override def columns(): Array[Column] = CatalogV2Util.structTypeToV2Columns(schema)
+  override def columns(): Array[Column] = SchemaShims.columns(tableSchema)
   override def capabilities(): JSet[TableCapability] =
     EnumSet.of(BATCH_WRITE, TRUNCATE, OVERWRITE_BY_FILTER, OVERWRITE_DYNAMIC)
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder =
@@ -36,11 +37,11 @@ private[spark] class WriteOnlyTable(target: WriteTarget, schema: StructType)
  */
 private[spark] final class StagedWriteTable(
     target: WriteTarget,
-    schema: StructType,
+    tableSchema: StructType,
     override val properties: JMap[String, String],
     commitDefinition: () => Unit,
     register: () => Unit
-) extends WriteOnlyTable(target, schema)
+) extends WriteOnlyTable(target, tableSchema)
     with StagedTable {
   private var written = false
 
@@ -66,5 +67,5 @@ private[spark] final class AbsentTable(log: DeltaLog) extends Table with Support
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = notFound
 
   private def notFound: Nothing =
-    throw new DeltaicException("DELTAIC_TABLE_NOT_FOUND", Map("table" -> log.table.toString))
+    throw new DeltaicException("DELTAIC_NOT_A_TABLE", Map("table" -> log.table.toString))
 }

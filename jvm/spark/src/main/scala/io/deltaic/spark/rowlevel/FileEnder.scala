@@ -1,7 +1,7 @@
 package io.deltaic.spark.rowlevel
 
 import io.deltaic.dv.{DeletionVector, DeletionVectorFileWriter, DeletionVectorStore}
-import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, TableFeatures}
+import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, RemoveFile, TableFeatures}
 import io.deltaic.spark.bridge.FileChanges
 import io.deltaic.spark.write.WriteTransaction
 import org.apache.hadoop.conf.Configuration
@@ -17,12 +17,12 @@ import org.apache.hadoop.conf.Configuration
  */
 private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: WriteTransaction) {
 
+  import FileEnder.Touched
+
   private val table = change.log.table
   private val configuration: Configuration =
     WriteTransaction.hadoopConfiguration(change.spark, Map.empty)
   private val vectors = new DeletionVectorStore(configuration)
-
-  private final case class Survivor(file: AddFile, ended: DeletionVector)
 
   /** @param ended rows that end now, by the path of their file */
   def apply(ended: Map[String, DeletionVector]): EndedFiles = {
@@ -30,7 +30,7 @@ private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: Wri
     val touched = ended.toSeq.sortBy(_._1).map { case (path, rows) =>
       val file = change.filesRead(path)
       file.deletionVector.foreach(old => rows.or(vectors.read(table, path, old)))
-      Survivor(file, rows)
+      Touched(file, rows)
     }
     val survivors = touched.filter(t => t.ended.cardinality < physicalRows(t.file))
     val removes = touched.map(_.file.remove(deletionTimestampMs))
@@ -45,13 +45,13 @@ private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: Wri
         .exists(_.equalsIgnoreCase("true"))
 
   private def withNewVectors(
-      removes: Seq[io.deltaic.protocol.RemoveFile],
-      survivors: Seq[Survivor]
+      removes: Seq[RemoveFile],
+      survivors: Seq[Touched]
   ): EndedFiles = {
     val prefixLength = FileEnder.randomPrefixLength(transaction.plan.metadata.configuration)
     val (tiny, large) =
       survivors.partition(_.ended.serializedSizeBytes <= FileEnder.maxInlineBytes)
-    val inlined = tiny.map(s => withVector(s.file, DeletionVectorStore.inline(s.ended)))
+    val inlined = tiny.map(s => withVector(s.file, vectors.inline(s.ended)))
     val stored = if (large.isEmpty) Nil else {
       val file = vectors.newWriter(table, prefixLength)
       val adds = store(file, large)
@@ -61,7 +61,7 @@ private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: Wri
     EndedFiles(removes, inlined ++ stored, Nil, copiedRows = 0L)
   }
 
-  private def store(file: DeletionVectorFileWriter, survivors: Seq[Survivor]): Seq[AddFile] =
+  private def store(file: DeletionVectorFileWriter, survivors: Seq[Touched]): Seq[AddFile] =
     try survivors.map(s => withVector(s.file, file.add(s.ended)))
     catch {
       case e: Throwable =>
@@ -70,10 +70,10 @@ private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: Wri
     }
 
   private def rewritten(
-      removes: Seq[io.deltaic.protocol.RemoveFile],
-      survivors: Seq[Survivor]
+      removes: Seq[RemoveFile],
+      survivors: Seq[Touched]
   ): EndedFiles = {
-    val sources = survivors.map(s => withVector(s.file, DeletionVectorStore.inline(s.ended)))
+    val sources = survivors.map(s => withVector(s.file, vectors.inline(s.ended)))
     val adds = new FileRewriter(change.spark, transaction, change.snapshot).rewrite(sources)
     EndedFiles(removes, adds, adds, copiedRows = adds.flatMap(FileChanges.rows).sum)
   }
@@ -90,6 +90,9 @@ private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: Wri
 }
 
 private object FileEnder {
+
+  /** A file, and all its rows that have ended, now or before. */
+  final case class Touched(file: AddFile, ended: DeletionVector)
 
   /**
    * Vectors up to this size go into the log entry, larger ones into a file: a handful of rows is not

@@ -11,7 +11,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.connector.write._
-import org.apache.spark.sql.deltaic.SessionShims
+import org.apache.spark.sql.deltaic.{SchemaShims, SessionShims}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -35,7 +35,7 @@ private[rowlevel] final class FileRewriter(
       sink.written
     }
 
-  private val schema = TableSchema.of(snapshot.table.toString, snapshot.metadata)
+  private val tableSchema = TableSchema.of(snapshot.table.toString, snapshot.metadata)
 
   private def relation(table: Table): DataSourceV2Relation =
     DataSourceV2Relation.create(table, None, None, CaseInsensitiveStringMap.empty())
@@ -43,7 +43,7 @@ private[rowlevel] final class FileRewriter(
   private abstract class RewriteTable extends Table {
     override def name(): String = snapshot.table.toString
     // Nullability is checked where rows enter the table, not where they move within it.
-    override def columns(): Array[Column] = CatalogV2Util.structTypeToV2Columns(schema.all.asNullable)
+    override def columns(): Array[Column] = SchemaShims.columns(SchemaShims.asNullable(tableSchema.all))
   }
 
   private final class RewriteSource(files: IndexedSeq[AddFile])
@@ -52,7 +52,7 @@ private[rowlevel] final class FileRewriter(
     override def capabilities(): JSet[TableCapability] = EnumSet.of(TableCapability.BATCH_READ)
     override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
       val listed = ListedFiles(snapshot.table, snapshot.version, files)
-      new TableScanBuilder(spark, listed, schema, options)
+      new TableScanBuilder(spark, listed, tableSchema, options)
     }
   }
 

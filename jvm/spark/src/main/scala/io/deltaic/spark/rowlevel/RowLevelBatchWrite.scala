@@ -1,7 +1,7 @@
 package io.deltaic.spark.rowlevel
 
 import io.deltaic.dv.DeletionVector
-import io.deltaic.protocol.AddFile
+import io.deltaic.protocol.{AddFile, RemoveFile}
 import io.deltaic.spark.bridge.{FileChanges, Json}
 import io.deltaic.spark.write.{WriteIntent, WriteTransaction}
 import org.apache.spark.sql.catalyst.util.toPrettySQL
@@ -74,7 +74,7 @@ private[spark] final class RowLevelBatchWrite(change: RowLevelChange) extends De
 
   /** As delta-spark records it: a JSON array of SQL expressions. */
   private def predicateParameter: String =
-    Json.of(change.predicates.map(toPrettySQL)).toString
+    Json.of(change.predicates.map(toPrettySQL(_))).toString
 }
 
 /**
@@ -83,7 +83,7 @@ private[spark] final class RowLevelBatchWrite(change: RowLevelChange) extends De
  * @param newDataFiles those of `adds` whose data file this commit wrote
  */
 private[rowlevel] final case class EndedFiles(
-    removes: Seq[io.deltaic.protocol.RemoveFile],
+    removes: Seq[RemoveFile],
     adds: Seq[AddFile],
     newDataFiles: Seq[AddFile],
     copiedRows: Long

@@ -6,7 +6,7 @@ import io.deltaic.protocol.{AddFile, RemoveFile}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.bridge.ReadSet
 import io.deltaic.spark.scan._
-import io.deltaic.spark.skipping.SnapshotStatistics
+import io.deltaic.spark.skipping.{FileSelection, SnapshotStatistics}
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.expressions.{Expressions, NamedReference}
@@ -27,12 +27,13 @@ private[spark] final class RowLevelChange(
 ) extends SupportsDelta {
 
   private val schema = TableSchema.of(log.table.toString, snapshot.metadata)
+  private val zone = FileSplits.sessionZone(spark)
   private val scans = ArrayBuffer.empty[TableScan]
 
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder =
     new TableScanBuilder(
       spark,
-      new SnapshotFiles(snapshot, SnapshotStatistics.of(spark, snapshot)),
+      new SnapshotFiles(snapshot, schema, zone),
       schema,
       options,
       scan => synchronized(scans += scan)
@@ -64,9 +65,9 @@ private[spark] final class RowLevelChange(
     override def wholeTable: Boolean = currentScans.exists(_.filters.isEmpty)
 
     override def firstMatching(added: Seq[AddFile]): Option[AddFile] = {
-      val candidates = SnapshotStatistics.ofFiles(spark, schema, added)
+      val candidates = SnapshotStatistics.ofFiles(added, schema.skipping, zone)
       currentScans.iterator
-        .flatMap(scan => candidates.select(scan.filters).headOption)
+        .flatMap(scan => FileSelection.select(candidates, scan.filters).files.headOption)
         .nextOption()
         .map(added)
     }

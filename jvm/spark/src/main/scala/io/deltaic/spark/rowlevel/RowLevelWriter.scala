@@ -23,13 +23,13 @@ private[spark] final case class RowLevelMessage(
 
 private[spark] final class RowLevelWriterFactory(spec: DataWriteSpec) extends DeltaWriterFactory {
   override def createWriter(partitionId: Int, taskId: Long): DeltaWriter[InternalRow] =
-    new RowLevelWriter(spec, partitionId, taskId)
+    new RowLevelWriter(spec, partitionId)
 }
 
-private final class RowLevelWriter(spec: DataWriteSpec, partitionId: Int, taskId: Long)
+private final class RowLevelWriter(spec: DataWriteSpec, partitionId: Int)
     extends DeltaWriter[InternalRow] {
 
-  private val newRows = new PartitionedDataWriter(spec, partitionId, taskId)
+  private val newRows = new PartitionedDataWriter(spec, partitionId)
   private val endedRows = new EndedRows
   private var deleted = 0L
   private var updated = 0L
@@ -70,7 +70,7 @@ private final class EndedRows {
     // Rows of a file come together, except after a join.
     if (!file.equals(lastFile)) {
       lastFile = file.clone() // the row's memory is used again for the next row
-      lastVector = byFile.getOrElseUpdate(lastFile, DeletionVector.empty())
+      lastVector = byFile.getOrElseUpdate(lastFile, new DeletionVector)
     }
     lastVector.add(id.getLong(1))
   }

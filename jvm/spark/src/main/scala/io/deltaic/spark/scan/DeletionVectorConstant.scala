@@ -17,8 +17,14 @@ private[spark] object DeletionVectorConstant {
     case Some(dv) =>
       val offset = dv.offset.fold("-")(_.toString)
       UTF8String.fromString(
-        Seq(dv.storageType, offset, dv.sizeBytes, dv.cardinality, dv.pathOrInlineDv, file.path)
-          .mkString("\n")
+        Seq(
+          dv.storageType,
+          offset,
+          dv.sizeBytes.toString,
+          dv.cardinality.toString,
+          dv.pathOrInlineDv,
+          file.path
+        ).mkString("\n")
       )
   }
 

@@ -39,6 +39,7 @@ private[spark] final case class DeletionVectorSource(table: String)(
   }
 
   def newProbe(): DeletionVectorProbe = new DeletionVectorProbe(this)
+}
 
 
 private[spark] object DeletionVectorSource {

@@ -1,8 +1,10 @@
 package io.deltaic.spark.scan
 
-import io.deltaic.protocol.AddFile
+import java.time.ZoneId
+
+import io.deltaic.protocol.{AddFile, DeltaicException}
 import io.deltaic.replay.Snapshot
-import io.deltaic.spark.skipping.{FileSelection, SnapshotStatistics}
+import io.deltaic.spark.skipping.{FileSelection, FileStatsColumns, SnapshotStatistics}
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.expressions.Expression
 
@@ -16,13 +18,33 @@ private[spark] sealed trait FileSource {
 }
 
 /** The active files of a snapshot, pruned by partition values and statistics. */
-private[spark] final class SnapshotFiles(val snapshot: Snapshot, statistics: SnapshotStatistics)
-    extends FileSource {
+private[spark] final class SnapshotFiles(
+    val snapshot: Snapshot,
+    schema: TableSchema,
+    zone: ZoneId
+) extends FileSource {
   override def table: Path = snapshot.table
   override def version: Long = snapshot.version
 
-  override def select(filters: Seq[Expression]): IndexedSeq[AddFile] =
-    FileSelection.select(statistics, filters).ordinals.toIndexedSeq.map(snapshot.files.add)
+  override def select(filters: Seq[Expression]): IndexedSeq[AddFile] = {
+    val selection = FileSelection.select(statistics, filters)
+    selection.undecided.headOption.foreach(refuse(_, filters))
+    selection.files.toIndexedSeq.map(snapshot.files.add)
+  }
+
+  private def statistics: FileStatsColumns =
+    SnapshotStatistics.of(snapshot, schema.skipping, zone)
+
+  /** The plan no longer holds filters that partition values decide, so a failure must not pass. */
+  private def refuse(file: Int, filters: Seq[Expression]): Nothing = throw new DeltaicException(
+    "DELTAIC_UNDECIDED_PARTITION_FILTER",
+    Map(
+      "table" -> table.toString,
+      "version" -> version.toString,
+      "file" -> snapshot.files.path(file),
+      "filters" -> filters.map(_.sql).mkString(" AND ")
+    )
+  )
 
   override def equals(other: Any): Boolean = other match {
     case that: SnapshotFiles => that.snapshot eq snapshot

@@ -1,11 +1,14 @@
 package io.deltaic.spark.scan
 
+import java.time.ZoneId
+
 import io.deltaic.protocol.{AddFile, LogPath}
 import io.deltaic.spark.partition.PartitionValues
 import org.apache.hadoop.fs.Path
 import org.apache.spark.paths.SparkPath
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
+import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.read.InputPartition
 import org.apache.spark.sql.execution.datasources.{FilePartition, PartitionedFile}
@@ -25,7 +28,7 @@ private[spark] object FileSplits {
     val openCostBytes = spark.sessionState.conf.filesOpenCostInBytes
     val maxSplitBytes =
       FilePartition.maxSplitBytes(spark, files.iterator.map(_.sizeBytes + openCostBytes).sum)
-    val zone = spark.sessionState.conf.sessionLocalTimeZone
+    val zone = sessionZone(spark)
     val splits = files.flatMap { file =>
       val row = constantRow(file, constants, zone)
       split(SparkPath.fromPath(LogPath.toAbsolute(table, file.path)), file, row, maxSplitBytes)
@@ -34,6 +37,9 @@ private[spark] object FileSplits {
     val largestFirst = splits.sortBy(-_.length)
     FilePartition.getFilePartitions(spark, largestFirst, maxSplitBytes).toArray
   }
+
+  def sessionZone(spark: SparkSession): ZoneId =
+    DateTimeUtils.getZoneId(spark.sessionState.conf.sessionLocalTimeZone)
 
   private def split(
       path: SparkPath,
@@ -52,14 +58,15 @@ private[spark] object FileSplits {
       )
     }
 
-  private def constantRow(file: AddFile, constants: StructType, zone: String): InternalRow =
+  private def constantRow(file: AddFile, constants: StructType, zone: ZoneId): InternalRow =
     new GenericInternalRow(constants.fields.map(constantValue(file, _, zone)))
 
-  private def constantValue(file: AddFile, field: StructField, zone: String): Any =
+  private def constantValue(file: AddFile, field: StructField, zone: ZoneId): Any =
     field.name match {
       case ScanColumns.FilePath => UTF8String.fromString(file.path)
       case ScanColumns.DeletionVector => DeletionVectorConstant.encode(file)
       case column =>
-        PartitionValues.parse(file.partitionValues.getOrElse(column, null), field.dataType, column, zone)
+        val text = file.partitionValues.getOrElse(column, null)
+        PartitionValues.fromLog(column, field.dataType, text, zone)
     }
 }

@@ -4,8 +4,6 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode, FalseLiteral}
 import org.apache.spark.sql.catalyst.expressions.codegen.Block._
 import org.apache.spark.sql.catalyst.expressions.{BinaryExpression, Expression, Predicate}
-import org.apache.spark.sql.types.{AbstractDataType, LongType, StringType}
-import org.apache.spark.sql.catalyst.expressions.ExpectsInputTypes
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
@@ -20,12 +18,10 @@ private[spark] final case class IsDeleted(
     right: Expression,
     source: DeletionVectorSource
 ) extends BinaryExpression
-    with Predicate
-    with ExpectsInputTypes {
+    with Predicate {
 
   @transient private lazy val probe: DeletionVectorProbe = source.newProbe()
 
-  override def inputTypes: Seq[AbstractDataType] = Seq(StringType, LongType)
   override def nullable: Boolean = false
   override def prettyName: String = "deltaic_is_deleted"
   override def toString: String = s"$prettyName($left, $right)"

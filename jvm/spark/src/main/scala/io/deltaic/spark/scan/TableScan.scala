@@ -8,8 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.{AttributeReference, ExprId, Ex
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReaderFactory, Scan}
 import org.apache.spark.sql.connector.read.{Statistics, SupportsReportStatistics}
-import org.apache.spark.sql.deltaic.ParquetScanShims
-import org.apache.spark.sql.execution.datasources.DataSourceStrategy
+import org.apache.spark.sql.deltaic.{ParquetScanShims, SchemaShims}
 import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetPartitionReaderFactory
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -31,7 +30,7 @@ private[spark] final class TableScan(
     val schema: TableSchema,
     requiredColumns: StructType,
     val filters: Seq[Expression],
-    options: CaseInsensitiveStringMap
+    private val options: CaseInsensitiveStringMap
 ) extends Scan
     with Batch
     with SupportsReportStatistics {
@@ -89,17 +88,14 @@ private[spark] final class TableScan(
 
   override def createReaderFactory(): PartitionReaderFactory = {
     val conf = spark.sessionState.conf
-    val rowGroupFilters = filters
-      .filterNot(_.references.exists(a => schema.isPartition(a.name)))
-      .flatMap(DataSourceStrategy.translateFilter(_, supportNestedPredicatePushdown = true))
-      .toArray
+    val onData = filters.filterNot(_.references.exists(a => schema.isPartition(a.name)))
     ParquetPartitionReaderFactory(
       conf,
       configuration,
-      schema.data.asNullable,
+      SchemaShims.asNullable(schema.data),
       physicalColumns,
       StructType(constantColumns),
-      rowGroupFilters,
+      ParquetScanShims.sourceFilters(onData).toArray,
       None,
       ParquetScanShims.parquetOptions(spark, options)
     )
@@ -138,9 +134,9 @@ private[spark] final class TableScan(
    * it, and the row index goes by the name under which the reader generates it.
    */
   private def physicalColumns: StructType =
-    StructType(dataColumns.map { field =>
+    SchemaShims.asNullable(StructType(dataColumns.map { field =>
       if (field.name == ScanColumns.RowIndex) ParquetScanShims.generatedRowIndex else field
-    }).asNullable
+    }))
 
   private def readerSchema: StructType =
     StructType(constantColumns ++ physicalColumns.fields)

@@ -1,6 +1,7 @@
 package io.deltaic.spark.scan
 
-import org.apache.spark.sql.catalyst.expressions._
+import io.deltaic.spark.skipping.FileSelection
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, SubqueryExpression}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read.{Scan, ScanBuilder, SupportsPushDownRequiredColumns}
@@ -34,7 +35,7 @@ private[spark] final class TableScanBuilder(
   override def pushFilters(candidates: Seq[Expression]): Seq[Expression] = {
     val (usable, unusable) = candidates.partition(isUsable)
     filters = usable
-    unusable ++ usable.filterNot(decidedByPartitionValues)
+    unusable ++ FileSelection.split(usable, schema.skipping).remaining
   }
 
   override def pushedFilters: Array[Predicate] = Array.empty
@@ -53,16 +54,4 @@ private[spark] final class TableScanBuilder(
 
   private def isRowIdentity(attribute: Attribute): Boolean =
     ScanColumns.rowId.contains(attribute.name)
-
-  /**
-   * Choosing files decides such a filter for good. Only expressions that cannot fail qualify: where
-   * evaluation fails, a file is kept, and Spark must see the failure when it evaluates the rows.
-   */
-  private def decidedByPartitionValues(filter: Expression): Boolean =
-    filter.references.nonEmpty && filter.references.forall(a => schema.isPartition(a.name)) &&
-      !filter.exists {
-        case _: And | _: Or | _: Not | _: BinaryComparison | _: In | _: InSet => false
-        case _: IsNull | _: IsNotNull | _: AttributeReference | _: Literal => false
-        case _ => true
-      }
 }

@@ -1,6 +1,7 @@
 package io.deltaic.spark.scan
 
 import io.deltaic.protocol.{DeltaicException, Metadata}
+import io.deltaic.spark.skipping.SkippingSchema
 import org.apache.spark.sql.types.{DataType, StructType}
 
 /**
@@ -16,6 +17,9 @@ private[spark] final case class TableSchema(all: StructType, partitionColumns: S
   val partition: StructType = StructType(partitionColumns.map(all.apply))
 
   def isPartition(column: String): Boolean = partitionNames(column)
+
+  /** How filters on this table find what the log says about files. */
+  lazy val skipping: SkippingSchema = new SkippingSchema(all, partitionColumns)
 }
 
 private[spark] object TableSchema {

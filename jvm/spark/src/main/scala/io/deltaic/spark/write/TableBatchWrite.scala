@@ -7,7 +7,8 @@ import scala.jdk.CollectionConverters._
 import io.deltaic.protocol.{AddFile, RemoveFile}
 import io.deltaic.spark.bridge.{FileChanges, ReadSet}
 import io.deltaic.spark.scan.TableSchema
-import io.deltaic.spark.skipping.SnapshotStatistics
+import io.deltaic.spark.scan.FileSplits.sessionZone
+import io.deltaic.spark.skipping.{FileSelection, SnapshotStatistics}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{And, AttributeReference, EqualNullSafe}
 import org.apache.spark.sql.catalyst.expressions.{Cast, Expression, IsNull, Literal}
@@ -70,8 +71,10 @@ private[spark] final class TableBatchWrite(
         case Replaced.Nothing => Iterator.empty
         case Replaced.Everything => (0 until files.size).iterator
         case Replaced.Partitions(filters) =>
-          val conditions = filters.map(partitionCondition(TableSchema.of(target.table, snapshot.metadata), _))
-          SnapshotStatistics.of(target.spark, snapshot).select(conditions).iterator
+          val schema = transaction.schema
+          val statistics =
+            SnapshotStatistics.of(snapshot, schema.skipping, sessionZone(target.spark))
+          FileSelection.select(statistics, filters.map(partitionCondition(schema, _))).files.iterator
         case Replaced.WrittenPartitions =>
           val touched = adds.iterator.map(_.partitionValues).toSet
           (0 until files.size).iterator.filter(i => touched(files.add(i).partitionValues))
@@ -105,7 +108,7 @@ private[spark] final class TableBatchWrite(
 private[spark] final class TableWriterFactory(spec: DataWriteSpec) extends DataWriterFactory {
   override def createWriter(partitionId: Int, taskId: Long): DataWriter[InternalRow] =
     new DataWriter[InternalRow] {
-      private val writer = new PartitionedDataWriter(spec, partitionId, taskId)
+      private val writer = new PartitionedDataWriter(spec, partitionId)
       override def write(row: InternalRow): Unit = writer.write(row)
       override def commit(): WriterCommitMessage = WrittenFiles(writer.commit())
       override def abort(): Unit = writer.abort()

@@ -5,7 +5,7 @@ import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.bridge._
 import io.deltaic.spark.scan.TableSchema
 import org.apache.hadoop.conf.Configuration
-import org.apache.spark.internal.Logging
+import org.slf4j.LoggerFactory
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.types.StructType
 
@@ -39,9 +39,10 @@ private[spark] final class WriteTransaction(
     val log: DeltaLog,
     val snapshot: Option[Snapshot],
     intent: WriteIntent
-) extends Logging {
+) {
 
   val readVersion: Long = snapshot.fold(-1L)(_.version)
+  private val logger = LoggerFactory.getLogger(getClass)
   private var prepared: Option[PreparedCommit] = None
 
   val plan: CommitPlan = new CommitPlan(CommitterReply.require(committer.plan(request)))
@@ -84,7 +85,7 @@ private[spark] final class WriteTransaction(
       catch {
         // The version exists: what failed came after it and must not undo the write.
         case e: Exception if commit.committedVersion.isDefined =>
-          logWarning(s"committed version ${commit.committedVersion.get}, then: ${e.getMessage}", e)
+          logger.warn(s"${log.table}: committed version ${commit.committedVersion.get}, then failed", e)
           Json.obj("version" -> commit.committedVersion)
       }
     reply.get("version").asLong

@@ -5,16 +5,19 @@ import scala.jdk.CollectionConverters._
 import org.apache.hadoop.conf.Configuration
 import org.apache.parquet.hadoop.ParquetInputFormat
 import org.apache.spark.broadcast.Broadcast
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.WholeStageCodegenExec
+import org.apache.spark.sql.execution.datasources.DataSourceStrategy
 import org.apache.spark.sql.execution.datasources.parquet._
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.sources.Filter
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.util.SerializableConfiguration
 
 /** What driving Spark's Parquet reader from outside needs of its internals. */
-private[spark] object ParquetScanShims {
+object ParquetScanShims {
 
   /** The column that Spark's reader fills with row positions; it must be asked for as nullable. */
   val generatedRowIndex: StructField =
@@ -29,6 +32,10 @@ private[spark] object ParquetScanShims {
     ParquetUtils.isBatchReadSupportedForSchema(conf, schema) && conf.wholeStageEnabled &&
     !WholeStageCodegenExec.isTooManyFields(conf, schema)
   }
+
+  /** Filters as the Parquet reader takes them to choose row groups; those it knows nothing of are left out. */
+  def sourceFilters(filters: Seq[Expression]): Seq[Filter] =
+    filters.flatMap(DataSourceStrategy.translateFilter(_, supportNestedPredicatePushdown = true))
 
   def parquetOptions(spark: SparkSession, options: CaseInsensitiveStringMap): ParquetOptions =
     new ParquetOptions(options.asCaseSensitiveMap.asScala.toMap, spark.sessionState.conf)

@@ -5,7 +5,7 @@ import org.apache.spark.api.python.{Py4JServer, PythonUtils}
 import org.apache.spark.internal.config.{PYSPARK_DRIVER_PYTHON, PYSPARK_PYTHON}
 
 /** PySpark's authenticated loopback gateway, for a Python process that the JVM starts. */
-private[spark] final class PythonGateway(conf: SparkConf) {
+final class PythonGateway(conf: SparkConf) {
   private val server = new Py4JServer(conf)
 
   def start(): Unit = server.start()
@@ -14,7 +14,7 @@ private[spark] final class PythonGateway(conf: SparkConf) {
   def shutdown(): Unit = server.shutdown()
 }
 
-private[spark] object PythonGateway {
+object PythonGateway {
 
   /** Where PySpark and Py4J are in this distribution of Spark. */
   def sparkPythonPath: String = PythonUtils.sparkPythonPath

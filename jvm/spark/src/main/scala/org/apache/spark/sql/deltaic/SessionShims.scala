@@ -7,7 +7,7 @@ import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.{Column, DataFrame}
 
 /** Doors of the classic session that Spark keeps to itself. */
-private[spark] object SessionShims {
+object SessionShims {
 
   /** Analyses `plan` and, when it is a command, runs it. */
   def run(spark: SparkSession, plan: LogicalPlan): DataFrame = Dataset.ofRows(spark, plan)

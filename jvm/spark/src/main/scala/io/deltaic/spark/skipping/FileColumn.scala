@@ -1,0 +1,122 @@
+package io.deltaic.spark.skipping
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.SpecializedGetters
+import org.apache.spark.sql.catalyst.util.{ArrayData, MapData}
+import org.apache.spark.sql.types.{DataType, Decimal}
+import org.apache.spark.unsafe.types._
+
+/** One value for each file; null is a value that is not known, or a partition value that is null. */
+sealed abstract private[skipping] class FileColumn {
+  def isNullAt(i: Int): Boolean
+  def boolean(i: Int): Boolean = long(i) != 0
+  def long(i: Int): Long
+  def double(i: Int): Double
+  def value(i: Int): AnyRef
+  def decimal(i: Int, precision: Int, scale: Int): Decimal
+}
+
+/**
+ * A column that is filled file by file.
+ *
+ * Which values are known is kept in words of 64 bits, so threads may fill a column at once as long as no two of them
+ * work on files of the same word.
+ */
+sealed abstract private[skipping] class MutableFileColumn(size: Int) extends FileColumn {
+  private val known = new Array[Long]((size + 63) >>> 6)
+
+  final override def isNullAt(i: Int): Boolean = (known(i >>> 6) & (1L << i)) == 0
+  final def forget(i: Int): Unit = known(i >>> 6) &= ~(1L << i)
+  final protected def learn(i: Int): Unit = known(i >>> 6) |= 1L << i
+}
+
+/** Whole numbers, booleans (0 or 1), days, microseconds and the unscaled values of decimals. */
+final private[skipping] class LongColumn(size: Int) extends MutableFileColumn(size) {
+  private val values = new Array[Long](size)
+
+  def set(i: Int, value: Long): Unit = {
+    values(i) = value
+    learn(i)
+  }
+  override def long(i: Int): Long = values(i)
+  override def double(i: Int): Double = values(i).toDouble
+  override def value(i: Int): AnyRef = Long.box(values(i))
+  override def decimal(i: Int, precision: Int, scale: Int): Decimal =
+    Decimal.createUnsafe(values(i), precision, scale)
+}
+
+final private[skipping] class DoubleColumn(size: Int) extends MutableFileColumn(size) {
+  private val values = new Array[Double](size)
+
+  def set(i: Int, value: Double): Unit = {
+    values(i) = value
+    learn(i)
+  }
+  override def long(i: Int): Long = values(i).toLong
+  override def double(i: Int): Double = values(i)
+  override def value(i: Int): AnyRef = Double.box(values(i))
+  override def decimal(i: Int, precision: Int, scale: Int): Decimal = Decimal(values(i))
+}
+
+/** Strings and decimals too wide for a long. */
+final private[skipping] class ObjectColumn(size: Int) extends MutableFileColumn(size) {
+  private val values = new Array[AnyRef](size)
+
+  def set(i: Int, value: AnyRef): Unit = {
+    values(i) = value
+    learn(i)
+  }
+  override def long(i: Int): Long = values(i).asInstanceOf[Number].longValue
+  override def double(i: Int): Double = values(i).asInstanceOf[Number].doubleValue
+  override def value(i: Int): AnyRef = values(i)
+  override def decimal(i: Int, precision: Int, scale: Int): Decimal = values(i).asInstanceOf[Decimal]
+}
+
+/** Partition values; equal ones share one object. Reading one that could not be parsed throws what the parser threw. */
+final private[skipping] class PartitionValueColumn(values: Array[AnyRef]) extends FileColumn {
+  override def isNullAt(i: Int): Boolean = values(i) match {
+    case null => true
+    case unreadable: UnreadableValue => throw unreadable.cause
+    case _ => false
+  }
+  override def boolean(i: Int): Boolean = values(i).asInstanceOf[java.lang.Boolean]
+  override def long(i: Int): Long = values(i).asInstanceOf[Number].longValue
+  override def double(i: Int): Double = values(i).asInstanceOf[Number].doubleValue
+  override def value(i: Int): AnyRef = values(i)
+  override def decimal(i: Int, precision: Int, scale: Int): Decimal = values(i).asInstanceOf[Decimal]
+}
+
+final private[skipping] case class UnreadableValue(cause: Throwable)
+
+/** A row over the columns of one file after another: set `file`, then evaluate. */
+final private[skipping] class FileRow(columns: Array[FileColumn]) extends InternalRow {
+  var file: Int = 0
+
+  override def numFields: Int = columns.length
+  override def isNullAt(o: Int): Boolean = columns(o).isNullAt(file)
+  override def getBoolean(o: Int): Boolean = columns(o).boolean(file)
+  override def getByte(o: Int): Byte = columns(o).long(file).toByte
+  override def getShort(o: Int): Short = columns(o).long(file).toShort
+  override def getInt(o: Int): Int = columns(o).long(file).toInt
+  override def getLong(o: Int): Long = columns(o).long(file)
+  override def getFloat(o: Int): Float = columns(o).double(file).toFloat
+  override def getDouble(o: Int): Double = columns(o).double(file)
+  override def getDecimal(o: Int, precision: Int, scale: Int): Decimal =
+    columns(o).decimal(file, precision, scale)
+  override def getUTF8String(o: Int): UTF8String = columns(o).value(file).asInstanceOf[UTF8String]
+  override def getBinary(o: Int): Array[Byte] = columns(o).value(file).asInstanceOf[Array[Byte]]
+  override def get(o: Int, dataType: DataType): AnyRef =
+    InternalRow.getAccessor(dataType)(this: SpecializedGetters, o).asInstanceOf[AnyRef]
+  override def getBinaryView(o: Int): BinaryView = refuse("BinaryView")
+  override def getInterval(o: Int): CalendarInterval = refuse("intervals")
+  override def getVariant(o: Int): VariantVal = refuse("variants")
+  override def getStruct(o: Int, numFields: Int): InternalRow = refuse("structs")
+  override def getArray(o: Int): ArrayData = refuse("arrays")
+  override def getMap(o: Int): MapData = refuse("maps")
+  override def setNullAt(o: Int): Unit = refuse("changes")
+  override def update(o: Int, value: Any): Unit = refuse("changes")
+  override def copy(): InternalRow = refuse("copies")
+
+  private def refuse(what: String): Nothing =
+    throw new UnsupportedOperationException(s"A row of file statistics has no $what")
+}

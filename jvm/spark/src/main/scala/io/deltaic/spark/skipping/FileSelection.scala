@@ -1,0 +1,95 @@
+package io.deltaic.spark.skipping
+
+import java.util.Arrays
+
+import scala.util.control.NonFatal
+
+import org.apache.spark.sql.catalyst.expressions.{And, Expression}
+
+/**
+ * Which files a query has to read.
+ *
+ * @param files ordinals, ascending
+ * @param totalFiles how many there were to choose from
+ * @param filesAfterPartitions how many of them partition values alone have left
+ * @param undecided those of `files` of which no filter could tell whether partition values match, because one failed on
+ *   them: a value in the log that cannot be read, or an error that the expression raises. A scan that lets Spark drop
+ *   the filters it has decided ([[FileSelection.split]]) must refuse to read them.
+ */
+final case class FileSelection(
+    files: Array[Int],
+    totalFiles: Int,
+    filesAfterPartitions: Int,
+    undecided: Array[Int]
+) {
+  def skippedByPartitions: Int = totalFiles - filesAfterPartitions
+  def skippedByStats: Int = filesAfterPartitions - files.length
+}
+
+/**
+ * @param decided filters that hold of every row of the files they select, and need not be evaluated again
+ * @param remaining the others: they may have helped to select files, but say nothing of all rows
+ */
+final case class FilterSplit(decided: Seq[Expression], remaining: Seq[Expression])
+
+object FileSelection {
+
+  /**
+   * The files that may hold a row which satisfies all `filters`. A filter that cannot be decided, does not concern
+   * files or fails leaves a file in.
+   */
+  def select(columns: FileStatsColumns, filters: Seq[Expression]): FileSelection = {
+    val schema = columns.schema
+    val (onPartitions, onRows) =
+      filters.flatMap(conjuncts).partition(PartitionFilter.matches(_, schema))
+    val all = Array.range(0, columns.size)
+    val byPartition = keep(SkippingPredicate.of(onPartitions, schema), columns, all)
+    val byStats = keep(SkippingPredicate.of(onRows, schema), columns, byPartition.files)
+    val undecided =
+      byPartition.failed.filter(i => Arrays.binarySearch(byStats.files, i) >= 0)
+    FileSelection(byStats.files, columns.size, byPartition.files.length, undecided)
+  }
+
+  /** Convenience for files that are asked about once, such as those that another commit adds. */
+  def select(
+      files: FileStatsSource,
+      schema: SkippingSchema,
+      parsePartitionValue: PartitionValueParser,
+      filters: Seq[Expression]
+  ): FileSelection = select(new FileStatsColumns(files, schema, parsePartitionValue), filters)
+
+  /** Which filters [[select]] decides for good: those on partition values alone that no value can make fail. */
+  def split(filters: Seq[Expression], schema: SkippingSchema): FilterSplit = {
+    val (decided, remaining) =
+      filters.partition(f => PartitionFilter.matches(f, schema) && PartitionFilter.neverFails(f))
+    FilterSplit(decided, remaining)
+  }
+
+  private def conjuncts(filter: Expression): Seq[Expression] = filter match {
+    case And(l, r) => conjuncts(l) ++ conjuncts(r)
+    case other => Seq(other)
+  }
+
+  private case class Kept(files: Array[Int], failed: Array[Int])
+
+  private def keep(predicate: SkippingPredicate, columns: FileStatsColumns, files: Array[Int]): Kept =
+    if (predicate.keepsAll || files.isEmpty) Kept(files, Array.emptyIntArray)
+    else {
+      val row = columns.row(predicate.fields.map(_._1), files)
+      val mayMatch = predicate.evaluator(files.length)
+      val kept = Array.newBuilder[Int]
+      val failed = Array.newBuilder[Int]
+      files.foreach { i =>
+        row.file = i
+        val keeps =
+          try mayMatch.eval(row)
+          catch {
+            case NonFatal(_) =>
+              failed += i
+              true
+          }
+        if (keeps) kept += i
+      }
+      Kept(kept.result(), failed.result())
+    }
+}

@@ -1,0 +1,37 @@
+package io.deltaic.spark.skipping
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.types.{NumericType, StringType}
+
+/** Filters that a file's partition values alone decide. */
+private[skipping] object PartitionFilter {
+
+  /** Whether `e` can be evaluated on the driver, on partition values and nothing else. */
+  def matches(e: Expression, schema: SkippingSchema): Boolean =
+    e.resolved && e.deterministic && !e.exists(needsMore(_, schema))
+
+  private def needsMore(e: Expression, schema: SkippingSchema): Boolean = e match {
+    case a: AttributeReference => schema.partitionColumn(a).isEmpty
+    case _: PlanExpression[_] | _: Unevaluable => true
+    case _ => false
+  }
+
+  /** Whether `e` gives an outcome for all values of its columns. An unknown expression may raise an error for some. */
+  def neverFails(e: Expression): Boolean = {
+    val safe = e match {
+      case _: AttributeReference | _: Literal => true
+      case _: And | _: Or | _: Not | _: IsNull | _: IsNotNull | _: IsNaN | _: Coalesce => true
+      case _: BinaryComparison | _: In | _: InSet => true
+      case _: StartsWith | _: EndsWith | _: Contains => true
+      case c: Cast => isSafeCast(c)
+      case _ => false
+    }
+    safe && e.children.forall(neverFails)
+  }
+
+  private def isSafeCast(cast: Cast): Boolean = (cast.child.dataType, cast.dataType) match {
+    case (from: NumericType, to: NumericType) => Cast.canUpCast(from, to)
+    case (from: NumericType, to: StringType) => Cast.canUpCast(from, to)
+    case _ => false
+  }
+}

@@ -1,0 +1,93 @@
+package io.deltaic.spark.skipping
+
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, GetStructField}
+import org.apache.spark.sql.types.{DataType, StructField, StructType}
+
+/**
+ * A column that is no struct, nested in structs or not.
+ *
+ * @param statsPath the names under which the log keeps the column's statistics, outermost first
+ * @param typeChanged whether files may hold an older, narrower type (Protocol § Type Widening)
+ */
+final private[skipping] case class LeafColumn(
+    statsPath: Vector[String],
+    dataType: DataType,
+    typeChanged: Boolean
+)
+
+/** @param logName the name under which the log keeps the column's values */
+final private[skipping] case class PartitionColumn(logName: String, dataType: DataType)
+
+/**
+ * Finds the columns of a table that a filter speaks of.
+ *
+ * A filter's attributes are matched by name, exactly or else by the only name that differs in case alone: attributes of
+ * an analyzed plan may carry the spelling of the query. Struct fields are matched by name too, because the struct of a
+ * pruned scan numbers its fields differently. A type that is not the table's means that the filter speaks of something
+ * else, and finds nothing.
+ *
+ * @param schema the table's schema, partition columns included
+ * @param partitionColumns logical names
+ * @param physicalName a field's name in the log (Protocol § Column Mapping); by default the field's own
+ */
+final class SkippingSchema(
+    val schema: StructType,
+    val partitionColumns: Seq[String],
+    physicalName: StructField => String = _.name
+) {
+  private val partitions: Map[String, PartitionColumn] = partitionColumns.flatMap { name =>
+    SkippingSchema.find(schema, name).map(f => f.name -> PartitionColumn(physicalName(f), f.dataType))
+  }.toMap
+
+  private[skipping] def partitionColumn(attribute: Attribute): Option[PartitionColumn] =
+    SkippingSchema
+      .find(schema, attribute.name)
+      .flatMap(f => partitions.get(f.name))
+      .filter(_.dataType == attribute.dataType)
+
+  /** The leaf column that `column` names, an attribute or a field of structs below one; none for other expressions. */
+  private[skipping] def leafColumn(column: Expression): Option[LeafColumn] = for {
+    names <- namesOf(column)
+    fields <- fieldsOf(schema, names)
+    if !partitions.contains(fields.head.name)
+    leaf = fields.last
+    if leaf.dataType == column.dataType && !leaf.dataType.isInstanceOf[StructType]
+  } yield LeafColumn(
+    fields.map(physicalName).toVector,
+    leaf.dataType,
+    fields.exists(_.metadata.contains(SkippingSchema.TypeChanges))
+  )
+
+  private def namesOf(column: Expression): Option[List[String]] = column match {
+    case a: Attribute => Some(List(a.name))
+    case f: GetStructField => namesOf(f.child).map(_ :+ f.extractFieldName)
+    case _ => None
+  }
+
+  private def fieldsOf(struct: StructType, names: List[String]): Option[List[StructField]] =
+    names match {
+      case name :: Nil => SkippingSchema.find(struct, name).map(List(_))
+      case name :: below =>
+        SkippingSchema.find(struct, name).flatMap { field =>
+          field.dataType match {
+            case inner: StructType => fieldsOf(inner, below).map(field :: _)
+            case _ => None
+          }
+        }
+      case Nil => None
+    }
+}
+
+private object SkippingSchema {
+
+  /** Protocol § Type Change Metadata. */
+  val TypeChanges = "delta.typeChanges"
+
+  def find(struct: StructType, name: String): Option[StructField] =
+    struct.fields.find(_.name == name).orElse {
+      struct.fields.filter(_.name.equalsIgnoreCase(name)) match {
+        case Array(only) => Some(only)
+        case _ => None
+      }
+    }
+}
