@@ -1,12 +1,99 @@
+val pythonPackage =
+  settingKey[File]("The Python package, whose version, resources and sources the jar carries")
+
 ThisBuild / organization := "io.deltaic"
-ThisBuild / version := "0.1.0"
+ThisBuild / pythonPackage := (LocalRootProject / baseDirectory).value / "python" / "deltaic"
+ThisBuild / version := PythonSources.version((ThisBuild / pythonPackage).value)
 ThisBuild / scalaVersion := Dependencies.scala
-ThisBuild / javacOptions ++= Seq("--release", "17")
-ThisBuild / scalacOptions ++= Seq("-release:17", "-deprecation", "-feature", "-unchecked", "-Xlint:_", "-Wunused:_")
+ThisBuild / versionScheme := Some("early-semver")
+ThisBuild / semanticdbEnabled := true
+ThisBuild / semanticdbVersion := Dependencies.semanticdb
 
-lazy val core = project.in(file("jvm/core"))
-  .settings(name := "deltaic-core", libraryDependencies ++= Dependencies.core ++ Dependencies.test)
+// A warning is an error. Three kinds are not, because scalafix can only remove what still compiles; `make lint`
+// fails on each of them all the same. The rule on the right wins.
+ThisBuild / scalacOptions ++= Seq(
+  "-release:17",
+  "-encoding:utf8",
+  "-deprecation",
+  "-feature",
+  "-unchecked",
+  "-Xlint:_",
+  "-Wunused:_",
+  "-Wconf:any:e,cat=unused-imports:w,cat=unused-locals:w,cat=unused-privates:w"
+)
 
-lazy val spark = project.in(file("jvm/spark"))
+// Every suite runs in a JVM of its own module, one after another: each starts Spark or races for the same table.
+lazy val shared = Seq(
+  // A link that scaladoc cannot resolve is no reason to have no pages.
+  Compile / doc / scalacOptions ~= (_.filterNot(o => o.startsWith("-W") || o.startsWith("-Xlint"))),
+  Test / fork := true,
+  Test / parallelExecution := false,
+  Test / javaOptions ++= SparkRuntime.javaOptions ++ Seq(
+    "-Xmx2g",
+    s"-Dderby.system.home=${target.value / "derby"}",
+    s"-Dspark.sql.warehouse.dir=${target.value / "warehouse"}"
+  ),
+  Test / testOptions += Tests.Argument(TestFrameworks.MUnit, "-b")
+)
+
+lazy val core = project
+  .in(file("jvm/core"))
+  .settings(shared)
+  .settings(
+    name := "deltaic-core",
+    libraryDependencies ++= Dependencies.core ++ Dependencies.test,
+    Compile / resourceGenerators += Def.task {
+      val jsons = PythonSources.resources(pythonPackage.value)
+      PythonSources.mirror(
+        jsons.map(f => f -> s"io/deltaic/${f.getName}"),
+        (Compile / resourceManaged).value / "shared"
+      )
+    },
+    Compile / resourceGenerators += Def.task {
+      val file = (Compile / resourceManaged).value / "version" / "io" / "deltaic" / "version.txt"
+      IO.write(file, version.value)
+      Seq(file)
+    },
+    Compile / managedResourceDirectories := {
+      val managed = (Compile / resourceManaged).value
+      Seq(managed / "shared", managed / "version")
+    },
+    Compile / compile := {
+      BuildChecks.noSpark((Compile / dependencyClasspath).value.files)
+      (Compile / compile).value
+    }
+  )
+
+lazy val spark = project
+  .in(file("jvm/spark"))
   .dependsOn(core % "compile->compile;test->test")
-  .settings(name := "deltaic-spark", libraryDependencies ++= Dependencies.sparkSql ++ Dependencies.test)
+  .settings(shared)
+  .settings(
+    name := "deltaic-spark",
+    libraryDependencies ++= Dependencies.core ++ Dependencies.sparkSql ++ Dependencies.test,
+    Compile / resourceGenerators += Def.task {
+      val sources = PythonSources.sources(pythonPackage.value)
+      val parent = pythonPackage.value.getParentFile
+      PythonSources.mirror(
+        sources.map(f => f -> s"deltaic-python/${IO.relativize(parent, f).get}"),
+        (Compile / resourceManaged).value
+      )
+    },
+    assembly / assemblyJarName := s"deltaic-spark_2.13-${version.value}.jar",
+    assembly / assemblyOutputPath :=
+      (LocalRootProject / baseDirectory).value / "build" / "jars" / (assembly / assemblyJarName).value,
+    assembly / assemblyOption ~= (_.withIncludeScala(false)),
+    assembly / test := {},
+    assembly / packageOptions +=
+      Package.ManifestAttributes("Implementation-Version" -> version.value),
+    assembly := {
+      val jar = assembly.value
+      BuildChecks.onlyOurs(jar)
+      jar
+    }
+  )
+
+lazy val root = project
+  .in(file("."))
+  .aggregate(core, spark)
+  .settings(name := "deltaic", publish / skip := true)

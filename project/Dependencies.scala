@@ -1,13 +1,19 @@
 import sbt._
 
-/** Every version the build depends on, in one place. What Spark ships is `Provided`. */
+/** Every version that the build depends on, in one place. What Spark ships is `Provided`. */
 object Dependencies {
+
+  /** The Scala of the PySpark 4.2.0 distribution; a different one would meet its library at run time. */
   val scala = "2.13.18"
   val spark = "4.2.0"
+  val hadoop = "3.5.0"
+
+  /** The oldest release with a compiler plugin for [[scala]]; scalafix needs it. */
+  val semanticdb = "4.14.2"
 
   /** Libraries of the Spark distribution that jvm/core may use. No Spark among them. */
   val core: Seq[ModuleID] = Seq(
-    "org.apache.hadoop" % "hadoop-client-api" % "3.5.0",
+    "org.apache.hadoop" % "hadoop-client-api" % hadoop,
     "org.apache.parquet" % "parquet-hadoop" % "1.17.0",
     "org.roaringbitmap" % "RoaringBitmap" % "1.6.10",
     "com.fasterxml.jackson.core" % "jackson-databind" % "2.21.2",
@@ -21,6 +27,6 @@ object Dependencies {
   val test: Seq[ModuleID] = Seq(
     "org.scalameta" %% "munit" % "1.1.1" % Test,
     "org.scalameta" %% "munit-scalacheck" % "1.1.0" % Test,
-    "org.apache.hadoop" % "hadoop-client-runtime" % "3.5.0" % Test
+    "org.apache.hadoop" % "hadoop-client-runtime" % hadoop % Test
   )
 }

@@ -33,6 +33,12 @@ final case class Metadata(
     configuration: Map[String, String] = Map.empty
 ) extends Action
 
+object Metadata {
+
+  /** The schema of a table without columns. */
+  val EmptySchema: String = """{"type":"struct","fields":[]}"""
+}
+
 /** An action on one logical file, which the pair of its path and its deletion vector's id identifies. */
 sealed trait FileAction extends Action {
   def path: String
@@ -99,13 +105,33 @@ final case class SetTransaction(appId: String, version: Long, lastUpdatedMs: Opt
     extends Action
 
 /** Protocol § Domain Metadata. */
-final case class DomainMetadata(domain: String, configuration: String, removed: Boolean) extends Action
+final case class DomainMetadata(domain: String, configuration: String, removed: Boolean)
+    extends Action
 
 /** Protocol § Commit Provenance Information: free-form, so it is kept whole. */
-final case class CommitInfo(json: ObjectNode) extends Action
+final case class CommitInfo(json: ObjectNode) extends Action {
+  def timestampMs: Option[Long] = long("timestamp")
+
+  /** Set in every commit of a table that keeps in-commit timestamps; then it must be the first action. */
+  def inCommitTimestampMs: Option[Long] = long("inCommitTimestamp")
+  def operation: Option[String] = text("operation")
+  def readVersion: Option[Long] = long("readVersion")
+  def isolationLevel: Option[String] = text("isolationLevel")
+  def isBlindAppend: Option[Boolean] =
+    Option(json.get("isBlindAppend")).filter(_.isBoolean).map(_.booleanValue)
+  def engineInfo: Option[String] = text("engineInfo")
+  def txnId: Option[String] = text("txnId")
+
+  private def long(field: String): Option[Long] =
+    Option(json.get(field)).filter(_.canConvertToLong).map(_.longValue)
+
+  private def text(field: String): Option[String] =
+    Option(json.get(field)).filter(_.isTextual).map(_.textValue)
+}
 
 /** Protocol § Checkpoint Metadata, V2 checkpoints only. */
-final case class CheckpointMetadata(version: Long, tags: Map[String, String] = Map.empty) extends Action
+final case class CheckpointMetadata(version: Long, tags: Map[String, String] = Map.empty)
+    extends Action
 
 /** Protocol § Sidecar File Information, V2 checkpoints only. */
 final case class Sidecar(

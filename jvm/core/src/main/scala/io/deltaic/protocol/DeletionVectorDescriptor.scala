@@ -1,7 +1,15 @@
 package io.deltaic.protocol
 
+import java.net.{URI, URISyntaxException}
+import java.util.UUID
+
+import org.apache.hadoop.fs.Path
+
 /**
  * Where a deletion vector's bytes are (Protocol § Deletion Vector Descriptor Schema).
+ *
+ * A descriptor is kept as the log spells it, even if it is malformed: the log must stay readable,
+ * and a file whose vector nobody reads does no harm. What derives something from it checks it.
  *
  * @param storageType `u`: a file named by a UUID, relative to the table; `i`: inline; `p`: a file at an absolute path
  * @param pathOrInlineDv what the storage type says: prefix and Z85 of a UUID, Z85 of the bitmap, or a path
@@ -16,7 +24,119 @@ final case class DeletionVectorDescriptor(
     sizeBytes: Int,
     cardinality: Long
 ) {
+  import DeletionVectorDescriptor._
 
   /** Identifies the vector among those of one data file (Protocol § Derived Fields). */
   def uniqueId: String = s"$storageType$pathOrInlineDv" + offset.fold("")(o => s"@$o")
+
+  def isInline: Boolean = storageType == Inline
+
+  /**
+   * The file that holds the vector, `None` when it is inline (Protocol § Derived Fields).
+   *
+   * @throws DeltaicException DELTAIC_DELETION_VECTOR_DESCRIPTOR_INVALID if the descriptor names no file
+   */
+  def absolutePath(table: Path): Option[Path] =
+    if (isInline) None
+    else Some(file(table).fold(reason => throw invalid(table.toString, UnknownFile, reason), p => p))
+
+  /**
+   * The serialized bitmap of an inline vector, `None` when it is in a file.
+   *
+   * @throws DeltaicException DELTAIC_DELETION_VECTOR_DESCRIPTOR_INVALID if the text is not `sizeBytes` bytes in Z85
+   */
+  def inlineBytes: Option[Array[Byte]] =
+    if (isInline) Some(inline.fold(reason => throw invalid(UnknownTable, UnknownFile, reason), b => b))
+    else None
+
+  /** The error that tells whose descriptor cannot be used, and why. */
+  private[deltaic] def invalid(
+      table: String,
+      dataFile: String,
+      reason: String
+  ): DeltaicException = new DeltaicException(
+    "DELTAIC_DELETION_VECTOR_DESCRIPTOR_INVALID",
+    Map(
+      "table" -> table,
+      "dataFile" -> dataFile,
+      "deletionVector" -> displayId,
+      "reason" -> reason
+    )
+  )
+
+  /** The unique id, cut to what an error message can carry: an inline vector may be long. */
+  private[deltaic] def displayId: String = {
+    val id = uniqueId
+    if (id.length <= MaxDisplayChars) id else id.take(MaxDisplayChars) + "..."
+  }
+
+  /** The bytes of an inline vector, or what is wrong with them. */
+  private[deltaic] def inline: Either[String, Array[Byte]] = for {
+    _ <- numbers
+    bytes <- Z85.decode(pathOrInlineDv, sizeBytes)
+  } yield bytes
+
+  /** The file of a vector that is not inline, or what is wrong with it. */
+  private[deltaic] def file(table: Path): Either[String, Path] = numbers.flatMap { _ =>
+    storageType match {
+      case Relative => relativeFile(table)
+      case Absolute => absoluteFile
+      case other =>
+        Left(s"its storage type '$other' is none of '$Relative', '$Inline' and '$Absolute'")
+    }
+  }
+
+  private def numbers: Either[String, Unit] =
+    if (sizeBytes < 0) Left(s"sizeInBytes $sizeBytes is negative")
+    else if (cardinality < 0) Left(s"cardinality $cardinality is negative")
+    else if (offset.exists(_ < 0)) Left(s"offset ${offset.get} is negative")
+    else if (isInline && offset.isDefined) Left("an inline deletion vector has no offset")
+    else Right(())
+
+  private def relativeFile(table: Path): Either[String, Path] = {
+    val (prefix, id) = pathOrInlineDv.splitAt(pathOrInlineDv.length - Z85.UuidChars)
+    for {
+      _ <- if (isDirectoryName(prefix)) Right(()) else Left(s"'$prefix' is not a directory name")
+      uuid <- Z85.decodeUuid(id).left.map(reason => s"its file's UUID cannot be decoded: $reason")
+    } yield relativePath(table, prefix, uuid)
+  }
+
+  private def absoluteFile: Either[String, Path] =
+    try {
+      val path = new Path(new URI(pathOrInlineDv))
+      if (path.isAbsolute) Right(path) else Left(s"'$pathOrInlineDv' is not an absolute path")
+    } catch {
+      case error @ (_: URISyntaxException | _: IllegalArgumentException) =>
+        Left(s"'$pathOrInlineDv' is not a URI-encoded path: ${error.getMessage}")
+    }
+}
+
+object DeletionVectorDescriptor {
+
+  /** Storage type of a vector in a file whose name is derived from a UUID. */
+  val Relative: String = "u"
+
+  /** Storage type of a vector whose bytes are in the log. */
+  val Inline: String = "i"
+
+  /** Storage type of a vector in a file at an absolute path. */
+  val Absolute: String = "p"
+
+  private val MaxDisplayChars = 200
+  private val UnknownTable = "(not known here)"
+  private val UnknownFile = "(not known here)"
+
+  /** `pathOrInlineDv` of vectors in the file that [[relativePath]] names. */
+  private[deltaic] def relativeId(prefix: String, uuid: UUID): String =
+    prefix + Z85.encodeUuid(uuid)
+
+  /** Protocol § Derived Fields: `<table>/<prefix>/deletion_vector_<uuid>.bin`. */
+  private[deltaic] def relativePath(table: Path, prefix: String, uuid: UUID): Path = {
+    val directory = if (prefix.isEmpty) table else new Path(table, prefix)
+    new Path(directory, s"deletion_vector_$uuid.bin")
+  }
+
+  /** A prefix is one directory below the table: nothing in it may lead elsewhere. */
+  private def isDirectoryName(prefix: String): Boolean =
+    prefix != "." && prefix != ".." && !prefix.exists(c => "/\\:".indexOf(c.toInt) >= 0 || c < ' ')
 }

@@ -1,0 +1,195 @@
+# `make help` lists the targets. Each works from a fresh clone, alone: what it needs is fetched or built first, and what
+# is up to date is left alone.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+
+VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"$$/\1/p' python/deltaic/_version.py)
+SBT_VERSION := $(shell sed -n 's/^sbt.version=//p' project/build.properties)
+
+VENV := .venv
+PY := $(VENV)/bin/python
+VENV_STAMP := $(VENV)/.installed
+EDITABLE_STAMP := $(VENV)/.editable
+PEERS_STAMP := .tools/peers/.fetched
+JAR_NAME := deltaic-spark_2.13-$(VERSION).jar
+JAR := build/jars/$(JAR_NAME)
+PACKAGE_JAR := python/deltaic/jars/$(JAR_NAME)
+WHEEL := dist/deltaic-$(VERSION)-py3-none-any.whl
+
+JVM_SOURCES := $(shell find jvm -type f -path '*/src/main/*')
+PYTHON_SOURCES := $(shell find python/deltaic -type f \( -name '*.py' -o -name '*.json' -o -name py.typed \))
+BUILD_FILES := build.sbt $(wildcard project/*.sbt project/*.scala) project/build.properties
+PYTHON_CODE := python/deltaic $(wildcard tests bench examples)
+
+MVN := mvn -q -B -ntp
+MVN_DEPENDENCY := org.apache.maven.plugins:maven-dependency-plugin:3.8.1
+
+# sbt: the one on PATH, else its launcher, which Maven fetches. A user's own list of repositories goes first.
+SBT_OPTIONS := -Xmx2g -Xss8m -Dsbt.supershell=false -Dsbt.server.autostart=false
+ifeq ($(wildcard $(HOME)/.sbt/repositories),)
+SBT_OPTIONS += -Dsbt.override.build.repos=true -Dsbt.repository.config=$(CURDIR)/project/repositories
+endif
+SBT_ON_PATH := $(shell command -v sbt 2>/dev/null)
+ifeq ($(SBT_ON_PATH),)
+SBT_LAUNCHER := .tools/sbt-launch-$(SBT_VERSION).jar
+SBT_START = "$$JAVA_HOME/bin/java" $(SBT_OPTIONS) -jar $(SBT_LAUNCHER)
+else
+SBT_LAUNCHER :=
+SBT_START = SBT_OPTS="$(SBT_OPTIONS)" $(SBT_ON_PATH) --java-home "$$JAVA_HOME"
+endif
+
+# $(call sbt,commands separated by ;)
+sbt = $(with_java) $(SBT_START) '$(1)' < /dev/null
+
+# Spark must be the PySpark of the lock file, on the Java that was checked, whatever the caller's shell has set.
+unexport SPARK_HOME PYTHONPATH PYTHONHOME PYSPARK_SUBMIT_ARGS SPARK_CONF_DIR
+export SPARK_LOCAL_IP ?= 127.0.0.1
+with_java = JAVA_HOME="$$(project/find-java)" && export JAVA_HOME &&
+run_python = $(with_java) PYSPARK_PYTHON="$(CURDIR)/$(PY)" $(PY)
+
+##@ Start here
+
+.PHONY: help
+help: ## List the targets
+	@awk 'BEGIN {FS = ":.*## "} \
+	  /^##@ / {printf "\n%s\n", substr($$0, 5)} \
+	  /^[a-z][a-z-]*:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: $(VENV_STAMP) $(SBT_LAUNCHER) ## Make .venv from the lock file and fetch sbt
+	@project/find-java > /dev/null
+	@echo "Ready: $$($(PY) --version) in $(VENV), Java in $$(project/find-java)"
+
+.PHONY: build
+build: $(PACKAGE_JAR) $(EDITABLE_STAMP) ## Build the jar and install the package, editable, into .venv
+
+.PHONY: demo
+demo: build ## Delete the cancelled of 336,776 flights and look at what it wrote
+	@$(run_python) examples/flights.py $(ARGS)
+
+##@ Write code
+
+.PHONY: fmt
+fmt: $(VENV_STAMP) $(SBT_LAUNCHER) ## Format and tidy all code (scalafmt, scalafix, ruff)
+	$(PY) -m ruff check --fix-only --quiet $(PYTHON_CODE)
+	$(PY) -m ruff format $(PYTHON_CODE)
+	$(call sbt,scalafixAll ExplicitResultTypes; scalafixAll; scalafmtAll; scalafmtSbt)
+
+.PHONY: lint
+lint: $(EDITABLE_STAMP) $(SBT_LAUNCHER) ## Check format and style (scalafmt, scalafix, ruff, import-linter)
+	$(PY) -m ruff check $(PYTHON_CODE)
+	$(PY) -m ruff format --check $(PYTHON_CODE)
+	$(VENV)/bin/lint-imports
+	$(call sbt,scalafmtCheckAll; scalafmtSbtCheck; scalafixAll --check)
+
+.PHONY: type
+type: $(EDITABLE_STAMP) ## Check types (mypy strict)
+	$(PY) -m mypy $(PYTHON_CODE)
+
+##@ Test
+
+.PHONY: test
+test: lint type test-jvm test-py test-conformance ## Everything that a change must pass
+
+.PHONY: test-jvm
+test-jvm: $(SBT_LAUNCHER) ## Run the Scala tests
+	$(call sbt,test)
+
+.PHONY: test-py
+test-py: build $(PEERS_STAMP) ## Run the Python tests: units, conflicts, Spark, peers (ARGS="-k name")
+	$(run_python) -m pytest tests --ignore tests/conformance --ignore tests/faults $(ARGS)
+
+.PHONY: test-conformance
+test-conformance: build $(PEERS_STAMP) ## Read tables that others wrote, row by row
+	$(call pytest_folder,tests/conformance)
+
+.PHONY: test-faults
+test-faults: build $(PEERS_STAMP) ## Break things on purpose; not part of make test
+	$(call pytest_folder,tests/faults)
+
+pytest_folder = if [ -d $(1) ]; then $(run_python) -m pytest $(1) $(ARGS); else echo "There is no $(1) yet."; fi
+
+.PHONY: bench
+bench: build $(PEERS_STAMP) ## Measure against delta-spark and plain Parquet (ARGS="--scale 0.1")
+	$(run_python) -m bench $(ARGS)
+
+##@ Ship
+
+.PHONY: wheel
+wheel: $(WHEEL) ## Build the wheel, jar inside, into dist/
+
+.PHONY: docs
+docs: build $(SBT_LAUNCHER) ## Build the API pages into build/docs
+	rm -rf build/docs
+	$(call sbt,doc)
+	mkdir -p build/docs/jvm
+	for module in core spark; do cp -r jvm/$$module/target/scala-2.13/api build/docs/jvm/$$module; done
+	$(PY) -m pdoc --docformat numpy --output-directory build/docs/python deltaic
+	@echo "Open build/docs/python/index.html or build/docs/jvm/spark/index.html"
+
+.PHONY: lock
+lock: ## Pin the newest versions that requirements-dev.in allows
+	python="$$(project/find-python)" && "$$python" -m venv .tools/uv
+	.tools/uv/bin/pip install -q uv
+	.tools/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.10 \
+	  --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
+	  requirements-dev.in --output-file requirements-dev.lock
+
+.PHONY: clean
+clean: ## Remove everything built; .venv and .tools stay
+	rm -rf build dist target project/target project/project jvm/*/target python/build python/*.egg-info \
+	  python/deltaic/jars .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis \
+	  metastore_db derby.log spark-warehouse $(EDITABLE_STAMP)
+	find python tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} + 2> /dev/null || true
+
+# What the targets above are made of.
+
+$(VENV_STAMP): requirements-dev.lock
+	@if ! [ -x $(PY) ]; then \
+	  python="$$(project/find-python)" && rm -rf $(VENV) && "$$python" -m venv $(VENV); \
+	fi
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-dev.lock
+	@touch $@
+
+$(EDITABLE_STAMP): $(VENV_STAMP) python/pyproject.toml python/deltaic/_version.py
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+	  --config-settings editable_mode=compat -e python
+	@touch $@
+
+.tools/sbt-launch-%.jar:
+	@$(require_mvn)
+	$(with_java) $(MVN) $(MVN_DEPENDENCY):copy -Dartifact=org.scala-sbt:sbt-launch:$* -DoutputDirectory=.tools
+	@touch $@
+
+.PHONY: peers
+peers: $(PEERS_STAMP)
+
+$(PEERS_STAMP): project/peers.pom.xml
+	@$(require_mvn)
+	@rm -rf .tools/peers
+	$(with_java) $(MVN) -f project/peers.pom.xml $(MVN_DEPENDENCY):copy-dependencies \
+	  -DincludeGroupIds=io.delta -DoutputDirectory=$(CURDIR)/.tools/peers
+	@touch $@
+
+require_mvn = command -v mvn > /dev/null || { \
+  echo "Maven is missing: it fetches sbt and the jars of delta-spark."; \
+  echo "Install it (Debian, Ubuntu: apt-get install maven; macOS: brew install maven) and run make again."; \
+  exit 1; } >&2
+
+$(JAR): $(JVM_SOURCES) $(PYTHON_SOURCES) $(BUILD_FILES) | $(SBT_LAUNCHER)
+	$(call sbt,spark/assembly)
+	@touch $@
+
+$(PACKAGE_JAR): $(JAR)
+	@rm -rf $(@D) && mkdir -p $(@D)
+	cp $< $@
+
+$(WHEEL): $(PACKAGE_JAR) $(VENV_STAMP) $(PYTHON_SOURCES) python/pyproject.toml
+	@rm -rf python/build dist
+	$(PY) -m build --wheel --no-isolation --outdir dist python > build/wheel.log 2>&1 || { cat build/wheel.log >&2; exit 1; }
+	@touch $@
+	@echo "Built $@"

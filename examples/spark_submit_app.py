@@ -1,0 +1,28 @@
+"""A job that knows Spark alone: jar and settings come from ``spark-submit`` (see the README).
+
+It uses SQL and DataFrames only, so it would run unchanged on any engine that answers to ``delta``.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from pyspark.sql import SparkSession
+
+
+def main(table: str) -> None:
+    """Write a table at a path, delete from it, and print what is left."""
+    spark = SparkSession.builder.appName("deltaic-submit").getOrCreate()
+    spark.range(1000).selectExpr("id", "id % 10 AS bucket").write.format("delta").mode(
+        "overwrite"
+    ).save(table)
+    spark.sql(f"DELETE FROM delta.`{table}` WHERE bucket = 3")
+    left = spark.read.format("delta").load(table)
+    print(f"{left.count()} rows left in {table}")
+    spark.stop()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: spark_submit_app.py TABLE_FOLDER")
+    main(sys.argv[1])

@@ -1,0 +1,192 @@
+package io.deltaic.dv
+
+import java.util.UUID
+import java.util.concurrent.ThreadLocalRandom
+
+import scala.collection.mutable.ListBuffer
+import scala.util.control.NonFatal
+
+import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException}
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{FSDataOutputStream, FileSystem, Path}
+
+/**
+ * Packs deletion vectors into files named by fresh UUIDs
+ * (Protocol § Deletion Vector File Storage Format); for one thread.
+ *
+ * Each vector is written when it is added, so that at most one is held in memory. The first one
+ * creates the file: a writer that gets no vector leaves nothing behind. A file ends early, and
+ * another follows, where the next offset would not fit into a descriptor.
+ *
+ * A descriptor may be committed after [[close]] returned. When [[add]] or [[close]] fails, the
+ * writer has deleted what it wrote and takes no more vectors.
+ *
+ * @param maxFileBytes where a file ends at the latest, unless its first vector alone is larger
+ */
+final class DeletionVectorFileWriter private[dv] (
+    table: Path,
+    conf: Configuration,
+    randomPrefixLength: Int,
+    maxFileBytes: Long = Int.MaxValue
+) extends AutoCloseable {
+  import DeletionVectorFileWriter._
+  import DeletionVectorStore._
+
+  require(randomPrefixLength >= 0, s"length $randomPrefixLength of the random prefix is negative")
+
+  private var current: Option[OpenFile] = None
+  private val created = ListBuffer.empty[Path]
+  private var open = true
+
+  /** The files that descriptors point to so far. */
+  def files: Seq[Path] = created.toList
+
+  /**
+   * Writes `vector`, in its smallest form.
+   *
+   * @throws DeltaicException DELTAIC_DELETION_VECTOR_TOO_LARGE if no descriptor can hold its size;
+   *   DELTAIC_DELETION_VECTOR_WRITE_FAILED
+   */
+  def add(vector: DeletionVector): DeletionVectorDescriptor = {
+    requireOpen()
+    val sizeBytes = vector.serializedSizeBytes
+    if (sizeBytes > MaxVectorBytes) throw tooLarge(vector, sizeBytes)
+    guarded {
+      val bytes = vector.serialize()
+      val file = fileFor(FrameOverheadBytes + bytes.length)
+      val offset = file.append(bytes)
+      DeletionVectorDescriptor(
+        storageType = DeletionVectorDescriptor.Relative,
+        pathOrInlineDv = file.id,
+        offset = Some(offset),
+        sizeBytes = bytes.length,
+        cardinality = vector.cardinality
+      )
+    }
+  }
+
+  /**
+   * Completes the last file. Calling it again does nothing.
+   *
+   * @throws DeltaicException DELTAIC_DELETION_VECTOR_WRITE_FAILED
+   */
+  override def close(): Unit = if (open) {
+    guarded(closeCurrent())
+    open = false
+  }
+
+  /** Deletes all files of this writer, also after [[close]]. Files that cannot be deleted are left to VACUUM. */
+  def abort(): Unit = {
+    open = false
+    current.foreach(_.abandon())
+    current = None
+    created.foreach { file =>
+      try file.getFileSystem(conf).delete(file, false)
+      catch { case NonFatal(_) => () }
+    }
+    created.clear()
+  }
+
+  private def fileFor(frameBytes: Long): OpenFile = {
+    if (current.exists(_.position + frameBytes > maxFileBytes)) closeCurrent()
+    current.getOrElse {
+      val file = create()
+      current = Some(file)
+      file.begin()
+      file
+    }
+  }
+
+  private def create(): OpenFile = {
+    val uuid = UUID.randomUUID()
+    val prefix = randomPrefix(randomPrefixLength)
+    val path = DeletionVectorDescriptor.relativePath(table, prefix, uuid)
+    val fs: FileSystem = path.getFileSystem(conf)
+    val out = fs.create(path, false)
+    created += path
+    new OpenFile(DeletionVectorDescriptor.relativeId(prefix, uuid), out)
+  }
+
+  private def closeCurrent(): Unit = {
+    val file = current
+    current = None
+    file.foreach(_.close())
+  }
+
+  private def guarded[T](write: => T): T =
+    try write
+    catch {
+      case NonFatal(error) =>
+        val last = created.lastOption
+        abort()
+        throw writeFailed(last, error)
+    }
+
+  private def requireOpen(): Unit =
+    if (!open) throw new IllegalStateException(s"the deletion vector writer of $table is closed")
+
+  private def tooLarge(vector: DeletionVector, sizeBytes: Long): DeltaicException =
+    new DeltaicException(
+      "DELTAIC_DELETION_VECTOR_TOO_LARGE",
+      Map(
+        "table" -> table.toString,
+        "sizeBytes" -> sizeBytes.toString,
+        "cardinality" -> vector.cardinality.toString,
+        "maxSizeBytes" -> MaxVectorBytes.toString
+      )
+    )
+
+  private def writeFailed(file: Option[Path], cause: Throwable): DeltaicException =
+    new DeltaicException(
+      "DELTAIC_DELETION_VECTOR_WRITE_FAILED",
+      Map(
+        "table" -> table.toString,
+        "location" -> file.fold(table.toString)(_.toString),
+        "reason" -> cause.toString
+      ),
+      cause
+    )
+}
+
+private object DeletionVectorFileWriter {
+  import DeletionVectorStore._
+
+  /** What [[DeletionVectorStore.read]] can read into one array, with all that it reads around it. */
+  val MaxVectorBytes: Int =
+    DeletionVector.MaxSerializedBytes - FrameOverheadBytes - FreeReadBytes
+
+  private val PrefixAlphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+  def randomPrefix(length: Int): String = {
+    val random = ThreadLocalRandom.current()
+    Seq.fill(length)(PrefixAlphabet.charAt(random.nextInt(PrefixAlphabet.length))).mkString
+  }
+
+  /** A file that is being written. `id` is the `pathOrInlineDv` of all its vectors. */
+  final class OpenFile(val id: String, out: FSDataOutputStream) {
+    private var nextOffset = 0L
+
+    def position: Long = nextOffset
+
+    def begin(): Unit = {
+      out.writeByte(FileVersion.toInt)
+      nextOffset = FirstOffset.toLong
+    }
+
+    /** Writes one frame, and returns its offset. */
+    def append(bytes: Array[Byte]): Int = {
+      val offset = nextOffset.toInt
+      out.writeInt(bytes.length)
+      out.write(bytes)
+      out.writeInt(checksum(bytes, 0, bytes.length))
+      nextOffset += FrameOverheadBytes + bytes.length
+      offset
+    }
+
+    def close(): Unit = out.close()
+
+    def abandon(): Unit =
+      try out.close()
+      catch { case NonFatal(_) => () }
+  }
+}

@@ -1,0 +1,67 @@
+package io.deltaic.log
+
+import java.util.UUID
+
+import org.apache.hadoop.fs.{FileStatus, Path}
+
+/** The names of the files in `_delta_log` (Protocol § Delta Log Entries, § Checkpoints). */
+object FileNames {
+
+  val LogDirectory = "_delta_log"
+  val LastCheckpoint = "_last_checkpoint"
+
+  /** `00000000000000000007.json` */
+  private val commitName = """(\d{20})\.json""".r
+
+  /** `00000000000000000010.checkpoint.parquet` */
+  private val classicName = """(\d{20})\.checkpoint\.parquet""".r
+
+  /** `00000000000000000010.checkpoint.0000000002.0000000003.parquet` */
+  private val partName = """(\d{20})\.checkpoint\.(\d{10})\.(\d{10})\.parquet""".r
+
+  /** `00000000000000000010.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json` or `.parquet` */
+  private val uuidName = """(\d{20})\.checkpoint\.([0-9A-Za-z-]{36})\.(json|parquet)""".r
+
+  def logDirectory(table: Path): Path = new Path(table, LogDirectory)
+
+  def commit(logDirectory: Path, version: Long): Path =
+    new Path(logDirectory, s"${padded(version)}.json")
+
+  def classicCheckpoint(logDirectory: Path, version: Long): Path =
+    new Path(logDirectory, s"${padded(version)}.checkpoint.parquet")
+
+  /** Sorts before the name of every file of this version, and after those of lower ones. */
+  def firstOf(version: Long): String = padded(version)
+
+  /** The version of a commit file. */
+  private[deltaic] def versionOf(commit: FileStatus): Long =
+    commit.getPath.getName.stripSuffix(".json").toLong
+
+  /** A name beside `target` that no reader takes for a file of the log, and no other writer uses. */
+  private[log] def temporary(target: Path): Path =
+    new Path(target.getParent, s".${target.getName}.${UUID.randomUUID()}.tmp")
+
+  private def padded(version: Long): String = f"$version%020d"
+
+  private[log] sealed trait Kind { def version: Long }
+  private[log] final case class CommitName(version: Long) extends Kind
+  private[log] final case class ClassicCheckpointName(version: Long) extends Kind
+  private[log] final case class CheckpointPartName(version: Long, part: Int, parts: Int)
+      extends Kind
+  private[log] final case class UuidCheckpointName(version: Long) extends Kind
+
+  /** What a file of the log directory is, judged by its name; None for files of other purposes. */
+  private[log] def classify(name: String): Option[Kind] = name match {
+    case commitName(version) => version.toLongOption.map(CommitName)
+    case classicName(version) => version.toLongOption.map(ClassicCheckpointName)
+    case partName(version, part, parts) =>
+      for {
+        v <- version.toLongOption
+        o <- part.toIntOption
+        p <- parts.toIntOption
+        if o >= 1 && o <= p
+      } yield CheckpointPartName(v, o, p)
+    case uuidName(version, _, _) => version.toLongOption.map(UuidCheckpointName)
+    case _ => None
+  }
+}

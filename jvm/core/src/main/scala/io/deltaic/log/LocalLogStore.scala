@@ -1,0 +1,106 @@
+package io.deltaic.log
+
+import java.io.{BufferedOutputStream, FileNotFoundException, IOException, OutputStream}
+import java.nio.channels.{Channels, FileChannel}
+import java.nio.file.{
+  Files,
+  FileAlreadyExistsException,
+  NoSuchFileException,
+  NotDirectoryException,
+  Path => LocalPath
+}
+import java.nio.file.StandardOpenOption.{CREATE_NEW, READ, WRITE}
+import java.nio.file.attribute.BasicFileAttributes
+
+import org.apache.hadoop.fs.{FileStatus, Path}
+
+import io.deltaic.protocol.DeltaicException
+
+/**
+ * The store on local disks: a temporary file, forced to disk, then hard-linked to its name. `link` is atomic and fails
+ * when the name exists; a rename would replace it.
+ */
+private[log] object LocalLogStore extends LogStore {
+
+  override def read(path: Path): Array[Byte] =
+    try Files.readAllBytes(local(path))
+    catch { case _: NoSuchFileException => throw new FileNotFoundException(path.toString) }
+
+  override def listFrom(logDirectory: Path, firstName: String): Iterator[FileStatus] =
+    try {
+      val stream = Files.newDirectoryStream(
+        local(logDirectory),
+        (file: LocalPath) => file.getFileName.toString >= firstName
+      )
+      val found = Vector.newBuilder[FileStatus]
+      try stream.forEach(f => found ++= status(new Path(logDirectory, f.getFileName.toString)))
+      finally stream.close()
+      found.result().sortBy(_.getPath.getName).iterator
+    } catch { case _: NoSuchFileException | _: NotDirectoryException => Iterator.empty }
+
+  /** A file may vanish between being listed and being looked at: log cleanup deletes files at any time. */
+  override def status(path: Path): Option[FileStatus] =
+    try {
+      val of = Files.readAttributes(local(path), classOf[BasicFileAttributes])
+      val modified = of.lastModifiedTime.toMillis
+      Some(new FileStatus(of.size, of.isDirectory, 1, BlockSizeBytes, modified, path))
+    } catch { case _: NoSuchFileException | _: NotDirectoryException => None }
+
+  private val BlockSizeBytes = 32L << 20
+
+  override protected def create(path: Path)(write: OutputStream => Unit): WriteOutcome = {
+    val target = local(path)
+    if (Files.exists(target)) WriteOutcome.AlreadyExists
+    else {
+      Files.createDirectories(target.getParent)
+      val temporary = local(FileNames.temporary(path))
+      try {
+        writeDurably(temporary, write)
+        val outcome = link(temporary, target)
+        forceDirectory(target.getParent)
+        outcome
+      } finally Files.deleteIfExists(temporary)
+    }
+  }
+
+  private def writeDurably(file: LocalPath, write: OutputStream => Unit): Unit = {
+    val channel = FileChannel.open(file, CREATE_NEW, WRITE)
+    try {
+      val out = new BufferedOutputStream(Channels.newOutputStream(channel), 1 << 16)
+      write(out)
+      out.flush()
+      channel.force(true)
+    } finally channel.close()
+  }
+
+  private def link(temporary: LocalPath, target: LocalPath): WriteOutcome =
+    try {
+      Files.createLink(target, temporary)
+      WriteOutcome.Written
+    } catch {
+      // On a network file system the reply to a link that was made may be lost, and the repeated request then finds the
+      // name taken. The link count tells.
+      case _: IOException if linkCount(temporary) == 2 => WriteOutcome.Written
+      case _: FileAlreadyExistsException => WriteOutcome.AlreadyExists
+      case e @ (_: UnsupportedOperationException | _: IOException) =>
+        throw new DeltaicException(
+          "DELTAIC_HARD_LINK_UNSUPPORTED",
+          Map("path" -> target.toString, "reason" -> e.toString),
+          e
+        )
+    }
+
+  private def linkCount(file: LocalPath): Int =
+    try Files.getAttribute(file, "unix:nlink").asInstanceOf[Int]
+    catch { case _: UnsupportedOperationException | _: IOException => 0 }
+
+  /** Makes the new name survive a crash. Some systems cannot open a directory; they need no such call. */
+  private def forceDirectory(directory: LocalPath): Unit =
+    try {
+      val channel = FileChannel.open(directory, READ)
+      try channel.force(true)
+      finally channel.close()
+    } catch { case _: IOException => () }
+
+  private def local(path: Path): LocalPath = java.nio.file.Paths.get(path.toUri.getPath)
+}

@@ -1,0 +1,107 @@
+package io.deltaic.log
+
+import java.io.OutputStream
+import java.nio.charset.StandardCharsets.UTF_8
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{FileStatus, FileSystem, Path}
+
+import io.deltaic.protocol.DeltaicException
+
+/** How an attempt to create a log file ended. That another writer was first is an answer, not a failure. */
+sealed trait WriteOutcome
+
+object WriteOutcome {
+  case object Written extends WriteOutcome
+  case object AlreadyExists extends WriteOutcome
+}
+
+/**
+ * Reads and creates the files of a log. What a store promises, and optimistic concurrency rests on:
+ *
+ *   - a file appears under its name complete or not at all;
+ *   - of several writers that create the same name, exactly one gets [[WriteOutcome.Written]], and its content stays
+ *     (Protocol § Creation of New Log Entries);
+ *   - a file is listed as soon as it exists.
+ *
+ * An exception from `writeIfAbsent` means that it is unknown or certain to have failed, never that it succeeded silently
+ * with other content.
+ */
+trait LogStore {
+
+  /** The whole content. Fails with `java.io.FileNotFoundException` when there is no such file. */
+  def read(path: Path): Array[Byte]
+
+  /**
+   * The files whose names are `firstName` or sort after it, in ascending order of names. Empty when there is no such
+   * directory.
+   */
+  def listFrom(logDirectory: Path, firstName: String): Iterator[FileStatus]
+
+  /** The status of one file, None when there is no such file. */
+  def status(path: Path): Option[FileStatus]
+
+  /** Creates the file with these bytes unless it exists; makes the directory when it is missing. */
+  final def writeIfAbsent(path: Path, content: Array[Byte]): WriteOutcome =
+    create(path)(_.write(content))
+
+  /** Creates the file with these lines, each followed by a newline, unless it exists. */
+  final def writeIfAbsent(path: Path, lines: Iterator[String]): WriteOutcome = create(path) { out =>
+    lines.foreach { line =>
+      out.write(line.getBytes(UTF_8))
+      out.write('\n')
+    }
+  }
+
+  protected def create(path: Path)(write: OutputStream => Unit): WriteOutcome
+}
+
+object LogStore {
+
+  /** The store for the file system of a path. */
+  def forPath(path: Path, conf: Configuration): LogStore = {
+    val scheme = Option(path.toUri.getScheme).getOrElse(FileSystem.getDefaultUri(conf).getScheme)
+    scheme match {
+      case "file" => LocalLogStore
+      case "hdfs" | "viewfs" => new RenamingLogStore(conf)
+      case _ => new ReadOnlyLogStore(conf)
+    }
+  }
+}
+
+/** Reading through a Hadoop file system, which every store but the local one does alike. */
+private[log] abstract class HadoopLogStore(conf: Configuration) extends LogStore {
+
+  override def read(path: Path): Array[Byte] = {
+    val in = path.getFileSystem(conf).open(path)
+    try in.readAllBytes()
+    finally in.close()
+  }
+
+  override def listFrom(logDirectory: Path, firstName: String): Iterator[FileStatus] =
+    try
+      logDirectory
+        .getFileSystem(conf)
+        .listStatus(logDirectory)
+        .filter(_.getPath.getName >= firstName)
+        .sortBy(_.getPath.getName)
+        .iterator
+    catch { case _: java.io.FileNotFoundException => Iterator.empty }
+
+  override def status(path: Path): Option[FileStatus] =
+    try Some(path.getFileSystem(conf).getFileStatus(path))
+    catch { case _: java.io.FileNotFoundException => None }
+}
+
+/** A store that knows no way to create a file only if it is absent, and so refuses to. */
+private[log] final class ReadOnlyLogStore(conf: Configuration) extends HadoopLogStore(conf) {
+
+  override protected def create(path: Path)(write: OutputStream => Unit): WriteOutcome =
+    throw new DeltaicException(
+      "DELTAIC_LOG_STORE_UNSUPPORTED",
+      Map(
+        "path" -> path.toString,
+        "scheme" -> path.getFileSystem(conf).getUri.getScheme
+      )
+    )
+}

@@ -1,0 +1,52 @@
+package io.deltaic.log
+
+import java.util.concurrent.{ExecutionException, Executors, Future, ThreadFactory}
+import java.util.concurrent.atomic.AtomicInteger
+
+import scala.collection.mutable
+
+/** The threads that read log files, shared by all tables: their number bounds what a process does at a time. */
+private[deltaic] object LogThreads {
+
+  private val threads = math.max(2, math.min(8, Runtime.getRuntime.availableProcessors))
+
+  private val pool = Executors.newFixedThreadPool(
+    threads,
+    new ThreadFactory {
+      private val next = new AtomicInteger
+      override def newThread(task: Runnable): Thread = {
+        val thread = new Thread(task, s"deltaic-log-${next.incrementAndGet()}")
+        thread.setDaemon(true)
+        thread
+      }
+    }
+  )
+
+  /**
+   * The results of `read` in the order of `items`. A few more items than there are threads are read ahead, so a long log
+   * never lies in memory as a whole. `read` must not call this method: it would wait for itself.
+   */
+  def mapInOrder[A, B](items: Iterator[A])(read: A => B): Iterator[B] = new Iterator[B] {
+    private val ahead = mutable.Queue.empty[Future[B]]
+
+    private def fill(): Unit =
+      while (ahead.size < 2 * threads && items.hasNext) {
+        val item = items.next()
+        ahead.enqueue(pool.submit(() => read(item)))
+      }
+
+    override def hasNext: Boolean = ahead.nonEmpty || items.hasNext
+
+    override def next(): B = {
+      fill()
+      val first = ahead.dequeue()
+      fill()
+      try first.get()
+      catch {
+        case e: ExecutionException =>
+          ahead.foreach(_.cancel(false))
+          throw e.getCause
+      }
+    }
+  }
+}

@@ -1,0 +1,63 @@
+package io.deltaic.log
+
+import java.io.{IOException, OutputStream}
+import java.util.EnumSet
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{
+  CreateFlag,
+  FileAlreadyExistsException,
+  FileContext,
+  FSDataOutputStream,
+  Options,
+  Path
+}
+
+/**
+ * A store on a file system whose rename is atomic and, asked not to overwrite, fails when the target exists, as HDFS
+ * promises. `FileContext` asks for that; `FileSystem.rename` leaves the case open.
+ */
+private[log] final class RenamingLogStore(conf: Configuration) extends HadoopLogStore(conf) {
+
+  override protected def create(path: Path)(write: OutputStream => Unit): WriteOutcome = {
+    val files = FileContext.getFileContext(path.toUri, conf)
+    // Saves writing the content when the answer is already known; the rename decides.
+    if (files.util.exists(path)) WriteOutcome.AlreadyExists
+    else {
+      val temporary = FileNames.temporary(path)
+      try {
+        val out = files.create(
+          temporary,
+          EnumSet.of(CreateFlag.CREATE),
+          Options.CreateOpts.createParent()
+        )
+        writeDurably(out, write)
+        rename(files, temporary, path)
+      } finally deleteQuietly(files, temporary)
+    }
+  }
+
+  private def writeDurably(out: FSDataOutputStream, write: OutputStream => Unit): Unit =
+    try {
+      write(out)
+      out.hsync()
+    } finally out.close()
+
+  private def rename(files: FileContext, temporary: Path, path: Path): WriteOutcome =
+    try {
+      files.rename(temporary, path, Options.Rename.NONE)
+      WriteOutcome.Written
+    } catch {
+      case _: FileAlreadyExistsException => WriteOutcome.AlreadyExists
+      // The reply may be lost on the way. Nobody else knows the temporary name, so if it is gone the rename was done.
+      case _: IOException if !files.util.exists(temporary) && files.util.exists(path) =>
+        WriteOutcome.Written
+    }
+
+  /** A left-over does no harm, and the outcome is already decided. */
+  private def deleteQuietly(files: FileContext, temporary: Path): Unit =
+    try {
+      files.delete(temporary, false)
+      ()
+    } catch { case _: IOException => () }
+}

@@ -1,0 +1,176 @@
+package io.deltaic.protocol
+
+import com.fasterxml.jackson.databind.JsonNode
+
+import scala.jdk.CollectionConverters._
+
+/**
+ * One table feature, as `table-features.json` describes it.
+ *
+ * @param minReaderVersion the legacy reader version that implies the feature, if any
+ * @param minWriterVersion the legacy writer version that implies the feature, if any
+ * @param read whether this build can read a table that uses it
+ * @param write whether this build can write to a table that uses it
+ * @param writableWhenInactive whether a table that supports the feature without using it asks nothing of a writer
+ */
+private[deltaic] final case class TableFeature(
+    name: String,
+    isReaderWriter: Boolean,
+    minReaderVersion: Option[Int],
+    minWriterVersion: Option[Int],
+    aliases: Set[String],
+    read: Boolean,
+    write: Boolean,
+    writableWhenInactive: Boolean
+)
+
+/** Protocol § Table Features: what a table needs, and whether this build has it. */
+object TableFeatures {
+
+  /** From these versions on, features are listed by name. */
+  val ReaderVersionWithFeatures = 3
+  val WriterVersionWithFeatures = 7
+
+  private[deltaic] lazy val all: Seq[TableFeature] =
+    SharedResource.json("table-features.json").elements.asScala.map(read).toVector
+
+  private lazy val byName: Map[String, TableFeature] =
+    all.flatMap(f => (f.aliases + f.name).toSeq.map(_ -> f)).toMap
+
+  /** The features a reader must know, listed or implied by the reader version. */
+  def readerFeaturesOf(protocol: Protocol): Set[String] =
+    if (protocol.minReaderVersion >= ReaderVersionWithFeatures) {
+      protocol.readerFeatures.getOrElse(Set.empty)
+    } else implied(_.minReaderVersion, protocol.minReaderVersion)
+
+  /** The features a writer must know, listed or implied by the writer version. */
+  def writerFeaturesOf(protocol: Protocol): Set[String] =
+    if (protocol.minWriterVersion >= WriterVersionWithFeatures) {
+      protocol.writerFeatures.getOrElse(Set.empty)
+    } else implied(_.minWriterVersion, protocol.minWriterVersion)
+
+  /** Whether a table supports the feature, under any spelling of its name. Support does not mean use. */
+  def supports(protocol: Protocol, feature: String): Boolean = {
+    val spellings = byName.get(feature).fold(Set(feature))(f => f.aliases + f.name)
+    val supported = readerFeaturesOf(protocol) ++ writerFeaturesOf(protocol)
+    spellings.exists(supported)
+  }
+
+  /** Whether the feature is supported and its metadata requirement is met (Protocol § Active Features). */
+  def isActive(protocol: Protocol, metadata: Metadata, feature: String): Boolean =
+    supports(protocol, feature) && FeatureUse.of(metadata)(byName.get(feature).fold(feature)(_.name))
+
+  /** Refuses a table that needs something of its readers which this build lacks, whatever its metadata says. */
+  def requireReadable(table: String, version: Long, protocol: Protocol): Unit =
+    requireReadable(table, version, protocol, None)
+
+  /**
+   * Refuses a table that needs something of its readers which this build lacks. A table that supports column mapping in
+   * mode `none` is read like any other (Protocol § Reader Requirements for Column Mapping).
+   */
+  def requireReadable(
+      table: String,
+      version: Long,
+      protocol: Protocol,
+      metadata: Option[Metadata]
+  ): Unit = {
+    if (protocol.minReaderVersion > ReaderVersionWithFeatures) {
+      refuseVersion("READER", table, version, protocol.minReaderVersion, ReaderVersionWithFeatures)
+    }
+    if (
+      protocol.minReaderVersion == ReaderVersionWithFeatures && protocol.readerFeatures.isEmpty
+    ) {
+      invalid(table, version, "reader version 3 without readerFeatures")
+    }
+    // A feature that writers alone must know is no concern of a reader, except one whose use changes what data means.
+    val needed = readerFeaturesOf(protocol) ++
+      writerFeaturesOf(protocol).filter(f => byName.get(f).exists(k => !k.isReaderWriter && !k.read))
+    val unreadable = needed.filterNot { name =>
+      byName.get(name).exists { feature =>
+        feature.read || (feature.name == "columnMapping" &&
+          metadata.exists(m => !FeatureUse.of(m)("columnMapping")))
+      }
+    }
+    refuseFeatures("READER", table, version, unreadable)
+  }
+
+  /** Refuses a table to which this build cannot write without breaking what another feature promises. */
+  def requireWritable(
+      table: String,
+      version: Long,
+      protocol: Protocol,
+      metadata: Metadata
+  ): Unit = {
+    requireReadable(table, version, protocol, Some(metadata))
+    if (protocol.minWriterVersion > WriterVersionWithFeatures) {
+      refuseVersion("WRITER", table, version, protocol.minWriterVersion, WriterVersionWithFeatures)
+    }
+    if (
+      protocol.minWriterVersion == WriterVersionWithFeatures && protocol.writerFeatures.isEmpty
+    ) {
+      invalid(table, version, "writer version 7 without writerFeatures")
+    }
+    val used = FeatureUse.of(metadata)
+    val unwritable = writerFeaturesOf(protocol).filterNot { name =>
+      byName.get(name).exists { feature =>
+        feature.write || (feature.writableWhenInactive && !used(feature.name))
+      }
+    }
+    refuseFeatures("WRITER", table, version, unwritable)
+  }
+
+  private def implied(legacyVersion: TableFeature => Option[Int], version: Int): Set[String] =
+    all.filter(f => legacyVersion(f).exists(_ <= version)).map(_.name).toSet
+
+  private def refuseVersion(
+      side: String,
+      table: String,
+      version: Long,
+      required: Int,
+      supported: Int
+  ): Nothing = throw new DeltaicException(
+    s"DELTAIC_UNSUPPORTED_${side}_VERSION",
+    Map(
+      "table" -> table,
+      "version" -> version.toString,
+      "required" -> required.toString,
+      "supported" -> supported.toString
+    )
+  )
+
+  private[deltaic] def refuseFeatures(
+      side: String,
+      table: String,
+      version: Long,
+      features: Set[String]
+  ): Unit = if (features.nonEmpty) {
+    throw new DeltaicException(
+      s"DELTAIC_UNSUPPORTED_${side}_FEATURE",
+      Map(
+        "table" -> table,
+        "version" -> version.toString,
+        "features" -> features.toSeq.sorted.mkString(", ")
+      )
+    )
+  }
+
+  private def invalid(table: String, version: Long, reason: String): Nothing =
+    throw new DeltaicException(
+      "DELTAIC_PROTOCOL_INVALID",
+      Map("table" -> table, "version" -> version.toString, "reason" -> reason)
+    )
+
+  private def read(json: JsonNode): TableFeature = TableFeature(
+    name = json.get("name").textValue,
+    isReaderWriter = json.get("kind").textValue == "readerWriter",
+    minReaderVersion = legacyVersion(json, "minReaderVersion"),
+    minWriterVersion = legacyVersion(json, "minWriterVersion"),
+    aliases = json.get("aliases").elements.asScala.map(_.textValue).toSet,
+    read = json.get("read").booleanValue,
+    write = json.get("write").booleanValue,
+    writableWhenInactive = json.path("writableWhenInactive").asBoolean(false)
+  )
+
+  private def legacyVersion(json: JsonNode, field: String): Option[Int] =
+    Option(json.get(field)).filter(_.isInt).map(_.intValue)
+}

@@ -1,0 +1,109 @@
+package io.deltaic.replay
+
+import java.time.Instant
+
+import org.apache.hadoop.fs.{FileStatus, Path}
+
+import io.deltaic.log._
+import io.deltaic.protocol._
+
+/**
+ * When each commit of a table happened.
+ *
+ * The modification time of a commit file is that of a clock that may step back, or of a copy. Times must ascend with
+ * versions for time travel to be well-defined, so a commit that seems no newer than the one before is taken to be one
+ * millisecond newer. In-commit timestamps ascend by themselves, from the version on that enabled them.
+ *
+ * @param commits commit files ascending, without a gap
+ */
+private[replay] final class CommitTimes(
+    table: Path,
+    reader: CommitReader,
+    val commits: Seq[FileStatus],
+    protocol: Protocol,
+    metadata: Metadata
+) {
+
+  val firstVersion: Long = FileNames.versionOf(commits.head)
+
+  private val inCommitFrom: Long =
+    if (TableFeatures.isActive(protocol, metadata, "inCommitTimestamp")) {
+      setting("delta.inCommitTimestampEnablementVersion").getOrElse(0L)
+    } else Long.MaxValue
+
+  private val byFile: Array[Long] = {
+    val times = commits.map(_.getModificationTime).toArray
+    (1 until times.length).foreach(i => times(i) = math.max(times(i), times(i - 1) + 1))
+    times
+  }
+
+  def timeMs(version: Long): Long = timeMs(version, None)
+
+  /** As [[timeMs]], for when the commitInfo is at hand. */
+  def timeMs(version: Long, commitInfo: Option[CommitInfo]): Long = {
+    val i = (version - firstVersion).toInt
+    if (version < inCommitFrom) byFile(i)
+    else {
+      commitInfo
+        .orElse(reader.readCommitInfo(version, commits(i)))
+        .flatMap(_.inCommitTimestampMs)
+        .getOrElse(byFile(i))
+    }
+  }
+
+  /** The newest version from `earliest` on that was committed at that time or before. */
+  def versionAt(timestampMs: Long, earliest: Long): Long = {
+    val latest = firstVersion + commits.size - 1
+    if (timestampMs > timeMs(latest)) {
+      fail(
+        "DELTAIC_TIMESTAMP_AFTER_LATEST",
+        timestampMs,
+        latest,
+        "earliestTimestamp" -> text(timeMs(earliest))
+      )
+    }
+    if (timestampMs < timeMs(earliest)) {
+      fail(
+        "DELTAIC_TIMESTAMP_BEFORE_EARLIEST",
+        timestampMs,
+        earliest,
+        "latestTimestamp" -> text(timeMs(latest))
+      )
+    }
+    val inCommit = math.max(inCommitFrom, earliest)
+    if (inCommit <= latest && timestampMs >= timeMs(inCommit)) search(timestampMs, inCommit, latest)
+    else search(timestampMs, earliest, math.min(inCommit - 1, latest))
+  }
+
+  /** The newest version in the range, both ends inclusive, that is not after the time; the first one is not. */
+  private def search(timestampMs: Long, first: Long, last: Long): Long = {
+    var low = first
+    var high = last
+    while (low < high) {
+      val middle = low + (high - low + 1) / 2
+      if (timeMs(middle) <= timestampMs) low = middle else high = middle - 1
+    }
+    low
+  }
+
+  private def setting(name: String): Option[Long] =
+    metadata.configuration.get(name).flatMap(_.toLongOption)
+
+  private def fail(
+      condition: String,
+      timestampMs: Long,
+      version: Long,
+      other: (String, String)
+  ): Nothing = throw new DeltaicException(
+    condition,
+    Map(
+      "table" -> table.toString,
+      "timestamp" -> text(timestampMs),
+      "version" -> version.toString,
+      "versionTimestamp" -> text(timeMs(version)),
+      other
+    )
+  )
+
+  private def text(timestampMs: Long): String = Instant.ofEpochMilli(timestampMs).toString
+}

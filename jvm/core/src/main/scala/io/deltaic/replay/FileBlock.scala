@@ -1,0 +1,140 @@
+package io.deltaic.replay
+
+import org.apache.hadoop.fs.Path
+
+import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, LogPath}
+
+/**
+ * Some `add` actions as columns. Immutable once built; [[FileTable]] says which rows still count.
+ *
+ * A column that no row uses is null, so that a feature costs nothing to tables that do without it.
+ *
+ * @param keys the identity of each logical file, see [[FileKey]]; null when the paths are the keys
+ * @param partitionColumns names of the partition columns that any row has a value for
+ * @param partitionValues per partition column the value of each row; [[FileBlock.Absent]] where a row has none
+ */
+private[replay] final class FileBlock(
+    val size: Int,
+    val paths: Array[String],
+    keys: Array[String],
+    val sizesBytes: Array[Long],
+    val modificationTimesMs: Array[Long],
+    val stats: Array[String],
+    partitionColumns: Array[String],
+    partitionValues: Array[Array[String]],
+    val deletionVectors: Array[DeletionVectorDescriptor],
+    tags: Array[Map[String, String]],
+    baseRowIds: Array[Long],
+    defaultRowCommitVersions: Array[Long],
+    clusteringProviders: Array[String]
+) {
+  import FileBlock._
+
+  def key(row: Int): String = if (keys == null) paths(row) else keys(row)
+
+  def deletionVector(row: Int): DeletionVectorDescriptor =
+    if (deletionVectors == null) null else deletionVectors(row)
+
+  def statsOf(row: Int): String = if (stats == null) null else stats(row)
+
+  def partitionValue(row: Int, column: String): String = {
+    var i = 0
+    while (i < partitionColumns.length && partitionColumns(i) != column) i += 1
+    if (i == partitionColumns.length) null
+    else {
+      val value = partitionValues(i)(row)
+      if (value eq Absent) null else value
+    }
+  }
+
+  /** `dataChange` is false, as in a checkpoint: the row tells what is in the table, not what a commit did. */
+  def add(row: Int): AddFile = AddFile(
+    path = paths(row),
+    partitionValues = partitionValuesOf(row),
+    sizeBytes = sizesBytes(row),
+    modificationTimeMs = modificationTimesMs(row),
+    dataChange = false,
+    stats = Option(statsOf(row)),
+    tags = if (tags == null) Map.empty else tags(row),
+    deletionVector = Option(deletionVector(row)),
+    baseRowId = number(baseRowIds, row),
+    defaultRowCommitVersion = number(defaultRowCommitVersions, row),
+    clusteringProvider = if (clusteringProviders == null) None else Option(clusteringProviders(row))
+  )
+
+  private def partitionValuesOf(row: Int): Map[String, String] = {
+    var values = Map.empty[String, String]
+    var i = 0
+    while (i < partitionColumns.length) {
+      val value = partitionValues(i)(row)
+      if (value ne Absent) values = values.updated(partitionColumns(i), value)
+      i += 1
+    }
+    values
+  }
+
+  /** Row of the logical file with this key, -1 when there is none. */
+  def find(wanted: String): Int =
+    if (size == 0) -1
+    else {
+      var slot = spread(wanted.hashCode) & (index.length - 1)
+      while (index(slot) != 0 && key(index(slot) - 1) != wanted) slot = (slot + 1) & (index.length - 1)
+      index(slot) - 1
+    }
+
+  /** Open addressing with linear probing; each slot holds a row plus one, 0 is free. Built when first needed. */
+  private lazy val index: Array[Int] = {
+    val slots = new Array[Int](Integer.highestOneBit(math.max(2, size)) * 4)
+    var row = 0
+    while (row < size) {
+      var slot = spread(key(row).hashCode) & (slots.length - 1)
+      while (slots(slot) != 0) slot = (slot + 1) & (slots.length - 1)
+      slots(slot) = row + 1
+      row += 1
+    }
+    slots
+  }
+
+  /** Copies one row to a builder, for merging blocks. */
+  def copyTo(builder: FileBlockBuilder, row: Int): Unit = builder.append(
+    paths(row),
+    key(row),
+    partitionValuesOf(row),
+    sizesBytes(row),
+    modificationTimesMs(row),
+    statsOf(row),
+    if (tags == null) Map.empty else tags(row),
+    deletionVector(row),
+    number(baseRowIds, row),
+    number(defaultRowCommitVersions, row),
+    if (clusteringProviders == null) null else clusteringProviders(row)
+  )
+}
+
+private[replay] object FileBlock {
+
+  /** Stands for "no such partition value", which differs from a null one. Known by reference. */
+  val Absent: String = new String("absent")
+
+  /** Stands for an absent number: neither row ids nor versions are negative. */
+  val NoNumber: Long = Long.MinValue
+
+  private def number(column: Array[Long], row: Int): Option[Long] =
+    if (column == null || column(row) == NoNumber) None else Some(column(row))
+
+  /** The low bits of a string's hash are poor when only few characters differ. */
+  private def spread(hash: Int): Int = {
+    val h = hash * 0x9e3779b9
+    h ^ (h >>> 16)
+  }
+}
+
+/** The identity of a logical file: its path in canonical spelling, and its deletion vector (Protocol § Action Reconciliation). */
+private[replay] object FileKey {
+
+  def of(table: Path, logPath: String, dvId: Option[String]): String = {
+    val path = LogPath.canonical(table, logPath)
+    // No path holds a NUL, so no path can be mistaken for a pair.
+    dvId.fold(path)(id => s"$path\u0000$id")
+  }
+}

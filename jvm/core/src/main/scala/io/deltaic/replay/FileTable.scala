@@ -1,0 +1,177 @@
+package io.deltaic.replay
+
+import org.apache.hadoop.fs.Path
+
+import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor}
+
+/**
+ * The logical files of a snapshot, numbered from 0, as columns.
+ *
+ * The rows lie in blocks that successive snapshots share; `live` lists the rows that count, as ordinals over all blocks,
+ * ascending. A newer snapshot so costs one block for what is new and one copy of `live`. Blocks are merged as they grow in
+ * number, the newest ones first, so that there are never more than a few dozen.
+ *
+ * @param starts the ordinal of the first row of each block
+ */
+final class FileTable private (
+    table: Path,
+    blocks: Array[FileBlock],
+    starts: Array[Int],
+    live: Array[Int]
+) {
+
+  def size: Int = live.length
+
+  /** As the log spells it: URI-encoded, relative to the table or absolute. */
+  def path(i: Int): String = { val o = live(i); val b = blockOf(o); blocks(b).paths(o - starts(b)) }
+
+  /** The value of a partition column, serialized; null when it is null, or when the file has none. */
+  def partitionValue(i: Int, column: String): String = {
+    val o = live(i)
+    val b = blockOf(o)
+    blocks(b).partitionValue(o - starts(b), column)
+  }
+
+  def sizeBytes(i: Int): Long = {
+    val o = live(i)
+    val b = blockOf(o)
+    blocks(b).sizesBytes(o - starts(b))
+  }
+
+  def modificationTimeMs(i: Int): Long = {
+    val o = live(i)
+    val b = blockOf(o)
+    blocks(b).modificationTimesMs(o - starts(b))
+  }
+
+  /** The file's statistics as JSON, or null. */
+  def stats(i: Int): String = {
+    val o = live(i)
+    val b = blockOf(o)
+    blocks(b).statsOf(o - starts(b))
+  }
+
+  /** The file's deletion vector, or null. */
+  def deletionVector(i: Int): DeletionVectorDescriptor = {
+    val o = live(i)
+    val b = blockOf(o)
+    blocks(b).deletionVector(o - starts(b))
+  }
+
+  /** The whole action, with `dataChange` false: what is in the table, not what a commit did. */
+  def add(i: Int): AddFile = {
+    val o = live(i)
+    val b = blockOf(o)
+    blocks(b).add(o - starts(b))
+  }
+
+  /** The number of the logical file, -1 when it is not in the table. Any spelling of the path will do. */
+  def indexOf(path: String, dvId: Option[String]): Int = indexOfKey(FileKey.of(table, path, dvId))
+
+  lazy val totalSizeBytes: Long = {
+    var sum = 0L
+    var i = 0
+    while (i < size) { sum += sizeBytes(i); i += 1 }
+    sum
+  }
+
+  /** How many of the files have a deletion vector. */
+  lazy val withDeletionVectors: Int =
+    if (blocks.forall(_.deletionVectors == null)) 0
+    else (0 until size).count(deletionVector(_) != null)
+
+  private[replay] def blockCount: Int = blocks.length
+
+  /**
+   * The table after some commits.
+   *
+   * @param changed the keys that the commits mention; their present files leave
+   * @param added the newest `add` of those keys whose newest action is one
+   */
+  private[replay] def updated(changed: Iterator[String], added: FileBlock): FileTable = {
+    val gone = new java.util.BitSet
+    changed.foreach { key =>
+      val i = indexOfKey(key)
+      if (i >= 0) gone.set(i)
+    }
+    val end = if (blocks.isEmpty) 0 else starts.last + blocks.last.size
+    val kept = size - gone.cardinality
+    val nowLive = new Array[Int](kept + added.size)
+    var to = 0
+    var i = 0
+    while (i < size) {
+      if (!gone.get(i)) { nowLive(to) = live(i); to += 1 }
+      i += 1
+    }
+    i = 0
+    while (i < added.size) { nowLive(kept + i) = end + i; i += 1 }
+    if (added.size == 0) new FileTable(table, blocks, starts, nowLive).compacted()
+    else new FileTable(table, blocks :+ added, starts :+ end, nowLive).compacted()
+  }
+
+  private def indexOfKey(key: String): Int = {
+    // The newest block knows best: an older one may hold a dead row of the same key.
+    var b = blocks.length - 1
+    var i = -1
+    while (b >= 0 && i < 0) {
+      val row = blocks(b).find(key)
+      if (row >= 0) i = java.util.Arrays.binarySearch(live, starts(b) + row)
+      b -= 1
+    }
+    math.max(i, -1)
+  }
+
+  private def blockOf(ordinal: Int): Int = {
+    var b = starts.length - 1
+    while (starts(b) > ordinal) b -= 1
+    b
+  }
+
+  /**
+   * Merges from the end every run of blocks in which one is less than twice as large as what follows it, and everything
+   * when most rows are dead. Each row is thus copied a logarithmic number of times over the life of the table.
+   */
+  private def compacted(): FileTable = {
+    var first = blocks.length - 1
+    var rows = if (first < 0) 0 else blocks(first).size
+    while (first > 0 && blocks(first - 1).size < 2 * rows) {
+      first -= 1
+      rows += blocks(first).size
+    }
+    val total = if (blocks.isEmpty) 0 else starts.last + blocks.last.size
+    if (total > 2 * size + 1024) merged(0)
+    else if (first < blocks.length - 1) merged(first)
+    else this
+  }
+
+  /** Replaces the blocks from `first` on with one that holds their live rows. */
+  private def merged(first: Int): FileTable = {
+    val start = starts(first)
+    val found = java.util.Arrays.binarySearch(live, start)
+    val from = if (found < 0) -found - 1 else found
+    val builder = new FileBlockBuilder(table, size - from)
+    var i = from
+    while (i < size) {
+      val b = blockOf(live(i))
+      blocks(b).copyTo(builder, live(i) - starts(b))
+      i += 1
+    }
+    val nowLive = java.util.Arrays.copyOf(live, size)
+    i = from
+    while (i < size) { nowLive(i) = start + i - from; i += 1 }
+    new FileTable(table, blocks.take(first) :+ builder.result(), starts.take(first + 1), nowLive)
+  }
+}
+
+object FileTable {
+
+  private[replay] def empty(table: Path): FileTable =
+    new FileTable(table, Array.empty, Array.empty, Array.empty)
+
+  /** All rows of these blocks, in order. */
+  private[replay] def of(table: Path, blocks: Seq[FileBlock]): FileTable = {
+    val nonEmpty = blocks.filter(_.size > 0).toArray
+    val ends = nonEmpty.scanLeft(0)((end, block) => math.addExact(end, block.size))
+    new FileTable(table, nonEmpty, ends.init, Array.range(0, ends.last))
+  }
+}

@@ -1,0 +1,80 @@
+package io.deltaic.replay
+
+import scala.collection.immutable.HashMap
+import scala.collection.mutable
+
+import org.apache.hadoop.fs.Path
+
+import io.deltaic.log.CommitFile
+import io.deltaic.protocol._
+
+/**
+ * What replay has found so far (Protocol § Action Reconciliation).
+ *
+ * @param tombstones the newest `remove` of each logical file that is not in the table, by [[FileKey]]; they lack
+ *   statistics and tags, which checkpoints do not keep either
+ * @param domains those not removed
+ */
+private[replay] final case class TableState(
+    table: Path,
+    protocol: Option[Protocol],
+    metadata: Option[Metadata],
+    files: FileTable,
+    tombstones: HashMap[String, RemoveFile],
+    transactions: Map[String, SetTransaction],
+    domains: Map[String, DomainMetadata]
+) {
+
+  /**
+   * The state after these commits, which follow it in this order.
+   *
+   *   1. The newest protocol, metaData, txn per appId and domainMetadata per domain win.
+   *   1. Of the file actions only the newest reference to each logical file matters, so those are collected first.
+   *   1. Every logical file so mentioned leaves the table, and the newest `add`s enter it.
+   *   1. A newest `remove` is a tombstone; an `add` ends the tombstone of its file.
+   */
+  def advanced(commits: Iterator[CommitFile]): TableState = {
+    var protocol = this.protocol
+    var metadata = this.metadata
+    var transactions = this.transactions
+    var domains = this.domains
+    val newest = mutable.LinkedHashMap.empty[String, FileAction]
+    commits.flatMap(_.actions).foreach {
+      case file: FileAction => newest(FileKey.of(table, file.path, file.dvId)) = file
+      case p: Protocol => protocol = Some(p)
+      case m: Metadata => metadata = Some(m)
+      case t: SetTransaction => transactions = transactions.updated(t.appId, t)
+      case d: DomainMetadata if d.removed => domains = domains.removed(d.domain)
+      case d: DomainMetadata => domains = domains.updated(d.domain, d)
+      case _: AddCdcFile | _: CommitInfo | _: CheckpointMetadata | _: Sidecar => ()
+    }
+    val added = new FileBlockBuilder(table)
+    var tombstones = this.tombstones
+    newest.foreach {
+      case (key, add: AddFile) =>
+        added.append(add, key)
+        tombstones = tombstones.removed(key)
+      case (key, remove: RemoveFile) => tombstones = tombstones.updated(key, bare(remove))
+    }
+    val nowFiles =
+      if (newest.isEmpty) files else files.updated(newest.keysIterator, added.result())
+    TableState(table, protocol, metadata, nowFiles, tombstones, transactions, domains)
+  }
+
+  private def bare(remove: RemoveFile): RemoveFile =
+    if (remove.stats.isEmpty && remove.tags.isEmpty) remove
+    else remove.copy(stats = None, tags = Map.empty)
+}
+
+private[replay] object TableState {
+
+  def empty(table: Path): TableState = TableState(
+    table,
+    protocol = None,
+    metadata = None,
+    FileTable.empty(table),
+    HashMap.empty,
+    Map.empty,
+    Map.empty
+  )
+}

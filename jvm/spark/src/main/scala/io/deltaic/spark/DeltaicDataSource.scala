@@ -1,0 +1,137 @@
+package io.deltaic.spark
+
+import java.util.{Locale, Map => JMap}
+
+import scala.jdk.CollectionConverters._
+
+import io.deltaic.protocol.DeltaicException
+import io.deltaic.replay.DeltaLog
+import io.deltaic.spark.bridge.Json
+import io.deltaic.spark.catalog._
+import io.deltaic.spark.write.{WriteIntent, WriteTarget}
+import org.apache.spark.sql.catalyst.expressions.Literal
+import org.apache.spark.sql.catalyst.plans.logical.{AppendData, LogicalPlan, OverwriteByExpression}
+import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
+import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.connector.catalog.{Table, TableProvider}
+import org.apache.spark.sql.connector.expressions.Transform
+import org.apache.spark.sql.deltaic.{SchemaShims, SessionShims}
+import org.apache.spark.sql.execution.datasources.DataSourceUtils
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.sources.{BaseRelation, CreatableRelationProvider, DataSourceRegister}
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+import org.apache.spark.sql.{DataFrame => ApiDataFrame, SQLContext, SaveMode}
+
+/**
+ * `spark.read.format("delta").load(path)` and `df.write.format("delta").save(path)`.
+ *
+ * Reading is DataSource V2. Saving enters by the older interface, since V2 without a catalog cannot
+ * create a table at a path, and goes on as a V2 plan.
+ */
+class DeltaicDataSource extends TableProvider with CreatableRelationProvider with DataSourceRegister {
+
+  override def shortName(): String = TableLocation.provider
+
+  /** The log knows the schema; see [[getTable]]. */
+  override def inferSchema(options: CaseInsensitiveStringMap): StructType = new StructType()
+
+  override def getTable(
+      schema: StructType,
+      partitioning: Array[Transform],
+      properties: JMap[String, String]
+  ): Table = {
+    val options = new CaseInsensitiveStringMap(properties)
+    val spark = SparkSession.active
+    val log = TableLocation.log(spark, options)
+    if (!log.exists) new AbsentTable(log)
+    else
+      TimeTravel.versionOf(spark, log, options) match {
+        case Some(version) => new DeltaicTable(spark, log, log.at(version), TableOrigin.TimeTravel)
+        case None => new DeltaicTable(spark, log, log.latest(), TableOrigin.Path)
+      }
+  }
+
+  override def createRelation(
+      sqlContext: SQLContext,
+      mode: SaveMode,
+      parameters: Map[String, String],
+      data: ApiDataFrame
+  ): BaseRelation = {
+    val spark = SparkSession.active
+    val log = TableLocation.log(spark, new CaseInsensitiveStringMap(parameters.asJava))
+    mode match {
+      case SaveMode.Ignore if log.exists => ()
+      case SaveMode.ErrorIfExists if log.exists =>
+        throw new DeltaicException(
+          "DELTAIC_TABLE_ALREADY_EXISTS",
+          Map("table" -> log.table.toString)
+        )
+      case _ =>
+        val save = new Save(spark, log, mode, parameters, data.asInstanceOf[DataFrame])
+        SessionShims.run(spark, save.plan)
+    }
+    SavedRelation(sqlContext, data.schema)
+  }
+}
+
+/** What Spark wants back from a save; nobody reads it. */
+private final case class SavedRelation(override val sqlContext: SQLContext, schema: StructType)
+    extends BaseRelation
+
+/** The V2 plan of one `df.write.save(path)`. */
+private final class Save(
+    spark: SparkSession,
+    log: DeltaLog,
+    mode: SaveMode,
+    parameters: Map[String, String],
+    data: DataFrame
+) {
+  private val options = parameters.map { case (k, v) => k.toLowerCase(Locale.ROOT) -> v }
+
+  private val partitionBy: Option[Seq[String]] = parameters
+    .get(DataSourceUtils.PARTITIONING_COLUMNS_KEY)
+    .map(DataSourceUtils.decodePartitioningColumns)
+
+  def plan: LogicalPlan = {
+    val relation = DataSourceV2Relation.create(table, None, None, CaseInsensitiveStringMap.empty())
+    val query = data.queryExecution.analyzed
+    if (mode == SaveMode.Overwrite)
+      OverwriteByExpression.byName(relation, query, Literal.TrueLiteral)
+    else AppendData.byName(relation, query)
+  }
+
+  private def table: Table = {
+    val snapshot = Option.when(log.exists)(log.latest())
+    val current = snapshot.map(s => new DeltaicTable(spark, log, s, TableOrigin.Path).tableSchema)
+    val kept = current.filterNot(_ => mode == SaveMode.Overwrite && flag("overwriteschema"))
+    val partitionColumns = kept.map(_.partitionColumns).orElse(partitionBy).getOrElse(Nil)
+    val target = WriteTarget(spark, log, snapshot, partitionColumns, intent)
+    new WriteOnlyTable(target, kept.fold(SchemaShims.asNullable(data.schema))(_.all))
+  }
+
+  private def intent: WriteIntent = WriteIntent(
+    operation = "WRITE",
+    operationParameters = Map(
+      "mode" -> mode.toString,
+      "partitionBy" -> Json.of(partitionBy.getOrElse(Nil)).toString
+    ),
+    mode = if (mode == SaveMode.Overwrite) "overwrite" else "append",
+    schema = Some(SchemaShims.asNullable(data.schema)),
+    partitionBy = partitionBy,
+    properties = tableProperties,
+    options = options - DataSourceUtils.PARTITIONING_COLUMNS_KEY - "path"
+  )
+
+  /** Options that name table properties; their spelling matters, so they keep their case. */
+  private def tableProperties: Map[String, String] = {
+    val asSpelled = parameters match {
+      case ignoringCase: CaseInsensitiveMap[String @unchecked] => ignoringCase.originalMap
+      case plain => plain
+    }
+    asSpelled.filter { case (key, _) => key.toLowerCase(Locale.ROOT).startsWith("delta.") }
+  }
+
+  private def flag(option: String): Boolean =
+    options.get(option).exists(_.equalsIgnoreCase("true"))
+}

@@ -1,0 +1,121 @@
+package io.deltaic.spark
+
+import com.fasterxml.jackson.databind.JsonNode
+import com.fasterxml.jackson.databind.node.ObjectNode
+import io.deltaic.protocol.SetTransaction
+import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.spark.bridge._
+import io.deltaic.spark.catalog.{DeltaicTable, TableLocation}
+import org.apache.spark.sql.Column
+import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
+import org.apache.spark.sql.catalyst.expressions.Literal
+import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable
+import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.deltaic.SessionShims
+import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, ExtractV2Table}
+
+/**
+ * All that Python calls in the JVM. Paths and names come as users give them; what has structure
+ * crosses as JSON.
+ */
+object PythonApi {
+
+  def version(): String = Version.current
+
+  /** Hands the JVM the committer by which every write of this process commits. */
+  def registerCommitter(committer: Committer): Unit = Committers.register(committer)
+
+  def isDeltaTable(spark: SparkSession, path: String): Boolean =
+    TableLocation.log(spark, path).exists
+
+  /** What a version says beside its files; the newest for version -1. */
+  def header(spark: SparkSession, path: String, version: Long): String = {
+    val log = TableLocation.requireExists(TableLocation.log(spark, path))
+    val snapshot = if (version < 0) log.latest() else log.at(version)
+    headerJson(log, snapshot).toString
+  }
+
+  /** The last version committed at or before a time, in milliseconds since the epoch. */
+  def versionAt(spark: SparkSession, path: String, timestampMs: Long): Long =
+    TableLocation.requireExists(TableLocation.log(spark, path)).versionAt(timestampMs)
+
+  /** Commits newest first, as a JSON array; all that the log still has for limit -1. */
+  def commitInfos(spark: SparkSession, path: String, limit: Int): String = {
+    val log = TableLocation.requireExists(TableLocation.log(spark, path))
+    val newest = Option.when(limit >= 0)(limit)
+    val commits = log.commitInfos(newestFirst = true, newest).map {
+      case (version, timestampMs, info) =>
+        Json.obj(
+          "version" -> version,
+          "timestampMs" -> timestampMs,
+          "commitInfo" -> info.map(_.json)
+        )
+    }
+    Json.of(commits.toSeq).toString
+  }
+
+  /** A commit of header actions only, for commands that touch no file. */
+  def prepareHeaderCommit(
+      spark: SparkSession,
+      path: String,
+      readVersion: Long,
+      summaryJson: String
+  ): PreparedCommit = {
+    val summary = Json.parse(summaryJson)
+    new PreparedCommit(
+      CommitRequest(
+        log = TableLocation.log(spark, path),
+        readVersion = readVersion,
+        operation = summary.path("operation").asText,
+        operationParameters = Json.strings(summary.get("operationParameters")),
+        plan = summary.get("plan") match {
+          case plan: ObjectNode => plan
+          case _ => Json.obj()
+        },
+        isBlindAppend = summary.path("isBlindAppend").asBoolean(false),
+        options = Json.strings(summary.get("options")),
+        changes = FileChanges(),
+        readSet = ReadSet.nothing
+      )
+    )
+  }
+
+  /** The path and full name of a table in the catalog. */
+  def resolveName(spark: SparkSession, name: String): String = {
+    val relation = relationOf(spark.table(name))
+    Json.obj("path" -> tableOf(relation).log.table.toString, "name" -> relation.name).toString
+  }
+
+  /** Deletes the rows for which `condition` is true, all rows when it is null. */
+  def delete(target: DataFrame, condition: Column): Unit = {
+    val spark = target.sparkSession
+    val matching =
+      if (condition == null) Literal.TrueLiteral else SessionShims.expression(spark, condition)
+    SessionShims.run(spark, DeleteFromTable(target.queryExecution.analyzed, matching))
+    ()
+  }
+
+  private def relationOf(frame: DataFrame): DataSourceV2Relation =
+    EliminateSubqueryAliases(frame.queryExecution.analyzed) match {
+      case relation: DataSourceV2Relation => relation
+      case other => throw new IllegalArgumentException(s"not a table: ${other.nodeName}")
+    }
+
+  private def tableOf(relation: DataSourceV2Relation): DeltaicTable = relation match {
+    case ExtractV2Table(table: DeltaicTable) => table
+    case other => throw new IllegalArgumentException(s"not a Delta table: ${other.name}")
+  }
+
+  private def headerJson(log: DeltaLog, snapshot: Snapshot): JsonNode = Json.obj(
+    "version" -> snapshot.version,
+    "timestampMs" -> snapshot.timestampMs,
+    "protocol" -> ActionBody.write(snapshot.protocol),
+    "metaData" -> ActionBody.write(snapshot.metadata),
+    "numFiles" -> snapshot.files.size,
+    "sizeBytes" -> snapshot.files.totalSizeBytes,
+    "earliestVersion" -> log.earliestVersion,
+    "transactions" -> snapshot.transactions.map { case (appId, t: SetTransaction) =>
+      appId -> t.version
+    }
+  )
+}

@@ -1,0 +1,48 @@
+package io.deltaic.spark.bridge
+
+import com.fasterxml.jackson.databind.JsonNode
+import com.fasterxml.jackson.databind.node.ObjectNode
+import io.deltaic.protocol.DeltaicException
+
+/**
+ * Decides what a commit is. Python implements it, in the driver's own Python or in a sidecar.
+ *
+ * Replies are JSON: `{"ok": ...}` or `{"error": {"condition", "parameters", "message"}}`. Nothing is
+ * thrown across the bridge. All methods may be called from any thread.
+ */
+trait Committer {
+
+  /** Before any data is written: which protocol and metadata the write will be made under. */
+  def plan(requestJson: String): String
+
+  /** After the data is written: makes it a version of the table, or says why not. */
+  def commit(prepared: PreparedCommit): String
+
+  /** Runs a command that begins in the JVM, such as `createTable`. */
+  def run(command: String, argumentsJson: String): String
+}
+
+private[spark] object CommitterReply {
+
+  /** The `ok` part of a reply; an error becomes an exception under its own condition. */
+  def require(reply: String): ObjectNode = {
+    val json = Json.parse(reply)
+    json.get("error") match {
+      case null => json.get("ok").asInstanceOf[ObjectNode]
+      case error => throw toException(error)
+    }
+  }
+
+  private def toException(error: JsonNode): DeltaicException =
+    new DeltaicException(error.get("condition").asText, Json.strings(error.get("parameters")))
+}
+
+/** What a write will be committed under; the reply to [[Committer.plan]]. */
+private[spark] final class CommitPlan(val json: ObjectNode) {
+  val metadata: io.deltaic.protocol.Metadata = ActionBody.metadata(json.get("effectiveMetaData"))
+  val protocol: io.deltaic.protocol.Protocol = ActionBody.protocol(json.get("effectiveProtocol"))
+  val isBlindAppend: Boolean = json.path("isBlindAppend").asBoolean(false)
+
+  /** A write that an earlier one with the same `txnAppId` and `txnVersion` has already made. */
+  val alreadyApplied: Boolean = json.path("skipped").asBoolean(false)
+}

@@ -1,0 +1,40 @@
+package io.deltaic.spark.bridge
+
+import scala.jdk.CollectionConverters._
+
+import com.fasterxml.jackson.databind.node.ObjectNode
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+
+/** The JSON in which headers, plans and summaries cross to Python. */
+private[deltaic] object Json {
+  private val mapper = new ObjectMapper()
+
+  def obj(fields: (String, Any)*): ObjectNode = {
+    val node = mapper.createObjectNode()
+    fields.foreach { case (name, value) => node.set[JsonNode](name, of(value)) }
+    node
+  }
+
+  /** Turns options, maps, sequences and scalars of Scala into their JSON; `None` becomes null. */
+  def of(value: Any): JsonNode = value match {
+    case null | None => mapper.nullNode()
+    case Some(inner) => of(inner)
+    case node: JsonNode => node
+    case map: scala.collection.Map[_, _] =>
+      obj(map.iterator.map { case (k, v) => k.toString -> v }.toSeq: _*)
+    case items: Iterable[_] =>
+      val array = mapper.createArrayNode()
+      items.foreach(item => array.add(of(item)))
+      array
+    case other => mapper.valueToTree[JsonNode](other)
+  }
+
+  def parse(text: String): ObjectNode = mapper.readTree(text) match {
+    case node: ObjectNode => node
+    case other => throw new IllegalArgumentException(s"expected a JSON object, got ${other.getNodeType}")
+  }
+
+  def strings(node: JsonNode): Map[String, String] =
+    if (node == null || node.isNull) Map.empty
+    else node.properties().asScala.map(e => e.getKey -> e.getValue.asText).toMap
+}

@@ -1,0 +1,33 @@
+package io.deltaic.spark.bridge
+
+import io.deltaic.protocol.{AddFile, RemoveFile}
+
+/** What a transaction has read, as far as a conflict check can ask for it. */
+private[spark] trait ReadSet {
+
+  /** Whether everything in the table was read, so that any change to it matters. */
+  def wholeTable: Boolean
+
+  /** The first of `added` that could hold a row which this transaction would have read. */
+  def firstMatching(added: Seq[AddFile]): Option[AddFile]
+
+  /** The first of `removed` that this transaction has read. */
+  def firstRead(removed: Seq[RemoveFile]): Option[RemoveFile]
+}
+
+private[spark] object ReadSet {
+
+  /** Of a blind append. */
+  val nothing: ReadSet = new ReadSet {
+    override def wholeTable: Boolean = false
+    override def firstMatching(added: Seq[AddFile]): Option[AddFile] = None
+    override def firstRead(removed: Seq[RemoveFile]): Option[RemoveFile] = None
+  }
+
+  /** Of an overwrite, which replaces whatever it found. */
+  val everything: ReadSet = new ReadSet {
+    override def wholeTable: Boolean = true
+    override def firstMatching(added: Seq[AddFile]): Option[AddFile] = added.headOption
+    override def firstRead(removed: Seq[RemoveFile]): Option[RemoveFile] = removed.headOption
+  }
+}

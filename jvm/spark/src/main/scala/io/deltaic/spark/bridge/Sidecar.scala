@@ -1,0 +1,113 @@
+package io.deltaic.spark.bridge
+
+import java.io.{BufferedReader, File, IOException, InputStreamReader}
+import java.nio.charset.StandardCharsets.UTF_8
+import java.util.concurrent.{ConcurrentLinkedDeque, CountDownLatch, TimeUnit}
+
+import scala.jdk.CollectionConverters._
+
+import io.deltaic.protocol.DeltaicException
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.deltaic.PythonGateway
+
+/**
+ * The Python process that decides commits for a JVM with no Python driver, such as `spark-sql`, a
+ * Thrift server or a Scala program. It runs the same package, from the sources inside the jar.
+ *
+ * The process ends with this JVM: it reads its standard input until that closes.
+ */
+private[bridge] final class Sidecar private (process: Process, gateway: PythonGateway) {
+  def isAlive: Boolean = process.isAlive
+
+  def stop(): Unit = {
+    process.getOutputStream.close()
+    if (!process.waitFor(Sidecar.stopTimeoutSeconds, TimeUnit.SECONDS)) process.destroyForcibly()
+    gateway.shutdown()
+  }
+}
+
+private[bridge] object Sidecar {
+  private val readyLine = "DELTAIC-SIDECAR READY"
+  private val startTimeoutSeconds = 60L
+  private val stopTimeoutSeconds = 5L
+  private val keptOutputLines = 40
+
+  /** Returns when the process has registered its committer; an error says what to set. */
+  def start(spark: SparkSession): Sidecar = {
+    val conf = spark.sparkContext.getConf
+    val python = PythonGateway.pythonExecutable(conf)
+    val gateway = new PythonGateway(conf)
+    gateway.start()
+    try {
+      val process = launch(python, gateway)
+      val output = new Output(process)
+      if (!output.awaitReady()) {
+        process.destroyForcibly()
+        throw new IOException(output.tail)
+      }
+      val sidecar = new Sidecar(process, gateway)
+      sys.addShutdownHook(sidecar.stop())
+      sidecar
+    } catch {
+      case e: IOException =>
+        gateway.shutdown()
+        throw new DeltaicException(
+          "DELTAIC_PYTHON_UNAVAILABLE",
+          Map("python" -> python, "reason" -> e.getMessage),
+          e
+        )
+    }
+  }
+
+  private def launch(python: String, gateway: PythonGateway): Process = {
+    val builder = new ProcessBuilder(python, "-m", "deltaic.spark.sidecar")
+    val environment = builder.environment()
+    val path =
+      Seq(embeddedSources, PythonGateway.sparkPythonPath, sys.env.getOrElse("PYTHONPATH", ""))
+    environment.put("PYTHONPATH", path.filter(_.nonEmpty).mkString(File.pathSeparator))
+    environment.put("PYTHONUNBUFFERED", "YES")
+    environment.put("PYSPARK_GATEWAY_PORT", gateway.port.toString)
+    environment.put("PYSPARK_GATEWAY_SECRET", gateway.secret)
+    builder.redirectErrorStream(true).start()
+  }
+
+  /** Python imports from a jar as from any zip file; the sources lie under one folder in it. */
+  private def embeddedSources: String = {
+    val location = new File(getClass.getProtectionDomain.getCodeSource.getLocation.toURI)
+    new File(location, "deltaic-python").getPath
+  }
+
+  /** Follows the process's output: waits for its ready line and keeps the last lines for errors. */
+  private final class Output(process: Process) {
+    private val lines = new ConcurrentLinkedDeque[String]()
+    private val settled = new CountDownLatch(1)
+    @volatile private var ready = false
+
+    private val reader = new Thread(() => follow(), "deltaic-sidecar-output")
+    reader.setDaemon(true)
+    reader.start()
+
+    def awaitReady(): Boolean = {
+      settled.await(startTimeoutSeconds, TimeUnit.SECONDS)
+      ready
+    }
+
+    def tail: String = lines.asScala.mkString("\n")
+
+    private def follow(): Unit = {
+      val source = new BufferedReader(new InputStreamReader(process.getInputStream, UTF_8))
+      try
+        Iterator.continually(source.readLine()).takeWhile(_ != null).foreach { line =>
+          if (line.trim == readyLine) {
+            ready = true
+            settled.countDown()
+          } else {
+            lines.add(line)
+            if (lines.size > keptOutputLines) lines.poll()
+          }
+        }
+      catch { case _: IOException => () } // the process was ended while its output was read
+      finally settled.countDown()
+    }
+  }
+}

@@ -1,0 +1,148 @@
+package io.deltaic.spark.catalog
+
+import java.util.{EnumSet, Map => JMap, Set => JSet}
+
+import scala.jdk.CollectionConverters._
+
+import io.deltaic.protocol.DeltaicException
+import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.spark.rowlevel.RowLevelChange
+import io.deltaic.spark.scan._
+import io.deltaic.spark.write.{TableWriteBuilder, WriteIntent, WriteTarget}
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.catalog._
+import org.apache.spark.sql.connector.catalog.TableCapability._
+import org.apache.spark.sql.connector.expressions.{Expressions, Transform}
+import org.apache.spark.sql.connector.read.ScanBuilder
+import org.apache.spark.sql.connector.write._
+import org.apache.spark.sql.deltaic.SchemaShims
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/** How a table came into a plan, which decides the version its scans read. */
+private[spark] sealed trait TableOrigin
+
+private[spark] object TableOrigin {
+
+  /** Through the catalog: Spark itself loads the table anew for each query, by its version. */
+  case object Catalog extends TableOrigin
+
+  /** From a path, without a catalog: each query reads the newest version. */
+  case object Path extends TableOrigin
+
+  /** At a version the user named: it stays. */
+  case object TimeTravel extends TableOrigin
+}
+
+/** A table as Spark's planner sees it. */
+private[spark] final class DeltaicTable(
+    val spark: SparkSession,
+    val log: DeltaLog,
+    val snapshot: Snapshot,
+    origin: TableOrigin,
+    displayName: Option[String] = None
+) extends Table
+    with SupportsRead
+    with SupportsWrite
+    with SupportsRowLevelOperations
+    with SupportsMetadataColumns {
+
+  val tableSchema: TableSchema = TableSchema.of(log.table.toString, snapshot.metadata)
+
+  override def name(): String = displayName.getOrElse(s"delta.`${log.table}`")
+
+  override def id(): String = snapshot.metadata.id
+
+  override def version(): String =
+    if (origin == TableOrigin.Catalog) snapshot.version.toString else null
+
+  override def columns(): Array[Column] = SchemaShims.columns(tableSchema.all)
+
+  override def partitioning(): Array[Transform] =
+    tableSchema.partitionColumns.map(Expressions.identity(_): Transform).toArray
+
+  override def properties(): JMap[String, String] = {
+    val metadata = snapshot.metadata
+    val own = Map(
+      TableCatalog.PROP_PROVIDER -> TableLocation.provider,
+      TableCatalog.PROP_LOCATION -> log.table.toString,
+      "delta.minReaderVersion" -> snapshot.protocol.minReaderVersion.toString,
+      "delta.minWriterVersion" -> snapshot.protocol.minWriterVersion.toString
+    )
+    val comment = metadata.description.map(TableCatalog.PROP_COMMENT -> _)
+    (metadata.configuration ++ own ++ comment).asJava
+  }
+
+  /**
+   * A table from a path cannot be written by Spark's V2 commands: `save(path)` must reach
+   * [[io.deltaic.spark.DeltaicDataSource]], which alone can create the table.
+   */
+  override def capabilities(): JSet[TableCapability] = origin match {
+    case TableOrigin.Catalog =>
+      EnumSet.of(BATCH_READ, BATCH_WRITE, TRUNCATE, OVERWRITE_BY_FILTER, OVERWRITE_DYNAMIC)
+    case TableOrigin.Path | TableOrigin.TimeTravel => EnumSet.of(BATCH_READ)
+  }
+
+  override def metadataColumns(): Array[MetadataColumn] = ScanColumns.metadataColumns
+
+  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
+    val current = snapshotToRead()
+    val files = new SnapshotFiles(current, tableSchema, FileSplits.sessionZone(spark))
+    new TableScanBuilder(spark, files, tableSchema, options)
+  }
+
+  override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder =
+    new TableWriteBuilder(
+      WriteTarget(
+        spark,
+        log,
+        Some(snapshotToRead()),
+        tableSchema.partitionColumns,
+        WriteIntent("WRITE", Map.empty, mode = "append")
+      ),
+      info
+    )
+
+  override def newRowLevelOperationBuilder(
+      info: RowLevelOperationInfo
+  ): RowLevelOperationBuilder = {
+    if (origin == TableOrigin.TimeTravel)
+      throw new DeltaicException(
+        "DELTAIC_UNSUPPORTED_OPERATION",
+        Map(
+          "table" -> log.table.toString,
+          "operation" -> s"${info.command} of the older version ${snapshot.version}"
+        )
+      )
+    () => new RowLevelChange(spark, log, snapshotToRead(), info.command)
+  }
+
+  /** The pinned version, or the newest with the columns this plan was analysed with. */
+  private def snapshotToRead(): Snapshot = origin match {
+    case TableOrigin.Catalog | TableOrigin.TimeTravel => snapshot
+    case TableOrigin.Path =>
+      val latest = log.latest()
+      if (latest.metadata.schemaString != snapshot.metadata.schemaString)
+        throw new DeltaicException(
+          "DELTAIC_SCHEMA_CHANGED",
+          Map(
+            "table" -> log.table.toString,
+            "analyzedVersion" -> snapshot.version.toString,
+            "version" -> latest.version.toString
+          )
+        )
+      latest
+  }
+
+  /** One version of a table: cached data of an older version must not answer for a newer one. */
+  override def equals(other: Any): Boolean = other match {
+    case that: DeltaicTable => identity == that.identity
+    case _ => false
+  }
+
+  override def hashCode(): Int = identity.hashCode()
+
+  override def toString: String = name()
+
+  private def identity: (Path, Long) = (log.table, snapshot.version)
+}

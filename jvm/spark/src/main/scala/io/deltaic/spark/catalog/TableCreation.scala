@@ -1,0 +1,142 @@
+package io.deltaic.spark.catalog
+
+import java.util.{Map => JMap}
+
+import scala.jdk.CollectionConverters._
+
+import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.spark.bridge.{CommitterReply, Committers, FileChanges, Json, ReadSet}
+import io.deltaic.spark.write.{WriteIntent, WriteTarget, WriteTransaction}
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.catalog.{CatalogStorageFormat, CatalogTable, CatalogTableType}
+import org.apache.spark.sql.catalyst.catalog.CatalogUtils
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.catalog.{Identifier, TableCatalog}
+import org.apache.spark.sql.connector.expressions.Transform
+import org.apache.spark.sql.deltaic.SessionShims
+import org.apache.spark.sql.types.StructType
+
+/**
+ * One `CREATE TABLE`, `REPLACE TABLE` or their `AS SELECT` forms: where the table goes, what its
+ * first commit says, and its entry in the session catalog.
+ */
+private[spark] final class TableCreation(
+    spark: SparkSession,
+    identifier: Identifier,
+    schema: StructType,
+    partitions: Array[Transform],
+    properties: JMap[String, String]
+) {
+  private val declared = properties.asScala.toMap
+  private val path = TableLocation.pathOf(identifier)
+  private val external = path.isDefined || declared.contains(TableCatalog.PROP_LOCATION)
+
+  private val location: String = path
+    .orElse(declared.get(TableCatalog.PROP_LOCATION))
+    .getOrElse {
+      val name = TableIdentifier(identifier.name, identifier.namespace.headOption)
+      CatalogUtils.URIToString(spark.sessionState.catalog.defaultTablePath(name))
+    }
+
+  val log: DeltaLog = TableLocation.log(spark, location)
+
+  private val partitionColumns: Seq[String] = partitions.toSeq.map {
+    case identity if identity.name == "identity" && isTopLevel(identity) =>
+      identity.references.head.fieldNames.head
+    case other =>
+      throw WriteTransaction.unsupported(
+        log.table.toString,
+        s"partitioning by ${other.describe}; partition by columns of the table"
+      )
+  }
+
+  private val tableProperties: Map[String, String] = declared.removedAll(
+    Seq(
+      TableCatalog.PROP_PROVIDER,
+      TableCatalog.PROP_LOCATION,
+      TableCatalog.PROP_COMMENT,
+      TableCatalog.PROP_OWNER,
+      TableCatalog.PROP_EXTERNAL,
+      TableCatalog.PROP_IS_MANAGED_LOCATION
+    )
+  ).filterNot { case (key, _) => key.startsWith(TableCatalog.OPTION_PREFIX) }
+
+  /** Commits an empty table. One that is already at the location is taken over as it is. */
+  def create(): Unit = {
+    val arguments = Json.obj(
+      "table" -> log.table.toString,
+      "schema" -> schema.json,
+      "partitionBy" -> partitionColumns,
+      "properties" -> tableProperties,
+      "description" -> declared.get(TableCatalog.PROP_COMMENT),
+      "isManaged" -> !external
+    )
+    CommitterReply.require(Committers.current(spark).run("createTable", arguments.toString))
+    register()
+  }
+
+  /** A table for the rows of a query; `replaces` also ends whatever the table holds now. */
+  def staged(replaces: Boolean): StagedWriteTable = {
+    val snapshot = Option.when(log.exists)(log.latest())
+    val target = WriteTarget(
+      spark,
+      log,
+      snapshot,
+      partitionColumns,
+      intent(if (replaces) "CREATE OR REPLACE TABLE AS SELECT" else "CREATE TABLE AS SELECT")
+    )
+    new StagedWriteTable(
+      target,
+      schema,
+      properties,
+      () => commitReplacement(snapshot),
+      () => register()
+    )
+  }
+
+  private def isTopLevel(transform: Transform): Boolean =
+    transform.references.headOption.exists(_.fieldNames.length == 1)
+
+  private def commitReplacement(snapshot: Option[Snapshot]): Unit = {
+    val replace = intent("CREATE OR REPLACE TABLE").copy(mode = "overwrite")
+    val transaction = new WriteTransaction(spark, log, snapshot, replace)
+    val now = System.currentTimeMillis()
+    val removes = snapshot.toSeq.flatMap(s => (0 until s.files.size).map(s.files.add(_).remove(now)))
+    transaction.commit(FileChanges(removes), ReadSet.everything)
+  }
+
+  private def intent(operation: String): WriteIntent = WriteIntent(
+    operation = operation,
+    operationParameters = Map(
+      "isManaged" -> (!external).toString,
+      "description" -> declared.getOrElse(TableCatalog.PROP_COMMENT, null),
+      "partitionBy" -> Json.of(partitionColumns).toString,
+      "properties" -> Json.of(tableProperties).toString
+    ),
+    mode = "append",
+    schema = Some(schema),
+    partitionBy = Some(partitionColumns),
+    properties = tableProperties,
+    description = declared.get(TableCatalog.PROP_COMMENT),
+    options = Map("overwriteschema" -> "true")
+  )
+
+  /**
+   * Enters the table into the session catalog, without schema or properties: the log is the truth,
+   * and a copy would age.
+   */
+  private def register(): Unit = {
+    val name = TableIdentifier(identifier.name, identifier.namespace.headOption)
+    if (path.isEmpty && !spark.sessionState.catalog.tableExists(name))
+      SessionShims.register(
+        spark,
+        CatalogTable(
+          identifier = name,
+          tableType = if (external) CatalogTableType.EXTERNAL else CatalogTableType.MANAGED,
+          storage = CatalogStorageFormat.empty.copy(locationUri = Some(log.table.toUri)),
+          schema = new StructType(),
+          provider = Some(TableLocation.provider)
+        )
+      )
+  }
+}

@@ -1,0 +1,29 @@
+package io.deltaic.spark.catalog
+
+import java.util.{Map => JMap, Set => JSet}
+
+import org.apache.spark.sql.connector.catalog._
+import org.apache.spark.sql.connector.expressions.Transform
+import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
+
+/**
+ * A table of another provider in the catalog we extend. That catalog cannot stage, so the table is
+ * there from the start and dropped again when filling it fails.
+ */
+private[spark] final class UnstagedTable(table: Table, drop: () => Unit)
+    extends StagedTable
+    with SupportsWrite {
+  override def name(): String = table.name
+  override def columns(): Array[Column] = table.columns
+  override def partitioning(): Array[Transform] = table.partitioning
+  override def properties(): JMap[String, String] = table.properties
+  override def capabilities(): JSet[TableCapability] = table.capabilities
+
+  override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = table match {
+    case writable: SupportsWrite => writable.newWriteBuilder(info)
+    case _ => throw new UnsupportedOperationException(s"${table.name} cannot be written by V2")
+  }
+
+  override def commitStagedChanges(): Unit = ()
+  override def abortStagedChanges(): Unit = drop()
+}

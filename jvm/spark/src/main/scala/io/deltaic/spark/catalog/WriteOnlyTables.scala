@@ -1,0 +1,71 @@
+package io.deltaic.spark.catalog
+
+import java.util.{EnumSet, Map => JMap, Set => JSet}
+
+import io.deltaic.protocol.DeltaicException
+import io.deltaic.replay.DeltaLog
+import io.deltaic.spark.write.{TableWriteBuilder, WriteTarget}
+import org.apache.spark.sql.connector.catalog._
+import org.apache.spark.sql.connector.catalog.TableCapability._
+import org.apache.spark.sql.connector.read.ScanBuilder
+import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
+import org.apache.spark.sql.deltaic.SchemaShims
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/**
+ * The table as a write will leave it: one that exists, one that the write creates, or one whose
+ * columns it replaces.
+ */
+private[spark] class WriteOnlyTable(target: WriteTarget, tableSchema: StructType)
+    extends Table
+    with SupportsWrite {
+  override def name(): String = s"delta.`${target.table}`"
+  override def columns(): Array[Column] = SchemaShims.columns(tableSchema)
+  override def capabilities(): JSet[TableCapability] =
+    EnumSet.of(BATCH_WRITE, TRUNCATE, OVERWRITE_BY_FILTER, OVERWRITE_DYNAMIC)
+  override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder =
+    new TableWriteBuilder(target, info)
+}
+
+/**
+ * A table that CTAS, RTAS and REPLACE have announced. Its commit holds definition and data; the
+ * catalog learns of it afterwards.
+ *
+ * @param commitDefinition commits the definition alone, when no rows were written
+ * @param register makes the committed table known to the catalog
+ */
+private[spark] final class StagedWriteTable(
+    target: WriteTarget,
+    tableSchema: StructType,
+    override val properties: JMap[String, String],
+    commitDefinition: () => Unit,
+    register: () => Unit
+) extends WriteOnlyTable(target, tableSchema)
+    with StagedTable {
+  private var written = false
+
+  override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
+    written = true
+    super.newWriteBuilder(info)
+  }
+
+  override def commitStagedChanges(): Unit = {
+    if (!written) commitDefinition()
+    register()
+  }
+
+  /** A write that fails cleans up after itself, and nothing else has happened before the commit. */
+  override def abortStagedChanges(): Unit = ()
+}
+
+/** What `load(path)` gets where there is no table: the save path may create it, a reader fails. */
+private[spark] final class AbsentTable(log: DeltaLog) extends Table with SupportsRead {
+  override def name(): String = s"delta.`${log.table}`"
+  override def columns(): Array[Column] = notFound
+  override def capabilities(): JSet[TableCapability] = EnumSet.of(BATCH_READ)
+  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = notFound
+
+  private def notFound: Nothing =
+    throw new DeltaicException("DELTAIC_NOT_A_TABLE", Map("table" -> log.table.toString))
+}

@@ -1,0 +1,94 @@
+package io.deltaic.spark.rowlevel
+
+import io.deltaic.dv.DeletionVector
+import io.deltaic.protocol.{AddFile, RemoveFile}
+import io.deltaic.spark.bridge.{FileChanges, Json}
+import io.deltaic.spark.write.{WriteIntent, WriteTransaction}
+import org.apache.spark.sql.catalyst.util.toPrettySQL
+import org.apache.spark.sql.connector.write._
+
+/** Collects what the tasks report and turns it into one commit. */
+private[spark] final class RowLevelBatchWrite(change: RowLevelChange) extends DeltaBatchWrite {
+
+  private val startedAtMs = System.currentTimeMillis()
+
+  private val transaction = new WriteTransaction(
+    change.spark,
+    change.log,
+    Some(change.snapshot),
+    WriteIntent(
+      operation = change.command.toString,
+      operationParameters = Map("predicate" -> predicateParameter),
+      mode = change.command.toString.toLowerCase(java.util.Locale.ROOT)
+    )
+  )
+
+  /** Files written on the driver's side of the commit; they are cleaned up with the tasks' own. */
+  private var rewritten: EndedFiles = EndedFiles.none
+
+  override def createBatchWriterFactory(info: PhysicalWriteInfo): DeltaWriterFactory =
+    new RowLevelWriterFactory(transaction.dataSpec)
+
+  override def commit(messages: Array[WriterCommitMessage]): Unit = {
+    val reports = reported(messages)
+    val scannedAtMs = System.currentTimeMillis()
+    val ended = new FileEnder(change, transaction).apply(merged(reports))
+    rewritten = ended
+    val newFiles = reports.flatMap(_.newFiles)
+    val changes = FileChanges(ended.removes, ended.adds ++ newFiles)
+    // Rows that match nothing leave the table as it is, without a version that says nothing.
+    if (changes.removes.nonEmpty || changes.adds.nonEmpty) {
+      val finishedAtMs = System.currentTimeMillis()
+      transaction.commit(
+        changes,
+        change.readSet,
+        Map(
+          "numDeletedRows" -> reports.map(_.deletedRows).sum,
+          "numUpdatedRows" -> reports.map(_.updatedRows).sum,
+          "numInsertedRows" -> reports.map(_.insertedRows).sum,
+          "numCopiedRows" -> ended.copiedRows,
+          "scanTimeMs" -> (scannedAtMs - startedAtMs),
+          "rewriteTimeMs" -> (finishedAtMs - scannedAtMs),
+          "executionTimeMs" -> (finishedAtMs - startedAtMs)
+        )
+      )
+    }
+  }
+
+  override def abort(messages: Array[WriterCommitMessage]): Unit =
+    transaction.abort(reported(messages).flatMap(_.newFiles) ++ rewritten.newDataFiles)
+
+  override def toString: String = s"deltaic ${change.command} on ${change.log.table}"
+
+  private def reported(messages: Array[WriterCommitMessage]): Seq[RowLevelMessage] =
+    messages.toSeq.collect { case message: RowLevelMessage => message }
+
+  /** One bitmap for each file, out of those of the tasks that read parts of it. */
+  private def merged(reports: Seq[RowLevelMessage]): Map[String, DeletionVector] =
+    reports.flatMap(_.endedRows).groupMapReduce(_._1) { case (_, bytes) =>
+      DeletionVector.deserialize(bytes)
+    } { (left, right) =>
+      left.or(right)
+      left
+    }
+
+  /** As delta-spark records it: a JSON array of SQL expressions. */
+  private def predicateParameter: String =
+    Json.of(change.predicates.map(toPrettySQL(_))).toString
+}
+
+/**
+ * What becomes of the files whose rows end.
+ *
+ * @param newDataFiles those of `adds` whose data file this commit wrote
+ */
+private[rowlevel] final case class EndedFiles(
+    removes: Seq[RemoveFile],
+    adds: Seq[AddFile],
+    newDataFiles: Seq[AddFile],
+    copiedRows: Long
+)
+
+private[rowlevel] object EndedFiles {
+  val none: EndedFiles = EndedFiles(Nil, Nil, Nil, 0L)
+}

@@ -1,0 +1,80 @@
+package io.deltaic.spark.rowlevel
+
+import scala.collection.mutable.ArrayBuffer
+
+import io.deltaic.protocol.{AddFile, RemoveFile}
+import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.spark.bridge.ReadSet
+import io.deltaic.spark.scan._
+import io.deltaic.spark.skipping.{FileSelection, SnapshotStatistics}
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.expressions.{Expressions, NamedReference}
+import org.apache.spark.sql.connector.read.ScanBuilder
+import org.apache.spark.sql.connector.write._
+import org.apache.spark.sql.connector.write.RowLevelOperation.Command
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/**
+ * One DELETE, UPDATE or MERGE, from the snapshot it reads to the commit it makes. Spark plans it; its
+ * tasks report positions of rows that end, and write the rows that begin.
+ */
+private[spark] final class RowLevelChange(
+    val spark: SparkSession,
+    val log: DeltaLog,
+    val snapshot: Snapshot,
+    override val command: Command
+) extends SupportsDelta {
+
+  private val schema = TableSchema.of(log.table.toString, snapshot.metadata)
+  private val zone = FileSplits.sessionZone(spark)
+  private val scans = ArrayBuffer.empty[TableScan]
+
+  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder =
+    new TableScanBuilder(
+      spark,
+      new SnapshotFiles(snapshot, schema, zone),
+      schema,
+      options,
+      scan => synchronized(scans += scan)
+    )
+
+  override def newWriteBuilder(info: LogicalWriteInfo): DeltaWriteBuilder = new DeltaWriteBuilder {
+    override def build(): DeltaWrite = new DeltaWrite {
+      override def toBatch: DeltaBatchWrite = new RowLevelBatchWrite(RowLevelChange.this)
+      override def description(): String = s"deltaic $command on ${log.table}"
+    }
+  }
+
+  override def rowId(): Array[NamedReference] =
+    ScanColumns.rowId.map(name => Expressions.column(name): NamedReference).toArray
+
+  /** An update stays one operation: its old row's position and its new row travel together. */
+  override def representUpdateAsDeleteAndInsert(): Boolean = false
+
+  override def description(): String = command.toString
+
+  /** The files the scans chose, by their path in the log. */
+  lazy val filesRead: Map[String, AddFile] =
+    currentScans.iterator.flatMap(_.selectedFiles).map(file => file.path -> file).toMap
+
+  /** The conditions by which rows were looked for, for the commit's record. */
+  def predicates: Seq[Expression] = currentScans.flatMap(_.filters).distinct
+
+  def readSet: ReadSet = new ReadSet {
+    override def wholeTable: Boolean = currentScans.exists(_.filters.isEmpty)
+
+    override def firstMatching(added: Seq[AddFile]): Option[AddFile] = {
+      val candidates = SnapshotStatistics.ofFiles(added, schema.skipping, zone)
+      currentScans.iterator
+        .flatMap(scan => FileSelection.select(candidates, scan.filters).files.headOption)
+        .nextOption()
+        .map(added)
+    }
+
+    override def firstRead(removed: Seq[RemoveFile]): Option[RemoveFile] =
+      removed.find(remove => filesRead.contains(remove.path))
+  }
+
+  private def currentScans: Seq[TableScan] = synchronized(scans.toList)
+}

@@ -1,0 +1,31 @@
+package io.deltaic.spark.rowlevel
+
+import io.deltaic.protocol.{AddFile, LogPath}
+import io.deltaic.spark.bridge.Json
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
+import org.apache.parquet.hadoop.ParquetFileReader
+import org.apache.parquet.hadoop.util.HadoopInputFile
+
+/** Statistics of a file whose deletion vector grew (Protocol § Per-file Statistics). */
+private[rowlevel] object WideStatistics {
+
+  /** The same bounds, marked as wide, with the row count that a deletion vector demands. */
+  def of(stats: Option[String], physicalRows: Long): String = {
+    val json = stats.fold(Json.obj())(Json.parse)
+    json.put("numRecords", physicalRows)
+    json.put("tightBounds", false)
+    json.toString
+  }
+}
+
+private[rowlevel] object PhysicalRows {
+
+  /** For files whose writer left no statistics: the footer knows how many rows there are. */
+  def fromFooter(table: Path, file: AddFile, configuration: Configuration): Long = {
+    val path = LogPath.toAbsolute(table, file.path)
+    val reader = ParquetFileReader.open(HadoopInputFile.fromPath(path, configuration))
+    try reader.getRecordCount
+    finally reader.close()
+  }
+}

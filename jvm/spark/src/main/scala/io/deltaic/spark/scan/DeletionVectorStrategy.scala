@@ -1,0 +1,72 @@
+package io.deltaic.spark.scan
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.planning.PhysicalOperation
+import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan}
+import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttribute
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
+import org.apache.spark.sql.execution.{FilterExec, ProjectExec, SparkPlan, SparkStrategy}
+
+/**
+ * Puts the deletion-vector filter into the plan of a scan that selected a file with a vector.
+ *
+ * {{{
+ *   Project p                          ProjectExec p
+ *   +- Filter f              =>        +- FilterExec f
+ *      +- ScanRelation [out]              +- FilterExec NOT is_deleted(vector, row_index)
+ *                                            +- scan [out, row_index, vector]
+ * }}}
+ *
+ * It is a planner strategy, not an optimizer rule, because only now the files are chosen: a scan
+ * whose files have no vectors stays as it is, and limits, aggregates and statistics have been pushed
+ * down for the rows the user sees. The two filters stay apart so that no expression of the user is
+ * evaluated on a deleted row; code generation fuses them into one stage anyway.
+ */
+private[spark] object DeletionVectorStrategy extends SparkStrategy {
+
+  override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
+    case PhysicalOperation(projects, filters, ScanWithDeletionVectors(relation, scan)) =>
+      val (scanFilters, rowFilters) = filters.partition(_.isInstanceOf[DynamicPruning])
+      val (filteredScan, liveRow) = rewrite(relation, scan)
+      val liveRows =
+        FilterExec(liveRow, planLater(scanFilters.foldLeft[LogicalPlan](filteredScan)(filter)))
+      val matchingRows = rowFilters.reduceLeftOption(And).fold[SparkPlan](liveRows) {
+        FilterExec(_, liveRows)
+      }
+      ProjectExec(projects, matchingRows) :: Nil
+    case _ => Nil
+  }
+
+  private def filter(child: LogicalPlan, condition: Expression): LogicalPlan =
+    Filter(condition, child)
+
+  /** The relation with the two columns the filter needs, and the filter's condition. */
+  private def rewrite(
+      relation: DataSourceV2ScanRelation,
+      scan: TableScan
+  ): (DataSourceV2ScanRelation, Expression) = {
+    val filtered = scan.withDeletionVectors
+    val known = relation.output.map(a => a.name -> a).toMap
+    val output = filtered.readSchema().fields.toSeq.map { field =>
+      known.getOrElse(field.name, toAttribute(field))
+    }
+    def column(name: String): Expression = output.find(_.name == name).get
+    val deleted = IsDeleted(
+      column(ScanColumns.DeletionVector),
+      column(ScanColumns.RowIndex),
+      filtered.deletionVectors
+    )
+    (relation.copy(scan = filtered, output = output), Not(deleted))
+  }
+
+  private object ScanWithDeletionVectors {
+    def unapply(plan: LogicalPlan): Option[(DataSourceV2ScanRelation, TableScan)] = plan match {
+      case relation: DataSourceV2ScanRelation =>
+        relation.scan match {
+          case scan: TableScan if scan.needsDeletionVectorFilter => Some((relation, scan))
+          case _ => None
+        }
+      case _ => None
+    }
+  }
+}

@@ -1,0 +1,72 @@
+package io.deltaic.spark.scan
+
+import java.time.ZoneId
+
+import io.deltaic.protocol.{AddFile, LogPath}
+import io.deltaic.spark.partition.PartitionValues
+import org.apache.hadoop.fs.Path
+import org.apache.spark.paths.SparkPath
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
+import org.apache.spark.sql.catalyst.util.DateTimeUtils
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.read.InputPartition
+import org.apache.spark.sql.execution.datasources.{FilePartition, PartitionedFile}
+import org.apache.spark.sql.types.{StructField, StructType}
+import org.apache.spark.unsafe.types.UTF8String
+
+/** Cuts files into splits and packs splits into tasks, by Spark's own sizing rules. */
+private[spark] object FileSplits {
+
+  /** @param constants the columns whose value is the same for each row of a file */
+  def plan(
+      spark: SparkSession,
+      table: Path,
+      files: IndexedSeq[AddFile],
+      constants: StructType
+  ): Array[InputPartition] = {
+    val openCostBytes = spark.sessionState.conf.filesOpenCostInBytes
+    val maxSplitBytes =
+      FilePartition.maxSplitBytes(spark, files.iterator.map(_.sizeBytes + openCostBytes).sum)
+    val zone = sessionZone(spark)
+    val splits = files.flatMap { file =>
+      val row = constantRow(file, constants, zone)
+      split(SparkPath.fromPath(LogPath.toAbsolute(table, file.path)), file, row, maxSplitBytes)
+    }
+    // Large splits first: the packing closes a task as soon as the next split does not fit.
+    val largestFirst = splits.sortBy(-_.length)
+    FilePartition.getFilePartitions(spark, largestFirst, maxSplitBytes).toArray
+  }
+
+  def sessionZone(spark: SparkSession): ZoneId =
+    DateTimeUtils.getZoneId(spark.sessionState.conf.sessionLocalTimeZone)
+
+  private def split(
+      path: SparkPath,
+      file: AddFile,
+      constants: InternalRow,
+      maxSplitBytes: Long
+  ): Seq[PartitionedFile] =
+    (0L until file.sizeBytes by maxSplitBytes).map { start =>
+      PartitionedFile(
+        partitionValues = constants,
+        filePath = path,
+        start = start,
+        length = maxSplitBytes.min(file.sizeBytes - start),
+        modificationTime = file.modificationTimeMs,
+        fileSize = file.sizeBytes
+      )
+    }
+
+  private def constantRow(file: AddFile, constants: StructType, zone: ZoneId): InternalRow =
+    new GenericInternalRow(constants.fields.map(constantValue(file, _, zone)))
+
+  private def constantValue(file: AddFile, field: StructField, zone: ZoneId): Any =
+    field.name match {
+      case ScanColumns.FilePath => UTF8String.fromString(file.path)
+      case ScanColumns.DeletionVector => DeletionVectorConstant.encode(file)
+      case column =>
+        val text = file.partitionValues.getOrElse(column, null)
+        PartitionValues.fromLog(column, field.dataType, text, zone)
+    }
+}

@@ -1,0 +1,42 @@
+package io.deltaic.spark.scan
+
+import org.apache.spark.sql.connector.catalog.MetadataColumn
+import org.apache.spark.sql.types.{DataType, LongType, StringType, StructField}
+
+/**
+ * The columns a scan can produce beside the table's own. They are flat and, where they identify a
+ * row, non-null: Spark's row-level operations accept nothing else as a row id.
+ */
+private[spark] object ScanColumns {
+
+  /** The data file's path, spelled as in the log; constant within a file. */
+  val FilePath = "__deltaic_file_path"
+
+  /** Position of the row in its data file, counted from zero (Protocol § Deletion Vectors). */
+  val RowIndex = "__deltaic_row_index"
+
+  /** The file's deletion vector as [[DeletionVectorConstant]] writes it; null for a file without. */
+  val DeletionVector = "__deltaic_deletion_vector"
+
+  val rowIndexField: StructField = StructField(RowIndex, LongType, nullable = false)
+  val deletionVectorField: StructField = StructField(DeletionVector, StringType, nullable = true)
+
+  /** What makes a row addressable for DELETE, UPDATE and MERGE. */
+  val rowId: Seq[String] = Seq(FilePath, RowIndex)
+
+  val metadataColumns: Array[MetadataColumn] = Array(
+    RowIdColumn(FilePath, StringType, "path of the data file, as in the log"),
+    RowIdColumn(RowIndex, LongType, "position of the row in its data file, from 0")
+  )
+
+  /** Whether the column's value is the same for every row of a file. */
+  def isFileConstant(name: String): Boolean = name == FilePath || name == DeletionVector
+
+  private final case class RowIdColumn(
+      override val name: String,
+      override val dataType: DataType,
+      override val comment: String
+  ) extends MetadataColumn {
+    override def isNullable: Boolean = false
+  }
+}

@@ -1,0 +1,148 @@
+package io.deltaic.spark.scan
+
+import java.util.OptionalLong
+
+import io.deltaic.protocol.{AddFile, DeltaicException}
+import org.apache.spark.broadcast.Broadcast
+import org.apache.spark.sql.catalyst.expressions.{AttributeReference, ExprId, Expression}
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReaderFactory, Scan}
+import org.apache.spark.sql.connector.read.{Statistics, SupportsReportStatistics}
+import org.apache.spark.sql.deltaic.{ParquetScanShims, SchemaShims}
+import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetPartitionReaderFactory
+import org.apache.spark.sql.types.{StructField, StructType}
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+import org.apache.spark.util.SerializableConfiguration
+
+/**
+ * Reads the selected files of a table with Spark's own vectorized Parquet reader.
+ *
+ * A scan does not filter deleted rows itself: [[DeletionVectorStrategy]] replaces it by
+ * [[withDeletionVectors]] under a filter on [[IsDeleted]]. A scan that would need that and did not
+ * get it refuses to plan its partitions, so that no path through Spark returns a deleted row.
+ *
+ * @param requiredColumns what the query asks for: table columns (nested ones pruned) and row ids
+ * @param filters predicates that hold for every row the query wants; used to skip, never to drop rows
+ */
+private[spark] final class TableScan(
+    spark: SparkSession,
+    val files: FileSource,
+    val schema: TableSchema,
+    requiredColumns: StructType,
+    val filters: Seq[Expression],
+    private val options: CaseInsensitiveStringMap
+) extends Scan
+    with Batch
+    with SupportsReportStatistics {
+
+  private val (constantColumns, dataColumns) = requiredColumns.fields.toSeq.partition(isConstant)
+
+  /** Chosen on first use, which is after the optimizer is done with push-down. */
+  lazy val selectedFiles: IndexedSeq[AddFile] = files.select(filters)
+
+  /** Holds the Hadoop settings that readers and deletion vectors need in the executors. */
+  private lazy val configuration: Broadcast[SerializableConfiguration] =
+    ParquetScanShims.broadcastReadConfiguration(spark, physicalColumns, options)
+
+  lazy val deletionVectors: DeletionVectorSource =
+    DeletionVectorSource(files.table.toString)(configuration)
+
+  private def carriesDeletionVectors: Boolean =
+    constantColumns.exists(_.name == ScanColumns.DeletionVector)
+
+  def needsDeletionVectorFilter: Boolean =
+    !carriesDeletionVectors && selectedFiles.exists(_.deletionVector.isDefined)
+
+  /** The same scan, producing also what [[IsDeleted]] reads. */
+  def withDeletionVectors: TableScan = {
+    val rowIndex =
+      if (requiredColumns.fieldNames.contains(ScanColumns.RowIndex)) Nil
+      else Seq(ScanColumns.rowIndexField)
+    val columns = StructType(requiredColumns.fields ++ rowIndex :+ ScanColumns.deletionVectorField)
+    val source = ListedFiles(files.table, files.version, selectedFiles)
+    new TableScan(spark, source, schema, columns, filters, options)
+  }
+
+  override def readSchema(): StructType = StructType(dataColumns ++ constantColumns)
+
+  override def toBatch: Batch = this
+
+  /** Fixed up front: asking the reader factory would enumerate files during planning. */
+  override def columnarSupportMode(): Scan.ColumnarSupportMode =
+    if (ParquetScanShims.supportsColumnarReads(spark, readerSchema))
+      Scan.ColumnarSupportMode.SUPPORTED
+    else Scan.ColumnarSupportMode.UNSUPPORTED
+
+  override def planInputPartitions(): Array[InputPartition] = {
+    if (needsDeletionVectorFilter)
+      throw new DeltaicException(
+        "DELTAIC_DELETION_VECTOR_FILTER_MISSING",
+        Map(
+          "table" -> files.table.toString,
+          "version" -> files.version.toString,
+          "file" -> selectedFiles.find(_.deletionVector.isDefined).fold("")(_.path)
+        )
+      )
+    FileSplits.plan(spark, files.table, selectedFiles, StructType(constantColumns))
+  }
+
+  override def createReaderFactory(): PartitionReaderFactory = {
+    val conf = spark.sessionState.conf
+    val onData = filters.filterNot(_.references.exists(a => schema.isPartition(a.name)))
+    ParquetPartitionReaderFactory(
+      conf,
+      configuration,
+      SchemaShims.asNullable(schema.data),
+      physicalColumns,
+      StructType(constantColumns),
+      ParquetScanShims.sourceFilters(onData).toArray,
+      None,
+      ParquetScanShims.parquetOptions(spark, options)
+    )
+  }
+
+  /** Sizes the relation by the share of its columns that is read, as file sources of Spark do. */
+  override def estimateStatistics(): Statistics = {
+    val fileBytes = selectedFiles.iterator.map(_.sizeBytes).sum
+    val fullRowBytes = schema.all.defaultSize.max(1)
+    val share = (readSchema().defaultSize.toDouble / fullRowBytes).min(1.0)
+    new Statistics {
+      override def sizeInBytes(): OptionalLong =
+        OptionalLong.of((fileBytes * share).toLong.max(1L))
+      override def numRows(): OptionalLong = OptionalLong.empty()
+    }
+  }
+
+  override def description(): String =
+    s"deltaic ${files.table} version ${files.version}, ${readSchema().simpleString}, " +
+      s"filters: ${filters.mkString("[", ", ", "]")}"
+
+  override def equals(other: Any): Boolean = other match {
+    case that: TableScan =>
+      files == that.files && readSchema() == that.readSchema() &&
+      filters.map(canonical).toSet == that.filters.map(canonical).toSet && options == that.options
+    case _ => false
+  }
+
+  override def hashCode(): Int = (files, readSchema()).hashCode()
+
+  private def isConstant(field: StructField): Boolean =
+    schema.isPartition(field.name) || ScanColumns.isFileConstant(field.name)
+
+  /**
+   * What the Parquet reader is asked for. Every column is nullable there, since older files may lack
+   * it, and the row index goes by the name under which the reader generates it.
+   */
+  private def physicalColumns: StructType =
+    SchemaShims.asNullable(StructType(dataColumns.map { field =>
+      if (field.name == ScanColumns.RowIndex) ParquetScanShims.generatedRowIndex else field
+    }))
+
+  private def readerSchema: StructType =
+    StructType(constantColumns ++ physicalColumns.fields)
+
+  /** Filters of two queries differ in expression ids only; names are what matters here. */
+  private def canonical(filter: Expression): Expression = filter.transform {
+    case a: AttributeReference => a.withExprId(ExprId(0)).withQualifier(Nil)
+  }.canonicalized
+}

@@ -1,0 +1,174 @@
+package io.deltaic.spark.write
+
+import java.util.UUID
+
+import scala.util.Random
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
+import org.apache.parquet.hadoop.ParquetOutputFormat
+import org.apache.parquet.hadoop.metadata.CompressionCodecName
+import org.apache.spark.broadcast.Broadcast
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
+import org.apache.spark.sql.deltaic.WriteShims
+import org.apache.spark.sql.execution.datasources.parquet.{ParquetOptions, ParquetWriteSupport}
+import org.apache.spark.sql.internal.{LegacyBehaviorPolicy, SQLConf}
+import org.apache.spark.sql.types._
+import org.apache.spark.util.SerializableConfiguration
+
+import io.deltaic.protocol.DeltaicException
+import io.deltaic.spark.partition.PartitionPaths
+
+/**
+ * All that a task needs to write data files of one table. Built on the driver, where every setting
+ * is resolved and checked, and sent to the executors.
+ *
+ * @param tablePath         the table's root, not URI-encoded
+ * @param schema            the columns of the rows, partition columns included, under users' names
+ * @param partitionOrdinals the positions of the partition columns in a row, in partition order
+ * @param rowSchema         what the rows' plan promises about nulls, when known: not checked again
+ * @param maxRecordsPerFile 0 for no limit
+ * @param randomPrefixLength how many random characters replace the partition directories, if any
+ */
+private[deltaic] final class DataWriteSpec private (
+    val tablePath: String,
+    val schema: StructType,
+    val partitionOrdinals: Array[Int],
+    val rowSchema: Option[StructType],
+    val statistics: StatisticsColumns,
+    val maxRecordsPerFile: Long,
+    val randomPrefixLength: Option[Int],
+    columnMapping: Boolean,
+    conf: Broadcast[SerializableConfiguration]
+) extends Serializable {
+
+  @transient lazy val dataOrdinals: Array[Int] =
+    schema.indices.filterNot(partitionOrdinals.contains(_)).toArray
+
+  /** The partition columns' names in the log and in directories: physical under column mapping. */
+  @transient lazy val partitionNames: Array[String] =
+    partitionOrdinals.map(i => PhysicalSchema.nameOf(schema(i), columnMapping))
+
+  /** Complete for the Parquet writer. Shared by the tasks of an executor: not to be changed. */
+  def hadoopConf: Configuration = conf.value.value
+
+  def compression: CompressionCodecName = ParquetOutputFormat.getCompression(hadoopConf)
+
+  def absolutePath(relativePath: String): Path = new Path(new Path(tablePath), relativePath)
+
+  /** A path, relative to the table, that no other file has. */
+  def newRelativePath(taskPartition: Int, partitionValues: Seq[String]): String = {
+    val extension = compression.getExtension + ".parquet"
+    val name = f"part-$taskPartition%05d-${UUID.randomUUID()}-c000$extension"
+    val directory = randomPrefixLength match {
+      case Some(length) => Random.alphanumeric.take(length).mkString
+      case None => PartitionPaths.directory(partitionNames.toSeq, partitionValues)
+    }
+    if (directory.isEmpty) name else directory + Path.SEPARATOR + name
+  }
+}
+
+private[deltaic] object DataWriteSpec {
+
+  /**
+   * @param schema           the table's schema as in its metadata, with the nullability to enforce; rows
+   *                         have these columns in this order
+   * @param partitionColumns as in the table's metadata
+   * @param configuration    the table's properties
+   * @param options          the write's options
+   * @param rowSchema        what the incoming rows' plan promises about nulls, position by position
+   */
+  def forTable(
+      spark: SparkSession,
+      tablePath: String,
+      schema: StructType,
+      partitionColumns: Seq[String],
+      configuration: Map[String, String],
+      options: Map[String, String],
+      rowSchema: Option[StructType] = None
+  ): DataWriteSpec = {
+    val sqlConf = WriteShims.sqlConf(spark)
+    val ignoringCase = CaseInsensitiveMap(options)
+    val mapped = configuration.getOrElse("delta.columnMapping.mode", "none") != "none"
+    val dataSchema = StructType(schema.filterNot(f => partitionColumns.contains(f.name)))
+    if (dataSchema.isEmpty) throw noDataColumns(tablePath)
+    val hadoopConf = WriteShims.hadoopConf(spark, options)
+    configureParquet(hadoopConf, PhysicalSchema.of(dataSchema, mapped), ignoringCase, sqlConf)
+    new DataWriteSpec(
+      tablePath,
+      schema,
+      partitionColumns.map(schema.fieldIndex).toArray,
+      rowSchema,
+      StatisticsColumns.select(dataSchema, configuration, PhysicalSchema.nameOf(_, mapped)),
+      maxRecordsPerFile(ignoringCase, sqlConf),
+      randomPrefixLength(configuration),
+      mapped,
+      spark.sparkContext.broadcast(new SerializableConfiguration(hadoopConf))
+    )
+  }
+
+  /**
+   * Settles what Spark's writer reads from the configuration. Types are encoded as the Parquet
+   * format defines them, and timestamps as 64-bit microseconds, whatever the session prefers: the
+   * statistics and other engines rely on it.
+   */
+  private def configureParquet(
+      conf: Configuration,
+      fileSchema: StructType,
+      options: CaseInsensitiveMap[String],
+      sqlConf: SQLConf
+  ): Unit = {
+    ParquetWriteSupport.setSchema(fileSchema, conf)
+    val codec = new ParquetOptions(options, sqlConf).compressionCodecClassName
+    conf.set(ParquetOutputFormat.COMPRESSION, codec)
+    conf.set(SQLConf.PARQUET_WRITE_LEGACY_FORMAT.key, "false")
+    conf.set(
+      SQLConf.PARQUET_OUTPUT_TIMESTAMP_TYPE.key,
+      SQLConf.ParquetOutputTimestampType.TIMESTAMP_MICROS.toString
+    )
+    conf.set(SQLConf.PARQUET_FIELD_ID_WRITE_ENABLED.key, "true")
+    conf.set(SQLConf.LEGACY_PARQUET_NANOS_AS_LONG.key, "false")
+    conf.set(
+      SQLConf.PARQUET_ANNOTATE_VARIANT_LOGICAL_TYPE.key,
+      sqlConf.parquetAnnotateVariantLogicalType.toString
+    )
+    conf.set(SQLConf.PARQUET_REBASE_MODE_IN_WRITE.key, rebaseMode(sqlConf).toString)
+  }
+
+  /**
+   * Dates and times are never shifted to the Julian calendar: nothing in a table says that they
+   * were.
+   */
+  private def rebaseMode(sqlConf: SQLConf): LegacyBehaviorPolicy.Value =
+    sqlConf.getConf(SQLConf.PARQUET_REBASE_MODE_IN_WRITE) match {
+      case LegacyBehaviorPolicy.EXCEPTION => LegacyBehaviorPolicy.EXCEPTION
+      case _ => LegacyBehaviorPolicy.CORRECTED
+    }
+
+  private def maxRecordsPerFile(options: CaseInsensitiveMap[String], sqlConf: SQLConf): Long =
+    options.get("maxRecordsPerFile") match {
+      case None => math.max(sqlConf.maxRecordsPerFile, 0L)
+      case Some(text) =>
+        text.trim.toLongOption.map(math.max(_, 0L)).getOrElse {
+          throw new DeltaicException(
+            "DELTAIC_INVALID_WRITE_OPTION",
+            Map("option" -> "maxRecordsPerFile", "value" -> text)
+          )
+        }
+    }
+
+  private def randomPrefixLength(properties: Map[String, String]): Option[Int] = {
+    val randomize = properties.get("delta.randomizeFilePrefixes")
+    Option.when(randomize.exists(_.trim.equalsIgnoreCase("true"))) {
+      val name = "delta.randomPrefixLength"
+      val text = properties.getOrElse(name, "2")
+      text.trim.toIntOption.filter(_ > 0).getOrElse {
+        throw StatisticsColumns.invalidProperty(name, text)
+      }
+    }
+  }
+
+  private def noDataColumns(tablePath: String): DeltaicException =
+    new DeltaicException("DELTAIC_NO_DATA_COLUMNS", Map("table" -> tablePath))
+}

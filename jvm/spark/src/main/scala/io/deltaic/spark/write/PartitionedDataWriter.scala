@@ -1,0 +1,110 @@
+package io.deltaic.spark.write
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{BoundReference, UnsafeProjection, UnsafeRow}
+import org.apache.spark.sql.deltaic.WriteShims
+import org.apache.spark.sql.types.StructType
+
+import io.deltaic.protocol.AddFile
+import io.deltaic.spark.partition.PartitionValues
+
+/**
+ * Writes the rows of one task, each to a file of its partition.
+ *
+ * One file is open at a time, so rows should come sorted by partition; a partition that comes back
+ * gets another file. A task without rows writes no file. Not thread safe.
+ *
+ * @param taskPartition the Spark partition of the task, which the file names carry
+ */
+private[deltaic] final class PartitionedDataWriter(spec: DataWriteSpec, taskPartition: Int) {
+  private val written = mutable.ArrayBuffer.empty[WrittenFile]
+  private val notNull: NotNullCheck =
+    NotNullCheck.forRows(spec.tablePath, spec.schema, spec.rowSchema).orNull
+  private val maxRecordsPerFile: Long =
+    if (spec.maxRecordsPerFile > 0) spec.maxRecordsPerFile else Long.MaxValue
+  private val split: PartitionSplit =
+    if (spec.partitionOrdinals.isEmpty) null else new PartitionSplit(spec)
+  private var current: DataFileWriter = _
+
+  def write(row: InternalRow): Unit = {
+    if (notNull != null) notNull.check(row)
+    if (split == null) {
+      if (current == null) open(Nil)
+      current.write(row)
+    } else {
+      if (split.enters(row)) closeCurrent()
+      if (current == null) open(split.values)
+      current.write(split.data(row))
+    }
+    if (current.numRecords >= maxRecordsPerFile) closeCurrent()
+  }
+
+  /** Completes the last file. The files are the table's when a commit holds these actions. */
+  def commit(): Seq[AddFile] = {
+    closeCurrent()
+    WriteShims.addOutputMetrics(written.iterator.map(_.addFile.sizeBytes).sum, numRecords)
+    written.iterator.map(_.addFile).toSeq
+  }
+
+  /** The rows in files that are complete. */
+  def numRecords: Long = written.iterator.map(_.numRecords).sum
+
+  /** Deletes everything this writer wrote; to be called when the task or the whole write fails. */
+  def abort(): Unit = {
+    val unfinished = Option(current)
+    current = null
+    val files = written.map(file => spec.absolutePath(file.relativePath))
+    written.clear()
+    try unfinished.foreach(_.abort())
+    finally files.foreach(path => path.getFileSystem(spec.hadoopConf).delete(path, false))
+  }
+
+  private def open(partitionValues: Seq[String]): Unit = {
+    val path = spec.newRelativePath(taskPartition, partitionValues)
+    current = new DataFileWriter(spec, path, spec.partitionNames.zip(partitionValues).toMap)
+  }
+
+  private def closeCurrent(): Unit =
+    if (current != null) {
+      written += current.close()
+      current = null
+    }
+}
+
+/** Splits rows into the values of the partition columns and the data columns, by generated code. */
+private final class PartitionSplit(spec: DataWriteSpec) {
+
+  /** The data columns of a row. The result is reused by the next call. */
+  val data: UnsafeProjection = PartitionSplit.projection(spec.schema, spec.dataOrdinals)
+
+  private val key = PartitionSplit.projection(spec.schema, spec.partitionOrdinals)
+  private var currentKey: UnsafeRow = _
+
+  /** Moves to the partition of this row; true if the row before, if any, was in another. */
+  def enters(row: InternalRow): Boolean = {
+    val rowKey = key(row)
+    val changed = !rowKey.equals(currentKey)
+    if (changed) currentKey = rowKey.copy()
+    changed
+  }
+
+  /** The partition of the last row, as the log spells it. */
+  def values: Seq[String] = spec.partitionOrdinals.indices.map { i =>
+    val field = spec.schema(spec.partitionOrdinals(i))
+    val value = currentKey.get(i, field.dataType)
+    val text = PartitionValues.toLog(field.name, field.dataType, value)
+    // The check of the rows does not know that an empty string is a null partition value.
+    if (text == null && !field.nullable) throw NotNullCheck.violation(spec.tablePath, field.name)
+    text
+  }
+}
+
+private object PartitionSplit {
+
+  private def projection(schema: StructType, ordinals: Array[Int]): UnsafeProjection =
+    UnsafeProjection.create(ordinals.toSeq.map { i =>
+      BoundReference(i, schema(i).dataType, schema(i).nullable)
+    })
+}

@@ -1,0 +1,147 @@
+package io.deltaic.spark.write
+
+import java.util.Locale
+
+import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
+import org.apache.spark.sql.types.{DataType, StructField, StructType}
+
+import io.deltaic.protocol.DeltaicException
+
+/**
+ * A node of the statistics' JSON, which mirrors the data schema (Protocol § Per-file Statistics).
+ */
+private[write] sealed trait StatisticsNode extends Serializable {
+
+  /** The column's name in the data file. */
+  def name: String
+}
+
+private[write] final case class StatisticsGroup(name: String, children: Seq[StatisticsNode])
+    extends StatisticsNode
+
+/**
+ * A column with statistics. Arrays, maps and variants are leaves: they have a null count and no
+ * bounds.
+ *
+ * @param ordinal the position among the leaves of one [[StatisticsColumns]]
+ */
+private[write] final case class StatisticsLeaf(
+    name: String,
+    ordinal: Int,
+    path: Seq[String],
+    dataType: DataType
+) extends StatisticsNode
+
+/** Which columns of the data files get statistics, and how long a prefix of a string is kept. */
+private[write] final case class StatisticsColumns(
+    roots: Seq[StatisticsNode],
+    stringPrefixLength: Int
+) {
+
+  val leaves: IndexedSeq[StatisticsLeaf] = {
+    def flatten(node: StatisticsNode): Seq[StatisticsLeaf] = node match {
+      case leaf: StatisticsLeaf => Seq(leaf)
+      case StatisticsGroup(_, children) => children.flatMap(flatten)
+    }
+    roots.flatMap(flatten).toIndexedSeq
+  }
+}
+
+private[write] object StatisticsColumns {
+  val NumIndexedColumns = "delta.dataSkippingNumIndexedCols"
+  val NamedColumns = "delta.dataSkippingStatsColumns"
+  val StringPrefixLength = "delta.dataSkippingStringPrefixLength"
+
+  /**
+   * The columns that the table's properties select: those named by `delta.dataSkippingStatsColumns`
+   * (a struct stands for all below it), else the first `delta.dataSkippingNumIndexedCols` leaves
+   * (-1: all).
+   *
+   * @param dataSchema the columns in the data files, under the names users know
+   */
+  def select(
+      dataSchema: StructType,
+      properties: Map[String, String],
+      physicalName: StructField => String
+  ): StatisticsColumns = {
+    val wanted: (Seq[String], Int) => Boolean = properties.get(NamedColumns) match {
+      case Some(list) =>
+        val named = splitNames(list).map(parseName(_).map(ignoringCase))
+        (path, _) => named.exists(name => path.map(ignoringCase).startsWith(name))
+      case None =>
+        val limit = intProperty(properties, NumIndexedColumns, default = 32, minimum = -1)
+        (_, position) => limit < 0 || position < limit
+    }
+    StatisticsColumns(
+      new Selection(wanted, physicalName).children(dataSchema, Nil, Nil),
+      intProperty(properties, StringPrefixLength, default = 32, minimum = 0)
+    )
+  }
+
+  /** A walk over the schema that numbers the leaves it passes and those it takes. */
+  private final class Selection(
+      wanted: (Seq[String], Int) => Boolean,
+      physicalName: StructField => String
+  ) {
+    private var seen = 0
+    private var taken = 0
+
+    def children(
+        schema: StructType,
+        logicalParent: Seq[String],
+        physicalParent: Seq[String]
+    ): Seq[StatisticsNode] = schema.fields.toSeq.flatMap { field =>
+      val logical = logicalParent :+ field.name
+      val physical = physicalParent :+ physicalName(field)
+      field.dataType match {
+        case struct: StructType =>
+          val below = children(struct, logical, physical)
+          if (below.isEmpty) None else Some(StatisticsGroup(physical.last, below))
+        case leafType => leaf(logical, physical, leafType)
+      }
+    }
+
+    private def leaf(
+        logical: Seq[String],
+        physical: Seq[String],
+        dataType: DataType
+    ): Option[StatisticsLeaf] = {
+      val position = seen
+      seen += 1
+      Option.when(wanted(logical, position)) {
+        taken += 1
+        StatisticsLeaf(physical.last, taken - 1, physical, dataType)
+      }
+    }
+  }
+
+  /** Splits at the commas that stand outside of backticks. */
+  private def splitNames(list: String): Seq[String] =
+    list.split(",(?=(?:[^`]*`[^`]*`)*[^`]*$)").toSeq.map(_.trim).filter(_.nonEmpty)
+
+  private def parseName(name: String): Seq[String] =
+    try CatalystSqlParser.parseMultipartIdentifier(name)
+    catch { case e: Exception => throw invalidProperty(NamedColumns, name, e) }
+
+  private def ignoringCase(name: String): String = name.toLowerCase(Locale.ROOT)
+
+  private def intProperty(
+      properties: Map[String, String],
+      name: String,
+      default: Int,
+      minimum: Int
+  ): Int = properties.get(name).fold(default) { text =>
+    text.trim.toIntOption.filter(_ >= minimum).getOrElse(throw invalidProperty(name, text))
+  }
+
+  private[write] def invalidProperty(
+      name: String,
+      value: String,
+      cause: Throwable = null
+  ): DeltaicException =
+    new DeltaicException(
+      "DELTAIC_INVALID_TABLE_PROPERTY_VALUE",
+      Map("property" -> name, "value" -> value),
+      cause
+    )
+}

@@ -1,0 +1,86 @@
+package io.deltaic.spark.write
+
+import io.deltaic.protocol.AddFile
+import io.deltaic.replay.{DeltaLog, Snapshot}
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.distributions.{Distribution, Distributions}
+import org.apache.spark.sql.connector.expressions.{Expressions, SortDirection, SortOrder}
+import org.apache.spark.sql.connector.write._
+import org.apache.spark.sql.sources.{AlwaysTrue, Filter}
+
+/** What a write is about to change: an existing table, or one that its commit creates. */
+private[spark] final case class WriteTarget(
+    spark: SparkSession,
+    log: DeltaLog,
+    snapshot: Option[Snapshot],
+    partitionColumns: Seq[String],
+    intent: WriteIntent
+) {
+  def table: String = log.table.toString
+}
+
+/** Which of the table's present files a write replaces. */
+private[spark] sealed trait Replaced
+
+private[spark] object Replaced {
+  case object Nothing extends Replaced
+  case object Everything extends Replaced
+
+  /** The files of the partitions that the filters select; they refer to partition columns only. */
+  final case class Partitions(filters: Seq[Filter]) extends Replaced
+
+  /** The files of those partitions into which the write puts a row. */
+  case object WrittenPartitions extends Replaced
+}
+
+/** Configures an append or an overwrite. Nothing is decided or written before the query runs. */
+private[spark] final class TableWriteBuilder(target: WriteTarget, info: LogicalWriteInfo)
+    extends WriteBuilder
+    with SupportsOverwrite
+    with SupportsDynamicOverwrite {
+
+  private var replaced: Replaced = Replaced.Nothing
+
+  override def canOverwrite(filters: Array[Filter]): Boolean =
+    filters.forall(f => f == AlwaysTrue || f.references.forall(target.partitionColumns.contains))
+
+  override def overwrite(filters: Array[Filter]): WriteBuilder = {
+    val selective = filters.filterNot(_ == AlwaysTrue).toSeq
+    replaced = if (selective.isEmpty) Replaced.Everything else Replaced.Partitions(selective)
+    this
+  }
+
+  override def overwriteDynamicPartitions(): WriteBuilder = {
+    // Without partitions there is one "partition", the table.
+    replaced =
+      if (target.partitionColumns.isEmpty) Replaced.Everything else Replaced.WrittenPartitions
+    this
+  }
+
+  override def build(): Write = new TableWrite(target, replaced, info)
+}
+
+/**
+ * Sorts each task's rows by partition, so that a task has one file open at a time. How rows are
+ * spread over tasks is left to the query.
+ */
+private[spark] final class TableWrite(
+    target: WriteTarget,
+    replaced: Replaced,
+    info: LogicalWriteInfo
+) extends RequiresDistributionAndOrdering {
+
+  override def requiredDistribution(): Distribution = Distributions.unspecified()
+
+  override def requiredOrdering(): Array[SortOrder] = target.partitionColumns.map { column =>
+    Expressions.sort(Expressions.column(column), SortDirection.ASCENDING)
+  }.toArray
+
+  /** Called when the query runs, not when it is explained. */
+  override def toBatch: BatchWrite =
+    new TableBatchWrite(target, replaced, info.options.asCaseSensitiveMap)
+
+  override def description(): String = s"deltaic write to ${target.table}"
+}
+
+private[spark] final case class WrittenFiles(files: Seq[AddFile]) extends WriterCommitMessage

@@ -1,0 +1,132 @@
+package io.deltaic.spark.write
+
+import io.deltaic.protocol.{AddFile, DeltaicException, LogPath}
+import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.spark.bridge._
+import io.deltaic.spark.scan.TableSchema
+import org.apache.hadoop.conf.Configuration
+import org.slf4j.LoggerFactory
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.types.StructType
+
+/**
+ * What a write means to do, as its commit will record it.
+ *
+ * @param mode how it treats what is there: `append`, `overwrite`, `delete`, ...
+ * @param schema the columns a new or replaced table is to have
+ * @param options the writer's options, keys in lower case
+ */
+private[spark] final case class WriteIntent(
+    operation: String,
+    operationParameters: Map[String, String],
+    mode: String,
+    schema: Option[StructType] = None,
+    partitionBy: Option[Seq[String]] = None,
+    properties: Map[String, String] = Map.empty,
+    description: Option[String] = None,
+    options: Map[String, String] = Map.empty
+)
+
+/**
+ * One write, from the question what it may do to the version it becomes. Creating it asks Python for
+ * the plan, so a write that is refused, or that has no Python to decide it, fails before any data is
+ * written.
+ *
+ * @param snapshot what the write is based on; none when it creates the table
+ */
+private[spark] final class WriteTransaction(
+    spark: SparkSession,
+    val log: DeltaLog,
+    val snapshot: Option[Snapshot],
+    intent: WriteIntent
+) {
+
+  val readVersion: Long = snapshot.fold(-1L)(_.version)
+  private val logger = LoggerFactory.getLogger(getClass)
+  private var prepared: Option[PreparedCommit] = None
+
+  val plan: CommitPlan = new CommitPlan(CommitterReply.require(committer.plan(request)))
+
+  val schema: TableSchema = TableSchema.of(log.table.toString, plan.metadata)
+
+  /** How this write's data files are laid out and described. */
+  lazy val dataSpec: DataWriteSpec = DataWriteSpec.forTable(
+    spark,
+    log.table.toString,
+    schema.all,
+    schema.partitionColumns,
+    plan.metadata.configuration,
+    intent.options
+  )
+
+  /** Makes the changes a version of the table and returns it. */
+  def commit(
+      changes: FileChanges,
+      readSet: ReadSet,
+      engineMetrics: Map[String, Long] = Map.empty
+  ): Long = {
+    val commit = new PreparedCommit(
+      CommitRequest(
+        log,
+        readVersion,
+        intent.operation,
+        intent.operationParameters,
+        plan.json,
+        plan.isBlindAppend,
+        intent.options,
+        changes,
+        readSet,
+        engineMetrics
+      )
+    )
+    prepared = Some(commit)
+    val reply =
+      try CommitterReply.require(committer.commit(commit))
+      catch {
+        // The version exists: what failed came after it and must not undo the write.
+        case e: Exception if commit.committedVersion.isDefined =>
+          logger.warn(s"${log.table}: committed version ${commit.committedVersion.get}, then failed", e)
+          Json.obj("version" -> commit.committedVersion)
+      }
+    reply.get("version").asLong
+  }
+
+  /** Deletes the data files of a write that failed for certain. */
+  def abort(written: Seq[AddFile]): Unit = {
+    val mayBeReferenced = prepared.exists(p => p.committedVersion.isDefined || p.outcomeUnknown)
+    if (!mayBeReferenced) {
+      val configuration = WriteTransaction.hadoopConfiguration(spark, intent.options)
+      written.foreach { file =>
+        val path = LogPath.toAbsolute(log.table, file.path)
+        path.getFileSystem(configuration).delete(path, false)
+      }
+    }
+  }
+
+  private def committer: Committer = Committers.current(spark)
+
+  private def request: String = Json
+    .obj(
+      "table" -> log.table.toString,
+      "operation" -> intent.operation,
+      "operationParameters" -> intent.operationParameters,
+      "readVersion" -> readVersion,
+      "mode" -> intent.mode,
+      "schema" -> intent.schema.map(_.json),
+      "partitionBy" -> intent.partitionBy,
+      "properties" -> intent.properties,
+      "description" -> intent.description,
+      "options" -> intent.options
+    )
+    .toString
+}
+
+private[spark] object WriteTransaction {
+
+  /** Session settings, overlaid by the options of a read or write. */
+  def hadoopConfiguration(spark: SparkSession, options: Map[String, String]): Configuration =
+    spark.sessionState.newHadoopConfWithOptions(options)
+
+  def unsupported(table: String, what: String): DeltaicException =
+    new DeltaicException("DELTAIC_UNSUPPORTED_OPERATION", Map("table" -> table, "operation" -> what))
+}

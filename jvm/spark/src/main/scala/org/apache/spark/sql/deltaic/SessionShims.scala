@@ -1,0 +1,23 @@
+package org.apache.spark.sql.deltaic
+
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.classic.{Dataset, SparkSession}
+import org.apache.spark.sql.{Column, DataFrame}
+
+/** Doors of the classic session that Spark keeps to itself. */
+object SessionShims {
+
+  /** Analyses `plan` and, when it is a command, runs it. */
+  def run(spark: SparkSession, plan: LogicalPlan): DataFrame = Dataset.ofRows(spark, plan)
+
+  def expression(spark: SparkSession, column: Column): Expression = spark.expression(column)
+
+  /**
+   * Registers a table whose data is already in place, which the public API refuses to do for a
+   * managed table.
+   */
+  def register(spark: SparkSession, table: CatalogTable): Unit =
+    spark.sessionState.catalog.createTable(table, ignoreIfExists = false, validateLocation = false)
+}

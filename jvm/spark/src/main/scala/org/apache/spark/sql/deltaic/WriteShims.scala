@@ -1,0 +1,30 @@
+package org.apache.spark.sql.deltaic
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.spark.TaskContext
+import org.apache.spark.sql.{SparkSession, classic}
+import org.apache.spark.sql.internal.SQLConf
+
+/** What the data writers need of Spark's internals. */
+object WriteShims {
+
+  def sqlConf(spark: SparkSession): SQLConf = sessionOf(spark).sessionState.conf
+
+  /** A copy of the session's Hadoop configuration with a write's options laid over it. */
+  def hadoopConf(spark: SparkSession, options: Map[String, String]): Configuration =
+    sessionOf(spark).sessionState.newHadoopConfWithOptions(options)
+
+  /**
+   * Adds to what the running task shows as its output in Spark's UI and to listeners; nothing
+   * outside of a task.
+   */
+  def addOutputMetrics(bytes: Long, rows: Long): Unit =
+    Option(TaskContext.get()).foreach { task =>
+      val metrics = task.taskMetrics().outputMetrics
+      metrics.setBytesWritten(metrics.bytesWritten + bytes)
+      metrics.setRecordsWritten(metrics.recordsWritten + rows)
+    }
+
+  private def sessionOf(spark: SparkSession): classic.SparkSession =
+    spark.asInstanceOf[classic.SparkSession]
+}

@@ -1,0 +1,36 @@
+import sbt._
+import sbt.io.{CopyOptions, IO}
+
+/** What the JVM build takes from the Python package: its version, its resources and its sources. */
+object PythonSources {
+
+  private val versionLine = """(?m)^__version__ = "([^"]+)"$""".r
+
+  /** The version of the project, which is written once, in the Python package. */
+  def version(packageDir: File): String = {
+    val file = packageDir / "_version.py"
+    versionLine
+      .findFirstMatchIn(IO.read(file))
+      .map(_.group(1))
+      .getOrElse(sys.error(s"""$file holds no line __version__ = "...""""))
+  }
+
+  /** The JSON resources that both languages read. */
+  def resources(packageDir: File): Seq[File] = (packageDir / "resources" * "*.json").get().sorted
+
+  /** Every file that a Python process started from the jar needs. */
+  def sources(packageDir: File): Seq[File] =
+    ((packageDir ** "*.py").get() ++ resources(packageDir)).sorted
+
+  /** Makes `to` hold exactly `from`, copying only what changed; the list of copies is returned. */
+  def mirror(from: Seq[(File, String)], to: File): Seq[File] = {
+    val wanted = from.map { case (source, relative) => source -> to / relative }
+    val keep = wanted.map(_._2).toSet
+    (to ** AllPassFilter).get().filter(f => f.isFile && !keep(f)).foreach(IO.delete)
+    wanted.foreach { case (source, copy) =>
+      val same = copy.isFile && java.util.Arrays.equals(IO.readBytes(source), IO.readBytes(copy))
+      if (!same) IO.copyFile(source, copy, CopyOptions().withOverwrite(true))
+    }
+    wanted.map(_._2)
+  }
+}

@@ -1,0 +1,65 @@
+"""Fixtures for all tests. Spark starts only for a test that asks for it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.paths import JAR, shared_folder
+from tests.support.peer import start_delta_spark
+from tests.support.spark_process import COMMON_SETTINGS, SparkProcess
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The session that most tests share: Deltaic as a user gets it, from the jar that was built."""
+    if not JAR.is_file():
+        pytest.fail(f"{JAR} is missing: run `make build` first", pytrace=False)
+    from pyspark.sql import SparkSession
+
+    from deltaic import configure_spark
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    home = tmp_path_factory.mktemp("spark")
+    builder = configure_spark(SparkSession.builder.master("local[2]").appName("deltaic-tests"))
+    for name, value in COMMON_SETTINGS.items():
+        builder = builder.config(name, value)
+    session = (
+        builder.config("spark.driver.memory", "2g")
+        .config("spark.sql.warehouse.dir", str(home / "warehouse"))
+        .config("spark.driver.extraJavaOptions", f"-Dderby.system.home={home / 'derby'}")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def delta_spark() -> Iterator[SparkProcess]:
+    """A session of delta-spark that the tests share, in a process of its own."""
+    with start_delta_spark() as peer:
+        yield peer
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> str:
+    """A path at which there is no table yet."""
+    return str(tmp_path / "table")
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The project's shared folder; tests that need it are skipped where there is none."""
+    folder = shared_folder()
+    if folder is None:
+        pytest.skip("no shared folder beside the checkout, and DELTAIC_SHARED is not set")
+    return folder

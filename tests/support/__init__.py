@@ -1,0 +1,1 @@
+"""What tests share: where things are, and Spark sessions in processes of their own."""

@@ -1,0 +1,34 @@
+"""Where the things are that tests read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from deltaic._version import __version__
+
+#: The checkout.
+ROOT = Path(__file__).resolve().parents[2]
+
+#: The jar that `make build` placed in the package.
+JAR = ROOT / "python" / "deltaic" / "jars" / f"deltaic-spark_2.13-{__version__}.jar"
+
+#: What `make peers` fetched: delta-spark and what it needs besides Spark.
+PEER_JARS = ROOT / ".tools" / "peers"
+
+
+def shared_folder() -> Path | None:
+    """Return the folder of tables that other engines wrote, or None where there is none.
+
+    It lies beside the checkout; ``DELTAIC_SHARED`` names another place.
+    """
+    folder = Path(os.environ.get("DELTAIC_SHARED", ROOT.parent / "shared"))
+    return folder if folder.is_dir() else None
+
+
+def peer_jars() -> str:
+    """Return the jars of delta-spark as a value of ``spark.jars``."""
+    jars = sorted(PEER_JARS.glob("*.jar"))
+    if not jars:
+        raise FileNotFoundError(f"no jars in {PEER_JARS}: run `make peers` first")
+    return ",".join(map(str, jars))
