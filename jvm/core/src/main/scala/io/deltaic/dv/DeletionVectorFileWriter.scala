@@ -124,7 +124,7 @@ final class DeletionVectorFileWriter private[dv] (
         abort()
         error match {
           case named: DeltaicException => throw named
-          case other                   => throw writeFailed(last, other)
+          case other => throw writeFailed(last, other)
         }
     }
 

@@ -51,11 +51,11 @@ final class DeletionVectorStore(conf: Configuration) {
       val failure = new ReadFailure(table, dataFile, descriptor, location = file.toString)
       try readFile(file, descriptor, failure)
       catch {
-        case error: DeltaicException      => throw error
+        case error: DeltaicException => throw error
         case error: FileNotFoundException => throw failure.missing(error)
-        case error: EOFException          => throw failure.truncated(error)
-        case error: ChecksumException     => throw failure.corrupt(error.getMessage, error)
-        case NonFatal(error)              => throw failure.readFailed(error)
+        case error: EOFException => throw failure.truncated(error)
+        case error: ChecksumException => throw failure.corrupt(error.getMessage, error)
+        case NonFatal(error) => throw failure.readFailed(error)
       }
     }
   }

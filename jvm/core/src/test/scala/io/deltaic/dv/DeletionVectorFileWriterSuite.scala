@@ -79,13 +79,14 @@ class DeletionVectorFileWriterSuite extends StoreFixture {
       failing.set("fs.failing.impl", classOf[FailingFileSystem].getName)
       failing.set("fs.failing.impl.disable.cache", "true")
       failing.set("failing.stage", stage)
-      val path = new Path(s"failing://${table}")
+      val path = new Path(s"failing://$table")
       val writer = new DeletionVectorStore(failing).newWriter(path, randomPrefixLength = 2)
       val error = intercept[DeltaicException] {
         writer.add(vector(0L until 300000L by 2))
         writer.close()
       }
       assertEquals(error.condition, "DELTAIC_DELETION_VECTOR_WRITE_FAILED")
+      requireFilledMessage(error)
       assertEquals(error.parameters("table"), path.toString)
       assert(error.parameters("location").endsWith(".bin"))
       assert(error.parameters("reason").contains("disk full"))

@@ -3,7 +3,7 @@ package io.deltaic.dv
 import java.nio.file.{Files, Path => LocalPath}
 import java.util.Comparator
 
-import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException}
+import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException, ErrorConditions}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 
@@ -47,10 +47,18 @@ trait StoreFixture extends munit.FunSuite {
   ): DeltaicException = {
     val error = intercept[DeltaicException](store.read(table, dataFile, descriptor))
     assertEquals(error.condition, condition, error.parameters)
+    requireFilledMessage(error)
     assertEquals(error.parameters("table"), table.toString)
     assertEquals(error.parameters("dataFile"), dataFile)
     assert(descriptor.uniqueId.startsWith(error.parameters("deletionVector").stripSuffix("...")))
     error
+  }
+
+  /** Checks that `error-conditions.json` has the condition, and that its text has no gaps. */
+  def requireFilledMessage(error: DeltaicException): Unit = {
+    val named = ErrorConditions.parametersOf(error.condition)
+    assert(named.nonEmpty, s"${error.condition} is not in error-conditions.json")
+    assertEquals(named -- error.parameters.keySet, Set.empty[String], error.condition)
   }
 
   private def delete(directory: LocalPath): Unit = {
