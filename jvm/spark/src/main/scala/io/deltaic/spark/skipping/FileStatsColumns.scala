@@ -171,7 +171,7 @@ private object FileStatsColumns {
     val failures = tasks.flatMap { task =>
       var failure: Option[Throwable] = None
       var waiting = true
-      while (waiting) {
+      while (waiting)
         try {
           task.get()
           waiting = false
@@ -181,7 +181,6 @@ private object FileStatsColumns {
             waiting = false
           case _: InterruptedException => interrupted = true
         }
-      }
       failure
     }
     if (interrupted) Thread.currentThread.interrupt()

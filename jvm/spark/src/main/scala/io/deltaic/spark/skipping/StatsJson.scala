@@ -113,7 +113,8 @@ final private[skipping] class StatsJson(totals: Option[FileTotals], leaves: Seq[
         case _ =>
       }
       StatKind.ofField.get(field) match {
-        case Some(kind) if json.currentToken == JsonToken.START_OBJECT => readColumns(json, root, kind, i)
+        case Some(kind) if json.currentToken == JsonToken.START_OBJECT =>
+          readColumns(json, root, kind, i)
         case _ => json.skipChildren()
       }
       field = json.nextFieldName()
