@@ -7,10 +7,11 @@ import java.util.zip.CRC32
 import scala.util.Using
 import scala.util.control.NonFatal
 
-import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException, Z85}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{ChecksumException, FSDataInputStream, FileSystem, Path}
 import org.apache.hadoop.util.functional.FutureIO
+
+import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException, Z85}
 
 /**
  * Reads and writes deletion vectors, wherever the protocol allows them to be

@@ -2,8 +2,9 @@ package io.deltaic.dv
 
 import java.util.UUID
 
-import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException}
 import org.apache.hadoop.fs.Path
+
+import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException}
 
 class DeletionVectorDescriptorSuite extends StoreFixture {
 

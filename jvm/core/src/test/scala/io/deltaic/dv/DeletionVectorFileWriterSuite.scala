@@ -3,12 +3,13 @@ package io.deltaic.dv
 import java.io.{IOException, OutputStream}
 import java.nio.file.{Files, Path => LocalPath}
 
-import io.deltaic.dv.RowSets.{rowsOf, vector}
-import io.deltaic.protocol.DeltaicException
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.permission.FsPermission
 import org.apache.hadoop.fs.{FSDataOutputStream, LocalFileSystem, Path}
 import org.apache.hadoop.util.Progressable
+
+import io.deltaic.dv.RowSets.{rowsOf, vector}
+import io.deltaic.protocol.DeltaicException
 
 class DeletionVectorFileWriterSuite extends StoreFixture {
 

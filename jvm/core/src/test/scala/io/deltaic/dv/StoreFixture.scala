@@ -3,9 +3,10 @@ package io.deltaic.dv
 import java.nio.file.{Files, Path => LocalPath}
 import java.util.Comparator
 
-import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException, ErrorConditions}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
+
+import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException, ErrorConditions}
 
 /** A directory of its own for each test, and a store over the local file system. */
 trait StoreFixture extends munit.FunSuite {

@@ -1,8 +1,14 @@
 package io.deltaic.spark.skipping
 
+import java.util.concurrent.{
+  ConcurrentHashMap,
+  ExecutionException,
+  Future,
+  LinkedBlockingQueue,
+  ThreadPoolExecutor,
+  TimeUnit
+}
 import java.util.{BitSet, HashMap => JHashMap}
-import java.util.concurrent.{ConcurrentHashMap, ExecutionException, Future}
-import java.util.concurrent.{LinkedBlockingQueue, ThreadPoolExecutor, TimeUnit}
 
 import scala.collection.mutable
 import scala.util.control.NonFatal

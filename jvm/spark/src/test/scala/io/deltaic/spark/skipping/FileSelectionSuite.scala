@@ -1,10 +1,10 @@
 package io.deltaic.spark.skipping
 
-import java.util.concurrent.atomic.AtomicInteger
 import java.util.concurrent.Executors
+import java.util.concurrent.atomic.AtomicInteger
 
-import scala.concurrent.{Await, ExecutionContext, Future}
 import scala.concurrent.duration.DurationInt
+import scala.concurrent.{Await, ExecutionContext, Future}
 
 import munit.FunSuite
 import org.apache.spark.sql.catalyst.expressions._

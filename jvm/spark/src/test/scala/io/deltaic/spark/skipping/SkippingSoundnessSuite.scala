@@ -5,8 +5,8 @@ import scala.util.Try
 import munit.ScalaCheckSuite
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.scalacheck.{Gen, Prop, Test => Check}
 import org.scalacheck.Prop.forAllNoShrink
+import org.scalacheck.{Gen, Prop, Test => Check}
 
 /** The soundness rule against brute force: Catalyst's own evaluation of the predicate on each row. */
 class SkippingSoundnessSuite extends ScalaCheckSuite {
