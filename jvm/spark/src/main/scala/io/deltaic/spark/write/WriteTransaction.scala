@@ -1,6 +1,7 @@
 package io.deltaic.spark.write
 
 import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.types.StructType
 import org.slf4j.LoggerFactory
@@ -103,15 +104,13 @@ private[spark] final class WriteTransaction(
     }
   }
 
-  /** Deletes the data files of a write that failed for certain. */
-  def abort(written: Seq[AddFile]): Unit = {
+  /** Deletes what a write that failed for certain has written: data files, and files of deletion vectors. */
+  def abort(written: Seq[AddFile], vectorFiles: Seq[Path] = Nil): Unit = {
     val mayBeReferenced = prepared.exists(p => p.committedVersion.isDefined || p.outcomeUnknown)
     if (!mayBeReferenced) {
       val configuration = WriteTransaction.hadoopConfiguration(spark, intent.options)
-      written.foreach { file =>
-        val path = LogPath.toAbsolute(log.table, file.path)
-        path.getFileSystem(configuration).delete(path, false)
-      }
+      val files = written.map(file => LogPath.toAbsolute(log.table, file.path)) ++ vectorFiles
+      files.foreach(path => path.getFileSystem(configuration).delete(path, false))
     }
   }
 
