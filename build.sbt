@@ -41,7 +41,7 @@ lazy val core = project
   .settings(shared)
   .settings(
     name := "deltaic-core",
-    libraryDependencies ++= Dependencies.core ++ Dependencies.test,
+    libraryDependencies ++= Dependencies.core ++ Dependencies.test ++ Dependencies.miniCluster,
     Compile / resourceGenerators += Def.task {
       val jsons = PythonSources.resources(pythonPackage.value)
       PythonSources.mirror(

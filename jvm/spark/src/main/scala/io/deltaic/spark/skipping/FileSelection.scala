@@ -12,9 +12,9 @@ import org.apache.spark.sql.catalyst.expressions.{And, Expression}
  * @param files ordinals, ascending
  * @param totalFiles how many there were to choose from
  * @param filesAfterPartitions how many of them partition values alone have left
- * @param undecided those of `files` of which no filter could tell whether partition values match, because one failed on
- *   them: a value in the log that cannot be read, or an error that the expression raises. A scan that lets Spark drop
- *   the filters it has decided ([[FileSelection.split]]) must refuse to read them.
+ * @param undecided those of `files` on which a filter that partition values should decide failed, because the log
+ *   holds a value that cannot be read. A scan that lets Spark drop the filters it has decided
+ *   ([[FileSelection.split]]) must refuse to read them.
  */
 final case class FileSelection(
     files: Array[Int],
@@ -36,17 +36,18 @@ object FileSelection {
 
   /**
    * The files that may hold a row which satisfies all `filters`. A filter that cannot be decided, does not concern
-   * files or fails leaves a file in.
+   * files or fails leaves a file in. Filters that may fail come after those that cannot, and see fewer files.
    */
   def select(columns: FileStatsColumns, filters: Seq[Expression]): FileSelection = {
     val schema = columns.schema
     val (onPartitions, onRows) =
       filters.flatMap(conjuncts).partition(PartitionFilter.matches(_, schema))
+    val (sure, mayFail) = onPartitions.partition(PartitionFilter.neverFails)
     val all = Array.range(0, columns.size)
-    val byPartition = keep(SkippingPredicate.of(onPartitions, schema), columns, all)
+    val bySure = keep(SkippingPredicate.of(sure, schema), columns, all)
+    val byPartition = keep(SkippingPredicate.of(mayFail, schema), columns, bySure.files)
     val byStats = keep(SkippingPredicate.of(onRows, schema), columns, byPartition.files)
-    val undecided =
-      byPartition.failed.filter(i => Arrays.binarySearch(byStats.files, i) >= 0)
+    val undecided = bySure.failed.filter(i => Arrays.binarySearch(byStats.files, i) >= 0)
     FileSelection(byStats.files, columns.size, byPartition.files.length, undecided)
   }
 
@@ -72,7 +73,11 @@ object FileSelection {
 
   private case class Kept(files: Array[Int], failed: Array[Int])
 
-  private def keep(predicate: SkippingPredicate, columns: FileStatsColumns, files: Array[Int]): Kept =
+  private def keep(
+      predicate: SkippingPredicate,
+      columns: FileStatsColumns,
+      files: Array[Int]
+  ): Kept =
     if (predicate.keepsAll || files.isEmpty) Kept(files, Array.emptyIntArray)
     else {
       val row = columns.row(predicate.fields.map(_._1), files)
