@@ -6,14 +6,15 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{
   And,
   BoundReference,
-  Cast,
   EqualNullSafe,
   Expression,
   IsNull,
   Literal,
+  Not,
   Predicate
 }
-import org.apache.spark.sql.sources
+import org.apache.spark.sql.connector.expressions.{Literal => V2Literal, NamedReference}
+import org.apache.spark.sql.connector.expressions.filter.{Predicate => V2Predicate}
 
 import io.deltaic.protocol.AddFile
 import io.deltaic.replay.Snapshot
@@ -30,8 +31,8 @@ private[write] final class ReplacedFiles(snapshot: Snapshot, schema: TableSchema
   def of(replaced: Replaced, adds: Seq[AddFile]): Iterator[AddFile] = replaced match {
     case Replaced.Nothing => Iterator.empty
     case Replaced.Everything => active
-    case Replaced.Partitions(filters) =>
-      val selects = Predicate.createInterpreted(filters.map(condition).reduceLeft(And))
+    case Replaced.Partitions(predicates) =>
+      val selects = Predicate.createInterpreted(predicates.map(condition).reduceLeft(And))
       active.filter(file => selects.eval(InternalRow.fromSeq(partition(file))))
     case Replaced.WrittenPartitions =>
       val written = adds.iterator.map(partition(_).map(comparable)).toSet
@@ -52,26 +53,24 @@ private[write] final class ReplacedFiles(snapshot: Snapshot, schema: TableSchema
   }
 
   /** The conditions that `INSERT OVERWRITE ... PARTITION (p = 1)` yields, on a row of partition values. */
-  private def condition(filter: sources.Filter): Expression = filter match {
-    case sources.EqualTo(name, value) => equal(name, value)
-    case sources.EqualNullSafe(name, value) => equal(name, value)
-    case sources.IsNull(name) => IsNull(column(name))
-    case sources.And(left, right) => And(condition(left), condition(right))
-    case other =>
-      throw WriteTransaction.unsupported(
-        snapshot.table.toString,
-        s"overwriting the rows where $other"
-      )
-  }
+  private def condition(predicate: V2Predicate): Expression =
+    (predicate.name, predicate.children.toSeq) match {
+      case ("=" | "<=>", Seq(reference: NamedReference, value: V2Literal[_])) =>
+        EqualNullSafe(column(reference), Literal(value.value, value.dataType))
+      case ("IS_NULL", Seq(reference: NamedReference)) => IsNull(column(reference))
+      case ("BOOLEAN_EXPRESSION", Seq(reference: NamedReference)) => column(reference)
+      case ("NOT", Seq(negated: V2Predicate)) => Not(condition(negated))
+      case ("AND", Seq(left: V2Predicate, right: V2Predicate)) =>
+        And(condition(left), condition(right))
+      case _ =>
+        throw WriteTransaction.unsupported(
+          snapshot.table.toString,
+          s"overwriting the rows where $predicate"
+        )
+    }
 
-  private def column(name: String): BoundReference = {
-    val ordinal = schema.partition.fieldIndex(name)
+  private def column(reference: NamedReference): BoundReference = {
+    val ordinal = schema.partition.fieldIndex(reference.fieldNames.head)
     BoundReference(ordinal, schema.partition(ordinal).dataType, nullable = true)
-  }
-
-  private def equal(name: String, value: Any): Expression = {
-    val reference = column(name)
-    val converted = Cast(Literal(value), reference.dataType, Some(zone.getId)).eval()
-    EqualNullSafe(reference, Literal(converted, reference.dataType))
   }
 }
