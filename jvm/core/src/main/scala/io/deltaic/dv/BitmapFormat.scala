@@ -164,11 +164,10 @@ private[dv] object BitmapFormat {
   /** Some writers count bytes that they do not fill (Trino did until 2026); zeros do no harm. */
   private def checkRest(in: ByteBuffer): Unit = {
     val rest = in.remaining
-    while (in.hasRemaining) {
+    while (in.hasRemaining)
       if (in.get() != 0) {
         throw new MalformedBitmapException(s"$rest bytes follow the last bucket")
       }
-    }
   }
 
   private def need(in: ByteBuffer, bytes: Int): Unit =

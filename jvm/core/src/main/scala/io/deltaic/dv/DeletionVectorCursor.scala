@@ -68,7 +68,7 @@ final class DeletionVectorCursor private[dv] (
   }
 
   /** Moves on to the first row not before `row`: in the batch, in the bucket, in a later one. */
-  private def advance(row: Long): Unit = {
+  private def advance(row: Long): Unit =
     if (size > 0 && rows(size - 1) >= row) {
       val found = Arrays.binarySearch(rows, math.min(position, size), size, row)
       position = if (found >= 0) found else -found - 1
@@ -79,7 +79,6 @@ final class DeletionVectorCursor private[dv] (
       position = 0
       next = if (size > 0) rows(0) else End
     }
-  }
 
   /** Makes `bucket` one that may hold rows from `row` on, and says if there is one left. */
   private def openBucket(row: Long): Boolean = {

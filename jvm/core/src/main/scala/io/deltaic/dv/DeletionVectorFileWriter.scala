@@ -6,9 +6,10 @@ import java.util.concurrent.ThreadLocalRandom
 import scala.collection.mutable.ListBuffer
 import scala.util.control.NonFatal
 
-import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FSDataOutputStream, FileSystem, Path}
+
+import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException}
 
 /**
  * Packs deletion vectors into files named by fresh UUIDs
@@ -124,7 +125,7 @@ final class DeletionVectorFileWriter private[dv] (
         abort()
         error match {
           case named: DeltaicException => throw named
-          case other                   => throw writeFailed(last, other)
+          case other => throw writeFailed(last, other)
         }
     }
 

@@ -7,10 +7,11 @@ import java.util.zip.CRC32
 import scala.util.Using
 import scala.util.control.NonFatal
 
-import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException, Z85}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{ChecksumException, FSDataInputStream, FileSystem, Path}
 import org.apache.hadoop.util.functional.FutureIO
+
+import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException, Z85}
 
 /**
  * Reads and writes deletion vectors, wherever the protocol allows them to be
@@ -51,11 +52,11 @@ final class DeletionVectorStore(conf: Configuration) {
       val failure = new ReadFailure(table, dataFile, descriptor, location = file.toString)
       try readFile(file, descriptor, failure)
       catch {
-        case error: DeltaicException      => throw error
+        case error: DeltaicException => throw error
         case error: FileNotFoundException => throw failure.missing(error)
-        case error: EOFException          => throw failure.truncated(error)
-        case error: ChecksumException     => throw failure.corrupt(error.getMessage, error)
-        case NonFatal(error)              => throw failure.readFailed(error)
+        case error: EOFException => throw failure.truncated(error)
+        case error: ChecksumException => throw failure.corrupt(error.getMessage, error)
+        case NonFatal(error) => throw failure.readFailed(error)
       }
     }
   }

@@ -3,12 +3,13 @@ package io.deltaic.dv
 import java.io.{ByteArrayOutputStream, DataOutputStream}
 import java.nio.{ByteBuffer, ByteOrder}
 
-import io.deltaic.dv.RowSets.{rowsOf, vector}
 import munit.ScalaCheckSuite
 import org.roaringbitmap.RoaringBitmap
 import org.roaringbitmap.longlong.Roaring64NavigableMap
 import org.scalacheck.Gen
 import org.scalacheck.Prop.forAll
+
+import io.deltaic.dv.RowSets.{rowsOf, vector}
 
 class BitmapFormatSuite extends ScalaCheckSuite {
 

@@ -2,11 +2,12 @@ package io.deltaic.dv
 
 import java.util.TreeSet
 
-import io.deltaic.dv.DeletionVectorCursor.End
-import io.deltaic.dv.RowSets.vector
 import munit.ScalaCheckSuite
 import org.scalacheck.Gen
 import org.scalacheck.Prop.forAll
+
+import io.deltaic.dv.DeletionVectorCursor.End
+import io.deltaic.dv.RowSets.vector
 
 class DeletionVectorCursorSuite extends ScalaCheckSuite {
 

@@ -2,10 +2,11 @@ package io.deltaic.dv
 
 import java.util.UUID
 
-import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException}
 import org.apache.hadoop.fs.Path
 
-class DeletionVectorDescriptorSuite extends munit.FunSuite {
+import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException}
+
+class DeletionVectorDescriptorSuite extends StoreFixture {
 
   private val table = new Path("s3://mytable")
   private val inline = "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L"
@@ -81,6 +82,7 @@ class DeletionVectorDescriptorSuite extends munit.FunSuite {
     test(s"$what has no path: the error names table and vector") {
       val error = intercept[DeltaicException](descriptor.absolutePath(table))
       assertEquals(error.condition, "DELTAIC_DELETION_VECTOR_DESCRIPTOR_INVALID")
+      requireFilledMessage(error)
       assertEquals(error.parameters("table"), "s3://mytable")
       assertEquals(error.parameters("deletionVector"), descriptor.uniqueId)
     }

@@ -3,12 +3,13 @@ package io.deltaic.dv
 import java.io.{IOException, OutputStream}
 import java.nio.file.{Files, Path => LocalPath}
 
-import io.deltaic.dv.RowSets.{rowsOf, vector}
-import io.deltaic.protocol.DeltaicException
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.permission.FsPermission
 import org.apache.hadoop.fs.{FSDataOutputStream, LocalFileSystem, Path}
 import org.apache.hadoop.util.Progressable
+
+import io.deltaic.dv.RowSets.{rowsOf, vector}
+import io.deltaic.protocol.DeltaicException
 
 class DeletionVectorFileWriterSuite extends StoreFixture {
 
@@ -79,13 +80,14 @@ class DeletionVectorFileWriterSuite extends StoreFixture {
       failing.set("fs.failing.impl", classOf[FailingFileSystem].getName)
       failing.set("fs.failing.impl.disable.cache", "true")
       failing.set("failing.stage", stage)
-      val path = new Path(s"failing://${table}")
+      val path = new Path(s"failing://$table")
       val writer = new DeletionVectorStore(failing).newWriter(path, randomPrefixLength = 2)
       val error = intercept[DeltaicException] {
         writer.add(vector(0L until 300000L by 2))
         writer.close()
       }
       assertEquals(error.condition, "DELTAIC_DELETION_VECTOR_WRITE_FAILED")
+      requireFilledMessage(error)
       assertEquals(error.parameters("table"), path.toString)
       assert(error.parameters("location").endsWith(".bin"))
       assert(error.parameters("reason").contains("disk full"))

@@ -3,9 +3,10 @@ package io.deltaic.dv
 import java.nio.ByteBuffer
 import java.nio.file.{Files, Path => LocalPath}
 
+import org.apache.hadoop.fs.Path
+
 import io.deltaic.dv.RowSets.{rowsOf, vector}
 import io.deltaic.protocol.DeletionVectorDescriptor
-import org.apache.hadoop.fs.Path
 
 class DeletionVectorStoreSuite extends StoreFixture {
 

@@ -2,10 +2,11 @@ package io.deltaic.dv
 
 import java.util.concurrent.{Callable, Executors}
 
-import io.deltaic.dv.RowSets.{rowsOf, vector}
 import munit.ScalaCheckSuite
 import org.scalacheck.Gen
 import org.scalacheck.Prop.forAll
+
+import io.deltaic.dv.RowSets.{rowsOf, vector}
 
 class DeletionVectorSuite extends ScalaCheckSuite {
 

@@ -5,9 +5,10 @@ import java.nio.file.{Files, Path => LocalPath}
 import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
-import io.deltaic.protocol.DeletionVectorDescriptor
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
+
+import io.deltaic.protocol.DeletionVectorDescriptor
 
 /** Reads every deletion vector that the logs of tables written by delta-spark mention. */
 class GoldenDeletionVectorSuite extends munit.FunSuite {

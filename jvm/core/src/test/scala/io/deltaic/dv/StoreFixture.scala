@@ -3,9 +3,10 @@ package io.deltaic.dv
 import java.nio.file.{Files, Path => LocalPath}
 import java.util.Comparator
 
-import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
+
+import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException, ErrorConditions}
 
 /** A directory of its own for each test, and a store over the local file system. */
 trait StoreFixture extends munit.FunSuite {
@@ -47,10 +48,18 @@ trait StoreFixture extends munit.FunSuite {
   ): DeltaicException = {
     val error = intercept[DeltaicException](store.read(table, dataFile, descriptor))
     assertEquals(error.condition, condition, error.parameters)
+    requireFilledMessage(error)
     assertEquals(error.parameters("table"), table.toString)
     assertEquals(error.parameters("dataFile"), dataFile)
     assert(descriptor.uniqueId.startsWith(error.parameters("deletionVector").stripSuffix("...")))
     error
+  }
+
+  /** Checks that `error-conditions.json` has the condition, and that its text has no gaps. */
+  def requireFilledMessage(error: DeltaicException): Unit = {
+    val named = ErrorConditions.parametersOf(error.condition)
+    assert(named.nonEmpty, s"${error.condition} is not in error-conditions.json")
+    assertEquals(named -- error.parameters.keySet, Set.empty[String], error.condition)
   }
 
   private def delete(directory: LocalPath): Unit = {

@@ -2,10 +2,11 @@ package io.deltaic.dv
 
 import java.util.UUID
 
-import io.deltaic.protocol.Z85
 import munit.ScalaCheckSuite
 import org.scalacheck.Gen
 import org.scalacheck.Prop.forAll
+
+import io.deltaic.protocol.Z85
 
 class Z85Suite extends ScalaCheckSuite {
 

@@ -4,11 +4,6 @@ import java.util.{Locale, Map => JMap}
 
 import scala.jdk.CollectionConverters._
 
-import io.deltaic.protocol.DeltaicException
-import io.deltaic.replay.DeltaLog
-import io.deltaic.spark.bridge.Json
-import io.deltaic.spark.catalog._
-import io.deltaic.spark.write.{WriteIntent, WriteTarget}
 import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.catalyst.plans.logical.{AppendData, LogicalPlan, OverwriteByExpression}
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
@@ -23,13 +18,20 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.sql.{DataFrame => ApiDataFrame, SQLContext, SaveMode}
 
+import io.deltaic.protocol.DeltaicException
+import io.deltaic.replay.DeltaLog
+import io.deltaic.spark.bridge.Json
+import io.deltaic.spark.catalog._
+import io.deltaic.spark.write.{WriteIntent, WriteTarget}
+
 /**
  * `spark.read.format("delta").load(path)` and `df.write.format("delta").save(path)`.
  *
  * Reading is DataSource V2. Saving enters by the older interface, since V2 without a catalog cannot
  * create a table at a path, and goes on as a V2 plan.
  */
-class DeltaicDataSource extends TableProvider with CreatableRelationProvider with DataSourceRegister {
+class DeltaicDataSource extends TableProvider with CreatableRelationProvider
+    with DataSourceRegister {
 
   override def shortName(): String = TableLocation.provider
 

@@ -1,8 +1,9 @@
 package io.deltaic.spark.catalog
 
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
 import io.deltaic.replay.DeltaLog
 import io.deltaic.spark.write.WriteTransaction
-import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /** Options that change what a read returns, and that are not there yet: ignoring one would lie. */
 private[catalog] object UnsupportedReadOptions {

@@ -1,10 +1,11 @@
 package io.deltaic.spark.rowlevel
 
+import org.apache.hadoop.conf.Configuration
+
 import io.deltaic.dv.{DeletionVector, DeletionVectorFileWriter, DeletionVectorStore}
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, RemoveFile, TableFeatures}
 import io.deltaic.spark.bridge.FileChanges
 import io.deltaic.spark.write.WriteTransaction
-import org.apache.hadoop.conf.Configuration
 
 /**
  * Turns ended rows into file actions.
@@ -40,9 +41,9 @@ private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: Wri
 
   private def writesDeletionVectors: Boolean =
     TableFeatures.supports(transaction.plan.protocol, "deletionVectors") &&
-      transaction.plan.metadata.configuration
-        .get("delta.enableDeletionVectors")
-        .exists(_.equalsIgnoreCase("true"))
+    transaction.plan.metadata.configuration
+      .get("delta.enableDeletionVectors")
+      .exists(_.equalsIgnoreCase("true"))
 
   private def withNewVectors(
       removes: Seq[RemoveFile],
@@ -52,7 +53,8 @@ private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: Wri
     val (tiny, large) =
       survivors.partition(_.ended.serializedSizeBytes <= FileEnder.maxInlineBytes)
     val inlined = tiny.map(s => withVector(s.file, vectors.inline(s.ended)))
-    val stored = if (large.isEmpty) Nil else {
+    val stored = if (large.isEmpty) Nil
+    else {
       val file = vectors.newWriter(table, prefixLength)
       val adds = store(file, large)
       file.close()

@@ -1,11 +1,12 @@
 package io.deltaic.spark.rowlevel
 
+import org.apache.spark.sql.catalyst.util.toPrettySQL
+import org.apache.spark.sql.connector.write._
+
 import io.deltaic.dv.DeletionVector
 import io.deltaic.protocol.{AddFile, RemoveFile}
 import io.deltaic.spark.bridge.{FileChanges, Json}
 import io.deltaic.spark.write.{WriteIntent, WriteTransaction}
-import org.apache.spark.sql.catalyst.util.toPrettySQL
-import org.apache.spark.sql.connector.write._
 
 /** Collects what the tasks report and turns it into one commit. */
 private[spark] final class RowLevelBatchWrite(change: RowLevelChange) extends DeltaBatchWrite {

@@ -2,18 +2,19 @@ package io.deltaic.spark.rowlevel
 
 import scala.collection.mutable.ArrayBuffer
 
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.expressions.{Expressions, NamedReference}
+import org.apache.spark.sql.connector.read.ScanBuilder
+import org.apache.spark.sql.connector.write.RowLevelOperation.Command
+import org.apache.spark.sql.connector.write._
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
 import io.deltaic.protocol.{AddFile, RemoveFile}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.bridge.ReadSet
 import io.deltaic.spark.scan._
 import io.deltaic.spark.skipping.{FileSelection, SnapshotStatistics}
-import org.apache.spark.sql.catalyst.expressions.Expression
-import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.connector.expressions.{Expressions, NamedReference}
-import org.apache.spark.sql.connector.read.ScanBuilder
-import org.apache.spark.sql.connector.write._
-import org.apache.spark.sql.connector.write.RowLevelOperation.Command
-import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
  * One DELETE, UPDATE or MERGE, from the snapshot it reads to the commit it makes. Spark plans it; its

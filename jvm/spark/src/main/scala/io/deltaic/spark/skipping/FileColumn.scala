@@ -69,7 +69,8 @@ final private[skipping] class ObjectColumn(size: Int) extends MutableFileColumn(
   override def long(i: Int): Long = values(i).asInstanceOf[Number].longValue
   override def double(i: Int): Double = values(i).asInstanceOf[Number].doubleValue
   override def value(i: Int): AnyRef = values(i)
-  override def decimal(i: Int, precision: Int, scale: Int): Decimal = values(i).asInstanceOf[Decimal]
+  override def decimal(i: Int, precision: Int, scale: Int): Decimal =
+    values(i).asInstanceOf[Decimal]
 }
 
 /** Partition values; equal ones share one object. Reading one that could not be parsed throws what the parser threw. */
@@ -83,7 +84,8 @@ final private[skipping] class PartitionValueColumn(values: Array[AnyRef]) extend
   override def long(i: Int): Long = values(i).asInstanceOf[Number].longValue
   override def double(i: Int): Double = values(i).asInstanceOf[Number].doubleValue
   override def value(i: Int): AnyRef = values(i)
-  override def decimal(i: Int, precision: Int, scale: Int): Decimal = values(i).asInstanceOf[Decimal]
+  override def decimal(i: Int, precision: Int, scale: Int): Decimal =
+    values(i).asInstanceOf[Decimal]
 }
 
 final private[skipping] case class UnreadableValue(cause: Throwable)

@@ -73,7 +73,11 @@ object FileSelection {
 
   private case class Kept(files: Array[Int], failed: Array[Int])
 
-  private def keep(predicate: SkippingPredicate, columns: FileStatsColumns, files: Array[Int]): Kept =
+  private def keep(
+      predicate: SkippingPredicate,
+      columns: FileStatsColumns,
+      files: Array[Int]
+  ): Kept =
     if (predicate.keepsAll || files.isEmpty) Kept(files, Array.emptyIntArray)
     else {
       val row = columns.row(predicate.fields.map(_._1), files)

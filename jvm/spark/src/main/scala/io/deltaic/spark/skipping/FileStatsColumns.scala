@@ -1,8 +1,14 @@
 package io.deltaic.spark.skipping
 
+import java.util.concurrent.{
+  ConcurrentHashMap,
+  ExecutionException,
+  Future,
+  LinkedBlockingQueue,
+  ThreadPoolExecutor,
+  TimeUnit
+}
 import java.util.{BitSet, HashMap => JHashMap}
-import java.util.concurrent.{ConcurrentHashMap, ExecutionException, Future}
-import java.util.concurrent.{LinkedBlockingQueue, ThreadPoolExecutor, TimeUnit}
 
 import scala.collection.mutable
 import scala.util.control.NonFatal
@@ -171,7 +177,7 @@ private object FileStatsColumns {
     val failures = tasks.flatMap { task =>
       var failure: Option[Throwable] = None
       var waiting = true
-      while (waiting) {
+      while (waiting)
         try {
           task.get()
           waiting = false
@@ -181,7 +187,6 @@ private object FileStatsColumns {
             waiting = false
           case _: InterruptedException => interrupted = true
         }
-      }
       failure
     }
     if (interrupted) Thread.currentThread.interrupt()

@@ -3,8 +3,8 @@ package io.deltaic.spark.skipping
 import scala.collection.mutable
 import scala.util.control.NonFatal
 
-import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.Literal.{FalseLiteral, TrueLiteral}
+import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -62,7 +62,10 @@ private[skipping] object SkippingPredicate {
  * Each predicate has two translations instead, and both obey the soundness rule: whether a row may make it true, and
  * whether one may make it false. `NOT` exchanges them. A predicate that no rule knows may be both.
  */
-final private[skipping] class SkippingRules(schema: SkippingSchema, field: FileField => Expression) {
+final private[skipping] class SkippingRules(
+    schema: SkippingSchema,
+    field: FileField => Expression
+) {
   private val Unknown: Expression = TrueLiteral
   private val Never: Expression = FalseLiteral
   private val rules = new BoundsRules(field)
@@ -234,7 +237,8 @@ final private[skipping] class SkippingRules(schema: SkippingSchema, field: FileF
       case (DateType, TimestampType | TimestampNTZType) => Some(plain)
       case (TimestampNTZType, DateType) => Some(plain)
       case (TimestampType, DateType) =>
-        val (dayBefore, dayAfter) = (DateAdd(plain.min, Literal(-1)), DateAdd(plain.max, Literal(1)))
+        val (dayBefore, dayAfter) =
+          (DateAdd(plain.min, Literal(-1)), DateAdd(plain.max, Literal(1)))
         Some(plain.copy(min = dayBefore, max = dayAfter))
       case _ => None
     }

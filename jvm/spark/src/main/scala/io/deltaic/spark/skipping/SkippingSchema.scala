@@ -36,7 +36,9 @@ final class SkippingSchema(
     physicalName: StructField => String = _.name
 ) {
   private val partitions: Map[String, PartitionColumn] = partitionColumns.flatMap { name =>
-    SkippingSchema.find(schema, name).map(f => f.name -> PartitionColumn(physicalName(f), f.dataType))
+    SkippingSchema.find(schema, name).map(f =>
+      f.name -> PartitionColumn(physicalName(f), f.dataType)
+    )
   }.toMap
 
   private[skipping] def partitionColumn(attribute: Attribute): Option[PartitionColumn] =

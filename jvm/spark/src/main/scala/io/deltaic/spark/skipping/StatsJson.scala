@@ -3,8 +3,8 @@ package io.deltaic.spark.skipping
 import java.io.IOException
 import java.util.{BitSet, HashMap => JHashMap}
 
-import com.fasterxml.jackson.core.{JsonFactory, JsonFactoryBuilder, JsonParser, JsonToken}
 import com.fasterxml.jackson.core.json.JsonReadFeature
+import com.fasterxml.jackson.core.{JsonFactory, JsonFactoryBuilder, JsonParser, JsonToken}
 
 /** What the statistics say of one column: its bounds, if its type has any, and how many nulls a file holds. */
 final private[skipping] class LeafStats(val leaf: LeafColumn, size: Int) {
@@ -113,7 +113,8 @@ final private[skipping] class StatsJson(totals: Option[FileTotals], leaves: Seq[
         case _ =>
       }
       StatKind.ofField.get(field) match {
-        case Some(kind) if json.currentToken == JsonToken.START_OBJECT => readColumns(json, root, kind, i)
+        case Some(kind) if json.currentToken == JsonToken.START_OBJECT =>
+          readColumns(json, root, kind, i)
         case _ => json.skipChildren()
       }
       field = json.nextFieldName()

@@ -4,16 +4,24 @@ import java.util.{Locale, Map => JMap}
 
 import scala.jdk.CollectionConverters._
 
-import io.deltaic.protocol.{AddFile, RemoveFile}
-import io.deltaic.spark.bridge.{FileChanges, ReadSet}
-import io.deltaic.spark.scan.TableSchema
-import io.deltaic.spark.scan.FileSplits.sessionZone
-import io.deltaic.spark.skipping.{FileSelection, SnapshotStatistics}
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{And, AttributeReference, EqualNullSafe}
-import org.apache.spark.sql.catalyst.expressions.{Cast, Expression, IsNull, Literal}
+import org.apache.spark.sql.catalyst.expressions.{
+  And,
+  AttributeReference,
+  Cast,
+  EqualNullSafe,
+  Expression,
+  IsNull,
+  Literal
+}
 import org.apache.spark.sql.connector.write._
 import org.apache.spark.sql.sources
+
+import io.deltaic.protocol.{AddFile, RemoveFile}
+import io.deltaic.spark.bridge.{FileChanges, ReadSet}
+import io.deltaic.spark.scan.FileSplits.sessionZone
+import io.deltaic.spark.scan.TableSchema
+import io.deltaic.spark.skipping.{FileSelection, SnapshotStatistics}
 
 /** Writes data files in the executors and commits them, with what they replace, as one version. */
 private[spark] final class TableBatchWrite(
@@ -74,7 +82,10 @@ private[spark] final class TableBatchWrite(
           val schema = transaction.schema
           val statistics =
             SnapshotStatistics.of(snapshot, schema.skipping, sessionZone(target.spark))
-          FileSelection.select(statistics, filters.map(partitionCondition(schema, _))).files.iterator
+          FileSelection.select(
+            statistics,
+            filters.map(partitionCondition(schema, _))
+          ).files.iterator
         case Replaced.WrittenPartitions =>
           val touched = adds.iterator.map(_.partitionValues).toSet
           (0 until files.size).iterator.filter(i => touched(files.add(i).partitionValues))

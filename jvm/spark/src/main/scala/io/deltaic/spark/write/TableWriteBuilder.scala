@@ -1,12 +1,13 @@
 package io.deltaic.spark.write
 
-import io.deltaic.protocol.AddFile
-import io.deltaic.replay.{DeltaLog, Snapshot}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.distributions.{Distribution, Distributions}
 import org.apache.spark.sql.connector.expressions.{Expressions, SortDirection, SortOrder}
 import org.apache.spark.sql.connector.write._
 import org.apache.spark.sql.sources.{AlwaysTrue, Filter}
+
+import io.deltaic.protocol.AddFile
+import io.deltaic.replay.{DeltaLog, Snapshot}
 
 /** What a write is about to change: an existing table, or one that its commit creates. */
 private[spark] final case class WriteTarget(

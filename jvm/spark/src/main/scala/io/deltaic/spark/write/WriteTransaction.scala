@@ -1,13 +1,14 @@
 package io.deltaic.spark.write
 
+import org.apache.hadoop.conf.Configuration
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.types.StructType
+import org.slf4j.LoggerFactory
+
 import io.deltaic.protocol.{AddFile, DeltaicException, LogPath}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.bridge._
 import io.deltaic.spark.scan.TableSchema
-import org.apache.hadoop.conf.Configuration
-import org.slf4j.LoggerFactory
-import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.types.StructType
 
 /**
  * What a write means to do, as its commit will record it.
@@ -85,7 +86,10 @@ private[spark] final class WriteTransaction(
       catch {
         // The version exists: what failed came after it and must not undo the write.
         case e: Exception if commit.committedVersion.isDefined =>
-          logger.warn(s"${log.table}: committed version ${commit.committedVersion.get}, then failed", e)
+          logger.warn(
+            s"${log.table}: committed version ${commit.committedVersion.get}, then failed",
+            e
+          )
           Json.obj("version" -> commit.committedVersion)
       }
     reply.get("version").asLong
@@ -128,5 +132,8 @@ private[spark] object WriteTransaction {
     spark.sessionState.newHadoopConfWithOptions(options)
 
   def unsupported(table: String, what: String): DeltaicException =
-    new DeltaicException("DELTAIC_UNSUPPORTED_OPERATION", Map("table" -> table, "operation" -> what))
+    new DeltaicException(
+      "DELTAIC_UNSUPPORTED_OPERATION",
+      Map("table" -> table, "operation" -> what)
+    )
 }

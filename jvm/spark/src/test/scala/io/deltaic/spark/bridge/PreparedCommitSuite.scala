@@ -2,11 +2,12 @@ package io.deltaic.spark.bridge
 
 import java.nio.file.Files
 
-import io.deltaic.protocol._
-import io.deltaic.replay.DeltaLog
 import org.apache.commons.io.FileUtils
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
+
+import io.deltaic.protocol._
+import io.deltaic.replay.DeltaLog
 
 /** What Python sees of a commit and of the commits it lost to, over a real log. */
 class PreparedCommitSuite extends munit.FunSuite {
@@ -19,7 +20,11 @@ class PreparedCommitSuite extends munit.FunSuite {
   ).map(ActionJson.write)
 
   private val log = FunFixture[DeltaLog](
-    _ => new DeltaLog(new Path(Files.createTempDirectory("deltaic-bridge").toUri), new Configuration()),
+    _ =>
+      new DeltaLog(
+        new Path(Files.createTempDirectory("deltaic-bridge").toUri),
+        new Configuration()
+      ),
     log => FileUtils.deleteDirectory(new java.io.File(log.table.toUri))
   )
 

@@ -2,17 +2,23 @@ package io.deltaic.spark.scan
 
 import scala.util.Random
 
-import io.deltaic.dv.{DeletionVector, DeletionVectorStore}
-import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor}
-import io.deltaic.spark.write.LocalSpark
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.codegen.GeneratePredicate
-import org.apache.spark.sql.catalyst.expressions.{BoundReference, Expression, Predicate}
-import org.apache.spark.sql.catalyst.expressions.{InterpretedPredicate, Literal}
+import org.apache.spark.sql.catalyst.expressions.{
+  BoundReference,
+  Expression,
+  InterpretedPredicate,
+  Literal,
+  Predicate
+}
 import org.apache.spark.sql.types.{LongType, StringType}
 import org.apache.spark.unsafe.types.UTF8String
 import org.apache.spark.util.SerializableConfiguration
+
+import io.deltaic.dv.{DeletionVector, DeletionVectorStore}
+import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor}
+import io.deltaic.spark.write.LocalSpark
 
 /** The interpreted and the generated form of the expression, on the same rows, against the bitmap's own members. */
 class IsDeletedSuite extends munit.FunSuite with LocalSpark {
@@ -81,7 +87,11 @@ class IsDeletedSuite extends munit.FunSuite with LocalSpark {
     for ((form, isDeleted) <- both; row <- (0L to 8L) :+ (1L << 33); i <- vectors.indices) {
       // Row-based readers hand out a new string object for each row.
       val vector = Option(vectors(i)).map(_.clone()).orNull
-      assertEquals(isDeleted(InternalRow(vector, row)), deleted(i)(row), s"$form, file $i, row $row")
+      assertEquals(
+        isDeleted(InternalRow(vector, row)),
+        deleted(i)(row),
+        s"$form, file $i, row $row"
+      )
     }
   }
 
@@ -98,9 +108,16 @@ class IsDeletedSuite extends munit.FunSuite with LocalSpark {
     Seq(
       DeletionVectorDescriptor("u", "ab^-aqEH.-t@S}K{vb[*k^", Some(4), 40, 6),
       DeletionVectorDescriptor("p", "s3://bucket/a%20b|c.bin", Some(1), 33, 1L << 40),
-      DeletionVectorDescriptor("i", "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L", None, 40, 6)
+      DeletionVectorDescriptor(
+        "i",
+        "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L",
+        None,
+        40,
+        6
+      )
     ).foreach { dv =>
-      val file = AddFile("p=%C3%A9/x y", Map.empty, 1, 0, dataChange = true, deletionVector = Some(dv))
+      val file =
+        AddFile("p=%C3%A9/x y", Map.empty, 1, 0, dataChange = true, deletionVector = Some(dv))
       val decoded = DeletionVectorConstant.decode(DeletionVectorConstant.encode(file))
       assertEquals(decoded, (dv, file.path))
     }

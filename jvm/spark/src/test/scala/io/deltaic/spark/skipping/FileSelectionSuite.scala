@@ -1,10 +1,10 @@
 package io.deltaic.spark.skipping
 
-import java.util.concurrent.atomic.AtomicInteger
 import java.util.concurrent.Executors
+import java.util.concurrent.atomic.AtomicInteger
 
-import scala.concurrent.{Await, ExecutionContext, Future}
 import scala.concurrent.duration.DurationInt
+import scala.concurrent.{Await, ExecutionContext, Future}
 
 import munit.FunSuite
 import org.apache.spark.sql.catalyst.expressions._
@@ -30,17 +30,32 @@ class FileSelectionSuite extends FunSuite {
   check("not equal leaves nulls out", Not(EqualTo(col("p"), lit("a"))))(1)
   check("is null, for an empty text too", IsNull(col("p")))(2, 3)
   check("null-safe equal", EqualNullSafe(col("q"), Literal(null, IntegerType)))(3)
-  check("any expression", EqualTo(Concat(Seq(Upper(col("p")), cast("q", StringType))), lit("B2")))(1)
+  check(
+    "any expression",
+    EqualTo(Concat(Seq(Upper(col("p")), cast("q", StringType))), lit("B2"))
+  )(1)
   check("two partition columns", GreaterThan(Add(col("q"), lit(1)), Length(col("p"))))(0, 1)
   check("with a column in OR", Or(EqualTo(col("p"), lit("a")), LessThan(col("int"), lit(0))))(0)
-  check("with a column in NOT OR", Not(Or(EqualTo(col("p"), lit("a")), LessThan(col("int"), lit(20)))))()
-  check("a null condition in OR", Or(EqualTo(col("p"), Literal(null, StringType)), EqualTo(col("q"), lit(3))))(
+  check(
+    "with a column in NOT OR",
+    Not(Or(EqualTo(col("p"), lit("a")), LessThan(col("int"), lit(20))))
+  )()
+  check(
+    "a null condition in OR",
+    Or(EqualTo(col("p"), Literal(null, StringType)), EqualTo(col("q"), lit(3)))
+  )(
     2
   )
   check("a case expression", CaseWhen(Seq(IsNull(col("p")) -> Literal(true)), Literal(false)))(2, 3)
-  check("an error of one file keeps it", EqualTo(Divide(lit(4.0), cast("q", DoubleType)), lit(4.0)))(0)
+  check(
+    "an error of one file keeps it",
+    EqualTo(Divide(lit(4.0), cast("q", DoubleType)), lit(4.0))
+  )(0)
   check("a cast that fails keeps the file", EqualTo(cast("p", IntegerType), lit(1)))(0, 1)
-  check("a value the filter rules out first cannot fail", And(EqualTo(cast("p", IntegerType), lit(1)), EqualTo(col("q"), lit(2))))(
+  check(
+    "a value the filter rules out first cannot fail",
+    And(EqualTo(cast("p", IntegerType), lit(1)), EqualTo(col("q"), lit(2)))
+  )(
     1
   )
 
@@ -63,8 +78,10 @@ class FileSelectionSuite extends FunSuite {
   }
 
   test("a value that cannot be read leaves the file undecided, unless something else skips it") {
-    val files = columns(file("a", "1"), file("a", "oops"), file("b", "oops"), file("a", "oops", 50, 60))
-    val filters = Seq(EqualTo(col("p"), lit("a")), EqualTo(col("q"), lit(2)), LessThan(col("int"), lit(10)))
+    val files =
+      columns(file("a", "1"), file("a", "oops"), file("b", "oops"), file("a", "oops", 50, 60))
+    val filters =
+      Seq(EqualTo(col("p"), lit("a")), EqualTo(col("q"), lit(2)), LessThan(col("int"), lit(10)))
     val selection = FileSelection.select(files, filters)
     assertEquals(selection.files.toSeq, Seq(1))
     assertEquals(selection.undecided.toSeq, Seq(1))
@@ -153,7 +170,8 @@ class FileSelectionSuite extends FunSuite {
           case 1 => EqualTo(col("long"), lit(-i.toLong))
           case _ => EqualTo(col("string"), lit(s"s$i"))
         }
-        val filters = if (k % 2 == 0) Seq(onColumn) else Seq(EqualTo(col("q"), lit(i % 7)), onColumn)
+        val filters =
+          if (k % 2 == 0) Seq(onColumn) else Seq(EqualTo(col("q"), lit(i % 7)), onColumn)
         Future(i -> FileSelection.select(files, filters).files.toSeq)
       }
       found.foreach { f =>

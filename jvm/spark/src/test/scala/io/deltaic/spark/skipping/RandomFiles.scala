@@ -1,8 +1,8 @@
 package io.deltaic.spark.skipping
 
-import java.time.{Instant, LocalDate, ZoneOffset}
 import java.time.format.DateTimeFormatter
 import java.time.temporal.ChronoUnit
+import java.time.{Instant, LocalDate, ZoneOffset}
 
 import com.fasterxml.jackson.databind.ObjectMapper
 import com.fasterxml.jackson.databind.node.ObjectNode
@@ -33,19 +33,52 @@ object RandomFiles {
       Seq(Double.NegativeInfinity, -1e300, -0.0, 0.0, 0.1, 2.5, Double.PositiveInfinity, Double.NaN)
     case BooleanType => Seq(true, false)
     case StringType =>
-      Seq("", "a", "ab", "abcd", "abcde", "abcdz", "abd", "b", "\u00e9", "\uffee", "\ud83d\ude00", "abc\ud83d\ude00")
+      Seq(
+        "",
+        "a",
+        "ab",
+        "abcd",
+        "abcde",
+        "abcdz",
+        "abd",
+        "b",
+        "\u00e9",
+        "\uffee",
+        "\ud83d\ude00",
+        "abc\ud83d\ude00"
+      )
         .map(UTF8String.fromString)
     case DateType => Seq(-80000, -1, 0, 1, 19000, 19001)
     case TimestampType | TimestampNTZType =>
-      Seq(-3000000000000000L, -1001L, -1L, 0L, 999L, 1000L, 1700000000123456L, 1700000000123999L, 1700086400000000L)
+      Seq(-3000000000000000L, -1001L, -1L, 0L, 999L, 1000L, 1700000000123456L, 1700000000123999L,
+        1700086400000000L)
     case d: DecimalType =>
       Seq("-12345678.91", "-0.01", "0", "0.01", "1.5", "2.99", "12345678.91")
         .map(t => Decimal(new java.math.BigDecimal(t), d.precision, d.scale))
     case BinaryType => Seq(Array[Byte](), Array[Byte](1, 2))
+    case other => throw new IllegalArgumentException(s"No values of type $other")
   }
 
-  val leafPaths: Seq[String] = Seq("byte", "int", "long", "float", "double", "bool", "string", "date", "ts", "ntz",
-    "dec", "big", "binary", "nest.n", "nest.deep.s")
+  val leafPaths: Seq[String] = Seq(
+    "byte",
+    "int",
+    "long",
+    "float",
+    "double",
+    "bool",
+    "string",
+    "date",
+    "ts",
+    "ntz",
+    "dec",
+    "big",
+    "binary",
+    "nest.n",
+    "nest.deep.s"
+  )
+
+  /** Of all columns but the partition columns, which come last. */
+  private val dataTypes: Seq[DataType] = schema.fields.toSeq.dropRight(2).map(_.dataType)
 
   private def cell(dataType: DataType): Gen[Any] = dataType match {
     case s: StructType =>
@@ -59,7 +92,7 @@ object RandomFiles {
 
   /** Columns of few values are frequent: only then can a file be skipped by NOT and IS NOT NULL. */
   private def rows: Gen[Seq[InternalRow]] = for {
-    pool <- Gen.listOfN(3, row(schema.fields.take(15).toSeq.map(_.dataType)))
+    pool <- Gen.listOfN(3, row(dataTypes))
     count <- Gen.choose(1, 5)
     picked <- Gen.listOfN(count, Gen.oneOf(pool))
   } yield picked
@@ -68,7 +101,8 @@ object RandomFiles {
     data <- rows
     p <- Gen.oneOf(null, "", "a", "b", "12")
     q <- Gen.oneOf(null, "1", "2", "-5")
-    deleted <- Gen.frequency(2 -> Gen.const(Set.empty[Int]), 1 -> Gen.someOf(data.indices).map(_.toSet))
+    deleted <-
+      Gen.frequency(2 -> Gen.const(Set.empty[Int]), 1 -> Gen.someOf(data.indices).map(_.toSet))
     writer <- writer(data.size)
   } yield {
     val values = Map("x_p" -> p, "x_q" -> q)
@@ -76,7 +110,7 @@ object RandomFiles {
       if (p == null || p.isEmpty) null else UTF8String.fromString(p),
       if (q == null) null else q.toInt
     )
-    val all = data.map(r => InternalRow.fromSeq(r.toSeq(schema.fields.take(15).toSeq.map(_.dataType)) ++ partition))
+    val all = data.map(r => InternalRow.fromSeq(r.toSeq(dataTypes) ++ partition))
     val valid = all.indices.filterNot(deleted).map(all)
     val described = if (writer.wide) all else valid
     val json = writer.describe(described, all.size)
@@ -89,11 +123,20 @@ object RandomFiles {
     offsetMinutes <- Gen.oneOf(0, 330, -480)
     missing <- Gen.frequency(
       3 -> Gen.const(Set.empty[String]),
-      1 -> Gen.someOf(leafPaths.flatMap(p => Seq(s"min.$p", s"max.$p", s"null.$p")) :+ "numRecords").map(_.toSet)
+      1 -> Gen.someOf(leafPaths.flatMap(p =>
+        Seq(s"min.$p", s"max.$p", s"null.$p")
+      ) :+ "numRecords").map(_.toSet)
     )
     nullCounts <- Gen.listOfN(leafPaths.size, Gen.choose(0, rows))
     cutAt <- Gen.frequency(9 -> Gen.const(1.0), 1 -> Gen.choose(0.0, 1.0))
-  } yield RandomWriter(wide, withNaN, offsetMinutes, missing, leafPaths.zip(nullCounts).toMap, cutAt)
+  } yield RandomWriter(
+    wide,
+    withNaN,
+    offsetMinutes,
+    missing,
+    leafPaths.zip(nullCounts).toMap,
+    cutAt
+  )
 }
 
 /**
@@ -125,7 +168,12 @@ final case class RandomWriter(
     text.take((text.length * cutAt).toInt)
   }
 
-  private def describeLeaf(path: String, rows: Seq[InternalRow], numRecords: Int, root: ObjectNode): Unit = {
+  private def describeLeaf(
+      path: String,
+      rows: Seq[InternalRow],
+      numRecords: Int,
+      root: ObjectNode
+  ): Unit = {
     val column = BindReferences.bindReference(col(path), attributes)
     val values = rows.map(column.eval(_))
     val nulls = values.count(_ == null)
@@ -135,8 +183,10 @@ final case class RandomWriter(
     val known = values.filter(v => v != null && (withNaN || !isNaN(v)))
     if (known.nonEmpty && column.dataType != BinaryType) {
       val ordering = TypeUtils.getInterpretedOrdering(column.dataType)
-      if (!missing(s"min.$path")) put(root, "minValues", path)(bound(_, _, known.min(ordering), lower = true))
-      if (!missing(s"max.$path")) put(root, "maxValues", path)(bound(_, _, known.max(ordering), lower = false))
+      if (!missing(s"min.$path"))
+        put(root, "minValues", path)(bound(_, _, known.min(ordering), lower = true))
+      if (!missing(s"max.$path"))
+        put(root, "maxValues", path)(bound(_, _, known.max(ordering), lower = false))
     }
   }
 
@@ -153,7 +203,11 @@ final case class RandomWriter(
     case _ => false
   }
 
-  private def put(root: ObjectNode, kind: String, path: String)(write: (ObjectNode, String) => Any): Unit = {
+  private def put(
+      root: ObjectNode,
+      kind: String,
+      path: String
+  )(write: (ObjectNode, String) => Any): Unit = {
     val names = path.split('.').map("x_" + _)
     val parent = names.init.foldLeft(root.withObjectProperty(kind))(_.withObjectProperty(_))
     val _ = write(parent, names.last)
@@ -163,7 +217,8 @@ final case class RandomWriter(
     case b: Byte => node.put(name, if (wide && lower) -128 else b.toInt)
     case i: Int if name == "x_date" => node.put(name, LocalDate.ofEpochDay(i).toString)
     case i: Int => node.put(name, if (wide && lower && i > 0) i - 1 else i)
-    case l: Long if name == "x_ts" => node.put(name, instant(l, offsetMinutes, "yyyy-MM-dd'T'HH:mm:ss.SSSXXX"))
+    case l: Long if name == "x_ts" =>
+      node.put(name, instant(l, offsetMinutes, "yyyy-MM-dd'T'HH:mm:ss.SSSXXX"))
     case l: Long if name == "x_ntz" => node.put(name, instant(l, 0, "yyyy-MM-dd'T'HH:mm:ss.SSS"))
     case l: Long => node.put(name, l)
     case f: Float if f.isNaN || f.isInfinite => node.put(name, f.toString)
@@ -173,6 +228,7 @@ final case class RandomWriter(
     case b: Boolean => node.put(name, b)
     case d: Decimal => node.put(name, d.toJavaBigDecimal)
     case s: UTF8String => node.put(name, cut(s.toString, lower))
+    case other => throw new IllegalArgumentException(s"No bounds like $other")
   }
 
   private def instant(micros: Long, offsetMinutes: Int, pattern: String): String = {

@@ -34,13 +34,15 @@ object RandomPredicates {
     12 -> Gen.oneOf(RandomFiles.values(dataType)).map(Literal(_, dataType))
   )
 
-  private def onColumn: Gen[Expression] = Gen.oneOf(RandomFiles.leafPaths).map(col).flatMap { column =>
-    column.dataType match {
-      case BinaryType => nullness(column)
-      case StringType => Gen.oneOf(comparison(column), list(column), nullness(column), prefix(column))
-      case _ => Gen.oneOf(comparison(column), comparison(column), list(column), nullness(column))
+  private def onColumn: Gen[Expression] =
+    Gen.oneOf(RandomFiles.leafPaths).map(col).flatMap { column =>
+      column.dataType match {
+        case BinaryType => nullness(column)
+        case StringType =>
+          Gen.oneOf(comparison(column), list(column), nullness(column), prefix(column))
+        case _ => Gen.oneOf(comparison(column), comparison(column), list(column), nullness(column))
+      }
     }
-  }
 
   private def comparison(column: Expression): Gen[Expression] = for {
     value <- constant(column.dataType)
@@ -64,7 +66,8 @@ object RandomPredicates {
     Gen.oneOf(IsNull(column), IsNotNull(column))
 
   private def prefix(column: Expression): Gen[Expression] = {
-    val texts = Gen.oneOf("", "a", "ab", "abcd", "abc\ud83d", "abc\ud83d\ude00", "\u00e9", "\udbff\udfff")
+    val texts =
+      Gen.oneOf("", "a", "ab", "abcd", "abc\ud83d", "abc\ud83d\ude00", "\u00e9", "\udbff\udfff")
     Gen.oneOf(
       texts.map(t => StartsWith(column, Literal(UTF8String.fromString(t), StringType))),
       Gen.oneOf("a%", "ab_", "abcd%e", "%", "_bc", "abc\\%", "", "ab").map { pattern =>

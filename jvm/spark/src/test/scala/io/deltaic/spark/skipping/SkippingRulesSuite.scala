@@ -21,13 +21,19 @@ class SkippingRulesSuite extends FunSuite {
     assertEquals(select(table, filter), skipped.size until (skipped.size + kept.size): Seq[Int])
   }
 
-  check("= skips files whose bounds exclude the value", EqualTo(col("int"), lit(9)))(ten, same, allNull)(
+  check(
+    "= skips files whose bounds exclude the value",
+    EqualTo(col("int"), lit(9))
+  )(ten, same, allNull)(
     between("int", "9", "9"),
     between("int", "0", "20"),
     stats("int", min = Some("9")),
     noStats
   )
-  check("= with the literal on the left", EqualTo(lit(21), col("int")))(ten)(between("int", "1", "21"))
+  check(
+    "= with the literal on the left",
+    EqualTo(lit(21), col("int"))
+  )(ten)(between("int", "1", "21"))
   check("= skips by one bound alone", EqualTo(col("int"), lit(5)))(
     stats("int", min = Some("6")),
     stats("int", max = Some("4"))
@@ -47,8 +53,14 @@ class SkippingRulesSuite extends FunSuite {
     between("int", "9", "20"),
     stats("int", max = Some("20"))
   )
-  check("<= needs a lower bound", LessThanOrEqual(col("int"), lit(9)))(ten)(between("int", "9", "20"))
-  check("> needs a larger upper bound", GreaterThan(col("int"), lit(20)))(ten)(between("int", "1", "21"))
+  check(
+    "<= needs a lower bound",
+    LessThanOrEqual(col("int"), lit(9))
+  )(ten)(between("int", "9", "20"))
+  check(
+    "> needs a larger upper bound",
+    GreaterThan(col("int"), lit(20))
+  )(ten)(between("int", "1", "21"))
   check(">= needs an upper bound", GreaterThanOrEqual(col("int"), lit(21)))(ten)(
     between("int", "1", "21")
   )
@@ -126,7 +138,10 @@ class SkippingRulesSuite extends FunSuite {
   private val doubles = between("double", "1.0", "2.0")
   check("= on doubles", EqualTo(col("double"), lit(2.5)))(doubles)(between("double", "1.0", "2.5"))
   check("< on doubles", LessThan(col("double"), lit(1.0)))(doubles)(between("double", "0.5", "2.0"))
-  check("> on doubles finds NaN that bounds leave out", GreaterThan(col("double"), lit(2.0)))()(doubles)
+  check(
+    "> on doubles finds NaN that bounds leave out",
+    GreaterThan(col("double"), lit(2.0))
+  )()(doubles)
   check(">= on doubles finds NaN", Not(LessThan(col("double"), lit(3.0))))()(doubles)
   check("= NaN", EqualTo(col("double"), lit(Double.NaN)))()(doubles)
   check("IN with NaN", In(col("double"), Seq(lit(5.0), lit(Double.NaN))))()(doubles)
@@ -145,15 +160,24 @@ class SkippingRulesSuite extends FunSuite {
     between("double", "NaN", "NaN")
   )
 
-  check("AND skips by either side", And(EqualTo(col("int"), lit(9)), EqualTo(col("long"), lit(1L))))(
+  check(
+    "AND skips by either side",
+    And(EqualTo(col("int"), lit(9)), EqualTo(col("long"), lit(1L)))
+  )(
     ten
   )(between("int", "9", "9"), between("long", "1", "1"))
   check("OR skips by both", Or(EqualTo(col("int"), lit(9)), LessThan(col("int"), lit(5))))(ten)(
     between("int", "0", "3"),
     between("int", "9", "9")
   )
-  check("OR with an unknown side", Or(EqualTo(col("int"), lit(9)), EqualTo(col("long"), lit(1L))))()(ten)
-  check("NOT AND by De Morgan", Not(And(LessThan(col("int"), lit(30)), GreaterThan(col("int"), lit(5)))))(
+  check(
+    "OR with an unknown side",
+    Or(EqualTo(col("int"), lit(9)), EqualTo(col("long"), lit(1L)))
+  )()(ten)
+  check(
+    "NOT AND by De Morgan",
+    Not(And(LessThan(col("int"), lit(30)), GreaterThan(col("int"), lit(5))))
+  )(
     ten
   )(between("int", "5", "6"), between("int", "6", "30"))
   check("NOT OR by De Morgan", Not(Or(LessThan(col("int"), lit(21)), IsNull(col("long")))))(ten)(
@@ -175,7 +199,10 @@ class SkippingRulesSuite extends FunSuite {
     between("nest.deep.s", "\"n\"", "\"z\"")
   )(between("nest.deep.s", "\"a\"", "\"z\""), between("nest.n", "1", "2"))
   test("a field of a pruned struct is found by its name") {
-    val pruned = AttributeReference("nest", new StructType().add("deep", new StructType().add("s", StringType)))()
+    val pruned = AttributeReference(
+      "nest",
+      new StructType().add("deep", new StructType().add("s", StringType))
+    )()
     val field = GetStructField(GetStructField(pruned, 0), 0)
     val table = columns(between("nest.deep.s", "\"n\"", "\"z\""))
     assertEquals(select(table, EqualTo(field, lit("m"))), Nil)
@@ -192,32 +219,51 @@ class SkippingRulesSuite extends FunSuite {
   check("a cast to double holds no NaN", GreaterThan(cast("int", DoubleType), lit(20.5)))(ten)(
     between("int", "9", "21")
   )
-  check("a cast to decimal", LessThan(cast("int", DecimalType(12, 2)), typed("9.99", DecimalType(12, 2))))(
+  check(
+    "a cast to decimal",
+    LessThan(cast("int", DecimalType(12, 2)), typed("9.99", DecimalType(12, 2)))
+  )(
     ten
   )(between("int", "9", "9"))
-  check("a narrowing cast", EqualTo(cast("long", IntegerType), lit(9)))()(between("long", "10", "20"))
+  check(
+    "a narrowing cast",
+    EqualTo(cast("long", IntegerType), lit(9))
+  )()(between("long", "10", "20"))
   check("a cast to string", EqualTo(cast("int", StringType), lit("9")))()(ten)
   check("nullness of a widening cast", IsNull(cast("int", LongType)))(ten)(allNull)
   private val today = typed("2024-03-10", DateType)
-  check("a cast of a timestamp to a date, with a day's grace", EqualTo(cast("ts", DateType), today))(
+  check(
+    "a cast of a timestamp to a date, with a day's grace",
+    EqualTo(cast("ts", DateType), today)
+  )(
     between("ts", "\"2024-03-12T12:00:00.000Z\"", "\"2024-03-13T00:00:00.000Z\"")
   )(
     between("ts", "\"2024-03-11T12:00:00.000Z\"", "\"2024-03-12T00:00:00.000Z\""),
     between("ts", "\"2024-03-10T12:00:00.000Z\"", "\"2024-03-10T13:00:00.000Z\"")
   )
-  check("a cast of a date to a timestamp", LessThan(cast("date", TimestampType), typed("2024-03-10 02:30:00", TimestampType)))(
+  check(
+    "a cast of a date to a timestamp",
+    LessThan(cast("date", TimestampType), typed("2024-03-10 02:30:00", TimestampType))
+  )(
     between("date", "\"2024-03-10\"", "\"2024-03-11\"")
   )(between("date", "\"2024-03-09\"", "\"2024-03-11\""))
   check("a non-deterministic filter", LessThan(Rand(lit(1L)), col("double")))()(doubles)
   check("an unsupported expression", EqualTo(Add(col("int"), lit(1)), lit(0)))()(ten)
   check("two columns", EqualTo(col("int"), col("byte")))()(ten)
-  check("a foldable expression", EqualTo(col("int"), Add(lit(4), lit(5))))(ten)(between("int", "9", "9"))
+  check(
+    "a foldable expression",
+    EqualTo(col("int"), Add(lit(4), lit(5)))
+  )(ten)(between("int", "9", "9"))
   check("a constant that fails", EqualTo(col("int"), Divide(lit(1), lit(0))))()(ten)
-  check("a subquery is left alone", Exists(org.apache.spark.sql.catalyst.plans.logical.OneRowRelation()))()(ten)
+  check(
+    "a subquery is left alone",
+    Exists(org.apache.spark.sql.catalyst.plans.logical.OneRowRelation())
+  )()(ten)
 
   test("collated strings have another order than their bounds") {
     val schema = new StructType().add("c", StringType("UTF8_LCASE"))
-    val file = ListedFileStats(Vector(FileStats("""{"minValues":{"c":"a"},"maxValues":{"c":"b"}}""")))
+    val file =
+      ListedFileStats(Vector(FileStats("""{"minValues":{"c":"a"},"maxValues":{"c":"b"}}""")))
     val c = AttributeReference("c", schema.head.dataType)()
     val filter = EqualTo(c, Literal(UTF8String.fromString("X"), schema.head.dataType))
     val found = FileSelection.select(file, new SkippingSchema(schema, Nil), parser, Seq(filter))

@@ -38,7 +38,10 @@ object StatsTable {
     .add("big", DecimalType(38, 10))
     .add("binary", BinaryType)
     .add("list", ArrayType(IntegerType))
-    .add("nest", new StructType().add("n", IntegerType).add("deep", new StructType().add("s", StringType)))
+    .add(
+      "nest",
+      new StructType().add("n", IntegerType).add("deep", new StructType().add("s", StringType))
+    )
     .add("p", StringType)
     .add("q", IntegerType)
 

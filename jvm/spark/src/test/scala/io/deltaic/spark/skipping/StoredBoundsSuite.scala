@@ -8,7 +8,8 @@ import org.apache.spark.sql.types._
 class StoredBoundsSuite extends FunSuite {
   import StatsTable._
 
-  private def skips(file: FileStats, filter: Expression): Boolean = select(columns(file), filter).isEmpty
+  private def skips(file: FileStats, filter: Expression): Boolean =
+    select(columns(file), filter).isEmpty
 
   private def equalTo(path: String, text: String): Expression = {
     val column = col(path)
@@ -54,11 +55,17 @@ class StoredBoundsSuite extends FunSuite {
     "2024-02-28 10:00:00.122",
     "2024-02-28 11:00:00.001"
   )("2024-02-28 10:00:00.123", "2024-02-28 11:00:00.000999")
-  checkRange("ntz", "\"2024-02-28\"", "\"2024-02-29\"")("2024-02-27 23:59:59", "2024-02-29 01:00:00")(
+  checkRange("ntz", "\"2024-02-28\"", "\"2024-02-29\"")(
+    "2024-02-27 23:59:59",
+    "2024-02-29 01:00:00"
+  )(
     "2024-02-29 00:00:00"
   )
   checkRange("dec", "-1.50", "3.141")("-1.51", "3.16")("-1.50", "3.15")
-  checkRange("big", "1.0000000001", "123456789012345678901234.5")("0.9999999999", "123456789012346678901234.5")(
+  checkRange("big", "1.0000000001", "123456789012345678901234.5")(
+    "0.9999999999",
+    "123456789012346678901234.5"
+  )(
     "1.0000000001",
     "123456789012345678901234.5000000001"
   )
@@ -74,11 +81,13 @@ class StoredBoundsSuite extends FunSuite {
   test("a double column that held floats takes the float that the text stands for") {
     def table(metadata: Metadata): Int = {
       val schema = new StructType().add("d", DoubleType, nullable = true, metadata)
-      val file = ListedFileStats(Vector(FileStats("""{"minValues":{"d":0.1},"maxValues":{"d":0.1}}""")))
+      val file =
+        ListedFileStats(Vector(FileStats("""{"minValues":{"d":0.1},"maxValues":{"d":0.1}}""")))
       val filter = EqualTo(AttributeReference("d", DoubleType)(), lit(0.1f.toDouble))
       FileSelection.select(file, new SkippingSchema(schema, Nil), parser, Seq(filter)).files.length
     }
-    val widened = Metadata.fromJson("""{"delta.typeChanges":[{"fromType":"float","toType":"double"}]}""")
+    val widened =
+      Metadata.fromJson("""{"delta.typeChanges":[{"fromType":"float","toType":"double"}]}""")
     assertEquals(table(widened), 1)
     assertEquals(table(Metadata.empty), 0)
   }
@@ -135,7 +144,8 @@ class StoredBoundsSuite extends FunSuite {
   }
 
   test("fields that nobody asked for do not disturb") {
-    val json = """{"other":[{"a":[1,2]}],"numRecords":3,"minValues":{"x_list":[1],"x_nest":{"x_deep":{"x_s":"a"},
+    val json =
+      """{"other":[{"a":[1,2]}],"numRecords":3,"minValues":{"x_list":[1],"x_nest":{"x_deep":{"x_s":"a"},
       "x_n":10,"z":{}},"x_int":1},"maxValues":{"x_nest":{"x_n":20}},"nullCount":{"x_nest":{"x_n":0}}}"""
     assert(skips(FileStats(json), equalTo("nest.n", "9")))
     assert(!skips(FileStats(json), equalTo("nest.n", "10")))
