@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ Row = tuple[Any, ...]
 
 #: Table property that lets DELETE, UPDATE and MERGE write deletion vectors.
 DELETION_VECTORS = "delta.enableDeletionVectors"
+
+_MERGES_UNIONS = "spark.sql.unionOutputPartitioning"
 
 
 def build_table(
@@ -42,7 +45,8 @@ def build_table(
     settings = {DELETION_VECTORS: str(deletion_vectors).lower(), **(properties or {})}
     for name, value in settings.items():
         writer = writer.option(name, value)
-    writer.save(path)
+    with _every_part_of_a_union_is_a_task(spark):
+        writer.save(path)
 
 
 def append_file(spark: SparkSession, path: str, schema: str, rows: Sequence[Row]) -> None:
@@ -52,6 +56,16 @@ def append_file(spark: SparkSession, path: str, schema: str, rows: Sequence[Row]
 
 def one_file(spark: SparkSession, schema: str, rows: Sequence[Row]) -> DataFrame:
     return spark.createDataFrame(list(rows), schema).coalesce(1)
+
+
+@contextmanager
+def _every_part_of_a_union_is_a_task(spark: SparkSession) -> Iterator[None]:
+    """Keep Spark from reading the parts together, which it does if each is one partition."""
+    spark.conf.set(_MERGES_UNIONS, "false")
+    try:
+        yield
+    finally:
+        spark.conf.unset(_MERGES_UNIONS)
 
 
 def rows_of(spark: SparkSession, path: str, version: int | None = None) -> list[Row]:
