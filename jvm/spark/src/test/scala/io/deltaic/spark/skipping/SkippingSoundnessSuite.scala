@@ -8,12 +8,14 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.scalacheck.Prop.forAllNoShrink
 import org.scalacheck.{Gen, Prop, Test => Check}
 
-/** The soundness rule against brute force: Catalyst's own evaluation of the predicate on each row. */
+/**
+ * The soundness rule against brute force: Catalyst's own evaluation of the predicate on each row.
+ */
 class SkippingSoundnessSuite extends ScalaCheckSuite {
   import StatsTable._
 
   override protected def scalaCheckTestParameters: Check.Parameters =
-    super.scalaCheckTestParameters.withMinSuccessfulTests(4000)
+    super.scalaCheckTestParameters.withMinSuccessfulTests(2000)
 
   private val files: Gen[Seq[RandomFile]] =
     Gen.choose(1, 6).flatMap(Gen.listOfN(_, RandomFiles.file))
@@ -50,7 +52,7 @@ class SkippingSoundnessSuite extends ScalaCheckSuite {
   test("generated code and interpretation agree on every file") {
     val cases = Gen.zip(Gen.listOfN(20, RandomFiles.file), RandomPredicates.predicate())
     val agreeing = forAllNoShrink(cases) { case (some, predicate) => agree(some, predicate) }
-    val result = Check.check(Check.Parameters.default.withMinSuccessfulTests(300), agreeing)
+    val result = Check.check(Check.Parameters.default.withMinSuccessfulTests(100), agreeing)
     assert(result.passed, result.toString)
   }
 
