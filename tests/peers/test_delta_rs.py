@@ -86,7 +86,7 @@ def test_delta_rs_reads_our_vectors_in_queries_and_refuses_them_elsewhere(
 ) -> None:
     expected = in_order(sample.write(spark, table).collect())
     assert by_query(table) == expected
-    with pytest.raises(DeltaProtocolError, match="deletionVectors.*not yet supported"):
+    with pytest.raises(DeltaProtocolError, match=r"deletionVectors.*not yet supported"):
         by_arrow(table)
 
 

@@ -136,7 +136,7 @@ def test_damaged_vector_file_is_refused(
         ("u", descriptor_change(offset=7), CORRUPT),
         ("u", descriptor_change(offset=1_000_000), CORRUPT),
         ("i", descriptor_change(cardinality=1), CORRUPT),
-        ("i", descriptor_change(sizeInBytes=4), CORRUPT),
+        ("i", descriptor_change(sizeInBytes=4), INVALID),
         ("i", replaced_text, CORRUPT),
         ("i", lambda vector: vector.update(pathOrInlineDv="\u00e4~|"), INVALID),
         ("i", lambda vector: vector.update(storageType="x"), INVALID),
@@ -176,5 +176,7 @@ def test_files_without_a_damaged_vector_can_still_be_read(spark: SparkSession, c
     [name] = log.files_in(copied, ".bin")
     Path(copied, name).unlink()
     rows = spark.sql(f"SELECT id FROM delta.`{copied}` WHERE id >= {LARGE} ORDER BY id").collect()
-    expected = [i for i in range(LARGE, LARGE + 20) if i % 3] + list(range(2 * LARGE, 2 * LARGE + 10))
+    expected = [i for i in range(LARGE, LARGE + 20) if i % 3] + list(
+        range(2 * LARGE, 2 * LARGE + 10)
+    )
     assert [row[0] for row in rows] == expected

@@ -1,4 +1,4 @@
-"""Writing where no Python drives Spark: the JVM starts a Python of its own to commit, or says why not."""
+"""Writing where no Python drives Spark: the JVM starts one to commit, or says what to set."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def submit_options(python: str) -> list[str]:
 
 
 def spark_sql(folder: Path, python: str, *statements: str) -> subprocess.CompletedProcess[str]:
-    """Run the script `spark-sql` of the Spark distribution, on to the next statement after errors."""
+    """Run the script `spark-sql` of the Spark distribution; an error does not end it."""
     command = [
         str(SPARK_HOME / "bin" / "spark-sql"),
         *submit_options(python),

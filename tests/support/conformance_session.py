@@ -15,7 +15,9 @@ def session() -> SparkSession:
 
     from deltaic import configure_spark
 
-    builder = configure_spark(SparkSession.builder.master("local[2]").appName("deltaic-conformance"))
+    builder = configure_spark(
+        SparkSession.builder.master("local[2]").appName("deltaic-conformance")
+    )
     for name, value in COMMON_SETTINGS.items():
         builder = builder.config(name, value)
     return builder.config("spark.driver.memory", "1500m").getOrCreate()

@@ -70,9 +70,7 @@ def write_ids(spark: SparkSession, path: str, sizes: Sequence[int], deletion_vec
     for size in sizes:
         files.append([(n, f"row {n}") for n in range(start, start + size)])
         start += size
-    build_table(
-        spark, path, "id BIGINT, `x.y` STRING", files, deletion_vectors=deletion_vectors
-    )
+    build_table(spark, path, "id BIGINT, `x.y` STRING", files, deletion_vectors=deletion_vectors)
 
 
 def appended(spark: SparkSession, path: str) -> DataFrame:
