@@ -78,7 +78,8 @@ TWO_FILES = "SELECT /*+ REPARTITION(2) */ id, id % 2 AS p, cast(id AS STRING) s 
 THEIR_TABLES: dict[str, list[str]] = {
     "all types": [f"CREATE TABLE delta.`{{t}}` USING delta AS {ALL_TYPES}"],
     "odd partitions": [
-        f"CREATE TABLE delta.`{{t}}` USING delta PARTITIONED BY (s, d, ts, n, b) AS {ODD_PARTITIONS}"
+        "CREATE TABLE delta.`{t}` USING delta PARTITIONED BY (s, d, ts, n, b) AS "
+        f"{ODD_PARTITIONS}"
     ],
     "deletes with vectors": [
         f"CREATE TABLE delta.`{{t}}` USING delta {VECTORS} AS {TWO_FILES}",

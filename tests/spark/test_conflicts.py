@@ -1,4 +1,4 @@
-"""Two operations on one table, the second committed while the first runs: together or a typed error.
+"""Two operations on one table, one committed while the other runs: together or a typed error.
 
 The first operation is held inside its own query: a function in it waits until the second has
 committed. So every interleaving here happens each time.
@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType
 
 from deltaic import DeltaTable
 from deltaic.exceptions import (
