@@ -1,0 +1,77 @@
+package io.deltaic.spark.write
+
+import java.time.ZoneId
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{
+  And,
+  BoundReference,
+  Cast,
+  EqualNullSafe,
+  Expression,
+  IsNull,
+  Literal,
+  Predicate
+}
+import org.apache.spark.sql.sources
+
+import io.deltaic.protocol.AddFile
+import io.deltaic.replay.Snapshot
+import io.deltaic.spark.partition.PartitionValues
+import io.deltaic.spark.scan.TableSchema
+
+/**
+ * Finds the files that a write replaces. One too many would lose rows, so partitions are compared by their values, not by
+ * the text of the log, and a value that cannot be read is an error.
+ */
+private[write] final class ReplacedFiles(snapshot: Snapshot, schema: TableSchema, zone: ZoneId) {
+
+  /** @param adds what the write adds, which decides for [[Replaced.WrittenPartitions]] */
+  def of(replaced: Replaced, adds: Seq[AddFile]): Iterator[AddFile] = replaced match {
+    case Replaced.Nothing => Iterator.empty
+    case Replaced.Everything => active
+    case Replaced.Partitions(filters) =>
+      val selects = Predicate.createInterpreted(filters.map(condition).reduceLeft(And))
+      active.filter(file => selects.eval(InternalRow.fromSeq(partition(file))))
+    case Replaced.WrittenPartitions =>
+      val written = adds.iterator.map(partition(_).map(comparable)).toSet
+      active.filter(file => written(partition(file).map(comparable)))
+  }
+
+  private def active: Iterator[AddFile] =
+    (0 until snapshot.files.size).iterator.map(snapshot.files.add)
+
+  private def partition(file: AddFile): Seq[Any] = schema.partition.fields.toSeq.map { field =>
+    val text = file.partitionValues.getOrElse(field.name, null)
+    PartitionValues.fromLog(field.name, field.dataType, text, zone)
+  }
+
+  private def comparable(value: Any): Any = value match {
+    case bytes: Array[Byte] => bytes.toSeq
+    case other => other
+  }
+
+  /** The conditions that `INSERT OVERWRITE ... PARTITION (p = 1)` yields, on a row of partition values. */
+  private def condition(filter: sources.Filter): Expression = filter match {
+    case sources.EqualTo(name, value) => equal(name, value)
+    case sources.EqualNullSafe(name, value) => equal(name, value)
+    case sources.IsNull(name) => IsNull(column(name))
+    case sources.And(left, right) => And(condition(left), condition(right))
+    case other =>
+      throw WriteTransaction.unsupported(
+        snapshot.table.toString,
+        s"overwriting the rows where $other"
+      )
+  }
+
+  private def column(name: String): BoundReference = {
+    val ordinal = schema.partition.fieldIndex(name)
+    BoundReference(ordinal, schema.partition(ordinal).dataType, nullable = true)
+  }
+
+  private def equal(name: String, value: Any): Expression = {
+    val reference = column(name)
+    val converted = Cast(Literal(value), reference.dataType, Some(zone.getId)).eval()
+    EqualNullSafe(reference, Literal(converted, reference.dataType))
+  }
+}
