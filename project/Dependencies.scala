@@ -29,4 +29,9 @@ object Dependencies {
     "org.scalameta" %% "munit-scalacheck" % "1.1.0" % Test,
     "org.apache.hadoop" % "hadoop-client-runtime" % hadoop % Test
   )
+
+  /** A real HDFS for the tests of the log store. */
+  val miniCluster: Seq[ModuleID] = Seq(
+    "org.apache.hadoop" % "hadoop-client-minicluster" % hadoop % Test
+  )
 }

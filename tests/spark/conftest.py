@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.table_builder import BuiltTable, TableBuilder
+from tests.support.table_builder import BuildTwin, TwinTable, build_twin
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,17 +35,21 @@ def readings_rows(spark: SparkSession) -> DataFrame:
 
 
 @pytest.fixture(scope="session")
-def readings(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> BuiltTable:
+def readings(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> TwinTable:
     """A table with rows deleted by vector in three of its four files.
 
     From the first file a run of rows and scattered ones, by two deletes, are gone, from the second
     all but a few, from the third a single row; the last has no deletion vector.
     """
     path = str(tmp_path_factory.mktemp("readings") / "table")
-    builder = TableBuilder(spark, path).deletion_vectors().files(READING_FILES)
-    for name, value in SMALL_ROW_GROUPS.items():
-        builder = builder.option(name, value)
-    table = builder.write(readings_rows(spark))
+    table = build_twin(
+        spark,
+        path,
+        readings_rows(spark),
+        files=READING_FILES,
+        deletion_vectors=True,
+        options=SMALL_ROW_GROUPS,
+    )
     table.delete("id BETWEEN 500 AND 1700")
     table.delete("id < 3000 AND k = 3")
     table.delete("id >= 3000 AND id < 6000 AND id % 100 <> 7")
@@ -54,14 +58,6 @@ def readings(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> B
 
 
 @pytest.fixture
-def builder(spark: SparkSession, table: str) -> TableBuilder:
-    """Builder of a table of the test's own."""
-    return TableBuilder(spark, table)
-
-
-@pytest.fixture
-def file_folder(tmp_path: Path) -> Path:
-    """A place for files beside the table."""
-    folder = tmp_path / "files"
-    folder.mkdir()
-    return folder
+def build(spark: SparkSession, table: str) -> BuildTwin:
+    """`build_twin` for a table of the test's own."""
+    return partial(build_twin, spark, table)

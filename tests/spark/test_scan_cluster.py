@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.spark_process import SparkProcess
-from tests.support.table_builder import BuiltTable, assert_same_rows
+from tests.support.table_builder import TwinTable, assert_same_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,7 +31,7 @@ QUERY = "SELECT k, count(*) n, sum(id) s, max(st.b.c) c FROM {t} GROUP BY k"
 
 @pytest.mark.parametrize("off_heap", ["true", "false"])
 def test_executors_apply_deletion_vectors(
-    cluster: SparkProcess, readings: BuiltTable, off_heap: str
+    cluster: SparkProcess, readings: TwinTable, off_heap: str
 ):
     answer = cluster.run(
         "spark.conf.set('spark.sql.columnVector.offheap.enabled', off_heap)\n"

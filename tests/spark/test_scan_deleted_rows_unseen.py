@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.errors import ArithmeticException
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 from pyspark.sql.types import LongType
 
 from tests.support.plans import deletion_filters
 from tests.support.session_settings import session_settings
-from tests.support.table_builder import BuiltTable, TableBuilder
+from tests.support.table_builder import BuildTwin, TwinTable, build_twin
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,11 +24,11 @@ ANSI = {"spark.sql.ansi.enabled": "true"}
 
 
 @pytest.fixture(scope="module")
-def zeros_deleted(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> BuiltTable:
+def zeros_deleted(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> TwinTable:
     """A table of ids -50 to 49 in two files, each with rows of id 0 that are deleted."""
     rows = spark.range(0, 200, 1, 2).selectExpr("id % 100 - 50 AS id", "id % 5 AS k", "id AS n")
     path = str(tmp_path_factory.mktemp("zeros") / "table")
-    table = TableBuilder(spark, path).deletion_vectors().write(rows)
+    table = build_twin(spark, path, rows, deletion_vectors=True)
     table.delete("id = 0")
     return table
 
@@ -79,7 +79,7 @@ MODES = {
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("query", QUERIES)
 def test_query_that_fails_on_a_deleted_row_answers(
-    spark: SparkSession, zeros_deleted: BuiltTable, query: str, mode: str
+    spark: SparkSession, zeros_deleted: TwinTable, query: str, mode: str
 ):
     zeros_deleted.oracle()
     with session_settings(spark, {**ANSI, **MODES[mode]}):
@@ -88,14 +88,14 @@ def test_query_that_fails_on_a_deleted_row_answers(
 
 @pytest.mark.parametrize("query", ["WHERE", "SELECT", "aggregate", "raise_error"])
 def test_the_same_query_fails_where_the_row_is_not_deleted(
-    spark: SparkSession, builder: TableBuilder, query: str
+    spark: SparkSession, build: BuildTwin, query: str
 ):
-    table = builder.deletion_vectors().write(spark.sql("SELECT 0L id, 0L k, 0L n"))
+    table = build(spark.sql("SELECT 0L id, 0L k, 0L n"), deletion_vectors=True)
     with session_settings(spark, ANSI), pytest.raises(Exception, match=r"DIVIDE_BY_ZERO|seen"):
         spark.sql(QUERIES[query].format(t=table.sql_name)).collect()
 
 
-def test_python_function_gets_no_deleted_row(spark: SparkSession, zeros_deleted: BuiltTable):
+def test_python_function_gets_no_deleted_row(spark: SparkSession, zeros_deleted: TwinTable):
     @F.udf(LongType())
     def reciprocal(value: int) -> int:
         return 1000 // value
@@ -106,22 +106,23 @@ def test_python_function_gets_no_deleted_row(spark: SparkSession, zeros_deleted:
     assert {row.id for row in answer} == set(range(1, 10))
 
 
-def test_delete_evaluates_its_condition_on_live_rows_only(
-    spark: SparkSession, builder: TableBuilder
-):
-    table = builder.deletion_vectors().write(spark.range(-5, 6, 1, 1).toDF("id"))
+def test_delete_evaluates_its_condition_on_live_rows_only(spark: SparkSession, build: BuildTwin):
+    table = build(spark.range(-5, 6, 1, 1).toDF("id"), deletion_vectors=True)
     table.delete("id = 0")
     with session_settings(spark, ANSI):
         table.delete("10 / id > 4")
     assert [row.id for row in table.frame().orderBy("id").collect()] == [
-        *range(-5, 0), 3, 4, 5,
+        *range(-5, 0),
+        3,
+        4,
+        5,
     ]
 
 
 def test_delete_whose_condition_fails_leaves_the_table_as_it_was(
-    spark: SparkSession, builder: TableBuilder
+    spark: SparkSession, build: BuildTwin
 ):
-    table = builder.deletion_vectors().write(spark.range(10).toDF("id"))
+    table = build(spark.range(10).toDF("id"), deletion_vectors=True)
     with session_settings(spark, ANSI), pytest.raises(ArithmeticException):
         spark.sql(f"DELETE FROM {table.sql_name} WHERE 10 / id > 4").collect()
     table.assert_same_content()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,7 +12,7 @@ from tests.support.paths import JAR
 from tests.support.plans import deletion_filters
 from tests.support.session_settings import session_settings
 from tests.support.spark_process import SparkProcess
-from tests.support.table_builder import BuiltTable, TableBuilder
+from tests.support.table_builder import TwinTable, build_twin
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -67,10 +66,9 @@ EXPRESSIONS = {
 
 
 @pytest.fixture(scope="module")
-def deleted_from(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> BuiltTable:
+def deleted_from(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> TwinTable:
     path = str(tmp_path_factory.mktemp("refused") / "table")
-    builder = TableBuilder(spark, path).deletion_vectors().files(2)
-    table = builder.write(spark.range(0, 100, 1, 1).toDF("id"))
+    table = build_twin(spark, path, spark.range(0, 100, 1, 1), files=2, deletion_vectors=True)
     table.delete("id IN (1, 60)")
     table.delete("id = 2")
     return table
@@ -78,7 +76,7 @@ def deleted_from(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_session_without_the_extension_gets_an_error_and_no_row(
-    without_extension: SparkProcess, deleted_from: BuiltTable, expression: str
+    without_extension: SparkProcess, deleted_from: TwinTable, expression: str
 ):
     code = TRY.replace("{expression}", EXPRESSIONS[expression])
     answer = without_extension.run(code, path=deleted_from.path)
@@ -90,7 +88,7 @@ def test_session_without_the_extension_gets_an_error_and_no_row(
 
 
 def test_session_without_the_extension_reads_what_needs_no_vector(
-    without_extension: SparkProcess, deleted_from: BuiltTable
+    without_extension: SparkProcess, deleted_from: TwinTable
 ):
     code = TRY.replace(
         "{expression}",
@@ -104,8 +102,11 @@ def test_session_without_the_extension_reads_what_needs_no_vector(
 def all_rules(spark: SparkSession) -> str:
     """The names of all rules of the optimizers, Spark's and those of extensions."""
     session = spark._jsparkSession
-    adaptive = spark._jvm.org.apache.spark.sql.execution.adaptive.AQEOptimizer(
-        session.sessionState().conf(), spark._jvm.scala.collection.immutable.Nil
+    jvm = spark._jvm
+    assert jvm is not None
+    nothing = getattr(getattr(jvm.scala.collection.immutable, "Nil$"), "MODULE$")
+    adaptive = jvm.org.apache.spark.sql.execution.adaptive.AQEOptimizer(
+        session.sessionState().conf(), nothing
     )
     names = {
         batch.rules().apply(i).ruleName()
@@ -118,7 +119,7 @@ def all_rules(spark: SparkSession) -> str:
     return ",".join([*sorted(names), *own, "io.deltaic.spark.DeltaicExtension"])
 
 
-def _items(sequence) -> list:
+def _items(sequence: Any) -> list[Any]:
     return [sequence.apply(i) for i in range(sequence.size())]
 
 
@@ -135,7 +136,7 @@ def _items(sequence) -> list:
 )
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_excluding_every_rule_does_not_bring_a_deleted_row_back(
-    spark: SparkSession, deleted_from: BuiltTable, all_rules: str, query: str, adaptive: str
+    spark: SparkSession, deleted_from: TwinTable, all_rules: str, query: str, adaptive: str
 ):
     deleted_from.oracle()
     settings = {
@@ -146,25 +147,3 @@ def test_excluding_every_rule_does_not_bring_a_deleted_row_back(
     with session_settings(spark, settings):
         deleted_from.assert_same_answer(query)
         assert deletion_filters(spark.sql(query.format(t=deleted_from.sql_name)))
-
-
-@pytest.mark.parametrize("damage", ["missing", "cut", "flipped"])
-def test_damaged_vector_file_gives_an_error_that_names_it_and_no_row(
-    spark: SparkSession, builder: TableBuilder, damage: str
-):
-    table = builder.deletion_vectors().write(spark.range(0, 20_000, 1, 1).toDF("id"))
-    # Too many rows for a vector in the log entry itself.
-    table.delete("(id * 7919) % 3 = 0")
-    (vector,) = Path(table.path).glob("deletion_vector_*.bin")
-    data = bytearray(vector.read_bytes())
-    for file in (vector, vector.with_name(f".{vector.name}.crc")):
-        file.unlink(missing_ok=True)
-    if damage == "cut":
-        vector.write_bytes(data[: len(data) // 2])
-    elif damage == "flipped":
-        data[len(data) // 2] ^= 0xFF
-        vector.write_bytes(data)
-    with pytest.raises(Exception, match=r"DELTAIC_DELETION_VECTOR_\w+") as caught:
-        table.frame().count()
-    assert vector.name in str(caught.value)
-    assert table.path in str(caught.value)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.plans import deletion_filters, only_scan
 from tests.support.session_settings import session_settings
-from tests.support.table_builder import BuiltTable, assert_same_rows
+from tests.support.table_builder import BuildTwin, TwinTable, assert_same_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,9 +52,7 @@ SUMMARY = (
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_aggregates_are_those_of_the_live_rows(
-    spark: SparkSession, readings: BuiltTable, mode: str
-):
+def test_aggregates_are_those_of_the_live_rows(spark: SparkSession, readings: TwinTable, mode: str):
     readings.oracle()
     with session_settings(spark, MODES[mode]):
         readings.assert_same_answer(SUMMARY)
@@ -62,7 +60,7 @@ def test_aggregates_are_those_of_the_live_rows(
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_rows_are_the_live_rows(spark: SparkSession, readings: BuiltTable, mode: str):
+def test_rows_are_the_live_rows(spark: SparkSession, readings: TwinTable, mode: str):
     readings.oracle()
     with session_settings(spark, MODES[mode]):
         # Around the edges of what was deleted, through pushed filters and pruned columns.
@@ -74,7 +72,7 @@ def test_rows_are_the_live_rows(spark: SparkSession, readings: BuiltTable, mode:
 
 @pytest.mark.parametrize("mode", ["row-based reader", "no whole-stage codegen", "interpreted"])
 def test_mode_without_generated_code_or_columns_still_has_the_deletion_filter(
-    spark: SparkSession, readings: BuiltTable, mode: str
+    spark: SparkSession, readings: TwinTable, mode: str
 ):
     with session_settings(spark, MODES[mode]):
         frame = readings.frame().select("id")
@@ -90,9 +88,7 @@ QUERIES = {
         "SELECT a.id, b.s FROM {t} a JOIN {t} b ON a.k = b.k AND a.id = b.id"
         " WHERE a.id < 2000 AND b.id > 400"
     ),
-    "outer join": (
-        "SELECT r.id, t.id FROM range(0, 4000, 13) r LEFT JOIN {t} t ON r.id = t.id"
-    ),
+    "outer join": ("SELECT r.id, t.id FROM range(0, 4000, 13) r LEFT JOIN {t} t ON r.id = t.id"),
     "full outer self-join": (
         "SELECT a.id, b.id FROM (SELECT id FROM {t} WHERE id < 4000) a FULL OUTER JOIN"
         " (SELECT id FROM {t} WHERE k = 2) b ON a.id = b.id"
@@ -127,55 +123,57 @@ QUERIES = {
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 @pytest.mark.parametrize("query", QUERIES)
 def test_query_answers_as_over_plain_rows(
-    spark: SparkSession, readings: BuiltTable, query: str, adaptive: str
+    spark: SparkSession, readings: TwinTable, query: str, adaptive: str
 ):
     with session_settings(spark, {"spark.sql.adaptive.enabled": adaptive}):
         assert readings.assert_same_answer(QUERIES[query])
 
 
 @pytest.mark.parametrize("count", [1, 50, 499, 501, 3_000])
-def test_limit_counts_live_rows_only(spark: SparkSession, readings: BuiltTable, count: int):
+def test_limit_counts_live_rows_only(spark: SparkSession, readings: TwinTable, count: int):
     live = {row.id for row in readings.live.select("id").collect()}
     taken = [row.id for row in readings.frame().select("id").limit(count).collect()]
     assert len(taken) == len(set(taken)) == count
     assert set(taken) <= live
 
 
-def test_cached_frame_holds_live_rows_only(spark: SparkSession, readings: BuiltTable):
+def test_cached_frame_holds_live_rows_only(spark: SparkSession, readings: TwinTable):
     cached = readings.frame().select("id", "k").cache()
     try:
         expected = readings.live.select("id", "k").collect()
         assert cached.count() == len(expected)
         assert_same_rows(cached.collect(), expected)
-        assert_same_rows(cached.where("id < 600").collect(), readings.live.select("id", "k")
-                         .where("id < 600").collect())
+        assert_same_rows(
+            cached.where("id < 600").collect(),
+            readings.live.select("id", "k").where("id < 600").collect(),
+        )
     finally:
         cached.unpersist(blocking=True)
 
 
 def test_cached_table_answers_sql_and_a_delete_after_caching_is_seen(
-    spark: SparkSession, builder
+    spark: SparkSession, build: BuildTwin
 ):
-    table = builder.deletion_vectors().write(spark.range(100).selectExpr("id", "id % 3 AS k"))
+    table = build(spark.range(100).selectExpr("id", "id % 3 AS k"), deletion_vectors=True)
     table.delete("k = 1")
     spark.sql(f"CACHE TABLE cached_table AS SELECT * FROM {table.sql_name}")
     try:
-        assert spark.sql("SELECT count(*) FROM cached_table").first()[0] == 67
+        assert spark.table("cached_table").count() == 67
         table.delete("k = 2")
         table.assert_same_content()
     finally:
         spark.sql("UNCACHE TABLE IF EXISTS cached_table")
 
 
-def test_frame_made_before_a_delete_sees_it(spark: SparkSession, builder):
-    table = builder.deletion_vectors().write(spark.range(10).toDF("id"))
+def test_frame_made_before_a_delete_sees_it(spark: SparkSession, build: BuildTwin):
+    table = build(spark.range(10).toDF("id"), deletion_vectors=True)
     frame = table.frame()
     table.delete("id < 3")
     assert [row.id for row in frame.orderBy("id").collect()] == list(range(3, 10))
 
 
 def test_write_from_a_frame_with_deleted_rows_copies_live_rows_only(
-    spark: SparkSession, readings: BuiltTable, tmp_path
+    spark: SparkSession, readings: TwinTable, tmp_path
 ):
     copy = str(tmp_path / "copy")
     readings.frame().write.parquet(copy)

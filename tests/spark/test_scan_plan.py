@@ -15,7 +15,7 @@ from tests.support.plans import (
     scanned_splits,
 )
 from tests.support.session_settings import session_settings
-from tests.support.table_builder import BuiltTable, TableBuilder
+from tests.support.table_builder import BuildTwin, TwinTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     ],
 )
 def test_deletion_filter_runs_in_generated_code_over_a_columnar_scan(
-    spark: SparkSession, readings: BuiltTable, query: str, adaptive: str
+    spark: SparkSession, readings: TwinTable, query: str, adaptive: str
 ):
     # Without the fallback, code that does not compile is an error.
     strict = {
@@ -50,7 +50,7 @@ def test_deletion_filter_runs_in_generated_code_over_a_columnar_scan(
 
 
 def test_deletion_filter_is_directly_above_the_scan_and_user_filters_above_it(
-    readings: BuiltTable,
+    readings: TwinTable,
 ):
     nodes = [n.kind for n in plan_nodes(readings.frame().where("id > 100").select("k"))]
     assert nodes == [
@@ -67,7 +67,7 @@ def test_deletion_filter_is_directly_above_the_scan_and_user_filters_above_it(
     ["id >= 9000", "id > 8999 AND k = 1"],
 )
 def test_scan_of_files_without_vectors_has_neither_filter_nor_row_index(
-    readings: BuiltTable, condition: str
+    readings: TwinTable, condition: str
 ):
     frame = readings.frame().where(condition)
     assert deletion_filters(frame) == []
@@ -75,8 +75,10 @@ def test_scan_of_files_without_vectors_has_neither_filter_nor_row_index(
     assert only_scan(frame).supportsColumnar()
 
 
-def test_scan_of_a_table_that_never_had_vectors_has_no_filter(builder: TableBuilder):
-    table = builder.write(builder._spark.range(100).toDF("id"))
+def test_scan_of_a_table_that_never_had_vectors_has_no_filter(
+    spark: SparkSession, build: BuildTwin
+):
+    table = build(spark.range(100))
     assert deletion_filters(table.frame()) == []
     assert scanned_columns(table.frame()) == "struct<id:bigint>"
 
@@ -97,7 +99,7 @@ ROW = "__deltaic_row_index:bigint,__deltaic_deletion_vector:string"
     ],
 )
 def test_scan_reads_only_the_columns_and_struct_fields_asked_for(
-    spark: SparkSession, readings: BuiltTable, query: str, columns: str | None
+    spark: SparkSession, readings: TwinTable, query: str, columns: str | None
 ):
     expected = columns or f"struct<st:struct<a:int,b:struct<c:string>>,{ROW}>"
     assert scanned_columns(spark.sql(query.format(t=readings.sql_name))) == expected
@@ -109,7 +111,7 @@ def test_scan_reads_only_the_columns_and_struct_fields_asked_for(
     ["id = 10", "id BETWEEN 10 AND 20", "amount < 2", "st.b.e = 4.0", "s IS NULL AND id < 20"],
 )
 def test_filter_reaches_parquet_and_skips_row_groups_of_the_files_read(
-    spark: SparkSession, readings: BuiltTable, condition: str
+    spark: SparkSession, readings: TwinTable, condition: str
 ):
     query = f"SELECT * FROM {{t}} WHERE {condition}"
     pushed = scanned_rows(spark.sql(query.format(t=readings.sql_name)))
@@ -120,7 +122,7 @@ def test_filter_reaches_parquet_and_skips_row_groups_of_the_files_read(
 
 
 def test_files_are_split_below_their_size_and_every_row_is_read_once(
-    spark: SparkSession, readings: BuiltTable
+    spark: SparkSession, readings: TwinTable
 ):
     small = {
         "spark.sql.files.maxPartitionBytes": "20000",
@@ -133,8 +135,8 @@ def test_files_are_split_below_their_size_and_every_row_is_read_once(
         readings.assert_same_answer("SELECT count(*), sum(id) FROM {t}")
 
 
-def test_small_files_share_a_task(spark: SparkSession, builder: TableBuilder):
-    table = builder.files(8).write(spark.range(800).toDF("id"))
+def test_small_files_share_a_task(spark: SparkSession, build: BuildTwin):
+    table = build(spark.range(800).toDF("id"), files=8)
     assert len(scanned_splits(table.frame())) == 8
     with session_settings(spark, {"spark.sql.files.openCostInBytes": "0"}):
         assert table.frame().rdd.getNumPartitions() < 8

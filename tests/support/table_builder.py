@@ -1,10 +1,11 @@
-"""Tables for tests, each with the same rows kept outside of Delta for comparison.
+"""Builds the tables of tests: which rows are in which file is theirs to say.
 
-`TableBuilder` says how a table is laid out, `BuiltTable` is the result. Whatever is done to the
-table through it is also done to ``live``, a data frame that plain Spark computes from the source
-rows: no part of Deltaic is involved in the answer that a test expects::
+`build_table` takes rows as Python values. `build_twin` takes a frame and returns a `TwinTable`,
+which keeps the same rows outside of Delta: whatever is done to the table through it is also done to
+``live``, a frame that plain Spark computes from the source rows. So no part of Deltaic is involved
+in the answer that a test expects::
 
-    table = TableBuilder(spark, path).deletion_vectors().files(3).write(spark.range(90).toDF("id"))
+    table = build_twin(spark, path, spark.range(90), files=3, deletion_vectors=True)
     table.delete("id % 2 = 0")
     table.assert_same_answer("SELECT count(*), max(id) FROM {t}")
 """
@@ -13,59 +14,116 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import Row
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+Row = tuple[Any, ...]
+
+#: Table property that lets DELETE, UPDATE and MERGE write deletion vectors.
 DELETION_VECTORS = "delta.enableDeletionVectors"
 
 _view_numbers = itertools.count()
 
-
-class TableBuilder:
-    """Layout of a table to be written."""
-
-    def __init__(self, spark: SparkSession, path: str) -> None:
-        self._spark = spark
-        self._path = path
-        self._partition_by: tuple[str, ...] = ()
-        self._files: int | None = None
-        self._options: dict[str, str] = {}
-
-    def partitioned_by(self, *columns: str) -> TableBuilder:
-        self._partition_by = columns
-        return self
-
-    def deletion_vectors(self) -> TableBuilder:
-        return self.option(DELETION_VECTORS, "true")
-
-    def option(self, name: str, value: str) -> TableBuilder:
-        """Set a writer option; one whose name begins with ``delta.`` is a table property."""
-        self._options[name] = value
-        return self
-
-    def files(self, count: int) -> TableBuilder:
-        """Write this many files, ranges of the first column one after the other."""
-        self._files = count
-        return self
-
-    def write(self, rows: DataFrame) -> BuiltTable:
-        laid_out = rows
-        if self._files is not None:
-            laid_out = rows.repartitionByRange(self._files, rows.columns[0])
-        writer = laid_out.write.format("delta").options(**self._options)
-        if self._partition_by:
-            writer = writer.partitionBy(*self._partition_by)
-        writer.save(self._path)
-        return BuiltTable(self._spark, self._path, rows)
+_MERGES_UNIONS = "spark.sql.unionOutputPartitioning"
 
 
-class BuiltTable:
+def build_table(
+    spark: SparkSession,
+    path: str,
+    schema: str,
+    files: Sequence[Sequence[Row]],
+    *,
+    deletion_vectors: bool = True,
+    partition_by: Sequence[str] = (),
+    properties: Mapping[str, str] | None = None,
+) -> None:
+    """Create a table in one commit with one data file for each item of `files`.
+
+    Parameters
+    ----------
+    schema
+        The columns, as DDL.
+    files
+        The rows of each file; of a partitioned table, of each file before it is split by partition.
+    """
+    frame = reduce(
+        lambda left, right: left.union(right),
+        [one_file(spark, schema, rows) for rows in files],
+    )
+    writer = frame.write.format("delta").mode("errorifexists").partitionBy(*partition_by)
+    settings = {DELETION_VECTORS: str(deletion_vectors).lower(), **(properties or {})}
+    for name, value in settings.items():
+        writer = writer.option(name, value)
+    with _every_part_of_a_union_is_a_task(spark):
+        writer.save(path)
+
+
+def append_file(spark: SparkSession, path: str, schema: str, rows: Sequence[Row]) -> None:
+    """Append rows as one data file."""
+    one_file(spark, schema, rows).write.format("delta").mode("append").save(path)
+
+
+def one_file(spark: SparkSession, schema: str, rows: Sequence[Row]) -> DataFrame:
+    return spark.createDataFrame(list(rows), schema).coalesce(1)
+
+
+@contextmanager
+def _every_part_of_a_union_is_a_task(spark: SparkSession) -> Iterator[None]:
+    """Keep Spark from reading the parts together, which it does if each is one partition."""
+    spark.conf.set(_MERGES_UNIONS, "false")
+    try:
+        yield
+    finally:
+        spark.conf.unset(_MERGES_UNIONS)
+
+
+def rows_of(spark: SparkSession, path: str, version: int | None = None) -> list[Row]:
+    """Return the rows of a table, sorted; of its newest version unless another is named."""
+    reader = spark.read.format("delta")
+    if version is not None:
+        reader = reader.option("versionAsOf", version)
+    return in_order(tuple(row) for row in reader.load(path).collect())
+
+
+def in_order(rows: Any) -> list[Row]:
+    """Sort rows of any types, nulls among them: the order only has to be the same both times."""
+    return sorted(rows, key=repr)
+
+
+def build_twin(
+    spark: SparkSession,
+    path: str,
+    rows: DataFrame,
+    *,
+    files: int | None = None,
+    deletion_vectors: bool = False,
+    partition_by: Sequence[str] = (),
+    options: Mapping[str, str] | None = None,
+) -> TwinTable:
+    """Create a table from a frame whose rows are the same each time it is computed.
+
+    Parameters
+    ----------
+    files
+        Write this many files, ranges of the first column; by default one for each task of `rows`.
+    options
+        Options of the writer; those whose names begin with ``delta.`` are table properties.
+    """
+    laid_out = rows if files is None else rows.repartitionByRange(files, rows.columns[0])
+    writer = laid_out.write.format("delta").partitionBy(*partition_by)
+    settings = {DELETION_VECTORS: "true"} if deletion_vectors else {}
+    writer.options(**settings, **(options or {})).save(path)
+    return TwinTable(spark, path, rows)
+
+
+class TwinTable:
     """A table, and its rows as they should be.
 
     Attributes
@@ -107,7 +165,7 @@ class BuiltTable:
             frame.createOrReplaceTempView(self._view)
         return self._view
 
-    def assert_same_answer(self, query: str) -> list[Row]:
+    def assert_same_answer(self, query: str) -> list[Any]:
         """Run a query with ``{t}`` for the table on both sides; return the table's answer."""
         ours = self.spark.sql(query.format(t=self.sql_name)).collect()
         theirs = self.spark.sql(query.format(t=self.oracle())).collect()
@@ -121,6 +179,10 @@ class BuiltTable:
     def _now(self, live: DataFrame) -> None:
         self.live = live
         self._view = None
+
+
+#: What the fixture ``build`` is: `build_twin` for one session and path.
+BuildTwin = Callable[..., TwinTable]
 
 
 def assert_same_rows(ours: Iterable[Any], theirs: Iterable[Any]) -> None:

@@ -1,5 +1,6 @@
 package io.deltaic.dv
 
+import java.io.IOException
 import java.nio.{ByteBuffer, ByteOrder}
 
 import org.roaringbitmap.RoaringBitmap
@@ -26,13 +27,29 @@ private[dv] final class UnknownBitmapFormatException(message: String)
  *   bitmap             lower halves of the bucket's rows, in Roaring's 32-bit format
  * }}}
  *
+ * Only this is written. An older layout, in which a bucket's key is its place, is read as well:
+ *
+ * {{{
+ * magic      int32   1681511376
+ * buckets    int32   number of buckets; then for each bucket, from key 0 on:
+ *   size       int32   of the bitmap in bytes
+ *   bitmap             as above
+ * }}}
+ *
+ * The protocol's text no longer describes it, but its example of an inline vector (Protocol § JSON
+ * Example 3) is in it, with big-endian numbers around the bitmap; delta-spark knows it with
+ * little-endian ones. Both are accepted.
+ *
  * Nothing that is read is trusted: a bitmap is handed to the Roaring library only after
  * [[RoaringLayout]] has walked it, because the library believes counts and sizes it reads.
  */
 private[dv] object BitmapFormat {
 
   private val Magic = 1681511377
-  private val HeaderBytes = 4 + 8
+  private val OldMagic = 1681511376
+
+  private val MagicBytes = 4
+  private val CountBytes = 8
   private val KeyBytes = 4
 
   /** Key and bitmap of an empty bucket: no bucket is shorter. */
@@ -40,7 +57,7 @@ private[dv] object BitmapFormat {
 
   /** How many bytes [[write]] makes of these buckets. */
   def sizeBytes(buckets: Array[RoaringBitmap], count: Int): Long = {
-    var total = HeaderBytes.toLong
+    var total = (MagicBytes + CountBytes).toLong
     var i = 0
     while (i < count) {
       total += KeyBytes + buckets(i).serializedSizeInBytes
@@ -68,74 +85,108 @@ private[dv] object BitmapFormat {
    */
   def read(bytes: Array[Byte], start: Int, sizeBytes: Int): (Array[Int], Array[RoaringBitmap]) = {
     val in = ByteBuffer.wrap(bytes, start, sizeBytes).slice().order(ByteOrder.LITTLE_ENDIAN)
-    val count = readHeader(in)
-    var keys = new Array[Int](count)
-    var buckets = new Array[RoaringBitmap](count)
-    var kept = 0
+    need(in, MagicBytes)
+    val magic = in.getInt
+    val buckets =
+      if (magic == Magic) readPortable(in)
+      else if (magic == OldMagic) readOld(in, ByteOrder.LITTLE_ENDIAN)
+      else if (Integer.reverseBytes(magic) == OldMagic) readOld(in, ByteOrder.BIG_ENDIAN)
+      else {
+        throw new UnknownBitmapFormatException(s"the bitmap's magic number is $magic, not $Magic")
+      }
+    checkRest(in)
+    buckets.result()
+  }
+
+  private def readPortable(in: ByteBuffer): Buckets = {
+    need(in, CountBytes)
+    val count = checkCount(in.getLong, in)
+    val buckets = new Buckets(count)
     var lastKey = -1
     var i = 0
     while (i < count) {
-      val key = readKey(in, lastKey)
-      val bucket = readBucket(in)
-      if (!bucket.isEmpty) {
-        keys(kept) = key
-        buckets(kept) = bucket
-        kept += 1
+      need(in, MinBucketBytes)
+      val key = in.getInt
+      if (key <= lastKey) {
+        throw new MalformedBitmapException(s"bucket key $key follows $lastKey: keys must ascend")
       }
       lastKey = key
+      buckets.add(key, readBitmap(in))
       i += 1
     }
-    if (in.hasRemaining) {
-      throw new MalformedBitmapException(s"${in.remaining} bytes follow the last bucket")
-    }
-    if (kept < count) {
-      keys = keys.take(kept)
-      buckets = buckets.take(kept)
-    }
-    (keys, buckets)
+    buckets
   }
 
-  private def readHeader(in: ByteBuffer): Int = {
-    if (in.remaining < HeaderBytes) {
-      throw new MalformedBitmapException(s"${in.remaining} bytes are too few for a bitmap")
+  private def readOld(in: ByteBuffer, order: ByteOrder): Buckets = {
+    def int32(): Int = {
+      need(in, 4)
+      val number = in.getInt
+      if (order == ByteOrder.LITTLE_ENDIAN) number else Integer.reverseBytes(number)
     }
-    val magic = in.getInt
-    if (magic != Magic) {
-      throw new UnknownBitmapFormatException(s"the bitmap's magic number is $magic, not $Magic")
+    val count = checkCount(int32().toLong, in)
+    val buckets = new Buckets(count)
+    var i = 0
+    while (i < count) {
+      val claimed = int32()
+      val start = in.position()
+      buckets.add(i, readBitmap(in))
+      if (in.position() - start != claimed) {
+        throw new MalformedBitmapException(
+          s"a bucket of ${in.position() - start} bytes claims to have $claimed bytes"
+        )
+      }
+      i += 1
     }
-    val count = in.getLong
-    if (count < 0 || count > in.remaining / MinBucketBytes) {
+    buckets
+  }
+
+  private def checkCount(count: Long, in: ByteBuffer): Int =
+    if (count >= 0 && count <= in.remaining / MinBucketBytes) count.toInt
+    else {
       throw new MalformedBitmapException(
         s"$count buckets do not fit into the ${in.remaining} bytes that follow"
       )
     }
-    count.toInt
-  }
 
-  private def readKey(in: ByteBuffer, lastKey: Int): Int = {
-    if (in.remaining < MinBucketBytes) {
-      throw new MalformedBitmapException("the bitmap ends before its last bucket")
-    }
-    val key = in.getInt
-    if (key <= lastKey) {
-      throw new MalformedBitmapException(
-        if (key < 0) s"bucket key $key is negative"
-        else s"bucket key $key follows key $lastKey: keys must ascend"
-      )
-    }
-    key
-  }
-
-  private def readBucket(in: ByteBuffer): RoaringBitmap = {
+  private def readBitmap(in: ByteBuffer): RoaringBitmap = {
     val start = in.position()
     val end = RoaringLayout.check(in, start)
-    val bucket = new RoaringBitmap()
-    try bucket.deserialize(in.slice(start, end - start).order(ByteOrder.LITTLE_ENDIAN))
+    val bitmap = new RoaringBitmap()
+    try bitmap.deserialize(in.slice(start, end - start).order(ByteOrder.LITTLE_ENDIAN))
     catch {
-      case error @ (_: java.io.IOException | _: RuntimeException) =>
+      case error @ (_: IOException | _: RuntimeException) =>
         throw new MalformedBitmapException(s"a bucket cannot be decoded: $error", error)
     }
     in.position(end)
-    bucket
+    bitmap
+  }
+
+  /** Some writers count bytes that they do not fill (Trino did until 2026); zeros do no harm. */
+  private def checkRest(in: ByteBuffer): Unit = {
+    val rest = in.remaining
+    while (in.hasRemaining)
+      if (in.get() != 0) {
+        throw new MalformedBitmapException(s"$rest bytes follow the last bucket")
+      }
+  }
+
+  private def need(in: ByteBuffer, bytes: Int): Unit =
+    if (in.remaining < bytes) {
+      throw new MalformedBitmapException("the bytes end before the bitmap does")
+    }
+
+  /** Collects buckets, leaving out those without rows. */
+  private final class Buckets(capacity: Int) {
+    private val keys = new Array[Int](capacity)
+    private val bitmaps = new Array[RoaringBitmap](capacity)
+    private var count = 0
+
+    def add(key: Int, bitmap: RoaringBitmap): Unit = if (!bitmap.isEmpty) {
+      keys(count) = key
+      bitmaps(count) = bitmap
+      count += 1
+    }
+
+    def result(): (Array[Int], Array[RoaringBitmap]) = (keys.take(count), bitmaps.take(count))
   }
 }

@@ -73,7 +73,7 @@ final class DeletionVector private (
     optimized = false
   }
 
-  /** Marks the rows of `other` as deleted, too. `other` stays as it is and shares nothing with this. */
+  /** Marks the rows of `other` as deleted, too. It stays as it is and shares nothing with this. */
   def or(other: DeletionVector): Unit = if (other ne this) {
     var i = 0
     while (i < other.bucketCount) {
@@ -85,7 +85,7 @@ final class DeletionVector private (
     optimized = false
   }
 
-  /** Takes the rows of `other` out: what remains is what this vector deletes and `other` does not. */
+  /** Takes the rows of `other` out: what remains is what only this vector deletes. */
   def andNot(other: DeletionVector): Unit = {
     val subtrahend = if (other eq this) copy() else other
     var kept = 0
@@ -129,8 +129,8 @@ final class DeletionVector private (
   def cursor(): DeletionVectorCursor = new DeletionVectorCursor(keys, buckets, bucketCount)
 
   /**
-   * Brings every container into its smallest form. Done once after the last change: it makes clustered
-   * deletes tiny in commit messages and files, and the vector safe to share.
+   * Brings every container into its smallest form. Done once after the last change, it makes
+   * clustered deletes tiny in commit messages and files, and the vector safe to share.
    */
   def optimize(): Unit = if (!optimized) {
     var i = 0
@@ -181,13 +181,13 @@ final class DeletionVector private (
     case _ => false
   }
 
-  /** The hash codes of Roaring bitmaps depend on their containers' form, the number of rows does not. */
+  /** Not the bitmaps' hash codes: those depend on the form of the containers. */
   override def hashCode: Int = cardinality.hashCode
 
   override def toString: String =
     s"DeletionVector($cardinality rows, about $memoryBytes bytes in memory)"
 
-  /** As [[java.util.Arrays.binarySearch]]: the position of the bucket, or -(insertion point) - 1. */
+  /** As `Arrays.binarySearch`: the position of the bucket, or -(insertion point) - 1. */
   private def indexOf(key: Int): Int =
     if (bucketCount > 0 && keys(0) == key) 0
     else Arrays.binarySearch(keys, 0, bucketCount, key)
@@ -220,7 +220,7 @@ object DeletionVector {
   /** The longest array that every JVM can allocate. */
   private[dv] val MaxSerializedBytes: Int = Int.MaxValue - 8
 
-  /** Object headers, arrays and references: of a vector, and of a bucket with its first container. */
+  /** Object headers, arrays and references of a vector, and of a bucket. */
   private val VectorBytes = 96L
   private val BucketBytes = 160L
 

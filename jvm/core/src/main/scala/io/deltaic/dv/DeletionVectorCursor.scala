@@ -18,8 +18,8 @@ import org.roaringbitmap.{BatchIterator, RoaringBitmap}
  * `next` answers for every row from the one it was sought with up to itself. A caller that cannot
  * rule out that rows go back has to call [[seek]] for each row, or again after it went back.
  *
- * Rows are decoded in batches, so that a deleted row costs a step in an array: no boxing, no virtual
- * call. A step far ahead skips containers without decoding them.
+ * Rows are decoded in batches, so that a deleted row costs a step in an array: no boxing, no
+ * virtual call. A step far ahead skips containers without decoding them.
  */
 final class DeletionVectorCursor private[dv] (
     keys: Array[Int],
@@ -43,8 +43,8 @@ final class DeletionVectorCursor private[dv] (
   private var next = -1L
 
   /**
-   * The first deleted row that is not before `row`, [[DeletionVectorCursor.End]] when there is none.
-   * Fastest when rows ascend from call to call.
+   * The first deleted row that is not before `row`, [[DeletionVectorCursor.End]] when there is
+   * none. Fastest when rows ascend from call to call.
    */
   def seek(row: Long): Long = {
     if (row > next) {
@@ -67,8 +67,8 @@ final class DeletionVectorCursor private[dv] (
     position = 0
   }
 
-  /** Moves on to the first row that is not before `row`: in the batch, in the bucket, in a later one. */
-  private def advance(row: Long): Unit = {
+  /** Moves on to the first row not before `row`: in the batch, in the bucket, in a later one. */
+  private def advance(row: Long): Unit =
     if (size > 0 && rows(size - 1) >= row) {
       val found = Arrays.binarySearch(rows, math.min(position, size), size, row)
       position = if (found >= 0) found else -found - 1
@@ -79,7 +79,6 @@ final class DeletionVectorCursor private[dv] (
       position = 0
       next = if (size > 0) rows(0) else End
     }
-  }
 
   /** Makes `bucket` one that may hold rows from `row` on, and says if there is one left. */
   private def openBucket(row: Long): Boolean = {

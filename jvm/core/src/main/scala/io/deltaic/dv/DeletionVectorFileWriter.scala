@@ -6,9 +6,10 @@ import java.util.concurrent.ThreadLocalRandom
 import scala.collection.mutable.ListBuffer
 import scala.util.control.NonFatal
 
-import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FSDataOutputStream, FileSystem, Path}
+
+import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException}
 
 /**
  * Packs deletion vectors into files named by fresh UUIDs
@@ -49,9 +50,9 @@ final class DeletionVectorFileWriter private[dv] (
    */
   def add(vector: DeletionVector): DeletionVectorDescriptor = {
     requireOpen()
-    val sizeBytes = vector.serializedSizeBytes
-    if (sizeBytes > MaxVectorBytes) throw tooLarge(vector, sizeBytes)
     guarded {
+      val sizeBytes = vector.serializedSizeBytes
+      if (sizeBytes > MaxVectorBytes) throw tooLarge(vector, sizeBytes)
       val bytes = vector.serialize()
       val file = fileFor(FrameOverheadBytes + bytes.length)
       val offset = file.append(bytes)
@@ -75,7 +76,10 @@ final class DeletionVectorFileWriter private[dv] (
     open = false
   }
 
-  /** Deletes all files of this writer, also after [[close]]. Files that cannot be deleted are left to VACUUM. */
+  /**
+   * Deletes all files of this writer, also after [[close]]. Those that cannot be deleted are left
+   * to VACUUM.
+   */
   def abort(): Unit = {
     open = false
     current.foreach(_.abandon())
@@ -119,7 +123,10 @@ final class DeletionVectorFileWriter private[dv] (
       case NonFatal(error) =>
         val last = created.lastOption
         abort()
-        throw writeFailed(last, error)
+        error match {
+          case named: DeltaicException => throw named
+          case other => throw writeFailed(last, other)
+        }
     }
 
   private def requireOpen(): Unit =
@@ -151,7 +158,7 @@ final class DeletionVectorFileWriter private[dv] (
 private object DeletionVectorFileWriter {
   import DeletionVectorStore._
 
-  /** What [[DeletionVectorStore.read]] can read into one array, with all that it reads around it. */
+  /** What [[DeletionVectorStore.read]] can read into one array, with what it reads around it. */
   val MaxVectorBytes: Int =
     DeletionVector.MaxSerializedBytes - FrameOverheadBytes - FreeReadBytes
 

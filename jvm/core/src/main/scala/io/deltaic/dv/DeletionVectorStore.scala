@@ -7,10 +7,11 @@ import java.util.zip.CRC32
 import scala.util.Using
 import scala.util.control.NonFatal
 
-import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException, Z85}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{ChecksumException, FSDataInputStream, FileSystem, Path}
 import org.apache.hadoop.util.functional.FutureIO
+
+import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException, Z85}
 
 /**
  * Reads and writes deletion vectors, wherever the protocol allows them to be
@@ -32,9 +33,9 @@ final class DeletionVectorStore(conf: Configuration) {
    * second request per data file to an object store is dear.
    *
    * @param dataFile path of the data file as the log spells it; for error messages only
-   * @throws DeltaicException DELTAIC_DELETION_VECTOR_DESCRIPTOR_INVALID, DELTAIC_DELETION_VECTOR_FILE_MISSING,
-   *   DELTAIC_DELETION_VECTOR_CORRUPT, DELTAIC_DELETION_VECTOR_FORMAT_UNSUPPORTED or
-   *   DELTAIC_DELETION_VECTOR_READ_FAILED
+   * @throws DeltaicException DELTAIC_DELETION_VECTOR_DESCRIPTOR_INVALID,
+   *   DELTAIC_DELETION_VECTOR_FILE_MISSING, DELTAIC_DELETION_VECTOR_CORRUPT,
+   *   DELTAIC_DELETION_VECTOR_FORMAT_UNSUPPORTED or DELTAIC_DELETION_VECTOR_READ_FAILED
    */
   def read(
       table: Path,
@@ -88,7 +89,7 @@ final class DeletionVectorStore(conf: Configuration) {
   ): DeletionVector = {
     val fs = file.getFileSystem(conf)
     val offset = descriptor.offset.getOrElse(FirstOffset)
-    val end = offset + FrameOverheadBytes + descriptor.sizeBytes.toLong
+    val end = offset.toLong + FrameOverheadBytes + descriptor.sizeBytes
     val start = if (offset <= FreeReadBytes) 0 else offset
     if (end - start > CheckLengthBytes) checkLength(fs, file, end, failure)
     if (end - start > DeletionVector.MaxSerializedBytes) throw failure.tooLarge
@@ -180,7 +181,7 @@ private[dv] object DeletionVectorStore {
   /** A frame's size and checksum. */
   val FrameOverheadBytes: Int = 4 + 4
 
-  /** The first frame follows the version byte; a descriptor of a file with one vector may leave it out. */
+  /** The first frame follows the version byte. A descriptor without an offset means this one. */
   val FirstOffset: Int = 1
 
   /** To start reading this much earlier costs nothing on any file system. */

@@ -52,7 +52,7 @@ private[dv] object RoaringLayout {
     } else throw new MalformedBitmapException(s"a bucket starts with unknown cookie $cookie")
   }
 
-  /** @param runFlags where the flags of containers made of runs start, -1 if there are no such containers */
+  /** @param runFlags where the flags of containers made of runs start, -1 if there are none */
   private def checkContainers(in: ByteBuffer, header: Int, containers: Int, runFlags: Int): Int = {
     val hasOffsets = runFlags < 0 || containers >= NoOffsetContainers
     need(in, header, containers * (if (hasOffsets) 8 else 4))

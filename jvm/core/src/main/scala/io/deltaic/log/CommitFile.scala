@@ -37,12 +37,11 @@ private[deltaic] final class CommitReader(table: Path, store: LogStore) {
   def readCommitInfo(version: Long, file: FileStatus): Option[CommitInfo] =
     parse(version, file, withCommitInfo = true) { parser =>
       var info = Option.empty[CommitInfo]
-      while (info.isEmpty && parser.hasNext) {
+      while (info.isEmpty && parser.hasNext)
         parser.next() match {
           case c: CommitInfo => info = Some(c)
           case _ => ()
         }
-      }
       info
     }
 

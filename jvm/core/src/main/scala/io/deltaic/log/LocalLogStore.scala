@@ -2,15 +2,15 @@ package io.deltaic.log
 
 import java.io.{BufferedOutputStream, FileNotFoundException, IOException, OutputStream}
 import java.nio.channels.{Channels, FileChannel}
+import java.nio.file.StandardOpenOption.{CREATE_NEW, READ, WRITE}
+import java.nio.file.attribute.BasicFileAttributes
 import java.nio.file.{
-  Files,
   FileAlreadyExistsException,
+  Files,
   NoSuchFileException,
   NotDirectoryException,
   Path => LocalPath
 }
-import java.nio.file.StandardOpenOption.{CREATE_NEW, READ, WRITE}
-import java.nio.file.attribute.BasicFileAttributes
 
 import org.apache.hadoop.fs.{FileStatus, Path}
 

@@ -43,12 +43,23 @@ final class LogListing(table: Path, store: LogStore) {
       .flatMap(hint => segmentFrom(listed(hint), None, wholeLog = false))
       .getOrElse(segmentOrFail(listed(0), None))
 
-  /** The files of one version. */
+  /**
+   * The files of one version. A log with a gap above it is refused all the same: nobody can tell whether the versions on
+   * either side of the gap are of one history.
+   */
   def at(version: Long): LogSegment =
     hintedVersion
       .filter(_ <= version)
-      .flatMap(hint => segmentFrom(listed(hint), Some(version), wholeLog = false))
-      .getOrElse(segmentOrFail(listed(0), Some(version)))
+      .flatMap { hint =>
+        val log = listed(hint)
+        segmentFrom(log, None, wholeLog = false)
+          .flatMap(_ => segmentFrom(log, Some(version), wholeLog = false))
+      }
+      .getOrElse {
+        val log = listed(0)
+        segmentOrFail(log, None)
+        segmentOrFail(log, Some(version))
+      }
 
   /** Every commit file from a version on, ascending. */
   def commitsFrom(version: Long): Seq[FileStatus] = listed(version).commits.values.toVector
@@ -56,6 +67,7 @@ final class LogListing(table: Path, store: LogStore) {
   /** The lowest version that can be reconstructed. */
   def earliestVersion(): Long = {
     val log = listed(0)
+    if (log.isEmpty) notATable()
     log.earliest.getOrElse(segmentOrFail(log, None).version)
   }
 
@@ -68,7 +80,8 @@ final class LogListing(table: Path, store: LogStore) {
 
   private def hintedVersion: Option[Long] =
     try {
-      val json = ActionJson.mapper.readTree(store.read(new Path(directory, FileNames.LastCheckpoint)))
+      val json =
+        ActionJson.mapper.readTree(store.read(new Path(directory, FileNames.LastCheckpoint)))
       Option(json).map(_.path("version")).filter(_.canConvertToLong).map(_.longValue).filter(_ >= 0)
     } catch {
       case _: java.io.IOException => None
@@ -90,7 +103,7 @@ final class LogListing(table: Path, store: LogStore) {
     val limit = target.getOrElse(Long.MaxValue)
     val checkpoint = log.checkpoints.rangeTo(limit).lastOption.map(_._2)
     val first = checkpoint.fold(0L)(_.version + 1)
-    val commits = log.commits.range(first, limit).toVector ++ log.commits.get(limit).map(limit -> _)
+    val commits = log.commits.iteratorFrom(first).takeWhile(_._1 <= limit).toVector
     val version = commits.lastOption.map(_._1).orElse(checkpoint.map(_.version))
     if (version.isEmpty || target.exists(_ != version.get)) None
     else if (checkpoint.isEmpty && !wholeLog) None

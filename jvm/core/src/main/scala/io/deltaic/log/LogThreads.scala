@@ -1,7 +1,7 @@
 package io.deltaic.log
 
-import java.util.concurrent.{ExecutionException, Executors, Future, ThreadFactory}
 import java.util.concurrent.atomic.AtomicInteger
+import java.util.concurrent.{ExecutionException, Executors, Future, ThreadFactory}
 
 import scala.collection.mutable
 

@@ -6,9 +6,9 @@ import java.util.EnumSet
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{
   CreateFlag,
+  FSDataOutputStream,
   FileAlreadyExistsException,
   FileContext,
-  FSDataOutputStream,
   Options,
   Path
 }

@@ -1,7 +1,7 @@
 package io.deltaic.protocol
 
-import com.fasterxml.jackson.core.{JsonParseException, JsonParser, JsonToken}
 import com.fasterxml.jackson.core.JsonToken._
+import com.fasterxml.jackson.core.{JsonParseException, JsonParser, JsonToken}
 import com.fasterxml.jackson.databind.node.ObjectNode
 
 /**

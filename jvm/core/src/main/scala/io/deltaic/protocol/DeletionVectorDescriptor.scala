@@ -11,8 +11,10 @@ import org.apache.hadoop.fs.Path
  * A descriptor is kept as the log spells it, even if it is malformed: the log must stay readable,
  * and a file whose vector nobody reads does no harm. What derives something from it checks it.
  *
- * @param storageType `u`: a file named by a UUID, relative to the table; `i`: inline; `p`: a file at an absolute path
- * @param pathOrInlineDv what the storage type says: prefix and Z85 of a UUID, Z85 of the bitmap, or a path
+ * @param storageType `u`: a file named by a UUID, relative to the table; `i`: inline; `p`: a file
+ *   at an absolute path
+ * @param pathOrInlineDv what the storage type says: prefix and Z85 of a UUID, Z85 of the bitmap, or
+ *   a path
  * @param offset where the DV starts in its file; absent for inline vectors
  * @param sizeBytes size of the serialized bitmap, before any encoding
  * @param cardinality number of rows the DV removes from the file
@@ -34,19 +36,23 @@ final case class DeletionVectorDescriptor(
   /**
    * The file that holds the vector, `None` when it is inline (Protocol § Derived Fields).
    *
-   * @throws DeltaicException DELTAIC_DELETION_VECTOR_DESCRIPTOR_INVALID if the descriptor names no file
+   * @throws DeltaicException DELTAIC_DELETION_VECTOR_DESCRIPTOR_INVALID if it names no file
    */
   def absolutePath(table: Path): Option[Path] =
     if (isInline) None
-    else Some(file(table).fold(reason => throw invalid(table.toString, UnknownFile, reason), p => p))
+    else {
+      def refuse(reason: String) = throw invalid(table.toString, Unknown, reason)
+      Some(file(table).fold(refuse, identity))
+    }
 
   /**
    * The serialized bitmap of an inline vector, `None` when it is in a file.
    *
-   * @throws DeltaicException DELTAIC_DELETION_VECTOR_DESCRIPTOR_INVALID if the text is not `sizeBytes` bytes in Z85
+   * @throws DeltaicException DELTAIC_DELETION_VECTOR_DESCRIPTOR_INVALID if the text is not
+   *   `sizeBytes` bytes in Z85
    */
   def inlineBytes: Option[Array[Byte]] =
-    if (isInline) Some(inline.fold(reason => throw invalid(UnknownTable, UnknownFile, reason), b => b))
+    if (isInline) Some(inline.fold(reason => throw invalid(Unknown, Unknown, reason), identity))
     else None
 
   /** The error that tells whose descriptor cannot be used, and why. */
@@ -123,8 +129,9 @@ object DeletionVectorDescriptor {
   val Absolute: String = "p"
 
   private val MaxDisplayChars = 200
-  private val UnknownTable = "(not known here)"
-  private val UnknownFile = "(not known here)"
+
+  /** Stands in an error for the table or data file that only the caller knows. */
+  private val Unknown = "(not known here)"
 
   /** `pathOrInlineDv` of vectors in the file that [[relativePath]] names. */
   private[deltaic] def relativeId(prefix: String, uuid: UUID): String =

@@ -1,8 +1,8 @@
 package io.deltaic.protocol
 
-import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
-
 import scala.jdk.CollectionConverters._
+
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
 /**
  * Every failure that this engine reports, as a condition of `error-conditions.json` with its parameters. The text lives
@@ -44,7 +44,9 @@ private[deltaic] object ErrorConditions {
 
   /** The parameters that the message of a condition mentions. */
   def parametersOf(condition: String): Set[String] =
-    messages.get(condition).toSet.flatMap((m: String) => parameter.findAllMatchIn(m).map(_.group(1)))
+    messages.get(condition).toSet.flatMap((m: String) =>
+      parameter.findAllMatchIn(m).map(_.group(1))
+    )
 
   /** Renders even what is wrong about the error itself: a bug in reporting must not hide the report. */
   def render(condition: String, parameters: Map[String, String]): String = {

@@ -1,7 +1,7 @@
 package io.deltaic.protocol
 
-import com.fasterxml.jackson.core.{JsonParser, JsonProcessingException}
 import com.fasterxml.jackson.core.JsonToken.{FIELD_NAME, VALUE_STRING}
+import com.fasterxml.jackson.core.{JsonParser, JsonProcessingException}
 
 /**
  * Which table features the metadata of a table puts to use: by a table property, by metadata of a column or by the type

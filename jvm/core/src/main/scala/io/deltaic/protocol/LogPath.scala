@@ -103,7 +103,10 @@ object LogPath {
       val slash = afterScheme.indexOf('/', 2)
       val end = if (slash < 0) afterScheme.length else slash
       val authority = afterScheme.substring(2, end)
-      (if (authority.isEmpty) null else authority, "/" + afterScheme.substring(end).stripPrefix("/"))
+      (
+        if (authority.isEmpty) null else authority,
+        "/" + afterScheme.substring(end).stripPrefix("/")
+      )
     } else (null, afterScheme)
 
   /** Percent-decodes as UTF-8. A percent sign that no two hex digits follow stands for itself. */

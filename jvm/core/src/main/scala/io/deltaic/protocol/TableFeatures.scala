@@ -1,8 +1,8 @@
 package io.deltaic.protocol
 
-import com.fasterxml.jackson.databind.JsonNode
-
 import scala.jdk.CollectionConverters._
+
+import com.fasterxml.jackson.databind.JsonNode
 
 /**
  * One table feature, as `table-features.json` describes it.
@@ -58,7 +58,10 @@ object TableFeatures {
 
   /** Whether the feature is supported and its metadata requirement is met (Protocol § Active Features). */
   def isActive(protocol: Protocol, metadata: Metadata, feature: String): Boolean =
-    supports(protocol, feature) && FeatureUse.of(metadata)(byName.get(feature).fold(feature)(_.name))
+    supports(
+      protocol,
+      feature
+    ) && FeatureUse.of(metadata)(byName.get(feature).fold(feature)(_.name))
 
   /** Refuses a table that needs something of its readers which this build lacks, whatever its metadata says. */
   def requireReadable(table: String, version: Long, protocol: Protocol): Unit =
@@ -77,18 +80,18 @@ object TableFeatures {
     if (protocol.minReaderVersion > ReaderVersionWithFeatures) {
       refuseVersion("READER", table, version, protocol.minReaderVersion, ReaderVersionWithFeatures)
     }
-    if (
-      protocol.minReaderVersion == ReaderVersionWithFeatures && protocol.readerFeatures.isEmpty
-    ) {
+    if (protocol.minReaderVersion == ReaderVersionWithFeatures && protocol.readerFeatures.isEmpty) {
       invalid(table, version, "reader version 3 without readerFeatures")
     }
     // A feature that writers alone must know is no concern of a reader, except one whose use changes what data means.
     val needed = readerFeaturesOf(protocol) ++
-      writerFeaturesOf(protocol).filter(f => byName.get(f).exists(k => !k.isReaderWriter && !k.read))
+      writerFeaturesOf(protocol).filter(f =>
+        byName.get(f).exists(k => !k.isReaderWriter && !k.read)
+      )
     val unreadable = needed.filterNot { name =>
       byName.get(name).exists { feature =>
         feature.read || (feature.name == "columnMapping" &&
-          metadata.exists(m => !FeatureUse.of(m)("columnMapping")))
+        metadata.exists(m => !FeatureUse.of(m)("columnMapping")))
       }
     }
     refuseFeatures("READER", table, version, unreadable)
@@ -105,9 +108,7 @@ object TableFeatures {
     if (protocol.minWriterVersion > WriterVersionWithFeatures) {
       refuseVersion("WRITER", table, version, protocol.minWriterVersion, WriterVersionWithFeatures)
     }
-    if (
-      protocol.minWriterVersion == WriterVersionWithFeatures && protocol.writerFeatures.isEmpty
-    ) {
+    if (protocol.minWriterVersion == WriterVersionWithFeatures && protocol.writerFeatures.isEmpty) {
       invalid(table, version, "writer version 7 without writerFeatures")
     }
     val used = FeatureUse.of(metadata)

@@ -42,8 +42,8 @@ private[deltaic] object Z85 {
   }
 
   /**
-   * The first `sizeBytes` bytes that `text` stands for, or what is wrong with it: a length that does
-   * not fit the size, a foreign character, a group above 2^32^ - 1.
+   * The first `sizeBytes` bytes that `text` stands for, or what is wrong with it: a length that
+   * does not fit the size, a foreign character, a group above 2^32^ - 1.
    */
   def decode(text: String, sizeBytes: Int): Either[String, Array[Byte]] =
     if (sizeBytes < 0) Left(s"the size $sizeBytes is negative")

@@ -54,8 +54,12 @@ private[replay] final class CheckpointReader(table: Path, conf: Configuration) {
   private def headerOf(file: FileStatus): Seq[Action] = {
     val actions = Vector.newBuilder[Action]
     scan(file, _ => headerColumns) { record =>
-      record.struct("protocol").filter(_.isDefined).foreach(c => actions += CheckpointRow.protocol(c))
-      record.struct("metaData").filter(_.isDefined).foreach(c => actions += CheckpointRow.metadata(c))
+      record.struct("protocol").filter(_.isDefined).foreach(c =>
+        actions += CheckpointRow.protocol(c)
+      )
+      record.struct("metaData").filter(_.isDefined).foreach(c =>
+        actions += CheckpointRow.metadata(c)
+      )
       record.struct("txn").filter(_.isDefined).foreach(c => actions += CheckpointRow.txn(c))
       record
         .struct("domainMetadata")
@@ -169,7 +173,7 @@ private[replay] object CheckpointReader {
 
   private def isAllNull(column: ColumnChunkMetaData): Boolean =
     column.getStatistics != null && column.getStatistics.isNumNullsSet &&
-      column.getStatistics.getNumNulls == column.getValueCount
+    column.getStatistics.getNumNulls == column.getValueCount
 
   private def project(schema: MessageType, wanted: Map[String, Set[String]]): MessageType = {
     val fields = schema.getFields.asScala.collect[Type] {

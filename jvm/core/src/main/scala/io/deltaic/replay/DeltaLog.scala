@@ -21,7 +21,7 @@ final class DeltaLog private (val table: Path, conf: Configuration, newest: Delt
 
   /** A log of its own, which shares nothing with others of the same table. */
   def this(table: Path, conf: Configuration) =
-    this(table.getFileSystem(conf).makeQualified(table), conf, new DeltaLog.Newest)
+    this(DeltaLog.qualified(table, conf), conf, new DeltaLog.Newest)
 
   /** Whether there is a Delta table. */
   def exists: Boolean = listing.exists
@@ -150,16 +150,26 @@ object DeltaLog {
    * configuration: whoever may not list the log does not get to see the snapshot.
    */
   def forTable(table: Path, conf: Configuration): DeltaLog = {
-    val qualified = table.getFileSystem(conf).makeQualified(table)
-    val newest =
-      cache.synchronized(cache.computeIfAbsent(qualified.toString, _ => new Newest))
-    new DeltaLog(qualified, conf, newest)
+    val root = qualified(table, conf)
+    val newest = cache.synchronized(cache.computeIfAbsent(root.toString, _ => new Newest))
+    new DeltaLog(root, conf, newest)
   }
 
   /** Forgets what is known of a table, as when its directory was deleted. */
   def invalidate(table: Path): Unit = cache.synchronized {
-    val path = table.toUri.getPath
-    cache.keySet.removeIf(key => new Path(key).toUri.getPath == path)
+    val path = rootPath(table)
+    cache.keySet.removeIf(key => rootPath(new Path(key)) == path)
     ()
+  }
+
+  /** The one spelling of a table's root that everything else is compared with. */
+  private def qualified(table: Path, conf: Configuration): Path = {
+    val uri = table.getFileSystem(conf).makeQualified(table).toUri
+    new Path(uri.getScheme, uri.getAuthority, rootPath(new Path(uri)))
+  }
+
+  private def rootPath(table: Path): String = {
+    val path = table.toUri.getPath
+    if (path.length > 1) path.stripSuffix("/") else path
   }
 }

@@ -78,7 +78,8 @@ private[replay] final class FileBlock(
     if (size == 0) -1
     else {
       var slot = spread(wanted.hashCode) & (index.length - 1)
-      while (index(slot) != 0 && key(index(slot) - 1) != wanted) slot = (slot + 1) & (index.length - 1)
+      while (index(slot) != 0 && key(index(slot) - 1) != wanted)
+        slot = (slot + 1) & (index.length - 1)
       index(slot) - 1
     }
 

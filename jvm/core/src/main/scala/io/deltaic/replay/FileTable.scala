@@ -82,6 +82,9 @@ final class FileTable private (
 
   private[replay] def blockCount: Int = blocks.length
 
+  /** Rows in memory, those that left included. */
+  private[replay] def rowsHeld: Int = if (blocks.isEmpty) 0 else starts.last + blocks.last.size
+
   /**
    * The table after some commits.
    *
@@ -94,7 +97,7 @@ final class FileTable private (
       val i = indexOfKey(key)
       if (i >= 0) gone.set(i)
     }
-    val end = if (blocks.isEmpty) 0 else starts.last + blocks.last.size
+    val end = rowsHeld
     val kept = size - gone.cardinality
     val nowLive = new Array[Int](kept + added.size)
     var to = 0
@@ -138,8 +141,7 @@ final class FileTable private (
       first -= 1
       rows += blocks(first).size
     }
-    val total = if (blocks.isEmpty) 0 else starts.last + blocks.last.size
-    if (total > 2 * size + 1024) merged(0)
+    if (rowsHeld > 2 * size + 1024) merged(0)
     else if (first < blocks.length - 1) merged(first)
     else this
   }

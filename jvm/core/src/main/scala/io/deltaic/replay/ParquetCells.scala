@@ -70,7 +70,8 @@ private[replay] final class MapCell(schema: GroupType) extends GroupConverter wi
     override def start(): Unit = entry.start()
     override def end(): Unit =
       if (key != null && key.isDefined) {
-        entries = entries.updated(key.text, if (value != null && value.isDefined) value.text else null)
+        entries =
+          entries.updated(key.text, if (value != null && value.isDefined) value.text else null)
       }
   }
 

@@ -3,14 +3,14 @@ package io.deltaic.replay
 import java.io.StringWriter
 import java.math.{BigDecimal, BigInteger}
 import java.nio.{ByteBuffer, ByteOrder}
-import java.time.{Instant, LocalDate, LocalDateTime, ZoneOffset}
 import java.time.format.{DateTimeFormatter, DateTimeFormatterBuilder}
 import java.time.temporal.ChronoField.NANO_OF_SECOND
+import java.time.{Instant, LocalDate, LocalDateTime, ZoneOffset}
 
 import com.fasterxml.jackson.core.JsonGenerator
-import org.apache.parquet.schema.{LogicalTypeAnnotation, PrimitiveType}
 import org.apache.parquet.schema.LogicalTypeAnnotation._
 import org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName.INT96
+import org.apache.parquet.schema.{LogicalTypeAnnotation, PrimitiveType}
 
 import io.deltaic.protocol.ActionJson
 
@@ -73,7 +73,10 @@ private[replay] object ParsedStats {
       val day = buffer.getInt - JulianDayOfEpoch
       json.writeString(instant(Instant.ofEpochSecond(day * 86400, nanosOfDay)))
     } else {
-      json.writeNumber(new BigDecimal(new BigInteger(cell.bytes), scaleOf(cell.schema).getOrElse(0)))
+      json.writeNumber(new BigDecimal(
+        new BigInteger(cell.bytes),
+        scaleOf(cell.schema).getOrElse(0)
+      ))
     }
 
   private def writeLong(json: JsonGenerator, cell: LongCell): Unit = {

@@ -2,15 +2,15 @@ package io.deltaic.spark
 
 import java.util.{Map => JMap}
 
-import io.deltaic.replay.DeltaLog
-import io.deltaic.spark.catalog._
-import io.deltaic.spark.write.WriteTransaction
-import org.apache.spark.sql.catalyst.analysis.NoSuchTableException
-import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException
+import org.apache.spark.sql.catalyst.analysis.{NoSuchTableException, TableAlreadyExistsException}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.deltaic.SchemaShims
+
+import io.deltaic.replay.DeltaLog
+import io.deltaic.spark.catalog._
+import io.deltaic.spark.write.WriteTransaction
 
 /**
  * The session catalog with Deltaic's tables in it: `spark.sql.catalog.spark_catalog`. Tables of other

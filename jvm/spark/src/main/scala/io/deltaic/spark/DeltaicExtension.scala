@@ -1,7 +1,8 @@
 package io.deltaic.spark
 
-import io.deltaic.spark.scan.DeletionVectorStrategy
 import org.apache.spark.sql.SparkSessionExtensions
+
+import io.deltaic.spark.scan.DeletionVectorStrategy
 
 /** What Deltaic adds to a Spark session; named in `spark.sql.extensions`. */
 class DeltaicExtension extends (SparkSessionExtensions => Unit) {

@@ -2,10 +2,6 @@ package io.deltaic.spark
 
 import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
-import io.deltaic.protocol.SetTransaction
-import io.deltaic.replay.{DeltaLog, Snapshot}
-import io.deltaic.spark.bridge._
-import io.deltaic.spark.catalog.{DeltaicTable, TableLocation}
 import org.apache.spark.sql.Column
 import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
 import org.apache.spark.sql.catalyst.expressions.Literal
@@ -13,6 +9,11 @@ import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.deltaic.SessionShims
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, ExtractV2Table}
+
+import io.deltaic.protocol.SetTransaction
+import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.spark.bridge._
+import io.deltaic.spark.catalog.{DeltaicTable, TableLocation}
 
 /**
  * All that Python calls in the JVM. Paths and names come as users give them; what has structure

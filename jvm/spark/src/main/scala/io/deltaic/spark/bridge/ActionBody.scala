@@ -1,6 +1,7 @@
 package io.deltaic.spark.bridge
 
 import com.fasterxml.jackson.databind.JsonNode
+
 import io.deltaic.protocol._
 
 /** Header actions as the bridge carries them: the body, without the action's name around it. */

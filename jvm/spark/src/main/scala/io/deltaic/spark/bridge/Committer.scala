@@ -2,6 +2,7 @@ package io.deltaic.spark.bridge
 
 import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
+
 import io.deltaic.protocol.DeltaicException
 
 /**

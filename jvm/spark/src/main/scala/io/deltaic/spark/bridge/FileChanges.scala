@@ -1,6 +1,7 @@
 package io.deltaic.spark.bridge
 
 import com.fasterxml.jackson.databind.node.ObjectNode
+
 import io.deltaic.protocol.{AddFile, RemoveFile}
 
 /** The files a commit removes and adds; they stay in the JVM, however many. */

@@ -31,7 +31,8 @@ private[deltaic] object Json {
 
   def parse(text: String): ObjectNode = mapper.readTree(text) match {
     case node: ObjectNode => node
-    case other => throw new IllegalArgumentException(s"expected a JSON object, got ${other.getNodeType}")
+    case other =>
+      throw new IllegalArgumentException(s"expected a JSON object, got ${other.getNodeType}")
   }
 
   def strings(node: JsonNode): Map[String, String] =

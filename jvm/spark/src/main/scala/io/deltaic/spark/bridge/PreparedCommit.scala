@@ -1,6 +1,7 @@
 package io.deltaic.spark.bridge
 
 import com.fasterxml.jackson.databind.node.ObjectNode
+
 import io.deltaic.log.WriteOutcome
 import io.deltaic.protocol._
 import io.deltaic.replay.DeltaLog

@@ -6,9 +6,10 @@ import java.util.concurrent.{ConcurrentLinkedDeque, CountDownLatch, TimeUnit}
 
 import scala.jdk.CollectionConverters._
 
-import io.deltaic.protocol.DeltaicException
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.PythonGateway
+
+import io.deltaic.protocol.DeltaicException
 
 /**
  * The Python process that decides commits for a JVM with no Python driver, such as `spark-sql`, a

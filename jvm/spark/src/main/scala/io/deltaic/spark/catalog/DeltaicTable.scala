@@ -4,20 +4,21 @@ import java.util.{EnumSet, Map => JMap, Set => JSet}
 
 import scala.jdk.CollectionConverters._
 
-import io.deltaic.protocol.DeltaicException
-import io.deltaic.replay.{DeltaLog, Snapshot}
-import io.deltaic.spark.rowlevel.RowLevelChange
-import io.deltaic.spark.scan._
-import io.deltaic.spark.write.{TableWriteBuilder, WriteIntent, WriteTarget}
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.catalog.TableCapability._
+import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.expressions.{Expressions, Transform}
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.connector.write._
 import org.apache.spark.sql.deltaic.SchemaShims
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+import io.deltaic.protocol.DeltaicException
+import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.spark.rowlevel.RowLevelChange
+import io.deltaic.spark.scan._
+import io.deltaic.spark.write.{TableWriteBuilder, WriteIntent, WriteTarget}
 
 /** How a table came into a plan, which decides the version its scans read. */
 private[spark] sealed trait TableOrigin
@@ -86,6 +87,7 @@ private[spark] final class DeltaicTable(
   override def metadataColumns(): Array[MetadataColumn] = ScanColumns.metadataColumns
 
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
+    UnsupportedReadOptions.refuse(log, options)
     val current = snapshotToRead()
     val files = new SnapshotFiles(current, tableSchema, FileSplits.sessionZone(spark))
     new TableScanBuilder(spark, files, tableSchema, options)

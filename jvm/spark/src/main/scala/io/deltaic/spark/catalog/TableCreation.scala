@@ -4,17 +4,22 @@ import java.util.{Map => JMap}
 
 import scala.jdk.CollectionConverters._
 
-import io.deltaic.replay.{DeltaLog, Snapshot}
-import io.deltaic.spark.bridge.{CommitterReply, Committers, FileChanges, Json, ReadSet}
-import io.deltaic.spark.write.{WriteIntent, WriteTarget, WriteTransaction}
 import org.apache.spark.sql.catalyst.TableIdentifier
-import org.apache.spark.sql.catalyst.catalog.{CatalogStorageFormat, CatalogTable, CatalogTableType}
-import org.apache.spark.sql.catalyst.catalog.CatalogUtils
+import org.apache.spark.sql.catalyst.catalog.{
+  CatalogStorageFormat,
+  CatalogTable,
+  CatalogTableType,
+  CatalogUtils
+}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.{Identifier, TableCatalog}
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.deltaic.SessionShims
 import org.apache.spark.sql.types.StructType
+
+import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.spark.bridge.{CommitterReply, Committers, FileChanges, Json, ReadSet}
+import io.deltaic.spark.write.{WriteIntent, WriteTarget, WriteTransaction}
 
 /**
  * One `CREATE TABLE`, `REPLACE TABLE` or their `AS SELECT` forms: where the table goes, what its
@@ -101,7 +106,8 @@ private[spark] final class TableCreation(
     val replace = intent("CREATE OR REPLACE TABLE").copy(mode = "overwrite")
     val transaction = new WriteTransaction(spark, log, snapshot, replace)
     val now = System.currentTimeMillis()
-    val removes = snapshot.toSeq.flatMap(s => (0 until s.files.size).map(s.files.add(_).remove(now)))
+    val removes =
+      snapshot.toSeq.flatMap(s => (0 until s.files.size).map(s.files.add(_).remove(now)))
     transaction.commit(FileChanges(removes), ReadSet.everything)
   }
 

@@ -2,13 +2,14 @@ package io.deltaic.spark.catalog
 
 import java.util.Locale
 
-import io.deltaic.protocol.DeltaicException
-import io.deltaic.replay.DeltaLog
-import io.deltaic.spark.write.WriteTransaction
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.Identifier
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+import io.deltaic.protocol.DeltaicException
+import io.deltaic.replay.DeltaLog
+import io.deltaic.spark.write.WriteTransaction
 
 /** Finds the log of a table from what users write: a path, an option, or an identifier. */
 private[spark] object TableLocation {
@@ -42,7 +43,7 @@ private[spark] object TableLocation {
   def pathOf(identifier: Identifier): Option[String] =
     Option.when(
       identifier.namespace.length == 1 && isDeltaic(identifier.namespace.head) &&
-        new Path(identifier.name).isAbsolute
+      new Path(identifier.name).isAbsolute
     )(identifier.name)
 
   def requireExists(log: DeltaLog): DeltaLog =

@@ -1,11 +1,12 @@
 package io.deltaic.spark.catalog
 
-import io.deltaic.protocol.DeltaicException
-import io.deltaic.replay.DeltaLog
 import org.apache.spark.sql.catalyst.expressions.{Cast, EvalMode, Literal}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.types.TimestampType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+import io.deltaic.protocol.DeltaicException
+import io.deltaic.replay.DeltaLog
 
 /** Which version a reader asks for. */
 private[spark] object TimeTravel {

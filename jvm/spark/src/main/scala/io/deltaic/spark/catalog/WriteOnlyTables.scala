@@ -2,16 +2,17 @@ package io.deltaic.spark.catalog
 
 import java.util.{EnumSet, Map => JMap, Set => JSet}
 
-import io.deltaic.protocol.DeltaicException
-import io.deltaic.replay.DeltaLog
-import io.deltaic.spark.write.{TableWriteBuilder, WriteTarget}
-import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.catalog.TableCapability._
+import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
 import org.apache.spark.sql.deltaic.SchemaShims
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+import io.deltaic.protocol.DeltaicException
+import io.deltaic.replay.DeltaLog
+import io.deltaic.spark.write.{TableWriteBuilder, WriteTarget}
 
 /**
  * The table as a write will leave it: one that exists, one that the write creates, or one whose

@@ -2,10 +2,6 @@ package io.deltaic.spark.rowlevel
 
 import java.util.{EnumSet, Set => JSet}
 
-import io.deltaic.protocol.AddFile
-import io.deltaic.replay.Snapshot
-import io.deltaic.spark.scan.{ListedFiles, TableScanBuilder, TableSchema}
-import io.deltaic.spark.write._
 import org.apache.spark.sql.catalyst.plans.logical.AppendData
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog._
@@ -14,6 +10,11 @@ import org.apache.spark.sql.connector.write._
 import org.apache.spark.sql.deltaic.{SchemaShims, SessionShims}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+import io.deltaic.protocol.AddFile
+import io.deltaic.replay.Snapshot
+import io.deltaic.spark.scan.{ListedFiles, TableScanBuilder, TableSchema}
+import io.deltaic.spark.write._
 
 /**
  * Writes the live rows of some files into new files: the purge of deletion vectors. It is an ordinary
@@ -43,7 +44,8 @@ private[rowlevel] final class FileRewriter(
   private abstract class RewriteTable extends Table {
     override def name(): String = snapshot.table.toString
     // Nullability is checked where rows enter the table, not where they move within it.
-    override def columns(): Array[Column] = SchemaShims.columns(SchemaShims.asNullable(tableSchema.all))
+    override def columns(): Array[Column] =
+      SchemaShims.columns(SchemaShims.asNullable(tableSchema.all))
   }
 
   private final class RewriteSource(files: IndexedSeq[AddFile])

@@ -2,12 +2,13 @@ package io.deltaic.spark.rowlevel
 
 import scala.collection.mutable
 
-import io.deltaic.dv.DeletionVector
-import io.deltaic.protocol.AddFile
-import io.deltaic.spark.write.{DataWriteSpec, PartitionedDataWriter}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.write.{DeltaWriter, DeltaWriterFactory, WriterCommitMessage}
 import org.apache.spark.unsafe.types.UTF8String
+
+import io.deltaic.dv.DeletionVector
+import io.deltaic.protocol.AddFile
+import io.deltaic.spark.write.{DataWriteSpec, PartitionedDataWriter}
 
 /**
  * What a task found out: which rows end, as a serialized bitmap for each file it saw, and the files

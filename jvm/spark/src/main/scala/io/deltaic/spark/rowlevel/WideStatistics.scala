@@ -1,11 +1,12 @@
 package io.deltaic.spark.rowlevel
 
-import io.deltaic.protocol.{AddFile, LogPath}
-import io.deltaic.spark.bridge.Json
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.parquet.hadoop.ParquetFileReader
 import org.apache.parquet.hadoop.util.HadoopInputFile
+
+import io.deltaic.protocol.{AddFile, LogPath}
+import io.deltaic.spark.bridge.Json
 
 /** Statistics of a file whose deletion vector grew (Protocol § Per-file Statistics). */
 private[rowlevel] object WideStatistics {

@@ -1,7 +1,8 @@
 package io.deltaic.spark.scan
 
-import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor}
 import org.apache.spark.unsafe.types.UTF8String
+
+import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor}
 
 /**
  * A file's deletion vector as the value of a constant column, so that the descriptor travels with

@@ -4,11 +4,12 @@ import java.util.concurrent.ExecutionException
 
 import com.google.common.cache.{Cache, CacheBuilder}
 import com.google.common.util.concurrent.UncheckedExecutionException
-import io.deltaic.dv.{DeletionVector, DeletionVectorCursor, DeletionVectorStore}
 import org.apache.hadoop.fs.Path
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.unsafe.types.UTF8String
 import org.apache.spark.util.SerializableConfiguration
+
+import io.deltaic.dv.{DeletionVector, DeletionVectorCursor, DeletionVectorStore}
 
 /**
  * Opens the deletion vectors of one table inside an executor.
@@ -40,7 +41,6 @@ private[spark] final case class DeletionVectorSource(table: String)(
 
   def newProbe(): DeletionVectorProbe = new DeletionVectorProbe(this)
 }
-
 
 private[spark] object DeletionVectorSource {
   private final case class Key(table: String, constant: UTF8String)

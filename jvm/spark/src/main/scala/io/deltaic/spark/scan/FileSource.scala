@@ -2,11 +2,12 @@ package io.deltaic.spark.scan
 
 import java.time.ZoneId
 
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.catalyst.expressions.Expression
+
 import io.deltaic.protocol.{AddFile, DeltaicException}
 import io.deltaic.replay.Snapshot
 import io.deltaic.spark.skipping.{FileSelection, FileStatsColumns, SnapshotStatistics}
-import org.apache.hadoop.fs.Path
-import org.apache.spark.sql.catalyst.expressions.Expression
 
 /** The files a scan may choose from. Two equal sources offer the same files. */
 private[spark] sealed trait FileSource {

@@ -2,8 +2,6 @@ package io.deltaic.spark.scan
 
 import java.time.ZoneId
 
-import io.deltaic.protocol.{AddFile, LogPath}
-import io.deltaic.spark.partition.PartitionValues
 import org.apache.hadoop.fs.Path
 import org.apache.spark.paths.SparkPath
 import org.apache.spark.sql.catalyst.InternalRow
@@ -14,6 +12,9 @@ import org.apache.spark.sql.connector.read.InputPartition
 import org.apache.spark.sql.execution.datasources.{FilePartition, PartitionedFile}
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.apache.spark.unsafe.types.UTF8String
+
+import io.deltaic.protocol.{AddFile, LogPath}
+import io.deltaic.spark.partition.PartitionValues
 
 /** Cuts files into splits and packs splits into tasks, by Spark's own sizing rules. */
 private[spark] object FileSplits {

@@ -2,17 +2,24 @@ package io.deltaic.spark.scan
 
 import java.util.OptionalLong
 
-import io.deltaic.protocol.{AddFile, DeltaicException}
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.catalyst.expressions.{AttributeReference, ExprId, Expression}
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReaderFactory, Scan}
-import org.apache.spark.sql.connector.read.{Statistics, SupportsReportStatistics}
+import org.apache.spark.sql.connector.read.{
+  Batch,
+  InputPartition,
+  PartitionReaderFactory,
+  Scan,
+  Statistics,
+  SupportsReportStatistics
+}
 import org.apache.spark.sql.deltaic.{ParquetScanShims, SchemaShims}
 import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetPartitionReaderFactory
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.util.SerializableConfiguration
+
+import io.deltaic.protocol.{AddFile, DeltaicException}
 
 /**
  * Reads the selected files of a table with Spark's own vectorized Parquet reader.

@@ -1,6 +1,5 @@
 package io.deltaic.spark.scan
 
-import io.deltaic.spark.skipping.FileSelection
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, SubqueryExpression}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.expressions.filter.Predicate
@@ -8,6 +7,8 @@ import org.apache.spark.sql.connector.read.{Scan, ScanBuilder, SupportsPushDownR
 import org.apache.spark.sql.internal.connector.SupportsPushDownCatalystFilters
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+import io.deltaic.spark.skipping.FileSelection
 
 /**
  * Takes filters and columns from the optimizer. Nothing here looks at files: until the plan is
@@ -50,7 +51,7 @@ private[spark] final class TableScanBuilder(
 
   private def isUsable(filter: Expression): Boolean =
     filter.deterministic && !SubqueryExpression.hasSubquery(filter) &&
-      !filter.references.exists(isRowIdentity)
+    !filter.references.exists(isRowIdentity)
 
   private def isRowIdentity(attribute: Attribute): Boolean =
     ScanColumns.rowId.contains(attribute.name)

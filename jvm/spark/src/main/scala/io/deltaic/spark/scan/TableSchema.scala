@@ -1,8 +1,9 @@
 package io.deltaic.spark.scan
 
+import org.apache.spark.sql.types.{DataType, StructType}
+
 import io.deltaic.protocol.{DeltaicException, Metadata}
 import io.deltaic.spark.skipping.SkippingSchema
-import org.apache.spark.sql.types.{DataType, StructType}
 
 /**
  * The columns of a table as Spark types, split as they are stored: partition columns live in the

@@ -1,10 +1,15 @@
 package io.deltaic.spark.skipping
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{BinaryExpression, Expression, Predicate}
-import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, CodeGenerator}
-import org.apache.spark.sql.catalyst.expressions.codegen.{ExprCode, ExprValue, FalseLiteral}
 import org.apache.spark.sql.catalyst.expressions.codegen.Block._
+import org.apache.spark.sql.catalyst.expressions.codegen.{
+  CodeGenerator,
+  CodegenContext,
+  ExprCode,
+  ExprValue,
+  FalseLiteral
+}
+import org.apache.spark.sql.catalyst.expressions.{BinaryExpression, Expression, Predicate}
 import org.apache.spark.sql.catalyst.util.TypeUtils
 import org.apache.spark.sql.types.DataType
 
@@ -33,7 +38,10 @@ final private[skipping] class SortedValues(val dataType: DataType, values: Itera
   override def toString: String = sorted.mkString("{", ", ", "}")
 }
 
-/** True when one of `values` lies between `min` and `max`, inclusive. A null bound bounds nothing; never null itself. */
+/**
+ * True when one of `values` lies between `min` and `max`, inclusive. A null bound bounds nothing;
+ * never null itself.
+ */
 final private[skipping] case class AnyWithin(
     min: Expression,
     max: Expression,

@@ -1,7 +1,7 @@
 package io.deltaic.spark.skipping
 
 import java.time.ZoneId
-import java.util.{Collections, WeakHashMap, Map => JMap}
+import java.util.{Collections, Map => JMap, WeakHashMap}
 
 import io.deltaic.protocol.AddFile
 import io.deltaic.replay.{FileTable, Snapshot}

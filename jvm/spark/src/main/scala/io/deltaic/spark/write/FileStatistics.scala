@@ -2,8 +2,8 @@ package io.deltaic.spark.write
 
 import java.io.StringWriter
 import java.math.{BigDecimal => JBigDecimal, BigInteger}
-import java.time.{Instant, LocalDate, LocalDateTime, ZoneOffset}
 import java.time.format.DateTimeFormatter
+import java.time.{Instant, LocalDate, LocalDateTime, ZoneOffset}
 import java.util.Locale
 
 import scala.annotation.tailrec

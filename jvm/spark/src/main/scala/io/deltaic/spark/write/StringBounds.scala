@@ -1,7 +1,7 @@
 package io.deltaic.spark.write
 
-import java.nio.{ByteBuffer, CharBuffer}
 import java.nio.charset.StandardCharsets
+import java.nio.{ByteBuffer, CharBuffer}
 
 /**
  * Bounds for strings that keep only a prefix (Protocol § Per-file Statistics, footnote 1).

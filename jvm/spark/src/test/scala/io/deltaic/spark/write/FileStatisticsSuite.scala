@@ -8,12 +8,12 @@ import java.util.Arrays
 
 import scala.util.Random
 
-import com.fasterxml.jackson.databind.{DeserializationFeature, JsonNode}
-import com.fasterxml.jackson.databind.json.JsonMapper
 import com.fasterxml.jackson.databind.cfg.JsonNodeFeature
-import org.apache.spark.sql.{DataFrame, Row}
+import com.fasterxml.jackson.databind.json.JsonMapper
+import com.fasterxml.jackson.databind.{DeserializationFeature, JsonNode}
 import org.apache.spark.sql.functions._
 import org.apache.spark.sql.types._
+import org.apache.spark.sql.{DataFrame, Row}
 
 /** Statistics against Spark's own aggregates over the same rows. */
 class FileStatisticsSuite extends munit.FunSuite with LocalSpark {

@@ -3,9 +3,9 @@ package io.deltaic.spark.write
 import java.nio.file.{Files, Path}
 
 import org.apache.commons.io.FileUtils
-import org.apache.spark.sql.{classic, DataFrame, Row, SparkSession}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.{DataFrame, Row, SparkSession, classic}
 
 import io.deltaic.protocol.AddFile
 

@@ -2,8 +2,8 @@ package org.apache.spark.sql.deltaic
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.TaskContext
-import org.apache.spark.sql.{SparkSession, classic}
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.{SparkSession, classic}
 
 /** What the data writers need of Spark's internals. */
 object WriteShims {

@@ -1,0 +1,166 @@
+package io.deltaic.protocol
+
+class TableFeaturesSuite extends munit.FunSuite {
+
+  private val metadata = Metadata("id", schemaString = Metadata.EmptySchema)
+
+  private def withProperty(name: String, value: String): Metadata =
+    metadata.copy(configuration = Map(name -> value))
+
+  private def withColumnKey(key: String): Metadata = metadata.copy(schemaString =
+    s"""{"type":"struct","fields":[{"name":"s","type":{"type":"struct","fields":[{"name":"x",
+       |"type":"long","nullable":true,"metadata":{"$key":"1"}}]},"nullable":true,"metadata":{}}]}""".stripMargin
+  )
+
+  private def features(readers: String*)(writers: String*): Protocol =
+    Protocol(3, 7, Some(readers.toSet), Some((readers ++ writers).toSet))
+
+  private def refusedFeatures(body: => Unit): String = {
+    val e = intercept[DeltaicException](body)
+    assert(
+      e.getMessage.contains("/t") && e.getMessage.toLowerCase.contains("version 4"),
+      e.getMessage
+    )
+    e.parameters.getOrElse("features", e.condition)
+  }
+
+  test("legacy versions imply the features the protocol lists for them") {
+    assertEquals(
+      TableFeatures.writerFeaturesOf(Protocol(2, 6)),
+      Set(
+        "appendOnly",
+        "invariants",
+        "checkConstraints",
+        "changeDataFeed",
+        "generatedColumns",
+        "columnMapping",
+        "identityColumns"
+      )
+    )
+    assertEquals(TableFeatures.readerFeaturesOf(Protocol(2, 6)), Set("columnMapping"))
+    assertEquals(TableFeatures.writerFeaturesOf(Protocol(1, 1)), Set.empty[String])
+  }
+
+  test("readable: nothing that only writers must know, deletion vectors, timestampNtz") {
+    Seq(
+      Protocol(1, 1),
+      Protocol(1, 6),
+      Protocol(1, 7, None, Some(Set("rowTracking", "clustering", "somethingNew"))),
+      features("deletionVectors", "timestampNtz", "vacuumProtocolCheck")(
+        "inCommitTimestamp",
+        "icebergCompatV2"
+      )
+    ).foreach(TableFeatures.requireReadable("/t", 4, _, Some(metadata)))
+  }
+
+  test("column mapping is refused where it is used, not where it is only possible") {
+    val mapped = withProperty("delta.columnMapping.mode", "name")
+    val none = withProperty("delta.columnMapping.mode", "none")
+    Seq(Protocol(2, 5), features("columnMapping")()).foreach { protocol =>
+      TableFeatures.requireReadable("/t", 4, protocol, Some(metadata))
+      TableFeatures.requireReadable("/t", 4, protocol, Some(none))
+      assertEquals(
+        refusedFeatures(TableFeatures.requireReadable("/t", 4, protocol, Some(mapped))),
+        "columnMapping"
+      )
+      assertEquals(
+        refusedFeatures(TableFeatures.requireReadable("/t", 4, protocol)),
+        "columnMapping"
+      )
+    }
+  }
+
+  test("unreadable features are refused by name, unknown ones too") {
+    val protocol = features("v2Checkpoint", "fromTheFuture", "deletionVectors")()
+    assertEquals(
+      refusedFeatures(TableFeatures.requireReadable("/t", 4, protocol, Some(metadata))),
+      "fromTheFuture, v2Checkpoint"
+    )
+    val preview = features("typeWidening-preview")()
+    assertEquals(
+      refusedFeatures(TableFeatures.requireReadable("/t", 4, preview, Some(metadata))),
+      "typeWidening-preview"
+    )
+  }
+
+  test("versions beyond the known ones and missing feature lists are refused") {
+    assertEquals(
+      refusedFeatures(TableFeatures.requireReadable("/t", 4, Protocol(4, 7))),
+      "DELTAIC_UNSUPPORTED_READER_VERSION"
+    )
+    assertEquals(
+      refusedFeatures(TableFeatures.requireReadable("/t", 4, Protocol(3, 7))),
+      "DELTAIC_PROTOCOL_INVALID"
+    )
+    assertEquals(
+      refusedFeatures(TableFeatures.requireWritable("/t", 4, Protocol(1, 8), metadata)),
+      "DELTAIC_UNSUPPORTED_WRITER_VERSION"
+    )
+  }
+
+  test("implied and listed features can be written past while the metadata does not use them") {
+    val listed =
+      features()(
+        "invariants",
+        "checkConstraints",
+        "identityColumns",
+        "changeDataFeed",
+        "appendOnly"
+      )
+    (Seq(listed) ++ (1 to 6).map(Protocol(1, _))).foreach(
+      TableFeatures.requireWritable("/t", 4, _, metadata)
+    )
+  }
+
+  private val uses: Seq[(String, Metadata)] = Seq(
+    "checkConstraints" -> withProperty("delta.constraints.c", "x > 1"),
+    "changeDataFeed" -> withProperty("delta.enableChangeDataFeed", "TRUE"),
+    "invariants" -> withColumnKey("delta.invariants"),
+    "generatedColumns" -> withColumnKey("delta.generationExpression"),
+    "identityColumns" -> withColumnKey("delta.identity.start")
+  )
+
+  uses.foreach { case (feature, metadata) =>
+    test(s"$feature in use is refused to writers by name") {
+      assertEquals(
+        refusedFeatures(TableFeatures.requireWritable("/t", 4, Protocol(1, 6), metadata)),
+        feature
+      )
+      assertEquals(
+        refusedFeatures(
+          TableFeatures.requireWritable("/t", 4, features()(feature), metadata)
+        ),
+        feature
+      )
+      // A writer version that does not know the feature does not honour the metadata.
+      TableFeatures.requireWritable("/t", 4, Protocol(1, 1), metadata)
+    }
+  }
+
+  test("features that bind writers by support alone are refused, used or not") {
+    Seq("rowTracking", "clustering", "somethingNew").foreach { feature =>
+      val protocol = Protocol(1, 7, None, Some(Set(feature, "domainMetadata")))
+      assertEquals(
+        refusedFeatures(TableFeatures.requireWritable("/t", 4, protocol, metadata)),
+        feature
+      )
+    }
+  }
+
+  test("a feature is known by its older spellings") {
+    val preview = Protocol(1, 7, None, Some(Set("inCommitTimestamp-preview")))
+    assert(TableFeatures.supports(preview, "inCommitTimestamp"))
+    assert(!TableFeatures.isActive(preview, metadata, "inCommitTimestamp"))
+    val on = withProperty("delta.enableInCommitTimestamps", "true")
+    assert(TableFeatures.isActive(preview, on, "inCommitTimestamp"))
+    assert(!TableFeatures.isActive(Protocol(1, 2), on, "inCommitTimestamp"))
+  }
+
+  test("table-features.json is consistent") {
+    val names = TableFeatures.all.flatMap(f => f.aliases + f.name)
+    assertEquals(names.distinct.size, names.size)
+    TableFeatures.all.foreach { f =>
+      assert(!f.write || f.read, s"${f.name} is written but not read")
+    }
+  }
+}

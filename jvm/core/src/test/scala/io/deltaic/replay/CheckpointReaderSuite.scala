@@ -1,0 +1,182 @@
+package io.deltaic.replay
+
+import org.apache.hadoop.fs.Path
+import org.apache.parquet.example.data.Group
+import org.apache.parquet.example.data.simple.{NanoTime, SimpleGroup}
+import org.apache.parquet.hadoop.example.ExampleParquetWriter
+import org.apache.parquet.io.api.Binary
+import org.apache.parquet.schema.{MessageType, MessageTypeParser}
+
+import io.deltaic.TableBuilder
+import io.deltaic.TableBuilder.add
+import io.deltaic.protocol._
+
+/** Checkpoints written for the test, for what the golden tables do not hold. */
+class CheckpointReaderSuite extends munit.FunSuite {
+
+  private val header =
+    """
+    optional group protocol {
+      optional int32 minReaderVersion; optional int32 minWriterVersion;
+      optional group readerFeatures (LIST) { repeated group list { optional binary element (UTF8); } }
+      optional group writerFeatures (LIST) { repeated binary array (UTF8); }
+    }
+    optional group metaData {
+      optional binary id (UTF8); optional binary schemaString (UTF8); optional int32 unknown;
+      optional group configuration (MAP) {
+        repeated group key_value { required binary key (UTF8); optional binary value (UTF8); } }
+    }"""
+
+  private val plainAdd =
+    """
+    optional group add { optional binary path (UTF8); optional int64 size; optional int32 unknown; }"""
+
+  private def schema(columns: String*): MessageType =
+    MessageTypeParser.parseMessageType(columns.mkString("message m {", "\n", "}"))
+
+  private def write(table: TableBuilder, name: String, schema: MessageType)(
+      rows: (Group => Unit)*
+  ): Unit = {
+    val file = new Path(table.log.resolve(name).toUri)
+    val writer = ExampleParquetWriter.builder(file).withType(schema).build()
+    try
+      rows.foreach { fill =>
+        val row = new SimpleGroup(schema)
+        fill(row)
+        writer.write(row)
+      }
+    finally writer.close()
+  }
+
+  private def protocolRow(row: Group): Unit = {
+    val p = row.addGroup("protocol").append("minReaderVersion", 3).append("minWriterVersion", 7)
+    p.addGroup("readerFeatures").addGroup("list").append("element", "deletionVectors")
+    val writers = p.addGroup("writerFeatures")
+    writers.append("array", "deletionVectors")
+    writers.append("array", "appendOnly")
+  }
+
+  private def metadataRow(row: Group): Unit = {
+    val m = row.addGroup("metaData").append("id", "from-checkpoint").append("schemaString", "{}")
+    val map = m.addGroup("configuration")
+    map.addGroup("key_value").append("key", "a").append("value", "b")
+    map.addGroup("key_value").append("key", "c")
+    ()
+  }
+
+  private def addRow(path: String)(row: Group): Unit = {
+    row.addGroup("add").append("path", path).append("size", 7L)
+    ()
+  }
+
+  private def checkpointName(version: Long): String = f"$version%020d.checkpoint.parquet"
+
+  private def paths(table: TableBuilder): List[String] = {
+    val files = table.open().latest().files
+    (0 until files.size).map(files.path).toList.sorted
+  }
+
+  test("missing columns are null, unknown ones are passed over, lists come in both layouts") {
+    val table = TableBuilder()
+    write(table, checkpointName(3), schema(header, plainAdd, "optional int32 whatever;"))(
+      protocolRow,
+      metadataRow,
+      addRow("a"),
+      addRow("b%20c"),
+      _.append("whatever", 1)
+    )
+    val snapshot = table.commit(4, add("d")).open().latest()
+    assertEquals(
+      snapshot.protocol,
+      Protocol(3, 7, Some(Set("deletionVectors")), Some(Set("deletionVectors", "appendOnly")))
+    )
+    assertEquals(
+      snapshot.metadata,
+      Metadata("from-checkpoint", schemaString = "{}", configuration = Map("a" -> "b", "c" -> null))
+    )
+    assertEquals(paths(table), List("a", "b%20c", "d"))
+    assertEquals(
+      snapshot.files.add(snapshot.files.indexOf("a", None)),
+      AddFile("a", Map.empty, 7, 0, dataChange = false)
+    )
+    assertEquals(table.open().earliestVersion, 3L)
+    val gone = intercept[DeltaicException](table.open().at(2))
+    assertEquals(gone.condition, "DELTAIC_VERSION_NOT_FOUND")
+    assertEquals(gone.parameters("earliest"), "3")
+  }
+
+  test("a multi-part checkpoint counts with all its parts, and not before") {
+    val table = TableBuilder.created(add("from-commit")).commit(1)
+    def part(n: Int) = f"${1}%020d.checkpoint.$n%010d.${2}%010d.parquet"
+    write(table, part(1), schema(header, plainAdd))(protocolRow, metadataRow, addRow("x"))
+    assertEquals(paths(table), List("from-commit"))
+    write(table, part(2), schema(header, plainAdd))(addRow("y"))
+    assertEquals(paths(table), List("x", "y"))
+    table.file("_last_checkpoint", """{"version":1,"size":4,"parts":2}""")
+    assertEquals(paths(table), List("x", "y"))
+  }
+
+  test("a stale hint is overtaken by a newer checkpoint, a dangling one by the listing") {
+    val table = TableBuilder.created(add("from-commit")).commit(1).commit(2)
+    table.file("_last_checkpoint", """{"version":1,"size":4}""")
+    assertEquals(paths(table), List("from-commit"))
+    write(table, checkpointName(2), schema(header, plainAdd))(protocolRow, metadataRow, addRow("x"))
+    assertEquals(paths(table), List("x"))
+  }
+
+  test("a damaged checkpoint is reported with table, version and file") {
+    val table = TableBuilder.created().file(checkpointName(0), "PAR1 not really")
+    val e = intercept[DeltaicException](table.open().latest())
+    assertEquals(e.condition, "DELTAIC_CHECKPOINT_UNREADABLE")
+    assertEquals(e.parameters("file"), checkpointName(0))
+    assert(e.getMessage.contains("version 0 of table"), e.getMessage)
+  }
+
+  test("a checkpoint without the required fields is reported") {
+    val table = TableBuilder()
+    write(table, checkpointName(0), schema(header, plainAdd))(
+      protocolRow,
+      metadataRow,
+      row => { row.addGroup("add").append("path", "a"); () }
+    )
+    val e = intercept[DeltaicException](table.open().latest())
+    assert(e.getMessage.contains("add.size"), e.getMessage)
+  }
+
+  test("statistics that come as a struct only are given as JSON") {
+    val leaf =
+      """
+      optional int64 l; optional double d; optional binary s (UTF8); optional int32 day (DATE);
+      optional int64 at (TIMESTAMP(MICROS,true)); optional int64 ntz (TIMESTAMP(MICROS,false));
+      optional int96 old; optional int32 dec (DECIMAL(5,2)); optional boolean b; optional binary raw;
+      optional group in { optional int32 x; }"""
+    val statsAdd = s"""optional group add { optional binary path (UTF8); optional int64 size;
+      optional binary stats (UTF8);
+      optional group stats_parsed { optional int64 numRecords; optional boolean tightBounds;
+        optional group minValues { $leaf } } }"""
+    val table = TableBuilder()
+    write(table, checkpointName(0), schema(header, statsAdd))(
+      protocolRow,
+      metadataRow,
+      { row =>
+        val file = row.addGroup("add").append("path", "a").append("size", 7L)
+        val stats =
+          file.addGroup("stats_parsed").append("numRecords", 4L).append("tightBounds", true)
+        val min = stats.addGroup("minValues").append("l", -1L).append("d", 0.5).append("s", "q\"")
+        min.append("day", -1).append("at", 1500000L).append("ntz", -1L).append("dec", -125)
+        min.append("old", new NanoTime(2440589, 1000000L)).append("b", false)
+        min.append("raw", Binary.fromString("z")).addGroup("in").append("x", 3)
+        ()
+      },
+      addRow("b")
+    )
+    val files = table.open().latest().files
+    assertEquals(
+      files.stats(files.indexOf("a", None)),
+      """{"numRecords":4,"tightBounds":true,"minValues":{"l":-1,"d":0.5,"s":"q\"",""" +
+        """"day":"1969-12-31","at":"1970-01-01T00:00:01.500Z","ntz":"1969-12-31T23:59:59.999999",""" +
+        """"old":"1970-01-02T00:00:00.001Z","dec":-1.25,"b":false,"in":{"x":3}}}"""
+    )
+    assertEquals(files.stats(files.indexOf("b", None)), null)
+  }
+}

@@ -1,0 +1,85 @@
+package io.deltaic.replay
+
+import io.deltaic.TableBuilder
+import io.deltaic.TableBuilder.{created, metadata}
+import io.deltaic.protocol._
+
+class CommitTimesSuite extends munit.FunSuite {
+
+  private def commitInfo(inCommitTimeMs: Long): CommitInfo = {
+    val json = ActionJson.mapper.createObjectNode()
+    CommitInfo(json.put("operation", "WRITE").put("inCommitTimestamp", inCommitTimeMs))
+  }
+
+  private val withInCommit = Protocol(1, 7, None, Some(Set("inCommitTimestamp")))
+
+  private def enabled(extra: (String, String)*): Metadata = metadata.copy(configuration =
+    Map("delta.enableInCommitTimestamps" -> "true") ++ extra
+  )
+
+  /** Expects each time to give the version beside it. */
+  private def check(table: TableBuilder)(expected: (Long, Long)*): Unit = {
+    val log = table.open()
+    expected.foreach { case (timeMs, version) =>
+      assertEquals(log.versionAt(timeMs), version, s"at $timeMs")
+    }
+  }
+
+  private def refused(table: TableBuilder, timeMs: Long): DeltaicException = {
+    val e = intercept[DeltaicException](table.open().versionAt(timeMs))
+    assertEquals("<[a-zA-Z]+>".r.findFirstIn(e.getMessage), None)
+    e
+  }
+
+  test("a version counts from its time to that of the next") {
+    val table = created().commit(1).commit(2)
+    table.committedAt(0, 1000).committedAt(1, 2000).committedAt(2, 3000)
+    check(table)(1000L -> 0, 1999L -> 0, 2000L -> 1, 2001L -> 1, 2999L -> 1, 3000L -> 2)
+  }
+
+  test("times that step back are taken to be a millisecond after the one before") {
+    val table = created().commit(1).commit(2).commit(3)
+    table.committedAt(0, 5000).committedAt(1, 1000).committedAt(2, 5001).committedAt(3, 9000)
+    check(table)(5000L -> 0, 5001L -> 1, 5002L -> 2, 8999L -> 2, 9000L -> 3)
+    assertEquals(
+      table.open().commitInfos(newestFirst = false).map(c => c._1 -> c._2).toList,
+      List(0L -> 5000L, 1L -> 5001L, 2L -> 5002L, 3L -> 9000L)
+    )
+  }
+
+  test("times outside the range are refused with the range") {
+    val table = created().commit(1)
+    table.committedAt(0, 1000).committedAt(1, 2000)
+    val before = refused(table, 999)
+    assertEquals(before.condition, "DELTAIC_TIMESTAMP_BEFORE_EARLIEST")
+    assertEquals(before.parameters("versionTimestamp"), "1970-01-01T00:00:01Z")
+    val after = refused(table, 2001)
+    assertEquals(after.condition, "DELTAIC_TIMESTAMP_AFTER_LATEST")
+    assertEquals(after.parameters("versionTimestamp"), "1970-01-01T00:00:02Z")
+    assertEquals(after.parameters("earliestTimestamp"), "1970-01-01T00:00:01Z")
+  }
+
+  test("in-commit timestamps from the first version on replace those of files") {
+    val table = TableBuilder()
+      .commit(0, commitInfo(100), withInCommit, enabled())
+      .commit(1, commitInfo(200))
+      .commit(2, commitInfo(300))
+    table.committedAt(0, 9000).committedAt(1, 1000).committedAt(2, 5000)
+    check(table)(100L -> 0, 199L -> 0, 200L -> 1, 299L -> 1, 300L -> 2)
+    assertEquals(refused(table, 301).condition, "DELTAIC_TIMESTAMP_AFTER_LATEST")
+    assertEquals(refused(table, 99).condition, "DELTAIC_TIMESTAMP_BEFORE_EARLIEST")
+    assertEquals(table.open().latest().timestampMs, 300L)
+    assertEquals(table.open().commitInfos(limit = Some(2)).map(_._2).toList, List(300L, 200L))
+  }
+
+  test("versions before in-commit timestamps were enabled keep the times of their files") {
+    val on = enabled(
+      "delta.inCommitTimestampEnablementVersion" -> "2",
+      "delta.inCommitTimestampEnablementTimestamp" -> "3000"
+    )
+    val table = created().commit(1).commit(2, commitInfo(3000), withInCommit, on)
+    table.commit(3, commitInfo(4000))
+    table.committedAt(0, 1000).committedAt(1, 2000).committedAt(2, 100).committedAt(3, 200)
+    check(table)(1000L -> 0, 2500L -> 1, 2999L -> 1, 3000L -> 2, 3999L -> 2, 4000L -> 3)
+  }
+}

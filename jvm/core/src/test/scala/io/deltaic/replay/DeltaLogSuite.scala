@@ -1,0 +1,201 @@
+package io.deltaic.replay
+
+import java.util.concurrent.{Callable, Executors}
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
+
+import io.deltaic.TableBuilder
+import io.deltaic.TableBuilder.{add, created, dv, metadata, protocol}
+import io.deltaic.log.WriteOutcome
+import io.deltaic.protocol._
+
+class DeltaLogSuite extends munit.FunSuite {
+
+  private def paths(snapshot: Snapshot): List[String] =
+    (0 until snapshot.files.size).map(snapshot.files.path).toList.sorted
+
+  private def refused(condition: String)(body: => Any): DeltaicException = {
+    val e = intercept[DeltaicException] { body; () }
+    assertEquals(e.condition, condition, e.getMessage)
+    assertEquals("<[a-zA-Z]+>".r.findFirstIn(e.getMessage), None)
+    e
+  }
+
+  test("a directory without a log is not a table") {
+    val table = TableBuilder()
+    assert(!table.open().exists)
+    refused("DELTAIC_NOT_A_TABLE")(table.open().latest())
+    refused("DELTAIC_NOT_A_TABLE")(table.open().at(0))
+    refused("DELTAIC_NOT_A_TABLE")(table.open().earliestVersion)
+    val nowhere = new DeltaLog(new Path("file:/no/such/table"), new Configuration())
+    assert(!nowhere.exists)
+    refused("DELTAIC_NOT_A_TABLE")(nowhere.latest())
+  }
+
+  test("a snapshot holds the newest txn and domain of each name, without removed domains") {
+    val table = created(
+      SetTransaction("a", 5),
+      SetTransaction("b", 1),
+      DomainMetadata("d", "1", removed = false),
+      DomainMetadata("gone", "1", removed = false)
+    ).commit(
+      1,
+      SetTransaction("a", 4, Some(9)),
+      DomainMetadata("d", "2", removed = false),
+      DomainMetadata("gone", "1", removed = true)
+    )
+    val snapshot = table.open().latest()
+    assertEquals(snapshot.version, 1L)
+    assertEquals(
+      snapshot.transactions,
+      Map("a" -> SetTransaction("a", 4, Some(9)), "b" -> SetTransaction("b", 1))
+    )
+    assertEquals(snapshot.domains, Map("d" -> DomainMetadata("d", "2", removed = false)))
+  }
+
+  test("a file with another deletion vector is another logical file") {
+    val table = created(add("f")).commit(1, add("f", dv = Some(dv("x"))), add("f").remove(1))
+    val snapshot = table.open().latest()
+    assertEquals(snapshot.files.size, 1)
+    assertEquals(snapshot.files.deletionVector(0), dv("x"))
+    assertEquals(snapshot.files.indexOf("f", None), -1)
+    assertEquals(snapshot.files.indexOf("f", Some(dv("x").uniqueId)), 0)
+    assertEquals(snapshot.tombstones.map(_.dvId).toList, List(None))
+  }
+
+  test("latest follows new commits, and an older snapshot does not change") {
+    val table = created(add("a"))
+    val log = table.open()
+    val first = log.latest()
+    assert(log.latest() eq first)
+    table.commit(1, add("b"), add("a").remove(1)).commit(2, add("c"))
+    val second = log.latest()
+    assertEquals((second.version, paths(second)), (2L, List("b", "c")))
+    assertEquals((first.version, paths(first)), (0L, List("a")))
+    assertEquals(paths(log.at(1)), List("b"))
+  }
+
+  test("a table that was replaced at the same path is read anew") {
+    val table = created(add("a")).commit(1, add("b"))
+    val log = table.open()
+    assertEquals(paths(log.latest()), List("a", "b"))
+    table.commit(0, protocol, metadata.copy(id = "new"), add("x")).commit(1, add("longer-name"))
+    assertEquals(log.latest().metadata.id, "new")
+    assertEquals(paths(log.latest()), List("longer-name", "x"))
+    table.delete(f"${1}%020d.json")
+    assertEquals(log.latest().version, 0L)
+  }
+
+  test("logs of one table share a snapshot until it is invalidated") {
+    val table = created(add("a"))
+    val first = DeltaLog.forTable(table.path, table.conf).latest()
+    assert(DeltaLog.forTable(new Path(table.directory.toString), table.conf).latest() eq first)
+    DeltaLog.invalidate(table.path)
+    assert(DeltaLog.forTable(table.path, table.conf).latest() ne first)
+  }
+
+  test("a gap in the log is refused, whichever version is asked for") {
+    val table = created(add("a")).commit(2, add("c"))
+    val e = refused("DELTAIC_LOG_GAP")(table.open().latest())
+    assertEquals(e.parameters("missing"), "1")
+    refused("DELTAIC_LOG_GAP")(table.open().at(0))
+    refused("DELTAIC_LOG_GAP")(table.open().at(2))
+  }
+
+  test("a gap that appears while a snapshot is held is refused") {
+    val table = created(add("a"))
+    val log = table.open()
+    log.latest()
+    table.commit(2, add("c"))
+    refused("DELTAIC_LOG_GAP")(log.latest())
+  }
+
+  test("a log that begins after version 0 without a checkpoint is refused") {
+    val table = TableBuilder().commit(3, protocol, metadata).commit(4, add("a"))
+    val e = refused("DELTAIC_LOG_INCOMPLETE")(table.open().latest())
+    assertEquals(e.parameters("earliest"), "3")
+  }
+
+  test("when only a V2 checkpoint covers the beginning, that is what is named") {
+    val table = TableBuilder()
+      .commit(4, add("a"))
+      .file(f"${3}%020d.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.parquet", "x")
+    val e = refused("DELTAIC_UNSUPPORTED_READER_FEATURE")(table.open().latest())
+    assertEquals(e.parameters("features"), "v2Checkpoint")
+  }
+
+  test("a malformed line is reported with table, version, file and line") {
+    val table = created().raw(1, s"""${ActionJson.write(add("a"))}\n{"add":{"path":"b","si""")
+    val e = refused("DELTAIC_LOG_ENTRY_MALFORMED")(table.open().latest())
+    assertEquals(e.parameters("version"), "1")
+    assertEquals(e.parameters("line"), "2")
+    assertEquals(e.parameters("file"), "00000000000000000001.json")
+    assertEquals(paths(table.open().at(0)), Nil)
+  }
+
+  test("files of other purposes in the log directory are passed over") {
+    val table = created(add("a"))
+      .file(".00000000000000000001.json.1234.tmp", "{")
+      .file("00000000000000000001.json.tmp", "{")
+      .file("00000000000000000000.00000000000000000001.compacted.json", "{")
+      .file("00000000000000000000.crc", "{")
+      .file("00000000000000000001.checkpoint.parquet", "")
+      .file("_something", "{")
+    assertEquals(paths(table.open().latest()), List("a"))
+  }
+
+  Seq("", "{", "null", "[]", """{"version":"x"}""", """{"version":99}""", """{"version":-1}""")
+    .foreach { hint =>
+      test(s"_last_checkpoint holding '$hint' does no harm") {
+        val table = created(add("a")).commit(1, add("b")).file("_last_checkpoint", hint)
+        assertEquals(paths(table.open().latest()), List("a", "b"))
+        assertEquals(paths(table.open().at(0)), List("a"))
+      }
+    }
+
+  test(
+    "an unreadable table is refused as soon as its protocol is known, and again when it changes"
+  ) {
+    val table = created(add("a"))
+    val log = table.open()
+    log.latest()
+    table.commit(1, Protocol(3, 7, Some(Set("v2Checkpoint")), Some(Set("v2Checkpoint"))))
+    refused("DELTAIC_UNSUPPORTED_READER_FEATURE")(log.latest())
+    assertEquals(paths(log.at(0)), List("a"))
+  }
+
+  test("tryCommit writes a version once, and latest sees it") {
+    val table = created()
+    val log = table.open()
+    log.latest()
+    assertEquals(log.tryCommit(1, Iterator(ActionJson.write(add("a")))), WriteOutcome.Written)
+    assertEquals(log.tryCommit(1, Iterator(ActionJson.write(add("b")))), WriteOutcome.AlreadyExists)
+    assertEquals(paths(log.latest()), List("a"))
+    assertEquals(log.commit(1).adds.map(_.path).toList, List("a"))
+    refused("DELTAIC_COMMIT_NOT_FOUND")(log.commit(2))
+  }
+
+  test("threads that commit and read at once each see every version whole") {
+    val table = created(add("file-0"))
+    val log = table.open()
+    val pool = Executors.newFixedThreadPool(4)
+    try {
+      val readers = (0 until 3).map { _ =>
+        pool.submit(new Callable[Unit] {
+          override def call(): Unit = {
+            var snapshot = log.latest()
+            while (snapshot.version < 100) {
+              assertEquals(snapshot.files.size.toLong, snapshot.version + 1)
+              val next = log.latest()
+              assert(next.version >= snapshot.version)
+              snapshot = next
+            }
+          }
+        })
+      }
+      (1 to 100).foreach(v => log.tryCommit(v, Iterator(ActionJson.write(add(s"file-$v")))))
+      readers.foreach(_.get())
+    } finally pool.shutdownNow()
+  }
+}

@@ -1,0 +1,107 @@
+package io.deltaic.spark.bridge
+
+import java.nio.file.Files
+
+import org.apache.commons.io.FileUtils
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
+
+import io.deltaic.protocol._
+import io.deltaic.replay.DeltaLog
+
+/** What Python sees of a commit and of the commits it lost to, over a real log. */
+class PreparedCommitSuite extends munit.FunSuite {
+
+  private val header =
+    """{"commitInfo":{"timestamp":1,"operation":"WRITE","isBlindAppend":true}}"""
+  private val definition = Seq(
+    Protocol(1, 2),
+    Metadata("id", schemaString = """{"type":"struct","fields":[]}""", createdTimeMs = Some(1))
+  ).map(ActionJson.write)
+
+  private val log = FunFixture[DeltaLog](
+    _ =>
+      new DeltaLog(
+        new Path(Files.createTempDirectory("deltaic-bridge").toUri),
+        new Configuration()
+      ),
+    log => FileUtils.deleteDirectory(new java.io.File(log.table.toUri))
+  )
+
+  private val vector = DeletionVectorDescriptor("u", "ab^-aqEH.-t@S}K{vb[*k^", Some(1), 40, 6)
+
+  private def add(path: String, rows: Long, dv: Option[DeletionVectorDescriptor] = None): AddFile =
+    AddFile(
+      path,
+      Map.empty,
+      sizeBytes = 100,
+      modificationTimeMs = 1,
+      dataChange = true,
+      stats = Some(s"""{"numRecords":$rows}"""),
+      deletionVector = dv
+    )
+
+  private def commit(
+      log: DeltaLog,
+      changes: FileChanges,
+      readVersion: Long = -1,
+      reads: ReadSet = ReadSet.nothing
+  ): PreparedCommit = new PreparedCommit(
+    CommitRequest(log, readVersion, "WRITE", Map.empty, Json.obj(), true, Map.empty, changes, reads)
+  )
+
+  log.test("the first commit of a version wins and the second is told that it exists") { log =>
+    val first = commit(log, FileChanges(adds = Seq(add("a", 10))))
+    val second = commit(log, FileChanges(adds = Seq(add("b", 10))))
+    val lines = (header +: definition).mkString("\n")
+    assertEquals(Json.parse(first.tryCommit(0, lines)).get("status").asText, "committed")
+    assertEquals(Json.parse(second.tryCommit(0, lines)).get("status").asText, "exists")
+    assertEquals(first.committedVersion, Some(0L))
+    assertEquals(second.committedVersion, None)
+    assert(!second.outcomeUnknown)
+    assertEquals(log.latest().files.path(0), "a")
+  }
+
+  log.test("a winner's summary names what meets this commit, and nothing else") { log =>
+    val winner = commit(log, FileChanges(Seq(add("old", 5).remove(1)), Seq(add("new", 7))))
+    winner.tryCommit(0, (header +: definition).mkString("\n"))
+    val blind = Json.parse(commit(log, FileChanges(adds = Seq(add("mine", 1)))).winner(0))
+    assert(blind.get("addMatchingReads").isNull)
+    assert(blind.get("removedFileRead").isNull)
+    assert(blind.get("removedFileRemoved").isNull)
+    assertEquals(blind.get("isBlindAppend").asBoolean, true)
+    assertEquals(blind.get("metaData").get("id").asText, "id")
+    assertEquals(blind.get("protocol").get("minWriterVersion").asInt, 2)
+
+    val overwrite = FileChanges(removes = Seq(add("old", 5).remove(1)))
+    val met = Json.parse(commit(log, overwrite, reads = ReadSet.everything).winner(0))
+    assertEquals(met.get("addMatchingReads").asText, "new")
+    assertEquals(met.get("removedFileRead").asText, "old")
+    assertEquals(met.get("removedFileRemoved").asText, "old")
+  }
+
+  log.test("counts tell new files, ended files and files that only changed their vector") { _ =>
+    val changes = FileChanges(
+      removes = Seq(
+        add("gone", 5).remove(1),
+        add("first vector", 9).remove(1),
+        add("grown vector", 9, Some(vector.copy(cardinality = 1))).remove(1)
+      ),
+      adds = Seq(
+        add("first vector", 9, Some(vector)),
+        add("grown vector", 9, Some(vector)),
+        add("written", 3)
+      )
+    )
+    val counts = changes.summary
+    assertEquals(counts.get("numAdded").asInt, 1)
+    assertEquals(counts.get("addedRows").asInt, 3)
+    assertEquals(counts.get("addedBytes").asInt, 100)
+    assertEquals(counts.get("numRemoved").asInt, 1)
+    assertEquals(counts.get("removedBytes").asInt, 100)
+    assertEquals(counts.get("numDeletionVectorsAdded").asInt, 2)
+    assertEquals(counts.get("numDeletionVectorsRemoved").asInt, 1)
+    assertEquals(counts.get("numDeletionVectorsUpdated").asInt, 1)
+    assertEquals(counts.get("dataChange").asBoolean, true)
+  }
+}

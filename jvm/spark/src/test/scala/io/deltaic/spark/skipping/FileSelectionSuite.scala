@@ -1,0 +1,189 @@
+package io.deltaic.spark.skipping
+
+import java.util.concurrent.Executors
+import java.util.concurrent.atomic.AtomicInteger
+
+import scala.concurrent.duration.DurationInt
+import scala.concurrent.{Await, ExecutionContext, Future}
+
+import munit.FunSuite
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation
+import org.apache.spark.sql.types._
+
+class FileSelectionSuite extends FunSuite {
+  import StatsTable._
+
+  private def file(p: String, q: String, min: Int = 0, max: Int = 9): FileStats =
+    between("int", min.toString, max.toString)
+      .copy(partitionValues = Map("x_p" -> p, "x_q" -> q))
+
+  private val table = columns(file("a", "1"), file("b", "2"), file(null, "3"), file("", null))
+  private def cast(path: String, to: DataType): Expression =
+    Cast(col(path), to, Some("UTC"), EvalMode.ANSI)
+
+  private def check(name: String, filter: => Expression)(kept: Int*)(implicit
+      loc: munit.Location
+  ): Unit = test(s"partition values: $name")(assertEquals(select(table, filter), kept))
+
+  check("equal", EqualTo(col("p"), lit("a")))(0)
+  check("not equal leaves nulls out", Not(EqualTo(col("p"), lit("a"))))(1)
+  check("is null, for an empty text too", IsNull(col("p")))(2, 3)
+  check("null-safe equal", EqualNullSafe(col("q"), Literal(null, IntegerType)))(3)
+  check(
+    "any expression",
+    EqualTo(Concat(Seq(Upper(col("p")), cast("q", StringType))), lit("B2"))
+  )(1)
+  check("two partition columns", GreaterThan(Add(col("q"), lit(1)), Length(col("p"))))(0, 1)
+  check("with a column in OR", Or(EqualTo(col("p"), lit("a")), LessThan(col("int"), lit(0))))(0)
+  check(
+    "with a column in NOT OR",
+    Not(Or(EqualTo(col("p"), lit("a")), LessThan(col("int"), lit(20))))
+  )()
+  check(
+    "a null condition in OR",
+    Or(EqualTo(col("p"), Literal(null, StringType)), EqualTo(col("q"), lit(3)))
+  )(
+    2
+  )
+  check("a case expression", CaseWhen(Seq(IsNull(col("p")) -> Literal(true)), Literal(false)))(2, 3)
+  check(
+    "an error of one file keeps it",
+    EqualTo(Divide(lit(4.0), cast("q", DoubleType)), lit(4.0))
+  )(0)
+  check("a cast that fails keeps the file", EqualTo(cast("p", IntegerType), lit(1)))(0, 1)
+  check(
+    "a value the filter rules out first cannot fail",
+    And(EqualTo(cast("p", IntegerType), lit(1)), EqualTo(col("q"), lit(2)))
+  )(
+    1
+  )
+
+  test("metrics tell partition values from statistics") {
+    val files = columns(file("a", "1"), file("a", "1", 10, 20), file("b", "1", 10, 20))
+    val selection = FileSelection.select(
+      files,
+      Seq(And(EqualTo(col("p"), lit("a")), GreaterThan(col("int"), lit(15))))
+    )
+    assertEquals(selection.files.toSeq, Seq(1))
+    assertEquals(selection.totalFiles, 3)
+    assertEquals(selection.skippedByPartitions, 1)
+    assertEquals(selection.skippedByStats, 1)
+    assertEquals(selection.undecided.toSeq, Nil)
+  }
+
+  test("no filter and no file") {
+    assertEquals(select(table), Seq(0, 1, 2, 3))
+    assertEquals(select(columns(), EqualTo(col("int"), lit(1))), Nil)
+  }
+
+  test("a value that cannot be read leaves the file undecided, unless something else skips it") {
+    val files =
+      columns(file("a", "1"), file("a", "oops"), file("b", "oops"), file("a", "oops", 50, 60))
+    val filters =
+      Seq(EqualTo(col("p"), lit("a")), EqualTo(col("q"), lit(2)), LessThan(col("int"), lit(10)))
+    val selection = FileSelection.select(files, filters)
+    assertEquals(selection.files.toSeq, Seq(1))
+    assertEquals(selection.undecided.toSeq, Seq(1))
+    assertEquals(select(files, filters.head), Seq(0, 1, 3))
+  }
+
+  test("an expression that fails decides nothing, and is left to Spark") {
+    val risky = EqualTo(cast("p", IntegerType), lit(1))
+    val selection = FileSelection.select(table, Seq(risky))
+    assertEquals(selection.undecided.toSeq, Nil)
+    assertEquals(FileSelection.split(Seq(risky), skippingSchema), FilterSplit(Nil, Seq(risky)))
+  }
+
+  test("a filter that fails on file after file is given up, and skips nothing more") {
+    val files = columns((0 to 3000).map(i => file(if (i == 3000) "7" else "a", "1")): _*)
+    assertEquals(select(files, EqualTo(cast("p", IntegerType), lit(1))).size, 3001)
+  }
+
+  test("split keeps what rows or errors may still decide") {
+    val decided = Seq(
+      EqualTo(col("p"), lit("a")),
+      Or(Not(In(col("q"), Seq(lit(1), lit(2)))), IsNull(col("p"))),
+      GreaterThan(Cast(col("q"), LongType), lit(3L)),
+      StartsWith(col("p"), lit("a"))
+    )
+    val remaining = Seq(
+      EqualTo(col("int"), lit(1)),
+      And(EqualTo(col("p"), lit("a")), EqualTo(col("int"), lit(1))),
+      EqualTo(Upper(col("p")), lit("A")),
+      LessThan(Rand(lit(1L)), cast("q", DoubleType)),
+      EqualTo(AttributeReference("p", IntegerType)(), lit(1)),
+      Exists(OneRowRelation())
+    )
+    assertEquals(
+      FileSelection.split(decided ++ remaining, skippingSchema),
+      FilterSplit(decided, remaining)
+    )
+  }
+
+  test("statistics are read once, and only near files that partition values leave") {
+    val reads = new AtomicInteger
+    val source = new FileStatsSource {
+      override def size: Int = 1000
+      override def partitionValue(i: Int, column: String): String = if (i == 500) "a" else "b"
+      override def stats(i: Int): String = {
+        reads.incrementAndGet()
+        between("int", i.toString, i.toString).stats
+      }
+      override def hasDeletionVector(i: Int): Boolean = false
+    }
+    val files = new FileStatsColumns(source, skippingSchema, parser)
+    val filters = Seq(EqualTo(col("p"), lit("a")), EqualTo(col("int"), lit(500)))
+    assertEquals(FileSelection.select(files, filters).files.toSeq, Seq(500))
+    assertEquals(reads.get, 64)
+    assertEquals(select(files, EqualTo(col("int"), lit(7))), Seq(7))
+    assertEquals(reads.get, 1000)
+    assertEquals(select(files, EqualTo(col("int"), lit(8))), Seq(8))
+    assertEquals(reads.get, 1000)
+  }
+
+  test("a failure to read statistics at all is the query's failure") {
+    val source = new FileStatsSource {
+      override def size: Int = 20000
+      override def partitionValue(i: Int, column: String): String = null
+      override def stats(i: Int): String =
+        if (i == 15000) throw new IllegalStateException("gone") else "{}"
+      override def hasDeletionVector(i: Int): Boolean = false
+    }
+    val files = new FileStatsColumns(source, skippingSchema, parser)
+    intercept[IllegalStateException](select(files, EqualTo(col("int"), lit(1))))
+  }
+
+  test("many files, many threads, different columns: each finds its file") {
+    val count = 30000
+    val source = new FileStatsSource {
+      override def size: Int = count
+      override def partitionValue(i: Int, column: String): String = (i % 7).toString
+      override def stats(i: Int): String =
+        s"""{"numRecords":1,"minValues":{"x_int":$i,"x_long":${-i},"x_string":"s$i"},
+            "maxValues":{"x_int":$i,"x_long":${-i},"x_string":"s$i"},
+            "nullCount":{"x_int":0,"x_long":0,"x_string":0}}"""
+      override def hasDeletionVector(i: Int): Boolean = false
+    }
+    val files = new FileStatsColumns(source, skippingSchema, parser)
+    val threads = Executors.newFixedThreadPool(6)
+    implicit val context: ExecutionContext = ExecutionContext.fromExecutor(threads)
+    try {
+      val found = (0 until 60).map { k =>
+        val i = k * 499
+        val onColumn = k % 3 match {
+          case 0 => EqualTo(col("int"), lit(i))
+          case 1 => EqualTo(col("long"), lit(-i.toLong))
+          case _ => EqualTo(col("string"), lit(s"s$i"))
+        }
+        val filters =
+          if (k % 2 == 0) Seq(onColumn) else Seq(EqualTo(col("q"), lit(i % 7)), onColumn)
+        Future(i -> FileSelection.select(files, filters).files.toSeq)
+      }
+      found.foreach { f =>
+        val (expected, got) = Await.result(f, 2.minutes)
+        assertEquals(got, Seq(expected))
+      }
+    } finally threads.shutdown()
+  }
+}

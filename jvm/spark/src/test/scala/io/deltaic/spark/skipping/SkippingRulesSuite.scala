@@ -1,0 +1,275 @@
+package io.deltaic.spark.skipping
+
+import munit.FunSuite
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
+
+/** Each rule with a file that it skips and files that it must keep. */
+class SkippingRulesSuite extends FunSuite {
+  import StatsTable._
+
+  private val ten = between("int", "10", "20")
+  private val same = between("int", "7", "7")
+  private val allNull = stats("int", nullCount = Some(10))
+  private val noStats = FileStats(null)
+
+  private def check(name: String, filter: => Expression)(skipped: FileStats*)(kept: FileStats*)(
+      implicit loc: munit.Location
+  ): Unit = test(name) {
+    val table = columns(skipped ++ kept: _*)
+    assertEquals(select(table, filter), skipped.size until (skipped.size + kept.size): Seq[Int])
+  }
+
+  check(
+    "= skips files whose bounds exclude the value",
+    EqualTo(col("int"), lit(9))
+  )(ten, same, allNull)(
+    between("int", "9", "9"),
+    between("int", "0", "20"),
+    stats("int", min = Some("9")),
+    noStats
+  )
+  check(
+    "= with the literal on the left",
+    EqualTo(lit(21), col("int"))
+  )(ten)(between("int", "1", "21"))
+  check("= skips by one bound alone", EqualTo(col("int"), lit(5)))(
+    stats("int", min = Some("6")),
+    stats("int", max = Some("4"))
+  )(stats("int", min = Some("5")), stats("int", max = Some("5")))
+  check("= null matches nothing", EqualTo(col("int"), Literal(null, IntegerType)))(ten, noStats)()
+
+  check("<=> value is =", EqualNullSafe(col("int"), lit(9)))(ten, allNull)(between("int", "9", "9"))
+  check("<=> null is IS NULL", EqualNullSafe(col("int"), Literal(null, IntegerType)))(ten)(allNull)
+  check("NOT <=> value keeps nulls", Not(EqualNullSafe(col("int"), lit(7))))(same)(
+    ten,
+    allNull,
+    stats("int", Some("7"), Some("7"), nullCount = Some(1)),
+    stats("int", Some("7"), Some("7"), nullCount = None)
+  )
+
+  check("< needs a smaller lower bound", LessThan(col("int"), lit(10)))(ten, allNull)(
+    between("int", "9", "20"),
+    stats("int", max = Some("20"))
+  )
+  check(
+    "<= needs a lower bound",
+    LessThanOrEqual(col("int"), lit(9))
+  )(ten)(between("int", "9", "20"))
+  check(
+    "> needs a larger upper bound",
+    GreaterThan(col("int"), lit(20))
+  )(ten)(between("int", "1", "21"))
+  check(">= needs an upper bound", GreaterThanOrEqual(col("int"), lit(21)))(ten)(
+    between("int", "1", "21")
+  )
+  check("literal < column", LessThan(lit(20), col("int")))(ten)(between("int", "1", "21"))
+  check("literal >= column", GreaterThanOrEqual(lit(9), col("int")))(ten)(between("int", "9", "21"))
+
+  check("NOT < is >=", Not(LessThan(col("int"), lit(21))))(ten)(between("int", "1", "21"))
+  check("NOT >= is <", Not(GreaterThanOrEqual(col("int"), lit(10))))(ten)(between("int", "9", "9"))
+  check("NOT = skips files of one value", Not(EqualTo(col("int"), lit(7))))(same, allNull)(
+    ten,
+    stats("int", min = Some("7"))
+  )
+  check("NOT NOT", Not(Not(EqualTo(col("int"), lit(9)))))(ten)(between("int", "9", "9"))
+
+  check("IN", In(col("int"), Seq(lit(9), lit(21), lit(30))))(ten, allNull)(
+    between("int", "10", "21"),
+    stats("int", min = Some("30")),
+    noStats
+  )
+  check("IN ignores null", In(col("int"), Seq(lit(9), Literal(null, IntegerType))))(ten)(
+    between("int", "9", "9")
+  )
+  check("IN nulls alone", In(col("int"), Seq(Literal(null, IntegerType))))(ten, noStats)()
+  check("INSET", InSet(col("int"), (21 to 300).toSet))(ten)(between("int", "10", "21"))
+  check("IN with a column in the list", In(col("int"), Seq(lit(9), col("int"))))()(ten)
+  check("NOT IN skips files of one listed value", Not(In(col("int"), Seq(lit(3), lit(7)))))(
+    same,
+    allNull
+  )(ten, between("int", "3", "7"), between("int", "4", "4"), stats("int", min = Some("7")))
+  check("NOT IN with a null matches nothing", Not(In(col("int"), Seq(Literal(null, IntegerType)))))(
+    ten
+  )()
+  check("NOT IN of nothing matches nulls too", Not(In(col("int"), Nil)))()(ten, allNull)
+
+  check("IS NULL", IsNull(col("int")))(ten)(
+    allNull,
+    stats("int", nullCount = Some(3)),
+    stats("int", nullCount = None)
+  )
+  check("IS NOT NULL", IsNotNull(col("int")))(allNull)(
+    ten,
+    stats("int", nullCount = Some(9)),
+    stats("int", nullCount = Some(10), numRecords = None)
+  )
+  check("NOT IS NULL", Not(IsNull(col("int"))))(allNull)(ten)
+  check("nullness of binary", IsNull(col("binary")))(stats("binary"))(
+    stats("binary", nullCount = Some(1))
+  )
+  check("nullness of arrays is not counted alike", IsNull(col("list")))()(stats("list"))
+
+  private val names = between("string", "\"delta\"", "\"deltoid\"")
+  check("starts with", StartsWith(col("string"), lit("dem")))(names)(
+    between("string", "\"delta\"", "\"demo\""),
+    between("string", "\"a\"", "\"z\""),
+    stats("string", min = Some("\"demon\""))
+  )
+  check("starts with a longer prefix than the bounds", StartsWith(col("string"), lit("deltaic")))(
+    between("string", "\"e\"", "\"f\"")
+  )(names)
+  check("starts with nothing", StartsWith(col("string"), lit("")))()(names)
+  check("does not start with", Not(StartsWith(col("string"), lit("delt"))))(names)(
+    between("string", "\"delta\"", "\"delu\""),
+    between("string", "\"dels\"", "\"delt\""),
+    stats("string", min = Some("\"delta\""))
+  )
+  check("LIKE with a prefix", Like(col("string"), lit("de_o%x"), '\\'))(
+    between("string", "\"df\"", "\"z\"")
+  )(names)
+  check("LIKE with an escaped wildcard", Like(col("string"), lit("de\\_%"), '\\'))(names)(
+    between("string", "\"de_\"", "\"de_z\"")
+  )
+  check("LIKE without a prefix", Like(col("string"), lit("%x"), '\\'))()(names)
+  check("NOT LIKE", Not(Like(col("string"), lit("delt%"), '\\')))()(names)
+
+  private val doubles = between("double", "1.0", "2.0")
+  check("= on doubles", EqualTo(col("double"), lit(2.5)))(doubles)(between("double", "1.0", "2.5"))
+  check("< on doubles", LessThan(col("double"), lit(1.0)))(doubles)(between("double", "0.5", "2.0"))
+  check(
+    "> on doubles finds NaN that bounds leave out",
+    GreaterThan(col("double"), lit(2.0))
+  )()(doubles)
+  check(">= on doubles finds NaN", Not(LessThan(col("double"), lit(3.0))))()(doubles)
+  check("= NaN", EqualTo(col("double"), lit(Double.NaN)))()(doubles)
+  check("IN with NaN", In(col("double"), Seq(lit(5.0), lit(Double.NaN))))()(doubles)
+  check("NOT = on doubles finds NaN", Not(EqualTo(col("double"), lit(1.0))))()(
+    between("double", "1.0", "1.0")
+  )
+  check("-0.0 is 0.0", EqualTo(col("double"), lit(-0.0)))(doubles)(
+    between("double", "0.0", "1.0"),
+    between("double", "-1.0", "-0.0")
+  )
+  check("infinite bounds", EqualTo(col("double"), lit(Double.PositiveInfinity)))(doubles)(
+    between("double", "1.0", "\"Infinity\"")
+  )
+  check("< on all-NaN bounds", LessThan(col("double"), lit(1.0)))()(
+    between("double", "\"NaN\"", "\"NaN\""),
+    between("double", "NaN", "NaN")
+  )
+
+  check(
+    "AND skips by either side",
+    And(EqualTo(col("int"), lit(9)), EqualTo(col("long"), lit(1L)))
+  )(
+    ten
+  )(between("int", "9", "9"), between("long", "1", "1"))
+  check("OR skips by both", Or(EqualTo(col("int"), lit(9)), LessThan(col("int"), lit(5))))(ten)(
+    between("int", "0", "3"),
+    between("int", "9", "9")
+  )
+  check(
+    "OR with an unknown side",
+    Or(EqualTo(col("int"), lit(9)), EqualTo(col("long"), lit(1L)))
+  )()(ten)
+  check(
+    "NOT AND by De Morgan",
+    Not(And(LessThan(col("int"), lit(30)), GreaterThan(col("int"), lit(5))))
+  )(
+    ten
+  )(between("int", "5", "6"), between("int", "6", "30"))
+  check("NOT OR by De Morgan", Not(Or(LessThan(col("int"), lit(21)), IsNull(col("long")))))(ten)(
+    between("int", "6", "30")
+  )
+  check("false", Literal(false))(ten, noStats)()
+  check("null", Literal(null, BooleanType))(ten, noStats)()
+  check("NOT null", Not(Literal(null, BooleanType)))(ten, noStats)()
+  check("true", Literal(true))()(ten, noStats)
+  check("a boolean column", col("bool"))(between("bool", "false", "false"))(
+    between("bool", "false", "true"),
+    stats("bool", max = None)
+  )
+  check("NOT a boolean column", Not(col("bool")))(between("bool", "true", "true"))(
+    between("bool", "false", "true")
+  )
+
+  check("nested field", EqualTo(col("nest.deep.s"), lit("m")))(
+    between("nest.deep.s", "\"n\"", "\"z\"")
+  )(between("nest.deep.s", "\"a\"", "\"z\""), between("nest.n", "1", "2"))
+  test("a field of a pruned struct is found by its name") {
+    val pruned = AttributeReference(
+      "nest",
+      new StructType().add("deep", new StructType().add("s", StringType))
+    )()
+    val field = GetStructField(GetStructField(pruned, 0), 0)
+    val table = columns(between("nest.deep.s", "\"n\"", "\"z\""))
+    assertEquals(select(table, EqualTo(field, lit("m"))), Nil)
+  }
+  test("an attribute that differs in case is found, one of another type is not") {
+    val table = columns(ten)
+    assertEquals(select(table, EqualTo(AttributeReference("INT", IntegerType)(), lit(9))), Nil)
+    assertEquals(select(table, EqualTo(AttributeReference("int", LongType)(), lit(9L))), Seq(0))
+    assertEquals(select(table, EqualTo(AttributeReference("other", IntegerType)(), lit(9))), Seq(0))
+  }
+
+  private def cast(path: String, to: DataType) = Cast(col(path), to, Some("America/St_Johns"))
+  check("a widening cast", EqualTo(cast("int", LongType), lit(9L)))(ten)(between("int", "9", "9"))
+  check("a cast to double holds no NaN", GreaterThan(cast("int", DoubleType), lit(20.5)))(ten)(
+    between("int", "9", "21")
+  )
+  check(
+    "a cast to decimal",
+    LessThan(cast("int", DecimalType(12, 2)), typed("9.99", DecimalType(12, 2)))
+  )(
+    ten
+  )(between("int", "9", "9"))
+  check(
+    "a narrowing cast",
+    EqualTo(cast("long", IntegerType), lit(9))
+  )()(between("long", "10", "20"))
+  check("a cast to string", EqualTo(cast("int", StringType), lit("9")))()(ten)
+  check("nullness of a widening cast", IsNull(cast("int", LongType)))(ten)(allNull)
+  private val today = typed("2024-03-10", DateType)
+  check(
+    "a cast of a timestamp to a date, with a day's grace",
+    EqualTo(cast("ts", DateType), today)
+  )(
+    between("ts", "\"2024-03-12T12:00:00.000Z\"", "\"2024-03-13T00:00:00.000Z\"")
+  )(
+    between("ts", "\"2024-03-11T12:00:00.000Z\"", "\"2024-03-12T00:00:00.000Z\""),
+    between("ts", "\"2024-03-10T12:00:00.000Z\"", "\"2024-03-10T13:00:00.000Z\"")
+  )
+  check(
+    "a cast of a date to a timestamp",
+    LessThan(cast("date", TimestampType), typed("2024-03-10 02:30:00", TimestampType))
+  )(
+    between("date", "\"2024-03-10\"", "\"2024-03-11\"")
+  )(between("date", "\"2024-03-09\"", "\"2024-03-11\""))
+  check("a non-deterministic filter", LessThan(Rand(lit(1L)), col("double")))()(doubles)
+  check("an unsupported expression", EqualTo(Add(col("int"), lit(1)), lit(0)))()(ten)
+  check("two columns", EqualTo(col("int"), col("byte")))()(ten)
+  check(
+    "a foldable expression",
+    EqualTo(col("int"), Add(lit(4), lit(5)))
+  )(ten)(between("int", "9", "9"))
+  check("a constant that fails", EqualTo(col("int"), Divide(lit(1), lit(0))))()(ten)
+  check(
+    "a subquery is left alone",
+    Exists(org.apache.spark.sql.catalyst.plans.logical.OneRowRelation())
+  )()(ten)
+
+  test("collated strings have another order than their bounds") {
+    val schema = new StructType().add("c", StringType("UTF8_LCASE"))
+    val file =
+      ListedFileStats(Vector(FileStats("""{"minValues":{"c":"a"},"maxValues":{"c":"b"}}""")))
+    val c = AttributeReference("c", schema.head.dataType)()
+    val filter = EqualTo(c, Literal(UTF8String.fromString("X"), schema.head.dataType))
+    val found = FileSelection.select(
+      new FileStatsColumns(file, new SkippingSchema(schema, Nil), parser),
+      Seq(filter)
+    )
+    assertEquals(found.files.toSeq, Seq(0))
+  }
+}

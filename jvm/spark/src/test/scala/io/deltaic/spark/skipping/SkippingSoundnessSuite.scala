@@ -1,0 +1,108 @@
+package io.deltaic.spark.skipping
+
+import scala.util.Try
+
+import munit.ScalaCheckSuite
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.scalacheck.Prop.forAllNoShrink
+import org.scalacheck.{Gen, Prop, Test => Check}
+
+/**
+ * The soundness rule against brute force: Catalyst's own evaluation of the predicate on each row.
+ */
+class SkippingSoundnessSuite extends ScalaCheckSuite {
+  import StatsTable._
+
+  override protected def scalaCheckTestParameters: Check.Parameters =
+    super.scalaCheckTestParameters.withMinSuccessfulTests(2000)
+
+  private val files: Gen[Seq[RandomFile]] =
+    Gen.choose(1, 6).flatMap(Gen.listOfN(_, RandomFiles.file))
+
+  /** A row on which the predicate fails satisfies nothing. */
+  private def matches(predicate: Expression)(row: InternalRow): Boolean =
+    Try(predicate.eval(row) == true).getOrElse(false)
+
+  private def explain(predicate: Expression, lost: Iterable[RandomFile]): String =
+    s"$predicate skips ${lost.map(f => s"${f.stats} with rows ${f.validRows}").mkString("\n")}"
+
+  private def lost(some: Seq[RandomFile], predicate: Expression): Prop = {
+    val selected = select(columns(some.map(_.stats): _*), predicate).toSet
+    val bound = BindReferences.bindReference(predicate, attributes)
+    val lost = some.zipWithIndex.collect {
+      case (file, i) if !selected(i) && file.validRows.exists(matches(bound)) => file
+    }
+    Prop(lost.isEmpty) :| explain(predicate, lost)
+  }
+
+  property("no file with a matching row is skipped") {
+    forAllNoShrink(files, RandomPredicates.predicate())(lost)
+  }
+
+  RandomFiles.leafPaths.foreach { path =>
+    test(s"no file with a matching row is skipped by predicates on $path") {
+      val onPath = Gen.listOfN(20, RandomPredicates.onColumn(path))
+      val sound = forAllNoShrink(Gen.listOfN(6, RandomFiles.file), onPath) { (some, predicates) =>
+        Prop.all(predicates.map(lost(some, _)): _*)
+      }
+      val result = Check.check(Check.Parameters.default.withMinSuccessfulTests(200), sound)
+      assert(result.passed, result.toString)
+    }
+  }
+
+  property("filters that are decided hold of every row of the files they select") {
+    forAllNoShrink(files, Gen.listOfN(3, RandomPredicates.predicate(1))) { (some, predicates) =>
+      val decided = FileSelection.split(predicates, skippingSchema).decided
+      val selected = select(columns(some.map(_.stats): _*), decided: _*)
+      val bound = decided.map(BindReferences.bindReference(_, attributes))
+      val wrong =
+        selected.map(some).filterNot(_.validRows.forall(r => bound.forall(_.eval(r) == true)))
+      Prop(wrong.isEmpty) :| explain(decided.reduceOption(And(_, _)).getOrElse(lit(true)), wrong)
+    }
+  }
+
+  test("generated code and interpretation agree on every file") {
+    val cases = Gen.zip(Gen.listOfN(20, RandomFiles.file), RandomPredicates.predicate())
+    val agreeing = forAllNoShrink(cases) { case (some, predicate) => agree(some, predicate) }
+    val result = Check.check(Check.Parameters.default.withMinSuccessfulTests(100), agreeing)
+    assert(result.passed, result.toString)
+  }
+
+  private def agree(some: Seq[RandomFile], predicate: Expression): Prop = {
+    val table = columns(some.map(_.stats): _*)
+    val skipping = SkippingPredicate.of(Seq(predicate), skippingSchema)
+    def outcomes(filesToJudge: Int): Seq[Option[Boolean]] = {
+      val evaluator = skipping.evaluator(filesToJudge)
+      val row = table.row(skipping.fields.map(_._1), some.indices.toArray)
+      some.indices.map { i =>
+        row.file = i
+        Try(evaluator.eval(row)).toOption
+      }
+    }
+    Prop(outcomes(1) == outcomes(1000000)) :| predicate.toString
+  }
+
+  test("exact statistics skip at least half of what brute force skips, for simple comparisons") {
+    val exact = RandomWriter(wide = false, withNaN = true, 0, Set.empty, Map.empty, 1.0)
+    val cases = for {
+      file <- RandomFiles.file
+      path <- Gen.oneOf("byte", "int", "long", "date", "string", "dec", "nest.n")
+      value <- Gen.oneOf(RandomFiles.values(col(path).dataType))
+      make <- Gen.oneOf[(Expression, Expression) => Expression](
+        EqualTo(_, _),
+        LessThan(_, _),
+        GreaterThanOrEqual(_, _)
+      )
+    } yield (file.validRows, make(col(path), Literal(value, col(path).dataType)))
+    val judged = Gen.listOfN(2000, cases).sample.get.collect {
+      case (rows, predicate) if rows.nonEmpty =>
+        val bound = BindReferences.bindReference(predicate, attributes)
+        val skipped = select(columns(FileStats(exact.describe(rows, rows.size))), predicate).isEmpty
+        (rows.exists(matches(bound)), skipped)
+    }
+    val (matching, without) = judged.partition(_._1)
+    assert(matching.forall(!_._2))
+    assert(without.count(_._2) * 2 > without.size, s"${without.count(_._2)} of ${without.size}")
+  }
+}

@@ -1,0 +1,1 @@
+"""What each command commits and returns."""

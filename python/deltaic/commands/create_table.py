@@ -1,0 +1,138 @@
+"""CREATE TABLE without a query: a commit that holds the definition alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from deltaic.commands.definition import Definition, DefinitionRequest, define_table
+from deltaic.commands.plan_write import WritePlan
+from deltaic.commit.ports import CommitSummary, TableHeader, Tables
+from deltaic.commit.transaction import CommitResult, RetryPolicy, commit
+from deltaic.exceptions import error
+from deltaic.protocol.properties import check_properties
+from deltaic.protocol.schema import StructType, parse_schema
+from deltaic.protocol.schema_checks import same_names
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    """The arguments of the command."""
+
+    table: str
+    schema_string: str | None
+    partition_by: Sequence[str]
+    properties: Mapping[str, str]
+    description: str | None
+    is_managed: bool
+
+    @staticmethod
+    def from_json(body: Mapping[str, Any]) -> CreateTable:
+        """Read the JSON of ``Committer.run``."""
+        return CreateTable(
+            table=body["table"],
+            schema_string=body.get("schema"),
+            partition_by=tuple(body.get("partitionBy") or ()),
+            properties=body.get("properties") or {},
+            description=body.get("description"),
+            is_managed=body.get("isManaged", False),
+        )
+
+
+def create_table(
+    arguments: CreateTable, tables: Tables, policy: RetryPolicy, now_ms: int
+) -> CommitResult:
+    """Commit the definition of a new table.
+
+    A table that is already at the location is taken over as it is, without a commit, if what the
+    statement says of it is true.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the statement is not valid, or contradicts the table that is there.
+    ProtocolChangedException
+        If another writer created the table at the same time.
+    """
+    current = tables.header(arguments.table)
+    if current is not None:
+        _require_same(arguments, current)
+        return CommitResult(current.version, skipped=True)
+    definition = define_table(
+        DefinitionRequest(
+            arguments.table,
+            arguments.schema_string,
+            arguments.partition_by,
+            arguments.properties,
+            arguments.description,
+            tables.default_properties(),
+        ),
+        now_ms,
+    )
+    summary = _summary(arguments, definition)
+    return commit(tables.prepare_header_commit(summary), tables, policy, lambda: now_ms)
+
+
+def _summary(arguments: CreateTable, definition: Definition) -> CommitSummary:
+    plan = WritePlan(definition, is_blind_append=True, changes_protocol=True, changes_metadata=True)
+    return CommitSummary(
+        table=arguments.table,
+        read_version=-1,
+        operation="CREATE TABLE",
+        operation_parameters={
+            "isManaged": "true" if arguments.is_managed else "false",
+            "description": arguments.description,
+            "partitionBy": _compact(list(definition.metadata.partition_columns)),
+            "properties": _compact(dict(definition.metadata.configuration)),
+        },
+        plan=plan.to_json(),
+        is_blind_append=True,
+        reads_whole_table=False,
+    )
+
+
+def _require_same(arguments: CreateTable, current: TableHeader) -> None:
+    """Check what the statement says of a table that is there, but not what it leaves out."""
+
+    def differs(what: str, is_now: object, requested: object) -> Exception:
+        return error(
+            "DELTAIC_CREATE_MISMATCH",
+            table=arguments.table,
+            version=current.version,
+            what=what,
+            current=is_now,
+            requested=requested,
+        )
+
+    metadata = current.metadata
+    schema = parse_schema(arguments.schema_string or '{"type":"struct","fields":[]}', "")
+    if schema.fields:
+        known = parse_schema(metadata.schema_string, arguments.table)
+        if _outline(known) != _outline(schema):
+            raise differs("schema", _outline(known), _outline(schema))
+        if not same_names(arguments.partition_by, metadata.partition_columns):
+            raise differs(
+                "partitioning", list(metadata.partition_columns), list(arguments.partition_by)
+            )
+    elif arguments.partition_by and not same_names(
+        arguments.partition_by, metadata.partition_columns
+    ):
+        raise differs(
+            "partitioning", list(metadata.partition_columns), list(arguments.partition_by)
+        )
+    for name, value in check_properties(
+        arguments.table, arguments.properties
+    ).configuration.items():
+        if metadata.configuration.get(name) != value:
+            raise differs(f"table property {name}", metadata.configuration.get(name), value)
+
+
+def _outline(schema: StructType) -> list[str]:
+    """Return columns with their types, without comments and other metadata."""
+    return [f"{f.name} {f.type}{'' if f.nullable else ' NOT NULL'}" for f in schema.fields]
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

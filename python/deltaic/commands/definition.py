@@ -1,0 +1,145 @@
+"""A table's definition, as its first commit or a replacement states it."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from deltaic.commit.ports import TableHeader
+from deltaic.exceptions import error
+from deltaic.protocol.actions import Metadata, Protocol
+from deltaic.protocol.features import require_writable
+from deltaic.protocol.negotiation import protocol_for_new_definition, protocol_for_new_table
+from deltaic.protocol.properties import check_properties
+from deltaic.protocol.schema import (
+    Field,
+    PrimitiveType,
+    StructType,
+    map_fields,
+    parse_schema,
+    write_schema,
+)
+from deltaic.protocol.schema_checks import check_table_schema, resolve_partition_columns
+
+#: Metadata by which Spark carries another table's column mapping along with its rows.
+_FOREIGN_METADATA_PREFIX = "delta.columnMapping."
+
+_LIMITED_TEXT = re.compile(r"(var)?char\(\d+\)")
+_LIMITED_TEXT_KEY = "__CHAR_VARCHAR_TYPE_STRING"
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """Protocol and metadata of a table version."""
+
+    protocol: Protocol
+    metadata: Metadata
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionRequest:
+    """What a user says about a table that is to be created or replaced.
+
+    Attributes
+    ----------
+    schema_string
+        The columns; None if the user gave none.
+    default_properties
+        The properties that the session gives every new table; those given take precedence.
+    """
+
+    table: str
+    schema_string: str | None
+    partition_by: Sequence[str] = ()
+    properties: Mapping[str, str] | None = None
+    description: str | None = None
+    default_properties: Mapping[str, str] | None = None
+
+
+def define_table(request: DefinitionRequest, now_ms: int) -> Definition:
+    """Return the definition of a new table.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If columns, partition columns or properties are not valid.
+    ProtocolError
+        If they call for a feature that this build cannot write.
+    """
+    schema, partition_columns = _columns(request)
+    checked = check_properties(
+        request.table, {**(request.default_properties or {}), **(request.properties or {})}
+    )
+    metadata = Metadata(
+        id=str(uuid.uuid4()),
+        schema_string=write_schema(schema),
+        partition_columns=partition_columns,
+        configuration=checked.configuration,
+        description=request.description,
+        created_time_ms=now_ms,
+    )
+    protocol = protocol_for_new_table(request.table, metadata, checked.request)
+    require_writable(request.table, 0, protocol, metadata)
+    return Definition(protocol, metadata)
+
+
+def redefine_table(
+    request: DefinitionRequest, current: TableHeader, *, keep_properties: bool
+) -> Definition:
+    """Return the definition of a table whose columns, and maybe properties, are replaced.
+
+    The table stays the same one: id and creation time are kept.
+    """
+    schema, partition_columns = _columns(request)
+    given = {} if keep_properties else request.properties or {}
+    checked = check_properties(request.table, given)
+    before = current.metadata
+    metadata = replace(
+        before,
+        schema_string=write_schema(schema),
+        partition_columns=partition_columns,
+        configuration=before.configuration if keep_properties else checked.configuration,
+        description=before.description if keep_properties else request.description,
+    )
+    if _same_columns(request.table, before, schema, partition_columns) and keep_properties:
+        metadata = before
+    protocol = protocol_for_new_definition(
+        request.table, current.protocol, metadata, checked.request
+    )
+    require_writable(request.table, current.version, protocol, metadata)
+    return Definition(protocol, metadata)
+
+
+def _columns(request: DefinitionRequest) -> tuple[StructType, tuple[str, ...]]:
+    if request.schema_string is None:
+        raise error("DELTAIC_SCHEMA_MISSING", table=request.table)
+    schema = map_fields(parse_schema(request.schema_string, request.table), _stored)
+    partition_columns = resolve_partition_columns(request.table, schema, request.partition_by)
+    check_table_schema(request.table, schema, partition_columns)
+    return schema, partition_columns
+
+
+def _stored(column: Field) -> Field:
+    """Return a column as the log holds it.
+
+    A text of limited length is a string there; Spark finds the limit in the column's metadata.
+    """
+    metadata = {
+        key: value
+        for key, value in column.metadata.items()
+        if not key.startswith(_FOREIGN_METADATA_PREFIX)
+    }
+    if isinstance(column.type, PrimitiveType) and _LIMITED_TEXT.fullmatch(column.type.name):
+        metadata[_LIMITED_TEXT_KEY] = column.type.name
+        return replace(column, type=PrimitiveType("string"), metadata=metadata)
+    return replace(column, metadata=metadata)
+
+
+def _same_columns(
+    table: str, before: Metadata, schema: StructType, partition_columns: Sequence[str]
+) -> bool:
+    return parse_schema(before.schema_string, table) == schema and (
+        tuple(partition_columns) == before.partition_columns
+    )

@@ -1,0 +1,31 @@
+"""Rows that a command returns, before they are a DataFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class RowSet:
+    """Rows with their schema.
+
+    Attributes
+    ----------
+    schema
+        Column names and types, in Spark's DDL.
+    rows
+        Values by column name, as JSON knows them; timestamps as `timestamp_text` writes them.
+    """
+
+    schema: str
+    rows: Sequence[Mapping[str, Any]]
+
+
+def timestamp_text(timestamp_ms: int) -> str:
+    """Write a time so that no session time zone changes what it means."""
+    seconds, milliseconds = divmod(timestamp_ms, 1000)
+    moment = datetime.fromtimestamp(seconds, tz=timezone.utc)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{milliseconds:03d}Z"

@@ -1,0 +1,1 @@
+"""How a commit is made: pure, with I/O through ports."""

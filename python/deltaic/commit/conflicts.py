@@ -1,0 +1,143 @@
+"""When a commit that got in between forbids ours: one small rule per reason, in one list.
+
+A rule looks at one winning commit and returns a `Conflict` or None. Rules are checked in the order
+of `RULES`, so that the most telling reason is reported: a file with a new deletion vector is added,
+too, but that both change the same file says more than that a file was added.
+
+A file is identified by its path alone: two commits that give the same file different deletion
+vectors do conflict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from deltaic.commit.isolation import Isolation
+from deltaic.commit.ports import Winner
+from deltaic.commit.read_set import ReadSet
+from deltaic.exceptions import DeltaError, error
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Why our commit cannot follow a winner.
+
+    Attributes
+    ----------
+    condition
+        The condition of the error it becomes if nothing can be done about it.
+    detail
+        The file, application or change at which the two meet.
+    """
+
+    condition: str
+    winner: Winner
+    detail: str
+
+
+Rule: TypeAlias = Callable[[ReadSet, Winner], Conflict | None]
+
+
+def table_created(ours: ReadSet, winner: Winner) -> Conflict | None:
+    """Object if we create a table that is there now."""
+    if ours.creates_table:
+        return Conflict("DELTAIC_TABLE_CREATED_CONCURRENTLY", winner, "the table was created")
+    return None
+
+
+def protocol_changed(ours: ReadSet, winner: Winner) -> Conflict | None:
+    """Object to a new protocol: our files were written without knowing what it asks for."""
+    if winner.protocol is None:
+        return None
+    return Conflict("DELTAIC_PROTOCOL_CHANGED", winner, "it changed the table's protocol")
+
+
+def metadata_changed(ours: ReadSet, winner: Winner) -> Conflict | None:
+    """Object to another definition than the one our rows, or the winner's, were written for.
+
+    The second half is about columns: properties do not change what earlier rows mean.
+    """
+    if winner.metadata is not None:
+        detail = "it changed the table's metadata (its schema, partitioning or properties)"
+        return Conflict("DELTAIC_METADATA_CHANGED", winner, detail)
+    if ours.changes_columns and winner.num_added > 0:
+        detail = "it added files under the columns that this operation replaces"
+        return Conflict("DELTAIC_METADATA_CHANGED", winner, detail)
+    return None
+
+
+def concurrent_append(ours: ReadSet, winner: Winner) -> Conflict | None:
+    """Object to added rows that we should have read.
+
+    A blind append of ours has read nothing. A blind append of the winner may be ordered after us,
+    as it read nothing of ours, unless the order of the history is to be the order of all reads.
+    """
+    if ours.is_blind_append or ours.isolation is Isolation.SNAPSHOT or not winner.data_change:
+        return None
+    if ours.isolation is Isolation.WRITE_SERIALIZABLE and winner.is_blind_append:
+        return None
+    path = winner.add_matching_reads
+    if path is None and ours.reads_whole_table and winner.num_added > 0:
+        path = "(any: the whole table was read)"
+    return Conflict("DELTAIC_CONCURRENT_APPEND", winner, path) if path else None
+
+
+def concurrent_delete_delete(ours: ReadSet, winner: Winner) -> Conflict | None:
+    """Object if both remove the same file or change its deletion vector."""
+    path = winner.removed_file_removed
+    return Conflict("DELTAIC_CONCURRENT_DELETE_DELETE", winner, path) if path else None
+
+
+def concurrent_delete_read(ours: ReadSet, winner: Winner) -> Conflict | None:
+    """Object to the removal of a file that we read."""
+    path = winner.removed_file_read
+    if path is None and ours.reads_whole_table and winner.num_removed > 0:
+        path = "(any: the whole table was read)"
+    return Conflict("DELTAIC_CONCURRENT_DELETE_READ", winner, path) if path else None
+
+
+def concurrent_transaction(ours: ReadSet, winner: Winner) -> Conflict | None:
+    """Object if both record progress of one application (Protocol § Transaction Identifiers)."""
+    if ours.txn is None or ours.txn.app_id not in winner.txns:
+        return None
+    detail = f"txnAppId {ours.txn.app_id}, version {winner.txns[ours.txn.app_id]}"
+    return Conflict("DELTAIC_CONCURRENT_TRANSACTION", winner, detail)
+
+
+def domain_metadata_changed(ours: ReadSet, winner: Winner) -> Conflict | None:
+    """Object if both set the same metadata domain (Protocol § Domain Metadata)."""
+    shared = sorted(ours.domains & winner.domains)
+    if not shared:
+        return None
+    return Conflict("DELTAIC_CONCURRENT_DOMAIN_METADATA", winner, shared[0])
+
+
+RULES: tuple[Rule, ...] = (
+    table_created,
+    protocol_changed,
+    metadata_changed,
+    concurrent_transaction,
+    domain_metadata_changed,
+    concurrent_delete_delete,
+    concurrent_delete_read,
+    concurrent_append,
+)
+
+
+def find_conflict(ours: ReadSet, winner: Winner) -> Conflict | None:
+    """Return the first conflict of our transaction with a winner."""
+    return next((found for rule in RULES if (found := rule(ours, winner)) is not None), None)
+
+
+def conflict_error(ours: ReadSet, conflict: Conflict) -> DeltaError:
+    """Return the error that tells the user of a conflict. Nowhere else does one become an error."""
+    return error(
+        conflict.condition,
+        table=ours.table,
+        operation=ours.operation,
+        version=conflict.winner.version,
+        winnerOperation=conflict.winner.operation or "an unnamed operation",
+        detail=conflict.detail,
+    )

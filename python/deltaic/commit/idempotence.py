@@ -1,0 +1,46 @@
+"""Writes that count once, however often they are tried: ``txnAppId`` and ``txnVersion``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from deltaic.exceptions import error
+from deltaic.protocol.actions import SetTransaction
+
+_APP_ID = "txnappid"
+_VERSION = "txnversion"
+
+
+def requested_txn(
+    table: str, options: Mapping[str, str], now_ms: int | None = None
+) -> SetTransaction | None:
+    """Return the progress that a write records (Protocol § Transaction Identifiers).
+
+    Parameters
+    ----------
+    table
+        The table, for errors.
+    options
+        The options of the write, their names in lower case.
+    now_ms
+        The time that is recorded with it.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If only one of the two options is given, or the version is not a number.
+    """
+    app_id, version = options.get(_APP_ID), options.get(_VERSION)
+    if app_id is None and version is None:
+        return None
+    if app_id is None or version is None:
+        given, missing = (
+            ("txnVersion", "txnAppId") if app_id is None else ("txnAppId", "txnVersion")
+        )
+        raise error(
+            "DELTAIC_TRANSACTION_OPTIONS_INCOMPLETE", table=table, given=given, missing=missing
+        )
+    try:
+        return SetTransaction(app_id, int(version), now_ms)
+    except ValueError as problem:
+        raise error("DELTAIC_INVALID_WRITE_OPTION", option="txnVersion", value=version) from problem

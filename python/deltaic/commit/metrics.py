@@ -1,0 +1,125 @@
+"""Operation metrics, derived from a commit's files and what only the engine can know.
+
+The names are delta-spark's, per operation; a metric that does not apply is zero, as there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from deltaic.commit.ports import CommitSummary, FileCounts
+
+_Source = Callable[[CommitSummary], int]
+
+
+def operation_metrics(summary: CommitSummary) -> dict[str, str]:
+    """Return the metrics of a commit, as commitInfo holds them: all values are strings."""
+    sources = _BY_OPERATION.get(_kind(summary.operation), {})
+    metrics = {name: str(source(summary)) for name, source in sources.items()}
+    if _kind(summary.operation) == "WRITE" and summary.files.num_removed:
+        metrics["numRemovedFiles"] = str(summary.files.num_removed)
+        metrics["numRemovedBytes"] = str(summary.files.removed_bytes)
+    return metrics
+
+
+def _kind(operation: str) -> str:
+    """Map the operations that hold data from a query to WRITE, REORG to OPTIMIZE."""
+    if operation.endswith("AS SELECT"):
+        return "WRITE"
+    return "OPTIMIZE" if operation == "REORG" else operation
+
+
+def _files(read: Callable[[FileCounts], int]) -> _Source:
+    return lambda summary: read(summary.files)
+
+
+def _engine(name: str) -> _Source:
+    return lambda summary: summary.engine_metrics.get(name, 0)
+
+
+_DELETION_VECTORS: Mapping[str, _Source] = {
+    "DeletionVectorsAdded": _files(lambda f: f.num_deletion_vectors_added),
+    "DeletionVectorsRemoved": _files(lambda f: f.num_deletion_vectors_removed),
+    "DeletionVectorsUpdated": _files(lambda f: f.num_deletion_vectors_updated),
+}
+_TIMES: Mapping[str, _Source] = {
+    "executionTimeMs": _engine("executionTimeMs"),
+    "scanTimeMs": _engine("scanTimeMs"),
+    "rewriteTimeMs": _engine("rewriteTimeMs"),
+}
+_DELETE: Mapping[str, _Source] = {
+    "numAddedFiles": _files(lambda f: f.num_added),
+    "numRemovedFiles": _files(lambda f: f.num_removed),
+    "numAddedBytes": _files(lambda f: f.added_bytes),
+    "numRemovedBytes": _files(lambda f: f.removed_bytes),
+    **{f"num{name}": source for name, source in _DELETION_VECTORS.items()},
+    "numAddedChangeFiles": _engine("numAddedChangeFiles"),
+    "numDeletedRows": _engine("numDeletedRows"),
+    "numCopiedRows": _engine("numCopiedRows"),
+    **_TIMES,
+}
+_UPDATE: Mapping[str, _Source] = {
+    **{name: source for name, source in _DELETE.items() if name != "numDeletedRows"},
+    "numUpdatedRows": _engine("numUpdatedRows"),
+}
+
+
+def _merged(detail: str, total: str) -> _Source:
+    """Take a detailed count where the engine gives one, else the total it is part of."""
+    return lambda s: s.engine_metrics.get(detail, s.engine_metrics.get(total, 0))
+
+
+_MERGE: Mapping[str, _Source] = {
+    "numSourceRows": _engine("numSourceRows"),
+    "numTargetRowsInserted": _engine("numInsertedRows"),
+    "numTargetRowsUpdated": _engine("numUpdatedRows"),
+    "numTargetRowsMatchedUpdated": _merged("numMatchedUpdatedRows", "numUpdatedRows"),
+    "numTargetRowsNotMatchedBySourceUpdated": _engine("numNotMatchedBySourceUpdatedRows"),
+    "numTargetRowsDeleted": _engine("numDeletedRows"),
+    "numTargetRowsMatchedDeleted": _merged("numMatchedDeletedRows", "numDeletedRows"),
+    "numTargetRowsNotMatchedBySourceDeleted": _engine("numNotMatchedBySourceDeletedRows"),
+    "numTargetRowsCopied": _engine("numCopiedRows"),
+    "numTargetBytesAdded": _files(lambda f: f.added_bytes),
+    "numTargetBytesRemoved": _files(lambda f: f.removed_bytes),
+    "numTargetFilesAdded": _files(lambda f: f.num_added),
+    "numTargetFilesRemoved": _files(lambda f: f.num_removed),
+    "numTargetChangeFilesAdded": _engine("numAddedChangeFiles"),
+    **{f"numTarget{name}": source for name, source in _DELETION_VECTORS.items()},
+    "numOutputRows": lambda s: sum(
+        s.engine_metrics.get(name, 0)
+        for name in ("numInsertedRows", "numUpdatedRows", "numCopiedRows")
+    ),
+    "materializeSourceTimeMs": _engine("materializeSourceTimeMs"),
+    **_TIMES,
+}
+_BY_OPERATION: Mapping[str, Mapping[str, _Source]] = {
+    "WRITE": {
+        "numFiles": _files(lambda f: f.num_added),
+        "numOutputBytes": _files(lambda f: f.added_bytes),
+        "numOutputRows": _files(lambda f: f.added_rows),
+    },
+    "STREAMING UPDATE": {
+        "numAddedFiles": _files(lambda f: f.num_added),
+        "numRemovedFiles": _files(lambda f: f.num_removed),
+        "numOutputRows": _files(lambda f: f.added_rows),
+        "numOutputBytes": _files(lambda f: f.added_bytes),
+    },
+    "DELETE": _DELETE,
+    "UPDATE": _UPDATE,
+    "MERGE": _MERGE,
+    "TRUNCATE": {
+        "numRemovedFiles": _files(lambda f: f.num_removed),
+        "executionTimeMs": _engine("executionTimeMs"),
+    },
+    "OPTIMIZE": {
+        "numAddedFiles": _files(lambda f: f.num_added),
+        "numRemovedFiles": _files(lambda f: f.num_removed),
+        "numAddedBytes": _files(lambda f: f.added_bytes),
+        "numRemovedBytes": _files(lambda f: f.removed_bytes),
+        "numDeletionVectorsRemoved": _files(lambda f: f.num_deletion_vectors_removed),
+        **{
+            name: _engine(name)
+            for name in ("minFileSize", "p25FileSize", "p50FileSize", "p75FileSize", "maxFileSize")
+        },
+    },
+}

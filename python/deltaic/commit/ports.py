@@ -1,0 +1,241 @@
+"""What a commit needs from outside: the JVM in production, a log in memory in tests.
+
+The values that cross are small whatever the size of the commit: file actions stay on the other
+side, which answers questions about them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from deltaic.protocol import actions
+
+
+@dataclass(frozen=True, slots=True)
+class FileCounts:
+    """The files of a commit, counted.
+
+    A file that is removed and added under the same path only changes its deletion vector; it is
+    counted with the deletion vectors and not with the files.
+    """
+
+    num_added: int = 0
+    added_bytes: int = 0
+    added_rows: int = 0
+    num_removed: int = 0
+    removed_bytes: int = 0
+    num_deletion_vectors_added: int = 0
+    num_deletion_vectors_removed: int = 0
+    num_deletion_vectors_updated: int = 0
+    data_change: bool = False
+
+    @staticmethod
+    def from_json(body: Mapping[str, Any]) -> FileCounts:
+        """Read the part ``files`` of a summary."""
+        return FileCounts(
+            num_added=body.get("numAdded", 0),
+            added_bytes=body.get("addedBytes", 0),
+            added_rows=body.get("addedRows", 0),
+            num_removed=body.get("numRemoved", 0),
+            removed_bytes=body.get("removedBytes", 0),
+            num_deletion_vectors_added=body.get("numDeletionVectorsAdded", 0),
+            num_deletion_vectors_removed=body.get("numDeletionVectorsRemoved", 0),
+            num_deletion_vectors_updated=body.get("numDeletionVectorsUpdated", 0),
+            data_change=body.get("dataChange", False),
+        )
+
+    @property
+    def removes_data(self) -> bool:
+        """Whether rows may be gone from the table afterwards."""
+        touches = self.num_removed + self.num_deletion_vectors_added
+        return self.data_change and touches + self.num_deletion_vectors_removed > 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the commit holds no file action at all."""
+        return not (
+            self.num_added
+            or self.num_removed
+            or self.num_deletion_vectors_added
+            or self.num_deletion_vectors_removed
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CommitSummary:
+    """A prepared commit, as the JVM describes it.
+
+    Attributes
+    ----------
+    read_version
+        The version the operation is based on; -1 when there was no table.
+    plan
+        The reply of the planning command, as it was given.
+    """
+
+    table: str
+    read_version: int
+    operation: str
+    operation_parameters: Mapping[str, str | None]
+    plan: Mapping[str, Any]
+    is_blind_append: bool
+    reads_whole_table: bool
+    options: Mapping[str, str] = field(default_factory=dict)
+    engine_metrics: Mapping[str, int] = field(default_factory=dict)
+    files: FileCounts = field(default_factory=FileCounts)
+
+    @staticmethod
+    def from_json(body: Mapping[str, Any]) -> CommitSummary:
+        """Read the JSON of ``PreparedCommit.summary()``."""
+        return CommitSummary(
+            table=body["table"],
+            read_version=body["readVersion"],
+            operation=body["operation"],
+            operation_parameters=body.get("operationParameters") or {},
+            plan=body.get("plan") or {},
+            is_blind_append=body.get("isBlindAppend", False),
+            reads_whole_table=body.get("readsWholeTable", False),
+            options=body.get("options") or {},
+            engine_metrics=body.get("engineMetrics") or {},
+            files=FileCounts.from_json(body.get("files") or {}),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Winner:
+    """A commit that got in between, and where it meets ours.
+
+    Attributes
+    ----------
+    is_blind_append
+        None when the commit does not say.
+    add_matching_reads
+        The first file it added, with new rows, that could hold rows which our reads select.
+    removed_file_read
+        The first file it removed, or gave another deletion vector, that we have read.
+    removed_file_removed
+        The first such file that we remove or change, too.
+    """
+
+    version: int
+    operation: str | None = None
+    timestamp_ms: int | None = None
+    is_blind_append: bool | None = None
+    protocol: actions.Protocol | None = None
+    metadata: actions.Metadata | None = None
+    txns: Mapping[str, int] = field(default_factory=dict)
+    domains: frozenset[str] = frozenset()
+    num_added: int = 0
+    num_removed: int = 0
+    data_change: bool = False
+    add_matching_reads: str | None = None
+    removed_file_read: str | None = None
+    removed_file_removed: str | None = None
+
+    @staticmethod
+    def from_json(body: Mapping[str, Any]) -> Winner:
+        """Read the JSON of ``PreparedCommit.winner(version)``."""
+        protocol, metadata = body.get("protocol"), body.get("metaData")
+        return Winner(
+            version=body["version"],
+            operation=body.get("operation"),
+            timestamp_ms=body.get("timestampMs"),
+            is_blind_append=body.get("isBlindAppend"),
+            protocol=actions.Protocol.from_json(protocol) if protocol else None,
+            metadata=actions.Metadata.from_json(metadata) if metadata else None,
+            txns=body.get("txns") or {},
+            domains=frozenset(body.get("domains") or ()),
+            num_added=body.get("numAdded", 0),
+            num_removed=body.get("numRemoved", 0),
+            data_change=body.get("dataChange", False),
+            add_matching_reads=body.get("addMatchingReads"),
+            removed_file_read=body.get("removedFileRead"),
+            removed_file_removed=body.get("removedFileRemoved"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TableHeader:
+    """A version of a table without its files."""
+
+    version: int
+    timestamp_ms: int
+    protocol: actions.Protocol
+    metadata: actions.Metadata
+    num_files: int = 0
+    size_bytes: int = 0
+    transactions: Mapping[str, int] = field(default_factory=dict)
+
+    @staticmethod
+    def from_json(body: Mapping[str, Any]) -> TableHeader:
+        """Read the JSON of ``PythonApi.header``."""
+        return TableHeader(
+            version=body["version"],
+            timestamp_ms=body["timestampMs"],
+            protocol=actions.Protocol.from_json(body["protocol"]),
+            metadata=actions.Metadata.from_json(body["metaData"]),
+            num_files=body.get("numFiles", 0),
+            size_bytes=body.get("sizeBytes", 0),
+            transactions=body.get("transactions") or {},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRecord:
+    """One commit of the history; `info` is its commitInfo, if it holds one."""
+
+    version: int
+    timestamp_ms: int
+    info: Mapping[str, Any] | None
+
+    @staticmethod
+    def from_json(body: Mapping[str, Any]) -> CommitRecord:
+        """Read one entry of ``PythonApi.commitInfos``."""
+        return CommitRecord(body["version"], body["timestampMs"], body.get("commitInfo"))
+
+
+class PreparedCommit(Protocol):
+    """The files of one commit, ready to be made a version of the table."""
+
+    def summary(self) -> CommitSummary:
+        """Describe the commit."""
+
+    def try_commit(self, version: int, header_lines: Sequence[str]) -> bool:
+        """Write the header lines and the file actions as `version`, unless it exists.
+
+        Returns
+        -------
+        bool
+            True if the version is now this commit; False if it was there before.
+
+        Raises
+        ------
+        DeltaError
+            If the version certainly was not written.
+        Exception
+            Anything else leaves open whether it was.
+        """
+
+    def winner(self, version: int) -> Winner | None:
+        """Describe the commit of `version` as far as it matters here; None if there is none."""
+
+
+class Tables(Protocol):
+    """The tables of this process."""
+
+    def header(self, table: str, version: int | None = None) -> TableHeader | None:
+        """Return a version's header, the newest by default; None if there is no table."""
+
+    def commits(self, table: str, limit: int | None) -> Sequence[CommitRecord]:
+        """Return the newest commits first."""
+
+    def prepare_header_commit(self, summary: CommitSummary) -> PreparedCommit:
+        """Prepare a commit that holds no file."""
+
+    def default_properties(self) -> Mapping[str, str]:
+        """Return the table properties that the session sets for every new table."""
+
+    def engine_info(self) -> str:
+        """Return what commits name as their engine."""

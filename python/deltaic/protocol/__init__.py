@@ -1,0 +1,1 @@
+"""The Delta protocol as data and rules: pure, without Spark and without I/O."""

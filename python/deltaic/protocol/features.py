@@ -1,0 +1,221 @@
+"""Table features as data (Protocol § Table Features).
+
+One record per feature, from ``resources/table-features.json``; what a table uses, and whether this
+build can write to it, follow from the records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from deltaic.exceptions import error
+from deltaic.protocol.actions import (
+    READER_VERSION_WITH_FEATURES,
+    WRITER_VERSION_WITH_FEATURES,
+    Metadata,
+    Protocol,
+)
+from deltaic.protocol.schema import PrimitiveType, StructType, leaf_types, parse_schema, walk
+from deltaic.resources import load_json
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """One table feature.
+
+    Attributes
+    ----------
+    reads
+        Whether readers, too, must know the feature.
+    min_reader_version, min_writer_version
+        The legacy versions that imply it, if any.
+    property_name, property_values
+        The table property and its values that put the feature to use, if one does.
+    requires
+        Features that must be supported with it.
+    writable
+        Whether this build can write to a table that uses it.
+    writable_when_inactive
+        Whether a table that supports the feature without using it asks nothing of a writer.
+    """
+
+    name: str
+    reads: bool
+    min_reader_version: int | None
+    min_writer_version: int | None
+    property_name: str | None
+    property_values: frozenset[str]
+    requires: tuple[str, ...]
+    aliases: frozenset[str]
+    writable: bool
+    writable_when_inactive: bool
+
+    @property
+    def is_legacy(self) -> bool:
+        """Whether a protocol version below the table features implies it."""
+        return self.min_writer_version is not None
+
+
+@cache
+def all_features() -> tuple[Feature, ...]:
+    """Return every feature that Deltaic knows by name."""
+    features = []
+    for record in load_json("table-features.json"):
+        enabled_by = record["enabledBy"] or {"property": None, "value": ""}
+        features.append(
+            Feature(
+                name=record["name"],
+                reads=record["kind"] == "readerWriter",
+                min_reader_version=record["minReaderVersion"],
+                min_writer_version=record["minWriterVersion"],
+                property_name=enabled_by["property"],
+                property_values=frozenset(enabled_by["value"].casefold().split("|")),
+                requires=tuple(record["requires"]),
+                aliases=frozenset(record["aliases"]),
+                writable=record["write"],
+                writable_when_inactive=record.get("writableWhenInactive", False),
+            )
+        )
+    return tuple(features)
+
+
+def find_feature(name: str) -> Feature | None:
+    """Return the feature of this name, which may be an older spelling; case does not count."""
+    return _by_name().get(name.casefold())
+
+
+def writer_features(protocol: Protocol) -> frozenset[str]:
+    """Return the features a writer must know, listed or implied by the writer version."""
+    if protocol.min_writer_version >= WRITER_VERSION_WITH_FEATURES:
+        return protocol.writer_features or frozenset()
+    return legacy_writer_features(protocol.min_writer_version)
+
+
+def reader_features(protocol: Protocol) -> frozenset[str]:
+    """Return the features a reader must know, listed or implied by the reader version."""
+    if protocol.min_reader_version >= READER_VERSION_WITH_FEATURES:
+        return protocol.reader_features or frozenset()
+    return legacy_reader_features(protocol.min_reader_version)
+
+
+def legacy_writer_features(version: int) -> frozenset[str]:
+    """Return what a writer version below the table features implies."""
+    return frozenset(
+        f.name
+        for f in all_features()
+        if f.min_writer_version is not None and f.min_writer_version <= version
+    )
+
+
+def legacy_reader_features(version: int) -> frozenset[str]:
+    """Return what a reader version below the table features implies."""
+    return frozenset(
+        f.name
+        for f in all_features()
+        if f.min_reader_version is not None and f.min_reader_version <= version
+    )
+
+
+def with_requirements(names: Iterable[str]) -> frozenset[str]:
+    """Add the features that the named ones require, and those that these require."""
+    complete: set[str] = set()
+    pending = list(names)
+    while pending:
+        name = pending.pop()
+        if name not in complete:
+            complete.add(name)
+            feature = find_feature(name)
+            pending += feature.requires if feature else ()
+    return frozenset(complete)
+
+
+def features_in_use(metadata: Metadata, table: str) -> frozenset[str]:
+    """Return the features that the metadata puts to use (Protocol § Active Features).
+
+    By a table property, by the metadata of a column, or by the type of one.
+    """
+    schema = parse_schema(metadata.schema_string, table)
+    return _used_by_properties(metadata.configuration) | _used_by_schema(schema)
+
+
+def require_writable(table: str, version: int, protocol: Protocol, metadata: Metadata) -> None:
+    """Refuse a table to which this build cannot write without breaking a feature's promise.
+
+    Raises
+    ------
+    ProtocolError
+        Naming the features, or the writer version if that is too new.
+    """
+    if protocol.min_writer_version > WRITER_VERSION_WITH_FEATURES:
+        raise error(
+            "DELTAIC_UNSUPPORTED_WRITER_VERSION",
+            table=table,
+            version=version,
+            required=protocol.min_writer_version,
+            supported=WRITER_VERSION_WITH_FEATURES,
+        )
+    used = features_in_use(metadata, table)
+    refused = [n for n in sorted(writer_features(protocol)) if not _is_writable(n, used)]
+    if refused:
+        raise error(
+            "DELTAIC_UNSUPPORTED_WRITER_FEATURE",
+            table=table,
+            version=version,
+            features=", ".join(refused),
+        )
+
+
+def _is_writable(name: str, used: frozenset[str]) -> bool:
+    feature = find_feature(name)
+    if feature is None:
+        return False
+    return feature.writable or (feature.writable_when_inactive and feature.name not in used)
+
+
+@cache
+def _by_name() -> dict[str, Feature]:
+    return {
+        spelling.casefold(): feature
+        for feature in all_features()
+        for spelling in (feature.name, *feature.aliases)
+    }
+
+
+_BY_COLUMN_KEY = {
+    "delta.invariants": "invariants",
+    "delta.generationExpression": "generatedColumns",
+    "CURRENT_DEFAULT": "allowColumnDefaults",
+    "delta.typeChanges": "typeWidening",
+    "__COLLATIONS": "collations",
+}
+_BY_TYPE = {"timestamp_ntz": "timestampNtz", "variant": "variantType"}
+
+
+def _used_by_properties(configuration: Mapping[str, str]) -> frozenset[str]:
+    used = {
+        f.name
+        for f in all_features()
+        if f.property_name is not None
+        and configuration.get(f.property_name, "").casefold() in f.property_values
+    }
+    if any(name.startswith("delta.constraints.") for name in configuration):
+        used.add("checkConstraints")
+    return frozenset(used)
+
+
+def _used_by_schema(schema: StructType) -> frozenset[str]:
+    used = set()
+    for _, column in walk(schema):
+        for key in column.metadata:
+            if key.startswith("delta.identity."):
+                used.add("identityColumns")
+            elif key in _BY_COLUMN_KEY:
+                used.add(_BY_COLUMN_KEY[key])
+    used |= {
+        _BY_TYPE[leaf.name]
+        for leaf in leaf_types(schema)
+        if isinstance(leaf, PrimitiveType) and leaf.name in _BY_TYPE
+    }
+    return frozenset(used)

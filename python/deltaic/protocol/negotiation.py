@@ -1,0 +1,129 @@
+"""Which protocol a table gets (Protocol § Table Features for New and Existing Tables).
+
+The protocol asks of readers and writers what the table needs and no more: legacy versions where
+they say exactly that, lists of features where they do not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from deltaic.exceptions import error
+from deltaic.protocol.actions import (
+    READER_VERSION_WITH_FEATURES,
+    WRITER_VERSION_WITH_FEATURES,
+    Metadata,
+    Protocol,
+)
+from deltaic.protocol.features import (
+    features_in_use,
+    find_feature,
+    legacy_reader_features,
+    legacy_writer_features,
+    reader_features,
+    with_requirements,
+    writer_features,
+)
+from deltaic.protocol.properties import ProtocolRequest
+
+#: What a new table asks for when nothing more is needed, as delta-spark's tables do.
+_DEFAULT = Protocol(1, 2)
+_DEFAULT_IGNORED = Protocol(1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Needs:
+    """The features a table must support, and versions that the user set as a lower bound."""
+
+    features: frozenset[str]
+    min_reader_version: int
+    min_writer_version: int
+
+
+def protocol_for_new_table(table: str, metadata: Metadata, request: ProtocolRequest) -> Protocol:
+    """Return the protocol of a table that is being created.
+
+    Parameters
+    ----------
+    table
+        The table, for errors.
+    metadata
+        The definition it will have; its properties and columns put features to use.
+    request
+        What the user asked of the protocol by table properties.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a version or a feature is asked for that does not exist.
+    """
+    base = _DEFAULT_IGNORED if request.ignore_defaults else _DEFAULT
+    return _smallest(
+        _Needs(
+            writer_features(base) | _requested(table, metadata, request),
+            request.min_reader_version or base.min_reader_version,
+            request.min_writer_version or base.min_writer_version,
+        )
+    )
+
+
+def protocol_for_new_definition(
+    table: str, current: Protocol, metadata: Metadata, request: ProtocolRequest
+) -> Protocol:
+    """Return the protocol of an existing table under a new definition: the current one or more.
+
+    A feature is never dropped here: files of earlier versions may depend on it
+    (Protocol § Supported Features).
+    """
+    supported = writer_features(current) | reader_features(current)
+    needed = _requested(table, metadata, request)
+    versions_suffice = (request.min_reader_version or 0) <= current.min_reader_version and (
+        request.min_writer_version or 0
+    ) <= current.min_writer_version
+    if needed <= supported and versions_suffice:
+        return current
+    return _smallest(
+        _Needs(
+            supported | needed,
+            max(current.min_reader_version, request.min_reader_version or 0),
+            max(current.min_writer_version, request.min_writer_version or 0),
+        )
+    )
+
+
+def _requested(table: str, metadata: Metadata, request: ProtocolRequest) -> frozenset[str]:
+    named = set()
+    for name in request.features:
+        feature = find_feature(name)
+        if feature is None:
+            raise error("DELTAIC_UNKNOWN_FEATURE", table=table, feature=name)
+        named.add(feature.name)
+    return with_requirements(named | features_in_use(metadata, table))
+
+
+def _smallest(needs: _Needs) -> Protocol:
+    """Return legacy versions if they imply exactly what is needed, else lists of features."""
+    features = needs.features
+    if needs.min_writer_version < WRITER_VERSION_WITH_FEATURES:
+        features |= legacy_writer_features(needs.min_writer_version)
+    if needs.min_reader_version < READER_VERSION_WITH_FEATURES:
+        features |= legacy_reader_features(needs.min_reader_version)
+    readers = frozenset(n for n in features if (f := find_feature(n)) is not None and f.reads)
+    legacy = _legacy(needs, features, readers)
+    if legacy is not None:
+        return legacy
+    if needs.min_reader_version < READER_VERSION_WITH_FEATURES:
+        for version in range(needs.min_reader_version, READER_VERSION_WITH_FEATURES):
+            if legacy_reader_features(version) == readers:
+                return Protocol(version, WRITER_VERSION_WITH_FEATURES, None, features)
+    return Protocol(READER_VERSION_WITH_FEATURES, WRITER_VERSION_WITH_FEATURES, readers, features)
+
+
+def _legacy(needs: _Needs, features: frozenset[str], readers: frozenset[str]) -> Protocol | None:
+    for reader in range(needs.min_reader_version, READER_VERSION_WITH_FEATURES):
+        for writer in range(needs.min_writer_version, WRITER_VERSION_WITH_FEATURES):
+            if legacy_reader_features(reader) == readers and (
+                legacy_writer_features(writer) == features
+            ):
+                return Protocol(reader, writer)
+    return None

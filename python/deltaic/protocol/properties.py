@@ -1,0 +1,242 @@
+"""Table properties: which there are, what they may be set to, and what they mean when unset.
+
+``resources/table-properties.json`` holds one record each. Properties outside the ``delta.``
+namespace belong to the user and are stored as they are.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from deltaic.exceptions import error
+from deltaic.protocol.actions import READER_VERSION_WITH_FEATURES, WRITER_VERSION_WITH_FEATURES
+from deltaic.resources import load_json
+
+PREFIX = "delta."
+FEATURE_PREFIX = "delta.feature."
+CONSTRAINT_PREFIX = "delta.constraints."
+
+_MIN_READER_VERSION = "delta.minReaderVersion"
+_MIN_WRITER_VERSION = "delta.minWriterVersion"
+_IGNORE_DEFAULTS = "delta.ignoreProtocolDefaults"
+_REQUESTS = frozenset({_MIN_READER_VERSION, _MIN_WRITER_VERSION, _IGNORE_DEFAULTS})
+_FEATURE_VALUES = frozenset({"supported", "enabled"})
+
+PropertyType = Literal["boolean", "int", "long", "interval", "string", "enum"]
+
+
+@dataclass(frozen=True, slots=True)
+class TableProperty:
+    """One property that Deltaic knows.
+
+    Attributes
+    ----------
+    name
+        With the prefix ``delta.``.
+    default
+        What applies when it is unset; None if nothing does.
+    values
+        The values of an enum.
+    minimum
+        The smallest number allowed.
+    internal
+        Whether only Deltaic itself may set it.
+    replaced_by
+        The property of which this is an older spelling.
+    """
+
+    name: str
+    type: PropertyType
+    default: str | None
+    values: tuple[str, ...] = ()
+    minimum: int | None = None
+    internal: bool = False
+    replaced_by: str | None = None
+
+    def problem_with(self, value: str) -> str | None:
+        """Return why `value` cannot be set, or None if it can."""
+        match self.type:
+            case "boolean":
+                fits = value.strip().casefold() in ("true", "false")
+                return None if fits else "it is true or false"
+            case "int" | "long":
+                return self._problem_with_number(value)
+            case "interval":
+                fits = interval_ms(value) is not None
+                return (
+                    None if fits else "it is a duration such as 'interval 30 days', without months"
+                )
+            case "enum":
+                fits = value.casefold() in (v.casefold() for v in self.values)
+                return None if fits else f"it is one of {', '.join(self.values)}"
+            case "string":
+                return None
+
+    def _problem_with_number(self, value: str) -> str | None:
+        try:
+            number = int(value)
+        except ValueError:
+            return "it is a whole number"
+        bits = 31 if self.type == "int" else 63
+        if not -(2**bits) <= number < 2**bits:
+            return f"it is a number of {bits + 1} bits"
+        if self.minimum is not None and number < self.minimum:
+            return f"it is at least {self.minimum}"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolRequest:
+    """What table properties ask of the protocol; these are not stored with the table."""
+
+    min_reader_version: int | None = None
+    min_writer_version: int | None = None
+    features: tuple[str, ...] = ()
+    ignore_defaults: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedProperties:
+    """Properties given by a user, checked: what to store, and what to ask of the protocol."""
+
+    configuration: Mapping[str, str]
+    request: ProtocolRequest
+
+
+@cache
+def all_properties() -> tuple[TableProperty, ...]:
+    """Return every property that Deltaic knows."""
+    return tuple(
+        TableProperty(
+            name=record["name"],
+            type=record["type"],
+            default=record["default"],
+            values=tuple(record.get("values", ())),
+            minimum=record.get("minimum"),
+            internal=record.get("internal", False),
+            replaced_by=record.get("replacedBy"),
+        )
+        for record in load_json("table-properties.json")
+    )
+
+
+def find_property(name: str) -> TableProperty | None:
+    """Return the property of this name; case does not count."""
+    return _by_name().get(name.casefold())
+
+
+def check_properties(table: str, given: Mapping[str, str]) -> CheckedProperties:
+    """Check the properties of a new definition and split off what is asked of the protocol.
+
+    Names are stored in their documented spelling, values as they were given.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a ``delta.`` property is unknown, internal, or set to what it cannot be.
+    """
+    configuration: dict[str, str] = {}
+    requests: dict[str, str] = {}
+    features: list[str] = []
+    for name, value in given.items():
+        folded = name.casefold()
+        if folded.startswith(CONSTRAINT_PREFIX):
+            raise error("DELTAIC_CONSTRAINT_AS_PROPERTY", table=table, property=name)
+        if folded.startswith(FEATURE_PREFIX):
+            if value.casefold() not in _FEATURE_VALUES:
+                raise _invalid(table, name, value, "it is 'supported'")
+            features.append(name[len(FEATURE_PREFIX) :])
+        elif folded.startswith(PREFIX):
+            known = _require_known(table, name, value)
+            (requests if known.name in _REQUESTS else configuration)[
+                known.replaced_by or known.name
+            ] = value
+        else:
+            configuration[name] = value
+    return CheckedProperties(configuration, _request(table, requests, features))
+
+
+def is_true(configuration: Mapping[str, str], name: str) -> bool:
+    """Return a boolean property's value, or its default."""
+    return property_value(configuration, name).strip().casefold() == "true"
+
+
+def property_value(configuration: Mapping[str, str], name: str) -> str:
+    """Return a property's value, or its default; the empty string if it has none."""
+    known = find_property(name)
+    default = known.default if known is not None else None
+    return configuration.get(name, default or "")
+
+
+_INTERVAL = re.compile(r"(?:interval\s+)?((?:[+-]?\d+\s+[a-z]+\s*)+)", re.IGNORECASE)
+_INTERVAL_PART = re.compile(r"([+-]?\d+)\s+([a-z]+)", re.IGNORECASE)
+_UNIT_MS = {
+    "week": 604_800_000,
+    "day": 86_400_000,
+    "hour": 3_600_000,
+    "minute": 60_000,
+    "second": 1_000,
+    "millisecond": 1,
+}
+
+
+def interval_ms(text: str) -> int | None:
+    """Return a duration in milliseconds; None if it is not one, or its length is not fixed."""
+    whole = _INTERVAL.fullmatch(text.strip())
+    if whole is None:
+        return None
+    total = 0
+    for amount, unit in _INTERVAL_PART.findall(whole[1]):
+        unit_ms = _UNIT_MS.get(unit.casefold().removesuffix("s"))
+        if unit_ms is None:
+            return None
+        total += int(amount) * unit_ms
+    return total if total >= 0 else None
+
+
+@cache
+def _by_name() -> dict[str, TableProperty]:
+    return {known.name.casefold(): known for known in all_properties()}
+
+
+def _require_known(table: str, name: str, value: str) -> TableProperty:
+    known = find_property(name)
+    if known is None:
+        names = {p.name.casefold(): p.name for p in all_properties() if not p.internal}
+        close = difflib.get_close_matches(name.casefold(), names, n=1, cutoff=0.7)
+        hint = f"Did you mean {names[close[0]]}?" if close else "There is no property like it."
+        raise error("DELTAIC_UNKNOWN_TABLE_PROPERTY", table=table, property=name, hint=hint)
+    if known.internal:
+        raise error("DELTAIC_INTERNAL_TABLE_PROPERTY", table=table, property=known.name)
+    problem = known.problem_with(value)
+    if problem is not None:
+        raise _invalid(table, known.name, value, problem)
+    return known
+
+
+def _request(table: str, requests: Mapping[str, str], features: list[str]) -> ProtocolRequest:
+    def version(name: str, newest: int) -> int | None:
+        if name not in requests:
+            return None
+        number = int(requests[name])
+        if number > newest:
+            raise _invalid(table, name, requests[name], f"the newest version is {newest}")
+        return number
+
+    return ProtocolRequest(
+        version(_MIN_READER_VERSION, READER_VERSION_WITH_FEATURES),
+        version(_MIN_WRITER_VERSION, WRITER_VERSION_WITH_FEATURES),
+        tuple(features),
+        is_true(requests, _IGNORE_DEFAULTS),
+    )
+
+
+def _invalid(table: str, name: str, value: str, reason: str) -> Exception:
+    return error(
+        "DELTAIC_INVALID_TABLE_PROPERTY", table=table, property=name, value=value, reason=reason
+    )

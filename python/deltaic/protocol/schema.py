@@ -1,0 +1,222 @@
+"""The schema of a table as the log holds it (Protocol § Schema Serialization Format)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from deltaic.exceptions import error
+
+PRIMITIVE_TYPES = frozenset(
+    {
+        "string",
+        "long",
+        "integer",
+        "short",
+        "byte",
+        "float",
+        "double",
+        "boolean",
+        "binary",
+        "date",
+        "timestamp",
+        "timestamp_ntz",
+    }
+)
+_DECIMAL = re.compile(r"decimal\(\d+,\s*-?\d+\)|decimal")
+
+
+@dataclass(frozen=True, slots=True)
+class PrimitiveType:
+    """A type without parts, by its name in the log; names this build does not know are kept."""
+
+    name: str
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the protocol lists the type."""
+        return self.name in PRIMITIVE_TYPES or _DECIMAL.fullmatch(self.name) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayType:
+    """Protocol § Array Type."""
+
+    element: DataType
+    contains_null: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MapType:
+    """Protocol § Map Type."""
+
+    key: DataType
+    value: DataType
+    value_contains_null: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column, or a field of a struct (Protocol § Struct Field)."""
+
+    name: str
+    type: DataType
+    nullable: bool = True
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StructType:
+    """A row's fields, in order; the schema of a table is one (Protocol § Struct Type)."""
+
+    fields: tuple[Field, ...] = ()
+
+    def find(self, name: str) -> Field | None:
+        """Return the field of this name; column names differ by more than case in Delta tables."""
+        folded = name.casefold()
+        return next((f for f in self.fields if f.name.casefold() == folded), None)
+
+
+DataType: TypeAlias = PrimitiveType | ArrayType | MapType | StructType
+
+
+def parse_schema(text: str, table: str) -> StructType:
+    """Read a schema string.
+
+    Raises
+    ------
+    ProtocolError
+        If it is not a schema; `table` is named in the message.
+    """
+    try:
+        schema = _parse_type(json.loads(text))
+    except (ValueError, KeyError, TypeError) as problem:
+        raise error("DELTAIC_INVALID_SCHEMA", table=table, reason=problem) from problem
+    if not isinstance(schema, StructType):
+        raise error("DELTAIC_INVALID_SCHEMA", table=table, reason="it is not a struct")
+    return schema
+
+
+def write_schema(schema: StructType) -> str:
+    """Write a schema string."""
+    return json.dumps(_write_type(schema), ensure_ascii=False, separators=(",", ":"))
+
+
+def walk(schema: StructType) -> Iterator[tuple[str, Field]]:
+    """Yield every field with its dotted path, outer fields first."""
+    for prefix, struct in structs(schema):
+        for column in struct.fields:
+            yield prefix + column.name, column
+
+
+def structs(data_type: DataType, path: str = "") -> Iterator[tuple[str, StructType]]:
+    """Yield a type's structs, itself included, each with the prefix of its fields' paths."""
+    match data_type:
+        case StructType(fields=fields):
+            yield path, data_type
+            for part in fields:
+                yield from structs(part.type, f"{path}{part.name}.")
+        case ArrayType(element=element):
+            yield from structs(element, f"{path}element.")
+        case MapType(key=key, value=value):
+            yield from structs(key, f"{path}key.")
+            yield from structs(value, f"{path}value.")
+        case _:
+            pass
+
+
+def leaf_types(data_type: DataType) -> Iterator[PrimitiveType]:
+    """Yield the primitive types a type is made of, those of nested fields included."""
+    match data_type:
+        case PrimitiveType():
+            yield data_type
+        case ArrayType(element=element):
+            yield from leaf_types(element)
+        case MapType(key=key, value=value):
+            yield from leaf_types(key)
+            yield from leaf_types(value)
+        case StructType(fields=fields):
+            for part in fields:
+                yield from leaf_types(part.type)
+
+
+def map_fields(schema: StructType, change: Callable[[Field], Field]) -> StructType:
+    """Apply `change` to every field, inner fields first."""
+
+    def on_type(data_type: DataType) -> DataType:
+        match data_type:
+            case ArrayType():
+                return replace(data_type, element=on_type(data_type.element))
+            case MapType():
+                return replace(
+                    data_type, key=on_type(data_type.key), value=on_type(data_type.value)
+                )
+            case StructType():
+                return on_struct(data_type)
+            case _:
+                return data_type
+
+    def on_struct(struct: StructType) -> StructType:
+        return StructType(tuple(change(replace(f, type=on_type(f.type))) for f in struct.fields))
+
+    return on_struct(schema)
+
+
+def _parse_type(node: Any) -> DataType:
+    if isinstance(node, str):
+        return PrimitiveType(node)
+    kind = node["type"]
+    if kind == "struct":
+        return StructType(tuple(_parse_field(part) for part in node["fields"]))
+    if kind == "array":
+        return ArrayType(_parse_type(node["elementType"]), node["containsNull"])
+    if kind == "map":
+        return MapType(
+            _parse_type(node["keyType"]), _parse_type(node["valueType"]), node["valueContainsNull"]
+        )
+    raise ValueError(f"there is no type {kind!r}")
+
+
+def _parse_field(node: Any) -> Field:
+    # Old tables may lack `nullable` or `metadata`; Spark reads them as true and empty.
+    return Field(
+        node["name"],
+        _parse_type(node["type"]),
+        node.get("nullable", True),
+        node.get("metadata") or {},
+    )
+
+
+def _write_type(data_type: DataType) -> Any:
+    match data_type:
+        case PrimitiveType(name=name):
+            return name
+        case ArrayType(element=element, contains_null=contains_null):
+            return {
+                "type": "array",
+                "elementType": _write_type(element),
+                "containsNull": contains_null,
+            }
+        case MapType(key=key, value=value, value_contains_null=contains_null):
+            return {
+                "type": "map",
+                "keyType": _write_type(key),
+                "valueType": _write_type(value),
+                "valueContainsNull": contains_null,
+            }
+        case StructType(fields=fields):
+            return {
+                "type": "struct",
+                "fields": [
+                    {
+                        "name": part.name,
+                        "type": _write_type(part.type),
+                        "nullable": part.nullable,
+                        "metadata": dict(part.metadata),
+                    }
+                    for part in fields
+                ],
+            }

@@ -1,0 +1,104 @@
+"""Which schemas a table may be given, and which rows an existing table takes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from deltaic.exceptions import error
+from deltaic.protocol.schema import Field, PrimitiveType, StructType, leaf_types, structs, walk
+
+#: Parquet readers in use cannot handle these in a column's name; only column mapping lifts this.
+_INVALID_NAME_CHARACTERS = frozenset(" ,;{}()\n\t=")
+
+
+def check_table_schema(table: str, schema: StructType, partition_columns: Sequence[str]) -> None:
+    """Refuse a schema that a new or replaced table cannot have.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If names clash or are not allowed, a type has no place in a Delta table, or the partition
+        columns do not fit.
+    """
+    if not schema.fields:
+        raise error("DELTAIC_SCHEMA_EMPTY", table=table)
+    _check_duplicates(table, schema)
+    for path, column in walk(schema):
+        if _INVALID_NAME_CHARACTERS.intersection(column.name) or not column.name:
+            raise error("DELTAIC_INVALID_COLUMN_NAME", table=table, column=path)
+    for column in schema.fields:
+        for leaf in leaf_types(column.type):
+            _check_type(table, column.name, leaf)
+    _check_partition_columns(table, schema, partition_columns)
+
+
+def resolve_partition_columns(
+    table: str, schema: StructType, requested: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the partition columns in the schema's own spelling.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a column is not in the schema.
+    """
+    resolved = []
+    for name in requested:
+        column = schema.find(name)
+        if column is None:
+            columns = ", ".join(f.name for f in schema.fields)
+            raise error(
+                "DELTAIC_PARTITION_COLUMN_NOT_FOUND", table=table, column=name, columns=columns
+            )
+        resolved.append(column.name)
+    return tuple(resolved)
+
+
+def extra_columns(current: StructType, written: StructType) -> list[str]:
+    """Return the dotted paths of fields that `written` has and the table has not.
+
+    Only structs are looked into: what differs elsewhere is a matter of casts, which Spark checks.
+    """
+    missing = []
+    for column in written.fields:
+        known = current.find(column.name)
+        if known is None:
+            missing.append(column.name)
+        elif isinstance(known.type, StructType) and isinstance(column.type, StructType):
+            inner = extra_columns(known.type, column.type)
+            missing += [f"{column.name}.{name}" for name in inner]
+    return missing
+
+
+def same_names(left: Sequence[str], right: Sequence[str]) -> bool:
+    """Whether two lists name the same columns in the same order; case does not count."""
+    return [n.casefold() for n in left] == [n.casefold() for n in right]
+
+
+def _check_duplicates(table: str, schema: StructType) -> None:
+    for prefix, struct in structs(schema):
+        spellings: dict[str, list[str]] = {}
+        for column in struct.fields:
+            spellings.setdefault(column.name.casefold(), []).append(prefix + column.name)
+        for same in spellings.values():
+            if len(same) > 1:
+                raise error("DELTAIC_DUPLICATE_COLUMNS", table=table, columns=", ".join(same))
+
+
+def _check_type(table: str, column: str, data_type: PrimitiveType) -> None:
+    if not data_type.is_known:
+        raise error("DELTAIC_UNSUPPORTED_TYPE", table=table, column=column, type=data_type.name)
+
+
+def _check_partition_columns(
+    table: str, schema: StructType, partition_columns: Sequence[str]
+) -> None:
+    for name, count in Counter(partition_columns).items():
+        if count > 1:
+            raise error("DELTAIC_DUPLICATE_COLUMNS", table=table, columns=f"{name}, {name}")
+        column: Field | None = schema.find(name)
+        if column is not None and not isinstance(column.type, PrimitiveType):
+            raise error("DELTAIC_PARTITION_COLUMN_TYPE", table=table, column=name)
+    if len(partition_columns) == len(schema.fields):
+        raise error("DELTAIC_NO_DATA_COLUMNS", table=table)

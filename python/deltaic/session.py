@@ -1,0 +1,110 @@
+"""How a Spark session learns of Deltaic: the settings, the jar, and the committer."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from deltaic.exceptions import error
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+EXTENSION = "io.deltaic.spark.DeltaicExtension"
+CATALOG = "io.deltaic.spark.DeltaicCatalog"
+
+_EXTENSIONS_KEY = "spark.sql.extensions"
+_CATALOG_KEY = "spark.sql.catalog.spark_catalog"
+_JARS_KEY = "spark.jars"
+
+
+def configure_spark(builder: SparkSession.Builder) -> SparkSession.Builder:
+    """Make the sessions of a builder read and write Delta tables.
+
+    What the builder has of ``spark.sql.extensions`` and ``spark.jars`` is kept and extended.
+
+    Parameters
+    ----------
+    builder
+        The builder of the session, such as ``SparkSession.builder.appName("my-app")``. It is
+        changed in place.
+
+    Returns
+    -------
+    SparkSession.Builder
+        The same builder.
+
+    Raises
+    ------
+    TableStateError
+        If the jar is missing from the package.
+    InvalidArgumentError
+        If the builder names another catalog as ``spark_catalog``.
+
+    Examples
+    --------
+    >>> from pyspark.sql import SparkSession
+    >>> spark = configure_spark(SparkSession.builder).getOrCreate()  # doctest: +SKIP
+    """
+    # A builder has no public way to ask what it holds; pyspark's own helpers read `_options`, too.
+    options = builder._options
+    catalog = options.get(_CATALOG_KEY, CATALOG)
+    if catalog != CATALOG:
+        raise error(
+            "DELTAIC_CATALOG_TAKEN", setting=_CATALOG_KEY, catalog=catalog, required=CATALOG
+        )
+    builder.config(_EXTENSIONS_KEY, _with_item(options.get(_EXTENSIONS_KEY), EXTENSION))
+    builder.config(_CATALOG_KEY, CATALOG)
+    builder.config(_JARS_KEY, _with_item(options.get(_JARS_KEY), str(jar_path())))
+    _register_on_creation(builder)
+    return builder
+
+
+def spark_settings() -> dict[str, str]:
+    """Return the settings for a session that is not built by `configure_spark`."""
+    return {_EXTENSIONS_KEY: EXTENSION, _CATALOG_KEY: CATALOG, _JARS_KEY: str(jar_path())}
+
+
+def jar_path() -> Path:
+    """Return the jar that the package carries, or the one that ``DELTAIC_JAR`` names.
+
+    Raises
+    ------
+    TableStateError
+        If there is not exactly one.
+    """
+    named = os.environ.get("DELTAIC_JAR")
+    folder = Path(__file__).resolve().parent / "jars"
+    jars = [Path(named)] if named else sorted(folder.glob("deltaic-spark_*.jar"))
+    if len(jars) != 1 or not jars[0].is_file():
+        found = ", ".join(jar.name for jar in jars if jar.is_file()) or "none"
+        raise error("DELTAIC_JAR_MISSING", folder=named or folder, found=found)
+    return jars[0]
+
+
+def _with_item(existing: object, item: str) -> str:
+    """Append to a comma-separated list, once."""
+    items = [part.strip() for part in str(existing or "").split(",") if part.strip()]
+    return ",".join(items if item in items else [*items, item])
+
+
+def _register_on_creation(builder: SparkSession.Builder) -> None:
+    """Let this one builder hand its sessions' JVM the committer.
+
+    Spark offers no hook for a new session on the Python side, and a committer that is registered
+    on first use of the API would come too late for ``df.write``. So `getOrCreate` is replaced on
+    the instance alone; the class, and everybody else's builders, stay as they are.
+    """
+    if "getOrCreate" in vars(builder):
+        return
+    create = builder.getOrCreate
+
+    def get_or_create() -> SparkSession:
+        session = create()
+        from deltaic.spark.gateway import register_committer
+
+        register_committer(session)
+        return session
+
+    builder.getOrCreate = get_or_create  # type: ignore[method-assign]

@@ -1,0 +1,23 @@
+"""Rows of a command as a DataFrame."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from deltaic.commands.rows import RowSet
+
+
+def to_frame(spark: SparkSession, rows: RowSet) -> DataFrame:
+    """Return the rows as a DataFrame.
+
+    They are one literal in the plan, which the JVM parses: ``createDataFrame`` would start Python
+    workers to hand over what is here already.
+    """
+    return spark.sql(
+        f"SELECT inline(from_json(:rows, 'ARRAY<STRUCT<{rows.schema}>>'))",
+        args={"rows": json.dumps(list(rows.rows), ensure_ascii=False)},
+    )

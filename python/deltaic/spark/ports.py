@@ -1,0 +1,138 @@
+"""The ports of `deltaic.commit.ports`, answered by the JVM."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from deltaic._version import __version__
+from deltaic.commit.ports import (
+    CommitRecord,
+    CommitSummary,
+    PreparedCommit,
+    TableHeader,
+    Winner,
+)
+from deltaic.commit.transaction import RetryPolicy
+from deltaic.exceptions import DeltaError
+from deltaic.spark.errors import jvm_errors
+from deltaic.spark.jvm import python_api
+
+#: Session settings whose rest names a table property; ours win over the older prefix.
+_DEFAULT_PREFIXES = (
+    "spark.databricks.delta.properties.defaults.",
+    "spark.deltaic.properties.defaults.",
+)
+_MAX_ATTEMPTS = ("spark.deltaic.maxCommitAttempts", "spark.databricks.delta.maxCommitAttempts")
+
+_NOT_A_TABLE = "DELTAIC_NOT_A_TABLE"
+_COMMIT_NOT_FOUND = "DELTAIC_COMMIT_NOT_FOUND"
+
+
+class JvmTables:
+    """The tables, reached through ``io.deltaic.spark.PythonApi``.
+
+    Parameters
+    ----------
+    jvm
+        The gateway's view of the JVM.
+    session
+        The JVM's session, on whose behalf the tables are read.
+    """
+
+    def __init__(self, jvm: Any, session: Any) -> None:
+        self._jvm = jvm
+        self._api = python_api(jvm)
+        self._session = session
+
+    def header(self, table: str, version: int | None = None) -> TableHeader | None:
+        """Return a version's header, the newest by default; None if there is no table."""
+        number = -1 if version is None else version
+        try:
+            with jvm_errors():
+                text = self._api.header(self._session, table, number)
+        except DeltaError as problem:
+            if problem.condition == _NOT_A_TABLE:
+                return None
+            raise
+        return TableHeader.from_json(json.loads(text))
+
+    def commits(self, table: str, limit: int | None) -> Sequence[CommitRecord]:
+        """Return the newest commits first."""
+        number = -1 if limit is None else limit
+        with jvm_errors():
+            text = self._api.commitInfos(self._session, table, number)
+        return [CommitRecord.from_json(body) for body in json.loads(text)]
+
+    def prepare_header_commit(self, summary: CommitSummary) -> PreparedCommit:
+        """Prepare a commit that holds no file."""
+        body = {
+            "operation": summary.operation,
+            "operationParameters": {
+                k: v for k, v in summary.operation_parameters.items() if v is not None
+            },
+            "plan": dict(summary.plan),
+            "isBlindAppend": summary.is_blind_append,
+            "options": dict(summary.options),
+        }
+        with jvm_errors():
+            prepared = self._api.prepareHeaderCommit(
+                self._session, summary.table, summary.read_version, json.dumps(body)
+            )
+        return JvmPreparedCommit(prepared)
+
+    def default_properties(self) -> Mapping[str, str]:
+        """Return the table properties that the session sets for every new table."""
+        with jvm_errors():
+            # One text: over Py4J, a map would be fetched entry by entry.
+            mapper = self._jvm.com.fasterxml.jackson.databind.ObjectMapper()
+            text = mapper.writeValueAsString(self._session.conf().getAllAsJava())
+        settings = json.loads(text)
+        return {
+            f"delta.{name.removeprefix(prefix)}": value
+            for prefix in _DEFAULT_PREFIXES
+            for name, value in settings.items()
+            if name.startswith(prefix)
+        }
+
+    def engine_info(self) -> str:
+        """Return what commits name as their engine."""
+        return f"Deltaic/{__version__} Apache-Spark/{self._session.version()}"
+
+    def retry_policy(self) -> RetryPolicy:
+        """Return how often the session's commits are tried."""
+        for name in _MAX_ATTEMPTS:
+            value = self._session.conf().getOption(name)
+            if value.isDefined():
+                return RetryPolicy(max_attempts=max(1, int(value.get())))
+        return RetryPolicy()
+
+
+class JvmPreparedCommit:
+    """A commit whose files the JVM holds: ``io.deltaic.spark.bridge.PreparedCommit``."""
+
+    def __init__(self, prepared: Any) -> None:
+        self._prepared = prepared
+
+    def summary(self) -> CommitSummary:
+        """Describe the commit."""
+        with jvm_errors():
+            return CommitSummary.from_json(json.loads(self._prepared.summary()))
+
+    def try_commit(self, version: int, header_lines: Sequence[str]) -> bool:
+        """Write the commit as `version`; False if that exists."""
+        with jvm_errors():
+            reply = json.loads(self._prepared.tryCommit(version, "\n".join(header_lines)))
+        return bool(reply["status"] == "committed")
+
+    def winner(self, version: int) -> Winner | None:
+        """Describe the commit of `version`; None if there is none."""
+        try:
+            with jvm_errors():
+                text = self._prepared.winner(version)
+        except DeltaError as problem:
+            if problem.condition == _COMMIT_NOT_FOUND:
+                return None
+            raise
+        return Winner.from_json(json.loads(text))

@@ -1,0 +1,323 @@
+"""`DeltaTable`: a table, and what can be done with it beside reading and writing DataFrames.
+
+In the examples, `path` and ``sales.orders`` are tables of one file with the ids 0 to 9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from deltaic.commands.detail import detail
+from deltaic.commands.history import history
+from deltaic.exceptions import error
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from deltaic.spark.session_api import SessionApi
+
+__all__ = ["DeltaTable"]
+
+
+class DeltaTable:
+    """A Delta table. Make one with `forPath` or `forName`.
+
+    Names and signatures are those of delta-spark.
+
+    Examples
+    --------
+    >>> table = DeltaTable.forPath(spark, path)
+    >>> table.delete("id = 3")
+    >>> table.history(1).select("operation").first().operation
+    'DELETE'
+    """
+
+    def __init__(
+        self,
+        sparkSession: SparkSession,
+        path: str,
+        name: str | None = None,
+        aliasName: str | None = None,
+    ) -> None:
+        self._spark = sparkSession
+        self._path = path
+        self._name = name
+        self._alias = aliasName
+
+    @classmethod
+    def forPath(
+        cls, sparkSession: SparkSession, path: str, hadoopConf: Mapping[str, str] | None = None
+    ) -> DeltaTable:
+        """Return the table at a path.
+
+        Parameters
+        ----------
+        sparkSession
+            The session to work in.
+        path
+            The table's directory.
+        hadoopConf
+            Settings of the file system for this table alone. Not supported yet: set them for the
+            session, as ``spark.hadoop.<name>``.
+
+        Returns
+        -------
+        DeltaTable
+
+        Raises
+        ------
+        TableStateError
+            If there is no Delta table at the path.
+        InvalidArgumentError
+            If the path is not a text, or `hadoopConf` is not empty.
+
+        Examples
+        --------
+        >>> DeltaTable.forPath(spark, path).toDF().count()
+        10
+        """
+        _require_text("path", path)
+        if hadoopConf:
+            raise error(
+                "DELTAIC_INVALID_ARGUMENT",
+                argument="hadoopConf",
+                value=", ".join(sorted(hadoopConf)),
+                reason="it is not supported yet; set spark.hadoop.<name> for the session",
+            )
+        if not _api(sparkSession, "DeltaTable.forPath").is_delta_table(path):
+            raise error("DELTAIC_NOT_A_TABLE", table=path)
+        return cls(sparkSession, path)
+
+    @classmethod
+    def forName(cls, sparkSession: SparkSession, tableOrViewName: str) -> DeltaTable:
+        """Return a table of the catalog.
+
+        Parameters
+        ----------
+        sparkSession
+            The session to work in.
+        tableOrViewName
+            The table's name, such as ``sales.orders`` or ``delta.`/data/t` ``.
+
+        Returns
+        -------
+        DeltaTable
+
+        Raises
+        ------
+        AnalysisException
+            Spark's own, if there is no table of that name.
+
+        Examples
+        --------
+        >>> DeltaTable.forName(spark, "sales.orders").toDF()
+        DataFrame[id: bigint]
+        """
+        _require_text("tableOrViewName", tableOrViewName)
+        resolved = _api(sparkSession, "DeltaTable.forName").resolve_name(tableOrViewName)
+        return cls(sparkSession, resolved.path, resolved.name)
+
+    @classmethod
+    def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:
+        """Whether there is a Delta table at a path.
+
+        Parameters
+        ----------
+        sparkSession
+            The session to work in.
+        identifier
+            The path.
+
+        Returns
+        -------
+        bool
+
+        Examples
+        --------
+        >>> DeltaTable.isDeltaTable(spark, path)
+        True
+        """
+        _require_text("identifier", identifier)
+        return _api(sparkSession, "DeltaTable.isDeltaTable").is_delta_table(identifier)
+
+    def toDF(self) -> DataFrame:
+        """Return the table's rows.
+
+        Returns
+        -------
+        DataFrame
+            The newest version at this moment, with the table's columns.
+
+        Examples
+        --------
+        >>> DeltaTable.forPath(spark, path).toDF().filter("id > 5")
+        DataFrame[id: bigint]
+        """
+        if self._name is not None:
+            frame = self._spark.table(self._name)
+        else:
+            frame = self._spark.read.format("delta").load(self._path)
+        return frame if self._alias is None else frame.alias(self._alias)
+
+    def alias(self, aliasName: str) -> DeltaTable:
+        """Return the same table under a name that conditions can use.
+
+        Parameters
+        ----------
+        aliasName
+            The name.
+
+        Returns
+        -------
+        DeltaTable
+
+        Examples
+        --------
+        >>> DeltaTable.forPath(spark, path).alias("t").delete("t.id = 3")
+        """
+        _require_text("aliasName", aliasName)
+        return DeltaTable(self._spark, self._path, self._name, aliasName)
+
+    def delete(self, condition: str | Column | None = None) -> None:
+        """Delete rows.
+
+        If the table has ``delta.enableDeletionVectors``, the rows are marked as deleted; otherwise
+        the files that hold them are rewritten. Either way it is one commit. A condition that
+        matches no row makes no version.
+
+        Parameters
+        ----------
+        condition
+            Which rows: SQL, or a Column. All of them by default.
+
+        Raises
+        ------
+        ConcurrentModificationError
+            If another writer committed meanwhile and the two do not go together. Nothing was
+            changed then.
+        TableStateError
+            If the table is append-only.
+        InvalidArgumentError
+            If the condition is neither SQL nor a Column.
+
+        Notes
+        -----
+        Protocol § Deletion Vectors, Protocol § Append-only Tables.
+
+        Examples
+        --------
+        >>> from pyspark.sql.functions import col
+        >>> table = DeltaTable.forPath(spark, path)
+        >>> table.delete("id = 3")
+        >>> table.delete(col("id") > 7)
+        """
+        api = _api(self._spark, "DeltaTable.delete")
+        api.delete(self.toDF(), _as_column(condition))
+
+    def history(self, limit: int | None = None) -> DataFrame:
+        """Return the commits that the log still has, newest first.
+
+        Parameters
+        ----------
+        limit
+            How many at most; all by default.
+
+        Returns
+        -------
+        DataFrame
+            ``version`` bigint, ``timestamp`` timestamp, ``userId`` string, ``userName`` string,
+            ``operation`` string, ``operationParameters`` map<string, string>, ``job`` struct,
+            ``notebook`` struct, ``clusterId`` string, ``readVersion`` bigint, ``isolationLevel``
+            string, ``isBlindAppend`` boolean, ``operationMetrics`` map<string, string>,
+            ``userMetadata`` string, ``engineInfo`` string.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the limit is not a whole number above zero.
+
+        Notes
+        -----
+        Protocol § Commit Provenance Information.
+
+        Examples
+        --------
+        >>> table = DeltaTable.forPath(spark, path)
+        >>> table.history(1).select("version", "operation").collect()
+        [Row(version=0, operation='WRITE')]
+        """
+        if limit is not None and (
+            not isinstance(limit, int) or isinstance(limit, bool) or limit < 1
+        ):
+            raise error(
+                "DELTAIC_INVALID_ARGUMENT",
+                argument="limit",
+                value=limit,
+                reason="it is a whole number above zero",
+            )
+        from deltaic.spark.frames import to_frame
+
+        tables = _api(self._spark, "DeltaTable.history").tables
+        return to_frame(self._spark, history(self._path, tables, limit))
+
+    def detail(self) -> DataFrame:
+        """Return what the table is, in one row.
+
+        Returns
+        -------
+        DataFrame
+            ``format`` string, ``id`` string, ``name`` string, ``description`` string,
+            ``location`` string, ``createdAt`` timestamp, ``lastModified`` timestamp,
+            ``partitionColumns`` array<string>, ``clusteringColumns`` array<string>, ``numFiles``
+            bigint, ``sizeInBytes`` bigint, ``properties`` map<string, string>,
+            ``minReaderVersion`` int, ``minWriterVersion`` int, ``tableFeatures`` array<string>.
+
+        Notes
+        -----
+        Protocol § Change Metadata, Protocol § Protocol Evolution.
+
+        Examples
+        --------
+        >>> table = DeltaTable.forPath(spark, path)
+        >>> table.detail().select("format", "numFiles").collect()
+        [Row(format='delta', numFiles=1)]
+        """
+        from deltaic.spark.frames import to_frame
+
+        api = _api(self._spark, "DeltaTable.detail")
+        location = api.qualified(self._path)
+        return to_frame(self._spark, detail(location, api.tables, self._name))
+
+
+def _api(spark: SparkSession, what: str) -> SessionApi:
+    # Importing this module must not need pyspark: the package is also read where there is none.
+    from deltaic.spark.session_api import SessionApi
+
+    return SessionApi(spark, what)
+
+
+def _require_text(argument: str, value: object) -> None:
+    if not isinstance(value, str) or not value:
+        raise error(
+            "DELTAIC_INVALID_ARGUMENT",
+            argument=argument,
+            value=repr(value),
+            reason="it is a text that is not empty",
+        )
+
+
+def _as_column(condition: str | Column | None) -> Column | None:
+    from pyspark.sql import Column
+    from pyspark.sql.functions import expr
+
+    if condition is None or isinstance(condition, Column):
+        return condition
+    if isinstance(condition, str):
+        return expr(condition)
+    raise error(
+        "DELTAIC_INVALID_ARGUMENT",
+        argument="condition",
+        value=repr(condition),
+        reason="it is SQL or a Column",
+    )
