@@ -97,7 +97,7 @@ def test_history_tells_each_commit_newest_first(spark: SparkSession, twin: TwinT
         assert row.operationMetrics == info["operationMetrics"]
         assert row.readVersion == (row.version - 1 if row.version else None)
         assert row.isBlindAppend is (row.operation == "WRITE")
-        assert row.engineInfo == f"Apache-Spark/{spark.version} Deltaic/{__version__}"
+        assert row.engineInfo == f"Deltaic/{__version__} Apache-Spark/{spark.version}"
     assert rows[0].operationMetrics["numDeletedRows"] == "1"
     assert rows[2].operationMetrics["numOutputRows"] == "20"
 
