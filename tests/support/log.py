@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 Action = dict[str, Any]
 
@@ -71,3 +72,44 @@ def files_in(table: str | Path, suffix: str) -> set[str]:
     """Return the names of the files below the table that end in `suffix`; log and CRCs aside."""
     found = Path(table).rglob(f"*{suffix}")
     return {path.name for path in found if "_delta_log" not in path.parts}
+
+
+def last_actions(table: str | Path, kind: str) -> list[Action]:
+    """Return the actions of one kind in the newest commit."""
+    return actions(table, newest(table), kind)
+
+
+def commit_info(table: str | Path, version: int | None = None) -> Action:
+    """Return a version's commitInfo, the newest by default; it must be the commit's first line."""
+    path = commit_path(table, newest(table) if version is None else version)
+    first = json.loads(path.read_text(encoding="utf-8").splitlines()[0])
+    assert list(first) == ["commitInfo"], first
+    return dict(first["commitInfo"])
+
+
+def metadata(table: str | Path) -> Action:
+    """Return the newest metaData."""
+    return [body for v in versions(table) for body in actions(table, v, "metaData")][-1]
+
+
+def data_path(table: str | Path, action: Action) -> Path:
+    """Return where the data file of an `add` or a `remove` with a relative path lies."""
+    return Path(table, unquote(action["path"]))
+
+
+def stored_files(table: str | Path) -> set[Path]:
+    """Return every file below the table, whatever it is; log and CRCs aside."""
+    below = ((path, path.relative_to(table).parts) for path in Path(table).rglob("*"))
+    return {
+        path
+        for path, parts in below
+        if path.is_file() and parts[0] != "_delta_log" and path.suffix != ".crc"
+    }
+
+
+def contents(table: str | Path) -> dict[str, bytes]:
+    """Return all files with what is in them, the log's too, to compare two states of a table."""
+    root = Path(table)
+    return {
+        str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()
+    }

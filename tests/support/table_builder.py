@@ -1,11 +1,25 @@
-"""Builds the tables of tests: which rows are in which file is theirs to say."""
+"""Builds the tables of tests: which rows are in which file is theirs to say.
+
+`build_table` takes rows as Python values. `build_twin` takes a frame and returns a `TwinTable`,
+which keeps the same rows outside of Delta: whatever is done to the table through it is also done to
+``live``, a frame that plain Spark computes from the source rows. So no part of Deltaic is involved
+in the answer that a test expects::
+
+    table = build_twin(spark, path, spark.range(90), files=3, deletion_vectors=True)
+    table.delete("id % 2 = 0")
+    table.assert_same_answer("SELECT count(*), max(id) FROM {t}")
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -14,6 +28,8 @@ Row = tuple[Any, ...]
 
 #: Table property that lets DELETE, UPDATE and MERGE write deletion vectors.
 DELETION_VECTORS = "delta.enableDeletionVectors"
+
+_view_numbers = itertools.count()
 
 _MERGES_UNIONS = "spark.sql.unionOutputPartitioning"
 
@@ -79,3 +95,112 @@ def rows_of(spark: SparkSession, path: str, version: int | None = None) -> list[
 def in_order(rows: Any) -> list[Row]:
     """Sort rows of any types, nulls among them: the order only has to be the same both times."""
     return sorted(rows, key=repr)
+
+
+def build_twin(
+    spark: SparkSession,
+    path: str,
+    rows: DataFrame,
+    *,
+    files: int | None = None,
+    deletion_vectors: bool = False,
+    partition_by: Sequence[str] = (),
+    options: Mapping[str, str] | None = None,
+) -> TwinTable:
+    """Create a table from a frame whose rows are the same each time it is computed.
+
+    Parameters
+    ----------
+    files
+        Write this many files, ranges of the first column; by default one for each task of `rows`.
+    options
+        Options of the writer; those whose names begin with ``delta.`` are table properties.
+    """
+    laid_out = rows if files is None else rows.repartitionByRange(files, rows.columns[0])
+    writer = laid_out.write.format("delta").partitionBy(*partition_by)
+    settings = {DELETION_VECTORS: "true"} if deletion_vectors else {}
+    writer.options(**settings, **(options or {})).save(path)
+    return TwinTable(spark, path, rows)
+
+
+class TwinTable:
+    """A table, and its rows as they should be.
+
+    Attributes
+    ----------
+    live
+        The rows the table should hold, as a frame that never touches the table.
+    """
+
+    def __init__(self, spark: SparkSession, path: str, live: DataFrame) -> None:
+        self.spark = spark
+        self.path = path
+        self.live = live
+        self._view: str | None = None
+
+    @property
+    def sql_name(self) -> str:
+        """The table as SQL text names it."""
+        return f"delta.`{self.path}`"
+
+    def frame(self) -> DataFrame:
+        return self.spark.read.format("delta").load(self.path)
+
+    def append(self, rows: DataFrame) -> None:
+        rows.write.format("delta").mode("append").save(self.path)
+        self._now(self.live.unionByName(rows))
+
+    def delete(self, condition: str) -> None:
+        """Delete by SQL; of the expected rows go those for which the condition is true."""
+        self.spark.sql(f"DELETE FROM {self.sql_name} WHERE {condition}")
+        self._now(self.live.where(~F.coalesce(F.expr(condition), F.lit(False))))
+
+    def oracle(self) -> str:
+        """Return the name of a view of the expected rows, computed once and held in memory."""
+        if self._view is None:
+            self._view = f"expected_rows_{next(_view_numbers)}"
+            # A cached plan would also answer for equal plans elsewhere; rows from outside cannot.
+            rows = self.live.collect()
+            frame = self.spark.createDataFrame(rows, self.live.schema)
+            frame.createOrReplaceTempView(self._view)
+        return self._view
+
+    def assert_same_answer(self, query: str) -> list[Any]:
+        """Run a query with ``{t}`` for the table on both sides; return the table's answer."""
+        ours = self.spark.sql(query.format(t=self.sql_name)).collect()
+        theirs = self.spark.sql(query.format(t=self.oracle())).collect()
+        assert_same_rows(ours, theirs)
+        return ours
+
+    def assert_same_content(self) -> None:
+        """Compare all rows."""
+        self.assert_same_answer("SELECT * FROM {t}")
+
+    def _now(self, live: DataFrame) -> None:
+        self.live = live
+        self._view = None
+
+
+#: What the fixture ``build`` is: `build_twin` for one session and path.
+BuildTwin = Callable[..., TwinTable]
+
+
+def assert_same_rows(ours: Iterable[Any], theirs: Iterable[Any]) -> None:
+    """Compare rows as bags: each value as often as on the other side, in any order."""
+    mine, expected = Counter(map(_key, ours)), Counter(map(_key, theirs))
+    missing, surplus = expected - mine, mine - expected
+    assert not missing and not surplus, (
+        f"{missing.total()} rows missing, such as {list(missing)[:3]}; "
+        f"{surplus.total()} too many, such as {list(surplus)[:3]}"
+    )
+
+
+def _key(value: Any) -> str:
+    """Return a text that is equal for equal values, NaN and the order within maps included."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(sorted(f"{_key(k)}: {_key(v)}" for k, v in value.items())) + "}"
+    if isinstance(value, list | tuple):
+        return "(" + ", ".join(map(_key, value)) + ")"
+    if isinstance(value, bytearray):
+        return repr(bytes(value))
+    return repr(value)

@@ -1,0 +1,63 @@
+"""Tables that several tests read and none changes."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.table_builder import BuildTwin, TwinTable, build_twin
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: Rows of `readings`, and the files they lie in: 3000 rows in each.
+READINGS, READING_FILES = 12_000, 4
+
+#: Writes row groups of a few hundred rows, so that a file of 3000 has several.
+SMALL_ROW_GROUPS = {"parquet.block.size": "8192", "parquet.page.size": "1024"}
+
+
+def readings_rows(spark: SparkSession) -> DataFrame:
+    """Rows with nulls, nesting and every kind of bound; `id` ascends through the files."""
+    return spark.range(0, READINGS, 1, 1).selectExpr(
+        "id",
+        "CAST(id % 7 AS INT) AS k",
+        "CASE WHEN id % 11 <> 0 THEN concat('name ', id % 500) END AS s",
+        "CAST(id AS DECIMAL(12, 2)) / 4 AS amount",
+        "date_add(DATE'2024-01-01', CAST(id DIV 100 AS INT)) AS d",
+        "named_struct('a', CAST(id % 13 AS INT), 'b', named_struct('c', CAST(id AS STRING),"
+        " 'e', id / 8.0D)) AS st",
+        "array(id, id + 1) AS arr",
+        "map('k', id % 3) AS m",
+    )
+
+
+@pytest.fixture(scope="session")
+def readings(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> TwinTable:
+    """A table with rows deleted by vector in three of its four files.
+
+    From the first file a run of rows and scattered ones, by two deletes, are gone, from the second
+    all but a few, from the third a single row; the last has no deletion vector.
+    """
+    path = str(tmp_path_factory.mktemp("readings") / "table")
+    table = build_twin(
+        spark,
+        path,
+        readings_rows(spark),
+        files=READING_FILES,
+        deletion_vectors=True,
+        options=SMALL_ROW_GROUPS,
+    )
+    table.delete("id BETWEEN 500 AND 1700")
+    table.delete("id < 3000 AND k = 3")
+    table.delete("id >= 3000 AND id < 6000 AND id % 100 <> 7")
+    table.delete("id = 8000")
+    return table
+
+
+@pytest.fixture
+def build(spark: SparkSession, table: str) -> BuildTwin:
+    """`build_twin` for a table of the test's own."""
+    return partial(build_twin, spark, table)

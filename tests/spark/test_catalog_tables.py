@@ -1,0 +1,351 @@
+"""Tables by name: CREATE, CTAS, INSERT and saveAsTable through the session catalog."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlparse
+
+import pytest
+from pyspark.sql import functions as F
+
+from tests.support import log
+from tests.support.session_settings import session_settings
+from tests.support.table_builder import assert_same_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+DATABASE = "catalog_tests"
+
+
+@pytest.fixture(autouse=True)
+def database(spark: SparkSession) -> Iterator[None]:
+    """An empty database, which is the current one."""
+    spark.sql(f"CREATE DATABASE {DATABASE}")
+    spark.sql(f"USE {DATABASE}")
+    yield
+    spark.sql("USE default")
+    spark.sql(f"DROP DATABASE {DATABASE} CASCADE")
+
+
+def location(spark: SparkSession, name: str) -> str:
+    """Return where the catalog says that a table lies."""
+    rows = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
+    (uri,) = [row.data_type for row in rows if row.col_name == "Location"]
+    return unquote(urlparse(uri).path)
+
+
+def rows(spark: SparkSession, start: int, end: int) -> DataFrame:
+    return spark.range(start, end).selectExpr("id", "id % 3 AS p")
+
+
+def ids(spark: SparkSession, name: str) -> list[int]:
+    return sorted(row.id for row in spark.table(name).collect())
+
+
+@pytest.mark.parametrize("partition_by", [[], ["p"]], ids=str)
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [("append", range(10)), ("overwrite", range(5, 10)), ("ignore", range(5)), ("error", None)],
+)
+def test_save_as_table_creates_a_table_and_treats_an_old_one_by_mode(
+    spark: SparkSession, mode: str, expected: range | None, partition_by: list[str]
+):
+    def save(start: int) -> None:
+        writer = rows(spark, start, start + 5).write.format("delta").mode(mode)
+        writer.partitionBy(*partition_by).saveAsTable("t")
+
+    save(0)
+    assert ids(spark, "t") == [0, 1, 2, 3, 4]
+    assert log.metadata(location(spark, "t"))["partitionColumns"] == partition_by
+    if expected is None:
+        with pytest.raises(Exception, match="TABLE_OR_VIEW_ALREADY_EXISTS"):
+            save(5)
+    else:
+        save(5)
+    assert ids(spark, "t") == list(expected or range(5))
+
+
+def test_save_as_table_overwrite_replaces_columns(spark: SparkSession):
+    rows(spark, 0, 5).write.format("delta").saveAsTable("t")
+    spark.range(2).selectExpr("id AS only").write.format("delta").mode("overwrite").saveAsTable("t")
+    assert spark.table("t").columns == ["only"]
+    path = location(spark, "t")
+    assert log.versions(path) == [0, 1]
+    assert spark.read.format("delta").option("versionAsOf", 0).load(path).columns == ["id", "p"]
+
+
+def test_save_as_table_with_a_path_makes_an_external_table(spark: SparkSession, table: str):
+    rows(spark, 0, 5).write.format("delta").option("path", table).saveAsTable("t")
+    assert location(spark, "t") == table
+    spark.sql("DROP TABLE t")
+    assert spark.read.format("delta").load(table).count() == 5
+
+
+def test_create_table_states_columns_partitions_properties_and_comment(
+    spark: SparkSession, table: str
+):
+    spark.sql(
+        f"CREATE TABLE t (id BIGINT NOT NULL COMMENT 'the id', p STRING) USING delta"
+        f" PARTITIONED BY (p) LOCATION '{table}' COMMENT 'what it is for'"
+        " TBLPROPERTIES ('delta.enableDeletionVectors' = 'true', 'owner.team' = 'x')"
+    )
+    metadata = log.metadata(table)
+    assert metadata["partitionColumns"] == ["p"]
+    assert metadata["description"] == "what it is for"
+    assert metadata["configuration"] == {
+        "delta.enableDeletionVectors": "true",
+        "owner.team": "x",
+    }
+    (id_field, _) = json.loads(metadata["schemaString"])["fields"]
+    assert (id_field["nullable"], id_field["metadata"]) == (False, {"comment": "the id"})
+    info = log.commit_info(table)
+    assert info["operation"] == "CREATE TABLE"
+    assert info["operationParameters"]["isManaged"] == "false"
+    assert json.loads(info["operationParameters"]["partitionBy"]) == ["p"]
+    assert info["operationParameters"]["description"] == "what it is for"
+    assert spark.table("t").count() == 0
+
+
+def test_managed_table_lies_in_its_database_and_drop_removes_it(spark: SparkSession):
+    spark.sql("CREATE TABLE t (id BIGINT) USING delta")
+    spark.sql("INSERT INTO t VALUES (1)")
+    path = location(spark, "t")
+    assert Path(path).parent.name == f"{DATABASE}.db"
+    assert log.commit_info(path, 0)["operationParameters"]["isManaged"] == "true"
+    spark.sql("DROP TABLE t")
+    assert not Path(path).exists()
+    spark.sql("CREATE TABLE t (other INT) USING delta")
+    assert spark.table("t").columns == ["other"]
+
+
+def test_create_table_at_a_table_takes_it_over_without_a_commit(spark: SparkSession, table: str):
+    rows(spark, 0, 5).write.format("delta").partitionBy("p").save(table)
+    before = log.contents(table)
+    spark.sql(f"CREATE TABLE t USING delta LOCATION '{table}'")
+    assert ids(spark, "t") == list(range(5))
+    assert log.contents(table) == before
+
+
+def test_create_table_that_contradicts_the_table_there_is_refused(spark: SparkSession, table: str):
+    rows(spark, 0, 5).write.format("delta").save(table)
+    with pytest.raises(Exception, match="DELTAIC_CREATE_MISMATCH"):
+        spark.sql(f"CREATE TABLE t (other INT) USING delta LOCATION '{table}'")
+    assert not spark.catalog.tableExists("t")
+
+
+def test_create_table_that_exists_is_refused_or_with_if_not_exists_left_alone(
+    spark: SparkSession,
+):
+    spark.sql("CREATE TABLE t (id BIGINT) USING delta")
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_ALREADY_EXISTS"):
+        spark.sql("CREATE TABLE t (other BIGINT) USING delta")
+    spark.sql("CREATE TABLE IF NOT EXISTS t (other BIGINT) USING delta")
+    assert spark.table("t").columns == ["id"]
+
+
+@pytest.mark.parametrize("clause", ["", "PARTITIONED BY (p)"])
+def test_ctas_makes_one_commit_with_definition_and_rows(spark: SparkSession, clause: str):
+    spark.sql(
+        f"CREATE TABLE t USING delta {clause} COMMENT 'c' TBLPROPERTIES ('a' = 'b')"
+        " AS SELECT id, id % 3 AS p FROM range(10)"
+    )
+    path = location(spark, "t")
+    assert log.versions(path) == [0]
+    assert log.commit_info(path)["operation"] == "CREATE TABLE AS SELECT"
+    assert log.commit_info(path)["operationMetrics"]["numOutputRows"] == "10"
+    assert log.metadata(path)["configuration"] == {"a": "b"}
+    assert log.metadata(path)["description"] == "c"
+    assert ids(spark, "t") == list(range(10))
+
+
+def test_ctas_without_rows_makes_a_table(spark: SparkSession):
+    spark.sql("CREATE TABLE t USING delta AS SELECT id FROM range(10) WHERE false")
+    assert (spark.table("t").columns, ids(spark, "t")) == (["id"], [])
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_create_or_replace_as_select_leaves_only_the_new_definition_and_rows(
+    spark: SparkSession, exists: bool
+):
+    if exists:
+        spark.sql(
+            "CREATE TABLE t USING delta PARTITIONED BY (p) TBLPROPERTIES ('old' = '1')"
+            " AS SELECT id, id % 3 AS p FROM range(10)"
+        )
+    spark.sql(
+        "CREATE OR REPLACE TABLE t USING delta TBLPROPERTIES ('new' = '2')"
+        " AS SELECT id + 100 AS id, 'x' AS s FROM range(3)"
+    )
+    path = location(spark, "t")
+    assert ids(spark, "t") == [100, 101, 102]
+    assert log.versions(path) == ([0, 1] if exists else [0])
+    assert log.metadata(path)["configuration"] == {"new": "2"}
+    assert log.metadata(path)["partitionColumns"] == []
+    if exists:
+        earlier = spark.sql("SELECT * FROM t VERSION AS OF 0")
+        assert (earlier.columns, earlier.count()) == (["id", "p"], 10)
+
+
+def test_replace_table_may_read_the_table_it_replaces(spark: SparkSession):
+    spark.sql("CREATE TABLE t USING delta AS SELECT id FROM range(10)")
+    spark.sql("CREATE OR REPLACE TABLE t USING delta AS SELECT id * 2 AS id FROM t WHERE id > 6")
+    assert ids(spark, "t") == [14, 16, 18]
+
+
+def test_replace_table_without_query_leaves_it_empty(spark: SparkSession):
+    spark.sql("CREATE TABLE t USING delta AS SELECT id FROM range(10)")
+    spark.sql("CREATE OR REPLACE TABLE t (s STRING) USING delta")
+    assert (spark.table("t").columns, spark.table("t").count()) == (["s"], 0)
+
+
+def test_replace_of_a_table_that_is_not_there_is_refused(spark: SparkSession):
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+        spark.sql("REPLACE TABLE t USING delta AS SELECT 1 AS id")
+
+
+@pytest.fixture(params=["name", "path"])
+def target(request: pytest.FixtureRequest, spark: SparkSession, table: str) -> str:
+    """A table of ids 0 to 5 and p = id % 3, as SQL names it."""
+    query = "SELECT id, id % 3 AS p FROM range(6)"
+    if request.param == "path":
+        spark.sql(query).write.format("delta").partitionBy("p").save(table)
+        return f"delta.`{table}`"
+    spark.sql(f"CREATE TABLE t USING delta PARTITIONED BY (p) AS {query}")
+    return "t"
+
+
+@pytest.mark.parametrize(
+    ("statement", "added"),
+    [
+        ("INSERT INTO {t} VALUES (10, 1), (11, NULL)", [(10, 1), (11, None)]),
+        ("INSERT INTO {t} (p, id) VALUES (1, 10)", [(10, 1)]),
+        ("INSERT INTO {t} (id) VALUES (10)", [(10, None)]),
+        ("INSERT INTO {t} BY NAME SELECT 2 AS p, 10 AS id", [(10, 2)]),
+        (
+            "INSERT INTO {t} PARTITION (p = 7) SELECT id + 10 FROM {t} WHERE id < 2",
+            [(10, 7), (11, 7)],
+        ),
+        ("INSERT INTO {t} TABLE {t}", [(id, id % 3) for id in range(6)]),
+        ("INSERT INTO {t} SELECT * FROM {t} WHERE false", []),
+    ],
+)
+def test_insert_adds_rows(
+    spark: SparkSession, target: str, statement: str, added: list[tuple[int, int | None]]
+):
+    spark.sql(statement.format(t=target))
+    expected = [*[(id, id % 3) for id in range(6)], *added]
+    assert_same_rows([tuple(row) for row in spark.table(target).collect()], expected)
+
+
+@pytest.mark.parametrize(
+    ("overwrite_mode", "statement", "expected"),
+    [
+        ("static", "INSERT OVERWRITE {t} VALUES (10, 1)", [10]),
+        ("dynamic", "INSERT OVERWRITE {t} VALUES (10, 1)", [0, 2, 3, 5, 10]),
+        ("static", "INSERT OVERWRITE {t} PARTITION (p = 1) VALUES (10)", [0, 2, 3, 5, 10]),
+        ("dynamic", "INSERT OVERWRITE {t} PARTITION (p = 1) VALUES (10)", [0, 2, 3, 5, 10]),
+        ("static", "INSERT OVERWRITE {t} PARTITION (p = 9) VALUES (10)", [0, 1, 2, 3, 4, 5, 10]),
+        ("static", "INSERT OVERWRITE {t} SELECT * FROM {t} WHERE p = 0", [0, 3]),
+        (
+            "dynamic",
+            "INSERT OVERWRITE {t} SELECT id + 10, p FROM {t} WHERE id = 4",
+            [0, 2, 3, 5, 14],
+        ),
+        ("dynamic", "INSERT OVERWRITE {t} SELECT * FROM {t} WHERE false", [0, 1, 2, 3, 4, 5]),
+        ("static", "INSERT OVERWRITE {t} SELECT * FROM {t} WHERE false", []),
+    ],
+)
+def test_insert_overwrite_replaces_what_the_overwrite_mode_says(
+    spark: SparkSession, target: str, overwrite_mode: str, statement: str, expected: list[int]
+):
+    mode = {"spark.sql.sources.partitionOverwriteMode": overwrite_mode}
+    with session_settings(spark, mode):
+        spark.sql(statement.format(t=target))
+    assert ids(spark, target) == expected
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO {t} VALUES (1)",
+        "INSERT INTO {t} VALUES (1, 2, 3)",
+        "INSERT INTO {t} VALUES ('text', 1)",
+        "INSERT INTO {t} (nothing) VALUES (1)",
+    ],
+)
+def test_insert_that_does_not_fit_is_refused_and_commits_nothing(
+    spark: SparkSession, target: str, statement: str
+):
+    before = spark.sql(f"SELECT * FROM {target}").collect()
+    with pytest.raises(Exception, match=r"INSERT_COLUMN_ARITY|CAST_INVALID|UNRESOLVED|INCOMPAT"):
+        spark.sql(statement.format(t=target))
+    assert_same_rows(spark.table(target).collect(), before)
+
+
+def test_data_frame_inserts_into_a_table_by_position(spark: SparkSession):
+    spark.sql("CREATE TABLE t (id BIGINT, p BIGINT) USING delta")
+    rows(spark, 0, 3).write.insertInto("t")
+    rows(spark, 5, 6).write.insertInto("t", overwrite=True)
+    assert ids(spark, "t") == [5]
+
+
+def test_write_to_appends_overwrites_and_creates(spark: SparkSession):
+    rows(spark, 0, 3).writeTo("t").using("delta").partitionedBy(F.col("p")).create()
+    rows(spark, 3, 6).writeTo("t").append()
+    assert ids(spark, "t") == list(range(6))
+    rows(spark, 10, 11).writeTo("t").overwritePartitions()
+    assert ids(spark, "t") == [0, 2, 3, 5, 10]
+    rows(spark, 20, 21).writeTo("t").using("delta").createOrReplace()
+    assert ids(spark, "t") == [20]
+
+
+def test_cached_table_shows_what_a_later_statement_wrote(spark: SparkSession):
+    spark.sql("CREATE TABLE t USING delta AS SELECT id FROM range(3)")
+    spark.sql("CACHE TABLE t")
+    assert ids(spark, "t") == [0, 1, 2]
+    spark.sql("INSERT INTO t VALUES (7)")
+    assert ids(spark, "t") == [0, 1, 2, 7]
+    spark.sql("DELETE FROM t WHERE id = 1")
+    assert ids(spark, "t") == [0, 2, 7]
+
+
+def test_view_over_a_table_shows_its_newest_rows(spark: SparkSession):
+    spark.sql("CREATE TABLE t USING delta AS SELECT id FROM range(3)")
+    spark.sql("CREATE VIEW v AS SELECT id FROM t WHERE id > 0")
+    spark.sql("INSERT INTO t VALUES (7)")
+    assert ids(spark, "v") == [1, 2, 7]
+
+
+def test_names_of_every_spelling(spark: SparkSession):
+    for name in ("Mixed_Case", "`with-dash`", "select_"):
+        spark.sql(f"CREATE TABLE {name} USING delta AS SELECT id FROM range(2)")
+        spark.sql(f"INSERT INTO {DATABASE}.{name} VALUES (9)")
+        assert ids(spark, f"spark_catalog.{DATABASE}.{name}") == [0, 1, 9]
+
+
+def test_describe_and_show_know_the_table(spark: SparkSession):
+    spark.sql("CREATE TABLE t (id BIGINT COMMENT 'c', p INT) USING delta PARTITIONED BY (p)")
+    described = {row.col_name: row for row in spark.sql("DESCRIBE TABLE EXTENDED t").collect()}
+    assert described["id"].data_type == "bigint"
+    assert described["id"].comment == "c"
+    assert described["Provider"].data_type == "delta"
+    assert [row.tableName for row in spark.sql("SHOW TABLES").collect()] == ["t"]
+    assert [row.col_name for row in spark.sql("SHOW COLUMNS IN t").collect()] == ["id", "p"]
+
+
+@pytest.mark.parametrize("provider", ["parquet", "json"])
+def test_tables_of_other_providers_work_as_before(spark: SparkSession, provider: str):
+    spark.sql(f"CREATE TABLE o USING {provider} AS SELECT id FROM range(3)")
+    spark.sql("INSERT INTO o VALUES (7)")
+    assert ids(spark, "o") == [0, 1, 2, 7]
+    spark.range(2).write.format(provider).mode("overwrite").saveAsTable("o")
+    assert ids(spark, "o") == [0, 1]
+    spark.sql("ALTER TABLE o SET TBLPROPERTIES ('a' = 'b')")
+    spark.sql("CREATE TABLE d USING delta AS SELECT o.id FROM o JOIN o b ON o.id = b.id")
+    assert ids(spark, "d") == [0, 1]
+    spark.sql("DROP TABLE o")
+    assert [row.tableName for row in spark.sql("SHOW TABLES").collect()] == ["d"]

@@ -1,0 +1,64 @@
+"""Executors in processes of their own, with vectors off the heap: what they need must travel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.spark_process import SparkProcess
+from tests.support.table_builder import TwinTable, assert_same_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[SparkProcess]:
+    settings = {
+        "spark.executor.memory": "1g",
+        "spark.memory.offHeap.enabled": "true",
+        "spark.memory.offHeap.size": "128m",
+        "spark.sql.columnVector.offheap.enabled": "true",
+    }
+    with SparkProcess(settings, engine="deltaic", master="local-cluster[2,1,1024]") as process:
+        yield process
+
+
+QUERY = "SELECT k, count(*) n, sum(id) s, max(st.b.c) c FROM {t} GROUP BY k"
+
+
+@pytest.mark.parametrize("off_heap", ["true", "false"])
+def test_executors_apply_deletion_vectors(
+    cluster: SparkProcess, readings: TwinTable, off_heap: str
+):
+    answer = cluster.run(
+        "spark.conf.set('spark.sql.columnVector.offheap.enabled', off_heap)\n"
+        "spark.conf.set('spark.sql.files.maxPartitionBytes', '20000')\n"
+        "result = [list(row) for row in spark.sql(query).collect()]",
+        query=QUERY.format(t=readings.sql_name),
+        off_heap=off_heap,
+    )
+    expected = readings.spark.sql(QUERY.format(t=readings.oracle())).collect()
+    assert_same_rows(map(tuple, answer), map(tuple, expected))
+
+
+def test_executors_write_and_delete(cluster: SparkProcess, spark: SparkSession, table: str):
+    code = """
+rows = spark.range(0, 50000, 1, 4).selectExpr('id', 'id % 4 AS p')
+writer = rows.write.format('delta').option('delta.enableDeletionVectors', 'true')
+writer.partitionBy('p').save(path)
+spark.sql('DELETE FROM delta.`' + path + '` WHERE hash(id) % 3 = 0')
+spark.sql('DELETE FROM delta.`' + path + '` WHERE id BETWEEN 100 AND 900')
+hosts = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()
+result = [hosts, spark.read.format('delta').load(path).count()]
+"""
+    executors, count = cluster.run(code, path=table)
+    # The driver counts as one.
+    assert executors == 3
+    expected = spark.range(50_000).where("hash(id) % 3 <> 0 AND NOT id BETWEEN 100 AND 900")
+    assert count == expected.count()
+    assert_same_rows(
+        spark.read.format("delta").load(table).select("id").collect(), expected.collect()
+    )

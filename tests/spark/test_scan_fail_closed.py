@@ -1,0 +1,149 @@
+"""A plan without the deletion-vector filter gives an error, and never a deleted row."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.paths import JAR
+from tests.support.plans import deletion_filters
+from tests.support.session_settings import session_settings
+from tests.support.spark_process import SparkProcess
+from tests.support.table_builder import TwinTable, build_twin
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+REFUSED = "DELTAIC_DELETION_VECTOR_FILTER_MISSING"
+
+
+@pytest.fixture(scope="module")
+def without_extension() -> Iterator[SparkProcess]:
+    """A session that has the jar and the catalog, but not the extension."""
+    settings = {
+        "spark.jars": str(JAR),
+        "spark.sql.catalog.spark_catalog": "io.deltaic.spark.DeltaicCatalog",
+    }
+    with SparkProcess(settings) as process:
+        yield process
+
+
+#: Each assigns what came out, rows or the error, to `result`.
+TRY = """
+df = spark.read.format('delta').load(path)
+t = 'delta.`' + path + '`'
+try:
+    result = {expression}
+except Exception as e:
+    result = 'error: ' + str(e)
+"""
+
+EXPRESSIONS = {
+    "SQL count": "spark.sql(f'SELECT count(*) FROM {t}').collect()",
+    "SQL select": "spark.sql(f'SELECT * FROM {t}').collect()",
+    "SQL filter": "spark.sql(f'SELECT id FROM {t} WHERE id = 1').collect()",
+    "SQL aggregate": "spark.sql(f'SELECT max(id) FROM {t}').collect()",
+    "SQL limit": "spark.sql(f'SELECT * FROM {t} LIMIT 1').collect()",
+    "DataFrame count": "df.count()",
+    "DataFrame collect": "df.collect()",
+    "DataFrame first": "df.first()",
+    "DataFrame isEmpty": "df.isEmpty()",
+    "DataFrame show": "df.show()",
+    "DataFrame to RDD": "df.rdd.count()",
+    "DataFrame to local iterator": "list(df.toLocalIterator())",
+    "cached": "df.cache().count()",
+    "CACHE TABLE": "spark.sql(f'CACHE TABLE c AS SELECT * FROM {t}').collect()",
+    "joined": "df.join(df.select('id'), 'id').count()",
+    "joined with other rows": "spark.range(5).join(df, 'id').collect()",
+    "subquery": "spark.sql(f'SELECT * FROM range(3) WHERE id IN (SELECT id FROM {t})').collect()",
+    "union": "df.union(df).count()",
+    "older version": "spark.read.format('delta').option('versionAsOf', 1).load(path).count()",
+    "written elsewhere": "df.write.mode('overwrite').parquet(path + '-copy')",
+}
+
+
+@pytest.fixture(scope="module")
+def deleted_from(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> TwinTable:
+    path = str(tmp_path_factory.mktemp("refused") / "table")
+    table = build_twin(spark, path, spark.range(0, 100, 1, 1), files=2, deletion_vectors=True)
+    table.delete("id IN (1, 60)")
+    table.delete("id = 2")
+    return table
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_session_without_the_extension_gets_an_error_and_no_row(
+    without_extension: SparkProcess, deleted_from: TwinTable, expression: str
+):
+    code = TRY.replace("{expression}", EXPRESSIONS[expression])
+    answer = without_extension.run(code, path=deleted_from.path)
+    assert isinstance(answer, str)
+    assert answer.startswith("error: ")
+    assert REFUSED in answer
+    assert deleted_from.path in answer
+    shutil.rmtree(deleted_from.path + "-copy", ignore_errors=True)
+
+
+def test_session_without_the_extension_reads_what_needs_no_vector(
+    without_extension: SparkProcess, deleted_from: TwinTable
+):
+    code = TRY.replace(
+        "{expression}",
+        "[spark.read.format('delta').option('versionAsOf', 0).load(path).count(),"
+        " spark.sql(f'SELECT count(*) FROM {t} WHERE id > 1000').first()[0]]",
+    )
+    assert without_extension.run(code, path=deleted_from.path) == [100, 0]
+
+
+@pytest.fixture(scope="module")
+def all_rules(spark: SparkSession) -> str:
+    """The names of all rules of the optimizers, Spark's and those of extensions."""
+    session = spark._jsparkSession
+    jvm = spark._jvm
+    assert jvm is not None
+    nothing = getattr(getattr(jvm.scala.collection.immutable, "Nil$"), "MODULE$")
+    adaptive = jvm.org.apache.spark.sql.execution.adaptive.AQEOptimizer(
+        session.sessionState().conf(), nothing
+    )
+    names = {
+        batch.rules().apply(i).ruleName()
+        for optimizer in (session.sessionState().optimizer(), adaptive)
+        for batch in _items(optimizer.batches())
+        for i in range(batch.rules().size())
+    }
+    assert len(names) > 80
+    own = [f"io.deltaic.spark.scan.{name}" for name in ("DeletionVectorStrategy", "IsDeleted")]
+    return ",".join([*sorted(names), *own, "io.deltaic.spark.DeltaicExtension"])
+
+
+def _items(sequence: Any) -> list[Any]:
+    return [sequence.apply(i) for i in range(sequence.size())]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM {t}",
+        "SELECT count(*) FROM {t}",
+        "SELECT id FROM {t} WHERE id < 70",
+        "SELECT a.id FROM {t} a JOIN {t} b ON a.id = b.id + 1",
+        "SELECT id FROM {t} ORDER BY id LIMIT 3",
+        "SELECT id % 3, count(*) FROM {t} GROUP BY 1",
+    ],
+)
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_excluding_every_rule_does_not_bring_a_deleted_row_back(
+    spark: SparkSession, deleted_from: TwinTable, all_rules: str, query: str, adaptive: str
+):
+    deleted_from.oracle()
+    settings = {
+        "spark.sql.optimizer.excludedRules": all_rules,
+        "spark.sql.adaptive.optimizer.excludedRules": all_rules,
+        "spark.sql.adaptive.enabled": adaptive,
+    }
+    with session_settings(spark, settings):
+        deleted_from.assert_same_answer(query)
+        assert deletion_filters(spark.sql(query.format(t=deleted_from.sql_name)))

@@ -1,0 +1,143 @@
+"""What the plan of a scan looks like: columns, filters, and the deletion-vector filter."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.plans import (
+    deletion_filters,
+    only_scan,
+    plan_nodes,
+    scanned_columns,
+    scanned_rows,
+    scanned_splits,
+)
+from tests.support.session_settings import session_settings
+from tests.support.table_builder import BuildTwin, TwinTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM {t}",
+        "SELECT count(*) FROM {t}",
+        "SELECT k, sum(id) FROM {t} WHERE id > 100 GROUP BY k",
+        "SELECT upper(s) FROM {t} WHERE st.a = 1",
+    ],
+)
+def test_deletion_filter_runs_in_generated_code_over_a_columnar_scan(
+    spark: SparkSession, readings: TwinTable, query: str, adaptive: str
+):
+    # Without the fallback, code that does not compile is an error.
+    strict = {
+        "spark.sql.adaptive.enabled": adaptive,
+        "spark.sql.codegen.factoryMode": "CODEGEN_ONLY",
+        "spark.sql.codegen.fallback": "false",
+    }
+    with session_settings(spark, strict):
+        frame = spark.sql(query.format(t=readings.sql_name))
+        frame.collect()
+        (deleted,) = deletion_filters(frame)
+        assert deleted.in_codegen
+        assert deleted.text.replace("isnotnull", "").count("NOT deltaic_is_deleted(") == 1
+        assert only_scan(frame).supportsColumnar()
+
+
+def test_deletion_filter_is_directly_above_the_scan_and_user_filters_above_it(
+    readings: TwinTable,
+):
+    nodes = [n.kind for n in plan_nodes(readings.frame().where("id > 100").select("k"))]
+    assert nodes == [
+        "ProjectExec",
+        "FilterExec",
+        "FilterExec",
+        "ColumnarToRowExec",
+        "BatchScanExec",
+    ]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["id >= 9000", "id > 8999 AND k = 1"],
+)
+def test_scan_of_files_without_vectors_has_neither_filter_nor_row_index(
+    readings: TwinTable, condition: str
+):
+    frame = readings.frame().where(condition)
+    assert deletion_filters(frame) == []
+    assert "__deltaic" not in scanned_columns(frame)
+    assert only_scan(frame).supportsColumnar()
+
+
+def test_scan_of_a_table_that_never_had_vectors_has_no_filter(
+    spark: SparkSession, build: BuildTwin
+):
+    table = build(spark.range(100))
+    assert deletion_filters(table.frame()) == []
+    assert scanned_columns(table.frame()) == "struct<id:bigint>"
+
+
+ROW = "__deltaic_row_index:bigint,__deltaic_deletion_vector:string"
+
+
+@pytest.mark.parametrize(
+    ("query", "columns"),
+    [
+        ("SELECT count(*) FROM {t}", f"struct<{ROW}>"),
+        ("SELECT k FROM {t}", f"struct<k:int,{ROW}>"),
+        ("SELECT k FROM {t} WHERE id > 5", f"struct<id:bigint,k:int,{ROW}>"),
+        ("SELECT st.b.e FROM {t}", f"struct<st:struct<b:struct<e:double>>,{ROW}>"),
+        ("SELECT st.a FROM {t} WHERE st.b.c = '7'", None),
+        ("SELECT k FROM {t} WHERE id >= 9000", "struct<id:bigint,k:int>"),
+        ("SELECT count(*) FROM {t} WHERE id >= 9000", "struct<id:bigint>"),
+    ],
+)
+def test_scan_reads_only_the_columns_and_struct_fields_asked_for(
+    spark: SparkSession, readings: TwinTable, query: str, columns: str | None
+):
+    expected = columns or f"struct<st:struct<a:int,b:struct<c:string>>,{ROW}>"
+    assert scanned_columns(spark.sql(query.format(t=readings.sql_name))) == expected
+    readings.assert_same_answer(query)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["id = 10", "id BETWEEN 10 AND 20", "amount < 2", "st.b.e = 4.0", "s IS NULL AND id < 20"],
+)
+def test_filter_reaches_parquet_and_skips_row_groups_of_the_files_read(
+    spark: SparkSession, readings: TwinTable, condition: str
+):
+    query = f"SELECT * FROM {{t}} WHERE {condition}"
+    pushed = scanned_rows(spark.sql(query.format(t=readings.sql_name)))
+    with session_settings(spark, {"spark.sql.parquet.filterPushdown": "false"}):
+        unpushed = scanned_rows(spark.sql(query.format(t=readings.sql_name)))
+    assert 0 < pushed < unpushed
+    readings.assert_same_answer(query)
+
+
+def test_files_are_split_below_their_size_and_every_row_is_read_once(
+    spark: SparkSession, readings: TwinTable
+):
+    small = {
+        "spark.sql.files.maxPartitionBytes": "20000",
+        "spark.sql.files.openCostInBytes": "0",
+    }
+    with session_settings(spark, small):
+        splits = scanned_splits(readings.frame())
+        assert len(splits) > 2 * len({path for path, _, _ in splits})
+        readings.assert_same_content()
+        readings.assert_same_answer("SELECT count(*), sum(id) FROM {t}")
+
+
+def test_small_files_share_a_task(spark: SparkSession, build: BuildTwin):
+    table = build(spark.range(800).toDF("id"), files=8)
+    assert len(scanned_splits(table.frame())) == 8
+    with session_settings(spark, {"spark.sql.files.openCostInBytes": "0"}):
+        assert table.frame().rdd.getNumPartitions() < 8
+    table.assert_same_content()

@@ -1,0 +1,146 @@
+"""Files that cannot hold a matching row are not opened.
+
+Two proofs for each condition: the plan lists the expected number of files, and the answer comes out
+right with all other files gone from the disk.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.log import stored_files
+from tests.support.plans import scanned_files
+from tests.support.table_builder import BuildTwin, TwinTable, assert_same_rows, build_twin
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def rows(spark: SparkSession) -> DataFrame:
+    """Ten files of 100 ids; in each but the third `n` is never null, in the fourth always."""
+    return spark.range(0, 1000, 1, 10).selectExpr(
+        "id",
+        "CAST(id DIV 100 AS INT) AS p",
+        "CAST(-id AS INT) AS neg",
+        "concat('s', lpad(CAST(id AS STRING), 4, '0')) AS s",
+        "CASE WHEN id DIV 100 = 3 OR (id DIV 100 = 2 AND id % 2 = 0) THEN NULL"
+        " ELSE id / 10.0D END AS n",
+        "CAST(id AS DECIMAL(9, 3)) AS dec",
+        "date_add(DATE'2020-01-01', CAST(id AS INT)) AS d",
+        "timestamp_seconds(id * 3600) AS ts",
+        "named_struct('x', named_struct('y', id)) AS st",
+        "id % 2 = 0 AS flag",
+    )
+
+
+@pytest.fixture(scope="module")
+def ranged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> TwinTable:
+    path = str(tmp_path_factory.mktemp("ranged") / "table")
+    return build_twin(spark, path, rows(spark), deletion_vectors=True)
+
+
+@pytest.fixture(scope="module")
+def partitioned(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> TwinTable:
+    path = str(tmp_path_factory.mktemp("partitioned") / "table")
+    return build_twin(spark, path, rows(spark), deletion_vectors=True, partition_by=("p", "flag"))
+
+
+@pytest.mark.parametrize(
+    ("condition", "files"),
+    [
+        ("id = 250", 1),
+        ("id = 5000", 0),
+        ("id > 949", 1),
+        ("id >= 800", 2),
+        ("id BETWEEN 199 AND 300", 3),
+        ("id IN (5, 105, 9999)", 2),
+        ("id < 100 OR id > 899", 2),
+        ("NOT (id < 900)", 1),
+        ("neg > -50", 1),
+        ("s = 's0420'", 1),
+        ("s LIKE 's09%'", 1),
+        ("startswith(s, 's00')", 1),
+        ("n IS NULL", 2),
+        ("n IS NOT NULL", 9),
+        ("n < 1.0", 1),
+        # NaN is above everything, and no bound that a writer may have left speaks of it.
+        ("n > 99.0", 9),
+        ("dec = 123.000", 1),
+        ("d < DATE'2020-02-01'", 1),
+        ("ts = timestamp_seconds(720000)", 1),
+        ("st.x.y = 777", 1),
+        ("p = 4", 1),
+        ("p = 4 AND id = 1", 0),
+        ("id = 250 AND s <> 'x'", 1),
+        ("id % 1000 = 250", 10),
+        ("flag", 10),
+    ],
+)
+def test_condition_on_bounds_and_null_counts_reads_only_files_that_may_match(
+    ranged: TwinTable, condition: str, files: int
+):
+    assert len(scanned_files(ranged.frame().where(condition))) == files
+    ranged.assert_same_answer(f"SELECT * FROM {{t}} WHERE {condition}")
+
+
+@pytest.mark.parametrize(
+    ("condition", "files"),
+    [
+        ("p = 4", 2),
+        ("p = 4 AND flag", 1),
+        ("p IN (1, 2) AND NOT flag", 2),
+        ("p + 1 = 5", 2),
+        ("p <> 0 AND 10 / p = 5", 2),
+        ("p > 7 OR p IS NULL", 4),
+        ("p = 4 AND id = 400", 1),
+        ("id = 499", 1),
+        ("p = 99", 0),
+        ("(p = 1 AND id < 5) OR p = 2", 2),
+    ],
+)
+def test_condition_on_partition_columns_reads_only_matching_partitions(
+    partitioned: TwinTable, condition: str, files: int
+):
+    assert len(scanned_files(partitioned.frame().where(condition))) == files
+    partitioned.assert_same_answer(f"SELECT * FROM {{t}} WHERE {condition}")
+
+
+@pytest.mark.parametrize(
+    ("partition_by", "condition"),
+    [((), "id BETWEEN 199 AND 300"), ((), "n IS NULL"), (("p",), "p = 7"), (("p",), "id = 711")],
+)
+def test_answer_is_complete_when_all_files_that_may_be_skipped_are_gone(
+    spark: SparkSession,
+    build: BuildTwin,
+    partition_by: tuple[str, ...],
+    condition: str,
+):
+    table = build(rows(spark), partition_by=partition_by)
+    expected = table.live.where(condition).collect()
+    needed = {Path(path) for path in scanned_files(table.frame().where(condition))}
+    unneeded = stored_files(table.path) - needed
+    assert unneeded
+    for file in unneeded:
+        file.unlink()
+    assert_same_rows(table.frame().where(condition).collect(), expected)
+
+
+def test_bounds_that_a_delete_left_wide_still_skip_and_never_lose_a_row(
+    spark: SparkSession, build: BuildTwin
+):
+    table = build(rows(spark), deletion_vectors=True)
+    # The smallest and the largest rows go, and one that decides `n IS NULL` for its file.
+    table.delete("id IN (200, 202, 299, 250) OR id BETWEEN 700 AND 750")
+    assert len(scanned_files(table.frame().where("id = 250"))) == 1
+    for condition in ("id = 250", "id <= 750 AND id > 690", "n IS NULL", "n IS NOT NULL"):
+        table.assert_same_answer(f"SELECT * FROM {{t}} WHERE {condition}")
+
+
+def test_rows_without_statistics_are_always_read(spark: SparkSession, build: BuildTwin):
+    table = build(rows(spark), options={"delta.dataSkippingNumIndexedCols": "1"})
+    assert len(scanned_files(table.frame().where("id = 250"))) == 1
+    assert len(scanned_files(table.frame().where("neg = -250"))) == 10
+    table.assert_same_answer("SELECT * FROM {t} WHERE neg = -250")

@@ -1,0 +1,250 @@
+"""Values of every type, names and partitions of every spelling come back as they were written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support import log
+from tests.support.plans import scanned_files
+from tests.support.session_settings import session_settings
+from tests.support.table_builder import TwinTable, assert_same_rows, build_twin
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: Values of each type as SQL; null comes on top of them.
+VALUES = {
+    "BOOLEAN": ["true", "false"],
+    "TINYINT": ["-128Y", "0Y", "127Y"],
+    "SMALLINT": ["-32768S", "7S", "32767S"],
+    "INT": ["-2147483648", "0", "2147483647"],
+    "BIGINT": ["-9223372036854775808L", "-1L", "9223372036854775807L"],
+    "FLOAT": ["CAST('-Infinity' AS FLOAT)", "-0.0F", "0.1F", "CAST('NaN' AS FLOAT)"],
+    "DOUBLE": ["4.9E-324D", "-1.7976931348623157E308D", "0.1D", "CAST('NaN' AS DOUBLE)"],
+    "DECIMAL(5,2)": ["-999.99BD", "0.01BD", "999.99BD"],
+    "DECIMAL(18,0)": ["-999999999999999999BD", "1BD"],
+    "DECIMAL(38,18)": ["-99999999999999999999.999999999999999999BD", "0.000000000000000001BD"],
+    "STRING": ["'text'", "'ä€𝄞 🙂'", "repeat('long ', 100)", r"'quote\'\"\\ \n\t'", "'\\u0000'"],
+    "BINARY": ["X'00'", "X'FFFE'", "X'C3A4'"],
+    "DATE": ["DATE'0001-01-01'", "DATE'1582-10-15'", "DATE'9999-12-31'"],
+    "TIMESTAMP": [
+        "TIMESTAMP'0001-01-01 00:00:00'",
+        "TIMESTAMP'1969-12-31 23:59:59.999999'",
+        "TIMESTAMP'2024-03-31 02:30:00.000001'",
+        "TIMESTAMP'9999-12-31 23:59:59.999999'",
+    ],
+    "TIMESTAMP_NTZ": [
+        "TIMESTAMP_NTZ'0001-01-01 00:00:00'",
+        "TIMESTAMP_NTZ'2024-03-31 02:30:00.000001'",
+        "TIMESTAMP_NTZ'9999-12-31 23:59:59.999999'",
+    ],
+    "VARCHAR(10)": ["'short'", "'ten chars!'"],
+    "CHAR(5)": ["'ab'", "'abcde'"],
+    "STRUCT<a: INT, b: STRUCT<c: STRING>>": [
+        "named_struct('a', 1, 'b', named_struct('c', 'deep'))",
+        "named_struct('a', NULL, 'b', NULL)",
+    ],
+    "ARRAY<INT>": ["array()", "array(1, NULL, 3)"],
+    "ARRAY<STRUCT<x: DATE>>": ["array(named_struct('x', DATE'2024-01-01'))", "array(NULL)"],
+    "MAP<STRING, ARRAY<INT>>": ["map()", "map('k', array(1), 'l', NULL)"],
+}
+
+NESTED = ("STRUCT", "ARRAY", "MAP")
+PRIMITIVES = [kind for kind in VALUES if not kind.startswith(NESTED)]
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_values_come_back_and_are_found_again_by_equality(
+    spark: SparkSession, table: str, kind: str
+):
+    values = [*VALUES[kind], "NULL"]
+    name = f"delta.`{table}`"
+    spark.sql(f"CREATE TABLE {name} (n INT, v {kind}) USING delta")
+    selects = [f"SELECT {n} AS n, {value} AS v" for n, value in enumerate(values)]
+    spark.sql(f"INSERT INTO {name} " + " UNION ALL ".join(selects))
+    # A file of its own for each value: its bounds are the value, or none.
+    for select in selects:
+        spark.sql(f"INSERT INTO {name} {select}")
+    expected = spark.sql(" UNION ALL ".join(selects)).selectExpr("n", f"CAST(v AS {stored(kind)})")
+    if kind.startswith("CHAR"):
+        expected = expected.selectExpr("n", "rpad(v, 5, ' ') AS v")
+    rows = expected.collect()
+    assert_same_rows(spark.table(name).collect(), [*rows, *rows])
+    if kind.startswith("MAP"):
+        return
+    for n, value in enumerate(values):
+        found = spark.sql(f"SELECT n FROM {name} WHERE v <=> CAST({value} AS {stored(kind)})")
+        if not kind.startswith("CHAR"):
+            assert {row.n for row in found.collect()} == {n}
+
+
+def stored(kind: str) -> str:
+    return "STRING" if "CHAR" in kind else kind
+
+
+@pytest.mark.parametrize("kind", PRIMITIVES)
+def test_values_as_partitions_come_back_and_prune(spark: SparkSession, table: str, kind: str):
+    values = [v for v in VALUES[kind] if v not in ("'\\u0000'", "X'FFFE'")]
+    name = f"delta.`{table}`"
+    spark.sql(f"CREATE TABLE {name} (n INT, v {kind}) USING delta PARTITIONED BY (v)")
+    selects = [f"SELECT {n} AS n, {value} AS v" for n, value in enumerate([*values, "NULL"])]
+    spark.sql(f"INSERT INTO {name} " + " UNION ALL ".join(selects))
+    expected = spark.sql(" UNION ALL ".join(selects)).selectExpr("n", f"CAST(v AS {stored(kind)})")
+    if kind.startswith("CHAR"):
+        expected = expected.selectExpr("n", "rpad(v, 5, ' ') AS v")
+    assert_same_rows(spark.table(name).collect(), expected.collect())
+    assert len(scanned_files(spark.table(name))) == len(values) + 1
+    for n, value in enumerate([*values, "NULL"]):
+        condition = f"v <=> CAST({value} AS {kind})" if "CHAR" not in kind else f"v <=> {value}"
+        found = spark.sql(f"SELECT n FROM {name} WHERE {condition}")
+        assert [row.n for row in found.collect()] == [n]
+        assert len(scanned_files(found)) == 1
+
+
+ODD_STRINGS = [
+    " leading and trailing ", "a/b\\c", "x=y", "50%", "%41", "a%2Fb", "colon:", "hash#", "quo'te",
+    'dq"', "ä€𝄞", "🙂", "tab\tline\n", "..", ".", "?*[]{}", "null", "NULL",
+    "__HIVE_DEFAULT_PARTITION", "x" * 200, "+", "&", ";,", "~^|<>!@$`",
+]  # fmt: skip
+
+
+def test_partition_strings_of_every_spelling_come_back_and_prune(
+    spark: SparkSession, tmp_path: Path
+):
+    rows = spark.createDataFrame(
+        [(n, value) for n, value in enumerate([*ODD_STRINGS, None])], "n INT, p STRING"
+    )
+    table = build_twin(spark, str(tmp_path / "t"), rows, partition_by=("p",), deletion_vectors=True)
+    table.append(rows)
+    table.assert_same_content()
+    for n, value in enumerate(ODD_STRINGS):
+        found = table.frame().where(table.frame().p == value)
+        assert [row.n for row in found.collect()] == [n, n]
+        assert len(scanned_files(found)) == 2
+    table.delete("p LIKE '%\\%%' OR p IS NULL OR p = 'x=y'")
+    table.assert_same_content()
+
+
+def test_empty_string_as_partition_value_is_null(spark: SparkSession, table: str):
+    """Protocol § Partition Value Serialization: an empty string stands for null."""
+    spark.sql("SELECT 1 AS n, '' AS p").write.format("delta").partitionBy("p").save(table)
+    assert [tuple(r) for r in spark.read.format("delta").load(table).collect()] == [(1, None)]
+
+
+ODD_NAMES = [
+    "dotted.name", "Ünïcode", "emoji🙂", "per%cent", "quo'te", 'dq"', "hash#", "back`tick",
+    "colon:", "plus+", "a-b", "CamelCase", "select", "a/b", "back\\slash", "[x]", "_", "1st",
+]  # fmt: skip
+
+
+def quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_column_names_of_every_spelling_work_as_data_as_field_and_as_partition(
+    spark: SparkSession, tmp_path: Path, name: str
+):
+    column = quoted(name)
+    rows = spark.range(0, 30, 1, 2).selectExpr(
+        f"id AS {column}", f"named_struct('f', id, 'g', struct(id % 2 AS {column})) AS st", "1 AS x"
+    )
+    data = build_twin(spark, str(tmp_path / "data"), rows, deletion_vectors=True)
+    partitions = build_twin(
+        spark, str(tmp_path / "parts"), rows, partition_by=(name,), deletion_vectors=True
+    )
+    for table in (data, partitions):
+        table.delete(f"{column} = 3 OR {column} > 25 AND st.g.{column} = 1")
+        answer = table.assert_same_answer(
+            f"SELECT {column}, st.g.{column} AS g FROM {{t}} WHERE {column} BETWEEN 2 AND 9"
+        )
+        assert len(answer) == 7
+    assert len(scanned_files(partitions.frame().where(f"{column} = 7"))) == 1
+    assert len(scanned_files(data.frame().where(f"{column} < 7"))) == 1
+    statistics = log.statistics(log.active_files(data.path)[0])
+    assert name in statistics["minValues"]
+    assert name in statistics["minValues"]["st"]["g"]
+
+
+@pytest.mark.parametrize("name", ["a b", "a,b", "a;b", "a=b", "a(b)", "tab\t", "new\nline"])
+def test_column_name_that_parquet_readers_cannot_take_is_refused(
+    spark: SparkSession, table: str, name: str
+):
+    with pytest.raises(Exception, match="DELTAIC_INVALID_COLUMN_NAME"):
+        spark.range(2).toDF(name).write.format("delta").save(table)
+    assert not Path(table, "_delta_log").exists()
+
+
+@pytest.mark.parametrize("writing", ["UTC", "America/Los_Angeles", "Asia/Kolkata"])
+@pytest.mark.parametrize("reading", ["UTC", "Europe/Berlin"])
+def test_timestamp_partitions_are_the_same_instants_in_every_session_zone(
+    spark: SparkSession, tmp_path: Path, writing: str, reading: str
+):
+    texts = ["2024-03-31 02:30:00.000001+00:00", "1969-12-31 23:59:59.5+00:00"]
+    with session_settings(spark, {"spark.sql.session.timeZone": writing}):
+        rows = spark.createDataFrame(list(enumerate(texts)), "n INT, t STRING").selectExpr(
+            "n",
+            "CAST(t AS TIMESTAMP) AS ts",
+            "unix_micros(CAST(t AS TIMESTAMP)) AS micros",
+            "date_trunc('DAY', CAST(t AS TIMESTAMP)) AS day",
+        )
+        path = str(tmp_path / "t")
+        rows.write.format("delta").partitionBy("ts", "day").save(path)
+    spelled = {add["partitionValues"]["ts"] for add in log.actions(path, 0, "add")}
+    assert spelled == {"2024-03-31T02:30:00.000001Z", "1969-12-31T23:59:59.500000Z"}
+    with session_settings(spark, {"spark.sql.session.timeZone": reading}):
+        frame = spark.read.format("delta").load(path)
+        assert frame.where("unix_micros(ts) <> micros").count() == 0
+        for n, text in enumerate(texts):
+            found = frame.where(f"ts = TIMESTAMP'{text}'")
+            assert [row.n for row in found.collect()] == [n]
+            assert len(scanned_files(found)) == 1
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata"])
+def test_timestamps_in_files_skip_and_compare_in_every_session_zone(
+    spark: SparkSession, table: str, zone: str
+):
+    rows = spark.range(0, 48, 1, 4).selectExpr("id", "timestamp_seconds(id * 1800) AS ts")
+    rows.write.format("delta").save(table)
+    with session_settings(spark, {"spark.sql.session.timeZone": zone}):
+        frame = spark.read.format("delta").load(table)
+        found = frame.where("ts >= TIMESTAMP'1970-01-01 18:00:00+00:00'")
+        assert sorted(row.id for row in found.collect()) == list(range(36, 48))
+        assert len(scanned_files(found)) == 1
+
+
+def test_column_comments_and_nullability_are_kept(spark: SparkSession, table: str):
+    name = f"delta.`{table}`"
+    spark.sql(f"CREATE TABLE {name} (a INT NOT NULL COMMENT 'first', b INT) USING delta")
+    fields = {f["name"]: f for f in json.loads(log.metadata(table)["schemaString"])["fields"]}
+    assert fields["a"]["nullable"] is False
+    assert fields["a"]["metadata"]["comment"] == "first"
+    before = log.contents(table)
+    with pytest.raises(Exception, match=r"NOT_NULL|DELTAIC_NOT_NULL_VIOLATED"):
+        spark.sql(f"INSERT INTO {name} SELECT IF(id = 7, NULL, 1), 2 FROM range(10)")
+    assert log.contents(table) == before
+
+
+def test_text_longer_than_its_column_is_refused(spark: SparkSession, table: str):
+    name = f"delta.`{table}`"
+    spark.sql(f"CREATE TABLE {name} (v VARCHAR(3)) USING delta")
+    (field,) = json.loads(log.metadata(table)["schemaString"])["fields"]
+    assert field["type"] == "string"
+    before = log.contents(table)
+    with pytest.raises(Exception, match="EXCEED_LIMIT_LENGTH"):
+        spark.sql(f"INSERT INTO {name} VALUES ('four')")
+    assert log.contents(table) == before
+
+
+def test_wide_table_is_written_and_read(spark: SparkSession, table: str):
+    columns = [f"id * {n} AS c{n}" for n in range(150)]
+    twin: TwinTable = build_twin(
+        spark, table, spark.range(50).selectExpr("id", *columns), deletion_vectors=True
+    )
+    twin.delete("c10 = 100")
+    twin.assert_same_content()
