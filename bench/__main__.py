@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import shutil
+import signal
 import sys
 from collections.abc import Callable
 from datetime import datetime
@@ -13,10 +15,11 @@ from bench.engines import ENGINES, SUBJECT
 from bench.report import Report
 from bench.runner import Runner
 from bench.scenarios import BY_NAME
-from bench.settings import LOCAL_CACHE, REPOSITORY, Settings, quick_scale, root_uri
+from bench.settings import LOCAL_CACHE, REPOSITORY, SPARK_TEMPORARY, Settings, quick_scale, root_uri
 
 _RESULTS = REPOSITORY / "bench" / "results"
 _QUICK_RESULTS = LOCAL_CACHE / "results"
+_LOGS = LOCAL_CACHE / "logs"
 
 
 def main() -> int:
@@ -36,7 +39,9 @@ def main() -> int:
         started=datetime.now().astimezone(),
     )
     folder = options.out or (_QUICK_RESULTS if settings.quick else _RESULTS)
-    runner = Runner(engines, settings, LOCAL_CACHE / "logs", options.timeout, options.rounds)
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    shutil.rmtree(_LOGS, ignore_errors=True)
+    runner = Runner(engines, settings, _LOGS, options.timeout, options.rounds)
     try:
         for name in options.only:
             result = runner.run(BY_NAME[name]())
@@ -47,6 +52,7 @@ def main() -> int:
                 print(f"FAILED {name}: {result.error}", file=sys.stderr, flush=True)
     finally:
         runner.close()
+        shutil.rmtree(SPARK_TEMPORARY, ignore_errors=True)
     print(f"\n{report.table()}\n\nWritten to {written}")
     return 1 if report.failures else 0
 

@@ -33,6 +33,7 @@ class Worker:
         self.prepared: set[str] = set()
         self._log = log
         self._timeout_s = timeout_s
+        self._busy = True
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as stderr:
             self._process = subprocess.Popen(
@@ -77,13 +78,14 @@ class Worker:
         WorkerError
             If the work failed, the process died or the time limit passed.
         """
+        self._busy = True
         self._write(request.to_line())
         return self._read_reply(f"{request.verb} {request.scenario}")
 
     def stop(self) -> None:
-        """Ask the process to end; end it after a while."""
+        """Ask an idle process to end, and end it after a while; kill a busy one at once."""
         try:
-            if self.is_alive:
+            if self.is_alive and not self._busy:
                 self._write(Request("stop").to_line())
                 self._process.wait(_STOP_TIMEOUT_S)
         except (WorkerError, subprocess.TimeoutExpired):
@@ -110,6 +112,7 @@ class Worker:
                 f"{self.engine.name} died or took over {self._timeout_s:g} s in '{task}'; "
                 f"see {self._log}"
             )
+        self._busy = False
         reply = Reply.from_line(line)
         if reply.error is not None:
             raise WorkerError(f"{self.engine.name} failed in '{task}':\n{reply.error}")

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 LOCAL_CACHE = REPOSITORY / "build" / "bench"
+SPARK_TEMPORARY = LOCAL_CACHE / "spark"
 
 # Scale factor of TPC-H whose lineitem has a little more than 10 million rows.
 _TEN_MILLION_ROWS = 1.67
@@ -58,7 +59,9 @@ class Settings:
 
     def spark_confs(self) -> dict[str, str]:
         """Return the Spark settings that all engines share."""
+        temporary = {"spark.local.dir": str(SPARK_TEMPORARY)}
         return {
+            **(temporary if self.master.startswith("local") else {}),
             "spark.driver.memory": self.driver_memory,
             "spark.ui.enabled": "false",
             "spark.sql.shuffle.partitions": str(self.shuffle_partitions),

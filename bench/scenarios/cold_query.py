@@ -10,7 +10,9 @@ from bench.scenarios import small_table
 from bench.scenarios.scenario import Measure, Measurement, Scenario
 from bench.settings import Settings
 
-_WARM_QUERIES = 10
+
+def _warm_queries(settings: Settings) -> int:
+    return 1 if settings.quick else 10
 
 
 class ColdQuery(Scenario):
@@ -35,7 +37,10 @@ class ColdQuery(Scenario):
         """Query at once, without a look at storage before; then query again."""
         path = lab.prepared_path(small_table.NAME)
         cold_s, answer = stopwatch(lambda: small_table.query(lab, path))
-        warm = [stopwatch(lambda: small_table.query(lab, path)) for _ in range(_WARM_QUERIES)]
+        warm = [
+            stopwatch(lambda: small_table.query(lab, path))
+            for _ in range(_warm_queries(lab.settings))
+        ]
         warm_s = [seconds for seconds, _ in warm]
         return Measurement(
             timings={"cold": cold_s, "warm": median(warm_s)},
