@@ -5,7 +5,7 @@ import java.util.{Locale, Map => JMap}
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.expressions.Literal
-import org.apache.spark.sql.catalyst.plans.logical.{AppendData, LogicalPlan, OverwriteByExpression}
+import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.connector.catalog.{Table, TableProvider}
@@ -13,6 +13,7 @@ import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.deltaic.{SchemaShims, SessionShims}
 import org.apache.spark.sql.execution.datasources.DataSourceUtils
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.internal.SQLConf.PartitionOverwriteMode
 import org.apache.spark.sql.sources.{BaseRelation, CreatableRelationProvider, DataSourceRegister}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -98,9 +99,18 @@ private final class Save(
   def plan: LogicalPlan = {
     val relation = DataSourceV2Relation.create(table, None, None, CaseInsensitiveStringMap.empty())
     val query = data.queryExecution.analyzed
-    if (mode == SaveMode.Overwrite)
-      OverwriteByExpression.byName(relation, query, Literal.TrueLiteral)
-    else AppendData.byName(relation, query)
+    if (mode != SaveMode.Overwrite) AppendData.byName(relation, query)
+    else if (overwritesPartitions) OverwritePartitionsDynamic.byName(relation, query)
+    else OverwriteByExpression.byName(relation, query, Literal.TrueLiteral)
+  }
+
+  /** Whether an overwrite replaces only those partitions it has rows for; the option beats the session. */
+  private def overwritesPartitions: Boolean = {
+    val overwriteMode = options.getOrElse(
+      DataSourceUtils.PARTITION_OVERWRITE_MODE.toLowerCase(Locale.ROOT),
+      spark.sessionState.conf.partitionOverwriteMode.toString
+    )
+    overwriteMode.equalsIgnoreCase(PartitionOverwriteMode.DYNAMIC.toString)
   }
 
   private def table: Table = {

@@ -2,10 +2,10 @@ package io.deltaic.spark.rowlevel
 
 import org.apache.hadoop.conf.Configuration
 
-import io.deltaic.dv.{DeletionVector, DeletionVectorFileWriter, DeletionVectorStore}
+import io.deltaic.dv.{DeletionVector, DeletionVectorStore}
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, RemoveFile, TableFeatures}
 import io.deltaic.spark.bridge.FileChanges
-import io.deltaic.spark.write.WriteTransaction
+import io.deltaic.spark.write.{DataWriteSpec, WriteTransaction}
 
 /**
  * Turns ended rows into file actions.
@@ -45,39 +45,28 @@ private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: Wri
       .get("delta.enableDeletionVectors")
       .exists(_.equalsIgnoreCase("true"))
 
-  private def withNewVectors(
-      removes: Seq[RemoveFile],
-      survivors: Seq[Touched]
-  ): EndedFiles = {
-    val prefixLength = FileEnder.randomPrefixLength(transaction.plan.metadata.configuration)
-    val (tiny, large) =
-      survivors.partition(_.ended.serializedSizeBytes <= FileEnder.maxInlineBytes)
-    val inlined = tiny.map(s => withVector(s.file, vectors.inline(s.ended)))
-    val stored = if (large.isEmpty) Nil
-    else {
-      val file = vectors.newWriter(table, prefixLength)
-      val adds = store(file, large)
+  private def withNewVectors(removes: Seq[RemoveFile], survivors: Seq[Touched]): EndedFiles = {
+    val prefixLength = DataWriteSpec.randomPrefixLength(transaction.plan.metadata.configuration)
+    val file = vectors.newWriter(table, prefixLength.getOrElse(0)) // there is none before the first vector
+    try {
+      val adds = survivors.map { survivor =>
+        val tiny = survivor.ended.serializedSizeBytes <= FileEnder.maxInlineBytes
+        val vector = if (tiny) vectors.inline(survivor.ended) else file.add(survivor.ended)
+        withVector(survivor.file, vector)
+      }
       file.close()
-      adds
-    }
-    EndedFiles(removes, inlined ++ stored, Nil, copiedRows = 0L)
-  }
-
-  private def store(file: DeletionVectorFileWriter, survivors: Seq[Touched]): Seq[AddFile] =
-    try survivors.map(s => withVector(s.file, file.add(s.ended)))
-    catch {
+      EndedFiles(removes, adds, Nil, file.files, copiedRows = 0L)
+    } catch {
       case e: Throwable =>
         file.abort()
         throw e
     }
+  }
 
-  private def rewritten(
-      removes: Seq[RemoveFile],
-      survivors: Seq[Touched]
-  ): EndedFiles = {
+  private def rewritten(removes: Seq[RemoveFile], survivors: Seq[Touched]): EndedFiles = {
     val sources = survivors.map(s => withVector(s.file, vectors.inline(s.ended)))
     val adds = new FileRewriter(change.spark, transaction, change.snapshot).rewrite(sources)
-    EndedFiles(removes, adds, adds, copiedRows = adds.flatMap(FileChanges.rows).sum)
+    EndedFiles(removes, adds, adds, Nil, copiedRows = adds.flatMap(FileChanges.rows).sum)
   }
 
   /** The same data file under another vector. Its statistics now bound more rows than are left. */
@@ -101,9 +90,4 @@ private object FileEnder {
    * worth an object of its own, and the entry is read by everyone who opens the table.
    */
   val maxInlineBytes = 256L
-
-  def randomPrefixLength(configuration: Map[String, String]): Int =
-    if (configuration.get("delta.randomizeFilePrefixes").exists(_.equalsIgnoreCase("true")))
-      configuration.get("delta.randomPrefixLength").fold(2)(_.toInt)
-    else 0
 }

@@ -1,5 +1,6 @@
 package io.deltaic.spark.rowlevel
 
+import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.util.toPrettySQL
 import org.apache.spark.sql.connector.write._
 
@@ -57,7 +58,10 @@ private[spark] final class RowLevelBatchWrite(change: RowLevelChange) extends De
   }
 
   override def abort(messages: Array[WriterCommitMessage]): Unit =
-    transaction.abort(reported(messages).flatMap(_.newFiles) ++ rewritten.newDataFiles)
+    transaction.abort(
+      reported(messages).flatMap(_.newFiles) ++ rewritten.newDataFiles,
+      rewritten.newVectorFiles
+    )
 
   override def toString: String = s"deltaic ${change.command} on ${change.log.table}"
 
@@ -82,14 +86,16 @@ private[spark] final class RowLevelBatchWrite(change: RowLevelChange) extends De
  * What becomes of the files whose rows end.
  *
  * @param newDataFiles those of `adds` whose data file this commit wrote
+ * @param newVectorFiles the files it wrote deletion vectors to
  */
 private[rowlevel] final case class EndedFiles(
     removes: Seq[RemoveFile],
     adds: Seq[AddFile],
     newDataFiles: Seq[AddFile],
+    newVectorFiles: Seq[Path],
     copiedRows: Long
 )
 
 private[rowlevel] object EndedFiles {
-  val none: EndedFiles = EndedFiles(Nil, Nil, Nil, 0L)
+  val none: EndedFiles = EndedFiles(Nil, Nil, Nil, Nil, 0L)
 }

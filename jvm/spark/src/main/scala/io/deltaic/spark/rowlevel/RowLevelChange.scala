@@ -2,7 +2,7 @@ package io.deltaic.spark.rowlevel
 
 import scala.collection.mutable.ArrayBuffer
 
-import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, Expression, IsNotNull}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.expressions.{Expressions, NamedReference}
 import org.apache.spark.sql.connector.read.ScanBuilder
@@ -59,8 +59,15 @@ private[spark] final class RowLevelChange(
   lazy val filesRead: Map[String, AddFile] =
     currentScans.iterator.flatMap(_.selectedFiles).map(file => file.path -> file).toMap
 
-  /** The conditions by which rows were looked for, for the commit's record. */
-  def predicates: Seq[Expression] = currentScans.flatMap(_.filters).distinct
+  /** The conditions by which rows were looked for, without the null checks that Spark infers from them. */
+  def predicates: Seq[Expression] = {
+    val (nullChecks, conditions) = currentScans.flatMap(_.filters).distinct.partition {
+      case IsNotNull(_: Attribute) => true
+      case _ => false
+    }
+    val constrained = AttributeSet(conditions.flatMap(_.references))
+    conditions ++ nullChecks.filterNot(_.references.subsetOf(constrained))
+  }
 
   def readSet: ReadSet = new ReadSet {
     override def wholeTable: Boolean = currentScans.exists(_.filters.isEmpty)

@@ -158,7 +158,7 @@ private[deltaic] object DataWriteSpec {
         }
     }
 
-  private def randomPrefixLength(properties: Map[String, String]): Option[Int] = {
+  def randomPrefixLength(properties: Map[String, String]): Option[Int] = {
     val randomize = properties.get("delta.randomizeFilePrefixes")
     Option.when(randomize.exists(_.trim.equalsIgnoreCase("true"))) {
       val name = "delta.randomPrefixLength"

@@ -42,8 +42,7 @@ private[spark] final class TableBatchWrite(
 
   override def commit(messages: Array[WriterCommitMessage]): Unit = {
     val adds = written(messages)
-    if (transaction.plan.alreadyApplied) transaction.abort(adds)
-    else transaction.commit(FileChanges(removes(adds), adds), readSet)
+    transaction.commit(FileChanges(removes(adds), adds), readSet)
   }
 
   override def abort(messages: Array[WriterCommitMessage]): Unit =

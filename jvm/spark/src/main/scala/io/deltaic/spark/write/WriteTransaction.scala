@@ -1,6 +1,7 @@
 package io.deltaic.spark.write
 
 import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.types.StructType
 import org.slf4j.LoggerFactory
@@ -60,12 +61,25 @@ private[spark] final class WriteTransaction(
     intent.options
   )
 
-  /** Makes the changes a version of the table and returns it. */
+  /**
+   * Makes the changes a version of the table. A write that an earlier one with the same `txnAppId` and
+   * `txnVersion` has made already is not made again, and its files are deleted.
+   */
   def commit(
       changes: FileChanges,
       readSet: ReadSet,
       engineMetrics: Map[String, Long] = Map.empty
-  ): Long = {
+  ): Unit = {
+    val skipped = plan.alreadyApplied || decide(changes, readSet, engineMetrics)
+    if (skipped) abort(changes.adds)
+  }
+
+  /** @return whether the commit turned out to have been made before */
+  private def decide(
+      changes: FileChanges,
+      readSet: ReadSet,
+      engineMetrics: Map[String, Long]
+  ): Boolean = {
     val commit = new PreparedCommit(
       CommitRequest(
         log,
@@ -81,29 +95,22 @@ private[spark] final class WriteTransaction(
       )
     )
     prepared = Some(commit)
-    val reply =
-      try CommitterReply.require(committer.commit(commit))
-      catch {
-        // The version exists: what failed came after it and must not undo the write.
-        case e: Exception if commit.committedVersion.isDefined =>
-          logger.warn(
-            s"${log.table}: committed version ${commit.committedVersion.get}, then failed",
-            e
-          )
-          Json.obj("version" -> commit.committedVersion)
-      }
-    reply.get("version").asLong
+    try CommitterReply.require(committer.commit(commit)).path("skipped").asBoolean(false)
+    catch {
+      // The version exists: what failed came after it and must not undo the write.
+      case e: Exception if commit.committedVersion.isDefined =>
+        logger.warn(s"${log.table}: committed version ${commit.committedVersion.get}, then failed", e)
+        false
+    }
   }
 
-  /** Deletes the data files of a write that failed for certain. */
-  def abort(written: Seq[AddFile]): Unit = {
+  /** Deletes what a write that failed for certain has written: data files, and files of deletion vectors. */
+  def abort(written: Seq[AddFile], vectorFiles: Seq[Path] = Nil): Unit = {
     val mayBeReferenced = prepared.exists(p => p.committedVersion.isDefined || p.outcomeUnknown)
     if (!mayBeReferenced) {
       val configuration = WriteTransaction.hadoopConfiguration(spark, intent.options)
-      written.foreach { file =>
-        val path = LogPath.toAbsolute(log.table, file.path)
-        path.getFileSystem(configuration).delete(path, false)
-      }
+      val files = written.map(file => LogPath.toAbsolute(log.table, file.path)) ++ vectorFiles
+      files.foreach(path => path.getFileSystem(configuration).delete(path, false))
     }
   }
 
