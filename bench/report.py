@@ -12,7 +12,7 @@ from bench.engines import FLOOR
 from bench.environment import git_commit, load_average, machine
 from bench.runner import ScenarioResult
 from bench.settings import Settings
-from bench.summary import MeasureSummary, Spread, summarize
+from bench.summary import MeasureSummary, Spread, metric_medians, summarize
 
 
 @dataclass(slots=True)
@@ -53,6 +53,10 @@ class Report:
         if own:
             lines += ["", "Each engine beside itself:"]
             lines += _aligned([["", *self.engines], *own])
+        metrics = self._metrics()
+        if metrics:
+            lines += ["", "Beside the clock, medians:"]
+            lines += _aligned([["", *self.engines], *metrics])
         lines += [
             "",
             "Medians (and extremes) of single rounds; an engine's ratio ÷ "
@@ -78,14 +82,23 @@ class Report:
         return rows
 
     def _own_ratios(self, summaries: Sequence[MeasureSummary]) -> list[list[str]]:
-        titles = {summary.measure.key: summary.measure.title for summary in summaries}
         return [
             [
-                f"{summary.measure.title} ÷ {titles[summary.measure.baseline]}",
+                f"{summary.measure.title} ÷ {summary.baseline_title}",
                 *(_ratio(summary.over_baseline.get(engine)) for engine in self.engines),
             ]
             for summary in summaries
-            if summary.measure.baseline is not None and summary.over_baseline
+            if summary.over_baseline
+        ]
+
+    def _metrics(self) -> list[list[str]]:
+        return [
+            [
+                f"{result.name}: {metric.replace('_', ' ')}",
+                *(_number(by_engine.get(engine)) for engine in self.engines),
+            ]
+            for result in self.results
+            for metric, by_engine in metric_medians(result).items()
         ]
 
     def _document(self) -> dict[str, object]:
@@ -128,6 +141,10 @@ def _seconds(summary: MeasureSummary, engine: str, floors: Sequence[str]) -> str
     floor = summary.measure.floor
     note = f"[{floors.index(floor) + 1}] " if engine == FLOOR and floor is not None else ""
     return f"{note}{spread.median:.3f} s ({spread.min:.3f}–{spread.max:.3f})"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:,.0f}"
 
 
 def _ratio(spread: Spread | None) -> str:

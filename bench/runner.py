@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
 
 from bench import lineitem
 from bench.engines import Engine
@@ -14,8 +13,7 @@ from bench.messages import Request
 from bench.processes import Worker, WorkerError
 from bench.scenarios.scenario import Measure, Measurement, Scenario
 from bench.settings import Settings
-
-T = TypeVar("T")
+from bench.turns import turns
 
 
 class WrongAnswerError(Exception):
@@ -45,12 +43,6 @@ class ScenarioResult:
     measures: tuple[Measure, ...]
     samples: list[Sample] = field(default_factory=list)
     error: str | None = None
-
-
-def turns(engines: Sequence[T], number: int) -> list[T]:
-    """Return the order of a round: each round starts one engine later than the one before."""
-    start = number % len(engines)
-    return [*engines[start:], *engines[:start]]
 
 
 def check_answers(round_samples: Sequence[Sample]) -> None:

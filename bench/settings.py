@@ -59,16 +59,19 @@ class Settings:
 
     def spark_confs(self) -> dict[str, str]:
         """Return the Spark settings that all engines share."""
-        temporary = {"spark.local.dir": str(SPARK_TEMPORARY)}
-        return {
-            **(temporary if self.master.startswith("local") else {}),
+        confs = {
             "spark.driver.memory": self.driver_memory,
             "spark.ui.enabled": "false",
             "spark.sql.shuffle.partitions": str(self.shuffle_partitions),
             "spark.sql.warehouse.dir": f"{self.data}/warehouse",
             "spark.log.level": "WARN",
-            **self.confs,
         }
+        if self.master.startswith("local"):
+            confs["spark.local.dir"] = str(SPARK_TEMPORARY)
+        if self.quick:
+            # Short work, of which no number is kept, is not worth the second compiler.
+            confs["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1"
+        return {**confs, **self.confs}
 
     def to_json(self) -> str:
         """Return one line of JSON that `from_json` reads."""

@@ -30,6 +30,8 @@ class MeasureSummary:
 
     Attributes
     ----------
+    baseline_title
+        The title of the measure's baseline, or None.
     seconds
         By engine; an engine that cannot do it is missing.
     over_subject
@@ -39,6 +41,7 @@ class MeasureSummary:
     """
 
     measure: Measure
+    baseline_title: str | None
     seconds: dict[str, Spread]
     over_subject: dict[str, Spread]
     over_baseline: dict[str, Spread]
@@ -46,15 +49,34 @@ class MeasureSummary:
 
 def summarize(result: ScenarioResult, subject: str) -> list[MeasureSummary]:
     """Summarize all measures of a scenario."""
-    return [_summarize(result.samples, measure, subject) for measure in result.measures]
+    titles = {measure.key: measure.title for measure in result.measures}
+    return [
+        _summarize(result.samples, measure, titles.get(measure.baseline or ""), subject)
+        for measure in result.measures
+    ]
 
 
-def _summarize(samples: Sequence[Sample], measure: Measure, subject: str) -> MeasureSummary:
+def metric_medians(result: ScenarioResult) -> dict[str, dict[str, float]]:
+    """Return the median of every metric of a scenario, by metric and engine."""
+    values: dict[str, dict[str, list[float]]] = {}
+    for sample in result.samples:
+        for metric, value in sample.measurement.metrics.items():
+            values.setdefault(metric, {}).setdefault(sample.engine, []).append(value)
+    return {
+        metric: {engine: median(numbers) for engine, numbers in by_engine.items()}
+        for metric, by_engine in values.items()
+    }
+
+
+def _summarize(
+    samples: Sequence[Sample], measure: Measure, baseline_title: str | None, subject: str
+) -> MeasureSummary:
     timings = _by_engine(samples, measure.key)
     own = timings.get(subject, {})
     baseline = {} if measure.baseline is None else _by_engine(samples, measure.baseline)
     return MeasureSummary(
         measure,
+        baseline_title,
         {engine: Spread.of(list(rounds.values())) for engine, rounds in timings.items()},
         {
             engine: _ratio(rounds, own)

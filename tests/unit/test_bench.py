@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from bench.messages import Reply
-from bench.runner import Sample, ScenarioResult, WrongAnswerError, check_answers, turns
+from bench.runner import Sample, ScenarioResult, WrongAnswerError, check_answers
 from bench.scenarios.scenario import Measure, Measurement
 from bench.settings import Settings, root_uri
 from bench.summary import Spread, summarize
+from bench.turns import turns
 
 
 def sample(engine: str, number: int, answer: str = "1", **timings: float) -> Sample:
