@@ -30,6 +30,8 @@ lazy val shared = Seq(
   Test / parallelExecution := false,
   Test / javaOptions ++= SparkRuntime.javaOptions ++ Seq(
     "-Xmx2g",
+    // What a suite leaves behind goes with `make clean`, not into the machine's own directory.
+    s"-Djava.io.tmpdir=${IO.createDirectory(target.value / "tmp"); target.value / "tmp"}",
     s"-Dderby.system.home=${target.value / "derby"}",
     s"-Dspark.sql.warehouse.dir=${target.value / "warehouse"}"
   ),

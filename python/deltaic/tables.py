@@ -1,4 +1,7 @@
-"""`DeltaTable`: a table, and what can be done with it beside reading and writing DataFrames."""
+"""`DeltaTable`: a table, and what can be done with it beside reading and writing DataFrames.
+
+In the examples, `path` and ``sales.orders`` are tables of one file with the ids 0 to 9.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +27,9 @@ class DeltaTable:
 
     Examples
     --------
-    >>> table = DeltaTable.forPath(spark, "/data/t")  # doctest: +SKIP
-    >>> table.delete("id = 3")  # doctest: +SKIP
-    >>> table.history(1).select("operation").first().operation  # doctest: +SKIP
+    >>> table = DeltaTable.forPath(spark, path)
+    >>> table.delete("id = 3")
+    >>> table.history(1).select("operation").first().operation
     'DELETE'
     """
 
@@ -71,7 +74,7 @@ class DeltaTable:
 
         Examples
         --------
-        >>> DeltaTable.forPath(spark, "/data/t").toDF().count()  # doctest: +SKIP
+        >>> DeltaTable.forPath(spark, path).toDF().count()
         10
         """
         _require_text("path", path)
@@ -108,7 +111,7 @@ class DeltaTable:
 
         Examples
         --------
-        >>> DeltaTable.forName(spark, "sales.orders").toDF()  # doctest: +SKIP
+        >>> DeltaTable.forName(spark, "sales.orders").toDF()
         DataFrame[id: bigint]
         """
         _require_text("tableOrViewName", tableOrViewName)
@@ -132,7 +135,7 @@ class DeltaTable:
 
         Examples
         --------
-        >>> DeltaTable.isDeltaTable(spark, "/data/t")  # doctest: +SKIP
+        >>> DeltaTable.isDeltaTable(spark, path)
         True
         """
         _require_text("identifier", identifier)
@@ -148,7 +151,7 @@ class DeltaTable:
 
         Examples
         --------
-        >>> DeltaTable.forPath(spark, "/data/t").toDF().filter("id > 5")  # doctest: +SKIP
+        >>> DeltaTable.forPath(spark, path).toDF().filter("id > 5")
         DataFrame[id: bigint]
         """
         if self._name is not None:
@@ -171,7 +174,7 @@ class DeltaTable:
 
         Examples
         --------
-        >>> DeltaTable.forPath(spark, "/data/t").alias("t").delete("t.id = 3")  # doctest: +SKIP
+        >>> DeltaTable.forPath(spark, path).alias("t").delete("t.id = 3")
         """
         _require_text("aliasName", aliasName)
         return DeltaTable(self._spark, self._path, self._name, aliasName)
@@ -205,9 +208,9 @@ class DeltaTable:
         Examples
         --------
         >>> from pyspark.sql.functions import col
-        >>> table = DeltaTable.forPath(spark, "/data/t")  # doctest: +SKIP
-        >>> table.delete("id = 3")  # doctest: +SKIP
-        >>> table.delete(col("id") > 7)  # doctest: +SKIP
+        >>> table = DeltaTable.forPath(spark, path)
+        >>> table.delete("id = 3")
+        >>> table.delete(col("id") > 7)
         """
         api = _api(self._spark, "DeltaTable.delete")
         api.delete(self.toDF(), _as_column(condition))
@@ -240,8 +243,9 @@ class DeltaTable:
 
         Examples
         --------
-        >>> table = DeltaTable.forPath(spark, "/data/t")  # doctest: +SKIP
-        >>> table.history(2).select("version", "operation").show()  # doctest: +SKIP
+        >>> table = DeltaTable.forPath(spark, path)
+        >>> table.history(1).select("version", "operation").collect()
+        [Row(version=0, operation='WRITE')]
         """
         if limit is not None and (
             not isinstance(limit, int) or isinstance(limit, bool) or limit < 1
@@ -275,8 +279,9 @@ class DeltaTable:
 
         Examples
         --------
-        >>> table = DeltaTable.forPath(spark, "/data/t")  # doctest: +SKIP
-        >>> table.detail().select("numFiles", "tableFeatures").show()  # doctest: +SKIP
+        >>> table = DeltaTable.forPath(spark, path)
+        >>> table.detail().select("format", "numFiles").collect()
+        [Row(format='delta', numFiles=1)]
         """
         from deltaic.spark.frames import to_frame
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,11 +13,21 @@ from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.features import require_writable
 from deltaic.protocol.negotiation import protocol_for_new_definition, protocol_for_new_table
 from deltaic.protocol.properties import check_properties
-from deltaic.protocol.schema import Field, StructType, map_fields, parse_schema, write_schema
+from deltaic.protocol.schema import (
+    Field,
+    PrimitiveType,
+    StructType,
+    map_fields,
+    parse_schema,
+    write_schema,
+)
 from deltaic.protocol.schema_checks import check_table_schema, resolve_partition_columns
 
 #: Metadata by which Spark carries another table's column mapping along with its rows.
 _FOREIGN_METADATA_PREFIX = "delta.columnMapping."
+
+_LIMITED_TEXT = re.compile(r"(var)?char\(\d+\)")
+_LIMITED_TEXT_KEY = "__CHAR_VARCHAR_TYPE_STRING"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,19 +115,26 @@ def redefine_table(
 def _columns(request: DefinitionRequest) -> tuple[StructType, tuple[str, ...]]:
     if request.schema_string is None:
         raise error("DELTAIC_SCHEMA_MISSING", table=request.table)
-    schema = map_fields(parse_schema(request.schema_string, request.table), _own_metadata)
+    schema = map_fields(parse_schema(request.schema_string, request.table), _stored)
     partition_columns = resolve_partition_columns(request.table, schema, request.partition_by)
     check_table_schema(request.table, schema, partition_columns)
     return schema, partition_columns
 
 
-def _own_metadata(column: Field) -> Field:
-    own = {
+def _stored(column: Field) -> Field:
+    """Return a column as the log holds it.
+
+    A text of limited length is a string there; Spark finds the limit in the column's metadata.
+    """
+    metadata = {
         key: value
         for key, value in column.metadata.items()
         if not key.startswith(_FOREIGN_METADATA_PREFIX)
     }
-    return replace(column, metadata=own)
+    if isinstance(column.type, PrimitiveType) and _LIMITED_TEXT.fullmatch(column.type.name):
+        metadata[_LIMITED_TEXT_KEY] = column.type.name
+        return replace(column, type=PrimitiveType("string"), metadata=metadata)
+    return replace(column, metadata=metadata)
 
 
 def _same_columns(

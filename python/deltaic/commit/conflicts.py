@@ -1,8 +1,11 @@
 """When a commit that got in between forbids ours: one small rule per reason, in one list.
 
 A rule looks at one winning commit and returns a `Conflict` or None. Rules are checked in the order
-of `RULES`, so that the most telling reason is reported. A file is identified by its path alone: two
-commits that give the same file different deletion vectors do conflict.
+of `RULES`, so that the most telling reason is reported: a file with a new deletion vector is added,
+too, but that both change the same file says more than that a file was added.
+
+A file is identified by its path alone: two commits that give the same file different deletion
+vectors do conflict.
 """
 
 from __future__ import annotations
@@ -117,9 +120,9 @@ RULES: tuple[Rule, ...] = (
     metadata_changed,
     concurrent_transaction,
     domain_metadata_changed,
-    concurrent_append,
     concurrent_delete_delete,
     concurrent_delete_read,
+    concurrent_append,
 )
 
 

@@ -105,12 +105,27 @@ def write_schema(schema: StructType) -> str:
     return json.dumps(_write_type(schema), ensure_ascii=False, separators=(",", ":"))
 
 
-def walk(schema: StructType, prefix: str = "") -> Iterator[tuple[str, Field]]:
+def walk(schema: StructType) -> Iterator[tuple[str, Field]]:
     """Yield every field with its dotted path, outer fields first."""
-    for column in schema.fields:
-        path = f"{prefix}{column.name}"
-        yield path, column
-        yield from _walk_type(column.type, path)
+    for prefix, struct in structs(schema):
+        for column in struct.fields:
+            yield prefix + column.name, column
+
+
+def structs(data_type: DataType, path: str = "") -> Iterator[tuple[str, StructType]]:
+    """Yield a type's structs, itself included, each with the prefix of its fields' paths."""
+    match data_type:
+        case StructType(fields=fields):
+            yield path, data_type
+            for part in fields:
+                yield from structs(part.type, f"{path}{part.name}.")
+        case ArrayType(element=element):
+            yield from structs(element, f"{path}element.")
+        case MapType(key=key, value=value):
+            yield from structs(key, f"{path}key.")
+            yield from structs(value, f"{path}value.")
+        case _:
+            pass
 
 
 def leaf_types(data_type: DataType) -> Iterator[PrimitiveType]:
@@ -148,19 +163,6 @@ def map_fields(schema: StructType, change: Callable[[Field], Field]) -> StructTy
         return StructType(tuple(change(replace(f, type=on_type(f.type))) for f in struct.fields))
 
     return on_struct(schema)
-
-
-def _walk_type(data_type: DataType, path: str) -> Iterator[tuple[str, Field]]:
-    match data_type:
-        case StructType():
-            yield from walk(data_type, f"{path}.")
-        case ArrayType(element=element):
-            yield from _walk_type(element, f"{path}.element")
-        case MapType(key=key, value=value):
-            yield from _walk_type(key, f"{path}.key")
-            yield from _walk_type(value, f"{path}.value")
-        case _:
-            pass
 
 
 def _parse_type(node: Any) -> DataType:

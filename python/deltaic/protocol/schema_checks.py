@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from deltaic.exceptions import error
-from deltaic.protocol.schema import Field, PrimitiveType, StructType, leaf_types, walk
+from deltaic.protocol.schema import Field, PrimitiveType, StructType, leaf_types, structs, walk
 
 #: Parquet readers in use cannot handle these in a column's name; only column mapping lifts this.
 _INVALID_NAME_CHARACTERS = frozenset(" ,;{}()\n\t=")
@@ -23,12 +23,10 @@ def check_table_schema(table: str, schema: StructType, partition_columns: Sequen
     """
     if not schema.fields:
         raise error("DELTAIC_SCHEMA_EMPTY", table=table)
-    _check_duplicates(table, schema, "")
+    _check_duplicates(table, schema)
     for path, column in walk(schema):
         if _INVALID_NAME_CHARACTERS.intersection(column.name) or not column.name:
             raise error("DELTAIC_INVALID_COLUMN_NAME", table=table, column=path)
-        if isinstance(column.type, PrimitiveType):
-            _check_type(table, path, column.type)
     for column in schema.fields:
         for leaf in leaf_types(column.type):
             _check_type(table, column.name, leaf)
@@ -78,22 +76,14 @@ def same_names(left: Sequence[str], right: Sequence[str]) -> bool:
     return [n.casefold() for n in left] == [n.casefold() for n in right]
 
 
-def _check_duplicates(table: str, struct: StructType, prefix: str) -> None:
-    counts = Counter(f.name.casefold() for f in struct.fields)
-    for column in struct.fields:
-        if counts[column.name.casefold()] > 1:
-            raise error(
-                "DELTAIC_DUPLICATE_COLUMNS",
-                table=table,
-                columns=", ".join(
-                    prefix + f.name
-                    for f in struct.fields
-                    if f.name.casefold() == column.name.casefold()
-                ),
-            )
-    for path, column in walk(struct, prefix):
-        if isinstance(column.type, StructType) and path == prefix + column.name:
-            _check_duplicates(table, column.type, f"{path}.")
+def _check_duplicates(table: str, schema: StructType) -> None:
+    for prefix, struct in structs(schema):
+        spellings: dict[str, list[str]] = {}
+        for column in struct.fields:
+            spellings.setdefault(column.name.casefold(), []).append(prefix + column.name)
+        for same in spellings.values():
+            if len(same) > 1:
+                raise error("DELTAIC_DUPLICATE_COLUMNS", table=table, columns=", ".join(same))
 
 
 def _check_type(table: str, column: str, data_type: PrimitiveType) -> None:

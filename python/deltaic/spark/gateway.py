@@ -1,15 +1,13 @@
-"""Where Python and the JVM meet: the API class, and the committer's registration."""
+"""The registration of the committer with the JVM of a session."""
 
 from __future__ import annotations
 
 import threading
 from typing import TYPE_CHECKING, Any
 
-from py4j.java_gateway import JavaClass
-
-from deltaic.exceptions import error
 from deltaic.spark.committer import Committer
 from deltaic.spark.errors import convert_captured_exceptions, jvm_errors
+from deltaic.spark.jvm import is_connect, python_api
 from deltaic.spark.ports import JvmTables
 
 if TYPE_CHECKING:
@@ -51,29 +49,10 @@ def register_with(gateway: Any) -> None:
         api.registerCommitter(Committer(lambda: tables_of(gateway.jvm)))
 
 
-def python_api(jvm: Any) -> Any:
-    """Return ``io.deltaic.spark.PythonApi``.
-
-    Raises
-    ------
-    TableStateError
-        If the JVM does not have the jar.
-    """
-    api = jvm.io.deltaic.spark.PythonApi
-    if not isinstance(api, JavaClass):
-        raise error("DELTAIC_JAR_NOT_LOADED")
-    return api
-
-
 def tables_of(jvm: Any) -> JvmTables:
     """Return the tables as the calling thread's session sees them.
 
     A callback's calls run on the JVM thread that called back: its session is the active one.
     """
     session = jvm.org.apache.spark.sql.classic.SparkSession.active()
-    return JvmTables(python_api(jvm), session)
-
-
-def is_connect(spark: SparkSession) -> bool:
-    """Whether the session is one of Spark Connect, without a JVM in reach."""
-    return type(spark).__module__.startswith("pyspark.sql.connect")
+    return JvmTables(jvm, session)

@@ -17,6 +17,7 @@ from deltaic.commit.ports import (
 from deltaic.commit.transaction import RetryPolicy
 from deltaic.exceptions import DeltaError
 from deltaic.spark.errors import jvm_errors
+from deltaic.spark.jvm import python_api
 
 #: Session settings whose rest names a table property; ours win over the older prefix.
 _DEFAULT_PREFIXES = (
@@ -34,14 +35,15 @@ class JvmTables:
 
     Parameters
     ----------
-    api
-        ``PythonApi``.
+    jvm
+        The gateway's view of the JVM.
     session
         The JVM's session, on whose behalf the tables are read.
     """
 
-    def __init__(self, api: Any, session: Any) -> None:
-        self._api = api
+    def __init__(self, jvm: Any, session: Any) -> None:
+        self._jvm = jvm
+        self._api = python_api(jvm)
         self._session = session
 
     def header(self, table: str, version: int | None = None) -> TableHeader | None:
@@ -67,7 +69,9 @@ class JvmTables:
         """Prepare a commit that holds no file."""
         body = {
             "operation": summary.operation,
-            "operationParameters": {k: v for k, v in summary.operation_parameters.items() if v},
+            "operationParameters": {
+                k: v for k, v in summary.operation_parameters.items() if v is not None
+            },
             "plan": dict(summary.plan),
             "isBlindAppend": summary.is_blind_append,
             "options": dict(summary.options),
@@ -81,7 +85,10 @@ class JvmTables:
     def default_properties(self) -> Mapping[str, str]:
         """Return the table properties that the session sets for every new table."""
         with jvm_errors():
-            settings = dict(self._session.conf().getAllAsJava())
+            # One text: over Py4J, a map would be fetched entry by entry.
+            mapper = self._jvm.com.fasterxml.jackson.databind.ObjectMapper()
+            text = mapper.writeValueAsString(self._session.conf().getAllAsJava())
+        settings = json.loads(text)
         return {
             f"delta.{name.removeprefix(prefix)}": value
             for prefix in _DEFAULT_PREFIXES

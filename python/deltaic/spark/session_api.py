@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from deltaic.exceptions import error
 from deltaic.spark.errors import jvm_errors
-from deltaic.spark.gateway import is_connect, python_api, register_committer
+from deltaic.spark.gateway import register_committer
+from deltaic.spark.jvm import is_connect, python_api
 from deltaic.spark.ports import JvmTables
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class SessionApi:
     @property
     def tables(self) -> JvmTables:
         """The tables as this session sees them."""
-        return JvmTables(self._api, self._session)
+        return JvmTables(self._jvm, self._session)
 
     def is_delta_table(self, path: str) -> bool:
         """Whether there is a table at the path."""

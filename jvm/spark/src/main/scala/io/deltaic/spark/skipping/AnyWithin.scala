@@ -38,7 +38,10 @@ final private[skipping] class SortedValues(val dataType: DataType, values: Itera
   override def toString: String = sorted.mkString("{", ", ", "}")
 }
 
-/** True when one of `values` lies between `min` and `max`, inclusive. A null bound bounds nothing; never null itself. */
+/**
+ * True when one of `values` lies between `min` and `max`, inclusive. A null bound bounds nothing;
+ * never null itself.
+ */
 final private[skipping] case class AnyWithin(
     min: Expression,
     max: Expression,

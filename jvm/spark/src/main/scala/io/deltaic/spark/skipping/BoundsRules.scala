@@ -6,10 +6,12 @@ import org.apache.spark.sql.types.DataType
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * An expression over one column, of which every value that is neither null nor NaN lies in [min, max].
+ * An expression over one column, of which every value that is neither null nor NaN lies in [min,
+ * max].
  *
  * @param leaf the column; the expression is null exactly where the column is
- * @param mayHoldNaN whether values may be NaN, which is greater than everything but which bounds may leave out
+ * @param mayHoldNaN whether values may be NaN, which is greater than everything but which bounds
+ *   may leave out
  */
 final private[skipping] case class Bounds(
     leaf: LeafColumn,
@@ -67,10 +69,11 @@ private[skipping] object Comparison {
 /**
  * What must hold of a file's statistics if one of its rows satisfies a comparison.
  *
- * The soundness rule: a result is false only if no row that is valid in the file can satisfy the comparison. True and
- * null both mean that a row may, and the statistics of a file that misses some are null here. No rule asks whether
- * bounds are tight: all take a bound for a limit, which it is in either case, and a limit on all physical rows is one on
- * the rows that a deletion vector leaves.
+ * The soundness rule: a result is false only if no row that is valid in the file can satisfy the
+ * comparison. True and null both mean that a row may, and the statistics of a file that misses some
+ * are null here. No rule asks whether bounds are tight: all take a bound for a limit, which it is
+ * in either case, and a limit on all physical rows is one on the rows that a deletion vector
+ * leaves.
  *
  * Constants are literals and not null.
  *
@@ -78,15 +81,18 @@ private[skipping] object Comparison {
  */
 final private[skipping] class BoundsRules(field: FileField => Expression) {
 
-  /** A row where the column is null. A null count of 0 rules it out, with tight and with wide bounds. */
+  /**
+   * A row where the column is null. A null count of 0 rules it out, with tight and with wide
+   * bounds.
+   */
   def isNull(leaf: LeafColumn): Expression =
     GreaterThan(field(FileField.NullCount(leaf)), Literal(0L))
 
   /**
-   * A row where the column is not null. It is ruled out when all physical records are null. Both counts are of physical
-   * records then: a null count of the valid rows alone is smaller than the physical count as soon as one is deleted,
-   * and a null count of a file with wide bounds means something only when it equals that count (Protocol § Per-file
-   * Statistics).
+   * A row where the column is not null. It is ruled out when all physical records are null. Both
+   * counts are of physical records then: a null count of the valid rows alone is smaller than the
+   * physical count as soon as one is deleted, and a null count of a file with wide bounds means
+   * something only when it equals that count (Protocol § Per-file Statistics).
    */
   def isNotNull(leaf: LeafColumn): Expression =
     Not(EqualTo(field(FileField.NullCount(leaf)), field(FileField.NumRecords)))
@@ -127,7 +133,9 @@ final private[skipping] class BoundsRules(field: FileField => Expression) {
     withNotNull(bounds, rule)
   }
 
-  /** A row that equals none of the constants: there is one unless all rows are the same one of them. */
+  /**
+   * A row that equals none of the constants: there is one unless all rows are the same one of them.
+   */
   def notIn(bounds: Bounds, constants: Seq[Literal]): Expression = {
     val allEqual = And(
       EqualTo(bounds.min, bounds.max),
@@ -136,7 +144,10 @@ final private[skipping] class BoundsRules(field: FileField => Expression) {
     withNotNull(bounds, if (bounds.mayHoldNaN) None else Some(Not(allEqual)))
   }
 
-  /** Strings that start with a prefix are those from the prefix on and below the one that follows all of them. */
+  /**
+   * Strings that start with a prefix are those from the prefix on and below the one that follows
+   * all of them.
+   */
   def startsWith(bounds: Bounds, prefix: UTF8String): Expression = {
     val fromPrefix = GreaterThanOrEqual(bounds.max, Literal(prefix))
     withNotNull(
@@ -168,7 +179,10 @@ final private[skipping] class BoundsRules(field: FileField => Expression) {
     case _ => false
   }
 
-  /** The least string above all that start with `prefix`: its last byte below 0xff, incremented. None for no bytes. */
+  /**
+   * The least string above all that start with `prefix`: its last byte below 0xff, incremented.
+   * None for no bytes.
+   */
   private def after(prefix: UTF8String): Option[UTF8String] = {
     val bytes = prefix.getBytes
     val last = bytes.lastIndexWhere(_ != -1)

@@ -6,7 +6,9 @@ import org.apache.spark.sql.catalyst.util.{ArrayData, MapData}
 import org.apache.spark.sql.types.{DataType, Decimal}
 import org.apache.spark.unsafe.types._
 
-/** One value for each file; null is a value that is not known, or a partition value that is null. */
+/**
+ * One value for each file; null is a value that is not known, or a partition value that is null.
+ */
 sealed abstract private[skipping] class FileColumn {
   def isNullAt(i: Int): Boolean
   def boolean(i: Int): Boolean = long(i) != 0
@@ -19,8 +21,8 @@ sealed abstract private[skipping] class FileColumn {
 /**
  * A column that is filled file by file.
  *
- * Which values are known is kept in words of 64 bits, so threads may fill a column at once as long as no two of them
- * work on files of the same word.
+ * Which values are known is kept in words of 64 bits, so threads may fill a column at once as long
+ * as no two of them work on files of the same word.
  */
 sealed abstract private[skipping] class MutableFileColumn(size: Int) extends FileColumn {
   private val known = new Array[Long]((size + 63) >>> 6)
@@ -73,7 +75,10 @@ final private[skipping] class ObjectColumn(size: Int) extends MutableFileColumn(
     values(i).asInstanceOf[Decimal]
 }
 
-/** Partition values; equal ones share one object. Reading one that could not be parsed throws what the parser threw. */
+/**
+ * Partition values; equal ones share one object. Reading one that could not be parsed throws what
+ * the parser threw.
+ */
 final private[skipping] class PartitionValueColumn(values: Array[AnyRef]) extends FileColumn {
   override def isNullAt(i: Int): Boolean = values(i) match {
     case null => true

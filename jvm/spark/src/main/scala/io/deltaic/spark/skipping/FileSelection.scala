@@ -12,9 +12,9 @@ import org.apache.spark.sql.catalyst.expressions.{And, Expression}
  * @param files ordinals, ascending
  * @param totalFiles how many there were to choose from
  * @param filesAfterPartitions how many of them partition values alone have left
- * @param undecided those of `files` on which a filter that partition values should decide failed, because the log
- *   holds a value that cannot be read. A scan that lets Spark drop the filters it has decided
- *   ([[FileSelection.split]]) must refuse to read them.
+ * @param undecided those of `files` on which a filter that partition values should decide failed,
+ *   because the log holds a value that cannot be read. A scan that lets Spark drop the filters it
+ *   has decided ([[FileSelection.split]]) must refuse to read them.
  */
 final case class FileSelection(
     files: Array[Int],
@@ -27,16 +27,21 @@ final case class FileSelection(
 }
 
 /**
- * @param decided filters that hold of every row of the files they select, and need not be evaluated again
+ * @param decided filters that hold of every row of the files they select, and need not be evaluated
+ *   again
  * @param remaining the others: they may have helped to select files, but say nothing of all rows
  */
 final case class FilterSplit(decided: Seq[Expression], remaining: Seq[Expression])
 
 object FileSelection {
 
+  /** An error costs a hundred answers: a filter that fails this often is asked no further. */
+  private val FailuresToGiveUp = 1000
+
   /**
-   * The files that may hold a row which satisfies all `filters`. A filter that cannot be decided, does not concern
-   * files or fails leaves a file in. Filters that may fail come after those that cannot, and see fewer files.
+   * The files that may hold a row which satisfies all `filters`. A filter that cannot be decided,
+   * does not concern files or fails leaves a file in. Filters that may fail come after those that
+   * cannot, and see fewer files.
    */
   def select(columns: FileStatsColumns, filters: Seq[Expression]): FileSelection = {
     val schema = columns.schema
@@ -44,22 +49,19 @@ object FileSelection {
       filters.flatMap(conjuncts).partition(PartitionFilter.matches(_, schema))
     val (sure, mayFail) = onPartitions.partition(PartitionFilter.neverFails)
     val all = Array.range(0, columns.size)
-    val bySure = keep(SkippingPredicate.of(sure, schema), columns, all)
-    val byPartition = keep(SkippingPredicate.of(mayFail, schema), columns, bySure.files)
-    val byStats = keep(SkippingPredicate.of(onRows, schema), columns, byPartition.files)
+    val bySure = keep(SkippingPredicate.of(sure, schema), columns, all, Int.MaxValue)
+    val byPartition =
+      keep(SkippingPredicate.of(mayFail, schema), columns, bySure.files, FailuresToGiveUp)
+    val byStats =
+      keep(SkippingPredicate.of(onRows, schema), columns, byPartition.files, FailuresToGiveUp)
     val undecided = bySure.failed.filter(i => Arrays.binarySearch(byStats.files, i) >= 0)
     FileSelection(byStats.files, columns.size, byPartition.files.length, undecided)
   }
 
-  /** Convenience for files that are asked about once, such as those that another commit adds. */
-  def select(
-      files: FileStatsSource,
-      schema: SkippingSchema,
-      parsePartitionValue: PartitionValueParser,
-      filters: Seq[Expression]
-  ): FileSelection = select(new FileStatsColumns(files, schema, parsePartitionValue), filters)
-
-  /** Which filters [[select]] decides for good: those on partition values alone that no value can make fail. */
+  /**
+   * Which filters [[select]] decides for good: those on partition values alone that no value can
+   * make fail.
+   */
   def split(filters: Seq[Expression], schema: SkippingSchema): FilterSplit = {
     val (decided, remaining) =
       filters.partition(f => PartitionFilter.matches(f, schema) && PartitionFilter.neverFails(f))
@@ -73,10 +75,12 @@ object FileSelection {
 
   private case class Kept(files: Array[Int], failed: Array[Int])
 
+  /** @param failures after so many the remaining files are kept without being looked at */
   private def keep(
       predicate: SkippingPredicate,
       columns: FileStatsColumns,
-      files: Array[Int]
+      files: Array[Int],
+      failures: Int
   ): Kept =
     if (predicate.keepsAll || files.isEmpty) Kept(files, Array.emptyIntArray)
     else {
@@ -87,7 +91,7 @@ object FileSelection {
       files.foreach { i =>
         row.file = i
         val keeps =
-          try mayMatch.eval(row)
+          try failed.length >= failures || mayMatch.eval(row)
           catch {
             case NonFatal(_) =>
               failed += i

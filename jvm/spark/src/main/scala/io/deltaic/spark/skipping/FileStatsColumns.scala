@@ -16,10 +16,10 @@ import scala.util.control.NonFatal
 /**
  * The partition values and statistics of a set of files, as typed columns.
  *
- * Keep one for each snapshot. Columns are read when a predicate first needs them and kept from then on: partition
- * values for all files at once, statistics for blocks of 64 files, so that a query which partition values have narrowed
- * to few files reads the statistics of few. Safe for use by several threads; large amounts are read by several of its
- * own.
+ * Keep one for each snapshot. Columns are read when a predicate first needs them and kept from then
+ * on: partition values for all files at once, statistics for blocks of 64 files, so that a query
+ * which partition values have narrowed to few files reads the statistics of few. Safe for use by
+ * several threads; large amounts are read by several of its own.
  *
  * @param parsePartitionValue called once for each distinct value of a partition column
  */
@@ -36,15 +36,18 @@ final class FileStatsColumns(
   private val leaves = mutable.HashMap.empty[LeafColumn, LeafStats]
   private val partitions = new ConcurrentHashMap[PartitionColumn, PartitionValueColumn]
 
-  /** The number of records in the data file, deleted ones included; None when the file does not say. */
+  /**
+   * The number of records in the data file, deleted ones included; None when the file does not say.
+   */
   def numRecords(i: Int): Option[Long] = {
     readStats(Set.empty, Array(i))
     if (totals.numRecords.isNullAt(i)) None else Some(totals.numRecords.long(i))
   }
 
   /**
-   * Whether bounds are values of the file, not only limits. Choosing files needs no more than limits, but whoever
-   * answers MIN or MAX from statistics does. A file that does not say is tight unless it has a deletion vector.
+   * Whether bounds are values of the file, not only limits. Choosing files needs no more than
+   * limits, but whoever answers MIN or MAX from statistics does. A file that does not say is tight
+   * unless it has a deletion vector.
    */
   def tightBounds(i: Int): Boolean = {
     readStats(Set.empty, Array(i))
@@ -52,7 +55,9 @@ final class FileStatsColumns(
     else totals.tightBounds.boolean(i)
   }
 
-  /** A row whose columns are `fields`. Statistics are there for `files` alone, in ascending order. */
+  /**
+   * A row whose columns are `fields`. Statistics are there for `files` alone, in ascending order.
+   */
   private[skipping] def row(fields: Seq[FileField], files: Array[Int]): FileRow = {
     val needed = fields.collect {
       case FileField.Min(leaf) => leaf
@@ -93,8 +98,8 @@ final class FileStatsColumns(
   /**
    * Reads what is missing of the statistics of `files`.
    *
-   * The lock is held while reading, so that two queries never read the same statistics, and what one thread has read is
-   * seen by the next.
+   * The lock is held while reading, so that two queries never read the same statistics, and what
+   * one thread has read is seen by the next.
    */
   private def readStats(needed: Set[LeafColumn], files: Array[Int]): Map[LeafColumn, LeafStats] =
     leaves.synchronized {
@@ -169,8 +174,8 @@ private object FileStatsColumns {
   }
 
   /**
-   * Returns, or throws what a task threw, when no task runs any more: none may write after the lock is given up. So an
-   * interrupt is kept for later.
+   * Returns, or throws what a task threw, when no task runs any more: none may write after the lock
+   * is given up. So an interrupt is kept for later.
    */
   private def awaitAll(tasks: Vector[Future[_]]): Unit = {
     var interrupted = false

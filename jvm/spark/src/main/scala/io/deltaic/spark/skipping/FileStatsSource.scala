@@ -5,8 +5,8 @@ import org.apache.spark.sql.types.DataType
 /**
  * Files that may be chosen or skipped: those of a snapshot, or those that a commit adds.
  *
- * Files are named by their ordinal, from 0 to `size` exclusive. An implementation is immutable and may be read by
- * several threads.
+ * Files are named by their ordinal, from 0 to `size` exclusive. An implementation is immutable and
+ * may be read by several threads.
  */
 trait FileStatsSource {
   def size: Int
@@ -14,7 +14,8 @@ trait FileStatsSource {
   /**
    * The partition value as the log writes it, or null for a null one.
    *
-   * @param column the partition column's name as the log writes it: its physical name under column mapping
+   * @param column the partition column's name as the log writes it: its physical name under column
+   *   mapping
    */
   def partitionValue(i: Int, column: String): String
 
@@ -24,7 +25,10 @@ trait FileStatsSource {
   def hasDeletionVector(i: Int): Boolean
 }
 
-/** Turns a partition value as the log writes it (never null) into Catalyst's value; throws when it cannot. */
+/**
+ * Turns a partition value as the log writes it (never null) into Catalyst's value; throws when it
+ * cannot.
+ */
 trait PartitionValueParser {
   def parse(value: String, dataType: DataType, column: String): Any
 }

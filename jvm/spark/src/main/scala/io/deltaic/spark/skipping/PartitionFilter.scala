@@ -16,7 +16,10 @@ private[skipping] object PartitionFilter {
     case _ => false
   }
 
-  /** Whether `e` gives an outcome for all values of its columns. An unknown expression may raise an error for some. */
+  /**
+   * Whether `e` gives an outcome for all values of its columns. An unknown expression may raise an
+   * error for some.
+   */
   def neverFails(e: Expression): Boolean = {
     val safe = e match {
       case _: AttributeReference | _: Literal => true

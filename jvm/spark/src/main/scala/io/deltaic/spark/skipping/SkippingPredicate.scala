@@ -11,8 +11,9 @@ import org.apache.spark.unsafe.types.UTF8String
 /**
  * A predicate over what is known of a file, made from predicates over its rows.
  *
- * The soundness rule: it is false for a file only if no row of the file can satisfy all the filters. For every other
- * file it is true or null, null meaning that something needed is not known; both keep the file.
+ * The soundness rule: it is false for a file only if no row of the file can satisfy all the
+ * filters. For every other file it is true or null, null meaning that something needed is not
+ * known; both keep the file.
  *
  * @param expression over the attributes in `fields`
  * @param fields what the expression reads, each with the attribute that stands for it
@@ -58,9 +59,10 @@ private[skipping] object SkippingPredicate {
 /**
  * Translates predicates over rows.
  *
- * `NOT` does not negate what it finds of its child, since "no row satisfies it" does not mean "all rows fail it".
- * Each predicate has two translations instead, and both obey the soundness rule: whether a row may make it true, and
- * whether one may make it false. `NOT` exchanges them. A predicate that no rule knows may be both.
+ * `NOT` does not negate what it finds of its child, since "no row satisfies it" does not mean "all
+ * rows fail it". Each predicate has two translations instead, and both obey the soundness rule:
+ * whether a row may make it true, and whether one may make it false. `NOT` exchanges them. A
+ * predicate that no rule knows may be both.
  */
 final private[skipping] class SkippingRules(
     schema: SkippingSchema,
@@ -86,7 +88,10 @@ final private[skipping] class SkippingRules(
     case _ => Or(l, r)
   }
 
-  /** Whether a row may give `e` this outcome. By De Morgan, one false side makes a conjunction false. */
+  /**
+   * Whether a row may give `e` this outcome. By De Morgan, one false side makes a conjunction
+   * false.
+   */
   private def mayBe(outcome: Boolean, e: Expression): Expression = e match {
     case Literal(value, BooleanType) => if (value == outcome) Unknown else Never
     case p if PartitionFilter.matches(p, schema) => onPartitionValues(p, outcome)
@@ -109,7 +114,10 @@ final private[skipping] class SkippingRules(
     case _ => Unknown
   }
 
-  /** Every row of a file has its partition values: the expression itself says which outcome it has, and null is none. */
+  /**
+   * Every row of a file has its partition values: the expression itself says which outcome it has,
+   * and null is none.
+   */
   private def onPartitionValues(e: Expression, outcome: Boolean): Expression = {
     val overFile = e.transformUp {
       case r: RuntimeReplaceable => r.replacement
@@ -153,7 +161,10 @@ final private[skipping] class SkippingRules(
       case (left, right) => left == right
     }
 
-  /** `column <=> NULL` is IS NULL; with another constant it is `=`, but false and not null where the column is null. */
+  /**
+   * `column <=> NULL` is IS NULL; with another constant it is `=`, but false and not null where the
+   * column is null.
+   */
   private def nullSafeEqual(l: Expression, r: Expression, outcome: Boolean): Expression = {
     val sides = constant(r).map(l -> _).orElse(constant(l).map(r -> _))
     sides match {
@@ -166,8 +177,9 @@ final private[skipping] class SkippingRules(
   }
 
   /**
-   * A null in the list leaves the true rows as they are, and makes false ones null: then none is false. Spark's InSet
-   * calls NaN rows false all the same, and an empty list is false even for null rows.
+   * A null in the list leaves the true rows as they are, and makes false ones null: then none is
+   * false. Spark's InSet calls NaN rows false all the same, and an empty list is false even for
+   * null rows.
    */
   private def inConstants(column: Expression, list: Seq[Expression], outcome: Boolean): Expression =
     (boundsOf(column), constants(list)) match {
@@ -223,9 +235,10 @@ final private[skipping] class SkippingRules(
   }
 
   /**
-   * Casts that never turn two values around and never make null of one: then the casts of the bounds are bounds of the
-   * casts. Instants do turn around when they become dates, where a clock is set back across midnight, but by no more
-   * than a day. Local times become instants in no order at all around a gap.
+   * Casts that never turn two values around and never make null of one: then the casts of the
+   * bounds are bounds of the casts. Instants do turn around when they become dates, where a clock
+   * is set back across midnight, but by no more than a day. Local times become instants in no order
+   * at all around a gap.
    */
   private def castBounds(cast: Cast, bounds: Bounds): Option[Bounds] = {
     def on(bound: Expression): Expression = cast.withNewChildren(Seq(bound))
@@ -248,8 +261,9 @@ final private[skipping] class SkippingRules(
 private[skipping] object SkippingRules {
 
   /**
-   * What every match of a LIKE pattern starts with: the pattern up to its first wildcard. A pattern that Spark refuses
-   * matches nothing. LIKE sees U+FFFD in place of bytes that are not UTF-8, so the prefix ends before one.
+   * What every match of a LIKE pattern starts with: the pattern up to its first wildcard. A pattern
+   * that Spark refuses matches nothing. LIKE sees U+FFFD in place of bytes that are not UTF-8, so
+   * the prefix ends before one.
    */
   def likePrefix(pattern: String, escape: Char): String = {
     val prefix = new StringBuilder

@@ -21,14 +21,14 @@ final private[skipping] case class PartitionColumn(logName: String, dataType: Da
 /**
  * Finds the columns of a table that a filter speaks of.
  *
- * A filter's attributes are matched by name, exactly or else by the only name that differs in case alone: attributes of
- * an analyzed plan may carry the spelling of the query. Struct fields are matched by name too, because the struct of a
- * pruned scan numbers its fields differently. A type that is not the table's means that the filter speaks of something
- * else, and finds nothing.
+ * A filter's attributes are matched by name, exactly or else by the only name that differs in case
+ * alone: attributes of an analyzed plan may carry the spelling of the query. Struct fields are
+ * matched by name too, because the struct of a pruned scan numbers its fields differently. A type
+ * that is not the table's means that the filter speaks of something else, and finds nothing.
  *
  * @param schema the table's schema, partition columns included
  * @param partitionColumns logical names
- * @param physicalName a field's name in the log (Protocol § Column Mapping); by default the field's own
+ * @param physicalName a field's name in the log (Protocol § Column Mapping), by default its own
  */
 final class SkippingSchema(
     val schema: StructType,
@@ -47,7 +47,10 @@ final class SkippingSchema(
       .flatMap(f => partitions.get(f.name))
       .filter(_.dataType == attribute.dataType)
 
-  /** The leaf column that `column` names, an attribute or a field of structs below one; none for other expressions. */
+  /**
+   * The leaf column that `column` names, an attribute or a field of structs below one; none for
+   * other expressions.
+   */
   private[skipping] def leafColumn(column: Expression): Option[LeafColumn] = for {
     names <- namesOf(column)
     fields <- fieldsOf(schema, names)

@@ -6,7 +6,10 @@ import java.util.{BitSet, HashMap => JHashMap}
 import com.fasterxml.jackson.core.json.JsonReadFeature
 import com.fasterxml.jackson.core.{JsonFactory, JsonFactoryBuilder, JsonParser, JsonToken}
 
-/** What the statistics say of one column: its bounds, if its type has any, and how many nulls a file holds. */
+/**
+ * What the statistics say of one column: its bounds, if its type has any, and how many nulls a file
+ * holds.
+ */
 final private[skipping] class LeafStats(val leaf: LeafColumn, size: Int) {
   private val bound: Option[StoredBound] = StoredBound.of(leaf)
   private val minValues = bound.map(_.newColumn(size))
@@ -77,8 +80,8 @@ private[skipping] object StatKind {
 }
 
 /**
- * Reads one file's statistics into the columns that are asked for, and passes over everything else. One reader may be
- * used by several threads for different files.
+ * Reads one file's statistics into the columns that are asked for, and passes over everything else.
+ * One reader may be used by several threads for different files.
  *
  * @param totals None when they have been read before
  */
@@ -91,7 +94,10 @@ final private[skipping] class StatsJson(totals: Option[FileTotals], leaves: Seq[
     node
   }
 
-  /** Statistics that are no JSON leave the file unknown: they are a hint, and no reason to fail a query. */
+  /**
+   * Statistics that are no JSON leave the file unknown: they are a hint, and no reason to fail a
+   * query.
+   */
   def read(stats: String, i: Int): Unit =
     try {
       val json = Factory.createParser(stats)

@@ -9,9 +9,10 @@ import org.apache.spark.unsafe.types.UTF8String
 /**
  * How the bounds of a type are read from a file's statistics.
  *
- * A stored bound may be less exact than the values in the file. What was lost in writing is given back here: a lower
- * bound is lowered and an upper bound raised, so that every value of the file lies between the two. What is missing, of
- * another JSON type than expected, or out of the type's range is not known.
+ * A stored bound may be less exact than the values in the file. What was lost in writing is given
+ * back here: a lower bound is lowered and an upper bound raised, so that every value of the file
+ * lies between the two. What is missing, of another JSON type than expected, or out of the type's
+ * range is not known.
  */
 sealed abstract private[skipping] class StoredBound {
   type Column <: MutableFileColumn
@@ -23,7 +24,10 @@ sealed abstract private[skipping] class StoredBound {
 
 private[skipping] object StoredBound {
 
-  /** None for types whose bounds nobody writes, or whose order is not that of the bounds (collated strings). */
+  /**
+   * None for types whose bounds nobody writes, or whose order is not that of the bounds (collated
+   * strings).
+   */
   def of(leaf: LeafColumn): Option[StoredBound] = leaf.dataType match {
     case ByteType => Some(new IntegerBound(Byte.MinValue, Byte.MaxValue))
     case ShortType => Some(new IntegerBound(Short.MinValue, Short.MaxValue))
@@ -76,9 +80,10 @@ private[skipping] object DateBound extends LongBound {
 }
 
 /**
- * Timestamps are written in milliseconds, cut off and not rounded: the largest value is less than a millisecond above
- * the stored one. Before 1970 a writer that divides microseconds rounds towards the epoch, so the smallest value may be
- * less than a millisecond below. Until 1972 some zones had offsets with seconds, which the written offset leaves out.
+ * Timestamps are written in milliseconds, cut off and not rounded: the largest value is less than a
+ * millisecond above the stored one. Before 1970 a writer that divides microseconds rounds towards
+ * the epoch, so the smallest value may be less than a millisecond below. Until 1972 some zones had
+ * offsets with seconds, which the written offset leaves out.
  */
 final private[skipping] class TimestampBound(parse: String => Long) extends LongBound {
   private val LostMicros = 999L
@@ -119,13 +124,19 @@ sealed abstract private[skipping] class FloatingBound extends StoredBound {
   }
 }
 
-/** The nearest float is the value: it is what the shortest text of a float, or its exact value, stands for. */
+/**
+ * The nearest float is the value: it is what the shortest text of a float, or its exact value,
+ * stands for.
+ */
 private[skipping] object FloatBound extends FloatingBound {
   override protected def bound(stored: Double, lower: Boolean): Option[Double] =
     Some(stored.toFloat.toDouble).filter(f => f.isInfinite == stored.isInfinite)
 }
 
-/** The text 0.1 of a file written when the column was a float stands for that float, a little more than the double 0.1. */
+/**
+ * The text 0.1 of a file written when the column was a float stands for that float, a little more
+ * than the double 0.1.
+ */
 final private[skipping] class DoubleBound(mayHoldFloats: Boolean) extends FloatingBound {
   override protected def bound(stored: Double, lower: Boolean): Option[Double] =
     Some(
@@ -136,8 +147,8 @@ final private[skipping] class DoubleBound(mayHoldFloats: Boolean) extends Floati
 }
 
 /**
- * Some writers pass decimals through doubles, which keep 15 digits and err in the last of 53 bits. Up to 15 digits the
- * bound is taken as it is, beyond them it is widened by one part in 2^50.
+ * Some writers pass decimals through doubles, which keep 15 digits and err in the last of 53 bits.
+ * Up to 15 digits the bound is taken as it is, beyond them it is widened by one part in 2^50.
  */
 sealed abstract private[skipping] class DecimalBound(dataType: DecimalType) extends StoredBound {
   private val ExactDigits = 15
@@ -185,9 +196,9 @@ final private[skipping] class LargeDecimalBound(dataType: DecimalType)
 }
 
 /**
- * Strings are compared byte by byte. A cut-off bound still is one: writers cut a lower bound to a prefix, and raise an
- * upper bound that they cut. Text with replacement characters or half surrogate pairs stands for bytes that are not
- * UTF-8, whose order is lost.
+ * Strings are compared byte by byte. A cut-off bound still is one: writers cut a lower bound to a
+ * prefix, and raise an upper bound that they cut. Text with replacement characters or half
+ * surrogate pairs stands for bytes that are not UTF-8, whose order is lost.
  */
 private[skipping] object StringBound extends StoredBound {
   override type Column = ObjectColumn

@@ -3,8 +3,9 @@ package io.deltaic.spark.skipping
 import java.time.{DateTimeException, LocalDate}
 
 /**
- * Dates and timestamps as statistics spell them, with four-digit years: `2024-02-29`, `2024-02-29T23:59:59.123Z`,
- * `2024-02-29T23:59:59.123+05:30`, and without a zone. Written by hand because a snapshot holds millions of them.
+ * Dates and timestamps as statistics spell them, with four-digit years: `2024-02-29`,
+ * `2024-02-29T23:59:59.123Z`, `2024-02-29T23:59:59.123+05:30`, and without a zone. Written by hand
+ * because a snapshot holds millions of them.
  */
 private[skipping] object StoredText {
 
@@ -26,7 +27,10 @@ private[skipping] object StoredText {
     if (local == Unknown) Unknown else local - offset * MicrosPerSecond
   }
 
-  /** Microseconds of the wall clock. A `Z`, which some writers add, changes nothing; a plain date means its midnight. */
+  /**
+   * Microseconds of the wall clock. A `Z`, which some writers add, changes nothing; a plain date
+   * means its midnight.
+   */
   def timestampNtzMicros(s: String): Long =
     if (s.length == 10) {
       val days = daysAt(s)

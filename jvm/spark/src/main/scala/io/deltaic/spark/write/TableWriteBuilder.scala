@@ -2,9 +2,9 @@ package io.deltaic.spark.write
 
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.distributions.{Distribution, Distributions}
+import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.expressions.{Expressions, SortDirection, SortOrder}
 import org.apache.spark.sql.connector.write._
-import org.apache.spark.sql.sources.{AlwaysTrue, Filter}
 
 import io.deltaic.protocol.AddFile
 import io.deltaic.replay.{DeltaLog, Snapshot}
@@ -27,8 +27,8 @@ private[spark] object Replaced {
   case object Nothing extends Replaced
   case object Everything extends Replaced
 
-  /** The files of the partitions that the filters select; they refer to partition columns only. */
-  final case class Partitions(filters: Seq[Filter]) extends Replaced
+  /** The files of the partitions that the predicates select; they refer to partition columns only. */
+  final case class Partitions(predicates: Seq[Predicate]) extends Replaced
 
   /** The files of those partitions into which the write puts a row. */
   case object WrittenPartitions extends Replaced
@@ -37,17 +37,26 @@ private[spark] object Replaced {
 /** Configures an append or an overwrite. Nothing is decided or written before the query runs. */
 private[spark] final class TableWriteBuilder(target: WriteTarget, info: LogicalWriteInfo)
     extends WriteBuilder
-    with SupportsOverwrite
+    with SupportsOverwriteV2
     with SupportsDynamicOverwrite {
 
   private var replaced: Replaced = Replaced.Nothing
 
-  override def canOverwrite(filters: Array[Filter]): Boolean =
-    filters.forall(f => f == AlwaysTrue || f.references.forall(target.partitionColumns.contains))
+  override def canOverwrite(predicates: Array[Predicate]): Boolean =
+    predicates.forall { predicate =>
+      predicate.references.forall { reference =>
+        reference.fieldNames.length == 1 &&
+        target.partitionColumns.contains(reference.fieldNames.head)
+      }
+    }
 
-  override def overwrite(filters: Array[Filter]): WriteBuilder = {
-    val selective = filters.filterNot(_ == AlwaysTrue).toSeq
-    replaced = if (selective.isEmpty) Replaced.Everything else Replaced.Partitions(selective)
+  override def overwrite(predicates: Array[Predicate]): WriteBuilder = {
+    replaced = Replaced.Partitions(predicates.toSeq)
+    this
+  }
+
+  override def truncate(): WriteBuilder = {
+    replaced = Replaced.Everything
     this
   }
 

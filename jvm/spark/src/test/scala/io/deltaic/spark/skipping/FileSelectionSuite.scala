@@ -95,6 +95,11 @@ class FileSelectionSuite extends FunSuite {
     assertEquals(FileSelection.split(Seq(risky), skippingSchema), FilterSplit(Nil, Seq(risky)))
   }
 
+  test("a filter that fails on file after file is given up, and skips nothing more") {
+    val files = columns((0 to 3000).map(i => file(if (i == 3000) "7" else "a", "1")): _*)
+    assertEquals(select(files, EqualTo(cast("p", IntegerType), lit(1))).size, 3001)
+  }
+
   test("split keeps what rows or errors may still decide") {
     val decided = Seq(
       EqualTo(col("p"), lit("a")),
@@ -156,7 +161,8 @@ class FileSelectionSuite extends FunSuite {
       override def partitionValue(i: Int, column: String): String = (i % 7).toString
       override def stats(i: Int): String =
         s"""{"numRecords":1,"minValues":{"x_int":$i,"x_long":${-i},"x_string":"s$i"},
-            "maxValues":{"x_int":$i,"x_long":${-i},"x_string":"s$i"},"nullCount":{"x_int":0,"x_long":0,"x_string":0}}"""
+            "maxValues":{"x_int":$i,"x_long":${-i},"x_string":"s$i"},
+            "nullCount":{"x_int":0,"x_long":0,"x_string":0}}"""
       override def hasDeletionVector(i: Int): Boolean = false
     }
     val files = new FileStatsColumns(source, skippingSchema, parser)

@@ -17,13 +17,17 @@ import org.scalacheck.Gen
 final case class RandomFile(stats: FileStats, validRows: Seq[InternalRow])
 
 /**
- * Files of random rows, with statistics that are computed from the rows as the various writers do: exact or wide,
- * strings and timestamps cut off, NaN counted or left out, in part missing, in part broken.
+ * Files of random rows, with statistics that are computed from the rows as the various writers do:
+ * exact or wide, strings and timestamps cut off, NaN counted or left out, in part missing, in part
+ * broken.
  */
 object RandomFiles {
   import StatsTable._
 
-  /** Few values, so that predicates meet rows; among them all that differ in the parts that statistics cut off. */
+  /**
+   * Few values, so that predicates meet rows; among them all that differ in the parts that
+   * statistics cut off.
+   */
   def values(dataType: DataType): Seq[Any] = dataType match {
     case ByteType => Seq[Byte](-128, -1, 0, 1, 5, 127)
     case IntegerType => Seq(Int.MinValue, -7, -1, 0, 1, 2, 3, 10, Int.MaxValue)
@@ -142,8 +146,8 @@ object RandomFiles {
 /**
  * How one writer describes a file.
  *
- * @param wide bounds beyond the values, and null counts that mean nothing unless 0 or all (Protocol § Per-file
- *   Statistics)
+ * @param wide bounds beyond the values, and null counts that mean nothing unless 0 or all (Protocol
+ *   § Per-file Statistics)
  * @param anyNullCount what a wide null count says when it has no meaning
  * @param cutAt what part of the text is written, 1.0 being all
  */

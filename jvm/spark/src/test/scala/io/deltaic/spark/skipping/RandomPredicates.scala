@@ -34,15 +34,18 @@ object RandomPredicates {
     12 -> Gen.oneOf(RandomFiles.values(dataType)).map(Literal(_, dataType))
   )
 
-  private def onColumn: Gen[Expression] =
-    Gen.oneOf(RandomFiles.leafPaths).map(col).flatMap { column =>
-      column.dataType match {
-        case BinaryType => nullness(column)
-        case StringType =>
-          Gen.oneOf(comparison(column), list(column), nullness(column), prefix(column))
-        case _ => Gen.oneOf(comparison(column), comparison(column), list(column), nullness(column))
-      }
+  private def onColumn: Gen[Expression] = Gen.oneOf(RandomFiles.leafPaths).flatMap(onColumn)
+
+  def onColumn(path: String): Gen[Expression] = {
+    val column = col(path)
+    val simple = column.dataType match {
+      case BinaryType => nullness(column)
+      case StringType =>
+        Gen.oneOf(comparison(column), list(column), nullness(column), prefix(column))
+      case _ => Gen.oneOf(comparison(column), comparison(column), list(column), nullness(column))
     }
+    Gen.zip(simple, Gen.oneOf(true, false)).map { case (p, negated) => if (negated) Not(p) else p }
+  }
 
   private def comparison(column: Expression): Gen[Expression] = for {
     value <- constant(column.dataType)

@@ -266,7 +266,10 @@ class SkippingRulesSuite extends FunSuite {
       ListedFileStats(Vector(FileStats("""{"minValues":{"c":"a"},"maxValues":{"c":"b"}}""")))
     val c = AttributeReference("c", schema.head.dataType)()
     val filter = EqualTo(c, Literal(UTF8String.fromString("X"), schema.head.dataType))
-    val found = FileSelection.select(file, new SkippingSchema(schema, Nil), parser, Seq(filter))
+    val found = FileSelection.select(
+      new FileStatsColumns(file, new SkippingSchema(schema, Nil), parser),
+      Seq(filter)
+    )
     assertEquals(found.files.toSeq, Seq(0))
   }
 }

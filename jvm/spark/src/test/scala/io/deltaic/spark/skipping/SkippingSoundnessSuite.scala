@@ -8,12 +8,14 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.scalacheck.Prop.forAllNoShrink
 import org.scalacheck.{Gen, Prop, Test => Check}
 
-/** The soundness rule against brute force: Catalyst's own evaluation of the predicate on each row. */
+/**
+ * The soundness rule against brute force: Catalyst's own evaluation of the predicate on each row.
+ */
 class SkippingSoundnessSuite extends ScalaCheckSuite {
   import StatsTable._
 
   override protected def scalaCheckTestParameters: Check.Parameters =
-    super.scalaCheckTestParameters.withMinSuccessfulTests(4000)
+    super.scalaCheckTestParameters.withMinSuccessfulTests(2000)
 
   private val files: Gen[Seq[RandomFile]] =
     Gen.choose(1, 6).flatMap(Gen.listOfN(_, RandomFiles.file))
@@ -25,14 +27,27 @@ class SkippingSoundnessSuite extends ScalaCheckSuite {
   private def explain(predicate: Expression, lost: Iterable[RandomFile]): String =
     s"$predicate skips ${lost.map(f => s"${f.stats} with rows ${f.validRows}").mkString("\n")}"
 
+  private def lost(some: Seq[RandomFile], predicate: Expression): Prop = {
+    val selected = select(columns(some.map(_.stats): _*), predicate).toSet
+    val bound = BindReferences.bindReference(predicate, attributes)
+    val lost = some.zipWithIndex.collect {
+      case (file, i) if !selected(i) && file.validRows.exists(matches(bound)) => file
+    }
+    Prop(lost.isEmpty) :| explain(predicate, lost)
+  }
+
   property("no file with a matching row is skipped") {
-    forAllNoShrink(files, RandomPredicates.predicate()) { (some, predicate) =>
-      val selected = select(columns(some.map(_.stats): _*), predicate).toSet
-      val bound = BindReferences.bindReference(predicate, attributes)
-      val lost = some.zipWithIndex.collect {
-        case (file, i) if !selected(i) && file.validRows.exists(matches(bound)) => file
+    forAllNoShrink(files, RandomPredicates.predicate())(lost)
+  }
+
+  RandomFiles.leafPaths.foreach { path =>
+    test(s"no file with a matching row is skipped by predicates on $path") {
+      val onPath = Gen.listOfN(20, RandomPredicates.onColumn(path))
+      val sound = forAllNoShrink(Gen.listOfN(6, RandomFiles.file), onPath) { (some, predicates) =>
+        Prop.all(predicates.map(lost(some, _)): _*)
       }
-      Prop(lost.isEmpty) :| explain(predicate, lost)
+      val result = Check.check(Check.Parameters.default.withMinSuccessfulTests(200), sound)
+      assert(result.passed, result.toString)
     }
   }
 
@@ -50,7 +65,7 @@ class SkippingSoundnessSuite extends ScalaCheckSuite {
   test("generated code and interpretation agree on every file") {
     val cases = Gen.zip(Gen.listOfN(20, RandomFiles.file), RandomPredicates.predicate())
     val agreeing = forAllNoShrink(cases) { case (some, predicate) => agree(some, predicate) }
-    val result = Check.check(Check.Parameters.default.withMinSuccessfulTests(300), agreeing)
+    val result = Check.check(Check.Parameters.default.withMinSuccessfulTests(100), agreeing)
     assert(result.passed, result.toString)
   }
 

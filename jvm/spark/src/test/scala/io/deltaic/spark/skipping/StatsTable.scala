@@ -19,8 +19,8 @@ final case class FileStats(
 )
 
 /**
- * A table with a column of each type that has statistics, nested ones, and two partition columns. The log's names
- * differ from the table's: those of the log start with `x_`.
+ * A table with a column of each type that has statistics, nested ones, and two partition columns.
+ * The log's names differ from the table's: those of the log start with `x_`.
  */
 object StatsTable {
   val schema: StructType = new StructType()

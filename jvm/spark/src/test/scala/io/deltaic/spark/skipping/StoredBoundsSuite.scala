@@ -4,7 +4,10 @@ import munit.FunSuite
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types._
 
-/** How texts in statistics become bounds: what is lost in writing is given back, what is wrong is not known. */
+/**
+ * How texts in statistics become bounds: what is lost in writing is given back, what is wrong is
+ * not known.
+ */
 class StoredBoundsSuite extends FunSuite {
   import StatsTable._
 
@@ -84,7 +87,10 @@ class StoredBoundsSuite extends FunSuite {
       val file =
         ListedFileStats(Vector(FileStats("""{"minValues":{"d":0.1},"maxValues":{"d":0.1}}""")))
       val filter = EqualTo(AttributeReference("d", DoubleType)(), lit(0.1f.toDouble))
-      FileSelection.select(file, new SkippingSchema(schema, Nil), parser, Seq(filter)).files.length
+      FileSelection.select(
+        new FileStatsColumns(file, new SkippingSchema(schema, Nil), parser),
+        Seq(filter)
+      ).files.length
     }
     val widened =
       Metadata.fromJson("""{"delta.typeChanges":[{"fromType":"float","toType":"double"}]}""")
@@ -145,8 +151,9 @@ class StoredBoundsSuite extends FunSuite {
 
   test("fields that nobody asked for do not disturb") {
     val json =
-      """{"other":[{"a":[1,2]}],"numRecords":3,"minValues":{"x_list":[1],"x_nest":{"x_deep":{"x_s":"a"},
-      "x_n":10,"z":{}},"x_int":1},"maxValues":{"x_nest":{"x_n":20}},"nullCount":{"x_nest":{"x_n":0}}}"""
+      """{"other":[{"a":[1,2]}],"numRecords":3,"minValues":{"x_list":[1],
+      "x_nest":{"x_deep":{"x_s":"a"},"x_n":10,"z":{}},"x_int":1},
+      "maxValues":{"x_nest":{"x_n":20}},"nullCount":{"x_nest":{"x_n":0}}}"""
     assert(skips(FileStats(json), equalTo("nest.n", "9")))
     assert(!skips(FileStats(json), equalTo("nest.n", "10")))
   }

@@ -1,0 +1,303 @@
+"""Which pairs of concurrent commits go together: one table, read in both orders.
+
+Each row names two operations on a table with files `one` (rows with p = 1) and `two` (p = 2), and
+what becomes of each when it commits second, by isolation level. The expected answers are those of
+delta-spark's documentation on concurrency control, except where a comment says otherwise.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from deltaic.commit.transaction import RetryPolicy, commit
+from deltaic.exceptions import (
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+    ConcurrentModificationError,
+    ConcurrentTransactionException,
+    MetadataChangedException,
+    ProtocolChangedException,
+)
+from deltaic.protocol.actions import Metadata, Protocol
+from tests.support.definitions import create, plan, schema
+from tests.support.memory_log import EVERYTHING, MemoryCommit, MemoryFile, MemoryLog
+
+ONE, TWO = MemoryFile("one", 1), MemoryFile("two", 2)
+Operation = Callable[[MemoryLog], MemoryCommit]
+
+
+def append(value: int, path: str = "new", **options: str) -> Operation:
+    return lambda log: MemoryCommit(
+        log,
+        "WRITE",
+        adds=[MemoryFile(f"{path}-{value}-{id(log)}", value)],
+        options=options,
+        is_blind_append=True,
+    )
+
+
+def append_what_was_read(value: int) -> Operation:
+    """INSERT INTO t SELECT ... FROM t WHERE p = value."""
+    return lambda log: MemoryCommit(
+        log, "WRITE", adds=[MemoryFile(f"copy-{value}", value)], reads=frozenset({value})
+    )
+
+
+def delete(value: int) -> Operation:
+    """DELETE WHERE p = value, which removes the whole file."""
+    path = "one" if value == 1 else "two"
+    return lambda log: MemoryCommit(log, "DELETE", removes=[path], reads=frozenset({value}))
+
+
+def delete_some(value: int, dv_id: str) -> Operation:
+    """DELETE of some rows, by a deletion vector."""
+    file = ONE if value == 1 else TWO
+    return lambda log: MemoryCommit(
+        log,
+        "DELETE",
+        removes=[file.path],
+        adds=[dataclasses.replace(file, dv_id=dv_id)],
+        reads=frozenset({value}),
+    )
+
+
+def delete_nothing(log: MemoryLog) -> MemoryCommit:
+    """A MERGE that read p = 1, inserted p = 1 and touched no file."""
+    return MemoryCommit(log, "MERGE", adds=[MemoryFile("merged", 1)], reads=frozenset({1}))
+
+
+def compact(log: MemoryLog) -> MemoryCommit:
+    return MemoryCommit(
+        log,
+        "OPTIMIZE",
+        removes=["one", "two"],
+        adds=[MemoryFile("compacted", 1)],
+        reads=EVERYTHING,
+        data_change=False,
+    )
+
+
+def compact_one(log: MemoryLog) -> MemoryCommit:
+    return MemoryCommit(
+        log,
+        "OPTIMIZE",
+        removes=["one"],
+        adds=[MemoryFile("compacted", 1)],
+        reads=frozenset({1}),
+        data_change=False,
+    )
+
+
+def overwrite(path: str) -> Operation:
+    return lambda log: MemoryCommit(
+        log,
+        "WRITE",
+        adds=[MemoryFile(path, 3)],
+        removes=[f.path for f in log.files()],
+        reads=EVERYTHING,
+    )
+
+
+def overwrite_columns(log: MemoryLog) -> MemoryCommit:
+    planned = plan(
+        log, "overwrite", schema_string=schema("other"), options={"overwriteschema": "true"}
+    )
+    return MemoryCommit(
+        log,
+        "WRITE",
+        adds=[MemoryFile("other", 3)],
+        removes=[f.path for f in log.files()],
+        reads=EVERYTHING,
+        plan=planned.to_json(),
+    )
+
+
+def set_property(log: MemoryLog) -> MemoryCommit:
+    header = log.header(log.table)
+    assert header is not None
+    configuration = {**header.metadata.configuration, "owner": "me"}
+    metadata: Metadata = dataclasses.replace(header.metadata, configuration=configuration)
+    return header_commit(log, "SET TBLPROPERTIES", metaData=metadata.to_json())
+
+
+def upgrade(log: MemoryLog) -> MemoryCommit:
+    features = frozenset({"appendOnly", "invariants"})
+    protocol = Protocol(1, 7, None, features)
+    return header_commit(log, "UPGRADE PROTOCOL", protocol=protocol.to_json())
+
+
+def header_commit(log: MemoryLog, operation: str, **changes: Any) -> MemoryCommit:
+    kept = MemoryCommit(log, operation)
+    return dataclasses.replace(kept, plan={**kept.plan, **changes})
+
+
+NONE: type[ConcurrentModificationError] | None = None
+APPEND = ConcurrentAppendException
+DELETE_DELETE = ConcurrentDeleteDeleteException
+DELETE_READ = ConcurrentDeleteReadException
+METADATA = MetadataChangedException
+PROTOCOL = ProtocolChangedException
+TXN = ConcurrentTransactionException
+
+#: left, right, what becomes of left after right and of right after left; a pair where the levels
+#: differ: WriteSerializable, Serializable.
+PAIRS = [
+    ("appends", append(1, "a"), append(1, "b"), NONE, NONE),
+    ("append, delete there", append(1), delete(1), NONE, (NONE, APPEND)),
+    ("append, delete elsewhere", append(2), delete(1), NONE, NONE),
+    ("append, delete of some rows", append(1), delete_some(1, "x"), NONE, (NONE, APPEND)),
+    ("append, insert of what was read", append(1), append_what_was_read(1), NONE, (NONE, APPEND)),
+    ("append, merge that inserts", append(1), delete_nothing, NONE, (NONE, APPEND)),
+    ("append, compaction", append(1), compact, NONE, NONE),
+    ("append, overwrite", append(1), overwrite("o"), NONE, (NONE, APPEND)),
+    ("append, overwrite of columns", append(1), overwrite_columns, METADATA, METADATA),
+    ("append, property", append(1), set_property, METADATA, NONE),
+    ("append, protocol", append(1), upgrade, PROTOCOL, NONE),
+    ("copies of each other's rows", append_what_was_read(1), delete_nothing, APPEND, APPEND),
+    ("copies of other rows", append_what_was_read(1), append_what_was_read(2), NONE, NONE),
+    ("copy, delete of what was read", append_what_was_read(1), delete(1), DELETE_READ, APPEND),
+    ("copy, delete elsewhere", append_what_was_read(1), delete(2), NONE, NONE),
+    ("deletes of one file", delete(1), delete(1), DELETE_DELETE, DELETE_DELETE),
+    ("deletes of two files", delete(1), delete(2), NONE, NONE),
+    (
+        "deletes of rows of one file",
+        delete_some(1, "x"),
+        delete_some(1, "y"),
+        DELETE_DELETE,
+        DELETE_DELETE,
+    ),
+    ("deletes of rows of two files", delete_some(1, "x"), delete_some(2, "y"), NONE, NONE),
+    ("delete, rows of the same file", delete(1), delete_some(1, "x"), DELETE_DELETE, DELETE_DELETE),
+    ("delete, merge that inserts", delete(1), delete_nothing, APPEND, DELETE_READ),
+    ("delete, compaction", delete(1), compact, DELETE_DELETE, DELETE_DELETE),
+    ("delete, compaction elsewhere", delete(2), compact_one, NONE, NONE),
+    ("delete, overwrite", delete(1), overwrite("o"), DELETE_DELETE, DELETE_DELETE),
+    ("delete, property", delete(1), set_property, METADATA, NONE),
+    ("delete, protocol", delete(1), upgrade, PROTOCOL, NONE),
+    ("compactions of one file", compact, compact_one, DELETE_DELETE, DELETE_DELETE),
+    ("overwrites", overwrite("a"), overwrite("b"), DELETE_DELETE, DELETE_DELETE),
+    ("compaction, property", compact, set_property, METADATA, NONE),
+    ("properties", set_property, set_property, METADATA, METADATA),
+    ("protocols", upgrade, upgrade, PROTOCOL, PROTOCOL),
+    (
+        "one application twice",
+        append(1, "a", txnappid="app", txnversion="1"),
+        append(1, "b", txnappid="app", txnversion="2"),
+        # By the time the other's progress is seen it is recorded: version 1 is done, and skipped.
+        "skipped",
+        TXN,
+    ),
+    (
+        "two applications",
+        append(1, "a", txnappid="app", txnversion="1"),
+        append(1, "b", txnappid="other", txnversion="1"),
+        NONE,
+        NONE,
+    ),
+]
+
+
+def cases() -> list[Any]:
+    """Spell the table out: each pair in both orders under both levels."""
+    spelled = []
+    for name, left, right, left_second, right_second in PAIRS:
+        for first, second, expected, order in (
+            (right, left, left_second, "left second"),
+            (left, right, right_second, "right second"),
+        ):
+            by_level = expected if isinstance(expected, tuple) else (expected, expected)
+            for level, outcome in zip(("WriteSerializable", "Serializable"), by_level, strict=True):
+                spelled.append(
+                    pytest.param(first, second, level, outcome, id=f"{name}: {order}, {level}")
+                )
+    return spelled
+
+
+@pytest.mark.parametrize(("first", "second", "level", "outcome"), cases())
+def test_second_of_two_concurrent_commits(
+    first: Operation, second: Operation, level: str, outcome: Any
+) -> None:
+    log = create(ONE, TWO, isolationLevel=level)
+    theirs, ours = first(log), second(log)
+    assert commit(theirs, log).version == 1
+    before = list(log.commits_lines)
+
+    if isinstance(outcome, type):
+        with pytest.raises(ConcurrentModificationError) as caught:
+            commit(ours, log)
+        assert type(caught.value) is outcome
+        assert caught.value.parameters["version"] == "1"
+        assert caught.value.parameters["table"] == log.table
+        assert theirs.operation in str(caught.value)
+        assert log.commits_lines == before
+    elif outcome == "skipped":
+        assert commit(ours, log).skipped
+        assert log.commits_lines == before
+    else:
+        assert commit(ours, log).version == 2
+        (info,) = log.actions(2, "commitInfo")
+        assert info["readVersion"] == 0
+
+
+def test_progress_recorded_between_check_and_attempt_conflicts() -> None:
+    log = create(ONE)
+    racing = append(1, "b", txnappid="app", txnversion="2")(log)
+
+    def meanwhile(version: int) -> None:
+        log.before_try = lambda v: None
+        commit(append(1, "a", txnappid="app", txnversion="1")(log), log)
+
+    log.before_try = meanwhile
+    with pytest.raises(TXN, match="app"):
+        commit(racing, log)
+
+
+def test_second_creator_of_a_table_learns_that_it_was_created() -> None:
+    log = MemoryLog()
+    plans = [plan(log).to_json() for _ in range(2)]
+    first, second = (
+        MemoryCommit(log, "WRITE", adds=[MemoryFile(f"f{i}")], plan=p, is_blind_append=True)
+        for i, p in enumerate(plans)
+    )
+    assert commit(first, log).version == 0
+    with pytest.raises(ProtocolChangedException, match="created concurrently"):
+        commit(second, log)
+
+
+def test_a_conflict_with_any_of_several_winners_is_found() -> None:
+    log = create(ONE, TWO)
+    ours = delete(1)(log)
+    for operation in (append(2, "a"), append(2, "b"), delete_some(1, "x"), append(2, "c")):
+        commit(operation(log), log)
+    with pytest.raises(ConcurrentDeleteDeleteException) as caught:
+        commit(ours, log)
+    assert caught.value.parameters["version"] == "3"
+
+
+def test_a_winner_that_does_not_say_it_is_blind_is_taken_for_one_that_reads() -> None:
+    log = create(ONE, TWO)
+    ours = delete(1)(log)
+    log.write_if_absent(1, [json.dumps({"add": MemoryFile("foreign", 1).add(True)})])
+    with pytest.raises(ConcurrentAppendException):
+        commit(ours, log)
+
+
+def test_attempts_are_bounded() -> None:
+    log = create(ONE)
+    ours = append(1)(log)
+
+    def meanwhile(version: int) -> None:
+        log.before_try = lambda v: None
+        commit(append(1, f"x{version}")(log), log)
+        log.before_try = meanwhile
+
+    log.before_try = meanwhile
+    with pytest.raises(ConcurrentModificationError, match="3 times in a row"):
+        commit(ours, log, RetryPolicy(max_attempts=3))
+    assert log.version == 3

@@ -1,0 +1,95 @@
+"""Tables that other engines wrote show the recorded rows, or are refused for a known reason.
+
+The corpus brings its own checker, which runs every item in one session; see its README. Here each
+table is a test of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.not_yet import DELETED_FILE_RETENTION, MISSING_KINDS, REFUSED_TABLES
+from tests.support.paths import ROOT, shared_folder
+from tests.support.spark_process import FOREIGN_VARIABLES
+
+REFUSED = "DELTAIC_UNSUPPORTED_READER_FEATURE"
+
+
+def table_names() -> list[str]:
+    shared = shared_folder()
+    if shared is None:
+        return []
+    return sorted(path.stem for path in Path(shared, "tables", "expected").glob("*.json"))
+
+
+@pytest.fixture(scope="session")
+def checked(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The report of the corpus's checker, run on a copy: it sets files' modification times."""
+    corpus = tmp_path_factory.mktemp("conformance") / "tables"
+    shutil.copytree(shared / "tables", corpus)
+    report = corpus / "report.json"
+    environment = {k: v for k, v in os.environ.items() if k not in FOREIGN_VARIABLES}
+    environment |= {
+        "ENGINE_SESSION": "tests.support.conformance_session:session",
+        "ENGINE_PYTHONPATH": str(ROOT),
+        "PYSPARK_PYTHON": sys.executable,
+    }
+    done = subprocess.run(
+        [sys.executable, str(corpus / "check.py"), "--report", str(report)],
+        env=environment,
+        cwd=corpus,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert report.is_file(), done.stdout[-4000:] + done.stderr[-4000:]
+    found: dict[str, Any] = json.loads(report.read_text())
+    assert found["corpus_files_changed"] == [], "reading has changed files"
+    assert found["worker_restarts"] == 0, "the session died and was started again"
+    return found["tables"]  # type: ignore[no-any-return]
+
+
+def excuse(table: str, check: dict[str, Any]) -> str | None:
+    """Return the feature that is known to be missing for an item of a table, if one is."""
+    if check["kind"] in MISSING_KINDS:
+        return MISSING_KINDS[check["kind"]]
+    if (table, check["what"]) in DELETED_FILE_RETENTION:
+        return "no error; expected DELTA_UNSUPPORTED_TIME_TRAVEL"
+    return None
+
+
+@pytest.mark.parametrize("table", table_names())
+def test_table_shows_the_recorded_rows_or_is_refused_by_name(
+    checked: dict[str, Any], table: str
+) -> None:
+    refused = False
+    for check in checked[table]["checks"]:
+        what, reason = f"{check['kind']}: {check['what']}", check["reason"] or ""
+        failed = check["status"] not in ("PASS", "EXPECTED-ERROR")
+        missing = excuse(table, check)
+        if failed and table in REFUSED_TABLES and REFUSED in reason:
+            assert f"cannot read: {REFUSED_TABLES[table]}." in reason, f"{what}: {reason}"
+            refused = True
+        elif failed:
+            assert missing is not None, f"{what}: {reason}"
+            assert missing in reason, f"{what} fails for another reason: {reason}"
+        elif check["status"] == "PASS":
+            assert missing is None, f"{what} passes now: take it off tests/support/not_yet.py"
+    assert refused == (table in REFUSED_TABLES), "the table is no longer refused"
+
+
+def test_corpus_is_the_one_that_the_list_of_missing_features_is_about(
+    shared: Path, checked: dict[str, Any]
+) -> None:
+    assert len(checked) == len(table_names()) > 100
+    assert set(REFUSED_TABLES) <= set(checked)
+    assert {table for table, _ in DELETED_FILE_RETENTION} <= set(checked)

@@ -1,0 +1,208 @@
+"""delta-rs (the package `deltalake`) and Deltaic read, and go on writing, each other's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+import pytest
+from deltalake import QueryBuilder, write_deltalake
+from deltalake.exceptions import CommitFailedError, DeltaProtocolError
+from pyspark.sql import Row, SparkSession
+
+from tests.support import log
+from tests.support.sample_tables import SAMPLES, Sample
+from tests.support.table_builder import rows_of
+
+
+def plain(value: Any) -> Any:
+    """Return one form for what Spark and Arrow show differently: structs, maps, lists, times."""
+    if isinstance(value, Row):
+        return tuple(plain(item) for item in value)
+    if isinstance(value, dict):  # a map of Spark's, a struct of Arrow's: told apart by `as_struct`
+        return tuple(sorted((plain(k), plain(v)) for k, v in value.items()))
+    if isinstance(value, list | tuple):
+        return tuple(plain(item) for item in value)
+    if isinstance(value, bytearray):
+        return bytes(value)
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone().replace(tzinfo=None)  # as Spark's collect() does
+    return value
+
+
+def in_order(rows: Any) -> list[Any]:
+    return sorted((plain(row) for row in rows), key=repr)
+
+
+def arrow_rows(found: pa.Table) -> list[Any]:
+    """Rows of an Arrow table; structs become tuples, so that only maps are key-value pairs."""
+    columns = [arrow_column(column.combine_chunks()) for column in found.columns]
+    return in_order(zip(*columns, strict=True))
+
+
+def arrow_column(array: pa.Array) -> list[Any]:
+    return [as_struct(value, array.type) for value in array.to_pylist()]
+
+
+def as_struct(value: Any, kind: pa.DataType) -> Any:
+    if value is None:
+        return None
+    if pa.types.is_struct(kind):
+        return tuple(as_struct(value[field.name], field.type) for field in kind)
+    if pa.types.is_map(kind):
+        pairs = ((k, as_struct(v, kind.item_type)) for k, v in value)
+        return tuple(sorted(pairs, key=repr))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return [as_struct(item, kind.value_type) for item in value]
+    return value
+
+
+def by_arrow(path: str, version: int | None = None) -> list[Any]:
+    return arrow_rows(deltalake.DeltaTable(path, version=version).to_pyarrow_table())
+
+
+def by_query(path: str) -> list[Any]:
+    """Read by delta-rs's query engine, which unlike `to_pyarrow_table` knows deletion vectors."""
+    query = QueryBuilder().register("t", deltalake.DeltaTable(path))
+    return arrow_rows(pa.table(query.execute("SELECT * FROM t").read_all()))
+
+
+@pytest.mark.parametrize("sample", [s for s in SAMPLES if not s.deletion_vectors], ids=str)
+def test_delta_rs_reads_what_we_wrote_without_vectors(
+    spark: SparkSession, table: str, sample: Sample
+) -> None:
+    expected = in_order(sample.write(spark, table).collect())
+    assert by_arrow(table) == expected
+    assert deltalake.DeltaTable(table).version() == log.newest(table)
+    assert in_order(spark.read.format("delta").load(table).collect()) == expected
+
+
+@pytest.mark.parametrize("sample", [s for s in SAMPLES if s.deletion_vectors], ids=str)
+def test_delta_rs_reads_our_vectors_in_queries_and_refuses_them_elsewhere(
+    spark: SparkSession, table: str, sample: Sample
+) -> None:
+    expected = in_order(sample.write(spark, table).collect())
+    assert by_query(table) == expected
+    with pytest.raises(DeltaProtocolError, match=r"deletionVectors.*not yet supported"):
+        by_arrow(table)
+
+
+NUMBERS = pa.table({"id": pa.array(range(20), pa.int64()), "p": ["a", "b c", None, "x=/%"] * 5})
+
+
+def more(count: int) -> pa.Table:
+    return pa.table({"id": pa.array(range(100, 100 + count), pa.int64()), "p": ["z"] * count})
+
+
+def rs_appends(path: str) -> None:
+    write_deltalake(path, NUMBERS)
+    write_deltalake(path, more(3), mode="append")
+
+
+def rs_partitions(path: str) -> None:
+    write_deltalake(path, NUMBERS, partition_by=["p"])
+    write_deltalake(path, more(3), mode="append")
+
+
+def rs_overwrites(path: str) -> None:
+    write_deltalake(path, NUMBERS)
+    write_deltalake(path, more(3), mode="overwrite")
+
+
+def rs_deletes(path: str) -> None:
+    write_deltalake(path, NUMBERS, partition_by=["p"])
+    deltalake.DeltaTable(path).delete("id % 3 = 0")
+    deltalake.DeltaTable(path).delete("p = 'b c'")
+
+
+def rs_merges_and_updates(path: str) -> None:
+    write_deltalake(path, NUMBERS)
+    source = pa.table({"id": pa.array([5, 500], pa.int64()), "p": ["five", "new"]})
+    (
+        deltalake.DeltaTable(path)
+        .merge(source, "t.id = s.id", source_alias="s", target_alias="t")
+        .when_matched_update_all()
+        .when_not_matched_insert_all()
+        .execute()
+    )
+    deltalake.DeltaTable(path).update(predicate="id > 15", updates={"p": "'upd'"})
+
+
+def rs_checkpoints(path: str) -> None:
+    rs_deletes(path)
+    deltalake.DeltaTable(path).create_checkpoint()
+    write_deltalake(path, more(3), mode="append")
+
+
+def rs_optimizes(path: str) -> None:
+    rs_appends(path)
+    deltalake.DeltaTable(path).optimize.compact()
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        rs_appends,
+        rs_partitions,
+        rs_overwrites,
+        rs_deletes,
+        rs_merges_and_updates,
+        rs_checkpoints,
+        rs_optimizes,
+    ],
+)
+def test_we_read_every_version_that_delta_rs_wrote(
+    spark: SparkSession, table: str, write: Callable[[str], None]
+) -> None:
+    write(table)
+    for version in log.versions(table):
+        assert in_order(rows_of(spark, table, version=version)) == by_arrow(table, version)
+    assert in_order(rows_of(spark, table)) == by_arrow(table)
+
+
+@pytest.mark.parametrize("partition_by", [[], ["p"]], ids=["flat", "partitioned"])
+def test_both_engines_change_one_table_in_turn(
+    spark: SparkSession, table: str, partition_by: list[str]
+) -> None:
+    write_deltalake(table, NUMBERS, partition_by=partition_by)
+    rows = [(row["id"], row["p"]) for row in NUMBERS.to_pylist()]
+
+    spark.sql(f"INSERT INTO delta.`{table}` VALUES (200, 'ours'), (201, NULL)")
+    rows += [(200, "ours"), (201, None)]
+    write_deltalake(table, more(2), mode="append")
+    rows += [(100, "z"), (101, "z")]
+    spark.sql(f"DELETE FROM delta.`{table}` WHERE id % 4 = 1")
+    rows = [r for r in rows if r[0] % 4 != 1]
+    deltalake.DeltaTable(table).delete("id < 5")
+    rows = [r for r in rows if r[0] >= 5]
+    spark.sql(f"UPDATE delta.`{table}` SET id = id + 1000 WHERE p IS NULL")
+    rows = [(i + 1000 if p is None else i, p) for i, p in rows]
+    deltalake.DeltaTable(table).update(predicate="id > 1000", updates={"p": "'rs'"})
+    rows = [(i, "rs" if i > 1000 else p) for i, p in rows]
+
+    assert log.versions(table) == list(range(7))
+    assert in_order(rows_of(spark, table)) == by_arrow(table) == in_order(rows)
+
+
+def test_delta_rs_appends_to_a_table_of_ours_that_has_vectors_or_says_why_not(
+    spark: SparkSession, table: str
+) -> None:
+    [sample] = [s for s in SAMPLES if s.name == "inline vectors"]
+    rows = in_order(sample.write(spark, table).collect())
+    versions = log.versions(table)
+    added = pa.table({"id": pa.array([900], pa.int64()), "x.y": ["by delta-rs"]})
+    with pytest.raises((DeltaProtocolError, CommitFailedError), match="deletionVectors"):
+        write_deltalake(table, added, mode="append")
+    assert log.versions(table) == versions
+    assert in_order(rows_of(spark, table)) == rows
+
+
+def test_delta_rs_history_tells_our_operations(spark: SparkSession, table: str) -> None:
+    [sample] = [s for s in SAMPLES if s.name == "rewritten"]
+    sample.write(spark, table)
+    history = deltalake.DeltaTable(table).history()
+    assert [entry["operation"] for entry in history] == ["DELETE", "WRITE"]
+    assert "deltaic" in str(history[0]["engineInfo"]).lower()

@@ -1,0 +1,150 @@
+"""Processes that write one table at the same time: nothing is lost, doubled or overwritten."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.support import log
+from tests.support.spark_process import SparkProcess
+from tests.support.table_builder import build_table, rows_of
+
+WRITERS = 4
+APPENDS = 8
+
+CONFLICTS = {
+    "ConcurrentDeleteDeleteException",
+    "ConcurrentDeleteReadException",
+    "ConcurrentAppendException",
+}
+
+#: Waits for the others, then runs `operation` for each item and returns what became of each. An
+#: error that is not a conflict fails the test.
+RACE = """
+import hashlib, pathlib, time
+from deltaic.exceptions import ConcurrentModificationError
+
+pathlib.Path(meeting, str(me)).touch()
+while len(list(pathlib.Path(meeting).iterdir())) < writers:
+    time.sleep(0.005)
+
+def seen():
+    files = pathlib.Path(table, "_delta_log").glob("*.json")
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+outcomes, seen_files = [], []
+for item in items:
+    try:
+        OPERATION
+        outcomes.append([item, "committed"])
+        seen_files.append(seen())
+    except ConcurrentModificationError as problem:
+        outcomes.append([item, type(problem).__name__])
+result = {"outcomes": outcomes, "seen": seen_files}
+"""
+APPEND = "spark.range(item, item + 3).coalesce(1).write.format('delta').mode('append').save(table)"
+DELETE = "spark.sql(f'DELETE FROM delta.`{table}` WHERE id = {item}')"
+
+
+@pytest.fixture(scope="module")
+def writers() -> Iterator[list[SparkProcess]]:
+    """Start the processes, and their sessions, before any of them races."""
+    settings = {"spark.driver.memory": "700m"}
+    processes = [
+        SparkProcess(settings, engine="deltaic", master="local[1]") for _ in range(WRITERS)
+    ]
+    with ThreadPoolExecutor(WRITERS) as pool:
+        list(pool.map(lambda process: process.run("result = spark.range(1).count()"), processes))
+    yield processes
+    for process in processes:
+        process.close()
+
+
+def race(
+    writers: list[SparkProcess], table: str, operation: str, items: list[list[int]]
+) -> list[dict[str, Any]]:
+    """Let each writer do its items, all at the same time."""
+    meeting = Path(table).parent / "meeting"
+    meeting.mkdir()
+    code = RACE.replace("OPERATION", operation)
+
+    def run(me: int) -> Any:
+        return writers[me].run(
+            code,
+            me=me,
+            table=table,
+            meeting=str(meeting),
+            writers=len(writers),
+            items=items[me],
+        )
+
+    with ThreadPoolExecutor(len(writers)) as pool:
+        return list(pool.map(run, range(len(writers))))
+
+
+def assert_log_was_never_overwritten(table: str, results: list[dict[str, Any]]) -> None:
+    """Each commit file that any writer saw, at any time, is there now with the same content."""
+    versions = log.versions(table)
+    assert versions == list(range(len(versions))), "versions have gaps"
+    for result in results:
+        for seen in result["seen"]:
+            for name, digest in seen.items():
+                content = Path(table, "_delta_log", name).read_bytes()
+                assert hashlib.sha256(content).hexdigest() == digest, f"{name} has changed"
+    ids = [log.actions(table, v, "commitInfo")[0]["txnId"] for v in versions]
+    assert len(set(ids)) == len(ids), "two versions hold the same commit"
+
+
+def committed(results: list[dict[str, Any]]) -> list[int]:
+    outcomes = (outcome for result in results for outcome in result["outcomes"])
+    return [item for item, what in outcomes if what == "committed"]
+
+
+def test_every_acknowledged_append_of_racing_processes_is_there_once(
+    spark: SparkSession, writers: list[SparkProcess], table: str
+) -> None:
+    build_table(spark, table, "id BIGINT", [[(-1,)]])
+    items = [[(w * APPENDS + i) * 10 for i in range(APPENDS)] for w in range(WRITERS)]
+    results = race(writers, table, APPEND, items)
+    everything = [item for part in items for item in part]
+    assert sorted(committed(results)) == everything, "appends never conflict"
+    assert_log_was_never_overwritten(table, results)
+    assert len(log.versions(table)) == 1 + len(everything)
+    expected = [-1, *(item + k for item in everything for k in range(3))]
+    assert sorted(row[0] for row in rows_of(spark, table)) == expected
+    assert log.files_in(table, ".parquet") == {add["path"] for add in log.active_files(table)}
+
+
+def test_of_racing_creators_one_creates_and_what_is_acknowledged_is_there(
+    spark: SparkSession, writers: list[SparkProcess], table: str
+) -> None:
+    items = [[(w * 3 + i) * 10 for i in range(3)] for w in range(WRITERS)]
+    results = race(writers, table, APPEND, items)
+    assert_log_was_never_overwritten(table, results)
+    with_metadata = [v for v in log.versions(table) if log.actions(table, v, "metaData")]
+    assert with_metadata == [0], "the table was created twice"
+    failures = {what for r in results for _, what in r["outcomes"]} - {"committed"}
+    assert failures <= {"ProtocolChangedException", "MetadataChangedException"}
+    expected = sorted(item + k for item in committed(results) for k in range(3))
+    assert sorted(row[0] for row in rows_of(spark, table)) == expected
+
+
+def test_racing_deletes_delete_what_they_acknowledge_and_nothing_else(
+    spark: SparkSession, writers: list[SparkProcess], table: str
+) -> None:
+    rows = list(range(WRITERS * 5))
+    build_table(spark, table, "id BIGINT", [[(n,) for n in rows]])
+    results = race(writers, table, DELETE, [rows[w::WRITERS] for w in range(WRITERS)])
+    failures = {what for r in results for _, what in r["outcomes"]} - {"committed"}
+    assert failures <= CONFLICTS
+    deleted = committed(results)
+    assert deleted, "somebody wins"
+    assert sorted(row[0] for row in rows_of(spark, table)) == sorted(set(rows) - set(deleted))
+    assert_log_was_never_overwritten(table, results)
+    assert len(log.versions(table)) == 1 + len(deleted)

@@ -1,0 +1,79 @@
+"""UPDATE and MERGE in their simple forms, by the same path as DELETE, against brute force."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.support import log
+from tests.support.table_builder import Row, build_table, in_order, rows_of
+
+SCHEMA = "id INT, v INT, p STRING"
+FILES: list[list[Row]] = [
+    [(1, 10, "a"), (2, None, "a"), (3, 30, "b")],
+    [(4, 40, "b"), (5, 50, None), (6, 60, "a")],
+]
+ROWS = [row for file in FILES for row in file]
+
+
+@pytest.fixture(params=[True, False], ids=["vectors", "rewrite"])
+def built(request: pytest.FixtureRequest, spark: SparkSession, table: str) -> str:
+    build_table(
+        spark, table, SCHEMA, FILES, partition_by=["p"], deletion_vectors=bool(request.param)
+    )
+    return table
+
+
+def test_update_changes_the_rows_for_which_the_condition_is_true(
+    spark: SparkSession, built: str
+) -> None:
+    spark.sql(f"UPDATE delta.`{built}` SET v = v + id WHERE v > 10")
+    expected = [(i, v + i if v is not None and v > 10 else v, p) for i, v, p in ROWS]
+    assert rows_of(spark, built) == in_order(expected)
+    assert rows_of(spark, built, version=0) == in_order(ROWS)
+
+
+def test_update_moves_rows_to_another_partition(spark: SparkSession, built: str) -> None:
+    spark.sql(f"UPDATE delta.`{built}` SET p = 'z' WHERE p = 'a' OR p IS NULL")
+    expected = [(i, v, "z" if p in ("a", None) else p) for i, v, p in ROWS]
+    assert rows_of(spark, built) == in_order(expected)
+    spark.sql(f"DELETE FROM delta.`{built}` WHERE p = 'z' AND id < 3")
+    assert rows_of(spark, built) == in_order([r for r in expected if r[0] >= 3 or r[2] != "z"])
+
+
+def test_update_that_matches_nothing_commits_nothing(spark: SparkSession, built: str) -> None:
+    spark.sql(f"UPDATE delta.`{built}` SET v = 0 WHERE id = 99")
+    assert log.versions(built) == [0]
+
+
+def test_merge_updates_deletes_and_inserts(spark: SparkSession, built: str) -> None:
+    spark.sql(
+        "CREATE OR REPLACE TEMP VIEW source AS SELECT * FROM VALUES "
+        "(1, 11, 'a'), (3, -1, 'b'), (5, NULL, 'c'), (7, 70, 'b'), (8, -1, 'b') s(id, v, p)"
+    )
+    spark.sql(
+        f"""
+        MERGE INTO delta.`{built}` t USING source s ON t.id = s.id
+        WHEN MATCHED AND s.v < 0 THEN DELETE
+        WHEN MATCHED THEN UPDATE SET *
+        WHEN NOT MATCHED AND s.v > 0 THEN INSERT *
+        WHEN NOT MATCHED BY SOURCE AND t.id > 5 THEN UPDATE SET v = 0
+        WHEN NOT MATCHED BY SOURCE AND t.v IS NULL THEN DELETE
+        """
+    )
+    expected = [(1, 11, "a"), (4, 40, "b"), (5, None, "c"), (6, 0, "a"), (7, 70, "b")]
+    assert rows_of(spark, built) == in_order(expected)
+    assert rows_of(spark, built, version=0) == in_order(ROWS)
+    assert log.newest(built) == 1
+
+
+def test_merge_in_which_two_rows_match_one_fails_and_commits_nothing(
+    spark: SparkSession, built: str
+) -> None:
+    with pytest.raises(Exception, match="MERGE_CARDINALITY_VIOLATION"):
+        spark.sql(
+            f"MERGE INTO delta.`{built}` t USING (SELECT 1 k, 1 v UNION ALL SELECT 1, 2) s "
+            "ON t.id = s.k WHEN MATCHED THEN UPDATE SET v = s.v"
+        )
+    assert log.versions(built) == [0]
+    assert rows_of(spark, built) == in_order(ROWS)

@@ -1,0 +1,254 @@
+"""A Delta log in memory: an implementation of the commit ports that needs neither Spark nor files.
+
+It holds real log lines and answers `winner` by parsing them, as the JVM does. What it simplifies is
+data: a file holds rows of one partition value, and a read predicate is a set of such values.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from deltaic.commit.ports import (
+    CommitRecord,
+    CommitSummary,
+    FileCounts,
+    TableHeader,
+    Winner,
+)
+from deltaic.protocol.actions import Metadata, Protocol
+
+#: A read predicate that selects every row.
+EVERYTHING = None
+
+
+@dataclass(frozen=True)
+class MemoryFile:
+    """A data file: its path, the one value of its partition column, and its deletion vector."""
+
+    path: str
+    value: int = 0
+    dv_id: str | None = None
+
+    def add(self, data_change: bool) -> dict[str, Any]:
+        """Return the file's add action."""
+        body: dict[str, Any] = {
+            "path": self.path,
+            "partitionValues": {"p": str(self.value)},
+            "size": 100,
+            "dataChange": data_change,
+        }
+        if self.dv_id is not None:
+            body["deletionVector"] = {"storageType": "u", "pathOrInlineDv": self.dv_id}
+        return body
+
+    @staticmethod
+    def of(body: Mapping[str, Any]) -> MemoryFile:
+        """Read an add action."""
+        vector = body.get("deletionVector")
+        return MemoryFile(
+            body["path"],
+            int(body["partitionValues"]["p"]),
+            vector["pathOrInlineDv"] if vector else None,
+        )
+
+
+class MemoryLog:
+    """The commits of one table, and `deltaic.commit.ports.Tables` of a session that has only it."""
+
+    def __init__(self, table: str = "memory:/t") -> None:
+        self.table = table
+        self.commits_lines: list[list[str]] = []
+        self.defaults: dict[str, str] = {}
+        self.before_try: Callable[[int], None] = lambda version: None
+        self._lock = threading.Lock()
+
+    @property
+    def version(self) -> int:
+        """The newest version; -1 if there is none."""
+        return len(self.commits_lines) - 1
+
+    def actions(self, version: int, kind: str) -> list[dict[str, Any]]:
+        """Return the bodies of the actions of one kind in one commit."""
+        parsed = (json.loads(line) for line in self.commits_lines[version])
+        return [action[kind] for action in parsed if kind in action]
+
+    def write_if_absent(self, version: int, lines: Sequence[str]) -> bool:
+        """Append a commit, unless the version exists; a gap is a bug."""
+        self.before_try(version)
+        with self._lock:
+            assert version <= len(self.commits_lines), "a version was left out"
+            if version < len(self.commits_lines):
+                return False
+            self.commits_lines.append(list(lines))
+            return True
+
+    def files(self, version: int | None = None) -> list[MemoryFile]:
+        """Return the active files (Protocol § Action Reconciliation)."""
+        active: dict[str, MemoryFile] = {}
+        for v in range((self.version if version is None else version) + 1):
+            for body in self.actions(v, "remove"):
+                active.pop(body["path"], None)
+            for body in self.actions(v, "add"):
+                file = MemoryFile.of(body)
+                active[file.path] = file
+        return list(active.values())
+
+    def header(self, table: str, version: int | None = None) -> TableHeader | None:
+        """Return a version's header."""
+        assert table == self.table
+        newest = self.version if version is None else version
+        if newest < 0:
+            return None
+        protocol, metadata = None, None
+        txns: dict[str, int] = {}
+        for v in range(newest + 1):
+            for body in self.actions(v, "protocol"):
+                protocol = Protocol.from_json(body)
+            for body in self.actions(v, "metaData"):
+                metadata = Metadata.from_json(body)
+            txns |= {body["appId"]: body["version"] for body in self.actions(v, "txn")}
+        assert protocol is not None and metadata is not None
+        files = self.files(newest)
+        return TableHeader(newest, 1_000, protocol, metadata, len(files), 100 * len(files), txns)
+
+    def commits(self, table: str, limit: int | None) -> Sequence[CommitRecord]:
+        """Return the newest commits first."""
+        versions = range(self.version, -1, -1)[: limit if limit is not None else None]
+        return [
+            CommitRecord(v, 1_000 + v, next(iter(self.actions(v, "commitInfo")), None))
+            for v in versions
+        ]
+
+    def prepare_header_commit(self, summary: CommitSummary) -> MemoryCommit:
+        """Prepare a commit that holds no file."""
+        return MemoryCommit(
+            self,
+            summary.operation,
+            read_version=summary.read_version,
+            plan=summary.plan,
+            options=summary.options,
+            parameters=summary.operation_parameters,
+            is_blind_append=summary.is_blind_append,
+        )
+
+    def default_properties(self) -> Mapping[str, str]:
+        """Return the session's defaults."""
+        return self.defaults
+
+    def engine_info(self) -> str:
+        """Return the engine's name."""
+        return "Deltaic/test"
+
+
+@dataclass
+class MemoryCommit:
+    """A prepared commit: `deltaic.commit.ports.PreparedCommit` over a `MemoryLog`.
+
+    Attributes
+    ----------
+    reads
+        The partition values its predicate selects, or `EVERYTHING`; none for a blind append.
+    """
+
+    log: MemoryLog
+    operation: str
+    read_version: int = -2
+    adds: Sequence[MemoryFile] = ()
+    removes: Sequence[str] = ()
+    reads: frozenset[int] | None = frozenset()
+    data_change: bool = True
+    plan: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, str | None] = field(default_factory=dict)
+    is_blind_append: bool = False
+    metrics: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.read_version == -2:
+            self.read_version = self.log.version
+        base = self.log.files(self.read_version)
+        self.read_paths = frozenset(f.path for f in base if self._selects(f.value))
+        if not self.plan and self.read_version >= 0:
+            self.plan = keep_definition(self.log, self.read_version)
+
+    def _selects(self, value: int) -> bool:
+        return self.reads is EVERYTHING or value in self.reads
+
+    def summary(self) -> CommitSummary:
+        """Describe the commit."""
+        removed = set(self.removes)
+        kept = [f for f in self.adds if f.path in removed]
+        new = len(self.adds) - len(kept)
+        return CommitSummary(
+            table=self.log.table,
+            read_version=self.read_version,
+            operation=self.operation,
+            operation_parameters=self.parameters,
+            plan=self.plan,
+            is_blind_append=self.is_blind_append,
+            reads_whole_table=self.reads is EVERYTHING,
+            options=self.options,
+            engine_metrics=self.metrics,
+            files=FileCounts(
+                num_added=new,
+                added_bytes=100 * new,
+                added_rows=10 * new,
+                num_removed=len(removed) - len(kept),
+                removed_bytes=100 * (len(removed) - len(kept)),
+                num_deletion_vectors_added=sum(f.dv_id is not None for f in self.adds),
+                data_change=self.data_change and bool(self.adds or self.removes),
+            ),
+        )
+
+    def try_commit(self, version: int, header_lines: Sequence[str]) -> bool:
+        """Write the commit as `version`, unless that exists."""
+        removes = [{"path": path, "dataChange": self.data_change} for path in self.removes]
+        lines = [
+            *header_lines,
+            *(json.dumps({"remove": body}) for body in removes),
+            *(json.dumps({"add": file.add(self.data_change)}) for file in self.adds),
+        ]
+        return self.log.write_if_absent(version, lines)
+
+    def winner(self, version: int) -> Winner | None:
+        """Describe the commit of `version`, from its log lines."""
+        if version > self.log.version:
+            return None
+        adds, removes = self.log.actions(version, "add"), self.log.actions(version, "remove")
+        changed = [b for b in adds if b["dataChange"]]
+        matching = [b["path"] for b in changed if self._selects(MemoryFile.of(b).value)]
+        info = next(iter(self.log.actions(version, "commitInfo")), {})
+        protocol = self.log.actions(version, "protocol")
+        metadata = self.log.actions(version, "metaData")
+        removed = [b["path"] for b in removes]
+        return Winner(
+            version=version,
+            operation=info.get("operation"),
+            is_blind_append=info.get("isBlindAppend"),
+            protocol=Protocol.from_json(protocol[0]) if protocol else None,
+            metadata=Metadata.from_json(metadata[0]) if metadata else None,
+            txns={b["appId"]: b["version"] for b in self.log.actions(version, "txn")},
+            num_added=len(adds),
+            num_removed=len(removes),
+            data_change=any(b["dataChange"] for b in [*adds, *removes]),
+            add_matching_reads=next(iter(matching), None),
+            removed_file_read=next((p for p in removed if p in self.read_paths), None),
+            removed_file_removed=next((p for p in removed if p in self.removes), None),
+        )
+
+
+def keep_definition(log: MemoryLog, version: int) -> dict[str, Any]:
+    """Return the plan of a write that leaves protocol and metadata alone."""
+    header = log.header(log.table, version)
+    assert header is not None
+    return {
+        "protocol": None,
+        "metaData": None,
+        "effectiveProtocol": header.protocol.to_json(),
+        "effectiveMetaData": header.metadata.to_json(),
+        "changesColumns": False,
+    }

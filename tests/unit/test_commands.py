@@ -1,0 +1,185 @@
+"""CREATE TABLE, DESCRIBE HISTORY and DESCRIBE DETAIL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from deltaic.commands.detail import DETAIL_SCHEMA, detail
+from deltaic.commands.history import HISTORY_SCHEMA, history
+from deltaic.commands.registry import run_command
+from deltaic.commands.rows import timestamp_text
+from deltaic.commit.transaction import RetryPolicy
+from deltaic.exceptions import InvalidArgumentError, TableStateError
+from tests.support.definitions import column, create, schema, write
+from tests.support.memory_log import MemoryFile, MemoryLog
+
+
+def create_table(log: MemoryLog, **changes: Any) -> dict[str, Any]:
+    arguments = {
+        "table": log.table,
+        "schema": schema("id", "p"),
+        "partitionBy": ["p"],
+        "properties": {"delta.appendOnly": "true", "owner": "me"},
+        "description": "rows",
+        "isManaged": False,
+        **changes,
+    }
+    return run_command("createTable", arguments, log, RetryPolicy(), 5_000)
+
+
+def test_create_table_commits_the_definition_alone() -> None:
+    log = MemoryLog()
+    assert create_table(log) == {"version": 0, "skipped": False}
+    (info,) = log.actions(0, "commitInfo")
+    assert info["operation"] == "CREATE TABLE"
+    assert info["operationParameters"] == {
+        "isManaged": "false",
+        "description": "rows",
+        "partitionBy": '["p"]',
+        "properties": '{"delta.appendOnly":"true","owner":"me"}',
+    }
+    assert info["isBlindAppend"] is True
+    assert not log.files()
+    header = log.header(log.table)
+    assert header is not None
+    assert header.metadata.partition_columns == ("p",)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"schema": schema(), "partitionBy": [], "properties": {}},
+        {"schema": None, "partitionBy": [], "properties": {}},
+        {
+            "schema": schema(column("id", metadata={"comment": "key"}), "p"),
+            "properties": {"owner": "me"},
+        },
+    ],
+)
+def test_create_table_over_a_table_it_describes_commits_nothing(changes: dict[str, Any]) -> None:
+    log = MemoryLog()
+    create_table(log)
+    assert create_table(log, **changes) == {"version": 0, "skipped": True}
+    assert log.version == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"schema": schema("id")}, "schema"),
+        ({"schema": schema("id", column("p", nullable=False))}, "schema"),
+        ({"partitionBy": ["id"]}, "partitioning"),
+        ({"partitionBy": []}, "partitioning"),
+        ({"schema": None, "partitionBy": ["id"]}, "partitioning"),
+        ({"properties": {"owner": "you"}}, "table property owner"),
+    ],
+)
+def test_create_table_over_another_table_is_refused(changes: dict[str, Any], what: str) -> None:
+    log = MemoryLog()
+    create_table(log)
+    with pytest.raises(InvalidArgumentError) as caught:
+        create_table(log, **changes)
+    assert caught.value.parameters["what"] == what
+
+
+def test_create_table_without_columns_or_a_table_is_refused() -> None:
+    with pytest.raises(InvalidArgumentError):
+        create_table(MemoryLog(), schema=schema(), partitionBy=[])
+
+
+def test_unknown_command_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(InvalidArgumentError, match="createTable"):
+        run_command("flyToTheMoon", {}, MemoryLog(), RetryPolicy(), 0)
+
+
+HISTORY_COLUMNS = [
+    "version", "timestamp", "userId", "userName", "operation", "operationParameters", "job",
+    "notebook", "clusterId", "readVersion", "isolationLevel", "isBlindAppend", "operationMetrics",
+    "userMetadata", "engineInfo",
+]  # fmt: skip
+DETAIL_COLUMNS = [
+    "format", "id", "name", "description", "location", "createdAt", "lastModified",
+    "partitionColumns", "clusteringColumns", "numFiles", "sizeInBytes", "properties",
+    "minReaderVersion", "minWriterVersion", "tableFeatures",
+]  # fmt: skip
+
+
+def test_history_has_one_row_per_commit_newest_first() -> None:
+    log = create(MemoryFile("one"))
+    write(log, MemoryFile("two"), commit_options={"usermetadata": "nightly"})
+    rows = history(log.table, log).rows
+    assert [row["version"] for row in rows] == [1, 0]
+    assert all(set(row) == set(HISTORY_COLUMNS) for row in rows)
+    assert rows[0]["userMetadata"] == "nightly"
+    assert rows[0]["readVersion"] == 0
+    assert rows[1]["readVersion"] is None
+    assert rows[0]["operationMetrics"]["numFiles"] == "1"
+    assert rows[0]["timestamp"] == "1970-01-01T00:00:01.001Z"
+
+
+def test_history_is_limited() -> None:
+    log = create()
+    write(log)
+    assert [row["version"] for row in history(log.table, log, 1).rows] == [1]
+
+
+def test_history_of_a_commit_without_commit_info_is_null() -> None:
+    log = create()
+    log.write_if_absent(1, ['{"txn":{"appId":"a","version":1}}'])
+    row = history(log.table, log, 1).rows[0]
+    assert row["version"] == 1
+    assert {row[name] for name in HISTORY_COLUMNS if name not in ("version", "timestamp")} == {None}
+
+
+def test_history_shows_parameters_of_any_type_as_text() -> None:
+    log = create()
+    log.write_if_absent(
+        1, ['{"commitInfo":{"operationParameters":{"a":true,"b":[1],"c":"x","d":null}}}']
+    )
+    parameters = history(log.table, log, 1).rows[0]["operationParameters"]
+    assert parameters == {"a": "true", "b": "[1]", "c": "x", "d": None}
+
+
+def test_detail_describes_the_table() -> None:
+    log = create(MemoryFile("one"), MemoryFile("two"), enableDeletionVectors="true")
+    (row,) = detail(log.table, log, "spark_catalog.default.t").rows
+    assert list(row) == DETAIL_COLUMNS
+    assert row["format"] == "delta"
+    assert row["name"] == "spark_catalog.default.t"
+    assert row["numFiles"] == 2
+    assert row["sizeInBytes"] == 200
+    assert row["createdAt"] == "1970-01-01T00:00:05.000Z"
+    assert (row["minReaderVersion"], row["minWriterVersion"]) == (3, 7)
+    assert row["tableFeatures"] == ["appendOnly", "deletionVectors", "invariants"]
+
+
+def test_detail_lists_the_features_that_legacy_versions_imply() -> None:
+    log = create()
+    (row,) = detail(log.table, log).rows
+    assert row["name"] is None
+    assert row["tableFeatures"] == ["appendOnly", "invariants"]
+
+
+def test_detail_without_a_table_is_refused() -> None:
+    log = MemoryLog()
+    with pytest.raises(TableStateError, match="memory:/t"):
+        detail(log.table, log)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"), [(HISTORY_SCHEMA, HISTORY_COLUMNS), (DETAIL_SCHEMA, DETAIL_COLUMNS)]
+)
+def test_schema_names_the_columns_of_the_parity_checklist(text: str, names: list[str]) -> None:
+    depth, top = 0, ""
+    for character in text:
+        depth += {"<": 1, ">": -1}.get(character, 0)
+        top += character if depth == 0 else ""
+    assert [part.split()[0] for part in top.split(", ")] == names
+
+
+def test_time_is_written_in_utc_with_milliseconds() -> None:
+    assert timestamp_text(1_700_000_000_007) == "2023-11-14T22:13:20.007Z"
+    assert timestamp_text(-1) == "1969-12-31T23:59:59.999Z"

@@ -1,0 +1,268 @@
+"""Which protocol a table gets, and which tables this build may write to."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaic.exceptions import InvalidArgumentError, ProtocolError
+from deltaic.protocol.actions import Metadata, Protocol
+from deltaic.protocol.features import (
+    all_features,
+    features_in_use,
+    find_feature,
+    reader_features,
+    require_writable,
+    writer_features,
+)
+from deltaic.protocol.negotiation import protocol_for_new_definition, protocol_for_new_table
+from deltaic.protocol.properties import check_properties
+from tests.support.definitions import column, schema
+
+PLAIN = schema("id")
+
+
+def negotiate(schema_string: str = PLAIN, **properties: str) -> Protocol:
+    checked = check_properties("/t", {f"delta.{n}": v for n, v in properties.items()})
+    metadata = Metadata("id", schema_string, configuration=checked.configuration)
+    return protocol_for_new_table("/t", metadata, checked.request)
+
+
+def features(protocol: Protocol) -> tuple[set[str] | None, set[str] | None]:
+    def names(listed: frozenset[str] | None) -> set[str] | None:
+        return None if listed is None else set(listed)
+
+    return names(protocol.reader_features), names(protocol.writer_features)
+
+
+DEFAULTS = {"appendOnly", "invariants"}
+
+
+def test_plain_table_gets_the_default_versions() -> None:
+    assert negotiate() == Protocol(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("schema_string", "properties", "versions", "readers", "writers"),
+    [
+        (PLAIN, {"appendOnly": "true"}, (1, 2), None, None),
+        (
+            PLAIN,
+            {"enableDeletionVectors": "true"},
+            (3, 7),
+            {"deletionVectors"},
+            {"deletionVectors", *DEFAULTS},
+        ),
+        (PLAIN, {"enableDeletionVectors": "false"}, (1, 2), None, None),
+        (
+            schema("id", column("t", "timestamp_ntz")),
+            {},
+            (3, 7),
+            {"timestampNtz"},
+            {"timestampNtz", *DEFAULTS},
+        ),
+        (
+            schema(
+                column("l", {"type": "array", "elementType": "timestamp_ntz", "containsNull": True})
+            ),
+            {},
+            (3, 7),
+            {"timestampNtz"},
+            {"timestampNtz", *DEFAULTS},
+        ),
+        (PLAIN, {"enableChangeDataFeed": "true"}, (1, 7), None, {"changeDataFeed", *DEFAULTS}),
+        (PLAIN, {"columnMapping.mode": "name"}, (2, 7), None, {"columnMapping", *DEFAULTS}),
+        (PLAIN, {"minWriterVersion": "4"}, (1, 4), None, None),
+        (
+            PLAIN,
+            {"minReaderVersion": "2", "minWriterVersion": "5"},
+            (2, 5),
+            None,
+            None,
+        ),
+        (PLAIN, {"minWriterVersion": "7"}, (1, 7), None, DEFAULTS),
+        (PLAIN, {"minReaderVersion": "3", "minWriterVersion": "7"}, (3, 7), set(), DEFAULTS),
+        (PLAIN, {"ignoreProtocolDefaults": "true"}, (1, 1), None, None),
+        (
+            PLAIN,
+            {"feature.rowTracking": "supported"},
+            (1, 7),
+            None,
+            {"rowTracking", "domainMetadata", *DEFAULTS},
+        ),
+        (
+            PLAIN,
+            {"feature.deletionvectors": "enabled"},
+            (3, 7),
+            {"deletionVectors"},
+            {"deletionVectors", *DEFAULTS},
+        ),
+    ],
+)
+def test_protocol_of_a_new_table(
+    schema_string: str,
+    properties: dict[str, str],
+    versions: tuple[int, int],
+    readers: set[str] | None,
+    writers: set[str] | None,
+) -> None:
+    protocol = negotiate(schema_string, **properties)
+    assert (protocol.min_reader_version, protocol.min_writer_version) == versions
+    assert features(protocol) == (readers, writers)
+
+
+def test_feature_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match="no table feature warpDrive"):
+        negotiate(**{"feature.warpDrive": "supported"})
+
+
+@given(st.sets(st.sampled_from([f.name for f in all_features()])), st.booleans())
+def test_any_set_of_features_makes_a_protocol_that_the_specification_allows(
+    names: set[str], ignore_defaults: bool
+) -> None:
+    properties = {f"feature.{name}": "supported" for name in names}
+    if ignore_defaults:
+        properties["ignoreProtocolDefaults"] = "true"
+    protocol = negotiate(**properties)
+    # Protocol § Supported Features: a reader feature is listed on both sides, none on one only.
+    assert names <= writer_features(protocol)
+    assert reader_features(protocol) <= writer_features(protocol)
+    assert (protocol.reader_features is not None) == (protocol.min_reader_version == 3)
+    assert (protocol.writer_features is not None) == (protocol.min_writer_version == 7)
+    assert protocol.min_reader_version < 3 or protocol.min_writer_version == 7
+    for name in writer_features(protocol):
+        feature = find_feature(name)
+        assert feature is not None
+        assert set(feature.requires) <= writer_features(protocol)
+        assert feature.reads == (name in reader_features(protocol))
+
+
+def test_new_definition_keeps_a_protocol_that_suffices() -> None:
+    current = Protocol(1, 4)
+    metadata = Metadata("id", PLAIN, configuration={"delta.appendOnly": "true"})
+    request = check_properties("/t", {}).request
+    assert protocol_for_new_definition("/t", current, metadata, request) is current
+
+
+def test_new_definition_adds_a_feature_and_keeps_all_others() -> None:
+    metadata = Metadata("id", PLAIN, configuration={"delta.enableDeletionVectors": "true"})
+    request = check_properties("/t", {}).request
+    upgraded = protocol_for_new_definition("/t", Protocol(1, 4), metadata, request)
+    assert upgraded.min_reader_version == 3
+    assert upgraded.reader_features == frozenset({"deletionVectors"})
+    # Protocol § Table Features for New and Existing Tables: assume that all were used.
+    assert writer_features(upgraded) == writer_features(Protocol(1, 4)) | {"deletionVectors"}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "used"),
+    [
+        (schema(column("a", metadata={"delta.invariants": "{}"})), {"invariants"}),
+        (schema(column("a", metadata={"delta.generationExpression": "b"})), {"generatedColumns"}),
+        (schema(column("a", metadata={"delta.identity.start": 1})), {"identityColumns"}),
+        (schema(column("a", metadata={"CURRENT_DEFAULT": "1"})), {"allowColumnDefaults"}),
+        (schema("a"), set()),
+    ],
+)
+def test_feature_is_in_use_by_the_metadata_of_a_column(metadata: str, used: set[str]) -> None:
+    assert features_in_use(Metadata("id", metadata), "/t") == used
+
+
+@pytest.mark.parametrize(
+    ("configuration", "used"),
+    [
+        ({"delta.constraints.positive": "id > 0"}, {"checkConstraints"}),
+        ({"delta.columnMapping.mode": "NAME"}, {"columnMapping"}),
+        ({"delta.columnMapping.mode": "none"}, set()),
+        ({"delta.enableRowTracking": "true"}, {"rowTracking"}),
+    ],
+)
+def test_feature_is_in_use_by_a_property(configuration: dict[str, str], used: set[str]) -> None:
+    assert features_in_use(Metadata("id", PLAIN, configuration=configuration), "/t") == used
+
+
+@pytest.mark.parametrize(
+    ("protocol", "schema_string", "configuration"),
+    [
+        (Protocol(1, 2), PLAIN, {}),
+        (Protocol(1, 4), PLAIN, {}),
+        (Protocol(2, 6), PLAIN, {}),
+        (Protocol(1, 7, None, frozenset({"checkConstraints", "inCommitTimestamp"})), PLAIN, {}),
+        (
+            Protocol(3, 7, frozenset({"deletionVectors"}), frozenset({"deletionVectors"})),
+            PLAIN,
+            {"delta.enableDeletionVectors": "true"},
+        ),
+        # In use, but not supported by the protocol: then it is not active.
+        (Protocol(1, 2), PLAIN, {"delta.enableChangeDataFeed": "true"}),
+    ],
+)
+def test_table_that_can_be_written(
+    protocol: Protocol, schema_string: str, configuration: dict[str, str]
+) -> None:
+    require_writable("/t", 5, protocol, Metadata("id", schema_string, configuration=configuration))
+
+
+@pytest.mark.parametrize(
+    ("protocol", "schema_string", "configuration", "named"),
+    [
+        (Protocol(1, 3), PLAIN, {"delta.constraints.c": "id > 0"}, "checkConstraints"),
+        (Protocol(1, 4), PLAIN, {"delta.enableChangeDataFeed": "true"}, "changeDataFeed"),
+        (Protocol(2, 5), PLAIN, {"delta.columnMapping.mode": "id"}, "columnMapping"),
+        (
+            Protocol(1, 2),
+            schema(column("a", metadata={"delta.invariants": "{}"})),
+            {},
+            "invariants",
+        ),
+        (
+            Protocol(1, 6),
+            schema(column("a", metadata={"delta.identity.step": 1})),
+            {},
+            "identityColumns",
+        ),
+        (Protocol(1, 7, None, frozenset({"rowTracking"})), PLAIN, {}, "rowTracking"),
+        (Protocol(1, 7, None, frozenset({"warpDrive"})), PLAIN, {}, "warpDrive"),
+        (
+            Protocol(1, 7, None, frozenset({"inCommitTimestamp"})),
+            PLAIN,
+            {"delta.enableInCommitTimestamps": "true"},
+            "inCommitTimestamp",
+        ),
+    ],
+)
+def test_table_with_a_feature_this_build_cannot_write_is_refused_by_name(
+    protocol: Protocol, schema_string: str, configuration: dict[str, str], named: str
+) -> None:
+    metadata = Metadata("id", schema_string, configuration=configuration)
+    with pytest.raises(ProtocolError) as caught:
+        require_writable("/t", 5, protocol, metadata)
+    assert caught.value.condition == "DELTAIC_UNSUPPORTED_WRITER_FEATURE"
+    assert caught.value.parameters == {"table": "/t", "version": "5", "features": named}
+
+
+def test_writer_version_of_the_future_is_refused() -> None:
+    with pytest.raises(ProtocolError, match="writer version 8"):
+        require_writable("/t", 5, Protocol(1, 8), Metadata("id", PLAIN))
+
+
+def test_protocol_and_metadata_are_written_as_they_were_read() -> None:
+    protocol = {
+        "minReaderVersion": 3,
+        "minWriterVersion": 7,
+        "readerFeatures": ["deletionVectors"],
+        "writerFeatures": ["appendOnly", "deletionVectors"],
+    }
+    assert Protocol.from_json(protocol).to_json() == protocol
+    metadata = {
+        "id": "af23c9d7-fff1-4a5a-a2c8-55c59bd782aa",
+        "name": "n",
+        "description": "d",
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": PLAIN,
+        "partitionColumns": ["id"],
+        "configuration": {"appendOnly": "true"},
+        "createdTime": 5,
+    }
+    assert Metadata.from_json(metadata).to_json() == metadata

@@ -1,0 +1,145 @@
+"""Table properties: what may be set, and what it means."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaic.exceptions import InvalidArgumentError
+from deltaic.protocol.properties import (
+    all_properties,
+    check_properties,
+    find_property,
+    interval_ms,
+    is_true,
+    property_value,
+)
+
+#: From the project's parity checklist.
+PARITY = {
+    "logRetentionDuration": "interval 30 days",
+    "checkpointRetentionDuration": "interval 2 days",
+    "deletedFileRetentionDuration": "interval 1 week",
+    "enableExpiredLogCleanup": "true",
+    "checkpointInterval": "10",
+    "checkpointPolicy": "classic",
+    "checkpoint.writeStatsAsJson": "true",
+    "checkpoint.writeStatsAsStruct": "true",
+    "dataSkippingNumIndexedCols": "32",
+    "dataSkippingStringPrefixLength": "32",
+    "randomPrefixLength": "2",
+    "enableDeletionVectors": "false",
+    "enableChangeDataFeed": "false",
+    "columnMapping.mode": "none",
+}
+
+
+@pytest.mark.parametrize(("name", "default"), PARITY.items())
+def test_default_is_that_of_the_parity_checklist(name: str, default: str) -> None:
+    known = find_property(f"delta.{name}")
+    assert known is not None
+    assert known.default == default
+
+
+@pytest.mark.parametrize("known", all_properties(), ids=lambda p: p.name)
+def test_default_is_a_valid_value(known: object) -> None:
+    from deltaic.protocol.properties import TableProperty
+
+    assert isinstance(known, TableProperty)
+    assert known.name.startswith("delta.")
+    if known.default is not None:
+        assert known.problem_with(known.default) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("delta.appendOnly", "yes"),
+        ("delta.checkpointInterval", "0"),
+        ("delta.checkpointInterval", "ten"),
+        ("delta.checkpointInterval", "99999999999"),
+        ("delta.dataSkippingNumIndexedCols", "-2"),
+        ("delta.logRetentionDuration", "30"),
+        ("delta.logRetentionDuration", "interval 1 month"),
+        ("delta.isolationLevel", "SnapshotIsolation"),
+        ("delta.columnMapping.mode", "both"),
+        ("delta.minReaderVersion", "4"),
+        ("delta.minWriterVersion", "8"),
+        ("delta.minWriterVersion", "0"),
+        ("delta.feature.deletionVectors", "no"),
+    ],
+)
+def test_value_that_a_property_cannot_have_is_refused(name: str, value: str) -> None:
+    with pytest.raises(InvalidArgumentError) as caught:
+        check_properties("/t", {name: value})
+    assert name in str(caught.value) and value in str(caught.value) and "/t" in str(caught.value)
+
+
+def test_unknown_property_is_refused_with_a_suggestion() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"delta\.enableDeletionVectors"):
+        check_properties("/t", {"delta.enableDeletionVector": "true"})
+
+
+def test_property_of_the_user_is_stored_as_it_is() -> None:
+    assert check_properties("/t", {"Owner": "me"}).configuration == {"Owner": "me"}
+
+
+def test_name_is_stored_in_its_documented_spelling() -> None:
+    checked = check_properties("/t", {"DELTA.appendonly": "True"})
+    assert checked.configuration == {"delta.appendOnly": "True"}
+    assert is_true(checked.configuration, "delta.appendOnly")
+
+
+def test_older_spelling_is_stored_as_the_newer() -> None:
+    checked = check_properties("/t", {"delta.enableChangeDataCapture": "true"})
+    assert checked.configuration == {"delta.enableChangeDataFeed": "true"}
+
+
+@pytest.mark.parametrize("name", ["delta.columnMapping.maxColumnId", "delta.constraints.c"])
+def test_property_that_is_not_the_users_is_refused(name: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=name):
+        check_properties("/t", {name: "1"})
+
+
+def test_what_is_asked_of_the_protocol_is_not_stored() -> None:
+    checked = check_properties(
+        "/t",
+        {
+            "delta.minReaderVersion": "1",
+            "delta.minWriterVersion": "7",
+            "delta.feature.deletionVectors": "supported",
+            "delta.ignoreProtocolDefaults": "true",
+        },
+    )
+    assert checked.configuration == {}
+    assert checked.request.min_writer_version == 7
+    assert checked.request.features == ("deletionVectors",)
+    assert checked.request.ignore_defaults
+
+
+def test_value_of_a_property_that_is_not_set_is_its_default() -> None:
+    assert property_value({}, "delta.checkpointInterval") == "10"
+    assert property_value({}, "delta.dataSkippingStatsColumns") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("interval 30 days", 30 * 86_400_000),
+        ("INTERVAL 1 week", 7 * 86_400_000),
+        ("2 hours 30 minutes", 9_000_000),
+        ("interval 1 day -2 hours", 79_200_000),
+        ("interval -1 days", None),
+        ("interval 1 year", None),
+        ("interval", None),
+        ("", None),
+    ],
+)
+def test_interval(text: str, expected: int | None) -> None:
+    assert interval_ms(text) == expected
+
+
+@given(st.integers(0, 10_000), st.sampled_from(["hour", "HOURS", "hours"]))
+def test_interval_of_any_length(amount: int, unit: str) -> None:
+    assert interval_ms(f"interval {amount} {unit}") == amount * 3_600_000

@@ -1,0 +1,143 @@
+"""What users do before there is a session; no JVM is started here."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deltaic import DeltaTable, configure_spark
+from deltaic.__main__ import main
+from deltaic._version import __version__
+from deltaic.exceptions import InvalidArgumentError, TableStateError
+from deltaic.session import CATALOG, EXTENSION, jar_path
+
+
+@pytest.fixture
+def jar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "deltaic-spark_2.13-test.jar"
+    path.touch()
+    monkeypatch.setenv("DELTAIC_JAR", str(path))
+    return path
+
+
+@pytest.fixture
+def builder() -> Any:
+    from pyspark.sql import SparkSession
+
+    return SparkSession.builder
+
+
+def test_builder_gets_extension_catalog_and_jar(builder: Any, jar: Path) -> None:
+    assert configure_spark(builder) is builder
+    assert builder._options["spark.sql.extensions"] == EXTENSION
+    assert builder._options["spark.sql.catalog.spark_catalog"] == CATALOG
+    assert builder._options["spark.jars"] == str(jar)
+
+
+def test_builder_keeps_what_it_has(builder: Any, jar: Path) -> None:
+    builder.config("spark.sql.extensions", "com.example.Other").config(
+        "spark.jars", "/a.jar,/b.jar"
+    )
+    configure_spark(builder)
+    assert builder._options["spark.sql.extensions"] == f"com.example.Other,{EXTENSION}"
+    assert builder._options["spark.jars"] == f"/a.jar,/b.jar,{jar}"
+
+
+def test_builder_may_be_configured_twice(builder: Any, jar: Path) -> None:
+    configure_spark(builder)
+    create = builder.getOrCreate
+    configure_spark(builder)
+    assert builder.getOrCreate is create
+    assert builder._options["spark.sql.extensions"] == EXTENSION
+    assert builder._options["spark.jars"] == str(jar)
+
+
+def test_other_builders_stay_as_they_are(builder: Any, jar: Path) -> None:
+    from pyspark.sql import SparkSession
+
+    configure_spark(builder)
+    assert "getOrCreate" not in vars(SparkSession.builder)
+
+
+def test_catalog_that_is_taken_is_refused(builder: Any, jar: Path) -> None:
+    builder.config("spark.sql.catalog.spark_catalog", "com.example.Catalog")
+    with pytest.raises(InvalidArgumentError, match=r"com\.example\.Catalog"):
+        configure_spark(builder)
+
+
+def test_missing_jar_is_refused_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DELTAIC_JAR", str(tmp_path / "nowhere.jar"))
+    with pytest.raises(TableStateError, match="make build"):
+        jar_path()
+
+
+def test_module_prints_version_jar_and_settings(
+    jar: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([]) == 0
+    printed = capsys.readouterr().out
+    assert f"Deltaic {__version__}" in printed
+    assert f"--conf spark.sql.extensions={EXTENSION}" in printed
+    assert f"--conf spark.jars={jar}" in printed
+
+
+def test_module_prints_the_jar_alone(jar: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["jar"]) == 0
+    assert capsys.readouterr().out == f"{jar}\n"
+
+
+def test_module_says_that_the_jar_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DELTAIC_JAR", "/nowhere.jar")
+    assert main(["jar"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "/nowhere.jar" in captured.err
+
+
+def test_module_refuses_other_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["jars"]) == 2
+    assert "usage" in capsys.readouterr().err
+
+
+def test_package_is_imported_without_pyspark() -> None:
+    code = (
+        "import sys; sys.modules['pyspark'] = None; sys.modules['py4j'] = None; "
+        "import deltaic.commit.transaction, deltaic.commands.registry; "
+        "from deltaic import DeltaTable, configure_spark"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": _package_parent()})
+
+
+@pytest.mark.parametrize("path", ["", None, 3])
+def test_path_that_is_no_text_is_refused(path: Any) -> None:
+    session: Any = None
+    for call in (DeltaTable.forPath, DeltaTable.forName, DeltaTable.isDeltaTable):
+        with pytest.raises(InvalidArgumentError, match="a text that is not empty"):
+            call(session, path)
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1.5, "3", True])
+def test_history_limit_that_is_no_number_above_zero_is_refused(limit: Any) -> None:
+    session: Any = None
+    with pytest.raises(InvalidArgumentError, match="limit"):
+        DeltaTable(session, "/t").history(limit)
+
+
+def test_settings_of_a_file_system_are_refused_until_they_count() -> None:
+    session: Any = None
+    with pytest.raises(InvalidArgumentError, match=r"spark\.hadoop"):
+        DeltaTable.forPath(session, "/t", {"fs.key": "x"})
+
+
+def _package_parent() -> str:
+    import deltaic
+
+    return str(Path(deltaic.__file__).parents[1])
