@@ -8,7 +8,7 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.TableCapability._
 import org.apache.spark.sql.connector.catalog._
-import org.apache.spark.sql.connector.expressions.{Expressions, Transform}
+import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.connector.write._
 import org.apache.spark.sql.deltaic.SchemaShims
@@ -60,7 +60,7 @@ private[spark] final class DeltaicTable(
   override def columns(): Array[Column] = SchemaShims.columns(tableSchema.all)
 
   override def partitioning(): Array[Transform] =
-    tableSchema.partitionColumns.map(Expressions.identity(_): Transform).toArray
+    tableSchema.partitionColumns.map(SchemaShims.identityPartitioning).toArray
 
   override def properties(): JMap[String, String] = {
     val metadata = snapshot.metadata

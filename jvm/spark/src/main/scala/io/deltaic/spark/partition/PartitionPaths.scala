@@ -1,5 +1,7 @@
 package io.deltaic.spark.partition
 
+import java.nio.charset.StandardCharsets.UTF_8
+
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils
 
@@ -18,8 +20,20 @@ private[deltaic] object PartitionPaths {
   def directory(columns: Seq[String], values: Seq[String]): String =
     columns
       .lazyZip(values)
-      .map((column, value) => ExternalCatalogUtils.getPartitionPathString(column, value))
+      .map((column, value) => shortened(ExternalCatalogUtils.getPartitionPathString(column, value)))
       .mkString(Path.SEPARATOR)
+
+  /**
+   * File systems take names of 255 bytes, and no NUL, which Spark leaves as it is. Nobody reads a
+   * value from the directory, so what is too long for a name is left out.
+   */
+  private def shortened(name: String): String = {
+    val bytes = name.replace("\u0000", "%00").getBytes(UTF_8)
+    val kept = new String(bytes, 0, bytes.length.min(maxNameBytes), UTF_8)
+    if (bytes.length <= maxNameBytes) kept else kept.replaceFirst("(\uFFFD|%.?)$", "")
+  }
+
+  private val maxNameBytes = 255
 
   /**
    * The `path` of an `add` for a file under the table's root: a URI (Protocol § Add File and Remove

@@ -49,6 +49,9 @@ private[write] final class ReplacedFiles(snapshot: Snapshot, schema: TableSchema
 
   private def comparable(value: Any): Any = value match {
     case bytes: Array[Byte] => bytes.toSeq
+    // As Spark groups them: NaN is one value, and so are the two zeros.
+    case float: Float => java.lang.Float.floatToIntBits(float + 0.0f)
+    case double: Double => java.lang.Double.doubleToLongBits(double + 0.0d)
     case other => other
   }
 

@@ -5,6 +5,7 @@ import org.apache.spark.sql.connector.distributions.{Distribution, Distributions
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.expressions.{Expressions, SortDirection, SortOrder}
 import org.apache.spark.sql.connector.write._
+import org.apache.spark.sql.deltaic.SchemaShims
 
 import io.deltaic.protocol.AddFile
 import io.deltaic.replay.{DeltaLog, Snapshot}
@@ -83,7 +84,7 @@ private[spark] final class TableWrite(
   override def requiredDistribution(): Distribution = Distributions.unspecified()
 
   override def requiredOrdering(): Array[SortOrder] = target.partitionColumns.map { column =>
-    Expressions.sort(Expressions.column(column), SortDirection.ASCENDING)
+    Expressions.sort(SchemaShims.reference(column), SortDirection.ASCENDING)
   }.toArray
 
   /** Called when the query runs, not when it is explained. */

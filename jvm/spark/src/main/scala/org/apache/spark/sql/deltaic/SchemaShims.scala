@@ -2,6 +2,12 @@ package org.apache.spark.sql.deltaic
 
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Column, Table, V1Table}
+import org.apache.spark.sql.connector.expressions.{
+  FieldReference,
+  IdentityTransform,
+  NamedReference,
+  Transform
+}
 import org.apache.spark.sql.types.StructType
 
 /** Conversions between the schemas of Spark's connectors and its own. */
@@ -9,6 +15,11 @@ object SchemaShims {
   def columns(schema: StructType): Array[Column] = CatalogV2Util.structTypeToV2Columns(schema)
 
   def schema(columns: Array[Column]): StructType = CatalogV2Util.v2ColumnsToStructType(columns)
+
+  /** A top-level column by its name as it is; the public factories parse it as SQL. */
+  def reference(column: String): NamedReference = FieldReference(Seq(column))
+
+  def identityPartitioning(column: String): Transform = IdentityTransform(FieldReference(Seq(column)))
 
   /** The same columns with nullability lifted at every depth. */
   def asNullable(schema: StructType): StructType = schema.asNullable
