@@ -101,7 +101,7 @@ test-jvm: $(SBT_LAUNCHER) ## Run the Scala tests
 
 .PHONY: test-py
 test-py: build $(PEERS_STAMP) ## Run the Python tests: units, conflicts, Spark, peers (ARGS="-k name")
-	$(run_python) -m pytest tests --ignore tests/conformance --ignore tests/faults $(ARGS)
+	$(run_python) -m pytest --basetemp build/pytest tests --ignore tests/conformance --ignore tests/faults $(ARGS)
 
 .PHONY: test-conformance
 test-conformance: build $(PEERS_STAMP) ## Read tables that others wrote, row by row
@@ -111,7 +111,7 @@ test-conformance: build $(PEERS_STAMP) ## Read tables that others wrote, row by 
 test-faults: build $(PEERS_STAMP) ## Break things on purpose; not part of make test
 	$(call pytest_folder,tests/faults)
 
-pytest_folder = if [ -d $(1) ]; then $(run_python) -m pytest $(1) $(ARGS); else echo "There is no $(1) yet."; fi
+pytest_folder = if [ -d $(1) ]; then $(run_python) -m pytest --basetemp build/pytest $(1) $(ARGS); else echo "There is no $(1) yet."; fi
 
 .PHONY: bench
 bench: build $(PEERS_STAMP) ## Measure against delta-spark and plain Parquet (ARGS="--scale 0.1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -10,7 +11,7 @@ import deltalake
 import pyarrow as pa
 import pytest
 from deltalake import QueryBuilder, write_deltalake
-from deltalake.exceptions import CommitFailedError, DeltaProtocolError
+from deltalake.exceptions import DeltaProtocolError
 from pyspark.sql import Row, SparkSession
 
 from tests.support import log
@@ -28,6 +29,8 @@ def plain(value: Any) -> Any:
         return tuple(plain(item) for item in value)
     if isinstance(value, bytearray):
         return bytes(value)
+    if isinstance(value, float) and math.isnan(value):
+        return "NaN"  # which, unlike the float, equals itself
     if isinstance(value, datetime) and value.tzinfo is not None:
         return value.astimezone().replace(tzinfo=None)  # as Spark's collect() does
     return value
@@ -75,7 +78,8 @@ def test_delta_rs_reads_what_we_wrote_without_vectors(
     spark: SparkSession, table: str, sample: Sample
 ) -> None:
     expected = in_order(sample.write(spark, table).collect())
-    assert by_arrow(table) == expected
+    # Not `by_arrow`: it turns a partition value of -0.01 into "0.-1" and fails on it.
+    assert by_query(table) == expected
     assert deltalake.DeltaTable(table).version() == log.newest(table)
     assert in_order(spark.read.format("delta").load(table).collect()) == expected
 
@@ -187,17 +191,15 @@ def test_both_engines_change_one_table_in_turn(
     assert in_order(rows_of(spark, table)) == by_arrow(table) == in_order(rows)
 
 
-def test_delta_rs_appends_to_a_table_of_ours_that_has_vectors_or_says_why_not(
+def test_delta_rs_appends_to_a_table_of_ours_that_has_vectors(
     spark: SparkSession, table: str
 ) -> None:
     [sample] = [s for s in SAMPLES if s.name == "inline vectors"]
     rows = in_order(sample.write(spark, table).collect())
-    versions = log.versions(table)
     added = pa.table({"id": pa.array([900], pa.int64()), "x.y": ["by delta-rs"]})
-    with pytest.raises((DeltaProtocolError, CommitFailedError), match="deletionVectors"):
-        write_deltalake(table, added, mode="append")
-    assert log.versions(table) == versions
-    assert in_order(rows_of(spark, table)) == rows
+    write_deltalake(table, added, mode="append")
+    expected = in_order([*rows, (900, "by delta-rs")])
+    assert in_order(rows_of(spark, table)) == by_query(table) == expected
 
 
 def test_delta_rs_history_tells_our_operations(spark: SparkSession, table: str) -> None:

@@ -99,8 +99,10 @@ class StatementLoop:
         [text] = [text for text in self._ask(line) if text.startswith("ERROR")]
         return text
 
-    def children(self) -> list[int]:
-        return [int(pid) for pid in self.run("!children")]
+    def sidecars(self) -> list[int]:
+        # Each is a process id and a command line; one that is just ending has none.
+        children = [child.partition(" ") for child in self.run("!children")]
+        return [int(pid) for pid, _, command in children if "deltaic.spark.sidecar" in command]
 
     def end(self) -> None:
         assert self.process.stdin is not None
@@ -183,16 +185,16 @@ def test_spark_sql_creates_inserts_and_deletes(tmp_path: Path) -> None:
 def test_scala_program_writes_and_its_sidecar_is_replaced_when_it_dies(
     loop: StatementLoop, table: str
 ) -> None:
-    assert loop.children() == [], "a Python was started before any commit"
+    assert loop.sidecars() == [], "a Python was started before any commit"
     loop.run(
         f"CREATE TABLE delta.`{table}` (id BIGINT) USING delta "
         "TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
     )
     loop.run(f"!append {table} 0 10")
     loop.run(f"INSERT INTO delta.`{table}` VALUES (100)")
-    [sidecar] = loop.children()
+    [sidecar] = loop.sidecars()
     loop.run(f"DELETE FROM delta.`{table}` WHERE id > 2 AND id < 8")
-    assert loop.children() == [sidecar], "more than one sidecar for a JVM"
+    assert loop.sidecars() == [sidecar], "more than one sidecar for a JVM"
     os.kill(sidecar, signal.SIGKILL)
     wait_until_gone([sidecar])
     loop.run(f"DELETE FROM delta.`{table}` WHERE id = 8")
@@ -205,14 +207,14 @@ def test_scala_program_writes_and_its_sidecar_is_replaced_when_it_dies(
 @pytest.mark.parametrize("killed", [False, True], ids=["ends", "is killed"])
 def test_no_sidecar_is_left_when_the_jvm(loop: StatementLoop, table: str, killed: bool) -> None:
     loop.run(f"!append {table} 0 10")
-    children = loop.children()
-    assert len(children) == 1
+    sidecars = loop.sidecars()
+    assert len(sidecars) == 1
     if killed:
         loop.process.kill()
         loop.process.wait()
     else:
         loop.end()
-    wait_until_gone(children)
+    wait_until_gone(sidecars)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Random conditions, each as SQL and as a function of plain Python with three truth values."""
+"""Random conditions, each as SQL and as a function in Python with SQL's three truth values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Predicate:
         return self.sql
 
 
-#: Values of each column: few, so that conditions meet rows, with awkward ones among them.
+#: Values of each column's type: few, so that conditions meet rows, the awkward ones among them.
 COLUMN_VALUES: Mapping[str, list[Any]] = {
     "n": [-3, 0, 1, 7, 2_147_483_647],
     "s": ["", "a", "ab", "abc", "ä", "b%", "🙂"],
@@ -148,7 +148,7 @@ def _not(inner: Predicate) -> Predicate:
 
 
 def _order(value: Any) -> Any:
-    """Return what orders a value as Spark does: NaN last and equal to itself, text by its bytes."""
+    """Return what stands for a value in Spark's order: NaN last, equal to itself; UTF-8 bytes."""
     if isinstance(value, float):
         return (1, 0.0) if math.isnan(value) else (0, value)
     return value.encode() if isinstance(value, str) else value

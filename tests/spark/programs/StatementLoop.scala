@@ -15,12 +15,15 @@ object StatementLoop {
             val rows = spark.range(start.toLong, end.toLong).toDF("id")
             rows.write.format("delta").mode("append").save(path)
           case List("!children") =>
-            ProcessHandle.current().descendants().forEach(child => println(s"ROW ${child.pid}"))
+            ProcessHandle.current().descendants().forEach { child =>
+              println(s"ROW ${child.pid} ${child.info.commandLine.orElse("")}")
+            }
           case _ =>
             spark.sql(line).collect().foreach(row => println(s"ROW ${row.mkString(",")}"))
         }
       catch {
-        case e: Throwable => println(s"ERROR ${causes(e).map(_.toString).mkString(" | ")}".linesIterator.mkString(" "))
+        case e: Throwable =>
+          println(s"ERROR ${causes(e).mkString(" | ")}".linesIterator.mkString(" "))
       }
       println("END")
     }

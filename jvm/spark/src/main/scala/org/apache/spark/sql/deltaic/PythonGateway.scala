@@ -1,17 +1,32 @@
 package org.apache.spark.sql.deltaic
 
+import java.util.concurrent.{ExecutionException, FutureTask}
+
 import org.apache.spark.SparkConf
 import org.apache.spark.api.python.{Py4JServer, PythonUtils}
 import org.apache.spark.internal.config.{PYSPARK_DRIVER_PYTHON, PYSPARK_PYTHON}
 
 /** PySpark's authenticated loopback gateway, for a Python process that the JVM starts. */
 final class PythonGateway(conf: SparkConf) {
-  private val server = new Py4JServer(conf)
+  private val server = onDaemonThread(new Py4JServer(conf))
 
-  def start(): Unit = server.start()
+  def start(): Unit = onDaemonThread(server.start())
   def port: Int = server.getListeningPort
   def secret: String = server.secret
   def shutdown(): Unit = server.shutdown()
+
+  /**
+   * The gateway's threads inherit from the one that makes them whether they keep the JVM from
+   * ending. They must not: a program ends with its `main`, whatever it committed on the way.
+   */
+  private def onDaemonThread[T](body: => T): T = {
+    val task = new FutureTask[T](() => body)
+    val thread = new Thread(task, "deltaic-python-gateway")
+    thread.setDaemon(true)
+    thread.start()
+    try task.get()
+    catch { case e: ExecutionException => throw e.getCause }
+  }
 }
 
 object PythonGateway {

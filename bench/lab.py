@@ -1,0 +1,92 @@
+"""What a scenario works with inside a worker: one session, one engine, places for its tables."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pyspark.sql import DataFrame, SparkSession
+
+from bench.engines import Engine
+from bench.settings import Settings
+from bench.storage import Storage
+
+T = TypeVar("T")
+
+Answer = list[list[str]]
+
+
+def stopwatch(action: Callable[[], T]) -> tuple[float, T]:
+    """Run an action and return the seconds it took beside its result."""
+    started = time.perf_counter()
+    result = action()
+    return time.perf_counter() - started, result
+
+
+def collect(frame: DataFrame) -> Answer:
+    """Run a query and return its rows as text, so that answers of all engines can be compared."""
+    return [[str(value) for value in row] for row in frame.collect()]
+
+
+@dataclass(frozen=True, slots=True)
+class Lab:
+    """The one place where scenarios meet an engine."""
+
+    spark: SparkSession
+    engine: Engine
+    settings: Settings
+    storage: Storage
+
+    def timed(self, action: Callable[[], T]) -> tuple[float, T]:
+        """Time an action in a warm session, with the garbage of earlier work out of its way."""
+        jvm = self.spark.sparkContext._jvm
+        assert jvm is not None
+        jvm.java.lang.System.gc()
+        return stopwatch(action)
+
+    def prepared_path(self, name: str) -> str:
+        """Return where a table lies that is made once and only read afterwards. No I/O."""
+        return f"{self.settings.data}/tables/{self.engine.tables}/{name}"
+
+    def prepared(self, name: str, make: Callable[[str], None]) -> str:
+        """Return the path of such a table; make it when it is missing or of another build."""
+        path = self.prepared_path(name)
+        marker = f"{path}.made"
+        made_by = self.engine.version()
+        if self.storage.read_text(marker) != made_by:
+            self.storage.delete(marker)
+            self.storage.delete(path)
+            make(path)
+            self.storage.write_text(marker, made_by)
+        return path
+
+    def scratch(self, name: str) -> str:
+        """Return an empty place for a table that this engine alone may change."""
+        path = f"{self.settings.data}/scratch/{self.engine.name}/{name}"
+        self.storage.delete(path)
+        return path
+
+    def sql_name(self, path: str) -> str:
+        """Return how SQL names the table at a path."""
+        return f"{self.engine.source}.`{path}`"
+
+    def create(self, path: str, schema: str) -> None:
+        """Create an empty table with deletion vectors switched on; plain Parquet needs none."""
+        if self.engine.is_delta:
+            self.spark.sql(
+                f"CREATE TABLE {self.sql_name(path)} ({schema}) USING delta "
+                "TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
+            )
+
+    def append(self, frame: DataFrame, path: str) -> None:
+        """Append rows to the table at a path."""
+        frame.write.format(self.engine.source).mode("append").save(path)
+
+    def read(self, path: str, schema: str) -> DataFrame:
+        """Open the table at a path; plain Parquet is told its schema and so reads no footer."""
+        reader = self.spark.read.format(self.engine.source)
+        if not self.engine.is_delta:
+            reader = reader.schema(schema)
+        return reader.load(path)

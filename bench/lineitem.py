@@ -1,0 +1,109 @@
+"""TPC-H's lineitem: generated once, then loaded by every engine into tables of equal files."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from bench.lab import Lab
+from bench.settings import LOCAL_CACHE, Settings
+
+SCHEMA = (
+    "l_orderkey BIGINT, l_partkey BIGINT, l_suppkey BIGINT, l_linenumber INT, "
+    "l_quantity DECIMAL(15,2), l_extendedprice DECIMAL(15,2), l_discount DECIMAL(15,2), "
+    "l_tax DECIMAL(15,2), l_returnflag STRING, l_linestatus STRING, l_shipdate DATE, "
+    "l_commitdate DATE, l_receiptdate DATE, l_shipinstruct STRING, l_shipmode STRING, "
+    "l_comment STRING"
+)
+
+# One row in a hundred, spread over every file.
+RANDOM_ROWS = "pmod(xxhash64(l_orderkey, l_linenumber), 100) = 0"
+
+# Order keys of TPC-H run up to this many per unit of scale.
+_ORDER_KEYS_PER_SCALE = 6_000_000
+_ONE_FILE_EACH = "64g"
+
+
+def contiguous_rows(settings: Settings) -> str:
+    """Return the predicate of one row in a hundred in one run of order keys, around the middle.
+
+    The generator writes rows in the order of their keys, so the run lies in one or two files.
+    """
+    keys = _ORDER_KEYS_PER_SCALE * settings.lineitem_scale_factor
+    return f"l_orderkey >= {int(0.495 * keys)} AND l_orderkey < {int(0.505 * keys)}"
+
+
+def table_name(settings: Settings, deleted: str = "none") -> str:
+    """Return the name of a prepared table, which tells its size and what was deleted."""
+    return f"{_data_set(settings)}-{deleted}"
+
+
+def generate(settings: Settings) -> None:
+    """Generate the source files on this machine, unless they are there."""
+    folder = _generated(settings)
+    if folder.exists():
+        return
+    partial = folder.with_suffix(".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    subprocess.run(
+        [
+            Path(sys.executable).parent / "tpchgen-cli",
+            "parquet",
+            "--tables=lineitem",
+            f"--scale-factor={settings.lineitem_scale_factor}",
+            f"--parts={settings.lineitem_files}",
+            "--field-ids=false",
+            "--quiet",
+            f"--output-dir={partial}",
+        ],
+        check=True,
+    )
+    partial.rename(folder)
+
+
+def prepare(lab: Lab) -> str:
+    """Return the path of the engine's own lineitem with no row deleted, made when missing."""
+    return lab.prepared(table_name(lab.settings), lambda path: _load(lab, path))
+
+
+def _data_set(settings: Settings) -> str:
+    return f"lineitem-{settings.lineitem_scale_factor:g}x{settings.lineitem_files}"
+
+
+def _generated(settings: Settings) -> Path:
+    return LOCAL_CACHE / "generated" / _data_set(settings)
+
+
+def _source(lab: Lab) -> str:
+    generated = (_generated(lab.settings) / "lineitem").as_uri()
+    if lab.settings.is_local:
+        return generated
+    uploaded = f"{lab.settings.data}/generated/{_data_set(lab.settings)}"
+    marker = f"{uploaded}.made"
+    if lab.storage.read_text(marker) is None:
+        lab.storage.delete(uploaded)
+        lab.storage.copy(generated, uploaded)
+        lab.storage.write_text(marker, "uploaded")
+    return uploaded
+
+
+def _load(lab: Lab, path: str) -> None:
+    lab.create(path, SCHEMA)
+    split_confs = ("spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes")
+    before = {key: lab.spark.conf.get(key) for key in split_confs}
+    try:
+        for key in split_confs:
+            lab.spark.conf.set(key, _ONE_FILE_EACH)
+        lab.append(lab.spark.read.schema(SCHEMA).parquet(_source(lab)), path)
+    finally:
+        for key, value in before.items():
+            lab.spark.conf.set(key, str(value))
+    files = lab.storage.data_files(path)
+    if files != lab.settings.lineitem_files:
+        raise RuntimeError(
+            f"{lab.engine.name} wrote {files} files to {path} instead of "
+            f"{lab.settings.lineitem_files}; scans of unequal tables cannot be compared."
+        )

@@ -1,0 +1,24 @@
+"""What is measured, in the order in which it runs. A new scenario is a module and a line here."""
+
+from __future__ import annotations
+
+from bench.scenarios.appends import Appends
+from bench.scenarios.cold_query import ColdQuery
+from bench.scenarios.delete_share import DeleteShare
+from bench.scenarios.new_table import NewTable
+from bench.scenarios.one_row_deletes import OneRowDeletes
+from bench.scenarios.scan import Scan
+from bench.scenarios.scenario import Scenario
+
+ALL: tuple[type[Scenario], ...] = (
+    ColdQuery,
+    NewTable,
+    Appends,
+    OneRowDeletes,
+    Scan,
+    DeleteShare,
+)
+
+BY_NAME = {scenario.name: scenario for scenario in ALL}
+
+__all__ = ["ALL", "BY_NAME"]

@@ -1,0 +1,34 @@
+"""The first query on a table that a warm session has not seen before."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from bench.lab import Lab
+from bench.scenarios import small_table
+from bench.scenarios.scenario import Measure, Measurement, Scenario
+from bench.settings import Settings
+
+
+class NewTable(Scenario):
+    """What opening a table costs once classes are loaded: log, planning, scan."""
+
+    name: ClassVar[str] = "new-table"
+    rounds: ClassVar[int] = 9
+    warmup_rounds: ClassVar[int] = 3
+
+    def measures(self, settings: Settings) -> tuple[Measure, ...]:
+        """Return the one row."""
+        return (Measure("first", "first query of a table, warm session, 10 files"),)
+
+    def prepare(self, lab: Lab) -> None:
+        """Make the small table that is cloned."""
+        small_table.prepare(lab)
+
+    def measure(self, lab: Lab, repetition: int) -> Measurement:
+        """Query a clone at a path that was never used before in this session."""
+        path = lab.scratch(f"new-table-{repetition}")
+        lab.storage.clone(lab.prepared_path(small_table.NAME), path)
+        seconds, answer = lab.timed(lambda: small_table.query(lab, path))
+        lab.storage.delete(path)
+        return Measurement(timings={"first": seconds}, answers={"first": answer})

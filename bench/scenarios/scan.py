@@ -1,0 +1,118 @@
+"""Scans of lineitem with no row, one row in a hundred at random, or one run of rows deleted."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import product
+from typing import ClassVar
+
+from bench import lineitem
+from bench.lab import Answer, Lab, collect
+from bench.scenarios.scenario import Measure, Measurement, Scenario
+from bench.settings import Settings
+from bench.turns import turns
+
+# Nearly all rows pass; no row group can be left out.
+_FILTER = "l_shipdate >= DATE '1992-02-01'"
+
+_LIGHT = ("count(*)", "sum(l_partkey)", "sum(l_suppkey)")
+
+# Every column, with aggregates that are exact and cheap, so that reading is what takes the time.
+_WIDE = (
+    "count(*)",
+    *(f"sum(l_{name})" for name in ("orderkey", "partkey", "suppkey", "linenumber")),
+    *(f"max(l_{name})" for name in ("quantity", "extendedprice", "discount", "tax")),
+    *(f"max(l_{name})" for name in ("shipdate", "commitdate", "receiptdate")),
+    *(
+        f"sum(octet_length(l_{name}))"
+        for name in ("returnflag", "linestatus", "shipinstruct", "shipmode", "comment")
+    ),
+)
+
+_QUERIES = {"light": _LIGHT, "wide": _WIDE}
+_VARIANTS = {
+    "none": "no DV",
+    "random": "1 % deleted at random",
+    "range": "1 % deleted in one run",
+}
+
+
+def _deleted_rows(settings: Settings, variant: str) -> str | None:
+    return {
+        "none": None,
+        "random": lineitem.RANDOM_ROWS,
+        "range": lineitem.contiguous_rows(settings),
+    }[variant]
+
+
+def _scan(lab: Lab, path: str, query: str, without: str | None = None) -> Answer:
+    frame = lab.read(path, lineitem.SCHEMA).where(_FILTER)
+    if without is not None:
+        frame = frame.where(f"NOT ({without})")
+    return collect(frame.selectExpr(*_QUERIES[query]))
+
+
+class Scan(Scenario):
+    """All variants in one turn, so that an engine's own ratios come from the same minutes.
+
+    The answers of plain Parquet, which says `WHERE NOT (deleted)`, are the truth for the others.
+    """
+
+    name: ClassVar[str] = "scan"
+    rounds: ClassVar[int] = 7
+    warmup_rounds: ClassVar[int] = 2
+    needs_lineitem: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self._truth: dict[str, Answer] = {}
+
+    def measures(self, settings: Settings) -> tuple[Measure, ...]:
+        """Return a row per query and variant."""
+        return tuple(
+            Measure(
+                f"{query}-{variant}",
+                f"scan, {len(columns) - 1} columns, {title}",
+                floor=None if variant == "none" else "scan with no row deleted",
+                baseline=None if variant == "none" else f"{query}-none",
+            )
+            for query, columns in _QUERIES.items()
+            for variant, title in _VARIANTS.items()
+        )
+
+    def prepare(self, lab: Lab) -> None:
+        """Load the table; clone it and delete from the clones; or let Parquet find the truth."""
+        whole = lineitem.prepare(lab)
+        for variant in _VARIANTS:
+            deleted = _deleted_rows(lab.settings, variant)
+            if not lab.engine.is_delta:
+                for query in _QUERIES:
+                    self._truth[f"{query}-{variant}"] = _scan(lab, whole, query, deleted)
+            elif deleted is not None:
+                lab.prepared(
+                    lineitem.table_name(lab.settings, variant),
+                    partial(_clone_and_delete, lab, whole, deleted),
+                )
+
+    def measure(self, lab: Lab, repetition: int) -> Measurement:
+        """Run every query on every variant once, in an order that rotates from round to round.
+
+        A first, untimed query brings the process back to work after the others' turns.
+        """
+        timings: dict[str, float] = {}
+        answers: dict[str, Answer] = {}
+        whole = lab.prepared_path(lineitem.table_name(lab.settings))
+        _scan(lab, whole, "light")
+        for query, variant in turns(list(product(_QUERIES, _VARIANTS)), repetition):
+            key = f"{query}-{variant}"
+            table = lineitem.table_name(lab.settings, variant if lab.engine.is_delta else "none")
+            timings[key], answer = lab.timed(partial(_scan, lab, lab.prepared_path(table), query))
+            answers[key] = self._truth.get(key, answer)
+        table_bytes = lab.storage.size(whole).size_bytes
+        return Measurement(
+            timings=timings, answers=answers, metrics={"table_bytes": float(table_bytes)}
+        )
+
+
+def _clone_and_delete(lab: Lab, source: str, deleted: str, target: str) -> None:
+    lab.storage.clone(source, target)
+    lab.spark.sql(f"DELETE FROM {lab.sql_name(target)} WHERE {deleted}")

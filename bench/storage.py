@@ -1,0 +1,106 @@
+"""Folders under the data root, on whatever file system Spark reaches it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class FolderSize:
+    """What lies below a folder."""
+
+    files: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Hadoop's file systems, as far as the benchmark needs them; nothing here is ever timed."""
+
+    spark: SparkSession
+
+    @property
+    def _jvm(self) -> Any:
+        return self.spark.sparkContext._jvm
+
+    @property
+    def _conf(self) -> Any:
+        return self.spark.sparkContext._jsc.hadoopConfiguration()
+
+    def _open(self, uri: str) -> tuple[Any, Any]:
+        path = self._jvm.org.apache.hadoop.fs.Path(uri)
+        return path.getFileSystem(self._conf), path
+
+    def delete(self, uri: str) -> None:
+        """Delete a folder and all below it; one that does not exist is no error."""
+        files, path = self._open(uri)
+        files.delete(path, True)
+
+    def clone(self, source: str, target: str) -> None:
+        """Make a second table of one that never changes, with no more disk traffic than needed.
+
+        On a local file system data files become hard links, so that a copy starts with the page
+        cache that its source has. Log files are copied, for ``_last_checkpoint`` is overwritten.
+        """
+        self.delete(target)
+        if urlsplit(source).scheme == "file":
+            shutil.copytree(_local(source), _local(target), copy_function=_link_or_copy)
+        else:
+            self.copy(source, target)
+
+    def copy(self, source: str, target: str) -> None:
+        """Copy a folder, between file systems if need be."""
+        from_files, from_path = self._open(source)
+        to_files, to_path = self._open(target)
+        self._jvm.org.apache.hadoop.fs.FileUtil.copy(
+            from_files, from_path, to_files, to_path, False, self._conf
+        )
+
+    def size(self, uri: str) -> FolderSize:
+        """Return the number and the total size of all files below a folder."""
+        files, path = self._open(uri)
+        summary = files.getContentSummary(path)
+        return FolderSize(int(summary.getFileCount()), int(summary.getLength()))
+
+    def data_files(self, uri: str) -> int:
+        """Return the number of Parquet files that lie directly in a folder."""
+        files, _ = self._open(uri)
+        return len(files.globStatus(self._jvm.org.apache.hadoop.fs.Path(uri, "*.parquet")))
+
+    def read_text(self, uri: str) -> str | None:
+        """Return the text of a small file, or None when it does not exist."""
+        files, path = self._open(uri)
+        if not files.exists(path):
+            return None
+        stream = files.open(path)
+        try:
+            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        finally:
+            stream.close()
+
+    def write_text(self, uri: str, text: str) -> None:
+        """Write a small file, over an old one if there is one."""
+        files, path = self._open(uri)
+        stream = files.create(path, True)
+        try:
+            stream.write(bytearray(text, "utf-8"))
+        finally:
+            stream.close()
+
+
+def _local(uri: str) -> Path:
+    return Path(unquote(urlsplit(uri).path))
+
+
+def _link_or_copy(source: str, target: str) -> None:
+    if "_delta_log" in Path(source).parts:
+        shutil.copy2(source, target)
+    else:
+        os.link(source, target)

@@ -1,0 +1,110 @@
+"""Medians and ratios of the samples of a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from bench.runner import Sample, ScenarioResult
+from bench.scenarios.scenario import Measure
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Middle and extremes of some numbers."""
+
+    median: float
+    min: float
+    max: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """Return the spread of at least one number."""
+        return cls(median(values), min(values), max(values))
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureSummary:
+    """One row of the report.
+
+    Attributes
+    ----------
+    baseline_title
+        The title of the measure's baseline, or None.
+    seconds
+        By engine; an engine that cannot do it is missing.
+    over_subject
+        By other engine, its seconds divided by the subject's: how many times faster the subject is.
+    over_baseline
+        By engine, its seconds divided by its own seconds in the measure's baseline.
+    """
+
+    measure: Measure
+    baseline_title: str | None
+    seconds: dict[str, Spread]
+    over_subject: dict[str, Spread]
+    over_baseline: dict[str, Spread]
+
+
+def summarize(result: ScenarioResult, subject: str) -> list[MeasureSummary]:
+    """Summarize all measures of a scenario."""
+    titles = {measure.key: measure.title for measure in result.measures}
+    return [
+        _summarize(result.samples, measure, titles.get(measure.baseline or ""), subject)
+        for measure in result.measures
+    ]
+
+
+def metric_medians(result: ScenarioResult) -> dict[str, dict[str, float]]:
+    """Return the median of every metric of a scenario, by metric and engine."""
+    values: dict[str, dict[str, list[float]]] = {}
+    for sample in result.samples:
+        for metric, value in sample.measurement.metrics.items():
+            values.setdefault(metric, {}).setdefault(sample.engine, []).append(value)
+    return {
+        metric: {engine: median(numbers) for engine, numbers in by_engine.items()}
+        for metric, by_engine in values.items()
+    }
+
+
+def _summarize(
+    samples: Sequence[Sample], measure: Measure, baseline_title: str | None, subject: str
+) -> MeasureSummary:
+    timings = _by_engine(samples, measure.key)
+    own = timings.get(subject, {})
+    baseline = {} if measure.baseline is None else _by_engine(samples, measure.baseline)
+    return MeasureSummary(
+        measure,
+        baseline_title,
+        {engine: Spread.of(list(rounds.values())) for engine, rounds in timings.items()},
+        {
+            engine: _ratio(rounds, own)
+            for engine, rounds in timings.items()
+            if own and engine != subject
+        },
+        {
+            engine: _ratio(rounds, baseline[engine])
+            for engine, rounds in timings.items()
+            if engine in baseline
+        },
+    )
+
+
+def _by_engine(samples: Sequence[Sample], key: str) -> dict[str, dict[int, float]]:
+    timings: dict[str, dict[int, float]] = {}
+    for sample in samples:
+        if key in sample.measurement.timings:
+            timings.setdefault(sample.engine, {})[sample.round] = sample.measurement.timings[key]
+    return timings
+
+
+def _ratio(numerator: dict[int, float], denominator: dict[int, float]) -> Spread:
+    """Return the ratio of the medians, with the extremes of the ratios of single rounds.
+
+    The two numbers of a round were measured one soon after the other, so that a load on the
+    machine that comes and goes changes their ratio little.
+    """
+    paired = [seconds / denominator[number] for number, seconds in numerator.items()]
+    middle = median(numerator.values()) / median(denominator.values())
+    return Spread(middle, min(paired), max(paired))
