@@ -176,24 +176,34 @@ def test_version_that_another_writer_took_meanwhile_is_not_overwritten(
     assert spark.read.format("delta").load(table).count() == 6
 
 
-# Rows whose computation fails in the middle of one of several tasks.
+# Rows whose computation fails in the last of several tasks, when the others are done.
 FAILURES = {
-    "division by zero": "id + 10 DIV (id - 7777)",
-    "raise_error": "IF(id = 7777, raise_error('told to fail'), id)",
-    "cast": "CAST(IF(id = 7777, 'x', CAST(id AS STRING)) AS BIGINT)",
+    "division by zero": "id + 10 DIV (id - 11777)",
+    "raise_error": "IF(id = 11777, raise_error('told to fail'), id)",
+    "cast": "CAST(IF(id = 11777, 'x', CAST(id AS STRING)) AS BIGINT)",
     "Python function": "fail_late(id)",
 }
 DESTINATIONS = ["new table", "append", "overwrite", "partitioned", "INSERT", "CTAS", "RTAS"]
 
 
+def await_contents(table: str, expected: dict[str, bytes]) -> None:
+    """A task that runs on when another fails cleans up once it notices that it was killed."""
+    deadline = time.monotonic() + 20
+    while log.contents(table) != expected and time.monotonic() < deadline:
+        time.sleep(0.2)
+    left = log.contents(table)
+    assert left.keys() == expected.keys()
+    assert left == expected
+
+
 def failing(spark: SparkSession, failure: str) -> DataFrame:
     def fail_late(value: int) -> int:
-        if value == 7_777:
+        if value == 11_777:
             raise ValueError("told to fail")
         return value
 
     spark.udf.register("fail_late", fail_late, LongType())
-    rows = spark.range(0, 12_000, 1, 4)
+    rows = spark.range(0, 12_000, 1, 5)
     return rows.selectExpr(f"{FAILURES[failure]} AS id", "id % 5 AS p")
 
 
@@ -236,14 +246,23 @@ def test_write_whose_task_fails_leaves_the_table_as_it_was_and_no_file(
     ):
         write_failing(spark, table, failing(spark, failure), destination)
     spark.catalog.dropTempView("failing_rows")
-    # Tasks that were still running clean up when they notice that they were cancelled.
-    deadline = time.monotonic() + 20
-    while log.contents(table) != before and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert log.contents(table) == before
+    await_contents(table, before)
     if not exists:
         assert not spark.catalog.tableExists("failing")
         assert not Path(table, "_delta_log").exists()
+
+
+def test_task_that_runs_on_when_another_fails_cleans_up_after_itself(
+    spark: SparkSession, table: str
+):
+    spark.range(10).write.format("delta").save(table)
+    before = log.contents(table)
+    rows = spark.range(0, 200_000_000, 1, 2)
+    with pytest.raises(Exception, match="told to fail"):
+        rows.selectExpr("IF(id = 500000, raise_error('told to fail'), id) AS id").write.format(
+            "delta"
+        ).mode("append").option("maxRecordsPerFile", 100_000).save(table)
+    await_contents(table, before)
 
 
 def test_delete_whose_task_fails_leaves_the_table_as_it_was(spark: SparkSession, table: str):

@@ -60,7 +60,8 @@ private[spark] final class RowLevelBatchWrite(change: RowLevelChange) extends De
   override def abort(messages: Array[WriterCommitMessage]): Unit =
     transaction.abort(
       reported(messages).flatMap(_.newFiles) ++ rewritten.newDataFiles,
-      rewritten.newVectorFiles
+      rewritten.newVectorFiles,
+      tasksLost = messages.contains(null)
     )
 
   override def toString: String = s"deltaic ${change.command} on ${change.log.table}"

@@ -55,12 +55,20 @@ private[deltaic] final class DataWriteSpec private (
 
   def compression: CompressionCodecName = ParquetOutputFormat.getCompression(hadoopConf)
 
+  /** Half of the UUIDs in the names of this write's files: what a lost task wrote is found by it. */
+  private val nameMark: Long = UUID.randomUUID().getMostSignificantBits
+
+  /** Whether a file in the table has a name that this write gave it. */
+  def named(fileName: String): Boolean =
+    fileName.startsWith("part-") && fileName.contains(new UUID(nameMark, 0L).toString.take(19))
+
   def absolutePath(relativePath: String): Path = new Path(new Path(tablePath), relativePath)
 
   /** A path, relative to the table, that no other file has. */
   def newRelativePath(taskPartition: Int, partitionValues: Seq[String]): String = {
     val extension = compression.getExtension + ".parquet"
-    val name = f"part-$taskPartition%05d-${UUID.randomUUID()}-c000$extension"
+    val uuid = new UUID(nameMark, UUID.randomUUID().getLeastSignificantBits)
+    val name = f"part-$taskPartition%05d-$uuid-c000$extension"
     val directory = randomPrefixLength match {
       case Some(length) => Random.alphanumeric.take(length).mkString
       case None => PartitionPaths.directory(partitionNames.toSeq, partitionValues)

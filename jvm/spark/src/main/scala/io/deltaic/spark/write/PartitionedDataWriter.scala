@@ -28,6 +28,8 @@ private[deltaic] final class PartitionedDataWriter(spec: DataWriteSpec, taskPart
     if (spec.partitionOrdinals.isEmpty) null else new PartitionSplit(spec)
   private var current: DataFileWriter = _
 
+  WriteShims.onKilled(() => abort())
+
   def write(row: InternalRow): Unit = {
     if (notNull != null) notNull.check(row)
     if (split == null) {

@@ -34,7 +34,7 @@ private[spark] final class TableBatchWrite(
   }
 
   override def abort(messages: Array[WriterCommitMessage]): Unit =
-    transaction.abort(written(messages))
+    transaction.abort(written(messages), Nil, tasksLost = messages.contains(null))
 
   override def toString: String = s"deltaic write to ${target.table}"
 

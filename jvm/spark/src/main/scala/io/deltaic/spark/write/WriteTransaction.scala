@@ -71,7 +71,7 @@ private[spark] final class WriteTransaction(
       engineMetrics: Map[String, Long] = Map.empty
   ): Unit = {
     val skipped = plan.alreadyApplied || decide(changes, readSet, engineMetrics)
-    if (skipped) abort(changes.adds)
+    if (skipped) abort(changes.adds, Nil, tasksLost = false)
   }
 
   /** @return whether the commit turned out to have been made before */
@@ -104,13 +104,18 @@ private[spark] final class WriteTransaction(
     }
   }
 
-  /** Deletes what a write that failed for certain has written: data files, and files of deletion vectors. */
-  def abort(written: Seq[AddFile], vectorFiles: Seq[Path] = Nil): Unit = {
+  /**
+   * Deletes what a write that failed for certain has written: data files, and files of deletion vectors.
+   *
+   * @param tasksLost whether there are tasks that reported nothing
+   */
+  def abort(written: Seq[AddFile], vectorFiles: Seq[Path], tasksLost: Boolean): Unit = {
     val mayBeReferenced = prepared.exists(p => p.committedVersion.isDefined || p.outcomeUnknown)
     if (!mayBeReferenced) {
       val configuration = WriteTransaction.hadoopConfiguration(spark, intent.options)
       val files = written.map(file => LogPath.toAbsolute(log.table, file.path)) ++ vectorFiles
       files.foreach(path => path.getFileSystem(configuration).delete(path, false))
+      if (tasksLost) new StrayFiles(log.table, configuration).delete(dataSpec.named)
     }
   }
 

@@ -25,6 +25,15 @@ object WriteShims {
       metrics.setRecordsWritten(metrics.recordsWritten + rows)
     }
 
+  /**
+   * Runs `action` when the running task ends, if it was killed meanwhile. Spark drops the result of
+   * such a task even if it is complete, and tells no writer.
+   */
+  def onKilled(action: () => Unit): Unit =
+    Option(TaskContext.get()).foreach {
+      _.addTaskCompletionListener[Unit](task => if (task.isInterrupted()) action())
+    }
+
   private def sessionOf(spark: SparkSession): classic.SparkSession =
     spark.asInstanceOf[classic.SparkSession]
 }
