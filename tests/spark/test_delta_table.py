@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from deltaic import DeltaTable, __version__
-from deltaic.exceptions import DeltaError, InvalidArgumentError
+from deltaic.exceptions import DeltaError, InvalidArgumentError, TableStateError
 from tests.support import log
 from tests.support.table_builder import BuildTwin, TwinTable, assert_same_rows
 
@@ -63,13 +63,16 @@ def test_is_delta_table_tells_tables_from_everything_else(
         assert not DeltaTable.isDeltaTable(spark, str(tmp_path / other))
 
 
-def test_name_of_a_table_of_another_provider_is_refused(spark: SparkSession):
+def test_name_of_a_view_or_of_a_table_of_another_format_is_refused(spark: SparkSession):
     spark.sql("CREATE TABLE not_delta USING parquet AS SELECT 1 AS id")
+    spark.sql("CREATE VIEW not_a_table AS SELECT 1 AS id")
     try:
-        with pytest.raises(Exception, match=r"(?i)not a delta table|DELTAIC_"):
-            DeltaTable.forName(spark, "not_delta")
+        for name, found in (("not_delta", "another format"), ("not_a_table", "a view")):
+            with pytest.raises(TableStateError, match=f"{name} names no Delta table.*{found}"):
+                DeltaTable.forName(spark, name)
     finally:
         spark.sql("DROP TABLE not_delta")
+        spark.sql("DROP VIEW not_a_table")
 
 
 def test_alias_qualifies_columns(spark: SparkSession, twin: TwinTable):
@@ -97,7 +100,7 @@ def test_history_tells_each_commit_newest_first(spark: SparkSession, twin: TwinT
         assert row.operationMetrics == info["operationMetrics"]
         assert row.readVersion == (row.version - 1 if row.version else None)
         assert row.isBlindAppend is (row.operation == "WRITE")
-        assert row.engineInfo == f"Apache-Spark/{spark.version} Deltaic/{__version__}"
+        assert row.engineInfo == f"Deltaic/{__version__} Apache-Spark/{spark.version}"
     assert rows[0].operationMetrics["numDeletedRows"] == "1"
     assert rows[2].operationMetrics["numOutputRows"] == "20"
 

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType
 
+from deltaic import __version__
 from tests.support import log
 from tests.support.session_settings import session_settings
 
@@ -38,7 +39,7 @@ OPERATIONS: dict[str, tuple[str, str, dict[str, Any], dict[str, str]]] = {
         "spark.sql(f'INSERT INTO {t} VALUES (1, 1), (2, 1)')",
         "WRITE",
         {"mode": "Append"},
-        {"numFiles": "1", "numOutputRows": "2"},
+        {"numOutputRows": "2"},
     ),
     "INSERT OVERWRITE": (
         "spark.sql(f'INSERT OVERWRITE {t} VALUES (1, 1)')",
@@ -85,7 +86,7 @@ def test_commit_begins_with_what_was_done_and_what_it_came_to(
     assert before_ms - 1000 <= info["timestamp"] <= time.time() * 1000 + 1000
     assert info["readVersion"] == 0
     assert info["isBlindAppend"] is (name in ("append", "INSERT INTO"))
-    assert info["engineInfo"].startswith("Apache-Spark/4.2.0 Deltaic/")
+    assert info["engineInfo"] == f"Deltaic/{__version__} Apache-Spark/{spark.version}"
     assert info["txnId"]
 
 
@@ -175,26 +176,25 @@ def test_version_that_another_writer_took_meanwhile_is_not_overwritten(
     assert spark.read.format("delta").load(table).count() == 6
 
 
-@F.udf(LongType())
-def fail_late(value: int) -> int:
-    if value == 7_777:
-        raise ValueError("told to fail")
-    return value
-
-
 # Rows whose computation fails in the middle of one of several tasks.
 FAILURES = {
-    "division by zero": F.expr("id + 10 DIV (id - 7777)"),
-    "raise_error": F.expr("IF(id = 7777, raise_error('told to fail'), id)"),
-    "cast": F.expr("CAST(IF(id = 7777, 'x', CAST(id AS STRING)) AS BIGINT)"),
-    "Python function": fail_late("id"),
+    "division by zero": "id + 10 DIV (id - 7777)",
+    "raise_error": "IF(id = 7777, raise_error('told to fail'), id)",
+    "cast": "CAST(IF(id = 7777, 'x', CAST(id AS STRING)) AS BIGINT)",
+    "Python function": "fail_late(id)",
 }
 DESTINATIONS = ["new table", "append", "overwrite", "partitioned", "INSERT", "CTAS", "RTAS"]
 
 
 def failing(spark: SparkSession, failure: str) -> DataFrame:
+    def fail_late(value: int) -> int:
+        if value == 7_777:
+            raise ValueError("told to fail")
+        return value
+
+    spark.udf.register("fail_late", fail_late, LongType())
     rows = spark.range(0, 12_000, 1, 4)
-    return rows.select(FAILURES[failure].alias("id"), F.expr("id % 5 AS p"))
+    return rows.selectExpr(f"{FAILURES[failure]} AS id", "id % 5 AS p")
 
 
 def write_failing(spark: SparkSession, table: str, rows: DataFrame, destination: str) -> None:
@@ -235,6 +235,7 @@ def test_write_whose_task_fails_leaves_the_table_as_it_was_and_no_file(
         pytest.raises(Exception, match=r"(?i)told to fail|DIVIDE_BY_ZERO|CAST_INVALID_INPUT"),
     ):
         write_failing(spark, table, failing(spark, failure), destination)
+    spark.catalog.dropTempView("failing_rows")
     # Tasks that were still running clean up when they notice that they were cancelled.
     deadline = time.monotonic() + 20
     while log.contents(table) != before and time.monotonic() < deadline:

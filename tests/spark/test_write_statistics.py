@@ -190,7 +190,7 @@ def test_bounds_of_floating_point_values_never_exclude_nan_or_a_zero(
     frame = spark.read.format("delta").load(table)
     for number in numbers:
         condition = "isnan(d)" if number != number else f"d = {number}D"
-        expected = sum(n == number or n != n != (number == number) for n in numbers)
+        expected = sum(n == number or (n != n and number != number) for n in numbers)
         assert frame.where(condition).count() == expected
 
 

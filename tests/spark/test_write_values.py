@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import functions as F
 
 from tests.support import log
 from tests.support.plans import scanned_files
@@ -32,7 +33,7 @@ VALUES = {
     "BINARY": ["X'00'", "X'FFFE'", "X'C3A4'"],
     "DATE": ["DATE'0001-01-01'", "DATE'1582-10-15'", "DATE'9999-12-31'"],
     "TIMESTAMP": [
-        "TIMESTAMP'0001-01-01 00:00:00'",
+        "TIMESTAMP'0001-06-01 00:00:00'",
         "TIMESTAMP'1969-12-31 23:59:59.999999'",
         "TIMESTAMP'2024-03-31 02:30:00.000001'",
         "TIMESTAMP'9999-12-31 23:59:59.999999'",
@@ -88,7 +89,8 @@ def stored(kind: str) -> str:
 
 @pytest.mark.parametrize("kind", PRIMITIVES)
 def test_values_as_partitions_come_back_and_prune(spark: SparkSession, table: str, kind: str):
-    values = [v for v in VALUES[kind] if v not in ("'\\u0000'", "X'FFFE'")]
+    # Binary partition values travel as text, so bytes that are none cannot be written.
+    values = [v for v in VALUES[kind] if v != "X'FFFE'"]
     name = f"delta.`{table}`"
     spark.sql(f"CREATE TABLE {name} (n INT, v {kind}) USING delta PARTITIONED BY (v)")
     selects = [f"SELECT {n} AS n, {value} AS v" for n, value in enumerate([*values, "NULL"])]
@@ -122,7 +124,7 @@ def test_partition_strings_of_every_spelling_come_back_and_prune(
     table.append(rows)
     table.assert_same_content()
     for n, value in enumerate(ODD_STRINGS):
-        found = table.frame().where(table.frame().p == value)
+        found = table.frame().where(F.col("p") == value)
         assert [row.n for row in found.collect()] == [n, n]
         assert len(scanned_files(found)) == 2
     table.delete("p LIKE '%\\%%' OR p IS NULL OR p = 'x=y'")
@@ -151,7 +153,7 @@ def test_column_names_of_every_spelling_work_as_data_as_field_and_as_partition(
 ):
     column = quoted(name)
     rows = spark.range(0, 30, 1, 2).selectExpr(
-        f"id AS {column}", f"named_struct('f', id, 'g', struct(id % 2 AS {column})) AS st", "1 AS x"
+        f"id AS {column}", f"named_struct('f', id, 'g', struct(id % 2 AS {column})) AS st"
     )
     data = build_twin(spark, str(tmp_path / "data"), rows, deletion_vectors=True)
     partitions = build_twin(

@@ -5,12 +5,12 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.spark.sql.Column
 import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
 import org.apache.spark.sql.catalyst.expressions.Literal
-import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable
+import org.apache.spark.sql.catalyst.plans.logical.{DeleteFromTable, View}
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.deltaic.SessionShims
-import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, ExtractV2Table}
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 
-import io.deltaic.protocol.SetTransaction
+import io.deltaic.protocol.{DeltaicException, SetTransaction}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.bridge._
 import io.deltaic.spark.catalog.{DeltaicTable, TableLocation}
@@ -83,8 +83,20 @@ object PythonApi {
 
   /** The path and full name of a table in the catalog. */
   def resolveName(spark: SparkSession, name: String): String = {
-    val relation = relationOf(spark.table(name))
-    Json.obj("path" -> tableOf(relation).log.table.toString, "name" -> relation.name).toString
+    def notDelta(found: String): Nothing = throw new DeltaicException(
+      "DELTAIC_NAME_IS_NOT_A_TABLE",
+      Map("name" -> name, "found" -> found)
+    )
+    EliminateSubqueryAliases(spark.table(name).queryExecution.analyzed) match {
+      case relation: DataSourceV2Relation =>
+        relation.table match {
+          case table: DeltaicTable =>
+            Json.obj("path" -> table.log.table.toString, "name" -> relation.name).toString
+          case other => notDelta(s"the table ${other.name} of another format")
+        }
+      case _: View => notDelta("a view")
+      case _ => notDelta("a table of another format")
+    }
   }
 
   /** Deletes the rows for which `condition` is true, all rows when it is null. */
@@ -94,17 +106,6 @@ object PythonApi {
       if (condition == null) Literal.TrueLiteral else SessionShims.expression(spark, condition)
     SessionShims.run(spark, DeleteFromTable(target.queryExecution.analyzed, matching))
     ()
-  }
-
-  private def relationOf(frame: DataFrame): DataSourceV2Relation =
-    EliminateSubqueryAliases(frame.queryExecution.analyzed) match {
-      case relation: DataSourceV2Relation => relation
-      case other => throw new IllegalArgumentException(s"not a table: ${other.nodeName}")
-    }
-
-  private def tableOf(relation: DataSourceV2Relation): DeltaicTable = relation match {
-    case ExtractV2Table(table: DeltaicTable) => table
-    case other => throw new IllegalArgumentException(s"not a Delta table: ${other.name}")
   }
 
   private def headerJson(log: DeltaLog, snapshot: Snapshot): JsonNode = Json.obj(
