@@ -53,22 +53,25 @@ def test_delta_spark_reads_what_we_wrote(
         assert theirs(delta_spark, table, version) == ours(spark, table, version)
 
 
-def test_delta_spark_reads_our_tables_from_a_checkpoint_it_made_of_our_log(
+def test_checkpoint_that_delta_spark_makes_of_our_log_holds_our_vectors(
     spark: SparkSession, delta_spark: SparkProcess, table: str
 ) -> None:
-    [sample] = [s for s in SAMPLES if s.name == "merged vectors"]
-    expected = shown(sample.write(spark, table))
-    code = """
-from delta import DeltaTable
-log = spark._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path)
-log.checkpoint(log.update(False, spark._jvm.scala.Option.empty(), spark._jvm.scala.Option.empty()))
-result = None
-"""
-    delta_spark.run(code, path=table)
-    assert list(Path(table, "_delta_log").glob("*.checkpoint*.parquet"))
-    for version in log.versions(table)[:-1]:
+    build_table(
+        spark,
+        table,
+        "id BIGINT",
+        [[(n,) for n in range(3000)], [(n,) for n in range(3000, 3010)]],
+        properties={"delta.checkpointInterval": "4"},
+    )
+    for condition in ("id % 3 = 0", "id % 1000 = 1", "id > 2500 AND id < 3005"):
+        spark.sql(f"DELETE FROM delta.`{table}` WHERE {condition}")
+    delta_spark.run(RUN, statements=[f"INSERT INTO delta.`{table}` VALUES (9000)"])
+    assert Path(table, "_delta_log", f"{4:020d}.checkpoint.parquet").is_file()
+    for version in range(4):
         log.commit_path(table, version).unlink()
-    assert ours(spark, table) == theirs(delta_spark, table) == expected
+    kept = [n for n in range(3010) if n % 3 and n % 1000 != 1 and not 2500 < n < 3005]
+    assert rows_of(spark, table) == in_order((n,) for n in [*kept, 9000])
+    assert theirs(delta_spark, table) == ours(spark, table)
 
 
 VECTORS = "TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"

@@ -349,3 +349,31 @@ def test_tables_of_other_providers_work_as_before(spark: SparkSession, provider:
     assert ids(spark, "d") == [0, 1]
     spark.sql("DROP TABLE o")
     assert [row.tableName for row in spark.sql("SHOW TABLES").collect()] == ["d"]
+
+
+@pytest.mark.parametrize("folder", ["sp ace", "per%20cent", "ünï", "a+b=c"])
+def test_table_at_a_location_with_special_characters_is_read_and_written_by_name(
+    folder: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    location = tmp_path / folder
+    try:
+        spark.sql(f"CREATE TABLE special (id BIGINT) USING delta LOCATION '{location}'")
+        spark.sql("INSERT INTO special VALUES (1), (2), (3)")
+        spark.sql("DELETE FROM special WHERE id = 2")
+        assert sorted(row.id for row in spark.table("special").collect()) == [1, 3]
+        by_path = spark.read.format("delta").load(str(location))
+        assert sorted(row.id for row in by_path.collect()) == [1, 3]
+    finally:
+        spark.sql("DROP TABLE IF EXISTS special")
+
+
+def test_database_with_a_space_in_its_location_holds_tables(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    spark.sql(f"CREATE DATABASE spaced LOCATION '{tmp_path / 'data base'}'")
+    try:
+        spark.range(3).write.format("delta").saveAsTable("spaced.t")
+        spark.sql("DELETE FROM spaced.t WHERE id = 1")
+        assert sorted(row.id for row in spark.table("spaced.t").collect()) == [0, 2]
+    finally:
+        spark.sql("DROP DATABASE spaced CASCADE")

@@ -49,13 +49,13 @@ class Held:
         started, released = self.folder / "started", self.folder / "released"
         self._files = [started, released]
 
-        def hold(_: int) -> bool:
+        def hold() -> bool:
             started.touch()
             while not released.exists():
                 time.sleep(0.01)
             return True
 
-        return F.udf(hold, BooleanType())(F.col("id"))
+        return F.udf(lambda _: hold(), BooleanType())(F.col("id"))
 
     def start(self, run: Callable[[], None]) -> None:
         def target() -> None:

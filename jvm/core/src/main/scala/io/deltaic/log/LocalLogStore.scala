@@ -52,16 +52,25 @@ private[log] object LocalLogStore extends LogStore {
     val target = local(path)
     if (Files.exists(target)) WriteOutcome.AlreadyExists
     else {
-      Files.createDirectories(target.getParent)
       val temporary = local(FileNames.temporary(path))
       try {
-        writeDurably(temporary, write)
+        prepare(path) {
+          Files.createDirectories(target.getParent)
+          writeDurably(temporary, write)
+        }
         val outcome = link(temporary, target)
         forceDirectory(target.getParent)
         outcome
-      } finally Files.deleteIfExists(temporary)
+      } finally deleteQuietly(temporary)
     }
   }
+
+  /** A left-over does no harm, and the outcome is already decided. */
+  private def deleteQuietly(temporary: LocalPath): Unit =
+    try {
+      Files.deleteIfExists(temporary)
+      ()
+    } catch { case _: IOException => () }
 
   private def writeDurably(file: LocalPath, write: OutputStream => Unit): Unit = {
     val channel = FileChannel.open(file, CREATE_NEW, WRITE)

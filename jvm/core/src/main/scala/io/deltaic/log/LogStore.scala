@@ -1,6 +1,6 @@
 package io.deltaic.log
 
-import java.io.OutputStream
+import java.io.{IOException, OutputStream}
 import java.nio.charset.StandardCharsets.UTF_8
 
 import org.apache.hadoop.conf.Configuration
@@ -54,6 +54,21 @@ trait LogStore {
   }
 
   protected def create(path: Path)(write: OutputStream => Unit): WriteOutcome
+
+  /**
+   * Runs what comes before the file gets its name. A failure here is certain: the caller may clean up after a commit that
+   * did not happen, which it must not do when only the reply was lost.
+   */
+  protected def prepare[A](path: Path)(step: => A): A =
+    try step
+    catch {
+      case e: IOException =>
+        throw new DeltaicException(
+          "DELTAIC_LOG_WRITE_FAILED",
+          Map("file" -> path.toString, "reason" -> e.toString),
+          e
+        )
+    }
 }
 
 object LogStore {

@@ -26,12 +26,14 @@ private[log] final class RenamingLogStore(conf: Configuration) extends HadoopLog
     else {
       val temporary = FileNames.temporary(path)
       try {
-        val out = files.create(
-          temporary,
-          EnumSet.of(CreateFlag.CREATE),
-          Options.CreateOpts.createParent()
-        )
-        writeDurably(out, write)
+        prepare(path) {
+          val out = files.create(
+            temporary,
+            EnumSet.of(CreateFlag.CREATE),
+            Options.CreateOpts.createParent()
+          )
+          writeDurably(out, write)
+        }
         rename(files, temporary, path)
       } finally deleteQuietly(files, temporary)
     }

@@ -124,6 +124,17 @@ class LocalLogStoreSuite extends WritingLogStoreSuite {
     }
   }
 
+  test("a write that fails before the file has its name says so, and leaves nothing") {
+    val directory = Files.createTempDirectory("blocked")
+    Files.writeString(directory.resolve("_delta_log"), "a file where the directory should be")
+    val commit = new Path(new Path(directory.toUri), "_delta_log/00000000000000000000.json")
+    val store = LogStore.forPath(commit, new Configuration())
+    val e = intercept[DeltaicException](store.writeIfAbsent(commit, Iterator("x")))
+    assertEquals(e.condition, "DELTAIC_LOG_WRITE_FAILED")
+    assertEquals(e.parameters("file"), commit.toString)
+    assertEquals(Files.list(directory).iterator.asScala.size, 1)
+  }
+
   test("a scheme without a known way to write refuses by name, and reads") {
     val directory = Files.createTempDirectory("other")
     Files.writeString(directory.resolve("a"), "content")

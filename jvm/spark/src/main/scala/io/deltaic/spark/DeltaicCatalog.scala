@@ -3,6 +3,7 @@ package io.deltaic.spark
 import java.util.{Map => JMap}
 
 import org.apache.spark.sql.catalyst.analysis.{NoSuchTableException, TableAlreadyExistsException}
+import org.apache.spark.sql.catalyst.catalog.CatalogUtils
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.expressions.Transform
@@ -125,7 +126,7 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
     case None =>
       SchemaShims.listed(super.loadTable(identifier)) match {
         case Some(listed) if listed.provider.exists(TableLocation.isDeltaic(_)) =>
-          val log = TableLocation.log(spark, listed.location.toString)
+          val log = TableLocation.log(spark, CatalogUtils.URIToString(listed.location))
           open(TableLocation.requireExists(log))
         case _ => other
       }

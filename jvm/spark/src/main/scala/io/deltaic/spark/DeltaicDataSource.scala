@@ -23,7 +23,7 @@ import io.deltaic.protocol.DeltaicException
 import io.deltaic.replay.DeltaLog
 import io.deltaic.spark.bridge.Json
 import io.deltaic.spark.catalog._
-import io.deltaic.spark.write.{WriteIntent, WriteTarget}
+import io.deltaic.spark.write.{WriteIntent, WriteTarget, WriteTransaction}
 
 /**
  * `spark.read.format("delta").load(path)` and `df.write.format("delta").save(path)`.
@@ -97,6 +97,8 @@ private final class Save(
     .map(DataSourceUtils.decodePartitioningColumns)
 
   def plan: LogicalPlan = {
+    if (parameters.contains(DataSourceUtils.CLUSTERING_COLUMNS_KEY))
+      throw WriteTransaction.unsupported(log.table.toString, "clusterBy of a DataFrame writer")
     val relation = DataSourceV2Relation.create(table, None, None, CaseInsensitiveStringMap.empty())
     val query = data.queryExecution.analyzed
     if (mode != SaveMode.Overwrite) AppendData.byName(relation, query)

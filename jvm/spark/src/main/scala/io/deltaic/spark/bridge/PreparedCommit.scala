@@ -54,7 +54,14 @@ final class PreparedCommit private[spark] (request: CommitRequest) {
     val fileActions = request.changes.removes.iterator ++ request.changes.adds.iterator
     val lines = headerLines.linesIterator ++ fileActions.map(ActionJson.write)
     writing = true
-    val outcome = request.log.tryCommit(version, lines)
+    val outcome =
+      try request.log.tryCommit(version, lines)
+      catch {
+        // The log store says so of failures that can have left nothing behind.
+        case e: DeltaicException =>
+          writing = false
+          throw e
+      }
     writing = false
     outcome match {
       case WriteOutcome.Written =>

@@ -34,7 +34,7 @@ private[deltaic] object PartitionValues {
     else {
       val text =
         try render(dataType, value)
-        catch { case NonFatal(e) => throw invalid(column, String.valueOf(value), dataType, e) }
+        catch { case NonFatal(e) => throw invalid(column, shown(value), dataType, e) }
       if (text.isEmpty) null else text
     }
 
@@ -114,6 +114,11 @@ private[deltaic] object PartitionValues {
 
   private def unsupported(dataType: DataType): Nothing =
     throw new IllegalArgumentException(s"${dataType.sql} cannot be the type of a partition column")
+
+  private def shown(value: Any): String = value match {
+    case bytes: Array[Byte] => bytes.map("%02X".format(_)).mkString("X'", "", "'")
+    case other => String.valueOf(other)
+  }
 
   private def invalid(
       column: String,

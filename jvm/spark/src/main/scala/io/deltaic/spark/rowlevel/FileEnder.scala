@@ -47,7 +47,8 @@ private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: Wri
 
   private def withNewVectors(removes: Seq[RemoveFile], survivors: Seq[Touched]): EndedFiles = {
     val prefixLength = DataWriteSpec.randomPrefixLength(transaction.plan.metadata.configuration)
-    val file = vectors.newWriter(table, prefixLength.getOrElse(0)) // there is none before the first vector
+    val file =
+      vectors.newWriter(table, prefixLength.getOrElse(0)) // there is none before the first vector
     try {
       val adds = survivors.map { survivor =>
         val tiny = survivor.ended.serializedSizeBytes <= FileEnder.maxInlineBytes

@@ -13,8 +13,8 @@ import org.apache.spark.sql.catalyst.expressions.{
   Not,
   Predicate
 }
-import org.apache.spark.sql.connector.expressions.{Literal => V2Literal, NamedReference}
 import org.apache.spark.sql.connector.expressions.filter.{Predicate => V2Predicate}
+import org.apache.spark.sql.connector.expressions.{Literal => V2Literal, NamedReference}
 
 import io.deltaic.protocol.AddFile
 import io.deltaic.replay.Snapshot

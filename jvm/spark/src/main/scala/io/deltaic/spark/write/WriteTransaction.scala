@@ -99,7 +99,10 @@ private[spark] final class WriteTransaction(
     catch {
       // The version exists: what failed came after it and must not undo the write.
       case e: Exception if commit.committedVersion.isDefined =>
-        logger.warn(s"${log.table}: committed version ${commit.committedVersion.get}, then failed", e)
+        logger.warn(
+          s"${log.table}: committed version ${commit.committedVersion.get}, then failed",
+          e
+        )
         false
     }
   }

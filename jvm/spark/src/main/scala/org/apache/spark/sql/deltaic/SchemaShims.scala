@@ -19,7 +19,8 @@ object SchemaShims {
   /** A top-level column by its name as it is; the public factories parse it as SQL. */
   def reference(column: String): NamedReference = FieldReference(Seq(column))
 
-  def identityPartitioning(column: String): Transform = IdentityTransform(FieldReference(Seq(column)))
+  def identityPartitioning(column: String): Transform =
+    IdentityTransform(FieldReference(Seq(column)))
 
   /** The same columns with nullability lifted at every depth. */
   def asNullable(schema: StructType): StructType = schema.asNullable
