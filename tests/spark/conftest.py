@@ -21,7 +21,7 @@ SMALL_ROW_GROUPS = {"parquet.block.size": "8192", "parquet.page.size": "1024"}
 
 def readings_rows(spark: SparkSession) -> DataFrame:
     """Rows with nulls, nesting and every kind of bound; `id` ascends through the files."""
-    return spark.range(0, READINGS, 1, 1).selectExpr(
+    return spark.range(0, READINGS, 1, READING_FILES).selectExpr(
         "id",
         "CAST(id % 7 AS INT) AS k",
         "CASE WHEN id % 11 <> 0 THEN concat('name ', id % 500) END AS s",
@@ -46,7 +46,6 @@ def readings(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> T
         spark,
         path,
         readings_rows(spark),
-        files=READING_FILES,
         deletion_vectors=True,
         options=SMALL_ROW_GROUPS,
     )

@@ -113,6 +113,8 @@ def build_twin(
     ----------
     files
         Write this many files, ranges of the first column; by default one for each task of `rows`.
+        Spark finds the bounds by a sample, which differs from run to run once a task has more than
+        a few hundred rows.
     options
         Options of the writer; those whose names begin with ``delta.`` are table properties.
     """
