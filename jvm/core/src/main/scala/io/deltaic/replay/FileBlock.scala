@@ -96,6 +96,28 @@ private[replay] final class FileBlock(
     slots
   }
 
+  /**
+   * About how many bytes of heap the columns keep, counting each distinct string once where strings are shared. Strings
+   * are taken to hold a byte a character, as paths and statistics nearly always do.
+   */
+  lazy val retainedBytes: Long = {
+    val ownKeys =
+      if (keys == null) null else Array.tabulate(size)(i => if (keys(i) eq paths(i)) null else keys(i))
+    val ownTexts = Seq(paths, ownKeys, stats)
+    val sharedTexts = partitionValues.toSeq :+ clusteringProviders
+    val numbers = Seq(sizesBytes, modificationTimesMs, baseRowIds, defaultRowCommitVersions)
+    val indexBytes = 4L * Integer.highestOneBit(math.max(2, size)) * 4
+    ownTexts.filter(_ != null).map(t => PointerBytes * size + textBytes(t.iterator)).sum +
+      sharedTexts.filter(_ != null).map(t =>
+        PointerBytes * size + textBytes(t.iterator.distinct)
+      ).sum +
+      numbers.count(_ != null) * 8L * size +
+      (if (tags == null) 0L else PointerBytes * size) +
+      (if (deletionVectors == null) 0L
+       else deletionVectors.iterator.map(d => PointerBytes + (if (d == null) 0L else 200L)).sum) +
+      indexBytes
+  }
+
   /** Copies one row to a builder, for merging blocks. */
   def copyTo(builder: FileBlockBuilder, row: Int): Unit = builder.append(
     paths(row),
@@ -119,6 +141,13 @@ private[replay] object FileBlock {
 
   /** Stands for an absent number: neither row ids nor versions are negative. */
   val NoNumber: Long = Long.MinValue
+
+  /** As the JVM lays objects out in heaps below 32 GB. */
+  private val PointerBytes = 4L
+  private val StringOverheadBytes = 24L + 16L
+
+  private def textBytes(texts: Iterator[String]): Long =
+    texts.map(t => if (t == null) 0L else StringOverheadBytes + (t.length + 7) / 8 * 8).sum
 
   private def number(column: Array[Long], row: Int): Option[Long] =
     if (column == null || column(row) == NoNumber) None else Some(column(row))

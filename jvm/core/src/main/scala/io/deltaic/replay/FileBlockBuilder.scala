@@ -42,7 +42,9 @@ private[replay] final class FileBlockBuilder(table: Path, expectedRows: Int = 16
   )
 
   /** Appends a row whose key is not known yet. */
-  def append(add: AddFile): Unit = append(add, FileKey.of(table, add.path, add.dvId))
+  def append(add: AddFile): Unit = append(add, keyOf(add.path, add.dvId))
+
+  def keyOf(path: String, dvId: Option[String]): String = FileKey.of(table, path, dvId)
 
   def append(
       path: String,
@@ -81,6 +83,13 @@ private[replay] final class FileBlockBuilder(table: Path, expectedRows: Int = 16
       clusteringProviders(row) = share(clusteringProvider)
     }
     rows += 1
+  }
+
+  /** The rows with statistics that were collected apart from them, null where there are none. */
+  def resultWith(statsJson: Array[String]): FileBlock = {
+    require(statsJson.length == rows, s"statistics of ${statsJson.length} files for $rows files")
+    stats = if (statsJson.forall(_ == null)) null else statsJson
+    result()
   }
 
   def result(): FileBlock = new FileBlock(

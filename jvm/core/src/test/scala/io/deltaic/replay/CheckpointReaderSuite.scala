@@ -124,12 +124,33 @@ class CheckpointReaderSuite extends munit.FunSuite {
     assertEquals(paths(table), List("x"))
   }
 
-  test("a damaged checkpoint is reported with table, version and file") {
-    val table = TableBuilder.created().file(checkpointName(0), "PAR1 not really")
+  test("a damaged checkpoint is passed over where the commits are there, and else named") {
+    val table = TableBuilder.created(add("a")).file(checkpointName(0), "PAR1 not really")
+    assertEquals(paths(table), List("a"))
+    table.commit(1, add("b")).delete(f"${0}%020d.json")
     val e = intercept[DeltaicException](table.open().latest())
     assertEquals(e.condition, "DELTAIC_CHECKPOINT_UNREADABLE")
-    assertEquals(e.parameters("file"), checkpointName(0))
-    assert(e.getMessage.contains("version 0 of table"), e.getMessage)
+    assert(e.parameters("tried").startsWith(checkpointName(0)), e.getMessage)
+    assert(e.getMessage.contains(s"Version 1 of table ${table.open().table}"), e.getMessage)
+  }
+
+  test("the newest readable one of several checkpoints is read") {
+    val table = TableBuilder.created(add("from-commit")).commit(1).commit(2).commit(3, add("c"))
+    write(table, checkpointName(1), schema(header, plainAdd))(protocolRow, metadataRow, addRow("x"))
+    table.file(checkpointName(2), "damaged").file(checkpointName(3), "damaged as well")
+    table.file("_last_checkpoint", """{"version":3,"size":4}""").delete(f"${0}%020d.json")
+    assertEquals(paths(table), List("c", "x"))
+    table.file(checkpointName(1), "and this")
+    val e = intercept[DeltaicException](table.open().latest())
+    assertEquals(e.condition, "DELTAIC_CHECKPOINT_UNREADABLE")
+    (1 to 3).foreach(v => assert(e.parameters("tried").contains(checkpointName(v)), e.getMessage))
+  }
+
+  test("an older version never stands in for one whose checkpoint is damaged") {
+    val table = TableBuilder.created(add("a")).commit(1, add("b")).file(checkpointName(2), "damaged")
+    val e = intercept[DeltaicException](table.open().latest())
+    assertEquals(e.condition, "DELTAIC_CHECKPOINT_UNREADABLE")
+    assertEquals(e.parameters("version"), "2")
   }
 
   test("a checkpoint without the required fields is reported") {

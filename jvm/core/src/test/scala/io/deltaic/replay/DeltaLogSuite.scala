@@ -15,6 +15,8 @@ class DeltaLogSuite extends munit.FunSuite {
   private def paths(snapshot: Snapshot): List[String] =
     (0 until snapshot.files.size).map(snapshot.files.path).toList.sorted
 
+  private val now = System.currentTimeMillis
+
   private def refused(condition: String)(body: => Any): DeltaicException = {
     val e = intercept[DeltaicException] { body; () }
     assertEquals(e.condition, condition, e.getMessage)
@@ -55,7 +57,7 @@ class DeltaLogSuite extends munit.FunSuite {
   }
 
   test("a file with another deletion vector is another logical file") {
-    val table = created(add("f")).commit(1, add("f", dv = Some(dv("x"))), add("f").remove(1))
+    val table = created(add("f")).commit(1, add("f", dv = Some(dv("x"))), add("f").remove(now))
     val snapshot = table.open().latest()
     assertEquals(snapshot.files.size, 1)
     assertEquals(snapshot.files.deletionVector(0), dv("x"))
@@ -117,12 +119,12 @@ class DeltaLogSuite extends munit.FunSuite {
     assertEquals(e.parameters("earliest"), "3")
   }
 
-  test("when only a V2 checkpoint covers the beginning, that is what is named") {
-    val table = TableBuilder()
-      .commit(4, add("a"))
-      .file(f"${3}%020d.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.parquet", "x")
-    val e = refused("DELTAIC_UNSUPPORTED_READER_FEATURE")(table.open().latest())
-    assertEquals(e.parameters("features"), "v2Checkpoint")
+  test("when the only checkpoint that covers the beginning is damaged, that is what is named") {
+    val damaged = f"${3}%020d.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.parquet"
+    val table = TableBuilder().commit(4, add("a")).file(damaged, "x")
+    val e = refused("DELTAIC_CHECKPOINT_UNREADABLE")(table.open().latest())
+    assertEquals(e.parameters("version"), "4")
+    assert(e.parameters("tried").contains(damaged), e.getMessage)
   }
 
   test("a malformed line is reported with table, version, file and line") {
@@ -160,7 +162,7 @@ class DeltaLogSuite extends munit.FunSuite {
     val table = created(add("a"))
     val log = table.open()
     log.latest()
-    table.commit(1, Protocol(3, 7, Some(Set("v2Checkpoint")), Some(Set("v2Checkpoint"))))
+    table.commit(1, Protocol(3, 7, Some(Set("fromTheFuture")), Some(Set("fromTheFuture"))))
     refused("DELTAIC_UNSUPPORTED_READER_FEATURE")(log.latest())
     assertEquals(paths(log.at(0)), List("a"))
   }
