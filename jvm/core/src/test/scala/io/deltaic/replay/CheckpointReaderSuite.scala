@@ -1,11 +1,7 @@
 package io.deltaic.replay
 
-import org.apache.hadoop.fs.Path
-import org.apache.parquet.example.data.Group
-import org.apache.parquet.example.data.simple.{NanoTime, SimpleGroup}
-import org.apache.parquet.hadoop.example.ExampleParquetWriter
+import org.apache.parquet.example.data.simple.NanoTime
 import org.apache.parquet.io.api.Binary
-import org.apache.parquet.schema.{MessageType, MessageTypeParser}
 
 import io.deltaic.TableBuilder
 import io.deltaic.TableBuilder.add
@@ -13,61 +9,7 @@ import io.deltaic.protocol._
 
 /** Checkpoints written for the test, for what the golden tables do not hold. */
 class CheckpointReaderSuite extends munit.FunSuite {
-
-  private val header =
-    """
-    optional group protocol {
-      optional int32 minReaderVersion; optional int32 minWriterVersion;
-      optional group readerFeatures (LIST) { repeated group list { optional binary element (UTF8); } }
-      optional group writerFeatures (LIST) { repeated binary array (UTF8); }
-    }
-    optional group metaData {
-      optional binary id (UTF8); optional binary schemaString (UTF8); optional int32 unknown;
-      optional group configuration (MAP) {
-        repeated group key_value { required binary key (UTF8); optional binary value (UTF8); } }
-    }"""
-
-  private val plainAdd =
-    """
-    optional group add { optional binary path (UTF8); optional int64 size; optional int32 unknown; }"""
-
-  private def schema(columns: String*): MessageType =
-    MessageTypeParser.parseMessageType(columns.mkString("message m {", "\n", "}"))
-
-  private def write(table: TableBuilder, name: String, schema: MessageType)(
-      rows: (Group => Unit)*
-  ): Unit = {
-    val file = new Path(table.log.resolve(name).toUri)
-    val writer = ExampleParquetWriter.builder(file).withType(schema).build()
-    try
-      rows.foreach { fill =>
-        val row = new SimpleGroup(schema)
-        fill(row)
-        writer.write(row)
-      }
-    finally writer.close()
-  }
-
-  private def protocolRow(row: Group): Unit = {
-    val p = row.addGroup("protocol").append("minReaderVersion", 3).append("minWriterVersion", 7)
-    p.addGroup("readerFeatures").addGroup("list").append("element", "deletionVectors")
-    val writers = p.addGroup("writerFeatures")
-    writers.append("array", "deletionVectors")
-    writers.append("array", "appendOnly")
-  }
-
-  private def metadataRow(row: Group): Unit = {
-    val m = row.addGroup("metaData").append("id", "from-checkpoint").append("schemaString", "{}")
-    val map = m.addGroup("configuration")
-    map.addGroup("key_value").append("key", "a").append("value", "b")
-    map.addGroup("key_value").append("key", "c")
-    ()
-  }
-
-  private def addRow(path: String)(row: Group): Unit = {
-    row.addGroup("add").append("path", path).append("size", 7L)
-    ()
-  }
+  import CheckpointRows._
 
   private def checkpointName(version: Long): String = f"$version%020d.checkpoint.parquet"
 
