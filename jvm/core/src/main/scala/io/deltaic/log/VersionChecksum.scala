@@ -54,7 +54,10 @@ private[deltaic] object VersionChecksum {
         ActionJson.parse(ActionJson.mapper.createObjectNode().set[JsonNode](kind, b).toString)
       }
     def actions(kind: String, field: String): Option[Seq[Action]] =
-      Option(json.get(field)).filter(_.isArray).map(_.elements.asScala.flatMap(action(kind, _)).toSeq)
+      Option(json.get(field)).filter(_.isArray).map(_.elements.asScala.flatMap(action(
+        kind,
+        _
+      )).toSeq)
     VersionChecksum(
       numFiles = long("numFiles"),
       sizeBytes = long("tableSizeBytes"),

@@ -89,7 +89,7 @@ object TableFeatures {
   /** Whether [[requireReadable]] would let a table pass. */
   def isReadable(protocol: Protocol, metadata: Option[Metadata]): Boolean =
     protocol.minReaderVersion <= ReaderVersionWithFeatures &&
-      unreadable(protocol, metadata).isEmpty
+    unreadable(protocol, metadata).isEmpty
 
   private def unreadable(protocol: Protocol, metadata: Option[Metadata]): Set[String] = {
     // A feature that writers alone must know is no concern of a reader, except one whose use changes what data means.

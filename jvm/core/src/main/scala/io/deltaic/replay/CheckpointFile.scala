@@ -52,7 +52,10 @@ private[replay] final class CheckpointFile(val status: FileStatus, conf: Configu
    * @param wanted actions, each with the fields that are read of it; all of them if it is [[Every]]
    * @param prepare gets the cells that every row is read into, and returns what to do after each
    */
-  def read(rowGroup: Int, wanted: Map[String, Set[String]])(prepare: StructCell => () => Unit): Unit = {
+  def read(
+      rowGroup: Int,
+      wanted: Map[String, Set[String]]
+  )(prepare: StructCell => () => Unit): Unit = {
     val projection = project(wanted, nullColumns(rowGroup))
     if (projection.getFieldCount > 0) {
       val reader = ParquetFileReader.open(input, footer, options, input.newStream())

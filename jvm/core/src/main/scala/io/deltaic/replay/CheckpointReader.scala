@@ -35,7 +35,8 @@ private[replay] final class CheckpointReader(table: Path, conf: Configuration, s
       judge: TableState => Unit
   ): TableState =
     if (FileNames.isJson(checkpoint.files.head)) {
-      val actions = guarded(checkpoint)(commits.readCheckpoint(checkpoint.version, checkpoint.files.head))
+      val actions =
+        guarded(checkpoint)(commits.readCheckpoint(checkpoint.version, checkpoint.files.head))
       val header = headerOf(checkpoint, actions)
       judge(header.state)
       val files = actions.collect { case file: FileAction => file }

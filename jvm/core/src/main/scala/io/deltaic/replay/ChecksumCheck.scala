@@ -22,8 +22,9 @@ private[replay] object ChecksumCheck {
       compare("protocol", expected.protocol, snapshot.protocol),
       metadataDifference(expected, snapshot),
       transactionDifference(expected, snapshot),
-      expected.domains.filter(_.filterNot(_.removed).toSet != snapshot.domains.values.toSet).map(_ =>
-        "domainMetadata differs"
+      expected.domains.filter(_.filterNot(_.removed).toSet != snapshot.domains.values.toSet).map(
+        _ =>
+          "domainMetadata differs"
       )
     ).flatten
   }
@@ -34,7 +35,7 @@ private[replay] object ChecksumCheck {
   /** The rest is of no consequence to anyone. */
   private def alike(a: Metadata, b: Metadata): Boolean =
     a.id == b.id && a.partitionColumns == b.partitionColumns &&
-      a.configuration == b.configuration && sameSchema(a.schemaString, b.schemaString)
+    a.configuration == b.configuration && sameSchema(a.schemaString, b.schemaString)
 
   private def sameSchema(a: String, b: String): Boolean =
     a == b || ActionJson.mapper.readTree(a) == ActionJson.mapper.readTree(b)

@@ -102,7 +102,8 @@ private[replay] final class FileBlock(
    */
   lazy val retainedBytes: Long = {
     val ownKeys =
-      if (keys == null) null else Array.tabulate(size)(i => if (keys(i) eq paths(i)) null else keys(i))
+      if (keys == null) null
+      else Array.tabulate(size)(i => if (keys(i) eq paths(i)) null else keys(i))
     val ownTexts = Seq(paths, ownKeys, stats)
     val sharedTexts = partitionValues.toSeq :+ clusteringProviders
     val numbers = Seq(sizesBytes, modificationTimesMs, baseRowIds, defaultRowCommitVersions)

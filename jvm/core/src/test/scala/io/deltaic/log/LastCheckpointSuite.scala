@@ -45,7 +45,9 @@ class LastCheckpointSuite extends munit.FunSuite {
 
   test("a file that delta-spark wrote, V2 checkpoint and all, has the checksum that it names") {
     val golden =
-      TableBuilder.shared.resolve("tables/tables/golden__v2-checkpoint-json/_delta_log/_last_checkpoint")
+      TableBuilder.shared.resolve(
+        "tables/tables/golden__v2-checkpoint-json/_delta_log/_last_checkpoint"
+      )
     val text = java.nio.file.Files.readString(golden)
     assertEquals(hintOf(text), Some(2L))
     assertEquals(hintOf(text.replace("\"numOfAddFiles\":4", "\"numOfAddFiles\":5")), None)
@@ -61,7 +63,10 @@ class LastCheckpointSuite extends munit.FunSuite {
 
   test("a V2 checkpoint embedded in the hint is not believed") {
     val body = s"""{"version":0,"size":3,"v2Checkpoint":{"path":"x.json","sizeInBytes":1,
-      "modificationTime":1,"nonFileActions":[${ActionJson.write(Metadata("lie", schemaString = "{}"))}],
+      "modificationTime":1,"nonFileActions":[${ActionJson.write(Metadata(
+        "lie",
+        schemaString = "{}"
+      ))}],
       "sidecarFiles":[{"path":"nowhere.parquet","sizeInBytes":1,"modificationTime":1}]}}"""
     val hint = json(body).put("checksum", LastCheckpoint.checksum(json(body)))
     val table = TableBuilder.created(add("a")).file("_last_checkpoint", hint.toString)

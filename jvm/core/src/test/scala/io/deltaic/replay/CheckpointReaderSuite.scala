@@ -89,7 +89,8 @@ class CheckpointReaderSuite extends munit.FunSuite {
   }
 
   test("an older version never stands in for one whose checkpoint is damaged") {
-    val table = TableBuilder.created(add("a")).commit(1, add("b")).file(checkpointName(2), "damaged")
+    val table =
+      TableBuilder.created(add("a")).commit(1, add("b")).file(checkpointName(2), "damaged")
     val e = intercept[DeltaicException](table.open().latest())
     assertEquals(e.condition, "DELTAIC_CHECKPOINT_UNREADABLE")
     assertEquals(e.parameters("version"), "2")

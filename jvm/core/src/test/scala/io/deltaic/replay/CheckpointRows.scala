@@ -36,7 +36,8 @@ object CheckpointRows {
       rows: (Group => Unit)*
   ): Unit = {
     val file = new Path(table.log.resolve(name).toUri)
-    val writer = ExampleParquetWriter.builder(file).withType(schema).withRowGroupSize(rowGroupBytes).build()
+    val writer =
+      ExampleParquetWriter.builder(file).withType(schema).withRowGroupSize(rowGroupBytes).build()
     try
       rows.foreach { fill =>
         val row = new SimpleGroup(schema)

@@ -117,7 +117,9 @@ class DeltaLogSuite extends munit.FunSuite {
     assertEquals(paths(log.at(1)), List("a", "another"))
   }
 
-  test("of the tables held those go first that were asked for longest ago, once they take too much") {
+  test(
+    "of the tables held those go first that were asked for longest ago, once they take too much"
+  ) {
     val tables = Seq.fill(3)(created((0 until 1000).map(i => add(s"file-$i")): _*))
     def held = DeltaLog.cached.filter { case (path, bytes) =>
       bytes > 0 && tables.exists(t => path.endsWith(t.directory.toString))
@@ -126,7 +128,10 @@ class DeltaLogSuite extends munit.FunSuite {
     assertEquals(held.size, 3)
     DeltaLog.forTable(tables.head.path, tables.head.conf)
     DeltaLog.evictBeyond(held.values.max)
-    assertEquals(held.keySet.map(_.split('/').last), Set(tables.head.directory.getFileName.toString))
+    assertEquals(
+      held.keySet.map(_.split('/').last),
+      Set(tables.head.directory.getFileName.toString)
+    )
     DeltaLog.evictBeyond(0)
     assertEquals(held.size, 0)
   }

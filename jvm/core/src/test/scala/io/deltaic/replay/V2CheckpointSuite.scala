@@ -17,7 +17,8 @@ class V2CheckpointSuite extends munit.FunSuite {
   private val protocol = Protocol(3, 7, features, features)
   private val metadata = Metadata("from-checkpoint", schemaString = Metadata.EmptySchema)
 
-  private def uuid(version: Long, id: String, format: String) = f"$version%020d.checkpoint.$id.$format"
+  private def uuid(version: Long, id: String, format: String) =
+    f"$version%020d.checkpoint.$id.$format"
   private def classic(version: Long) = f"$version%020d.checkpoint.parquet"
 
   /** A table whose commit 0 says something else than a checkpoint of it does. */
@@ -139,7 +140,9 @@ class V2CheckpointSuite extends munit.FunSuite {
     assertEquals(paths(table), List("from-commit"))
   }
 
-  test("of one version the newest UUID-named checkpoint is read, then older ones, then the classic one") {
+  test(
+    "of one version the newest UUID-named checkpoint is read, then older ones, then the classic one"
+  ) {
     val table = created()
     def v2Json(id: String, file: String, timeMs: Long): Unit = {
       json(table, uuid(0, id, "json"), CheckpointMetadata(0), metadata, protocol, add(file))

@@ -62,6 +62,22 @@ class VersionChecksumSuite extends munit.FunSuite {
       }
   }
 
+  test("what delta-spark and Delta Kernel wrote beside golden tables confirms what is read") {
+    val tables = Seq(
+      "commit-info-containing-arbitrary-operationParams-types",
+      "kernel-timestamp-partition-col-ISO8601"
+    )
+    tables.foreach { name =>
+      val path = new Path(TableBuilder.shared.resolve(s"tables/tables/golden__$name").toUri)
+      val store = LogStore.forPath(path, TableBuilder().conf)
+      val snapshot = new DeltaLog(path, TableBuilder().conf).latest()
+      val file = new Path(path, f"_delta_log/${snapshot.version}%020d.crc")
+      val checksum = VersionChecksum.read(store, store.status(file).get).get
+      assert(checksum.protocol.isDefined && checksum.metadata.isDefined)
+      assertEquals(ChecksumCheck.differences(checksum, snapshot), Nil, name)
+    }
+  }
+
   test("a protocol that a checksum makes up neither refuses a table nor lets one pass") {
     val protocols = Seq(
       """{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["x"],"writerFeatures":["x"]}""",
