@@ -4,7 +4,6 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.FileStatus
-import org.apache.parquet.HadoopReadOptions
 import org.apache.parquet.column.ColumnDescriptor
 import org.apache.parquet.hadoop.ParquetFileReader
 import org.apache.parquet.hadoop.metadata.{BlockMetaData, ParquetMetadata}
@@ -12,6 +11,7 @@ import org.apache.parquet.hadoop.util.HadoopInputFile
 import org.apache.parquet.io.ColumnIOFactory
 import org.apache.parquet.io.api.{GroupConverter, RecordMaterializer}
 import org.apache.parquet.schema.{GroupType, LogicalTypeAnnotation, MessageType, Type}
+import org.apache.parquet.{HadoopReadOptions, ParquetReadOptions}
 
 /**
  * A Parquet file of actions, each row of which has one struct that is not null (Protocol § Checkpoint Schema). Columns
@@ -21,7 +21,10 @@ private[replay] final class CheckpointFile(val status: FileStatus, conf: Configu
   import CheckpointFile._
 
   private val input = HadoopInputFile.fromStatus(status, conf)
-  private val options = HadoopReadOptions.builder(conf, status.getPath).build()
+
+  /** New ones for each reader: they hold its decompressors, which it releases when it is closed. */
+  private def options: ParquetReadOptions =
+    HadoopReadOptions.builder(conf, status.getPath).build()
 
   private val footer: ParquetMetadata = {
     val stream = input.newStream()

@@ -11,6 +11,7 @@ import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, LogPath}
  *
  * @param keys the identity of each logical file, see [[FileKey]]; null when the paths are the keys
  * @param partitionColumns names of the partition columns that any row has a value for
+ * @param sharedBytes about how many bytes the values take that rows share
  * @param partitionValues per partition column the value of each row; [[FileBlock.Absent]] where a row has none
  */
 private[replay] final class FileBlock(
@@ -26,7 +27,8 @@ private[replay] final class FileBlock(
     tags: Array[Map[String, String]],
     baseRowIds: Array[Long],
     defaultRowCommitVersions: Array[Long],
-    clusteringProviders: Array[String]
+    clusteringProviders: Array[String],
+    sharedBytes: Long
 ) {
   import FileBlock._
 
@@ -96,27 +98,23 @@ private[replay] final class FileBlock(
     slots
   }
 
-  /**
-   * About how many bytes of heap the columns keep, counting each distinct string once where strings are shared. Strings
-   * are taken to hold a byte a character, as paths and statistics nearly always do.
-   */
+  /** About how many bytes of heap the block keeps, the index that makes its rows findable included. */
   lazy val retainedBytes: Long = {
-    val ownKeys =
-      if (keys == null) null
-      else Array.tabulate(size)(i => if (keys(i) eq paths(i)) null else keys(i))
-    val ownTexts = Seq(paths, ownKeys, stats)
-    val sharedTexts = partitionValues.toSeq :+ clusteringProviders
+    val pointers = Seq(paths, keys, stats, deletionVectors, tags, clusteringProviders) ++
+      partitionValues
     val numbers = Seq(sizesBytes, modificationTimesMs, baseRowIds, defaultRowCommitVersions)
-    val indexBytes = 4L * Integer.highestOneBit(math.max(2, size)) * 4
-    ownTexts.filter(_ != null).map(t => PointerBytes * size + textBytes(t.iterator)).sum +
-      sharedTexts.filter(_ != null).map(t =>
-        PointerBytes * size + textBytes(t.iterator.distinct)
-      ).sum +
-      numbers.count(_ != null) * 8L * size +
-      (if (tags == null) 0L else PointerBytes * size) +
-      (if (deletionVectors == null) 0L
-       else deletionVectors.iterator.map(d => PointerBytes + (if (d == null) 0L else 200L)).sum) +
-      indexBytes
+    val slots = 4L * Integer.highestOneBit(math.max(2, size))
+    val bytesPerRow =
+      pointers.count(_ != null) * PointerBytes + numbers.count(_ != null) * LongBytes
+    var bytes = sharedBytes + slots * IntBytes + bytesPerRow * size
+    var row = 0
+    while (row < size) {
+      bytes += textBytes(paths(row)) + textBytes(statsOf(row))
+      if (keys != null && (keys(row) ne paths(row))) bytes += textBytes(keys(row))
+      if (deletionVector(row) != null) bytes += DeletionVectorBytes
+      row += 1
+    }
+    bytes
   }
 
   /** Copies one row to a builder, for merging blocks. */
@@ -145,10 +143,14 @@ private[replay] object FileBlock {
 
   /** As the JVM lays objects out in heaps below 32 GB. */
   private val PointerBytes = 4L
+  private val IntBytes = 4L
+  private val LongBytes = 8L
   private val StringOverheadBytes = 24L + 16L
+  private val DeletionVectorBytes = 200L
 
-  private def textBytes(texts: Iterator[String]): Long =
-    texts.map(t => if (t == null) 0L else StringOverheadBytes + (t.length + 7) / 8 * 8).sum
+  /** Characters are taken to be of one byte each, as those of paths and statistics nearly always are. */
+  def textBytes(text: String): Long =
+    if (text == null) 0L else StringOverheadBytes + (text.length + 7) / 8 * 8
 
   private def number(column: Array[Long], row: Int): Option[Long] =
     if (column == null || column(row) == NoNumber) None else Some(column(row))

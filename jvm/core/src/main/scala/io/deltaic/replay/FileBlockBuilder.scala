@@ -105,8 +105,16 @@ private[replay] final class FileBlockBuilder(table: Path, expectedRows: Int = 16
     trim(tags),
     trim(baseRowIds),
     trim(defaultRowCommitVersions),
-    trim(clusteringProviders)
+    trim(clusteringProviders),
+    shared.keysIterator.map {
+      case text: String => FileBlock.textBytes(text)
+      case map: Map[_, _] => map.iterator.map { case (k, v) => entryBytes(k, v) }.sum
+      case _ => 0L
+    }.sum
   )
+
+  private def entryBytes(key: Any, value: Any): Long =
+    FileBlock.textBytes(String.valueOf(key)) + FileBlock.textBytes(String.valueOf(value)) + 16
 
   private def appendKey(path: String, key: String): Unit = {
     val same = key == path

@@ -4,6 +4,7 @@ import org.apache.hadoop.fs.Path
 import org.apache.parquet.example.data.Group
 import org.apache.parquet.example.data.simple.SimpleGroup
 import org.apache.parquet.hadoop.example.ExampleParquetWriter
+import org.apache.parquet.hadoop.metadata.CompressionCodecName
 import org.apache.parquet.schema.{MessageType, MessageTypeParser}
 
 import io.deltaic.TableBuilder
@@ -37,7 +38,8 @@ object CheckpointRows {
   ): Unit = {
     val file = new Path(table.log.resolve(name).toUri)
     val writer =
-      ExampleParquetWriter.builder(file).withType(schema).withRowGroupSize(rowGroupBytes).build()
+      ExampleParquetWriter.builder(file).withType(schema).withRowGroupSize(rowGroupBytes)
+        .withCompressionCodec(CompressionCodecName.SNAPPY).build()
     try
       rows.foreach { fill =>
         val row = new SimpleGroup(schema)
