@@ -5,11 +5,15 @@ import scala.jdk.CollectionConverters._
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.FileStatus
 import org.apache.parquet.column.ColumnDescriptor
+import org.apache.parquet.column.page.PageReadStore
+import org.apache.parquet.filter2.compat.FilterCompat
+import org.apache.parquet.filter2.predicate.{FilterApi, FilterPredicate}
 import org.apache.parquet.hadoop.ParquetFileReader
 import org.apache.parquet.hadoop.metadata.{BlockMetaData, ParquetMetadata}
 import org.apache.parquet.hadoop.util.HadoopInputFile
 import org.apache.parquet.io.ColumnIOFactory
-import org.apache.parquet.io.api.{GroupConverter, RecordMaterializer}
+import org.apache.parquet.io.api.{Binary, GroupConverter, RecordMaterializer}
+import org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName
 import org.apache.parquet.schema.{GroupType, LogicalTypeAnnotation, MessageType, Type}
 import org.apache.parquet.{HadoopReadOptions, ParquetReadOptions}
 
@@ -22,13 +26,9 @@ private[replay] final class CheckpointFile(val status: FileStatus, conf: Configu
 
   private val input = HadoopInputFile.fromStatus(status, conf)
 
-  /** New ones for each reader: they hold its decompressors, which it releases when it is closed. */
-  private def options: ParquetReadOptions =
-    HadoopReadOptions.builder(conf, status.getPath).build()
-
   private val footer: ParquetMetadata = {
     val stream = input.newStream()
-    try ParquetFileReader.readFooter(input, options, stream)
+    try ParquetFileReader.readFooter(input, HadoopReadOptions.builder(conf).build(), stream)
     finally stream.close()
   }
 
@@ -53,34 +53,78 @@ private[replay] final class CheckpointFile(val status: FileStatus, conf: Configu
    * Visits each row of a row group.
    *
    * @param wanted actions, each with the fields that are read of it; all of them if it is [[Every]]
+   * @param anyOf if not empty, rows in which all these columns are null may be left out; pages of nothing else then are
    * @param prepare gets the cells that every row is read into, and returns what to do after each
    */
   def read(
       rowGroup: Int,
-      wanted: Map[String, Set[String]]
+      wanted: Map[String, Set[String]],
+      anyOf: Seq[Seq[String]] = Nil
   )(prepare: StructCell => () => Unit): Unit = {
     val projection = project(wanted, nullColumns(rowGroup))
     if (projection.getFieldCount > 0) {
-      val reader = ParquetFileReader.open(input, footer, options, input.newStream())
+      val chosen = optionsFor(anyOf)
+      val reader = ParquetFileReader.open(input, footer, chosen, input.newStream())
       try {
         reader.setRequestedSchema(projection)
-        val pages = reader.readRowGroup(rowGroup)
-        val record = new StructCell(projection)
-        val materializer = new RecordMaterializer[StructCell] {
-          override def getCurrentRecord: StructCell = record
-          override def getRootConverter: GroupConverter = record
-        }
-        val records = new ColumnIOFactory(footer.getFileMetaData.getCreatedBy)
-          .getColumnIO(projection, schema, true)
-          .getRecordReader(pages, materializer)
-        val visit = prepare(record)
-        var left = pages.getRowCount
-        while (left > 0) {
-          records.read()
-          visit()
-          left -= 1
-        }
+        val pages = reader.readFilteredRowGroup(rowGroup)
+        if (pages != null) visitAll(pages, projection, prepare)
       } finally reader.close()
+    }
+  }
+
+  private def visitAll(
+      pages: PageReadStore,
+      projection: MessageType,
+      prepare: StructCell => () => Unit
+  ): Unit = {
+    val record = new StructCell(projection)
+    val materializer = new RecordMaterializer[StructCell] {
+      override def getCurrentRecord: StructCell = record
+      override def getRootConverter: GroupConverter = record
+    }
+    val records = new ColumnIOFactory(footer.getFileMetaData.getCreatedBy)
+      .getColumnIO(projection, schema, true)
+      .getRecordReader(pages, materializer)
+    val visit = prepare(record)
+    var left = pages.getRowCount
+    while (left > 0) {
+      records.read()
+      visit()
+      left -= 1
+    }
+  }
+
+  /** Of Parquet's filters only the one by column index is used: it leaves out pages, never single rows. */
+  private def optionsFor(anyOf: Seq[Seq[String]]): ParquetReadOptions = {
+    // New ones for each reader: they hold its decompressors, which it releases when it is closed.
+    val columns = anyOf.filter(c => schema.containsPath(c.toArray))
+    val filters = columns.map(notNull)
+    val builder = HadoopReadOptions.builder(conf, status.getPath)
+    if (filters.isEmpty || filters.contains(None)) builder.build()
+    else {
+      builder
+        .useStatsFilter(false)
+        .useDictionaryFilter(false)
+        .useBloomFilter(false)
+        .useRecordFilter(false)
+        .useColumnIndexFilter(true)
+        .withRecordFilter(FilterCompat.get(filters.flatten.reduce(FilterApi.or(_, _))))
+        .build()
+    }
+  }
+
+  /** None for a type that such a column does not have. */
+  private def notNull(column: Seq[String]): Option[FilterPredicate] = {
+    val path = column.mkString(".")
+    schema.getType(column: _*).asPrimitiveType.getPrimitiveTypeName match {
+      case PrimitiveTypeName.BINARY =>
+        Some(FilterApi.notEq(FilterApi.binaryColumn(path), null: Binary))
+      case PrimitiveTypeName.INT32 =>
+        Some(FilterApi.notEq(FilterApi.intColumn(path), null: Integer))
+      case PrimitiveTypeName.INT64 =>
+        Some(FilterApi.notEq(FilterApi.longColumn(path), null: java.lang.Long))
+      case _ => None
     }
   }
 

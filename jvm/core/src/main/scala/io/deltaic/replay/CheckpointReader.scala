@@ -1,7 +1,6 @@
 package io.deltaic.replay
 
 import scala.collection.immutable.HashMap
-import scala.collection.mutable
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
@@ -118,10 +117,10 @@ private[replay] final class CheckpointReader(table: Path, conf: Configuration, s
     for (file <- files; rowGroup <- file.rowGroupsWith(FileActions))
       yield new RowGroupRead(table, file, rowGroup)
 
-  /** Statistics are about half of the work, so where there are fewer row groups than threads they are read apart. */
+  /** Where there are fewer row groups than threads, the columns are read in two halves of about the same cost. */
   private def tasksOf(reads: Seq[RowGroupRead]): Seq[() => Unit] =
     if (reads.size >= LogThreads.count) reads.map(r => () => r.readAll())
-    else reads.flatMap(r => Seq(() => r.readStats(), () => r.readRows()))
+    else reads.flatMap(r => Seq(() => r.readDetails(), () => r.readRows()))
 
   private def runAll(checkpoint: Checkpoint, tasks: Seq[() => Unit]): Unit = {
     inParallel(checkpoint, tasks)(task => task())
@@ -162,7 +161,6 @@ private[replay] object CheckpointReader {
 
   private val addFields = Set(
     "path",
-    "partitionValues",
     "size",
     "modificationTime",
     "tags",
@@ -181,19 +179,19 @@ private[replay] object CheckpointReader {
     private val found = Vector.newBuilder[Action]
 
     def run(): Unit = file.rowGroupsWith(CheckpointRow.headerActions).foreach { rowGroup =>
-      file.read(rowGroup, wanted)(CheckpointRow.header(_)(found += _))
+      file.read(rowGroup, wanted, CheckpointRow.headerMarks)(CheckpointRow.header(_)(found += _))
     }
 
     def actions: Seq[Action] = found.result()
   }
 
-  /** The files of one row group. Rows and statistics may be read by two threads at the same time. */
+  /** The files of one row group. Rows and details may be read by two threads at the same time. */
   private final class RowGroupRead(table: Path, file: CheckpointFile, rowGroup: Int) {
     private val block = new FileBlockBuilder(table)
     private val tombstones = Vector.newBuilder[(String, RemoveFile)]
-    private var stats: mutable.ArrayBuffer[String] = _
+    private var details: FileDetails = _
 
-    def readAll(): Unit = readRows(Set(statsField))
+    def readAll(): Unit = readRows(detailFields)
 
     def readRows(): Unit = readRows(Set.empty)
 
@@ -210,20 +208,20 @@ private[replay] object CheckpointReader {
         }
       }
 
-    def readStats(): Unit = file.read(rowGroup, Map("add" -> Set(statsField))) { record =>
-      val found = mutable.ArrayBuffer.empty[String]
-      stats = found
+    /** Statistics and partition values. */
+    def readDetails(): Unit = file.read(rowGroup, Map("add" -> detailFields)) { record =>
+      val found = new FileDetails
+      details = found
       val add = record.struct("add").map(new AddCells(_)).orNull
-      () => if (add != null && add.isDefined) found += add.statsJson
+      () => if (add != null && add.isDefined) add.appendTo(found)
     }
 
     def removes: Vector[(String, RemoveFile)] = tombstones.result()
 
-    def result(): FileBlock =
-      if (stats == null) block.result() else block.resultWith(stats.toArray)
+    def result(): FileBlock = if (details == null) block.result() else block.resultWith(details)
 
     /** Statistics are read in one of their two forms: as JSON, if any row of the file has them so, else as a struct. */
-    private def statsField: String =
-      if (file.hasValues("add", "stats")) "stats" else "stats_parsed"
+    private def detailFields: Set[String] =
+      Set("partitionValues", if (file.hasValues("add", "stats")) "stats" else "stats_parsed")
   }
 }

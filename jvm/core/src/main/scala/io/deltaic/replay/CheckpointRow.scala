@@ -17,6 +17,16 @@ private[replay] object CheckpointRow {
 
   val headerActions: Set[String] = readers.map(_._1).toSet
 
+  /** Columns one of which is not null in every row of a header action. */
+  val headerMarks: Seq[Seq[String]] = Seq(
+    Seq("protocol", "minReaderVersion"),
+    Seq("metaData", "id"),
+    Seq("txn", "appId"),
+    Seq("domainMetadata", "domain"),
+    Seq("checkpointMetadata", "version"),
+    Seq("sidecar", "path")
+  )
+
   /** What reads the header actions of each row of these cells. */
   def header(record: StructCell)(found: Action => Unit): () => Unit = {
     val cells = readers.flatMap { case (name, read) => record.struct(name).map(_ -> read) }

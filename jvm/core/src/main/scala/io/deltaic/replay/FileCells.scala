@@ -29,6 +29,9 @@ private[replay] final class AddCells(add: StructCell) {
     else if (parsedStats != null && parsedStats.isDefined) ParsedStats.toJson(parsedStats)
     else null
 
+  def appendTo(details: FileDetails): Unit =
+    details.append(statsJson, FileCells.valueOf(partitionValues))
+
   def appendTo(block: FileBlockBuilder): Unit = {
     if (path == null || !path.isDefined) FileCells.lacks("add.path")
     if (size == null || !size.isDefined) FileCells.lacks("add.size")

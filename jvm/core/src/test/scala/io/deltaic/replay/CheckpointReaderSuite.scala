@@ -1,5 +1,6 @@
 package io.deltaic.replay
 
+import org.apache.parquet.example.data.Group
 import org.apache.parquet.example.data.simple.NanoTime
 import org.apache.parquet.io.api.Binary
 
@@ -56,6 +57,25 @@ class CheckpointReaderSuite extends munit.FunSuite {
     assertEquals(paths(table), List("x", "y"))
     table.file("_last_checkpoint", """{"version":1,"size":4,"parts":2}""")
     assertEquals(paths(table), List("x", "y"))
+  }
+
+  test("header actions are found wherever they stand among files that fill many pages") {
+    val txn = "optional group txn { optional binary appId (UTF8); optional int64 version; }"
+    def txnRow(id: String)(row: Group): Unit = {
+      row.addGroup("txn").append("appId", id).append("version", 1L)
+      ()
+    }
+    val files = (0 until 60000).map(i => addRow(s"f$i") _)
+    val (some, others) = files.splitAt(45000)
+    val rows = (txnRow("first") _ +: some) ++
+      (Seq(txnRow("middle") _, metadataRow _) ++ others ++ Seq(protocolRow _, txnRow("last") _))
+    val table = TableBuilder()
+    write(table, checkpointName(0), schema(header, plainAdd, txn))(rows: _*)
+    val snapshot = table.open().latest()
+    assertEquals(snapshot.transactions.keySet, Set("first", "middle", "last"))
+    assertEquals(snapshot.metadata.id, "from-checkpoint")
+    assertEquals(snapshot.protocol.minReaderVersion, 3)
+    assertEquals(snapshot.files.size, 60000)
   }
 
   test("a stale hint is overtaken by a newer checkpoint, a dangling one by the listing") {
