@@ -1,5 +1,7 @@
 package io.deltaic.replay
 
+import java.io.FileNotFoundException
+
 import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.conf.Configuration
@@ -154,7 +156,9 @@ final class DeltaLog private (val table: Path, conf: Configuration, newest: Delt
           Some(last),
           checksum = tail.checksum
         )
-        Some(DeltaLog.Known(replay.advance(known.snapshot, segment), Some(last)))
+        // Cleanup may delete a commit once a checkpoint covers it: then the whole log is looked at again.
+        try Some(DeltaLog.Known(replay.advance(known.snapshot, segment), Some(last)))
+        catch { case _: FileNotFoundException => None }
       }
     }
   }
