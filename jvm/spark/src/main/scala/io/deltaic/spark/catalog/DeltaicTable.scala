@@ -48,7 +48,7 @@ private[spark] final class DeltaicTable(
     with SupportsRowLevelOperations
     with SupportsMetadataColumns {
 
-  val tableSchema: TableSchema = TableSchema.of(log.table.toString, snapshot.metadata)
+  val tableSchema: TableSchema = TableSchema.of(snapshot)
 
   override def name(): String = displayName.getOrElse(s"delta.`${log.table}`")
 
@@ -124,7 +124,10 @@ private[spark] final class DeltaicTable(
     case TableOrigin.Catalog | TableOrigin.TimeTravel => snapshot
     case TableOrigin.Path =>
       val latest = log.latest()
-      if (latest.metadata.schemaString != snapshot.metadata.schemaString)
+      if (
+        latest.metadata.schemaString != snapshot.metadata.schemaString ||
+        TableSchema.of(latest).mapping != tableSchema.mapping
+      )
         throw new DeltaicException(
           "DELTAIC_SCHEMA_CHANGED",
           Map(

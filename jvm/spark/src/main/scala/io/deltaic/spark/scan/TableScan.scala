@@ -49,7 +49,12 @@ private[spark] final class TableScan(
 
   /** Holds the Hadoop settings that readers and deletion vectors need in the executors. */
   private lazy val configuration: Broadcast[SerializableConfiguration] =
-    ParquetScanShims.broadcastReadConfiguration(spark, physicalColumns, options)
+    ParquetScanShims.broadcastReadConfiguration(
+      spark,
+      physicalColumns,
+      options,
+      byFieldId = schema.mapping == ColumnMapping.ById
+    )
 
   lazy val deletionVectors: DeletionVectorSource =
     DeletionVectorSource(files.table.toString)(configuration)
@@ -90,19 +95,18 @@ private[spark] final class TableScan(
           "file" -> selectedFiles.find(_.deletionVector.isDefined).fold("")(_.path)
         )
       )
-    FileSplits.plan(spark, files.table, selectedFiles, StructType(constantColumns))
+    FileSplits.plan(spark, files.table, selectedFiles, StructType(constantColumns.map(inLog)))
   }
 
   override def createReaderFactory(): PartitionReaderFactory = {
     val conf = spark.sessionState.conf
-    val onData = filters.filterNot(_.references.exists(a => schema.isPartition(a.name)))
     ParquetPartitionReaderFactory(
       conf,
       configuration,
       SchemaShims.asNullable(schema.data),
       physicalColumns,
       StructType(constantColumns),
-      ParquetScanShims.sourceFilters(onData).toArray,
+      ParquetScanShims.sourceFilters(ParquetPredicates.of(filters, schema)).toArray,
       None,
       ParquetScanShims.parquetOptions(spark, options)
     )
@@ -136,14 +140,20 @@ private[spark] final class TableScan(
   private def isConstant(field: StructField): Boolean =
     schema.isPartition(field.name) || ScanColumns.isFileConstant(field.name)
 
+  /** Partition values by the name under which the log keeps them. */
+  private def inLog(constant: StructField): StructField =
+    if (schema.isPartition(constant.name)) constant.copy(name = schema.logName(constant.name))
+    else constant
+
   /**
-   * What the Parquet reader is asked for. Every column is nullable there, since older files may lack
-   * it, and the row index goes by the name under which the reader generates it.
+   * What the Parquet reader is asked for, by the names in the files; the row index goes by the name
+   * under which the reader generates it.
    */
   private def physicalColumns: StructType =
-    SchemaShims.asNullable(StructType(dataColumns.map { field =>
-      if (field.name == ScanColumns.RowIndex) ParquetScanShims.generatedRowIndex else field
-    }))
+    StructType(dataColumns.map { field =>
+      if (field.name == ScanColumns.RowIndex) ParquetScanShims.generatedRowIndex
+      else schema.inFiles(field)
+    })
 
   private def readerSchema: StructType =
     StructType(constantColumns ++ physicalColumns.fields)

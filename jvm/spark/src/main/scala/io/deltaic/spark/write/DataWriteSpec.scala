@@ -19,6 +19,7 @@ import org.apache.spark.util.SerializableConfiguration
 
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.spark.partition.PartitionPaths
+import io.deltaic.spark.scan.PhysicalSchema
 
 /**
  * All that a task needs to write data files of one table. Built on the driver, where every setting

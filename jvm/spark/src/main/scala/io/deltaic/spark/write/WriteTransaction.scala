@@ -49,13 +49,13 @@ private[spark] final class WriteTransaction(
 
   val plan: CommitPlan = new CommitPlan(CommitterReply.require(committer.plan(request)))
 
-  val schema: TableSchema = TableSchema.of(log.table.toString, plan.metadata)
+  val schema: TableSchema = TableSchema.of(log.table.toString, plan.protocol, plan.metadata)
 
   /** How this write's data files are laid out and described. */
   lazy val dataSpec: DataWriteSpec = DataWriteSpec.forTable(
     spark,
     log.table.toString,
-    schema.all,
+    schema.stored,
     schema.partitionColumns,
     plan.metadata.configuration,
     intent.options
