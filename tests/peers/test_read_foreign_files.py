@@ -289,8 +289,11 @@ def test_partition_values_of_every_type_in_every_spelling(
             number += 1
     query = "SELECT * FROM {t}"
     assert rows_of(spark, path) == in_order(expected)
-    queries = [query, *(f"SELECT id FROM {{t}} WHERE `{n}` IS NOT NULL" for n in names.values())]
-    assert_same_reads(spark, delta_spark, path, queries)
+    assert_same_reads(spark, delta_spark, path, [query])
+    # delta-spark fails on filters over empty strings that are no strings.
+    for i, kind in enumerate(kinds):
+        found = our_rows(spark, path, f"SELECT id FROM {{t}} WHERE `{names[kind]}` IS NOT NULL")
+        assert found == sorted(f"Row(id={r[0]})" for r in expected if r[i + 1] is not None), kind
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,8 @@ def widened(delta_spark: SparkProcess, tmp_path_factory: pytest.TempPathFactory)
     statements = [
         f"CREATE TABLE delta.`{path}` (id INT, {', '.join([*columns, *nested, *partitions])})"
         " USING delta PARTITIONED BY (pi, pd, pf)"
-        " TBLPROPERTIES ('delta.enableTypeWidening' = 'true')",
+        " TBLPROPERTIES ('delta.enableTypeWidening' = 'true',"
+        " 'delta.feature.timestampNtz' = 'supported')",
         insert(path, 0, [older for _, _, older, _ in WIDENINGS], NESTED_VALUES[0], old_part),
         *(
             f"ALTER TABLE delta.`{path}` ALTER COLUMN {name} TYPE {wider}"

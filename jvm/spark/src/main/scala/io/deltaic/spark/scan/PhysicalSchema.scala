@@ -32,8 +32,8 @@ private[spark] object PhysicalSchema {
 
   /**
    * What the Parquet reader is asked for to read a column of which maybe not all nested fields are
-   * wanted. Everything is nullable, since older files may lack it. Only mode `id` gives field ids,
-   * by which the reader would look for a column first.
+   * wanted. Everything is nullable, since older files may lack it. In mode `id` a column has a field
+   * id, and a name that no file gives to any: the reader would still find a column by its name.
    *
    * @param wanted the column under its logical names
    * @param stored the columns it is one of, as the table's metadata has them
@@ -42,12 +42,14 @@ private[spark] object PhysicalSchema {
     SkippingSchema.find(stored, wanted.name) match {
       case None => StructField(wanted.name, wanted.dataType)
       case Some(field) =>
-        StructField(
-          nameOf(field, mapping != ColumnMapping.NoMapping),
-          requestedType(wanted.dataType, field.dataType, mapping),
-          nullable = true,
-          if (mapping == ColumnMapping.ById) fieldId(field) else Metadata.empty
-        )
+        val dataType = requestedType(wanted.dataType, field.dataType, mapping)
+        mapping match {
+          case ColumnMapping.NoMapping => StructField(field.name, dataType)
+          case ColumnMapping.ByName => StructField(field.metadata.getString(PhysicalName), dataType)
+          case ColumnMapping.ById =>
+            val name = s"$FieldIdName${field.metadata.getLong(ColumnId)}"
+            StructField(name, dataType, nullable = true, fieldId(field))
+        }
     }
 
   private def requestedType(
@@ -84,4 +86,5 @@ private[spark] object PhysicalSchema {
     } else Metadata.empty
 
   private val ParquetFieldId = "parquet.field.id"
+  private val FieldIdName = "__deltaic_field_id_"
 }

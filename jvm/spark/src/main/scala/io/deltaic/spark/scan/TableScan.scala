@@ -13,7 +13,7 @@ import org.apache.spark.sql.connector.read.{
   Statistics,
   SupportsReportStatistics
 }
-import org.apache.spark.sql.deltaic.{ParquetScanShims, SchemaShims}
+import org.apache.spark.sql.deltaic.{FieldIdReaderFactory, ParquetScanShims, SchemaShims}
 import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetPartitionReaderFactory
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -100,7 +100,7 @@ private[spark] final class TableScan(
 
   override def createReaderFactory(): PartitionReaderFactory = {
     val conf = spark.sessionState.conf
-    ParquetPartitionReaderFactory(
+    val readers = ParquetPartitionReaderFactory(
       conf,
       configuration,
       SchemaShims.asNullable(schema.data),
@@ -110,6 +110,7 @@ private[spark] final class TableScan(
       None,
       ParquetScanShims.parquetOptions(spark, options)
     )
+    if (schema.mapping == ColumnMapping.ById) new FieldIdReaderFactory(readers) else readers
   }
 
   /** Sizes the relation by the share of its columns that is read, as file sources of Spark do. */
