@@ -63,8 +63,20 @@ object TableFeatures {
       feature
     ) && FeatureUse.of(metadata)(byName.get(feature).fold(feature)(_.name))
 
-  /** Refuses a table that needs something of its readers which this build lacks. */
-  def requireReadable(table: String, version: Long, protocol: Protocol): Unit = {
+  /** Refuses a table that needs something of its readers which this build lacks, whatever its metadata says. */
+  def requireReadable(table: String, version: Long, protocol: Protocol): Unit =
+    requireReadable(table, version, protocol, None)
+
+  /**
+   * Refuses a table that needs something of its readers which this build lacks. A table that supports column mapping in
+   * mode `none` is read like any other (Protocol § Reader Requirements for Column Mapping).
+   */
+  def requireReadable(
+      table: String,
+      version: Long,
+      protocol: Protocol,
+      metadata: Option[Metadata]
+  ): Unit = {
     if (protocol.minReaderVersion > ReaderVersionWithFeatures) {
       refuseVersion("READER", table, version, protocol.minReaderVersion, ReaderVersionWithFeatures)
     }
@@ -76,7 +88,13 @@ object TableFeatures {
       writerFeaturesOf(protocol).filter(f =>
         byName.get(f).exists(k => !k.isReaderWriter && !k.read)
       )
-    refuseFeatures("READER", table, version, needed.filterNot(byName.get(_).exists(_.read)))
+    val unreadable = needed.filterNot { name =>
+      byName.get(name).exists { feature =>
+        feature.read || (feature.name == "columnMapping" &&
+        metadata.exists(m => !FeatureUse.of(m)("columnMapping")))
+      }
+    }
+    refuseFeatures("READER", table, version, unreadable)
   }
 
   /** Refuses a table to which this build cannot write without breaking what another feature promises. */
@@ -86,7 +104,7 @@ object TableFeatures {
       protocol: Protocol,
       metadata: Metadata
   ): Unit = {
-    requireReadable(table, version, protocol)
+    requireReadable(table, version, protocol, Some(metadata))
     if (protocol.minWriterVersion > WriterVersionWithFeatures) {
       refuseVersion("WRITER", table, version, protocol.minWriterVersion, WriterVersionWithFeatures)
     }

@@ -21,7 +21,7 @@ private[replay] final class Replay(table: Path, conf: Configuration, store: LogS
     val header = segment.checkpoint.fold(TableState.empty(table))(checkpoints.readHeader)
     val base = segment.checkpoint.fold(header) { checkpoint =>
       header.protocol.foreach { p =>
-        TableFeatures.requireReadable(table.toString, checkpoint.version, p)
+        TableFeatures.requireReadable(table.toString, checkpoint.version, p, header.metadata)
       }
       checkpoints.readFiles(checkpoint, header)
     }
@@ -38,7 +38,7 @@ private[replay] final class Replay(table: Path, conf: Configuration, store: LogS
   private def snapshot(segment: LogSegment, state: TableState): Snapshot = {
     val protocol = state.protocol.getOrElse(missing("PROTOCOL", segment))
     val metadata = state.metadata.getOrElse(missing("METADATA", segment))
-    TableFeatures.requireReadable(table.toString, segment.version, protocol)
+    TableFeatures.requireReadable(table.toString, segment.version, protocol, Some(metadata))
     val lastFile = segment.lastCommit.getOrElse(segment.files.last)
     val inCommit =
       if (TableFeatures.isActive(protocol, metadata, "inCommitTimestamp")) {

@@ -50,7 +50,7 @@ class TableFeaturesSuite extends munit.FunSuite {
         "inCommitTimestamp",
         "icebergCompatV2"
       )
-    ).foreach(TableFeatures.requireReadable("/t", 4, _))
+    ).foreach(TableFeatures.requireReadable("/t", 4, _, Some(metadata)))
   }
 
   test("column mapping is readable in every mode, and written in none") {
@@ -69,12 +69,12 @@ class TableFeaturesSuite extends munit.FunSuite {
   test("unreadable features are refused by name, unknown ones too") {
     val protocol = features("v2Checkpoint", "fromTheFuture", "deletionVectors")()
     assertEquals(
-      refusedFeatures(TableFeatures.requireReadable("/t", 4, protocol)),
+      refusedFeatures(TableFeatures.requireReadable("/t", 4, protocol, Some(metadata))),
       "fromTheFuture, v2Checkpoint"
     )
     val preview = Protocol(1, 7, None, Some(Set("collations-preview")))
     assertEquals(
-      refusedFeatures(TableFeatures.requireReadable("/t", 4, preview)),
+      refusedFeatures(TableFeatures.requireReadable("/t", 4, preview, Some(metadata))),
       "collations-preview"
     )
   }
