@@ -178,6 +178,14 @@ def test_damaged_mapping_is_an_error_that_names_the_column(
         spark.read.format("delta").load(table)
 
 
+def test_type_that_does_not_exist_is_an_error_that_names_it(
+    spark: SparkSession, table: str
+) -> None:
+    ForeignTable(table, field("id", "integer"), field("x", "unheard_of"))
+    with pytest.raises(Exception, match=r"schema of table .* is not valid: .*unheard_of"):
+        spark.read.format("delta").load(table)
+
+
 @pytest.mark.parametrize(
     ("change", "column"),
     [

@@ -1,5 +1,7 @@
 package io.deltaic.spark.scan
 
+import scala.util.control.NonFatal
+
 import org.apache.spark.sql.types._
 
 import io.deltaic.protocol.{DeltaicException, Metadata => TableMetadata, Protocol}
@@ -66,9 +68,16 @@ private[spark] object TableSchema {
   private[scan] def invalid(table: String, reason: String): DeltaicException =
     new DeltaicException("DELTAIC_INVALID_SCHEMA", Map("table" -> table, "reason" -> reason))
 
-  private def parse(table: String, json: String): StructType = DataType.fromJson(json) match {
-    case struct: StructType => struct
-    case other => throw invalid(table, s"its top level is ${other.catalogString}, no struct")
+  private def parse(table: String, json: String): StructType = {
+    val parsed =
+      try DataType.fromJson(json)
+      catch {
+        case NonFatal(e) => throw invalid(table, s"it holds what is no type: ${e.getMessage}")
+      }
+    parsed match {
+      case struct: StructType => struct
+      case other => throw invalid(table, s"its top level is ${other.catalogString}, no struct")
+    }
   }
 
   /**
