@@ -178,6 +178,36 @@ def test_damaged_mapping_is_an_error_that_names_the_column(
         spark.read.format("delta").load(table)
 
 
+@pytest.mark.parametrize(
+    ("feature", "column", "properties"),
+    [
+        ("columnMapping", mapped("id", "integer", 1), BY_NAME),
+        ("columnMapping", mapped("id", "integer", 1), BY_ID),
+        ("typeWidening", field("id", "long"), {"delta.enableTypeWidening": "true"}),
+        ("variantType", field("id", "variant"), {}),
+    ],
+)
+def test_writing_is_refused_by_the_name_of_the_feature(
+    spark: SparkSession,
+    table: str,
+    feature: str,
+    column: dict[str, Any],
+    properties: dict[str, str],
+) -> None:
+    ForeignTable(table, column, protocol=with_features(feature), properties=properties)
+    with pytest.raises(Exception, match=rf"cannot write: {feature}"):
+        spark.sql(f"INSERT INTO delta.`{table}` VALUES (NULL)")
+    assert rows_of(spark, table) == []
+
+
+def test_mapping_without_support_is_not_written_either(
+    spark: SparkSession, delta_spark: SparkProcess, table: str
+) -> None:
+    ForeignTable(table, mapped("id", "integer", 1), properties=BY_NAME)
+    spark.sql(f"INSERT INTO delta.`{table}` VALUES (1)")
+    assert assert_same_reads(spark, delta_spark, table, ["SELECT * FROM {t}"])[0] == ["Row(id=1)"]
+
+
 def test_type_that_does_not_exist_is_an_error_that_names_it(
     spark: SparkSession, table: str
 ) -> None:

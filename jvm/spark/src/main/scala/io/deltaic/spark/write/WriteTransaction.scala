@@ -9,7 +9,7 @@ import org.slf4j.LoggerFactory
 import io.deltaic.protocol.{AddFile, DeltaicException, LogPath}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.bridge._
-import io.deltaic.spark.scan.TableSchema
+import io.deltaic.spark.scan.{ColumnMapping, TableSchema}
 
 /**
  * What a write means to do, as its commit will record it.
@@ -58,7 +58,8 @@ private[spark] final class WriteTransaction(
     schema.stored,
     schema.partitionColumns,
     plan.metadata.configuration,
-    intent.options
+    intent.options,
+    columnMapping = schema.mapping != ColumnMapping.NoMapping
   )
 
   /**
