@@ -48,7 +48,7 @@ private[spark] final class DeltaicTable(
     with SupportsRowLevelOperations
     with SupportsMetadataColumns {
 
-  val tableSchema: TableSchema = TableSchema.of(log.table.toString, snapshot.metadata)
+  val tableSchema: TableSchema = TableSchema.of(snapshot)
 
   override def name(): String = displayName.getOrElse(s"delta.`${log.table}`")
 
@@ -138,7 +138,8 @@ private[spark] final class DeltaicTable(
 
   private def hasSameColumns(other: Snapshot): Boolean =
     other.metadata.schemaString == snapshot.metadata.schemaString &&
-      other.metadata.partitionColumns == snapshot.metadata.partitionColumns
+      other.metadata.partitionColumns == snapshot.metadata.partitionColumns &&
+      TableSchema.of(other).mapping == tableSchema.mapping
 
   /**
    * The same table at a version that a statement has settled on, for all its reads to agree with its

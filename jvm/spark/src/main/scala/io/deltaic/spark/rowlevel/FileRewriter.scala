@@ -36,7 +36,7 @@ private[rowlevel] final class FileRewriter(
       sink.written
     }
 
-  private val tableSchema = TableSchema.of(snapshot.table.toString, snapshot.metadata)
+  private val tableSchema = TableSchema.of(snapshot)
 
   private def relation(table: Table): DataSourceV2Relation =
     DataSourceV2Relation.create(table, None, None, CaseInsensitiveStringMap.empty())

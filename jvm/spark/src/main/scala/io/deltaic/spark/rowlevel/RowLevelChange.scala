@@ -27,7 +27,7 @@ private[spark] final class RowLevelChange(
     override val command: Command
 ) extends SupportsDelta {
 
-  private val schema = TableSchema.of(log.table.toString, snapshot.metadata)
+  private val schema = TableSchema.of(snapshot)
   private val zone = FileSplits.sessionZone(spark)
   private val scans = ArrayBuffer.empty[TableScan]
 

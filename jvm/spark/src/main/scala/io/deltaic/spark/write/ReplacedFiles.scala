@@ -34,7 +34,7 @@ private[write] final class ReplacedFiles(snapshot: Snapshot, schema: TableSchema
     (0 until snapshot.files.size).iterator.map(snapshot.files.add)
 
   private def partition(file: AddFile): Seq[Any] = schema.partition.fields.toSeq.map { field =>
-    val text = file.partitionValues.getOrElse(field.name, null)
+    val text = file.partitionValues.getOrElse(schema.logName(field.name), null)
     PartitionValues.fromLog(field.name, field.dataType, text, zone)
   }
 

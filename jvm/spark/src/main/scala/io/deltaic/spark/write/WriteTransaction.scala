@@ -9,7 +9,7 @@ import org.slf4j.LoggerFactory
 import io.deltaic.protocol.{AddFile, DeltaicException, LogPath}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.bridge._
-import io.deltaic.spark.scan.TableSchema
+import io.deltaic.spark.scan.{ColumnMapping, TableSchema}
 
 /**
  * What a write means to do, as its commit will record it.
@@ -58,16 +58,17 @@ private[spark] final class WriteTransaction(
 
   val plan: CommitPlan = new CommitPlan(CommitterReply.require(committer.plan(request)))
 
-  val schema: TableSchema = TableSchema.of(log.table.toString, plan.metadata)
+  val schema: TableSchema = TableSchema.of(log.table.toString, plan.protocol, plan.metadata)
 
   /** How this write's data files are laid out and described. */
   lazy val dataSpec: DataWriteSpec = DataWriteSpec.forTable(
     spark,
     log.table.toString,
-    schema.all,
+    schema.stored,
     schema.partitionColumns,
     plan.metadata.configuration,
-    intent.options
+    intent.options,
+    columnMapping = schema.mapping != ColumnMapping.NoMapping
   )
 
   /**
