@@ -14,6 +14,7 @@ import io.deltaic.protocol.{DeltaicException, SetTransaction}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.bridge._
 import io.deltaic.spark.catalog.{DeltaicTable, TableLocation}
+import io.deltaic.spark.write.CachedPlans
 
 /**
  * All that Python calls in the JVM. Paths and names come as users give them; what has structure
@@ -63,9 +64,10 @@ object PythonApi {
       summaryJson: String
   ): PreparedCommit = {
     val summary = Json.parse(summaryJson)
+    val log = TableLocation.log(spark, path)
     new PreparedCommit(
       CommitRequest(
-        log = TableLocation.log(spark, path),
+        log = log,
         readVersion = readVersion,
         operation = summary.path("operation").asText,
         operationParameters = Json.strings(summary.get("operationParameters")),
@@ -77,7 +79,8 @@ object PythonApi {
         options = Json.strings(summary.get("options")),
         changes = FileChanges(),
         readSet = ReadSet.nothing
-      )
+      ),
+      CachedPlans.refresh(spark, log.table, _)
     )
   }
 
