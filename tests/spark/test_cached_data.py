@@ -184,7 +184,7 @@ def test_table_written_anew_at_the_same_path_is_not_answered_from_cache(
         spark.catalog.clearCache()
 
 
-def test_other_tables_stay_cached(spark: SparkSession, named: Named, tmp_path_factory):  # type: ignore[no-untyped-def]
+def test_other_tables_stay_cached(spark: SparkSession, named: Named, tmp_path_factory):
     other = build_twin(spark, str(tmp_path_factory.mktemp("other") / "t"), spark.range(4))
     frame = other.frame().cache()
     frame.count()

@@ -1,12 +1,17 @@
 package io.deltaic.spark
 
 import org.apache.spark.sql.SparkSessionExtensions
+import org.apache.spark.sql.classic.SparkSession
 
+import io.deltaic.spark.catalog.TimeTravelExpressions
 import io.deltaic.spark.scan.DeletionVectorStrategy
 
 /** What Deltaic adds to a Spark session; named in `spark.sql.extensions`. */
 class DeltaicExtension extends (SparkSessionExtensions => Unit) {
 
-  override def apply(extensions: SparkSessionExtensions): Unit =
+  override def apply(extensions: SparkSessionExtensions): Unit = {
+    // The hints' batch is the one that runs before Spark resolves tables.
+    extensions.injectHintResolutionRule(s => TimeTravelExpressions(s.asInstanceOf[SparkSession]))
     extensions.injectPlannerStrategy(_ => DeletionVectorStrategy)
+  }
 }

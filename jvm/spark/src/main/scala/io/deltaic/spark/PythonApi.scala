@@ -32,18 +32,18 @@ object PythonApi {
 
   /** What a version says beside its files; the newest for version -1. */
   def header(spark: SparkSession, path: String, version: Long): String = {
-    val log = TableLocation.requireExists(TableLocation.log(spark, path))
+    val log = TableLocation.requireExists(spark, TableLocation.log(spark, path))
     val snapshot = if (version < 0) log.latest() else log.at(version)
     headerJson(log, snapshot).toString
   }
 
   /** The last version committed at or before a time, in milliseconds since the epoch. */
   def versionAt(spark: SparkSession, path: String, timestampMs: Long): Long =
-    TableLocation.requireExists(TableLocation.log(spark, path)).versionAt(timestampMs)
+    TableLocation.requireExists(spark, TableLocation.log(spark, path)).versionAt(timestampMs)
 
   /** Commits newest first, as a JSON array; all that the log still has for limit -1. */
   def commitInfos(spark: SparkSession, path: String, limit: Int): String = {
-    val log = TableLocation.requireExists(TableLocation.log(spark, path))
+    val log = TableLocation.requireExists(spark, TableLocation.log(spark, path))
     val newest = Option.when(limit >= 0)(limit)
     val commits = log.commitInfos(newestFirst = true, newest).map {
       case (version, timestampMs, info) =>
@@ -93,6 +93,8 @@ object PythonApi {
     EliminateSubqueryAliases(spark.table(name).queryExecution.analyzed) match {
       case relation: DataSourceV2Relation =>
         relation.table match {
+          case older: DeltaicTable if !older.followsNewVersions =>
+            notDelta(s"version ${older.snapshot.version} of the table ${older.log.table}")
           case table: DeltaicTable =>
             Json.obj("path" -> table.log.table.toString, "name" -> relation.name).toString
           case other => notDelta(s"the table ${other.name} of another format")
