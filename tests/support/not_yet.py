@@ -21,8 +21,6 @@ REFUSED_TABLES: dict[str, str] = {
     "golden__table-with-icebegCompatV2Enabled": "columnMapping",
     "golden__type-widening": "typeWidening-preview",
     "golden__type-widening-nested": "typeWidening-preview",
-    "golden__v2-checkpoint-json": "v2Checkpoint",
-    "golden__v2-checkpoint-parquet": "v2Checkpoint",
 }
 
 #: Kinds of items that fail for every table, with a part of the error they fail with.

@@ -23,25 +23,24 @@ private[scan] object MetadataAggregation {
   /**
    * None where a file would have to be read.
    *
-   * @param filters which partition values decide: what is not in the selected files was not asked for
+   * @param scan what would be read, with filters that partition values decide: what is not in the files
+   *   it selects was not asked for
    */
   def of(
-      files: FileSource,
-      schema: TableSchema,
-      filters: Seq[Expression],
+      scan: TableScan,
       aggregation: Aggregation
   ): Option[AnswerFromLog] = {
-    val columns = new Columns(schema.all)
+    val columns = new Columns(scan.schema.all)
     for {
       groupBy <- all(aggregation.groupByExpressions.toSeq.map(columns.topLevel))
       aggregates <- all(aggregation.aggregateExpressions.toSeq.map(columns.aggregate))
-      rows <- files.rows(filters)
+      rows <- scan.files.rows(scan.filters)
       answer <- rows.aggregate(groupBy, aggregates)
     } yield {
       val fields = groupBy.map(c => StructField(c.name, c.dataType)) ++
         aggregates.zipWithIndex.map { case (a, i) => StructField(s"aggregate_$i", typeOf(a)) }
       new AnswerFromLog(
-        files,
+        scan,
         StructType(fields),
         answer.map(values => new GenericInternalRow(values): InternalRow).toArray,
         aggregation.aggregateExpressions.mkString(", ")
@@ -96,14 +95,18 @@ private[scan] object MetadataAggregation {
   }
 }
 
-/** The rows of an aggregate, in the place of a scan. */
-private[scan] final class AnswerFromLog(
-    files: FileSource,
+/**
+ * The rows of an aggregate, in the place of a scan.
+ *
+ * @param replaced the scan, which says what the answer depends on
+ */
+private[spark] final class AnswerFromLog(
+    val replaced: TableScan,
     override val readSchema: StructType,
     answer: Array[InternalRow],
     aggregates: String
 ) extends LocalScan {
   override def rows(): Array[InternalRow] = answer
   override def description(): String =
-    s"deltaic ${files.table} version ${files.version}, from the log: $aggregates"
+    s"deltaic ${replaced.table} version ${replaced.version}, from the log: $aggregates"
 }

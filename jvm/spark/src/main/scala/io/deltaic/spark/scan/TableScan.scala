@@ -1,5 +1,6 @@
 package io.deltaic.spark.scan
 
+import org.apache.hadoop.fs.Path
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.catalyst.expressions.{AttributeReference, ExprId, Expression}
 import org.apache.spark.sql.classic.SparkSession
@@ -43,6 +44,10 @@ private[spark] final class TableScan(
     with Batch
     with SupportsReportStatistics
     with SupportsRuntimeV2Filtering {
+
+  def table: Path = files.table
+
+  def version: Long = files.version
 
   private val (constantColumns, dataColumns) = requiredColumns.fields.toSeq.partition(isConstant)
 

@@ -77,7 +77,10 @@ private[spark] final class TableScanBuilder(
   }
 
   private def answerFor(aggregation: Aggregation): Option[AnswerFromLog] =
-    if (filtersAreDecided) MetadataAggregation.of(files, schema, filters, aggregation) else None
+    if (filtersAreDecided) {
+      val scan = new TableScan(spark, files, schema, new StructType(), filters, options)
+      MetadataAggregation.of(scan, aggregation)
+    } else None
 
   private def filtersAreDecided: Boolean =
     FileSelection.split(filters, schema.skipping).remaining.isEmpty
