@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.support import log
 from tests.support.log import stored_files
 from tests.support.plans import scans
 from tests.support.predicates import COLUMN_VALUES, SCHEMA, Predicate, predicates, rows
@@ -181,6 +182,15 @@ def test_frame_counts_anew_after_a_write(spark: SparkSession, build: BuildTwin):
     assert frame.count() == 10
     table.append(spark.range(5))
     assert frame.count() == 15
+
+
+def test_append_of_what_the_log_answered_has_read_the_table(spark: SparkSession, build: BuildTwin):
+    table = build(spark.range(10))
+    spark.sql(f"INSERT INTO {table.sql_name} SELECT max(id) + count(*) FROM {table.sql_name}")
+    assert log.commit_info(table.path)["isBlindAppend"] is False
+    spark.sql(f"INSERT INTO {table.sql_name} VALUES (1)")
+    assert log.commit_info(table.path)["isBlindAppend"] is True
+    assert table.frame().agg({"id": "max"}).collect()[0][0] == 19
 
 
 #: Extremes of `d` are left out: of -0.0 and 0.0, which are equal, Spark may give either.

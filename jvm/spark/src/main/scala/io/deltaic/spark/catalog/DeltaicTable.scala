@@ -142,7 +142,7 @@ private[spark] final class DeltaicTable(
 
   private def hasSameColumns(other: Snapshot): Boolean =
     other.metadata.schemaString == snapshot.metadata.schemaString &&
-      other.metadata.partitionColumns == snapshot.metadata.partitionColumns
+    other.metadata.partitionColumns == snapshot.metadata.partitionColumns
 
   /**
    * The same table at a version that a statement has settled on, for all its reads to agree with its
