@@ -65,7 +65,10 @@ class RuntimeFilteringSuite extends munit.FunSuite {
     assertEquals(left(predicate("IN", "p", text("b"), text("c"))), Seq("f2"))
     assertEquals(left(predicate("IN", "id", long(99))), Nil)
     assertEquals(left(predicate("IN", "id")), Nil)
-    assertEquals(left(predicate("IN", "id", Expressions.literal[String](null), long(15))), Seq("f1"))
+    assertEquals(
+      left(predicate("IN", "id", Expressions.literal[String](null), long(15))),
+      Seq("f1")
+    )
   }
 
   test("comparisons with a value leave the files that may satisfy them") {
