@@ -48,11 +48,13 @@ class DeltaicDataSource extends TableProvider with CreatableRelationProvider
     val spark = SparkSession.active
     val log = TableLocation.log(spark, options)
     if (!log.exists) new AbsentTable(log)
-    else
-      TimeTravel.versionOf(spark, log, options) match {
+    else {
+      val table = TimeTravel.versionOf(spark, log, options) match {
         case Some(version) => new DeltaicTable(spark, log, log.at(version), TableOrigin.TimeTravel)
         case None => new DeltaicTable(spark, log, log.latest(), TableOrigin.Path)
       }
+      if (ChangeFeedOptions.areIn(options)) table.changes(options) else table
+    }
   }
 
   override def createRelation(

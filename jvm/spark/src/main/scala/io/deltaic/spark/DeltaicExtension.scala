@@ -3,10 +3,16 @@ package io.deltaic.spark
 import org.apache.spark.sql.SparkSessionExtensions
 
 import io.deltaic.spark.scan.DeletionVectorStrategy
+import io.deltaic.spark.sql._
 
 /** What Deltaic adds to a Spark session; named in `spark.sql.extensions`. */
 class DeltaicExtension extends (SparkSessionExtensions => Unit) {
 
-  override def apply(extensions: SparkSessionExtensions): Unit =
+  override def apply(extensions: SparkSessionExtensions): Unit = {
     extensions.injectPlannerStrategy(_ => DeletionVectorStrategy)
+    // The hints' batch is the one that runs before tables are looked up.
+    extensions.injectHintResolutionRule(_ => MarkTableChanges)
+    extensions.injectResolutionRule(ResolveTableChanges(_))
+    TableChangesFunctions.inject(extensions)
+  }
 }

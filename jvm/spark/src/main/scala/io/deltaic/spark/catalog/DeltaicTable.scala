@@ -16,6 +16,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.spark.changes.ChangesTable
 import io.deltaic.spark.rowlevel.RowLevelChange
 import io.deltaic.spark.scan._
 import io.deltaic.spark.write.{TableWriteBuilder, WriteIntent, WriteTarget}
@@ -91,6 +92,12 @@ private[spark] final class DeltaicTable(
     val current = snapshotToRead()
     val files = new SnapshotFiles(current, tableSchema, FileSplits.sessionZone(spark))
     new TableScanBuilder(spark, files, tableSchema, options)
+  }
+
+  /** What changed in the table, as these options ask (see [[ChangeFeedOptions]]). */
+  def changes(options: CaseInsensitiveStringMap): ChangesTable = {
+    val timeTravelled = origin == TableOrigin.TimeTravel
+    new ChangeFeedRequest(spark, log, name(), snapshot, timeTravelled, options).table
   }
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder =

@@ -34,7 +34,7 @@ private[spark] object TimeTravel {
       .getOrElse(throw invalid(log, version, "a version is a whole number from 0 on"))
 
   /** As Spark casts a string to a timestamp, in the session's time zone. */
-  private def parseTimestampMs(spark: SparkSession, log: DeltaLog, timestamp: String): Long = {
+  def parseTimestampMs(spark: SparkSession, log: DeltaLog, timestamp: String): Long = {
     val zone = Some(spark.sessionState.conf.sessionLocalTimeZone)
     val micros = Cast(Literal(timestamp), TimestampType, zone, EvalMode.TRY).eval()
     if (micros == null) throw invalid(log, timestamp, "it cannot be read as a timestamp")

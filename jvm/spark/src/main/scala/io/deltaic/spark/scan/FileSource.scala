@@ -18,6 +18,25 @@ private[spark] sealed trait FileSource {
   def select(filters: Seq[Expression]): IndexedSeq[AddFile]
 }
 
+private[spark] object FileSource {
+
+  /** The plan no longer holds filters that partition values decide, so a failure must not pass. */
+  def refuseUndecided(
+      table: Path,
+      version: Long,
+      file: String,
+      filters: Seq[Expression]
+  ): Nothing = throw new DeltaicException(
+    "DELTAIC_UNDECIDED_PARTITION_FILTER",
+    Map(
+      "table" -> table.toString,
+      "version" -> version.toString,
+      "file" -> file,
+      "filters" -> filters.map(_.sql).mkString(" AND ")
+    )
+  )
+}
+
 /** The active files of a snapshot, pruned by partition values and statistics. */
 private[spark] final class SnapshotFiles(
     val snapshot: Snapshot,
@@ -29,23 +48,14 @@ private[spark] final class SnapshotFiles(
 
   override def select(filters: Seq[Expression]): IndexedSeq[AddFile] = {
     val selection = FileSelection.select(statistics, filters)
-    selection.undecided.headOption.foreach(refuse(_, filters))
+    selection.undecided.headOption.foreach { file =>
+      FileSource.refuseUndecided(table, version, snapshot.files.path(file), filters)
+    }
     selection.files.toIndexedSeq.map(snapshot.files.add)
   }
 
   private def statistics: FileStatsColumns =
     SnapshotStatistics.of(snapshot, schema.skipping, zone)
-
-  /** The plan no longer holds filters that partition values decide, so a failure must not pass. */
-  private def refuse(file: Int, filters: Seq[Expression]): Nothing = throw new DeltaicException(
-    "DELTAIC_UNDECIDED_PARTITION_FILTER",
-    Map(
-      "table" -> table.toString,
-      "version" -> version.toString,
-      "file" -> snapshot.files.path(file),
-      "filters" -> filters.map(_.sql).mkString(" AND ")
-    )
-  )
 
   override def equals(other: Any): Boolean = other match {
     case that: SnapshotFiles => that.snapshot eq snapshot

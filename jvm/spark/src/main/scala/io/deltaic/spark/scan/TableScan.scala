@@ -40,6 +40,7 @@ private[spark] final class TableScan(
     private val options: CaseInsensitiveStringMap
 ) extends Scan
     with Batch
+    with ScanOfLiveRows
     with SupportsReportStatistics {
 
   private val (constantColumns, dataColumns) = requiredColumns.fields.toSeq.partition(isConstant)
@@ -57,11 +58,14 @@ private[spark] final class TableScan(
   private def carriesDeletionVectors: Boolean =
     constantColumns.exists(_.name == ScanColumns.DeletionVector)
 
-  def needsDeletionVectorFilter: Boolean =
+  override def needsDeletionVectorFilter: Boolean =
     !carriesDeletionVectors && selectedFiles.exists(_.deletionVector.isDefined)
 
-  /** The same scan, producing also what [[IsDeleted]] reads. */
-  def withDeletionVectors: TableScan = {
+  override def rowFilterColumn: String = ScanColumns.DeletionVector
+
+  override def rowProbes: RowProbeSource = deletionVectors
+
+  override def withDeletionVectors: TableScan = {
     val rowIndex =
       if (requiredColumns.fieldNames.contains(ScanColumns.RowIndex)) Nil
       else Seq(ScanColumns.rowIndexField)
@@ -127,7 +131,7 @@ private[spark] final class TableScan(
   override def equals(other: Any): Boolean = other match {
     case that: TableScan =>
       files == that.files && readSchema() == that.readSchema() &&
-      filters.map(canonical).toSet == that.filters.map(canonical).toSet && options == that.options
+      TableScan.sameFilters(filters, that.filters) && options == that.options
     case _ => false
   }
 
@@ -147,6 +151,12 @@ private[spark] final class TableScan(
 
   private def readerSchema: StructType =
     StructType(constantColumns ++ physicalColumns.fields)
+}
+
+private[spark] object TableScan {
+
+  def sameFilters(some: Seq[Expression], others: Seq[Expression]): Boolean =
+    some.map(canonical).toSet == others.map(canonical).toSet
 
   /** Filters of two queries differ in expression ids only; names are what matters here. */
   private def canonical(filter: Expression): Expression = filter.transform {
