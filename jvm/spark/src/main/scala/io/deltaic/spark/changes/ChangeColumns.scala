@@ -1,6 +1,6 @@
 package io.deltaic.spark.changes
 
-import org.apache.spark.sql.types.{LongType, StringType, StructField, TimestampType}
+import org.apache.spark.sql.types.{LongType, StringType, StructField, StructType, TimestampType}
 
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.spark.scan.TableSchema
@@ -20,21 +20,28 @@ private[spark] object ChangeColumns {
     StructField(CommitTimestamp, TimestampType)
   )
 
-  /**
-   * The columns of a feed. The commit is the same for all rows of a file, so its columns are read
-   * like partition columns; the kind of change is too, unless the file itself tells it.
-   */
-  def schema(table: String, columns: TableSchema, constantType: Boolean): TableSchema = {
-    fields.find(f => columns.all.fieldNames.exists(_.equalsIgnoreCase(f.name))).foreach { taken =>
+  /** The columns of a feed. */
+  def addedTo(table: String, columns: StructType): StructType = {
+    fields.find(f => columns.fieldNames.exists(_.equalsIgnoreCase(f.name))).foreach { taken =>
       throw new DeltaicException(
         "DELTAIC_CHANGES_COLUMN_TAKEN",
         Map("table" -> table, "column" -> taken.name)
       )
     }
-    val constants = fields.map(_.name).filter(constantType || _ != ChangeType)
+    fields.foldLeft(columns)(_ add _)
+  }
+
+  /**
+   * The columns of a table and those of a feed that are the same for all rows of a file: these are
+   * read like partition columns.
+   *
+   * @param constantType whether the kind of change is one of them, or stored in the files
+   */
+  def constantIn(columns: TableSchema, constantType: Boolean): TableSchema = {
+    val constants = fields.filter(constantType || _.name != ChangeType)
     columns.copy(
-      all = fields.foldLeft(columns.all)(_ add _),
-      partitionColumns = columns.partitionColumns ++ constants
+      all = constants.foldLeft(columns.all)(_ add _),
+      partitionColumns = columns.partitionColumns ++ constants.map(_.name)
     )
   }
 }

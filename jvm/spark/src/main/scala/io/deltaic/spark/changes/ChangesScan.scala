@@ -125,11 +125,8 @@ private[spark] final class ChangesScan(
 
   /** The files of one kind and what reads them. */
   private final class Part(val isRecorded: Boolean) {
-    val schema: TableSchema = ChangeColumns.schema(
-      feed.table.toString,
-      ChangesScan.this.schema,
-      constantType = !isRecorded
-    )
+    val schema: TableSchema =
+      ChangeColumns.constantIn(ChangesScan.this.schema, constantType = !isRecorded)
 
     lazy val selected: ChangedFiles = ChangedFiles.select(
       feed.table,

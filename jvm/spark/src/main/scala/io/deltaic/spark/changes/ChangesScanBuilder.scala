@@ -21,19 +21,19 @@ private[spark] final class ChangesScanBuilder(
     with SupportsPushDownCatalystFilters
     with SupportsPushDownRequiredColumns {
 
-  /** With the kind of a change stored in the files, as it is in some. */
-  private val readSchema =
-    ChangeColumns.schema(feed.table.toString, schema, constantType = false)
+  /** The kind of a change is stored in some files: no filter on it is decided for all. */
+  private val filesSchema = ChangeColumns.constantIn(schema, constantType = false)
 
   private var filters: Seq[Expression] = Nil
-  private var requiredColumns: StructType = readSchema.all
+  private var requiredColumns: StructType =
+    ChangeColumns.addedTo(feed.table.toString, schema.all)
 
   /** Returns what must still be evaluated for each row: all that some file cannot decide as a whole. */
   override def pushFilters(candidates: Seq[Expression]): Seq[Expression] = {
     val (usable, unusable) =
       candidates.partition(f => f.deterministic && !SubqueryExpression.hasSubquery(f))
     filters = usable
-    unusable ++ FileSelection.split(usable, readSchema.skipping).remaining
+    unusable ++ FileSelection.split(usable, filesSchema.skipping).remaining
   }
 
   override def pushedFilters: Array[Predicate] = Array.empty

@@ -37,7 +37,7 @@ private[spark] final class ChangesTable(
   private val tableSchema = TableSchema.of(log.table.toString, read.metadata)
 
   override def columns(): Array[Column] = SchemaShims.columns(
-    ChangeColumns.schema(log.table.toString, tableSchema, constantType = false).all
+    ChangeColumns.addedTo(log.table.toString, tableSchema.all)
   )
 
   override def capabilities(): JSet[TableCapability] = EnumSet.of(TableCapability.BATCH_READ)

@@ -5,7 +5,6 @@ import java.util.Locale
 import org.apache.spark.sql.types._
 
 import io.deltaic.protocol.Metadata
-import io.deltaic.spark.scan.TableSchema
 
 /**
  * Whether data written under one schema means the same when read under another.
@@ -19,15 +18,16 @@ private[changes] object ReadCompatibility {
   private val physicalName = "delta.columnMapping.physicalName"
 
   /** @param dataIsOlder whether `data` is of a version before the one that `read` is of */
-  def holds(table: String, data: Metadata, read: Metadata, dataIsOlder: Boolean): Boolean = {
-    val (dataSchema, readSchema) = (TableSchema.of(table, data), TableSchema.of(table, read))
+  def holds(data: Metadata, read: Metadata, dataIsOlder: Boolean): Boolean =
     // A column that lies in files in one version and in the log in another is read from one place.
-    dataSchema.partitionColumns == readSchema.partitionColumns && {
-      val (older, newer) =
-        if (dataIsOlder) (dataSchema.all, readSchema.all) else (readSchema.all, dataSchema.all)
-      grew(older, newer, olderIsData = dataIsOlder)
+    data.partitionColumns == read.partitionColumns && {
+      (DataType.fromJson(data.schemaString), DataType.fromJson(read.schemaString)) match {
+        case (data: StructType, read: StructType) =>
+          if (dataIsOlder) grew(data, read, olderIsData = true)
+          else grew(read, data, olderIsData = false)
+        case _ => false
+      }
     }
-  }
 
   /** Whether `newer` is `older` with columns added. */
   private def grew(older: StructType, newer: StructType, olderIsData: Boolean): Boolean = {

@@ -11,8 +11,8 @@ class ReadCompatibilitySuite extends munit.FunSuite {
 
   /** Whether data of `data` can be read as `read`, when it is older and when it is newer. */
   private def holds(data: Metadata, read: Metadata): (Boolean, Boolean) = (
-    ReadCompatibility.holds("t", data, read, dataIsOlder = true),
-    ReadCompatibility.holds("t", data, read, dataIsOlder = false)
+    ReadCompatibility.holds(data, read, dataIsOlder = true),
+    ReadCompatibility.holds(data, read, dataIsOlder = false)
   )
 
   private val base =
