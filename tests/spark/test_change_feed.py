@@ -57,7 +57,7 @@ def recorded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> s
     frame = spark.range(90).selectExpr("id", "id DIV 30 AS part", "cast(id AS STRING) AS s")
     table = build_twin(spark, path, frame, files=3, deletion_vectors=True)
     table.delete("id IN (3, 33)")
-    table.append(spark.range(90, 100).selectExpr("id", "3L AS part", "'new' AS s"))
+    table.append(spark.range(90, 100, 1, 1).selectExpr("id", "3L AS part", "'new' AS s"))
     table.delete("id BETWEEN 60 AND 89")
     spark.sql(f"UPDATE {table.sql_name} SET s = 'updated' WHERE id = 5")
     enable_feed(spark, path, first_time_s=int(START.timestamp()))
@@ -297,7 +297,8 @@ def test_schema_that_changed_by_more_than_added_columns_is_an_error_naming_both_
     log.write_commit(table, 1, changed)
     enable_feed(spark, table)
     with pytest.raises(
-        Exception, match=r"DELTAIC_CHANGES_SCHEMA_INCOMPATIBLE.*of version 1 .*of version 0 differs"
+        Exception,
+        match=r"DELTAIC_CHANGES_SCHEMA_INCOMPATIBLE.*of version 1: .*of version 0 differs",
     ):
         changes(spark, table, startingVersion=0, endingVersion=0).collect()
     shown = changes(spark, table, startingVersion=0, endingVersion=0, versionAsOf=0)
@@ -380,7 +381,7 @@ def test_planning_runs_no_job(spark: SparkSession, recorded: str):
 def test_open_range_shows_what_is_committed_later_and_a_cached_one_does_not_answer_for_it(
     spark: SparkSession, table: str
 ):
-    twin = build_twin(spark, table, spark.range(5))
+    twin = build_twin(spark, table, spark.range(0, 5, 1, 1))
     enable_feed(spark, table)
     open_range = changes(spark, table, startingVersion=0).cache()
     assert open_range.count() == 5

@@ -19,7 +19,7 @@ private[changes] final case class ChangesPartition(files: InputPartition, record
  * Reads both kinds of files, each by the reader of its kind.
  *
  * @param rows what tells the rows that are part of a change, and where among the constants of a
- *   file its argument is; files without such a row are not opened
+ *   data file its argument is; files without such a row are not opened
  */
 private[changes] final class ChangesReaderFactory(
     inferred: ReorderedColumns,
@@ -34,12 +34,12 @@ private[changes] final class ChangesReaderFactory(
 
   override def createReader(partition: InputPartition): PartitionReader[InternalRow] = {
     val part = partition.asInstanceOf[ChangesPartition]
-    readerOf(part).createReader(changed(part.files))
+    readerOf(part).createReader(filesToOpen(part))
   }
 
   override def createColumnarReader(partition: InputPartition): PartitionReader[ColumnarBatch] = {
     val part = partition.asInstanceOf[ChangesPartition]
-    readerOf(part).createColumnarReader(changed(part.files))
+    readerOf(part).createColumnarReader(filesToOpen(part))
   }
 
   private def readerOf(partition: ChangesPartition): ReorderedColumns =
@@ -49,11 +49,11 @@ private[changes] final class ChangesReaderFactory(
    * Only reading two vectors shows whether they differ. After a DELETE the old one never marks a row
    * that the new one does not.
    */
-  private def changed(partition: InputPartition): InputPartition = (partition, rows) match {
-    case (files: FilePartition, Some((changedRows, ordinal))) =>
+  private def filesToOpen(part: ChangesPartition): InputPartition = (part.files, rows) match {
+    case (files: FilePartition, Some((changedRows, ordinal))) if !part.recorded =>
       files.copy(files =
         files.files.filterNot(f => changedRows.isEmpty(f.partitionValues.getUTF8String(ordinal)))
       )
-    case _ => partition
+    case (files, _) => files
   }
 }

@@ -7,12 +7,13 @@ import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer.ComputeCurrentTime
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, OneRowRelation, Project}
+import org.apache.spark.sql.connector.catalog.Identifier
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.sql.{SparkSession, SparkSessionExtensions}
 
 import io.deltaic.protocol.DeltaicException
-import io.deltaic.spark.catalog.ChangeFeedOptions
+import io.deltaic.spark.catalog.{ChangeFeedOptions, TableLocation}
 import io.deltaic.spark.partition.PartitionValues
 
 /**
@@ -27,9 +28,17 @@ private[spark] object TableChangesFunctions {
   def inject(extensions: SparkSessionExtensions): Unit = {
     add(extensions, ByName) { (name, options) =>
       val parts = SparkSession.active.sessionState.sqlParser.parseMultipartIdentifier(name)
-      TableChanges(UnresolvedRelation(parts), name, options)
+      // A path is resolved here: Spark's rule for files would refuse it before its catalog is asked.
+      pathOf(parts).fold[LogicalPlan](TableChanges(UnresolvedRelation(parts), name, options))(
+        PathChanges(_, options)
+      )
     }
     add(extensions, ByPath)(PathChanges(_, _))
+  }
+
+  private def pathOf(name: Seq[String]): Option[String] = name match {
+    case Seq(namespace, table) => TableLocation.pathOf(Identifier.of(Array(namespace), table))
+    case _ => None
   }
 
   private def add(extensions: SparkSessionExtensions, function: String)(
