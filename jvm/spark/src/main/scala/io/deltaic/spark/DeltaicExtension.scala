@@ -4,11 +4,13 @@ import org.apache.spark.sql.SparkSessionExtensions
 
 import io.deltaic.spark.scan.DeletionVectorStrategy
 import io.deltaic.spark.sql._
+import io.deltaic.spark.write.RecordReads
 
 /** What Deltaic adds to a Spark session; named in `spark.sql.extensions`. */
 class DeltaicExtension extends (SparkSessionExtensions => Unit) {
 
   override def apply(extensions: SparkSessionExtensions): Unit = {
+    extensions.injectPlannerStrategy(_ => RecordReads)
     extensions.injectPlannerStrategy(_ => DeletionVectorStrategy)
     // The hints' batch is the one that runs before tables are looked up.
     extensions.injectHintResolutionRule(_ => MarkTableChanges)

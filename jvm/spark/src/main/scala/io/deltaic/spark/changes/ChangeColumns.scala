@@ -40,7 +40,7 @@ private[spark] object ChangeColumns {
   def constantIn(columns: TableSchema, constantType: Boolean): TableSchema = {
     val constants = fields.filter(constantType || _.name != ChangeType)
     columns.copy(
-      all = constants.foldLeft(columns.all)(_ add _),
+      stored = constants.foldLeft(columns.stored)(_ add _),
       partitionColumns = columns.partitionColumns ++ constants.map(_.name)
     )
   }

@@ -157,8 +157,13 @@ private[spark] final class ChangesScan(
       )
     }
 
+    /** Partition values go by the name under which the log keeps them. */
+    private def constantsInLog: StructType = StructType(constantsOf(this).map { field =>
+      if (schema.isPartition(field.name)) field.copy(name = schema.logName(field.name)) else field
+    })
+
     def partitions: Array[InputPartition] = FileSplits
-      .plan(spark, feed.table, selected.files, constantsOf(this), selected.unchangedRows)
+      .plan(spark, feed.table, selected.files, constantsInLog, selected.unchangedRows)
       .map(ChangesPartition(_, isRecorded))
   }
 }

@@ -34,7 +34,7 @@ private[spark] final class ChangesTable(
     with SupportsRead
     with Changelog {
 
-  private val tableSchema = TableSchema.of(log.table.toString, read.metadata)
+  private val tableSchema = TableSchema.of(read)
 
   override def columns(): Array[Column] = SchemaShims.columns(
     ChangeColumns.addedTo(log.table.toString, tableSchema.all)
