@@ -14,7 +14,6 @@ REFUSED_TABLES: dict[str, str] = {
 
 #: Kinds of items that fail for every table, with a part of the error they fail with.
 MISSING_KINDS: dict[str, str] = {
-    "cdf": "option readChangeFeed",
     "detail": "The table or view `DETAIL` cannot be found",
     "history": "The table or view `HISTORY` cannot be found",
     "stream": "does not support streamed reading",

@@ -75,6 +75,17 @@ private[replay] final class CommitTimes(
     else search(timestampMs, earliest, math.min(inCommit - 1, latest))
   }
 
+  /** The oldest version that was committed at that time or after, one above the latest when there is none. */
+  def versionFrom(timestampMs: Long): Long = {
+    val latest = firstVersion + commits.size - 1
+    if (timestampMs > timeMs(latest)) latest + 1
+    else if (timestampMs <= timeMs(firstVersion)) firstVersion
+    else {
+      val before = versionAt(timestampMs, firstVersion)
+      if (timeMs(before) >= timestampMs) before else before + 1
+    }
+  }
+
   /** The newest version in the range, both ends inclusive, that is not after the time; the first one is not. */
   private def search(timestampMs: Long, first: Long, last: Long): Long = {
     var low = first

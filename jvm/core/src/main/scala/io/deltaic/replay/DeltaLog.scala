@@ -87,6 +87,12 @@ final class DeltaLog private (val table: Path, conf: Configuration, newest: Delt
     times.versionAt(timestampMs, math.max(earliestVersion, times.firstVersion))
   }
 
+  /**
+   * The oldest version whose commit the log holds and that was committed at that time or after; one above the latest
+   * when the time is after that.
+   */
+  def versionFrom(timestampMs: Long): Long = commitTimes().versionFrom(timestampMs)
+
   /** The lowest version that can be read. */
   def earliestVersion: Long = listing.earliestVersion()
 
@@ -94,11 +100,7 @@ final class DeltaLog private (val table: Path, conf: Configuration, newest: Delt
   def commit(version: Long): CommitFile =
     store.status(FileNames.commit(directory, version)) match {
       case Some(file) => reader.read(version, file)
-      case None =>
-        throw new DeltaicException(
-          "DELTAIC_COMMIT_NOT_FOUND",
-          Map("table" -> table.toString, "version" -> version.toString)
-        )
+      case None => notFound(version)
     }
 
   /**
@@ -120,6 +122,19 @@ final class DeltaLog private (val table: Path, conf: Configuration, newest: Delt
     }
   }
 
+  /**
+   * The commits of these versions, both ends inclusive, in order, each with its time. They are read by several threads.
+   * A version whose commit the log no longer holds is an error.
+   */
+  def commits(first: Long, last: Long): Iterator[(CommitFile, Long)] = {
+    val times = commitTimes()
+    val held = times.commits.map(f => FileNames.versionOf(f) -> f).toMap
+    LogThreads.mapInOrder((first to last).iterator) { version =>
+      val commit = reader.read(version, held.getOrElse(version, notFound(version)))
+      (commit, times.timeMs(version, commit.commitInfo))
+    }
+  }
+
   /** Fails if nothing can be committed here, because the file system knows no way to. */
   def requireWritable(): Unit = store.requireWritable(directory)
 
@@ -137,6 +152,11 @@ final class DeltaLog private (val table: Path, conf: Configuration, newest: Delt
       snapshot.metadata
     )
   }
+
+  private def notFound(version: Long): Nothing = throw new DeltaicException(
+    "DELTAIC_COMMIT_NOT_FOUND",
+    Map("table" -> table.toString, "version" -> version.toString)
+  )
 
   /** None when the log does not continue what is known: then it was cleaned up, or is another table's. */
   private def follow(known: DeltaLog.Known): Option[DeltaLog.Known] = {

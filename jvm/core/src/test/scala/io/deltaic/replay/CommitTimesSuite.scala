@@ -47,6 +47,24 @@ class CommitTimesSuite extends munit.FunSuite {
     )
   }
 
+  test("the first version from a time on is the one of that time or the next") {
+    val table = created().commit(1).commit(2)
+    table.committedAt(0, 1000).committedAt(1, 2000).committedAt(2, 3000)
+    val log = table.open()
+    Seq(0L -> 0L, 1000L -> 0L, 1001L -> 1L, 2000L -> 1L, 2999L -> 2L, 3000L -> 2L, 3001L -> 3L)
+      .foreach { case (timeMs, version) => assertEquals(log.versionFrom(timeMs), version) }
+  }
+
+  test("commits of a range come in order with their times, and none may be missing") {
+    val table = created().commit(1, commitInfo(7)).commit(2)
+    table.committedAt(0, 1000).committedAt(1, 2000).committedAt(2, 2000)
+    val found = table.open().commits(1, 2).map { case (commit, timeMs) => commit.version -> timeMs }
+    assertEquals(found.toList, List(1L -> 2000L, 2L -> 2001L))
+    val e = intercept[DeltaicException](table.open().commits(2, 3).toList)
+    assertEquals(e.condition, "DELTAIC_COMMIT_NOT_FOUND")
+    assertEquals(e.parameters("version"), "3")
+  }
+
   test("times outside the range are refused with the range") {
     val table = created().commit(1)
     table.committedAt(0, 1000).committedAt(1, 2000)

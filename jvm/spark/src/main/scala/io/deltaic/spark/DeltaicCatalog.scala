@@ -14,6 +14,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.deltaic.SchemaShims
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.replay.DeltaLog
 import io.deltaic.spark.catalog._
@@ -43,6 +44,16 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
     load(identifier, super.loadTable(identifier, timestampMicros)) { _ =>
       AsOf.Time(Math.floorDiv(timestampMicros, 1000L))
     }
+
+  /** Spark's CHANGES clause, for which it does not ask the catalog that this one extends. */
+  override def loadChangelog(
+      identifier: Identifier,
+      context: ChangelogContext,
+      options: CaseInsensitiveStringMap
+  ): Changelog = loadTable(identifier) match {
+    case table: DeltaicTable => ChangesClause.changelog(table, context)
+    case _ => super.loadChangelog(identifier, context, options)
+  }
 
   override def tableExists(identifier: Identifier): Boolean =
     TableLocation.pathOf(identifier) match {

@@ -49,13 +49,15 @@ class DeltaicDataSource extends TableProvider with CreatableRelationProvider
     val found = TableLocation.find(spark, options)
     val log = found.log
     if (!log.exists) new AbsentTable(spark, log)
-    else
-      TimeTravel.of(spark, found, options) match {
+    else {
+      val table = TimeTravel.of(spark, found, options) match {
         case Some(asOf) =>
           val snapshot = TimeTravel.open(spark, log, asOf)
           new DeltaicTable(spark, log, snapshot, TableOrigin.TimeTravel)
         case None => new DeltaicTable(spark, log, log.latest(), TableOrigin.Path)
       }
+      if (ChangeFeedOptions.areIn(options)) table.changes(options) else table
+    }
   }
 
   override def createRelation(

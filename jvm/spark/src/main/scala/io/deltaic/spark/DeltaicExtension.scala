@@ -5,6 +5,7 @@ import org.apache.spark.sql.classic.SparkSession
 
 import io.deltaic.spark.catalog.TimeTravelExpressions
 import io.deltaic.spark.scan.DeletionVectorStrategy
+import io.deltaic.spark.sql._
 import io.deltaic.spark.write.RecordReads
 
 /** What Deltaic adds to a Spark session; named in `spark.sql.extensions`. */
@@ -13,7 +14,10 @@ class DeltaicExtension extends (SparkSessionExtensions => Unit) {
   override def apply(extensions: SparkSessionExtensions): Unit = {
     // The hints' batch is the one that runs before Spark resolves tables.
     extensions.injectHintResolutionRule(s => TimeTravelExpressions(s.asInstanceOf[SparkSession]))
+    extensions.injectHintResolutionRule(_ => MarkTableChanges)
+    extensions.injectResolutionRule(ResolveTableChanges(_))
     extensions.injectPlannerStrategy(_ => RecordReads)
     extensions.injectPlannerStrategy(_ => DeletionVectorStrategy)
+    TableChangesFunctions.inject(extensions)
   }
 }

@@ -16,6 +16,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.spark.changes.ChangesTable
 import io.deltaic.spark.rowlevel.RowLevelChange
 import io.deltaic.spark.scan._
 import io.deltaic.spark.write.{FollowsTable, TableWriteBuilder, WriteIntent, WriteTarget}
@@ -97,6 +98,12 @@ private[spark] final class DeltaicTable(
     new TableScanBuilder(spark, files, tableSchema, options)
   }
 
+  /** What changed in the table, as these options ask (see [[ChangeFeedOptions]]). */
+  def changes(options: CaseInsensitiveStringMap): ChangesTable = {
+    val timeTravelled = origin == TableOrigin.TimeTravel
+    new ChangeFeedRequest(spark, log, name(), snapshot, timeTravelled, options).table
+  }
+
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder =
     new TableWriteBuilder(
       WriteTarget(
@@ -142,8 +149,8 @@ private[spark] final class DeltaicTable(
 
   private def hasSameColumns(other: Snapshot): Boolean =
     other.metadata.schemaString == snapshot.metadata.schemaString &&
-      other.metadata.partitionColumns == snapshot.metadata.partitionColumns &&
-      TableSchema.of(other).mapping == tableSchema.mapping
+    other.metadata.partitionColumns == snapshot.metadata.partitionColumns &&
+    TableSchema.of(other).mapping == tableSchema.mapping
 
   /**
    * The same table at a version that a statement has settled on, for all its reads to agree with its

@@ -46,12 +46,11 @@ private[spark] object TimeTravel {
   }
 
   /** A version given as text. */
-  def version(log: DeltaLog, version: String): AsOf = {
-    val number = version.trim.toLongOption.filter(_ >= 0)
-    AsOf.Version(
-      number.getOrElse(throw invalid(log, version, "a version is a whole number from 0 on"))
-    )
-  }
+  def version(log: DeltaLog, version: String): AsOf = AsOf.Version(parseVersion(log, version))
+
+  def parseVersion(log: DeltaLog, version: String): Long = version.trim.toLongOption
+    .filter(_ >= 0)
+    .getOrElse(throw invalid(log, version, "a version is a whole number from 0 on"))
 
   def refuseSuffix(found: FoundTable): Unit =
     if (found.suffix.isDefined)
@@ -76,7 +75,7 @@ private[spark] object TimeTravel {
     invalid(log, ways, "give one of the two")
 
   /** As Spark casts a string to a timestamp, in the session's time zone. */
-  private def parseTimestampMs(spark: SparkSession, log: DeltaLog, timestamp: String): Long = {
+  def parseTimestampMs(spark: SparkSession, log: DeltaLog, timestamp: String): Long = {
     val zone = Some(spark.sessionState.conf.sessionLocalTimeZone)
     val micros = Cast(Literal(timestamp), TimestampType, zone, EvalMode.TRY).eval()
     if (micros == null) throw invalid(log, timestamp, "it cannot be read as a timestamp")

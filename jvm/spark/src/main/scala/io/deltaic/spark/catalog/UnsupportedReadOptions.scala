@@ -5,12 +5,15 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import io.deltaic.replay.DeltaLog
 import io.deltaic.spark.write.WriteTransaction
 
-/** Options that change what a read returns, and that are not there yet: ignoring one would lie. */
+/** Options that change what a read returns, where they cannot be followed: ignoring one would lie. */
 private[catalog] object UnsupportedReadOptions {
-  private val changeFeed = Seq("readChangeFeed", "readChangeData")
 
+  /** A scan of the table's rows is no answer to a request for its changes. */
   def refuse(log: DeltaLog, options: CaseInsensitiveStringMap): Unit =
-    changeFeed.filter(options.getBoolean(_, false)).foreach { option =>
-      throw WriteTransaction.unsupported(log.table.toString, s"reading with option $option")
-    }
+    if (ChangeFeedOptions.areIn(options))
+      throw WriteTransaction.unsupported(
+        log.table.toString,
+        s"reading with option ${ChangeFeedOptions.ReadChangeFeed}, where the session lacks " +
+          "spark.sql.extensions=io.deltaic.spark.DeltaicExtension or the query names a version,"
+      )
 }

@@ -19,7 +19,7 @@ import io.deltaic.dv.{DeletionVector, DeletionVectorCursor, DeletionVectorStore}
  */
 private[spark] final case class DeletionVectorSource(table: String)(
     val configuration: Broadcast[SerializableConfiguration]
-) {
+) extends RowProbeSource {
 
   /** The vector that a [[DeletionVectorConstant]] names, from this executor's cache if it is there. */
   def open(constant: UTF8String): DeletionVector = {
@@ -39,7 +39,9 @@ private[spark] final case class DeletionVectorSource(table: String)(
     }
   }
 
-  def newProbe(): DeletionVectorProbe = new DeletionVectorProbe(this)
+  override def probeClass: Class[DeletionVectorProbe] = classOf[DeletionVectorProbe]
+
+  override def newProbe(): DeletionVectorProbe = new DeletionVectorProbe(this)
 }
 
 private[spark] object DeletionVectorSource {
@@ -67,14 +69,15 @@ private[spark] object DeletionVectorSource {
  *
  * Not thread safe: one probe belongs to one task.
  */
-private[spark] final class DeletionVectorProbe(source: DeletionVectorSource) {
+private[spark] final class DeletionVectorProbe(source: DeletionVectorSource)
+    extends RowProbe {
   private var lastReference: UTF8String = _
   private var lastValue: UTF8String = _
   private var cursor: DeletionVectorCursor = _
   private var from = 0L
   private var until = 0L
 
-  def isDeleted(constant: UTF8String, rowIndex: Long): Boolean = {
+  override def isDeleted(constant: UTF8String, rowIndex: Long): Boolean = {
     if (constant ne lastReference) switchTo(constant)
     if (rowIndex >= from && rowIndex < until) false else seek(rowIndex)
   }

@@ -43,7 +43,7 @@ private[spark] object DeletionVectorStrategy extends SparkStrategy {
   /** The relation with the two columns the filter needs, and the filter's condition. */
   private def rewrite(
       relation: DataSourceV2ScanRelation,
-      scan: TableScan
+      scan: ScanOfLiveRows
   ): (DataSourceV2ScanRelation, Expression) = {
     val filtered = scan.withDeletionVectors
     val known = relation.output.map(a => a.name -> a).toMap
@@ -52,21 +52,22 @@ private[spark] object DeletionVectorStrategy extends SparkStrategy {
     }
     def column(name: String): Expression = output.find(_.name == name).get
     val deleted = IsDeleted(
-      column(ScanColumns.DeletionVector),
+      column(filtered.rowFilterColumn),
       column(ScanColumns.RowIndex),
-      filtered.deletionVectors
+      filtered.rowProbes
     )
     (relation.copy(scan = filtered, output = output), Not(deleted))
   }
 
   private object ScanWithDeletionVectors {
-    def unapply(plan: LogicalPlan): Option[(DataSourceV2ScanRelation, TableScan)] = plan match {
-      case relation: DataSourceV2ScanRelation =>
-        relation.scan match {
-          case scan: TableScan if scan.needsDeletionVectorFilter => Some((relation, scan))
-          case _ => None
-        }
-      case _ => None
-    }
+    def unapply(plan: LogicalPlan): Option[(DataSourceV2ScanRelation, ScanOfLiveRows)] =
+      plan match {
+        case relation: DataSourceV2ScanRelation =>
+          relation.scan match {
+            case scan: ScanOfLiveRows if scan.needsDeletionVectorFilter => Some((relation, scan))
+            case _ => None
+          }
+        case _ => None
+      }
   }
 }

@@ -21,6 +21,25 @@ private[spark] sealed trait FileSource {
   def rows(filters: Seq[Expression]): Option[FileRows]
 }
 
+private[spark] object FileSource {
+
+  /** The plan no longer holds filters that partition values decide, so a failure must not pass. */
+  def refuseUndecided(
+      table: Path,
+      version: Long,
+      file: String,
+      filters: Seq[Expression]
+  ): Nothing = throw new DeltaicException(
+    "DELTAIC_UNDECIDED_PARTITION_FILTER",
+    Map(
+      "table" -> table.toString,
+      "version" -> version.toString,
+      "file" -> file,
+      "filters" -> filters.map(_.sql).mkString(" AND ")
+    )
+  )
+}
+
 /** The active files of a snapshot, pruned by partition values and statistics. */
 private[spark] final class SnapshotFiles(
     val snapshot: Snapshot,
@@ -45,7 +64,9 @@ private[spark] final class SnapshotFiles(
     case Some((sameFilters, files)) if sameFilters eq filters => files
     case _ =>
       val selection = FileSelection.select(statistics, filters)
-      selection.undecided.headOption.foreach(refuse(_, filters))
+      selection.undecided.headOption.foreach { file =>
+        FileSource.refuseUndecided(table, version, snapshot.files.path(file), filters)
+      }
       selected = Some((filters, selection.files))
       selection.files
   }
@@ -57,17 +78,6 @@ private[spark] final class SnapshotFiles(
 
   private def statistics: FileStatsColumns =
     SnapshotStatistics.of(snapshot, schema.skipping, zone)
-
-  /** The plan no longer holds filters that partition values decide, so a failure must not pass. */
-  private def refuse(file: Int, filters: Seq[Expression]): Nothing = throw new DeltaicException(
-    "DELTAIC_UNDECIDED_PARTITION_FILTER",
-    Map(
-      "table" -> table.toString,
-      "version" -> version.toString,
-      "file" -> snapshot.files.path(file),
-      "filters" -> filters.map(_.sql).mkString(" AND ")
-    )
-  )
 
   override def equals(other: Any): Boolean = other match {
     case that: SnapshotFiles => that.snapshot eq snapshot

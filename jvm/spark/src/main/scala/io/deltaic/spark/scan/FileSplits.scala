@@ -19,19 +19,23 @@ import io.deltaic.spark.partition.PartitionValues
 /** Cuts files into splits and packs splits into tasks, by Spark's own sizing rules. */
 private[spark] object FileSplits {
 
-  /** @param constants the columns whose value is the same for each row of a file */
+  /**
+   * @param constants the columns whose value is the same for each row of a file
+   * @param changedRows the value of [[ScanColumns.ChangedRows]]
+   */
   def plan(
       spark: SparkSession,
       table: Path,
       files: IndexedSeq[AddFile],
-      constants: StructType
+      constants: StructType,
+      changedRows: AddFile => UTF8String = _ => null
   ): Array[InputPartition] = {
     val openCostBytes = spark.sessionState.conf.filesOpenCostInBytes
     val maxSplitBytes =
       FilePartition.maxSplitBytes(spark, files.iterator.map(_.sizeBytes + openCostBytes).sum)
     val zone = sessionZone(spark)
     val splits = files.flatMap { file =>
-      val row = constantRow(file, constants, zone)
+      val row = constantRow(file, constants, zone, changedRows)
       split(SparkPath.fromPath(LogPath.toAbsolute(table, file.path)), file, row, maxSplitBytes)
     }
     // Large splits first: the packing closes a task as soon as the next split does not fit.
@@ -59,13 +63,24 @@ private[spark] object FileSplits {
       )
     }
 
-  private def constantRow(file: AddFile, constants: StructType, zone: ZoneId): InternalRow =
-    new GenericInternalRow(constants.fields.map(constantValue(file, _, zone)))
+  private def constantRow(
+      file: AddFile,
+      constants: StructType,
+      zone: ZoneId,
+      changedRows: AddFile => UTF8String
+  ): InternalRow =
+    new GenericInternalRow(constants.fields.map(constantValue(file, _, zone, changedRows)))
 
-  private def constantValue(file: AddFile, field: StructField, zone: ZoneId): Any =
+  private def constantValue(
+      file: AddFile,
+      field: StructField,
+      zone: ZoneId,
+      changedRows: AddFile => UTF8String
+  ): Any =
     field.name match {
       case ScanColumns.FilePath => UTF8String.fromString(file.path)
       case ScanColumns.DeletionVector => DeletionVectorConstant.encode(file)
+      case ScanColumns.ChangedRows => changedRows(file)
       case column =>
         val text = file.partitionValues.getOrElse(column, null)
         PartitionValues.fromLog(column, field.dataType, text, zone)

@@ -16,11 +16,11 @@ import org.apache.spark.unsafe.types.UTF8String
 private[spark] final case class IsDeleted(
     left: Expression,
     right: Expression,
-    source: DeletionVectorSource
+    source: RowProbeSource
 ) extends BinaryExpression
     with Predicate {
 
-  @transient private lazy val probe: DeletionVectorProbe = source.newProbe()
+  @transient private lazy val probe: RowProbe = source.newProbe()
 
   override def nullable: Boolean = false
   override def prettyName: String = "deltaic_is_deleted"
@@ -36,10 +36,11 @@ private[spark] final case class IsDeleted(
 
   override protected def doGenCode(ctx: CodegenContext, ev: ExprCode): ExprCode = {
     val sourceReference = ctx.addReferenceObj("deletionVectors", source)
+    val probeClass = source.probeClass.getName
     val probeState = ctx.addMutableState(
-      classOf[DeletionVectorProbe].getName,
+      probeClass,
       "deletionVectorProbe",
-      variable => s"$variable = $sourceReference.newProbe();"
+      variable => s"$variable = ($probeClass) $sourceReference.newProbe();"
     )
     val vector = left.genCode(ctx)
     val rowIndex = right.genCode(ctx)

@@ -18,8 +18,12 @@ private[spark] object ScanColumns {
   /** The file's deletion vector as [[DeletionVectorConstant]] writes it; null for a file without. */
   val DeletionVector = "__deltaic_deletion_vector"
 
+  /** Which rows of the file are part of a change (see the `changes` package); null for all. */
+  val ChangedRows = "__deltaic_changed_rows"
+
   val rowIndexField: StructField = StructField(RowIndex, LongType, nullable = false)
   val deletionVectorField: StructField = StructField(DeletionVector, StringType, nullable = true)
+  val changedRowsField: StructField = StructField(ChangedRows, StringType, nullable = true)
 
   /** What makes a row addressable for DELETE, UPDATE and MERGE. */
   val rowId: Seq[String] = Seq(FilePath, RowIndex)
@@ -30,7 +34,8 @@ private[spark] object ScanColumns {
   )
 
   /** Whether the column's value is the same for every row of a file. */
-  def isFileConstant(name: String): Boolean = name == FilePath || name == DeletionVector
+  def isFileConstant(name: String): Boolean =
+    name == FilePath || name == DeletionVector || name == ChangedRows
 
   private final case class RowIdColumn(
       override val name: String,

@@ -42,6 +42,7 @@ private[spark] final class TableScan(
     private val options: CaseInsensitiveStringMap
 ) extends Scan
     with Batch
+    with ScanOfLiveRows
     with SupportsReportStatistics
     with SupportsRuntimeV2Filtering {
 
@@ -69,11 +70,14 @@ private[spark] final class TableScan(
   private def carriesDeletionVectors: Boolean =
     constantColumns.exists(_.name == ScanColumns.DeletionVector)
 
-  def needsDeletionVectorFilter: Boolean =
+  override def needsDeletionVectorFilter: Boolean =
     !carriesDeletionVectors && selectedFiles.exists(_.deletionVector.isDefined)
 
-  /** The same scan, producing also what [[IsDeleted]] reads. */
-  def withDeletionVectors: TableScan = {
+  override def rowFilterColumn: String = ScanColumns.DeletionVector
+
+  override def rowProbes: RowProbeSource = deletionVectors
+
+  override def withDeletionVectors: TableScan = {
     val rowIndex =
       if (requiredColumns.fieldNames.contains(ScanColumns.RowIndex)) Nil
       else Seq(ScanColumns.rowIndexField)
@@ -153,7 +157,7 @@ private[spark] final class TableScan(
   override def equals(other: Any): Boolean = other match {
     case that: TableScan =>
       files == that.files && readSchema() == that.readSchema() &&
-      filters.map(canonical).toSet == that.filters.map(canonical).toSet && options == that.options
+      TableScan.sameFilters(filters, that.filters) && options == that.options
     case _ => false
   }
 
@@ -179,6 +183,12 @@ private[spark] final class TableScan(
 
   private def readerSchema: StructType =
     StructType(constantColumns ++ physicalColumns.fields)
+}
+
+private[spark] object TableScan {
+
+  def sameFilters(some: Seq[Expression], others: Seq[Expression]): Boolean =
+    some.map(canonical).toSet == others.map(canonical).toSet
 
   /** Filters of two queries differ in expression ids only; names are what matters here. */
   private def canonical(filter: Expression): Expression = filter.transform {

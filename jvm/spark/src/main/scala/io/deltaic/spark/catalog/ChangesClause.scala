@@ -1,0 +1,53 @@
+package io.deltaic.spark.catalog
+
+import scala.jdk.CollectionConverters._
+import scala.jdk.OptionConverters._
+
+import org.apache.spark.sql.connector.catalog.ChangelogContext.DeduplicationMode
+import org.apache.spark.sql.connector.catalog.ChangelogRange.{TimestampRange, VersionRange}
+import org.apache.spark.sql.connector.catalog.{Changelog, ChangelogContext}
+import org.apache.spark.sql.types.TimestampType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+import io.deltaic.replay.DeltaLog
+import io.deltaic.spark.partition.PartitionValues
+import io.deltaic.spark.write.WriteTransaction
+
+/** Spark's own way to ask for changes: `SELECT * FROM t CHANGES FROM VERSION 1 TO VERSION 3`. */
+private[spark] object ChangesClause {
+  import ChangeFeedOptions._
+
+  /** The changes that the clause asks for; Spark does the rest of what it promises. */
+  def changelog(table: DeltaicTable, context: ChangelogContext): Changelog = {
+    // Collapsing the changes of a row needs an identity of rows, which files do not have.
+    if (context.deduplicationMode == DeduplicationMode.NET_CHANGES)
+      throw WriteTransaction.unsupported(
+        table.log.table.toString,
+        s"CHANGES with deduplicationMode ${DeduplicationMode.NET_CHANGES.value}"
+      )
+    val range = bounds(table.log, context)
+    val options = new CaseInsensitiveStringMap((range + (ReadChangeFeed -> "true")).asJava)
+    table.changes(options)
+  }
+
+  private def bounds(log: DeltaLog, context: ChangelogContext): Map[String, String] =
+    context.range match {
+      case range: VersionRange =>
+        val first = TimeTravel.parseVersion(log, range.startingVersion)
+        val last = range.endingVersion.toScala.map(TimeTravel.parseVersion(log, _))
+        Map(StartingVersion -> (first + after(range.startingBoundInclusive)).toString) ++
+          last.map(v => EndingVersion -> (v - after(range.endingBoundInclusive)).toString)
+      case range: TimestampRange =>
+        // Commits have times of whole milliseconds.
+        val first = range.startingTimestamp + 1000L * after(range.startingBoundInclusive)
+        val last = range.endingTimestamp.toScala.map(_.longValue)
+        Map(StartingTimestamp -> text(first)) ++
+          last.map(t => EndingTimestamp -> text(t - 1000L * after(range.endingBoundInclusive)))
+      case _ => Map.empty
+    }
+
+  private def after(inclusive: Boolean): Long = if (inclusive) 0L else 1L
+
+  private def text(micros: Long): String =
+    PartitionValues.toLog("timestamp", TimestampType, micros)
+}

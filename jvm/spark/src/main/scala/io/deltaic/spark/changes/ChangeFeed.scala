@@ -1,0 +1,115 @@
+package io.deltaic.spark.changes
+
+import org.apache.hadoop.fs.Path
+
+import io.deltaic.log.CommitFile
+import io.deltaic.protocol._
+import io.deltaic.replay.{DeltaLog, Snapshot}
+
+/** A change, and the commit that made it. */
+private[spark] final case class CommittedChange(
+    change: FileChange,
+    version: Long,
+    timestampMs: Long
+)
+
+/** Versions of a table from `first` to `last`, both inclusive. */
+private[spark] final case class VersionRange(first: Long, last: Long) {
+  def isEmpty: Boolean = last < first
+}
+
+/**
+ * The changes that the commits of a range of versions made, shown with the columns of one version.
+ *
+ * Two feeds of the same table, range and version of the columns are equal.
+ *
+ * @param versions empty for no changes at all
+ * @param start the table at the first of them
+ * @param read the version whose columns the feed has
+ * @param checksSchema whether versions whose data cannot be read with these columns are an error
+ */
+private[spark] final class ChangeFeed(
+    log: DeltaLog,
+    val versions: VersionRange,
+    start: Snapshot,
+    val read: Snapshot,
+    checksSchema: Boolean
+) {
+  def table: Path = log.table
+
+  private def name: String = table.toString
+
+  /** Read on first use, which is when the plan is final. */
+  lazy val changes: IndexedSeq[CommittedChange] =
+    if (versions.isEmpty) Vector.empty
+    else {
+      requireRecorded(start.metadata, versions.first)
+      var protocol = start.protocol
+      var metadata = start.metadata
+      val found = Vector.newBuilder[CommittedChange]
+      log.commits(versions.first, versions.last).foreach { case (commit, timeMs) =>
+        protocol = commit.protocol.getOrElse(protocol)
+        metadata = commit.metadata.getOrElse(metadata)
+        if (commit.protocol.isDefined || commit.metadata.isDefined)
+          TableFeatures.requireReadable(name, commit.version, protocol, Some(metadata))
+        checkMetadata(commit)
+        CommitChanges.of(table, commit).foreach { change =>
+          found += CommittedChange(change, commit.version, timeMs)
+        }
+      }
+      requireCompatible(start.metadata, versions.first)
+      found.result()
+    }
+
+  /** What the first commit says about columns is in `start`, and nothing older is read. */
+  private def checkMetadata(commit: CommitFile): Unit = commit.metadata.foreach { metadata =>
+    requireRecorded(metadata, commit.version)
+    if (commit.version > versions.first) requireCompatible(metadata, commit.version)
+  }
+
+  private def requireRecorded(metadata: Metadata, version: Long): Unit =
+    if (!ChangeFeed.isRecorded(metadata)) fail("DELTAIC_CHANGES_NOT_RECORDED", version)
+
+  private def requireCompatible(metadata: Metadata, version: Long): Unit = {
+    val older = version <= read.version
+    if (checksSchema && !ReadCompatibility.holds(metadata, read.metadata, older))
+      fail(
+        "DELTAIC_CHANGES_SCHEMA_INCOMPATIBLE",
+        version,
+        "readVersion" -> read.version.toString
+      )
+  }
+
+  private def fail(condition: String, version: Long, others: (String, String)*): Nothing =
+    throw new DeltaicException(
+      condition,
+      Map(
+        "table" -> name,
+        "version" -> version.toString,
+        "first" -> versions.first.toString,
+        "last" -> versions.last.toString
+      ) ++ others
+    )
+
+  private def identity: (Path, VersionRange, Long, String) =
+    (table, versions, read.version, read.metadata.schemaString)
+
+  override def equals(other: Any): Boolean = other match {
+    case that: ChangeFeed => identity == that.identity
+    case _ => false
+  }
+
+  override def hashCode(): Int = identity.hashCode()
+
+  override def toString: String = s"changes of $table, versions ${versions.first}..${versions.last}"
+}
+
+private[spark] object ChangeFeed {
+
+  /** The property, and the name it had before the feature was released. */
+  private val enabling = Seq("delta.enableChangeDataFeed", "delta.enableChangeDataCapture")
+
+  /** Whether writers record, or leave derivable, what changes (Protocol § Change Data Files). */
+  def isRecorded(metadata: Metadata): Boolean =
+    enabling.flatMap(metadata.configuration.get).headOption.exists("true".equalsIgnoreCase(_))
+}

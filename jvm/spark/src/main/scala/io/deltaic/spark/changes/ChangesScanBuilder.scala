@@ -1,0 +1,45 @@
+package io.deltaic.spark.changes
+
+import org.apache.spark.sql.catalyst.expressions.{Expression, SubqueryExpression}
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.expressions.filter.Predicate
+import org.apache.spark.sql.connector.read.{Scan, ScanBuilder, SupportsPushDownRequiredColumns}
+import org.apache.spark.sql.internal.connector.SupportsPushDownCatalystFilters
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+import io.deltaic.spark.scan.TableSchema
+import io.deltaic.spark.skipping.FileSelection
+
+/** Takes filters and columns from the optimizer for a [[ChangesScan]]. */
+private[spark] final class ChangesScanBuilder(
+    spark: SparkSession,
+    feed: ChangeFeed,
+    schema: TableSchema,
+    options: CaseInsensitiveStringMap
+) extends ScanBuilder
+    with SupportsPushDownCatalystFilters
+    with SupportsPushDownRequiredColumns {
+
+  /** The kind of a change is stored in some files: no filter on it is decided for all. */
+  private val filesSchema = ChangeColumns.constantIn(schema, constantType = false)
+
+  private var filters: Seq[Expression] = Nil
+  private var requiredColumns: StructType =
+    ChangeColumns.addedTo(feed.table.toString, schema.all)
+
+  /** Returns what must still be evaluated for each row: all that some file cannot decide as a whole. */
+  override def pushFilters(candidates: Seq[Expression]): Seq[Expression] = {
+    val (usable, unusable) =
+      candidates.partition(f => f.deterministic && !SubqueryExpression.hasSubquery(f))
+    filters = usable
+    unusable ++ FileSelection.split(usable, filesSchema.skipping).remaining
+  }
+
+  override def pushedFilters: Array[Predicate] = Array.empty
+
+  override def pruneColumns(required: StructType): Unit = requiredColumns = required
+
+  override def build(): Scan =
+    new ChangesScan(spark, feed, schema, requiredColumns, filters, options)
+}

@@ -1,0 +1,76 @@
+package io.deltaic.spark.changes
+
+import java.util.{EnumSet, Set => JSet}
+
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.catalog._
+import org.apache.spark.sql.connector.read.ScanBuilder
+import org.apache.spark.sql.deltaic.SchemaShims
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.spark.scan.TableSchema
+
+/**
+ * What changed in a table, as a table of its own.
+ *
+ * @param name of the table whose changes these are
+ * @param first the first version to show
+ * @param last the last one, if there are that many; None for the latest when a query runs
+ * @param start the table at version `first`; None when there is nothing to show
+ * @param read the version whose columns the changes are shown with
+ */
+private[spark] final class ChangesTable(
+    spark: SparkSession,
+    log: DeltaLog,
+    override val name: String,
+    first: Long,
+    last: Option[Long],
+    start: Option[Snapshot],
+    read: Snapshot,
+    checksSchema: Boolean
+) extends Table
+    with SupportsRead
+    with Changelog {
+
+  private val tableSchema = TableSchema.of(read)
+
+  override def columns(): Array[Column] = SchemaShims.columns(
+    ChangeColumns.addedTo(log.table.toString, tableSchema.all)
+  )
+
+  override def capabilities(): JSet[TableCapability] = EnumSet.of(TableCapability.BATCH_READ)
+
+  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
+    val feed = start match {
+      case Some(snapshot) =>
+        val latest = log.latest().version
+        val versions = VersionRange(first, last.fold(latest)(_.min(latest)))
+        new ChangeFeed(log, versions, snapshot, read, checksSchema)
+      case None => new ChangeFeed(log, VersionRange(first, first - 1), read, read, checksSchema)
+    }
+    new ChangesScanBuilder(spark, feed, tableSchema, options)
+  }
+
+  /** Writers that record changes leave no row that a rewritten file merely carries over. */
+  override def containsCarryoverRows(): Boolean = false
+
+  /** As far as Spark is to do something about it, for which rows would need an identity. */
+  override def containsIntermediateChanges(): Boolean = false
+
+  override def representsUpdateAsDeleteAndInsert(): Boolean = false
+
+  /** An open end is the version at the time of the analysis: cached rows answer for that alone. */
+  private def identity: (Path, Long, Option[Long], Boolean, Long) =
+    (log.table, first, last, start.isEmpty, read.version)
+
+  override def equals(other: Any): Boolean = other match {
+    case that: ChangesTable => identity == that.identity
+    case _ => false
+  }
+
+  override def hashCode(): Int = identity.hashCode()
+
+  override def toString: String = s"changes of $name"
+}

@@ -1,0 +1,144 @@
+package io.deltaic.spark.changes
+
+import scala.collection.mutable
+
+import org.apache.hadoop.fs.Path
+
+import io.deltaic.log.CommitFile
+import io.deltaic.protocol._
+
+/** Which rows of a data file changed. */
+private[spark] sealed trait RowSelection
+
+private[spark] object RowSelection {
+
+  /** All but those that the vector marks. */
+  final case class AllBut(hidden: Option[DeletionVectorDescriptor]) extends RowSelection
+
+  /** Those that one vector marks and the other does not. */
+  final case class Only(
+      rows: DeletionVectorDescriptor,
+      except: Option[DeletionVectorDescriptor]
+  ) extends RowSelection
+}
+
+/**
+ * Rows of one file that a commit changed.
+ *
+ * @param file what to read; its statistics hold for `rows`, and its deletion vector is not set
+ * @param changeType the same for all rows; None when the file tells it row by row
+ */
+private[spark] final case class FileChange(
+    file: AddFile,
+    changeType: Option[String],
+    rows: RowSelection
+)
+
+/** What one commit changed, by its actions alone (Protocol § Reader Requirements for AddCDCFile). */
+private[spark] object CommitChanges {
+
+  private val everything = RowSelection.AllBut(None)
+
+  /**
+   *   1. A commit with `cdc` actions is described by them alone.
+   *   1. Otherwise rows of an `add` are inserted and rows of a `remove` are deleted, if the action
+   *      says that it changes data.
+   *   1. A path that is in both keeps its file and changes its deletion vector: the rows that only
+   *      the new vector marks are deleted, and those that only the old one marked are back.
+   */
+  def of(table: Path, commit: CommitFile): Seq[FileChange] = {
+    val recorded = commit.actions.collect { case c: AddCdcFile => recordedChanges(c) }
+    if (recorded.nonEmpty) recorded
+    else if (isMergeWithoutChanges(commit)) Nil
+    else {
+      val removed = mutable.LinkedHashMap.empty[String, RemoveFile]
+      commit.removes.filter(_.dataChange).foreach(r => removed(key(table, r.path)) = r)
+      val inserted = commit.adds.filter(_.dataChange).toVector.flatMap { add =>
+        removed.remove(key(table, add.path)) match {
+          case Some(remove) => vectorChanged(table, commit.version, remove, add)
+          case None => Seq(insert(add, RowSelection.AllBut(add.deletionVector)))
+        }
+      }
+      val deleted = removed.valuesIterator.map { remove =>
+        delete(table, commit.version, remove, RowSelection.AllBut(remove.deletionVector))
+      }
+      deleted.toVector ++ inserted
+    }
+  }
+
+  private def key(table: Path, path: String): String = LogPath.toAbsolute(table, path).toString
+
+  private def recordedChanges(cdc: AddCdcFile): FileChange = {
+    val file = AddFile(cdc.path, cdc.partitionValues, cdc.sizeBytes, 0L, dataChange = false)
+    FileChange(file, None, everything)
+  }
+
+  /** Rows marked by the old vector are not in the table before, those marked by the new not after. */
+  private def vectorChanged(
+      table: Path,
+      version: Long,
+      remove: RemoveFile,
+      add: AddFile
+  ): Seq[FileChange] =
+    if (remove.dvId == add.dvId) Nil
+    else {
+      val deleted = add.deletionVector.map { now =>
+        delete(table, version, remove, RowSelection.Only(now, remove.deletionVector), Some(add))
+      }
+      val restored = remove.deletionVector.map { before =>
+        insert(add, RowSelection.Only(before, add.deletionVector))
+      }
+      deleted.toSeq ++ restored
+    }
+
+  private def insert(add: AddFile, rows: RowSelection): FileChange =
+    FileChange(add.copy(deletionVector = None), Some(ChangeColumns.Insert), rows)
+
+  /**
+   * @param twin the `add` of the same file: it knows what a `remove` may leave out, and bounds of
+   *   rows that are gone by now are only in the `remove`
+   */
+  private def delete(
+      table: Path,
+      version: Long,
+      remove: RemoveFile,
+      rows: RowSelection,
+      twin: Option[AddFile] = None
+  ): FileChange = {
+    val known = remove.extendedFileMetadata.contains(true) && remove.sizeBytes.isDefined
+    val file = twin match {
+      case Some(add) => add.copy(stats = remove.stats, deletionVector = None)
+      case None if known || (remove.sizeBytes.isDefined && remove.partitionValues.nonEmpty) =>
+        AddFile(
+          path = remove.path,
+          partitionValues = remove.partitionValues,
+          sizeBytes = remove.sizeBytes.get,
+          modificationTimeMs = 0L,
+          dataChange = true,
+          stats = remove.stats
+        )
+      case None =>
+        throw new DeltaicException(
+          "DELTAIC_CHANGES_REMOVED_FILE_UNKNOWN",
+          Map(
+            "table" -> table.toString,
+            "version" -> version.toString,
+            "file" -> remove.path
+          )
+        )
+    }
+    FileChange(file, Some(ChangeColumns.Delete), rows)
+  }
+
+  /**
+   * Whether the commit is of a MERGE that says of itself that it changed no row. It may have
+   * rewritten files all the same, and has no `cdc` action to say so.
+   */
+  private def isMergeWithoutChanges(commit: CommitFile): Boolean =
+    commit.commitInfo.exists { info =>
+      val metrics = info.json.path("operationMetrics")
+      info.operation.contains("MERGE") &&
+      Seq("numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted")
+        .forall(metrics.path(_).asText("") == "0")
+    }
+}

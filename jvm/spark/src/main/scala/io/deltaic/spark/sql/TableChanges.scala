@@ -1,0 +1,98 @@
+package io.deltaic.spark.sql
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.connector.catalog.Table
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+import io.deltaic.protocol.DeltaicException
+import io.deltaic.spark.catalog._
+
+/**
+ * A request for the changes of a table. It stays unresolved until the table is known, so that
+ * nothing above it takes the table's columns for those of the changes.
+ */
+private[spark] final case class TableChanges(
+    child: LogicalPlan,
+    name: String,
+    options: CaseInsensitiveStringMap
+) extends UnaryNode {
+  override lazy val resolved: Boolean = false
+  override def output: Seq[Attribute] = Nil
+  override protected def withNewChildInternal(newChild: LogicalPlan): TableChanges =
+    copy(child = newChild)
+}
+
+/** A request for the changes of the table at a path. */
+private[spark] final case class PathChanges(path: String, options: CaseInsensitiveStringMap)
+    extends LeafNode {
+  override lazy val resolved: Boolean = false
+  override def output: Seq[Attribute] = Nil
+}
+
+/**
+ * Marks a table that is read with the options of a change feed, before anything is resolved.
+ *
+ * {{{
+ *   UnresolvedRelation t [readChangeFeed]   =>   TableChanges [readChangeFeed]
+ *                                                +- UnresolvedRelation t
+ * }}}
+ *
+ * Spark resolves a name once in a query, whatever its options: those of the feed must not reach
+ * another mention of the table.
+ */
+private[spark] object MarkTableChanges extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
+    case table: UnresolvedRelation
+        if !table.isStreaming && ChangeFeedOptions.areIn(table.options) =>
+      val unmarked = table.copy(options = ChangeFeedOptions.removedFrom(table.options))
+      unmarked.copyTagsFrom(table)
+      TableChanges(unmarked, table.name, table.options)
+  }
+}
+
+/**
+ * Replaces a request by the changes, once Spark has found the table.
+ *
+ * {{{
+ *   TableChanges [options]              SubqueryAlias t
+ *   +- SubqueryAlias t            =>    +- DataSourceV2Relation changes of t
+ *      +- DataSourceV2Relation t
+ * }}}
+ *
+ * Like the resolution of a table by its name, it reads the log.
+ */
+private[spark] final case class ResolveTableChanges(spark: SparkSession) extends Rule[LogicalPlan] {
+
+  override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
+    case TableChanges(child, name, options) if child.resolved => changes(child, name, options)
+    case PathChanges(path, options) =>
+      val classic = spark.asInstanceOf[org.apache.spark.sql.classic.SparkSession]
+      val log = TableLocation.requireExists(classic, TableLocation.log(classic, path))
+      val table = new DeltaicTable(classic, log, log.latest(), TableOrigin.Path)
+      relation(table.changes(options), options)
+  }
+
+  private def changes(
+      plan: LogicalPlan,
+      name: String,
+      options: CaseInsensitiveStringMap
+  ): LogicalPlan = plan match {
+    case alias: SubqueryAlias => alias.copy(child = changes(alias.child, name, options))
+    case DataSourceV2Relation(table: DeltaicTable, _, _, _, _, _) =>
+      relation(table.changes(options), options)
+    case other =>
+      throw new DeltaicException(
+        "DELTAIC_NAME_IS_NOT_A_TABLE",
+        Map("name" -> name, "found" -> s"something else (${other.nodeName})")
+      )
+  }
+
+  /** Without a catalog and a name: Spark would look the table up again and read its rows. */
+  private def relation(table: Table, options: CaseInsensitiveStringMap): LogicalPlan =
+    DataSourceV2Relation.create(table, None, None, options)
+}

@@ -1,0 +1,56 @@
+package io.deltaic.spark.changes
+
+import org.apache.spark.sql.types.StructType
+
+import io.deltaic.protocol.Metadata
+
+class ReadCompatibilitySuite extends munit.FunSuite {
+
+  private def metadata(ddl: String, partitionColumns: String*): Metadata =
+    Metadata("m", schemaString = StructType.fromDDL(ddl).json, partitionColumns = partitionColumns)
+
+  /** Whether data of `data` can be read as `read`, when it is older and when it is newer. */
+  private def holds(data: Metadata, read: Metadata): (Boolean, Boolean) = (
+    ReadCompatibility.holds(data, read, dataIsOlder = true),
+    ReadCompatibility.holds(data, read, dataIsOlder = false)
+  )
+
+  private val base =
+    metadata("id BIGINT, s STRUCT<a: INT>, l ARRAY<STRUCT<x: INT>>, m MAP<STRING, INT>")
+
+  test("the same columns can be read, in any order") {
+    assertEquals(holds(base, base), (true, true))
+    assertEquals(holds(metadata("a INT, b INT"), metadata("b INT, a INT")), (true, true))
+  }
+
+  test("columns may be added with time, at any depth") {
+    val wider = metadata(
+      "id BIGINT, s STRUCT<a: INT, b: INT>, l ARRAY<STRUCT<x: INT, y: INT>>, m MAP<STRING, INT>, z INT"
+    )
+    assertEquals(holds(base, wider), (true, false))
+    assertEquals(holds(wider, base), (false, true))
+  }
+
+  test("a column may not change its type, its case or where it lies") {
+    Seq("id INT", "ID BIGINT", "other BIGINT").foreach { changed =>
+      assertEquals(holds(metadata("id BIGINT"), metadata(changed)), (false, false), changed)
+    }
+    val columns = "id BIGINT, p INT"
+    assertEquals(holds(metadata(columns, "p"), metadata(columns)), (false, false))
+  }
+
+  test("nulls need a column that may be null to be read into") {
+    assertEquals(holds(metadata("a INT"), metadata("a INT NOT NULL")), (false, false))
+    assertEquals(holds(metadata("a INT NOT NULL"), metadata("a INT")), (true, true))
+  }
+
+  test("under column mapping, another column of the same name is not the same column") {
+    def mapped(physical: String): Metadata = {
+      val field = s"""{"name":"a","type":"integer","nullable":true,
+        "metadata":{"delta.columnMapping.physicalName":"$physical"}}"""
+      Metadata("m", schemaString = s"""{"type":"struct","fields":[$field]}""")
+    }
+    assertEquals(holds(mapped("col-1"), mapped("col-1")), (true, true))
+    assertEquals(holds(mapped("col-1"), mapped("col-2")), (false, false))
+  }
+}

@@ -1,0 +1,127 @@
+"""The change data feed of tables that delta-spark wrote shows what delta-spark shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support import log
+from tests.support.session_settings import session_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from tests.support.spark_process import SparkProcess
+
+#: What `ours` does, for the other process.
+READ = """
+reader = spark.read.format("delta").option("readChangeFeed", "true")
+try:
+    frame = reader.options(**options).load(path)
+    result = [frame.schema.json(), sorted(map(repr, frame.collect()))]
+except Exception as e:
+    result = ["error", str(e)]
+"""
+RUN = """
+for statement in statements:
+    spark.sql(statement)
+result = None
+"""
+
+FEED = "'delta.enableChangeDataFeed' = 'true'"
+VECTORS = "'delta.enableDeletionVectors' = 'true'"
+ROWS = "SELECT /*+ REPARTITION(3) */ id, id % 3 AS p, cast(id AS STRING) s FROM range(3000)"
+
+#: Statements that build a table at `{t}` with a feed, run by delta-spark.
+TABLES: dict[str, list[str]] = {
+    "without vectors": [
+        f"CREATE TABLE {{t}} USING delta TBLPROPERTIES ({FEED}) AS {ROWS}",
+        "INSERT INTO {t} VALUES (9000, 7, NULL)",
+        "UPDATE {t} SET s = 'new' WHERE id % 700 = 0",
+        "DELETE FROM {t} WHERE id % 500 = 1",
+        "DELETE FROM {t} WHERE id < 100000",
+        "INSERT OVERWRITE {t} VALUES (1, 2, 'x'), (2, 3, NULL)",
+    ],
+    "with vectors": [
+        f"CREATE TABLE {{t}} USING delta TBLPROPERTIES ({FEED}, {VECTORS}) AS {ROWS}",
+        "DELETE FROM {t} WHERE id = 17",
+        "DELETE FROM {t} WHERE id % 300 = 0",
+        "UPDATE {t} SET s = concat('new ', s) WHERE id % 1000 = 5",
+        "DELETE FROM {t} WHERE id BETWEEN 2900 AND 2950",
+        "MERGE INTO {t} t USING (SELECT id + 2990 AS k FROM range(20)) s ON t.id = s.k "
+        "WHEN MATCHED AND s.k % 2 = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET s = 'merged' "
+        "WHEN NOT MATCHED THEN INSERT (id, p, s) VALUES (k, 0, 'inserted')",
+        "OPTIMIZE {t}",
+        "DELETE FROM {t}",
+    ],
+    "rows restored": [
+        f"CREATE TABLE {{t}} USING delta TBLPROPERTIES ({FEED}, {VECTORS}) AS {ROWS}",
+        "DELETE FROM {t} WHERE id % 500 = 0",
+        "DELETE FROM {t} WHERE id % 700 = 0",
+        "RESTORE TABLE {t} TO VERSION AS OF 1",
+        "DELETE FROM {t} WHERE id % 900 = 0",
+        "RESTORE TABLE {t} TO VERSION AS OF 2",
+        "RESTORE TABLE {t} TO VERSION AS OF 0",
+    ],
+    "partitioned": [
+        "CREATE TABLE {t} USING delta PARTITIONED BY (p) "
+        f"TBLPROPERTIES ({FEED}, {VECTORS}) AS {ROWS}",
+        "DELETE FROM {t} WHERE p = 1",
+        "DELETE FROM {t} WHERE p = 2 AND id % 100 = 2",
+        "UPDATE {t} SET p = 5 WHERE id % 300 = 0",
+        "INSERT INTO {t} VALUES (7000, NULL, 'null partition'), (7001, 5, 'five')",
+        "DELETE FROM {t} WHERE p IS NULL",
+    ],
+    "column added": [
+        f"CREATE TABLE {{t}} USING delta TBLPROPERTIES ({FEED}, {VECTORS}) AS {ROWS}",
+        "DELETE FROM {t} WHERE id = 17",
+        "ALTER TABLE {t} ADD COLUMNS (extra STRUCT<a: INT, b: STRING>)",
+        "INSERT INTO {t} VALUES (8000, 1, 's', named_struct('a', 1, 'b', 'b'))",
+        "UPDATE {t} SET extra = named_struct('a', 2, 'b', NULL) WHERE id = 18",
+        "DELETE FROM {t} WHERE id = 20 OR id = 8000",
+    ],
+    "in-commit timestamps": [
+        f"CREATE TABLE {{t}} USING delta TBLPROPERTIES ({FEED}) AS {ROWS}",
+        "INSERT INTO {t} VALUES (8000, 1, 's')",
+        "ALTER TABLE {t} SET TBLPROPERTIES ('delta.enableInCommitTimestamps' = 'true')",
+        "INSERT INTO {t} VALUES (8001, 1, 's')",
+        "DELETE FROM {t} WHERE id > 5",
+    ],
+}
+
+
+def frame_of(spark: SparkSession, path: str, **options: object) -> DataFrame:
+    reader = spark.read.format("delta").option("readChangeFeed", "true")
+    return reader.options(**options).load(path)  # type: ignore[arg-type]
+
+
+def ours(spark: SparkSession, path: str, **options: object) -> list[Any]:
+    frame = frame_of(spark, path, **options)
+    return [frame.schema.json(), sorted(map(repr, frame.collect()))]
+
+
+def theirs(peer: SparkProcess, path: str, **options: object) -> Any:
+    return peer.run(READ, path=path, options={k: str(v) for k, v in options.items()})
+
+
+def build(peer: SparkProcess, path: str, statements: list[str]) -> None:
+    peer.run(RUN, statements=[s.replace("{t}", f"delta.`{path}`") for s in statements])
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_feed_shows_what_delta_spark_shows(
+    spark: SparkSession, delta_spark: SparkProcess, table: str, name: str
+) -> None:
+    build(delta_spark, table, TABLES[name])
+    latest = log.versions(table)[-1]
+    ranges: list[dict[str, object]] = [{"startingVersion": 0}]
+    ranges += [{"startingVersion": v, "endingVersion": v} for v in range(latest + 1)]
+    ranges += [{"startingVersion": 1, "endingVersion": latest - 1}]
+    for options in ranges:
+        expected = theirs(delta_spark, table, **options)
+        assert ours(spark, table, **options) == expected, options
+    with session_settings(spark, {"spark.sql.codegen.wholeStage": "false"}):
+        assert ours(spark, table, startingVersion=0) == theirs(
+            delta_spark, table, startingVersion=0
+        )

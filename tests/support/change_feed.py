@@ -1,0 +1,79 @@
+"""Tables with a change data feed, written by Deltaic, which does not write such tables yet.
+
+A table is written without a feed, and its log is then edited as if it had had one from the start.
+Its commits have no ``cdc`` files: all changes follow from adds, removes and deletion vectors.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from tests.support import log
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+PROPERTY = "delta.enableChangeDataFeed"
+
+#: The columns that a feed has besides the table's.
+COLUMNS = ["_change_type", "_commit_version", "_commit_timestamp"]
+
+
+def enable_feed(spark: SparkSession, path: str, *, first_time_s: int | None = None) -> None:
+    """Set the property in every metaData of the log.
+
+    Parameters
+    ----------
+    first_time_s
+        When version 0 was committed, in seconds since the epoch; the others follow by minutes.
+    """
+    for version in log.versions(path):
+        set_property(path, version, PROPERTY, "true")
+        if first_time_s is not None:
+            time = first_time_s + 60 * version
+            os.utime(log.commit_path(path, version), (time, time))
+    forget(spark, path)
+
+
+def set_property(path: str, version: int, name: str, value: str) -> None:
+    """Set a table property in the metaData of a commit, if it has one."""
+    file = log.commit_path(path, version)
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    for action in lines:
+        if "metaData" in action:
+            action["metaData"]["configuration"][name] = value
+    file.write_text("".join(json.dumps(action) + "\n" for action in lines))
+    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+
+
+def forget(spark: SparkSession, path: str) -> None:
+    """Let the engine forget what it knows of a table whose log was edited."""
+    jvm: Any = spark._jvm
+    jvm.io.deltaic.replay.DeltaLog.invalidate(jvm.org.apache.hadoop.fs.Path("file:" + path))
+
+
+def changes(spark: SparkSession, path: str, **options: object) -> DataFrame:
+    reader = spark.read.format("delta").option("readChangeFeed", "true")
+    return reader.options(**options).load(path)  # type: ignore[arg-type]
+
+
+def apply_changes(rows: Counter[str], feed: DataFrame) -> Counter[str]:
+    """Return the rows after the changes; a row that is deleted must be there."""
+    after = Counter(rows)
+    for change in feed.drop(*COLUMNS[1:]).collect():
+        *row, kind = change
+        if kind in ("insert", "update_postimage"):
+            after[repr(tuple(row))] += 1
+        else:
+            assert kind in ("delete", "update_preimage"), kind
+            after[repr(tuple(row))] -= 1
+    assert all(count >= 0 for count in after.values()), "a row was deleted that was not there"
+    return +after
+
+
+def rows_at(spark: SparkSession, path: str, version: int) -> Counter[str]:
+    frame = spark.read.format("delta").option("versionAsOf", version).load(path)
+    return Counter(repr(tuple(row)) for row in frame.collect())
