@@ -138,8 +138,8 @@ private[spark] final class DeltaicTable(
 
   private def hasSameColumns(other: Snapshot): Boolean =
     other.metadata.schemaString == snapshot.metadata.schemaString &&
-      other.metadata.partitionColumns == snapshot.metadata.partitionColumns &&
-      TableSchema.of(other).mapping == tableSchema.mapping
+    other.metadata.partitionColumns == snapshot.metadata.partitionColumns &&
+    TableSchema.of(other).mapping == tableSchema.mapping
 
   /**
    * The same table at a version that a statement has settled on, for all its reads to agree with its
