@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.not_yet import DELETED_FILE_RETENTION, MISSING_KINDS, REFUSED_TABLES
+from tests.support.not_yet import MISSING_KINDS, REFUSED_TABLES
 from tests.support.paths import ROOT, shared_folder
 from tests.support.spark_process import FOREIGN_VARIABLES
 
@@ -58,15 +58,6 @@ def checked(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     return found["tables"]  # type: ignore[no-any-return]
 
 
-def excuse(table: str, check: dict[str, Any]) -> str | None:
-    """Return the feature that is known to be missing for an item of a table, if one is."""
-    if check["kind"] in MISSING_KINDS:
-        return MISSING_KINDS[check["kind"]]
-    if (table, check["what"]) in DELETED_FILE_RETENTION:
-        return "no error; expected DELTA_UNSUPPORTED_TIME_TRAVEL"
-    return None
-
-
 @pytest.mark.parametrize("table", table_names())
 def test_table_shows_the_recorded_rows_or_is_refused_by_name(
     checked: dict[str, Any], table: str
@@ -75,7 +66,7 @@ def test_table_shows_the_recorded_rows_or_is_refused_by_name(
     for check in checked[table]["checks"]:
         what, reason = f"{check['kind']}: {check['what']}", check["reason"] or ""
         failed = check["status"] not in ("PASS", "EXPECTED-ERROR")
-        missing = excuse(table, check)
+        missing = MISSING_KINDS.get(check["kind"])
         if failed and table in REFUSED_TABLES and REFUSED in reason:
             assert f"cannot read: {REFUSED_TABLES[table]}." in reason, f"{what}: {reason}"
             refused = True
@@ -92,4 +83,3 @@ def test_corpus_is_the_one_that_the_list_of_missing_features_is_about(
 ) -> None:
     assert len(checked) == len(table_names()) > 100
     assert set(REFUSED_TABLES) <= set(checked)
-    assert {table for table, _ in DELETED_FILE_RETENTION} <= set(checked)

@@ -150,7 +150,7 @@ def test_create_table_as_it_was_created_is_no_contradiction(spark: SparkSession,
     "create",
     [
         "CREATE TABLE t USING delta LOCATION '{table}' AS SELECT 1L AS id, 2L AS p",
-        "CREATE TABLE delta.`{table}` AS SELECT 1L AS id, 2L AS p",
+        "CREATE TABLE delta.`{table}` USING delta AS SELECT 1L AS id, 2L AS p",
     ],
 )
 def test_ctas_at_a_location_with_a_table_is_refused(spark: SparkSession, table: str, create: str):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     "query",
     [
         "SELECT * FROM {t}",
-        "SELECT count(*) FROM {t}",
+        "SELECT count(*), sum(k) FROM {t}",
         "SELECT k, sum(id) FROM {t} WHERE id > 100 GROUP BY k",
         "SELECT upper(s) FROM {t} WHERE st.a = 1",
     ],
@@ -89,7 +89,7 @@ ROW = "__deltaic_row_index:bigint,__deltaic_deletion_vector:string"
 @pytest.mark.parametrize(
     ("query", "columns"),
     [
-        ("SELECT count(*) FROM {t}", f"struct<{ROW}>"),
+        ("SELECT 1 FROM {t}", f"struct<{ROW}>"),
         ("SELECT k FROM {t}", f"struct<k:int,{ROW}>"),
         ("SELECT k FROM {t} WHERE id > 5", f"struct<id:bigint,k:int,{ROW}>"),
         ("SELECT st.b.e FROM {t}", f"struct<st:struct<b:struct<e:double>>,{ROW}>"),

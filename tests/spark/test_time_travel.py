@@ -20,8 +20,18 @@ if TYPE_CHECKING:
 START = dt.datetime(2024, 3, 31, 0, 30, tzinfo=dt.timezone.utc)
 HOUR = dt.timedelta(hours=1)
 
+#: Whether a version is refused when VACUUM may have deleted its files.
+ENFORCES_RETENTION = "spark.deltaic.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration"
+
 #: Rows in each version: five appended ones, two and one of them deleted, one more.
 SIZES = [5, 3, 2, 3]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def years_old_files_are_kept(spark: SparkSession) -> Iterator[None]:
+    """Let these tests read versions that are older than any retention."""
+    with session_settings(spark, {ENFORCES_RETENTION: "false"}):
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -19,12 +19,3 @@ MISSING_KINDS: dict[str, str] = {
     "history": "The table or view `HISTORY` cannot be found",
     "stream": "does not support streamed reading",
 }
-
-#: (table, item): time travel should be refused where VACUUM may have deleted the version's files.
-DELETED_FILE_RETENTION: set[tuple[str, str]] = {
-    (table, "versionAsOf 0 beyond the deleted file retention, policy on")
-    for table in (
-        "golden__basic-with-inserts-updates",
-        "golden__time-travel-start-start20-start40",
-    )
-}

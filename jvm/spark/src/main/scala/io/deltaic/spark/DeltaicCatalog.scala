@@ -2,7 +2,13 @@ package io.deltaic.spark
 
 import java.util.{Map => JMap}
 
-import org.apache.spark.sql.catalyst.analysis.{NoSuchTableException, TableAlreadyExistsException}
+import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.catalyst.analysis.{
+  NoSuchDatabaseException,
+  NoSuchNamespaceException,
+  NoSuchTableException,
+  TableAlreadyExistsException
+}
 import org.apache.spark.sql.catalyst.catalog.CatalogUtils
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog._
@@ -22,19 +28,20 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
   private def spark: SparkSession = SparkSession.active
 
   override def loadTable(identifier: Identifier): Table =
-    load(identifier, super.loadTable(identifier)) { log =>
-      new DeltaicTable(spark, log, log.latest(), TableOrigin.Catalog, displayName(identifier))
+    find(identifier) match {
+      case Some(FoundTable(log, Some(asOf))) => travelled(identifier, log, asOf)
+      case Some(FoundTable(log, None)) =>
+        new DeltaicTable(spark, log, log.latest(), TableOrigin.Catalog, displayName(identifier))
+      case None => super.loadTable(identifier)
     }
 
   override def loadTable(identifier: Identifier, version: String): Table =
-    load(identifier, super.loadTable(identifier, version)) { log =>
-      atVersion(identifier, log, TimeTravel.parseVersion(log, version))
-    }
+    load(identifier, super.loadTable(identifier, version))(TimeTravel.version(_, version))
 
   /** @param timestampMicros since the epoch */
   override def loadTable(identifier: Identifier, timestampMicros: Long): Table =
-    load(identifier, super.loadTable(identifier, timestampMicros)) { log =>
-      atVersion(identifier, log, log.versionAt(Math.floorDiv(timestampMicros, 1000L)))
+    load(identifier, super.loadTable(identifier, timestampMicros)) { _ =>
+      AsOf.Time(Math.floorDiv(timestampMicros, 1000L))
     }
 
   override def tableExists(identifier: Identifier): Boolean =
@@ -118,31 +125,67 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
     properties
   )
 
-  /** A path, or a table that the catalog lists with our provider; anything else is `other`. */
-  private def load(identifier: Identifier, other: => Table)(
-      open: DeltaLog => Table
-  ): Table = TableLocation.pathOf(identifier) match {
-    case Some(path) => open(TableLocation.requireExists(TableLocation.log(spark, path)))
-    case None =>
-      SchemaShims.listed(super.loadTable(identifier)) match {
-        case Some(listed) if listed.provider.exists(TableLocation.isDeltaic(_)) =>
-          val log = TableLocation.log(spark, CatalogUtils.URIToString(listed.location))
-          open(TableLocation.requireExists(log))
-        case _ => other
-      }
+  /** A table of ours at a named version; anything else is `other`. */
+  private def load(identifier: Identifier, other: => Table)(asOf: DeltaLog => AsOf): Table =
+    find(identifier) match {
+      case Some(found) =>
+        TimeTravel.refuseSuffix(found)
+        travelled(identifier, found.log, asOf(found.log))
+      case None => other
+    }
+
+  /**
+   * A path, or a table that the catalog lists with our provider, either with a suffix that asks for a
+   * version; none for a table of another provider. What is not there at all is an error.
+   */
+  private def find(identifier: Identifier): Option[FoundTable] =
+    TableLocation.pathOf(identifier) match {
+      case Some(path) => Some(existing(TableLocation.find(spark, path)))
+      case None =>
+        try listed(identifier).map(FoundTable(_, None))
+        catch {
+          case notListed: AnalysisException if DeltaicCatalog.isNotFound(notListed) =>
+            Some(travelledName(identifier).orElse(relativePath(identifier)).getOrElse(
+              throw notListed
+            ))
+        }
+    }
+
+  private def listed(identifier: Identifier): Option[DeltaLog] =
+    SchemaShims.listed(super.loadTable(identifier)).collect {
+      case table if table.provider.exists(TableLocation.isDeltaic(_)) =>
+        val log = TableLocation.log(spark, CatalogUtils.URIToString(table.location))
+        TableLocation.requireExists(spark, log)
+    }
+
+  private def travelledName(identifier: Identifier): Option[FoundTable] =
+    TimeTravelSuffix.of(identifier.name).flatMap { suffix =>
+      val base = Identifier.of(identifier.namespace, suffix.base)
+      val log =
+        try listed(base)
+        catch { case e: AnalysisException if DeltaicCatalog.isNotFound(e) => None }
+      log.map(l => FoundTable(l, Some(TableLocation.asOf(spark, l, suffix))))
+    }
+
+  /** No database is called as the provider is, or it has no such table: a path from the working directory. */
+  private def relativePath(identifier: Identifier): Option[FoundTable] =
+    Option.when(TableLocation.mayBePath(identifier)) {
+      existing(TableLocation.find(spark, identifier.name))
+    }
+
+  private def existing(found: FoundTable): FoundTable = {
+    TableLocation.requireExists(spark, found.log)
+    found
   }
 
-  private def atVersion(
-      identifier: Identifier,
-      log: DeltaLog,
-      version: Long
-  ): Table = new DeltaicTable(
-    spark,
-    log,
-    log.at(version),
-    TableOrigin.TimeTravel,
-    displayName(identifier)
-  )
+  private def travelled(identifier: Identifier, log: DeltaLog, asOf: AsOf): Table =
+    new DeltaicTable(
+      spark,
+      log,
+      TimeTravel.open(spark, log, asOf),
+      TableOrigin.TimeTravel,
+      displayName(identifier)
+    )
 
   private def displayName(identifier: Identifier): Option[String] =
     Option.when(TableLocation.pathOf(identifier).isEmpty)(
@@ -153,5 +196,14 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
     val provider = Option(properties.get(TableCatalog.PROP_PROVIDER))
       .getOrElse(spark.sessionState.conf.defaultDataSourceName)
     TableLocation.pathOf(identifier).isDefined || TableLocation.isDeltaic(provider)
+  }
+}
+
+private object DeltaicCatalog {
+
+  /** Whether a catalog says that it has no such table, or no such database. */
+  def isNotFound(e: AnalysisException): Boolean = e match {
+    case _: NoSuchTableException | _: NoSuchDatabaseException | _: NoSuchNamespaceException => true
+    case _ => false
   }
 }

@@ -23,7 +23,7 @@ import io.deltaic.protocol.DeltaicException
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.bridge.Json
 import io.deltaic.spark.catalog._
-import io.deltaic.spark.write.{WriteIntent, WriteTarget, WriteTransaction}
+import io.deltaic.spark.write.{ReadOnlyOptions, WriteIntent, WriteTarget, WriteTransaction}
 
 /**
  * `spark.read.format("delta").load(path)` and `df.write.format("delta").save(path)`.
@@ -46,11 +46,14 @@ class DeltaicDataSource extends TableProvider with CreatableRelationProvider
   ): Table = {
     val options = new CaseInsensitiveStringMap(properties)
     val spark = SparkSession.active
-    val log = TableLocation.log(spark, options)
-    if (!log.exists) new AbsentTable(log)
+    val found = TableLocation.find(spark, options)
+    val log = found.log
+    if (!log.exists) new AbsentTable(spark, log)
     else
-      TimeTravel.versionOf(spark, log, options) match {
-        case Some(version) => new DeltaicTable(spark, log, log.at(version), TableOrigin.TimeTravel)
+      TimeTravel.of(spark, found, options) match {
+        case Some(asOf) =>
+          val snapshot = TimeTravel.open(spark, log, asOf)
+          new DeltaicTable(spark, log, snapshot, TableOrigin.TimeTravel)
         case None => new DeltaicTable(spark, log, log.latest(), TableOrigin.Path)
       }
   }
@@ -62,7 +65,11 @@ class DeltaicDataSource extends TableProvider with CreatableRelationProvider
       data: ApiDataFrame
   ): BaseRelation = {
     val spark = SparkSession.active
-    val log = TableLocation.log(spark, new CaseInsensitiveStringMap(parameters.asJava))
+    val found = TableLocation.find(spark, new CaseInsensitiveStringMap(parameters.asJava))
+    val log = found.log
+    ReadOnlyOptions.refuse(log.table.toString, parameters.keys)
+    if (found.suffix.isDefined)
+      throw ReadOnlyOptions.refusal(log.table.toString, s"path ${parameters("path")}")
     // Asked once: a table that appears later is a conflict, not one to append to.
     val snapshot = Option.when(log.exists)(log.latest())
     mode match {

@@ -1,7 +1,9 @@
 package io.deltaic.spark
 
 import org.apache.spark.sql.SparkSessionExtensions
+import org.apache.spark.sql.classic.SparkSession
 
+import io.deltaic.spark.catalog.TimeTravelExpressions
 import io.deltaic.spark.scan.DeletionVectorStrategy
 import io.deltaic.spark.write.RecordReads
 
@@ -9,6 +11,8 @@ import io.deltaic.spark.write.RecordReads
 class DeltaicExtension extends (SparkSessionExtensions => Unit) {
 
   override def apply(extensions: SparkSessionExtensions): Unit = {
+    // The hints' batch is the one that runs before Spark resolves tables.
+    extensions.injectHintResolutionRule(s => TimeTravelExpressions(s.asInstanceOf[SparkSession]))
     extensions.injectPlannerStrategy(_ => RecordReads)
     extensions.injectPlannerStrategy(_ => DeletionVectorStrategy)
   }

@@ -14,6 +14,7 @@ import io.deltaic.protocol.{DeltaicException, SetTransaction}
 import io.deltaic.replay.Snapshot
 import io.deltaic.spark.bridge._
 import io.deltaic.spark.catalog.{DeltaicTable, TableLocation}
+import io.deltaic.spark.write.CachedPlans
 
 /**
  * All that Python calls in the JVM. Paths and names come as users give them; what has structure
@@ -38,11 +39,11 @@ object PythonApi {
 
   /** The last version committed at or before a time, in milliseconds since the epoch. */
   def versionAt(spark: SparkSession, path: String, timestampMs: Long): Long =
-    TableLocation.requireExists(TableLocation.log(spark, path)).versionAt(timestampMs)
+    TableLocation.requireExists(spark, TableLocation.log(spark, path)).versionAt(timestampMs)
 
   /** Commits newest first, as a JSON array; all that the log still has for limit -1. */
   def commitInfos(spark: SparkSession, path: String, limit: Int): String = {
-    val log = TableLocation.requireExists(TableLocation.log(spark, path))
+    val log = TableLocation.requireExists(spark, TableLocation.log(spark, path))
     val newest = Option.when(limit >= 0)(limit)
     val commits = log.commitInfos(newestFirst = true, newest).map {
       case (version, timestampMs, info) =>
@@ -63,9 +64,10 @@ object PythonApi {
       summaryJson: String
   ): PreparedCommit = {
     val summary = Json.parse(summaryJson)
+    val log = TableLocation.log(spark, path)
     new PreparedCommit(
       CommitRequest(
-        log = TableLocation.log(spark, path),
+        log = log,
         readVersion = readVersion,
         operation = summary.path("operation").asText,
         operationParameters = Json.strings(summary.get("operationParameters")),
@@ -77,7 +79,8 @@ object PythonApi {
         options = Json.strings(summary.get("options")),
         changes = FileChanges(),
         readSet = ReadSet.nothing
-      )
+      ),
+      CachedPlans.refresh(spark, log.table, _)
     )
   }
 
@@ -90,6 +93,8 @@ object PythonApi {
     EliminateSubqueryAliases(spark.table(name).queryExecution.analyzed) match {
       case relation: DataSourceV2Relation =>
         relation.table match {
+          case older: DeltaicTable if !older.followsNewVersions =>
+            notDelta(s"version ${older.snapshot.version} of the table ${older.log.table}")
           case table: DeltaicTable =>
             Json.obj("path" -> table.log.table.toString, "name" -> relation.name).toString
           case other => notDelta(s"the table ${other.name} of another format")

@@ -23,8 +23,10 @@ private[spark] final case class CommitRequest(
 /**
  * The handle that Python holds while it decides: it asks about the commits that came in between and
  * tries versions until one is free. The methods are called over Py4J; what they return is small.
+ *
+ * @param onCommitted told of the version this became; it must not throw
  */
-final class PreparedCommit private[spark] (request: CommitRequest) {
+final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: Long => Unit) {
   private var state: PreparedCommit.State = PreparedCommit.Open
 
   /** The version this became, once it did. */
@@ -78,6 +80,7 @@ final class PreparedCommit private[spark] (request: CommitRequest) {
     outcome match {
       case WriteOutcome.Written =>
         become(PreparedCommit.Committed(version))
+        onCommitted(version)
         Json.obj("status" -> "committed").toString
       case WriteOutcome.AlreadyExists =>
         become(PreparedCommit.Open)

@@ -18,7 +18,7 @@ import io.deltaic.protocol.DeltaicException
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.rowlevel.RowLevelChange
 import io.deltaic.spark.scan._
-import io.deltaic.spark.write.{TableWriteBuilder, WriteIntent, WriteTarget}
+import io.deltaic.spark.write.{FollowsTable, TableWriteBuilder, WriteIntent, WriteTarget}
 
 /** How a table came into a plan, which decides the version its scans read. */
 private[spark] sealed trait TableOrigin
@@ -46,7 +46,11 @@ private[spark] final class DeltaicTable(
     with SupportsRead
     with SupportsWrite
     with SupportsRowLevelOperations
-    with SupportsMetadataColumns {
+    with SupportsMetadataColumns
+    with FollowsTable {
+
+  /** The versions that data cached from this table stands for; see [[equals]]. */
+  @volatile private var cachedVersions: Set[Long] = Set(snapshot.version)
 
   val tableSchema: TableSchema = TableSchema.of(snapshot)
 
@@ -150,9 +154,24 @@ private[spark] final class DeltaicTable(
       new DeltaicTable(spark, log, version, TableOrigin.TimeTravel, displayName)
     else this
 
-  /** One version of a table: cached data of an older version must not answer for a newer one. */
+  override def location: Path = log.table
+
+  override def followsNewVersions: Boolean = origin != TableOrigin.TimeTravel
+
+  /**
+   * Spark loads tables of the catalog anew when it refreshes what is cached of them; a table from a path
+   * stays, and reads the new version.
+   */
+  override def refreshedTo(version: Long): Unit =
+    if (origin == TableOrigin.Path) synchronized(cachedVersions += version)
+
+  /**
+   * Spark finds cached data by comparing plans. Data cached at one version must not answer for another,
+   * unless this process has refreshed it since.
+   */
   override def equals(other: Any): Boolean = other match {
-    case that: DeltaicTable => identity == that.identity
+    case that: DeltaicTable =>
+      identity == that.identity && cachedVersions.exists(that.cachedVersions)
     case _ => false
   }
 
@@ -160,5 +179,6 @@ private[spark] final class DeltaicTable(
 
   override def toString: String = name()
 
-  private def identity: (Path, Long) = (log.table, snapshot.version)
+  /** A table that took the place of another at the same path has another id. */
+  private def identity: (Path, String, TableOrigin) = (log.table, snapshot.metadata.id, origin)
 }

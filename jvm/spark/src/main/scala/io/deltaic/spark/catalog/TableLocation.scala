@@ -2,6 +2,9 @@ package io.deltaic.spark.catalog
 
 import java.util.Locale
 
+import scala.jdk.CollectionConverters._
+import scala.util.control.NonFatal
+
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.Identifier
@@ -9,6 +12,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.replay.DeltaLog
+import io.deltaic.spark.scan.FileSplits
 import io.deltaic.spark.write.WriteTransaction
 
 /** Finds the log of a table from what users write: a path, an option, or an identifier. */
@@ -28,25 +32,75 @@ private[spark] object TableLocation {
     DeltaLog.forTable(qualified, configuration)
   }
 
-  def log(spark: SparkSession, options: CaseInsensitiveStringMap): DeltaLog = {
-    val path = Option(options.get("path")).getOrElse(
+  /**
+   * The table at a path, or the version of one that the path's suffix asks for. A table whose own path
+   * ends like that comes first.
+   */
+  def find(
+      spark: SparkSession,
+      path: String,
+      options: Map[String, String] = Map.empty
+  ): FoundTable = {
+    val literal = log(spark, path, options)
+    val travelled = TimeTravelSuffix.of(path).filterNot(_ => literal.exists).flatMap { suffix =>
+      val base = log(spark, suffix.base, options)
+      Option.when(base.exists)(FoundTable(base, Some(asOf(spark, base, suffix))))
+    }
+    travelled.getOrElse(FoundTable(literal, None))
+  }
+
+  /** What `load` and `save` name. */
+  def find(spark: SparkSession, options: CaseInsensitiveStringMap): FoundTable = {
+    if (options.containsKey("paths"))
+      throw new DeltaicException("DELTAIC_SEVERAL_PATHS", Map("paths" -> options.get("paths")))
+    val path = Option(options.get("path")).filter(_.nonEmpty).getOrElse(
       throw new DeltaicException("DELTAIC_PATH_MISSING", Map.empty)
     )
-    import scala.jdk.CollectionConverters._
-    log(spark, path, options.asCaseSensitiveMap.asScala.toMap)
+    find(spark, path, options.asCaseSensitiveMap.asScala.toMap)
   }
+
+  def asOf(spark: SparkSession, log: DeltaLog, suffix: TimeTravelSuffix): AsOf =
+    suffix.asOf(log, FileSplits.sessionZone(spark))
 
   def isDeltaic(provider: String): Boolean =
     provider != null && provider.toLowerCase(Locale.ROOT) == this.provider
 
   /** The path in ``delta.`/path` ``, which Spark parses as a table of that name. */
   def pathOf(identifier: Identifier): Option[String] =
-    Option.when(
-      identifier.namespace.length == 1 && isDeltaic(identifier.namespace.head) &&
-      new Path(identifier.name).isAbsolute
-    )(identifier.name)
+    Option.when(mayBePath(identifier) && new Path(identifier.name).isAbsolute)(identifier.name)
 
-  def requireExists(log: DeltaLog): DeltaLog =
-    if (log.exists) log
-    else throw new DeltaicException("DELTAIC_NOT_A_TABLE", Map("table" -> log.table.toString))
+  /** Whether it is a path, or a name in a database that is called as the provider is. */
+  def mayBePath(identifier: Identifier): Boolean =
+    identifier.namespace.length == 1 && isDeltaic(identifier.namespace.head) &&
+    identifier.name.nonEmpty
+
+  def requireExists(spark: SparkSession, log: DeltaLog): DeltaLog =
+    if (log.exists) log else throw missing(spark, log)
+
+  /** There is no table: perhaps because the path leads into one. */
+  def missing(spark: SparkSession, log: DeltaLog): DeltaicException = {
+    val configuration = WriteTransaction.hadoopConfiguration(spark, Map.empty)
+    // A directory above that may not be listed is no table that this error could name.
+    def isTable(directory: Path): Boolean =
+      try new DeltaLog(directory, configuration).exists
+      catch { case NonFatal(_) => false }
+    val above = Iterator.iterate(log.table.getParent)(_.getParent).takeWhile(_ != null)
+    above.find(isTable) match {
+      case Some(table) =>
+        val inside = log.table.toUri.getPath.stripPrefix(table.toUri.getPath).stripPrefix("/")
+        new DeltaicException(
+          "DELTAIC_PATH_INSIDE_TABLE",
+          Map("path" -> log.table.toString, "table" -> table.toString, "inside" -> inside)
+        )
+      case None =>
+        new DeltaicException("DELTAIC_NOT_A_TABLE", Map("table" -> log.table.toString))
+    }
+  }
 }
+
+/**
+ * A table as a user names it, whether it exists or not.
+ *
+ * @param suffix the version that the name asks for at its end
+ */
+private[spark] final case class FoundTable(log: DeltaLog, suffix: Option[AsOf])

@@ -2,6 +2,7 @@ package io.deltaic.spark.catalog
 
 import java.util.{EnumSet, Map => JMap, Set => JSet}
 
+import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.TableCapability._
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.read.ScanBuilder
@@ -10,7 +11,6 @@ import org.apache.spark.sql.deltaic.SchemaShims
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.deltaic.protocol.DeltaicException
 import io.deltaic.replay.DeltaLog
 import io.deltaic.spark.write.{TableWriteBuilder, WriteTarget}
 
@@ -61,12 +61,12 @@ private[spark] final class StagedWriteTable(
 }
 
 /** What `load(path)` gets where there is no table: the save path may create it, a reader fails. */
-private[spark] final class AbsentTable(log: DeltaLog) extends Table with SupportsRead {
+private[spark] final class AbsentTable(spark: SparkSession, log: DeltaLog) extends Table
+    with SupportsRead {
   override def name(): String = s"delta.`${log.table}`"
   override def columns(): Array[Column] = notFound
   override def capabilities(): JSet[TableCapability] = EnumSet.of(BATCH_READ)
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = notFound
 
-  private def notFound: Nothing =
-    throw new DeltaicException("DELTAIC_NOT_A_TABLE", Map("table" -> log.table.toString))
+  private def notFound: Nothing = throw TableLocation.missing(spark, log)
 }

@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression
 
 import io.deltaic.protocol.{AddFile, DeltaicException}
 import io.deltaic.replay.Snapshot
-import io.deltaic.spark.skipping.{FileSelection, FileStatsColumns, SnapshotStatistics}
+import io.deltaic.spark.skipping.{FileRows, FileSelection, FileStatsColumns, SnapshotStatistics}
 
 /** The files a scan may choose from. Two equal sources offer the same files. */
 private[spark] sealed trait FileSource {
@@ -16,6 +16,9 @@ private[spark] sealed trait FileSource {
 
   /** The files that may hold a row for which all filters are true. */
   def select(filters: Seq[Expression]): IndexedSeq[AddFile]
+
+  /** What the log says of the rows of those files; none where that would have to be found out first. */
+  def rows(filters: Seq[Expression]): Option[FileRows]
 }
 
 /** The active files of a snapshot, pruned by partition values and statistics. */
@@ -27,10 +30,29 @@ private[spark] final class SnapshotFiles(
   override def table: Path = snapshot.table
   override def version: Long = snapshot.version
 
-  override def select(filters: Seq[Expression]): IndexedSeq[AddFile] = {
-    val selection = FileSelection.select(statistics, filters)
-    selection.undecided.headOption.foreach(refuse(_, filters))
-    selection.files.toIndexedSeq.map(snapshot.files.add)
+  /** The last selection: a scan selects its files, and asks about their rows, by the same filters. */
+  @volatile private var selected: Option[(Seq[Expression], Array[Int])] = None
+
+  override def select(filters: Seq[Expression]): IndexedSeq[AddFile] = add(ordinals(filters))
+
+  override def rows(filters: Seq[Expression]): Option[FileRows] =
+    Some(new FileRows(statistics, ordinals(filters), deletedRows))
+
+  private[scan] def add(files: Array[Int]): IndexedSeq[AddFile] =
+    files.toIndexedSeq.map(snapshot.files.add)
+
+  private def ordinals(filters: Seq[Expression]): Array[Int] = selected match {
+    case Some((sameFilters, files)) if sameFilters eq filters => files
+    case _ =>
+      val selection = FileSelection.select(statistics, filters)
+      selection.undecided.headOption.foreach(refuse(_, filters))
+      selected = Some((filters, selection.files))
+      selection.files
+  }
+
+  private def deletedRows(file: Int): Long = snapshot.files.deletionVector(file) match {
+    case null => 0L
+    case vector => vector.cardinality
   }
 
   private def statistics: FileStatsColumns =
@@ -61,4 +83,30 @@ private[spark] final case class ListedFiles(
     files: IndexedSeq[AddFile]
 ) extends FileSource {
   override def select(filters: Seq[Expression]): IndexedSeq[AddFile] = files
+  override def rows(filters: Seq[Expression]): Option[FileRows] = None
+}
+
+/**
+ * The first files of a selection that together have at least `limit` rows. Sound only for a scan of
+ * which every row is wanted, that is, whose filters are all decided by partition values.
+ */
+private[spark] final case class LimitedFiles(all: SnapshotFiles, limit: Long) extends FileSource {
+  override def table: Path = all.table
+  override def version: Long = all.version
+
+  override def select(filters: Seq[Expression]): IndexedSeq[AddFile] = all.add(first(filters))
+
+  override def rows(filters: Seq[Expression]): Option[FileRows] =
+    all.rows(filters).map(_.of(first(filters)))
+
+  /** A file that does not say how many rows it has is read, and counts for nothing. */
+  private def first(filters: Seq[Expression]): Array[Int] = {
+    val rows = all.rows(filters).get
+    var found = 0L
+    rows.files.takeWhile { file =>
+      val wanted = found < limit
+      if (wanted) found += rows.live(file).getOrElse(0L)
+      wanted
+    }
+  }
 }

@@ -1,18 +1,19 @@
 package io.deltaic.spark.scan
 
-import java.util.OptionalLong
-
 import org.apache.hadoop.fs.Path
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.catalyst.expressions.{AttributeReference, ExprId, Expression}
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.expressions.NamedReference
+import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read.{
   Batch,
   InputPartition,
   PartitionReaderFactory,
   Scan,
   Statistics,
-  SupportsReportStatistics
+  SupportsReportStatistics,
+  SupportsRuntimeV2Filtering
 }
 import org.apache.spark.sql.deltaic.{FieldIdReaderFactory, ParquetScanShims, SchemaShims}
 import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetPartitionReaderFactory
@@ -41,7 +42,8 @@ private[spark] final class TableScan(
     private val options: CaseInsensitiveStringMap
 ) extends Scan
     with Batch
-    with SupportsReportStatistics {
+    with SupportsReportStatistics
+    with SupportsRuntimeV2Filtering {
 
   def table: Path = files.table
 
@@ -82,7 +84,17 @@ private[spark] final class TableScan(
 
   override def readSchema(): StructType = StructType(dataColumns ++ constantColumns)
 
-  override def toBatch: Batch = this
+  override def toBatch: Batch = runtimeFiltering.take().fold[Batch](this) { predicates =>
+    val zone = FileSplits.sessionZone(spark)
+    new FilteredBatch(this, runtimeFiltering.prune(selectedFiles, predicates, zone))
+  }
+
+  private lazy val runtimeFiltering = new RuntimeFiltering(schema, readSchema())
+
+  override def filterAttributes(): Array[NamedReference] = runtimeFiltering.attributes
+
+  override def filter(predicates: Array[Predicate]): Unit =
+    runtimeFiltering.push(predicates.toSeq)
 
   /** Fixed up front: asking the reader factory would enumerate files during planning. */
   override def columnarSupportMode(): Scan.ColumnarSupportMode =
@@ -90,17 +102,20 @@ private[spark] final class TableScan(
       Scan.ColumnarSupportMode.SUPPORTED
     else Scan.ColumnarSupportMode.UNSUPPORTED
 
-  override def planInputPartitions(): Array[InputPartition] = {
+  override def planInputPartitions(): Array[InputPartition] = planInputPartitions(selectedFiles)
+
+  /** @param files all that were selected, or those that are left of them at run time */
+  def planInputPartitions(files: IndexedSeq[AddFile]): Array[InputPartition] = {
     if (needsDeletionVectorFilter)
       throw new DeltaicException(
         "DELTAIC_DELETION_VECTOR_FILTER_MISSING",
         Map(
-          "table" -> files.table.toString,
-          "version" -> files.version.toString,
+          "table" -> this.files.table.toString,
+          "version" -> this.files.version.toString,
           "file" -> selectedFiles.find(_.deletionVector.isDefined).fold("")(_.path)
         )
       )
-    FileSplits.plan(spark, files.table, selectedFiles, StructType(constantColumns.map(inLog)))
+    FileSplits.plan(spark, this.files.table, files, StructType(constantColumns.map(inLog)))
   }
 
   override def createReaderFactory(): PartitionReaderFactory = {
@@ -123,11 +138,12 @@ private[spark] final class TableScan(
     val fileBytes = selectedFiles.iterator.map(_.sizeBytes).sum
     val fullRowBytes = schema.all.defaultSize.max(1)
     val share = (readSchema().defaultSize.toDouble / fullRowBytes).min(1.0)
-    new Statistics {
-      override def sizeInBytes(): OptionalLong =
-        OptionalLong.of((fileBytes * share).toLong.max(1L))
-      override def numRows(): OptionalLong = OptionalLong.empty()
-    }
+    val sizeBytes = (fileBytes * share).toLong.max(1L)
+    val known =
+      if (TableStatistics.areCheap(selectedFiles.size, spark.sessionState.conf.cboEnabled))
+        files.rows(filters)
+      else None
+    new TableStatistics(sizeBytes, known, schema, readSchema())
   }
 
   override def description(): String =

@@ -2,8 +2,15 @@ package io.deltaic.spark.scan
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, SubqueryExpression}
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.expressions.aggregate.Aggregation
 import org.apache.spark.sql.connector.expressions.filter.Predicate
-import org.apache.spark.sql.connector.read.{Scan, ScanBuilder, SupportsPushDownRequiredColumns}
+import org.apache.spark.sql.connector.read.{
+  Scan,
+  ScanBuilder,
+  SupportsPushDownAggregates,
+  SupportsPushDownLimit,
+  SupportsPushDownRequiredColumns
+}
 import org.apache.spark.sql.internal.connector.SupportsPushDownCatalystFilters
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -11,8 +18,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import io.deltaic.spark.skipping.FileSelection
 
 /**
- * Takes filters and columns from the optimizer. Nothing here looks at files: until the plan is
- * final, Spark may still exchange the table for a newer one.
+ * Takes filters, columns, limits and aggregates from the optimizer. Files are looked at only to answer
+ * an aggregate, for which the plan is final: what Spark exchanges for a newer table, it has by then.
  *
  * @param onBuild told of each scan built, so that a row-level operation knows what it read
  */
@@ -24,10 +31,14 @@ private[spark] final class TableScanBuilder(
     onBuild: TableScan => Unit = _ => ()
 ) extends ScanBuilder
     with SupportsPushDownCatalystFilters
-    with SupportsPushDownRequiredColumns {
+    with SupportsPushDownRequiredColumns
+    with SupportsPushDownLimit
+    with SupportsPushDownAggregates {
 
   private var filters: Seq[Expression] = Nil
   private var requiredColumns: StructType = schema.all
+  private var source: FileSource = files
+  private var answer: Option[AnswerFromLog] = None
 
   /**
    * Keeps every filter that can help to choose files or row groups, and returns those that must
@@ -43,11 +54,36 @@ private[spark] final class TableScanBuilder(
 
   override def pruneColumns(required: StructType): Unit = requiredColumns = required
 
-  override def build(): Scan = {
-    val scan = new TableScan(spark, files, schema, requiredColumns, filters, options)
+  /** Spark keeps the limit and asks for it only where no filter is left to evaluate. */
+  override def pushLimit(limit: Int): Boolean = files match {
+    case all: SnapshotFiles if filtersAreDecided =>
+      source = LimitedFiles(all, limit.toLong)
+      true
+    case _ => false
+  }
+
+  override def supportCompletePushDown(aggregation: Aggregation): Boolean =
+    answerFor(aggregation).isDefined
+
+  override def pushAggregation(aggregation: Aggregation): Boolean = {
+    answer = answerFor(aggregation)
+    answer.isDefined
+  }
+
+  override def build(): Scan = answer.getOrElse {
+    val scan = new TableScan(spark, source, schema, requiredColumns, filters, options)
     onBuild(scan)
     scan
   }
+
+  private def answerFor(aggregation: Aggregation): Option[AnswerFromLog] =
+    if (filtersAreDecided) {
+      val scan = new TableScan(spark, files, schema, new StructType(), filters, options)
+      MetadataAggregation.of(scan, aggregation)
+    } else None
+
+  private def filtersAreDecided: Boolean =
+    FileSelection.split(filters, schema.skipping).remaining.isEmpty
 
   private def isUsable(filter: Expression): Boolean =
     filter.deterministic && !SubqueryExpression.hasSubquery(filter) &&

@@ -125,6 +125,31 @@ final private[skipping] class BoundsRules(field: FileField => Expression) {
   private def greaterOrEqual(bounds: Bounds, constant: Literal): Option[Expression] =
     if (bounds.mayHoldNaN) None else Some(GreaterThanOrEqual(bounds.max, constant))
 
+  /**
+   * A row where two columns compare like that. Their values are within their bounds, whatever pairs the
+   * rows make of them; a NaN of the greater side is above all.
+   */
+  def compareColumns(left: Bounds, comparison: Comparison, right: Bounds): Expression =
+    comparison match {
+      case Comparison.Greater => compareColumns(right, Comparison.Less, left)
+      case Comparison.GreaterOrEqual => compareColumns(right, Comparison.LessOrEqual, left)
+      case _ =>
+        val rule: Option[Expression] = comparison match {
+          case Comparison.Equal =>
+            val meet =
+              And(LessThanOrEqual(left.min, right.max), LessThanOrEqual(right.min, left.max))
+            Option.when(!left.mayHoldNaN || !right.mayHoldNaN)(meet)
+          case Comparison.NotEqual =>
+            val constant = And(EqualTo(left.min, left.max), EqualTo(right.min, right.max))
+            val same = And(constant, EqualTo(left.min, right.min))
+            Option.when(!left.mayHoldNaN && !right.mayHoldNaN)(Not(same))
+          case Comparison.Less =>
+            Option.when(!right.mayHoldNaN)(LessThan(left.min, right.max))
+          case _ => Option.when(!right.mayHoldNaN)(LessThanOrEqual(left.min, right.max))
+        }
+        And(isNotNull(left.leaf), withNotNull(right, rule))
+    }
+
   /** A row equal to one of the constants. */
   def in(bounds: Bounds, constants: Seq[Literal]): Expression = {
     val rule =

@@ -4,7 +4,7 @@ import java.util.Arrays
 
 import scala.util.control.NonFatal
 
-import org.apache.spark.sql.catalyst.expressions.{And, Expression}
+import org.apache.spark.sql.catalyst.expressions.{And, Attribute, Expression}
 
 /**
  * Which files a query has to read.
@@ -67,6 +67,11 @@ object FileSelection {
       filters.partition(f => PartitionFilter.matches(f, schema) && PartitionFilter.neverFails(f))
     FilterSplit(decided, remaining)
   }
+
+  /** Whether knowing something of the column's values can leave out files. */
+  def canSkipBy(column: Attribute, schema: SkippingSchema): Boolean =
+    schema.partitionColumn(column).isDefined ||
+    schema.leafColumn(column).exists(StoredBound.of(_).isDefined)
 
   private def conjuncts(filter: Expression): Seq[Expression] = filter match {
     case And(l, r) => conjuncts(l) ++ conjuncts(r)

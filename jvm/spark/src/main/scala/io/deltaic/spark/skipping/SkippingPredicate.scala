@@ -133,12 +133,8 @@ final private[skipping] class SkippingRules(
       case None => Unknown
     }
 
-  /** Writers disagree on what a null count of an array or a map counts. */
   private def countedLeaf(column: Expression): Option[LeafColumn] =
-    schema.leafColumn(column).filter(_.dataType match {
-      case _: ArrayType | _: MapType | _: VariantType => false
-      case _ => true
-    })
+    schema.leafColumn(column).filter(SkippingRules.hasNullCount)
 
   private def compare(l: Expression, op: Comparison, r: Expression): Expression =
     (boundsOf(l), constant(r)) match {
@@ -146,6 +142,8 @@ final private[skipping] class SkippingRules(
       case _ =>
         (constant(l), boundsOf(r)) match {
           case (Some(value), Some(bounds)) => compare(bounds, op.flipped, value)
+          case (None, Some(bounds)) if constant(r).isEmpty =>
+            compareColumns(boundsOf(l), op, bounds)
           case _ => Unknown
         }
     }
@@ -154,6 +152,13 @@ final private[skipping] class SkippingRules(
     if (value.value == null) Never
     else if (comparable(bounds, value)) rules.compare(bounds, op, value)
     else Unknown
+
+  private def compareColumns(left: Option[Bounds], op: Comparison, right: Bounds): Expression =
+    left match {
+      case Some(bounds) if bounds.dataType == right.dataType =>
+        rules.compareColumns(bounds, op, right)
+      case _ => Unknown
+    }
 
   private def comparable(bounds: Bounds, value: Literal): Boolean =
     (bounds.dataType, value.dataType) match {
@@ -259,6 +264,12 @@ final private[skipping] class SkippingRules(
 }
 
 private[skipping] object SkippingRules {
+
+  /** Writers disagree on what a null count of an array or a map counts. */
+  def hasNullCount(leaf: LeafColumn): Boolean = leaf.dataType match {
+    case _: ArrayType | _: MapType | _: VariantType => false
+    case _ => true
+  }
 
   /**
    * What every match of a LIKE pattern starts with: the pattern up to its first wildcard. A pattern

@@ -6,7 +6,7 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}
 
 import io.deltaic.replay.DeltaLog
-import io.deltaic.spark.scan.TableScan
+import io.deltaic.spark.scan.{AnswerFromLog, TableScan}
 
 /** A write that wants to know what its query reads of the table it writes to. */
 private[spark] trait RecordsReads {
@@ -57,5 +57,8 @@ private[spark] object RecordReads extends SparkStrategy {
 
   private def scans(query: LogicalPlan): Seq[TableScan] =
     query.collectWithSubqueries { case relation: DataSourceV2ScanRelation => relation.scan }
-      .collect { case scan: TableScan => scan }
+      .collect {
+        case scan: TableScan => scan
+        case answer: AnswerFromLog => answer.replaced
+      }
 }

@@ -1,5 +1,7 @@
 package io.deltaic.spark.write
 
+import scala.jdk.CollectionConverters._
+
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.distributions.{Distribution, Distributions}
 import org.apache.spark.sql.connector.expressions.filter.Predicate
@@ -68,7 +70,10 @@ private[spark] final class TableWriteBuilder(target: WriteTarget, info: LogicalW
     this
   }
 
-  override def build(): Write = new TableWrite(target, replaced, info)
+  override def build(): Write = {
+    ReadOnlyOptions.refuse(target.table, info.options.keySet.asScala)
+    new TableWrite(target, replaced, info)
+  }
 }
 
 /**

@@ -103,7 +103,8 @@ private[spark] final class WriteTransaction(
         changes,
         readSet,
         engineMetrics
-      )
+      ),
+      CachedPlans.refresh(spark, log.table, _)
     )
     prepared = Some(commit)
     try CommitterReply.require(committer.commit(commit)).path("skipped").asBoolean(false)

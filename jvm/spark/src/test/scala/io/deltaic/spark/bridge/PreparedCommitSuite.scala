@@ -47,7 +47,18 @@ class PreparedCommitSuite extends munit.FunSuite {
       readVersion: Long = -1,
       reads: ReadSet = ReadSet.nothing
   ): PreparedCommit = new PreparedCommit(
-    CommitRequest(log, readVersion, "WRITE", Map.empty, Json.obj(), true, Map.empty, changes, reads)
+    CommitRequest(
+      log,
+      readVersion,
+      "WRITE",
+      Map.empty,
+      Json.obj(),
+      true,
+      Map.empty,
+      changes,
+      reads
+    ),
+    _ => ()
   )
 
   log.test("the first commit of a version wins and the second is told that it exists") { log =>

@@ -14,7 +14,7 @@ import org.apache.spark.unsafe.types.UTF8String
 import org.scalacheck.Gen
 
 /** A data file with the rows that a reader sees. */
-final case class RandomFile(stats: FileStats, validRows: Seq[InternalRow])
+final case class RandomFile(stats: FileStats, validRows: Seq[InternalRow], deletedRows: Int)
 
 /**
  * Files of random rows, with statistics that are computed from the rows as the various writers do:
@@ -118,7 +118,7 @@ object RandomFiles {
     val valid = all.indices.filterNot(deleted).map(all)
     val described = if (writer.wide) all else valid
     val json = writer.describe(described, all.size)
-    RandomFile(FileStats(json, values, deleted.nonEmpty), valid)
+    RandomFile(FileStats(json, values, deleted.nonEmpty), valid, deleted.size)
   }
 
   def writer(rows: Int): Gen[RandomWriter] = for {

@@ -26,8 +26,27 @@ object RandomPredicates {
     2 -> onCast,
     2 -> onPartition,
     1 -> Gen.oneOf(Literal(true), Literal(false), Literal(null, BooleanType), col("bool")),
-    1 -> Gen.const(LessThan(col("int"), Cast(col("byte"), IntegerType)))
+    2 -> onTwoColumns
   )
+
+  private def onTwoColumns: Gen[Expression] = for {
+    (left, right) <- Gen.oneOf(
+      col("int") -> cast("byte", IntegerType),
+      col("int") -> col("nest.n"),
+      col("nest.n") -> col("nest.n"),
+      cast("int", DoubleType) -> col("double"),
+      col("double") -> cast("float", DoubleType),
+      col("double") -> cast("dec", DoubleType),
+      col("string") -> col("nest.deep.s"),
+      col("date") -> cast("ts", DateType),
+      col("ts") -> cast("date", TimestampType),
+      cast("dec", DecimalType(38, 10)) -> col("big"),
+      col("long") -> cast("int", LongType),
+      col("bool") -> col("bool")
+    )
+    make <- Gen.oneOf(comparisons)
+    negated <- Gen.oneOf(true, false)
+  } yield if (negated) Not(make(right, left)) else make(left, right)
 
   private def constant(dataType: DataType): Gen[Literal] = Gen.frequency(
     1 -> Gen.const(Literal(null, dataType)),
@@ -47,17 +66,19 @@ object RandomPredicates {
     Gen.zip(simple, Gen.oneOf(true, false)).map { case (p, negated) => if (negated) Not(p) else p }
   }
 
+  private val comparisons: Seq[(Expression, Expression) => Expression] = Seq(
+    EqualTo(_, _),
+    EqualNullSafe(_, _),
+    LessThan(_, _),
+    LessThanOrEqual(_, _),
+    GreaterThan(_, _),
+    GreaterThanOrEqual(_, _)
+  )
+
   private def comparison(column: Expression): Gen[Expression] = for {
     value <- constant(column.dataType)
     swapped <- Gen.oneOf(true, false)
-    make <- Gen.oneOf[(Expression, Expression) => Expression](
-      EqualTo(_, _),
-      EqualNullSafe(_, _),
-      LessThan(_, _),
-      LessThanOrEqual(_, _),
-      GreaterThan(_, _),
-      GreaterThanOrEqual(_, _)
-    )
+    make <- Gen.oneOf(comparisons)
   } yield if (swapped) make(value, column) else make(column, value)
 
   private def list(column: Expression): Gen[Expression] = for {

@@ -249,7 +249,43 @@ class SkippingRulesSuite extends FunSuite {
   )(between("date", "\"2024-03-09\"", "\"2024-03-11\""))
   check("a non-deterministic filter", LessThan(Rand(lit(1L)), col("double")))()(doubles)
   check("an unsupported expression", EqualTo(Add(col("int"), lit(1)), lit(0)))()(ten)
-  check("two columns", EqualTo(col("int"), col("byte")))()(ten)
+  check("two columns of different types", EqualTo(col("int"), col("byte")))()(ten)
+
+  private def two(int: (Int, Int), nested: (Int, Int), nulls: Long = 0): FileStats = FileStats(
+    s"""{"numRecords":10,"minValues":{"x_int":${int._1},"x_nest":{"x_n":${nested._1}}},
+       |"maxValues":{"x_int":${int._2},"x_nest":{"x_n":${nested._2}}},
+       |"nullCount":{"x_int":0,"x_nest":{"x_n":$nulls}}}""".stripMargin
+  )
+  private val below = two(1 -> 5, 6 -> 9)
+  private val above = two(6 -> 9, 1 -> 5)
+  private val touching = two(1 -> 5, 5 -> 9)
+  private val equal = two(5 -> 5, 5 -> 5)
+  private val n = col("nest.n")
+
+  check("column = column needs bounds that meet", EqualTo(col("int"), n))(
+    below,
+    above,
+    two(1 -> 9, 1 -> 9, nulls = 10)
+  )(touching, equal, ten, noStats)
+  check("column <> column needs values that differ", Not(EqualTo(col("int"), n)))(equal)(
+    below,
+    touching,
+    noStats
+  )
+  check("column < column", LessThan(col("int"), n))(above, equal)(below, touching, ten)
+  check("column <= column", LessThanOrEqual(col("int"), n))(above)(below, equal, noStats)
+  check("column > column", GreaterThan(col("int"), n))(below, touching, equal)(above, ten)
+  check("column >= column", GreaterThanOrEqual(col("int"), n))(below)(above, touching, equal)
+  check("NOT column < column", Not(LessThan(col("int"), n)))(below)(above, touching, equal)
+  check(
+    "column < column where the greater may be NaN",
+    LessThan(Cast(col("int"), DoubleType), col("double"))
+  )()(
+    FileStats(
+      """{"numRecords":10,"minValues":{"x_int":5,"x_double":1.0},
+        |"maxValues":{"x_int":6,"x_double":2.0}}""".stripMargin
+    )
+  )
   check(
     "a foldable expression",
     EqualTo(col("int"), Add(lit(4), lit(5)))

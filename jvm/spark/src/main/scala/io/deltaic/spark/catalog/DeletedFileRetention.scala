@@ -1,0 +1,48 @@
+package io.deltaic.spark.catalog
+
+import java.time.Instant
+import java.util.concurrent.TimeUnit
+
+import org.apache.spark.sql.classic.SparkSession
+
+import io.deltaic.protocol.{DeltaicException, TableProperties}
+import io.deltaic.replay.{DeltaLog, Snapshot}
+
+/**
+ * Refuses a version whose files VACUUM may have deleted meanwhile: one that is not the newest and is
+ * older than the table keeps the files it no longer needs.
+ */
+private[catalog] object DeletedFileRetention {
+
+  /** Set to false by who knows that the files are still there. */
+  private val setting = "vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration"
+
+  def check(spark: SparkSession, log: DeltaLog, snapshot: Snapshot): Unit =
+    if (isEnforced(spark)) {
+      val latest = log.latest()
+      val ageMs = System.currentTimeMillis() - snapshot.timestampMs
+      TableProperties.deletedFileRetentionMs(latest.metadata).foreach { retentionMs =>
+        if (snapshot.version != latest.version && ageMs > retentionMs)
+          throw expired(log, snapshot, retentionMs)
+      }
+    }
+
+  private def isEnforced(spark: SparkSession): Boolean = {
+    val conf = spark.sessionState.conf
+    Seq(s"spark.deltaic.$setting", s"spark.databricks.delta.$setting")
+      .find(conf.contains)
+      .forall(name => !conf.getConfString(name).trim.equalsIgnoreCase("false"))
+  }
+
+  private def expired(log: DeltaLog, snapshot: Snapshot, retentionMs: Long): DeltaicException =
+    new DeltaicException(
+      "DELTAIC_VERSION_BEYOND_FILE_RETENTION",
+      Map(
+        "table" -> log.table.toString,
+        "version" -> snapshot.version.toString,
+        "versionTimestamp" -> Instant.ofEpochMilli(snapshot.timestampMs).toString,
+        "retentionHours" -> TimeUnit.MILLISECONDS.toHours(retentionMs).toString,
+        "setting" -> s"spark.deltaic.$setting"
+      )
+    )
+}

@@ -1,0 +1,76 @@
+package io.deltaic.spark.scan
+
+import java.util.{Collections, Map => JMap, Optional, OptionalLong}
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.catalyst.expressions.AttributeReference
+import org.apache.spark.sql.catalyst.util.TypeUtils
+import org.apache.spark.sql.connector.expressions.NamedReference
+import org.apache.spark.sql.connector.read.Statistics
+import org.apache.spark.sql.connector.read.colstats.ColumnStatistics
+import org.apache.spark.sql.deltaic.SchemaShims
+import org.apache.spark.sql.types.StructType
+
+import io.deltaic.spark.skipping.{FileRows, RowAggregate}
+
+/**
+ * What the optimizer is told of a scan.
+ *
+ * Of partition columns the log knows everything. Of data columns it does not know how many distinct
+ * values there are, which Spark's estimation takes for granted of a column that has bounds, so their
+ * bounds are not reported.
+ *
+ * @param sizeBytes of what is read
+ * @param rows what the log knows of the rows; none when that was not asked for
+ */
+private[scan] final class TableStatistics(
+    sizeBytes: Long,
+    rows: Option[FileRows],
+    schema: TableSchema,
+    readSchema: StructType
+) extends Statistics {
+
+  override def sizeInBytes(): OptionalLong = OptionalLong.of(sizeBytes)
+
+  override def numRows(): OptionalLong = of(rows.flatMap(_.total))
+
+  override def columnStats(): JMap[NamedReference, ColumnStatistics] = rows match {
+    case Some(known) =>
+      val columns = readSchema.fieldNames.toSeq.filter(schema.isPartition)
+      columns.flatMap(name => ofPartitionColumn(known, name).map(reference(name) -> _)).toMap.asJava
+    case None => Collections.emptyMap()
+  }
+
+  private def reference(name: String): NamedReference = SchemaShims.reference(name)
+
+  private def ofPartitionColumn(rows: FileRows, name: String): Option[ColumnStatistics] = {
+    val column = AttributeReference(name, schema.all(name).dataType)()
+    rows.aggregate(Seq(column), Seq(RowAggregate.CountRows)).map { groups =>
+      val (nulls, values) = groups.partition(_(0) == null)
+      val ordering: Ordering[Any] = TypeUtils.getInterpretedOrdering(column.dataType)
+      new ColumnStatistics {
+        override def distinctCount(): OptionalLong = OptionalLong.of(values.size.toLong)
+        override def nullCount(): OptionalLong =
+          OptionalLong.of(nulls.map(_(1).asInstanceOf[Long]).sum)
+        override def min(): Optional[Object] = boxed(values.map(_(0)).minOption(ordering))
+        override def max(): Optional[Object] = boxed(values.map(_(0)).maxOption(ordering))
+      }
+    }
+  }
+
+  private def boxed(value: Option[Any]): Optional[Object] =
+    value.fold(Optional.empty[Object]())(v => Optional.of(v.asInstanceOf[Object]))
+
+  private def of(number: Option[Long]): OptionalLong =
+    number.fold(OptionalLong.empty())(OptionalLong.of)
+}
+
+private[scan] object TableStatistics {
+
+  /** Of more files the statistics take longer to read than a plan that is not chosen by cost gains. */
+  private val FilesReadAnyway = 10000
+
+  def areCheap(files: Int, plansByCost: Boolean): Boolean =
+    plansByCost || files <= FilesReadAnyway
+}

@@ -1,0 +1,64 @@
+package org.apache.spark.sql.deltaic
+
+import java.lang.reflect.{InvocationTargetException, Method}
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.catalog.Table
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.execution.{CacheManager, CachedData}
+
+/**
+ * Spark's cache of query results, which only refreshes what is cached under the name, or by the very
+ * plan, that a write used.
+ */
+object CacheShims {
+
+  private lazy val recacheByCondition: Method = {
+    val method = classOf[CacheManager].getDeclaredMethod(
+      "recacheByCondition",
+      classOf[SparkSession],
+      classOf[CachedData => Boolean]
+    )
+    method.setAccessible(true)
+    method
+  }
+
+  /**
+   * Computes anew every cached plan that reads a table for which `isStale` is true; one that cannot be
+   * planned any more is dropped.
+   */
+  def recache(spark: SparkSession, isStale: Table => Boolean): Unit = {
+    val manager = spark.sharedState.cacheManager
+    if (!manager.isEmpty) {
+      val stale = entries(spark, manager).filter(tables(_).count(isStale) > 0)
+      // All at once: an entry must not be computed from another that is still to be refreshed.
+      if (stale.nonEmpty) recacheIf(spark, manager, entry => stale.exists(_ eq entry))
+    }
+  }
+
+  private def entries(spark: SparkSession, manager: CacheManager): Seq[CachedData] = {
+    val found = mutable.ArrayBuffer.empty[CachedData]
+    recacheIf(
+      spark,
+      manager,
+      entry => {
+        found += entry
+        false
+      }
+    )
+    found.toSeq
+  }
+
+  private def tables(entry: CachedData): Seq[Table] =
+    entry.plan.collectWithSubqueries { case relation: DataSourceV2Relation => relation.table }
+
+  private def recacheIf(
+      spark: SparkSession,
+      manager: CacheManager,
+      condition: CachedData => Boolean
+  ): Unit =
+    try recacheByCondition.invoke(manager, spark, condition)
+    catch { case e: InvocationTargetException => throw e.getCause }
+}

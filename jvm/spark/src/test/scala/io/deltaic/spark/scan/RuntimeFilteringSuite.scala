@@ -1,0 +1,109 @@
+package io.deltaic.spark.scan
+
+import java.time.ZoneOffset
+
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.connector.expressions.filter.{And => V2And, Predicate}
+import org.apache.spark.sql.connector.expressions.{Expression => V2Expression, Expressions}
+import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
+
+import io.deltaic.protocol.{AddFile, Metadata, Protocol}
+
+class RuntimeFilteringSuite extends munit.FunSuite {
+
+  private val columns = new StructType()
+    .add("id", LongType)
+    .add("text", StringType)
+    .add("bytes", BinaryType)
+    .add("list", ArrayType(LongType))
+    .add("st", new StructType().add("x", LongType))
+    .add("p", StringType)
+
+  private val schema = TableSchema.of(
+    "a table",
+    Protocol(1, 2),
+    Metadata("id", schemaString = columns.json, partitionColumns = Seq("p"))
+  )
+
+  private def filtering(read: String*): RuntimeFiltering =
+    new RuntimeFiltering(schema, StructType(read.map(columns(_)) :+ ScanColumns.rowIndexField))
+
+  private def file(path: String, p: String, least: Long, greatest: Long): AddFile = AddFile(
+    path,
+    Map("p" -> p),
+    sizeBytes = 1,
+    modificationTimeMs = 1,
+    dataChange = true,
+    stats = Some(
+      s"""{"numRecords":9,"minValues":{"id":$least},"maxValues":{"id":$greatest},"nullCount":{"id":0}}"""
+    )
+  )
+
+  private val files =
+    IndexedSeq(file("f0", "a", 0, 9), file("f1", "a", 10, 19), file("f2", "b", 20, 29))
+
+  private def long(value: Long): V2Expression = Expressions.literal(value)
+  private def text(value: String): V2Expression =
+    Expressions.literal(UTF8String.fromString(value))
+  private def predicate(name: String, column: String, values: V2Expression*): Predicate =
+    new Predicate(name, (Expressions.column(column) +: values).toArray)
+
+  private def left(predicates: Predicate*): Seq[String] = {
+    val runtime = filtering("id", "p")
+    runtime.push(predicates)
+    runtime.prune(files, runtime.take().get, ZoneOffset.UTC).map(_.path)
+  }
+
+  test("columns to filter by are those with bounds or partition values that the scan returns") {
+    val found = filtering("id", "text", "bytes", "list", "st", "p").attributes
+    assertEquals(found.map(_.fieldNames.toSeq).toSeq, Seq(Seq("id"), Seq("text"), Seq("p")))
+    assertEquals(filtering("text").attributes.map(_.fieldNames.head).toSeq, Seq("text"))
+  }
+
+  test("keys leave the files in which one of them may be") {
+    assertEquals(left(predicate("IN", "id", long(5), long(25))), Seq("f0", "f2"))
+    assertEquals(left(predicate("IN", "p", text("b"), text("c"))), Seq("f2"))
+    assertEquals(left(predicate("IN", "id", long(99))), Nil)
+    assertEquals(left(predicate("IN", "id")), Nil)
+    assertEquals(
+      left(predicate("IN", "id", Expressions.literal[String](null), long(15))),
+      Seq("f1")
+    )
+  }
+
+  test("comparisons with a value leave the files that may satisfy them") {
+    assertEquals(left(predicate("=", "p", text("a"))), Seq("f0", "f1"))
+    assertEquals(left(predicate("<", "id", long(10))), Seq("f0"))
+    assertEquals(left(predicate("<=", "id", long(10))), Seq("f0", "f1"))
+    assertEquals(left(predicate(">", "id", long(19))), Seq("f2"))
+    assertEquals(left(predicate(">=", "id", long(19))), Seq("f1", "f2"))
+  }
+
+  test("several predicates must all hold") {
+    val and = new V2And(predicate("=", "p", text("a")), predicate(">", "id", long(9)))
+    assertEquals(left(and), Seq("f1"))
+    assertEquals(left(predicate("=", "p", text("b")), predicate("IN", "id", long(5))), Nil)
+  }
+
+  test("what is not understood leaves out nothing") {
+    val all = Seq("f0", "f1", "f2")
+    assertEquals(left(predicate("STARTS_WITH", "p", text("a"))), all)
+    assertEquals(left(predicate("IN", "absent", long(1))), all)
+    assertEquals(left(predicate("IN", "id", Expressions.column("p"))), all)
+    assertEquals(left(), all)
+  }
+
+  test("a predicate holds for the next batch of its thread and for no other") {
+    val runtime = filtering("id")
+    assertEquals(runtime.take(), None)
+    runtime.push(Seq(predicate("IN", "id", long(5))))
+    var elsewhere: Option[Seq[Expression]] = Some(Nil)
+    val other = new Thread(() => elsewhere = runtime.take())
+    other.start()
+    other.join()
+    assertEquals(elsewhere, None)
+    assert(runtime.take().exists(_.nonEmpty))
+    assertEquals(runtime.take(), None)
+  }
+}

@@ -1,0 +1,92 @@
+"""Which table a path leads to, and what is said when it leads to none."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.table_builder import build_twin
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_relative_path_is_one_of_the_working_directory(spark: SparkSession, table: str):
+    twin = build_twin(spark, table, spark.range(5), deletion_vectors=True)
+    relative = os.path.relpath(table)
+    assert spark.read.format("delta").load(relative).count() == 5
+    assert spark.sql(f"SELECT * FROM delta.`{relative}`").count() == 5
+    spark.sql(f"DELETE FROM delta.`{relative}` WHERE id = 0")
+    spark.sql(f"INSERT INTO delta.`{relative}` VALUES (10), (11)")
+    assert twin.frame().count() == 6
+    for travel in (
+        f"delta.`{relative}` VERSION AS OF 0",
+        f"delta.`{relative}@v0`",
+    ):
+        assert spark.sql(f"SELECT * FROM {travel}").count() == 5
+
+
+def test_database_called_delta_comes_before_relative_paths(spark: SparkSession, table: str):
+    build_twin(spark, table, spark.range(5))
+    spark.sql("CREATE DATABASE delta")
+    try:
+        spark.sql("CREATE TABLE delta.plain USING parquet AS SELECT 1 AS a")
+        spark.sql(f"CREATE TABLE delta.ours USING delta LOCATION '{table}'")
+        assert spark.sql("SELECT * FROM delta.plain").count() == 1
+        assert spark.sql("SELECT * FROM delta.ours").count() == 5
+        assert spark.sql("SELECT * FROM delta.`ours@v0`").count() == 5
+        assert spark.sql(f"SELECT * FROM delta.`{os.path.relpath(table)}`").count() == 5
+    finally:
+        spark.sql("DROP DATABASE delta CASCADE")
+
+
+@pytest.mark.parametrize("path", ["no/such/table", "absent"])
+def test_relative_path_without_a_table_is_said_in_full(spark: SparkSession, path: str):
+    with pytest.raises(Exception, match=rf"DELTAIC_NOT_A_TABLE\] file:{os.getcwd()}/{path} "):
+        spark.sql(f"SELECT * FROM delta.`{path}`")
+
+
+def test_name_of_no_table_is_still_an_error_of_spark(spark: SparkSession):
+    for name in ("no_such_table", "`no_such_table@v1`", "no_such_db.`t@v1`"):
+        with pytest.raises(Exception, match=r"TABLE_OR_VIEW_NOT_FOUND|SCHEMA_NOT_FOUND"):
+            spark.table(name)
+
+
+def test_several_paths_are_refused_by_name(spark: SparkSession, table: str):
+    build_twin(spark, table, spark.range(5))
+    with pytest.raises(Exception, match=rf"DELTAIC_SEVERAL_PATHS.*{table}.*/other"):
+        spark.read.format("delta").load([table, "/other"])
+    assert spark.read.format("delta").load([table]).count() == 5
+
+
+@pytest.mark.parametrize("empty", [None, ""])
+def test_no_path_is_said_to_be_missing(spark: SparkSession, empty: str | None):
+    reader = spark.read.format("delta")
+    with pytest.raises(Exception, match="DELTAIC_PATH_MISSING"):
+        reader.load() if empty is None else reader.load(empty)
+
+
+def test_directory_or_file_inside_a_table_names_the_table(spark: SparkSession, table: str):
+    rows = spark.range(4).selectExpr("id", "id % 2 AS part", "'x' AS kind")
+    build_twin(spark, table, rows, partition_by=["part", "kind"])
+    file = next(Path(table, "part=1", "kind=x").glob("*.parquet"))
+    inside = ["part=1", "part=1/kind=x", "part=1/kind=x/", "part=7", "_delta_log"]
+    for path in [*(f"{table}/{i}" for i in inside), str(file)]:
+        for read in (
+            lambda path=path: spark.read.format("delta").load(path),
+            lambda path=path: spark.sql(f"SELECT * FROM delta.`{path}`"),
+        ):
+            with pytest.raises(Exception, match=r"DELTAIC_PATH_INSIDE_TABLE") as caught:
+                read()
+            assert f"inside the table file:{table}." in str(caught.value)
+    with pytest.raises(Exception, match=r"\(part=1/kind=x\)"):
+        spark.read.format("delta").load(f"{table}/part=1/kind=x")
+
+
+def test_directory_of_plain_files_is_said_to_be_no_table(spark: SparkSession, table: str):
+    spark.range(3).write.parquet(table)
+    with pytest.raises(Exception, match="DELTAIC_NOT_A_TABLE"):
+        spark.read.format("delta").load(table)
