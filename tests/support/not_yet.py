@@ -10,17 +10,6 @@ from __future__ import annotations
 REFUSED_TABLES: dict[str, str] = {
     "golden__collations-preview-table": "collations-preview",
     "golden__collations-table": "collations",
-    "golden__data-reader-timestamp_ntz-id-mode": "columnMapping",
-    "golden__data-reader-timestamp_ntz-name-mode": "columnMapping",
-    "golden__data-skipping-basic-stats-all-types-columnmapping-id": "columnMapping",
-    "golden__data-skipping-basic-stats-all-types-columnmapping-name": "columnMapping",
-    "golden__dv-with-columnmapping": "columnMapping",
-    "golden__spark-variant-checkpoint": "variantType-preview",
-    "golden__table-with-columnmapping-mode-id": "columnMapping",
-    "golden__table-with-columnmapping-mode-name": "columnMapping",
-    "golden__table-with-icebegCompatV2Enabled": "columnMapping",
-    "golden__type-widening": "typeWidening-preview",
-    "golden__type-widening-nested": "typeWidening-preview",
 }
 
 #: Kinds of items that fail for every table, with a part of the error they fail with.

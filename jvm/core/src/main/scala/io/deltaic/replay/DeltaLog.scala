@@ -120,6 +120,9 @@ final class DeltaLog private (val table: Path, conf: Configuration, newest: Delt
     }
   }
 
+  /** Fails if nothing can be committed here, because the file system knows no way to. */
+  def requireWritable(): Unit = store.requireWritable(directory)
+
   /** Writes the commit of this version unless some writer already has. */
   def tryCommit(version: Long, lines: Iterator[String]): WriteOutcome =
     store.writeIfAbsent(FileNames.commit(directory, version), lines)

@@ -53,18 +53,14 @@ class TableFeaturesSuite extends munit.FunSuite {
     ).foreach(TableFeatures.requireReadable("/t", 4, _, Some(metadata)))
   }
 
-  test("column mapping is refused where it is used, not where it is only possible") {
+  test("column mapping is readable in every mode, and written in none") {
     val mapped = withProperty("delta.columnMapping.mode", "name")
     val none = withProperty("delta.columnMapping.mode", "none")
-    Seq(Protocol(2, 5), features("columnMapping")()).foreach { protocol =>
-      TableFeatures.requireReadable("/t", 4, protocol, Some(metadata))
-      TableFeatures.requireReadable("/t", 4, protocol, Some(none))
+    Seq(Protocol(2, 5), features("columnMapping")("columnMapping")).foreach { protocol =>
+      TableFeatures.requireReadable("/t", 4, protocol)
+      TableFeatures.requireWritable("/t", 4, protocol, none)
       assertEquals(
-        refusedFeatures(TableFeatures.requireReadable("/t", 4, protocol, Some(mapped))),
-        "columnMapping"
-      )
-      assertEquals(
-        refusedFeatures(TableFeatures.requireReadable("/t", 4, protocol)),
+        refusedFeatures(TableFeatures.requireWritable("/t", 4, protocol, mapped)),
         "columnMapping"
       )
     }
@@ -76,10 +72,10 @@ class TableFeaturesSuite extends munit.FunSuite {
       refusedFeatures(TableFeatures.requireReadable("/t", 4, protocol, Some(metadata))),
       "catalogManaged, fromTheFuture"
     )
-    val preview = features("typeWidening-preview")()
+    val preview = Protocol(1, 7, None, Some(Set("collations-preview")))
     assertEquals(
       refusedFeatures(TableFeatures.requireReadable("/t", 4, preview, Some(metadata))),
-      "typeWidening-preview"
+      "collations-preview"
     )
   }
 

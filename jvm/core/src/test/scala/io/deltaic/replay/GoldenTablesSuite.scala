@@ -43,8 +43,7 @@ class GoldenTablesSuite extends munit.FunSuite {
   ).map { case (name, condition) => s"golden__$name" -> condition }
 
   /** The features that tables of the corpus need and this build lacks. */
-  private val unreadable =
-    Set("columnMapping", "typeWidening", "variantType", "collations")
+  private val unreadable = Set("collations")
 
   test("the corpus is there") {
     assertEquals(names.size, 107)

@@ -36,7 +36,7 @@ private[rowlevel] final class FileRewriter(
       sink.written
     }
 
-  private val tableSchema = TableSchema.of(snapshot.table.toString, snapshot.metadata)
+  private val tableSchema = TableSchema.of(snapshot)
 
   private def relation(table: Table): DataSourceV2Relation =
     DataSourceV2Relation.create(table, None, None, CaseInsensitiveStringMap.empty())
@@ -71,7 +71,7 @@ private[rowlevel] final class FileRewriter(
           override def commit(messages: Array[WriterCommitMessage]): Unit =
             written = files(messages)
           override def abort(messages: Array[WriterCommitMessage]): Unit =
-            transaction.abort(files(messages), Nil, tasksLost = messages.contains(null))
+            transaction.abort(NewFiles(files(messages)), tasksLost = messages.contains(null))
         }
       }
     }

@@ -2,6 +2,7 @@ package io.deltaic.spark.scan
 
 import java.util.OptionalLong
 
+import org.apache.hadoop.fs.Path
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.catalyst.expressions.{AttributeReference, ExprId, Expression}
 import org.apache.spark.sql.classic.SparkSession
@@ -13,7 +14,7 @@ import org.apache.spark.sql.connector.read.{
   Statistics,
   SupportsReportStatistics
 }
-import org.apache.spark.sql.deltaic.{ParquetScanShims, SchemaShims}
+import org.apache.spark.sql.deltaic.{FieldIdReaderFactory, ParquetScanShims, SchemaShims}
 import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetPartitionReaderFactory
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -42,6 +43,10 @@ private[spark] final class TableScan(
     with Batch
     with SupportsReportStatistics {
 
+  def table: Path = files.table
+
+  def version: Long = files.version
+
   private val (constantColumns, dataColumns) = requiredColumns.fields.toSeq.partition(isConstant)
 
   /** Chosen on first use, which is after the optimizer is done with push-down. */
@@ -49,7 +54,12 @@ private[spark] final class TableScan(
 
   /** Holds the Hadoop settings that readers and deletion vectors need in the executors. */
   private lazy val configuration: Broadcast[SerializableConfiguration] =
-    ParquetScanShims.broadcastReadConfiguration(spark, physicalColumns, options)
+    ParquetScanShims.broadcastReadConfiguration(
+      spark,
+      physicalColumns,
+      options,
+      byFieldId = schema.mapping == ColumnMapping.ById
+    )
 
   lazy val deletionVectors: DeletionVectorSource =
     DeletionVectorSource(files.table.toString)(configuration)
@@ -90,22 +100,22 @@ private[spark] final class TableScan(
           "file" -> selectedFiles.find(_.deletionVector.isDefined).fold("")(_.path)
         )
       )
-    FileSplits.plan(spark, files.table, selectedFiles, StructType(constantColumns))
+    FileSplits.plan(spark, files.table, selectedFiles, StructType(constantColumns.map(inLog)))
   }
 
   override def createReaderFactory(): PartitionReaderFactory = {
     val conf = spark.sessionState.conf
-    val onData = filters.filterNot(_.references.exists(a => schema.isPartition(a.name)))
-    ParquetPartitionReaderFactory(
+    val readers = ParquetPartitionReaderFactory(
       conf,
       configuration,
       SchemaShims.asNullable(schema.data),
       physicalColumns,
       StructType(constantColumns),
-      ParquetScanShims.sourceFilters(onData).toArray,
+      ParquetScanShims.sourceFilters(ParquetPredicates.of(filters, schema)).toArray,
       None,
       ParquetScanShims.parquetOptions(spark, options)
     )
+    if (schema.mapping == ColumnMapping.ById) new FieldIdReaderFactory(readers) else readers
   }
 
   /** Sizes the relation by the share of its columns that is read, as file sources of Spark do. */
@@ -136,14 +146,20 @@ private[spark] final class TableScan(
   private def isConstant(field: StructField): Boolean =
     schema.isPartition(field.name) || ScanColumns.isFileConstant(field.name)
 
+  /** Partition values by the name under which the log keeps them. */
+  private def inLog(constant: StructField): StructField =
+    if (schema.isPartition(constant.name)) constant.copy(name = schema.logName(constant.name))
+    else constant
+
   /**
-   * What the Parquet reader is asked for. Every column is nullable there, since older files may lack
-   * it, and the row index goes by the name under which the reader generates it.
+   * What the Parquet reader is asked for, by the names in the files; the row index goes by the name
+   * under which the reader generates it.
    */
   private def physicalColumns: StructType =
-    SchemaShims.asNullable(StructType(dataColumns.map { field =>
-      if (field.name == ScanColumns.RowIndex) ParquetScanShims.generatedRowIndex else field
-    }))
+    StructType(dataColumns.map { field =>
+      if (field.name == ScanColumns.RowIndex) ParquetScanShims.generatedRowIndex
+      else schema.inFiles(field)
+    })
 
   private def readerSchema: StructType =
     StructType(constantColumns ++ physicalColumns.fields)

@@ -1,16 +1,29 @@
 package io.deltaic.spark.scan
 
-import org.apache.spark.sql.types.{DataType, StructType}
+import scala.util.control.NonFatal
 
-import io.deltaic.protocol.{DeltaicException, Metadata}
+import org.apache.spark.sql.types._
+
+import io.deltaic.protocol.{DeltaicException, Metadata => TableMetadata, Protocol}
+import io.deltaic.replay.Snapshot
 import io.deltaic.spark.skipping.SkippingSchema
 
 /**
  * The columns of a table as Spark types, split as they are stored: partition columns live in the
  * log, data columns in the files.
+ *
+ * @param stored the columns as the log has them, with all their metadata, but without void ones
+ * @param mapping how data files and log name them
  */
-private[spark] final case class TableSchema(all: StructType, partitionColumns: Seq[String]) {
+private[spark] final case class TableSchema(
+    stored: StructType,
+    partitionColumns: Seq[String],
+    mapping: ColumnMapping
+) {
   private val partitionNames = partitionColumns.toSet
+
+  /** The columns as users see them: what says how they are stored is left out. */
+  val all: StructType = TableSchema.visible(stored)
 
   val data: StructType = StructType(all.filterNot(f => partitionNames(f.name)))
 
@@ -19,31 +32,100 @@ private[spark] final case class TableSchema(all: StructType, partitionColumns: S
 
   def isPartition(column: String): Boolean = partitionNames(column)
 
+  /** The name under which the log keeps a partition column's values. */
+  def logName(partitionColumn: String): String =
+    PhysicalSchema.nameOf(stored(partitionColumn), mapping != ColumnMapping.NoMapping)
+
+  /** What the Parquet reader is asked for to read a data column, all of it or some nested fields. */
+  def inFiles(column: StructField): StructField =
+    PhysicalSchema.requested(column, stored, mapping)
+
   /** How filters on this table find what the log says about files. */
-  lazy val skipping: SkippingSchema = new SkippingSchema(all, partitionColumns)
+  lazy val skipping: SkippingSchema = new SkippingSchema(
+    stored,
+    partitionColumns,
+    PhysicalSchema.nameOf(_, mapping != ColumnMapping.NoMapping)
+  )
 }
 
 private[spark] object TableSchema {
 
+  def of(snapshot: Snapshot): TableSchema =
+    of(snapshot.table.toString, snapshot.protocol, snapshot.metadata)
+
   /** Reads a `metaData` action (Protocol § Schema Serialization Format: Spark's own JSON). */
-  def of(table: String, metadata: Metadata): TableSchema = {
-    val schema = DataType.fromJson(metadata.schemaString) match {
-      case struct: StructType => struct
-      case other =>
-        throw new DeltaicException(
-          "DELTAIC_INVALID_SCHEMA",
-          Map("table" -> table, "reason" -> s"its top level is ${other.catalogString}, no struct")
-        )
-    }
-    val missing = metadata.partitionColumns.filterNot(schema.fieldNames.contains)
+  def of(table: String, protocol: Protocol, metadata: TableMetadata): TableSchema = {
+    val stored = withoutVoid(parse(table, metadata.schemaString))
+    val missing = metadata.partitionColumns.filterNot(stored.fieldNames.contains)
     if (missing.nonEmpty)
-      throw new DeltaicException(
-        "DELTAIC_INVALID_SCHEMA",
-        Map(
-          "table" -> table,
-          "reason" -> s"partition column ${missing.mkString(", ")} is not among its columns"
-        )
-      )
-    TableSchema(schema, metadata.partitionColumns)
+      throw invalid(table, s"partition column ${missing.mkString(", ")} is not among its columns")
+    val mapping = ColumnMapping.of(table, protocol, metadata)
+    SchemaChecks.requireMapped(table, stored, mapping)
+    SchemaChecks.requireKnownTypeChanges(table, stored)
+    TableSchema(stored, metadata.partitionColumns, mapping)
   }
+
+  private[scan] def invalid(table: String, reason: String): DeltaicException =
+    new DeltaicException("DELTAIC_INVALID_SCHEMA", Map("table" -> table, "reason" -> reason))
+
+  private def parse(table: String, json: String): StructType = {
+    val parsed =
+      try DataType.fromJson(json)
+      catch {
+        case NonFatal(e) => throw invalid(table, s"it holds what is no type: ${e.getMessage}")
+      }
+    parsed match {
+      case struct: StructType => struct
+      case other => throw invalid(table, s"its top level is ${other.catalogString}, no struct")
+    }
+  }
+
+  /**
+   * Void columns hold nothing, and files have no place for them; they are not shown (Protocol §
+   * Primitive Types). Nor is what would be left with nothing in it.
+   */
+  private def withoutVoid(struct: StructType): StructType =
+    StructType(struct.fields.flatMap { field =>
+      withoutVoid(field.dataType).map(kept => field.copy(dataType = kept))
+    })
+
+  private def withoutVoid(dataType: DataType): Option[DataType] = dataType match {
+    case NullType => None
+    case struct: StructType => Some(withoutVoid(struct)).filter(_.nonEmpty || struct.isEmpty)
+    case array: ArrayType => withoutVoid(array.elementType).map(e => array.copy(elementType = e))
+    case map: MapType =>
+      for (key <- withoutVoid(map.keyType); value <- withoutVoid(map.valueType))
+        yield map.copy(keyType = key, valueType = value)
+    case other => Some(other)
+  }
+
+  private def visible(struct: StructType): StructType = StructType(struct.fields.map { field =>
+    field.copy(dataType = visible(field.dataType), metadata = visible(field.metadata))
+  })
+
+  private def visible(dataType: DataType): DataType = dataType match {
+    case struct: StructType => visible(struct)
+    case array: ArrayType => array.copy(elementType = visible(array.elementType))
+    case map: MapType =>
+      map.copy(keyType = visible(map.keyType), valueType = visible(map.valueType))
+    case other => other
+  }
+
+  /** A table made from another one's columns must not take over how those are stored. */
+  private def visible(metadata: Metadata): Metadata = {
+    val hidden = Hidden.filter(metadata.contains)
+    if (hidden.isEmpty) metadata
+    else {
+      hidden.foldLeft(new MetadataBuilder().withMetadata(metadata))(_.remove(_)).build()
+    }
+  }
+
+  private val Hidden = Seq(
+    PhysicalSchema.PhysicalName,
+    PhysicalSchema.ColumnId,
+    "delta.columnMapping.nested.ids",
+    "parquet.field.id",
+    "parquet.field.nested.ids",
+    TypeChange.Key
+  )
 }

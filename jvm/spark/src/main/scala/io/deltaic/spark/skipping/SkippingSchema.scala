@@ -83,7 +83,7 @@ final class SkippingSchema(
     }
 }
 
-private object SkippingSchema {
+private[spark] object SkippingSchema {
 
   /** Protocol § Type Change Metadata. */
   val TypeChanges = "delta.typeChanges"

@@ -19,6 +19,7 @@ import org.apache.spark.util.SerializableConfiguration
 
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.spark.partition.PartitionPaths
+import io.deltaic.spark.scan.PhysicalSchema
 
 /**
  * All that a task needs to write data files of one table. Built on the driver, where every setting
@@ -86,6 +87,7 @@ private[deltaic] object DataWriteSpec {
    * @param configuration    the table's properties
    * @param options          the write's options
    * @param rowSchema        what the incoming rows' plan promises about nulls, position by position
+   * @param columnMapping    whether files and log have physical names (Protocol § Column Mapping)
    */
   def forTable(
       spark: SparkSession,
@@ -94,24 +96,29 @@ private[deltaic] object DataWriteSpec {
       partitionColumns: Seq[String],
       configuration: Map[String, String],
       options: Map[String, String],
-      rowSchema: Option[StructType] = None
+      rowSchema: Option[StructType] = None,
+      columnMapping: Boolean = false
   ): DataWriteSpec = {
     val sqlConf = WriteShims.sqlConf(spark)
     val ignoringCase = CaseInsensitiveMap(options)
-    val mapped = configuration.getOrElse("delta.columnMapping.mode", "none") != "none"
     val dataSchema = StructType(schema.filterNot(f => partitionColumns.contains(f.name)))
     if (dataSchema.isEmpty) throw noDataColumns(tablePath)
     val hadoopConf = WriteShims.hadoopConf(spark, options)
-    configureParquet(hadoopConf, PhysicalSchema.of(dataSchema, mapped), ignoringCase, sqlConf)
+    configureParquet(
+      hadoopConf,
+      PhysicalSchema.of(dataSchema, columnMapping),
+      ignoringCase,
+      sqlConf
+    )
     new DataWriteSpec(
       tablePath,
       schema,
       partitionColumns.map(schema.fieldIndex).toArray,
       rowSchema,
-      StatisticsColumns.select(dataSchema, configuration, PhysicalSchema.nameOf(_, mapped)),
+      StatisticsColumns.select(dataSchema, configuration, PhysicalSchema.nameOf(_, columnMapping)),
       maxRecordsPerFile(ignoringCase, sqlConf),
       randomPrefixLength(configuration),
-      mapped,
+      columnMapping,
       spark.sparkContext.broadcast(new SerializableConfiguration(hadoopConf))
     )
   }

@@ -119,9 +119,18 @@ class PartitionedDataWriterSuite extends munit.FunSuite with LocalSpark {
       dir: Path,
       schema: StructType,
       partitionColumns: Seq[String],
-      properties: Map[String, String] = Map.empty
+      properties: Map[String, String] = Map.empty,
+      columnMapping: Boolean = false
   ): DataWriteSpec =
-    DataWriteSpec.forTable(spark, dir.toString, schema, partitionColumns, properties, Map.empty)
+    DataWriteSpec.forTable(
+      spark,
+      dir.toString,
+      schema,
+      partitionColumns,
+      properties,
+      Map.empty,
+      columnMapping = columnMapping
+    )
 
   table.test("abort deletes complete and unfinished files") { dir =>
     val df = spark.range(0, 10, 1, 1).selectExpr("id div 4 as p", "id")
@@ -159,7 +168,7 @@ class PartitionedDataWriterSuite extends munit.FunSuite with LocalSpark {
     val schema = new StructType()
       .add("p", StringType, nullable = true, mapped("p", "col-p", 1))
       .add("v", IntegerType, nullable = true, mapped("v", "col-v", 2))
-    val spec = specOf(dir, schema, Seq("p"), Map("delta.columnMapping.mode" -> "name"))
+    val spec = specOf(dir, schema, Seq("p"), columnMapping = true)
     val writer = new PartitionedDataWriter(spec, 0)
     internalRows(frame(Seq(Row("a", 1)), schema)).foreach(writer.write)
     val add = only(writer.commit())

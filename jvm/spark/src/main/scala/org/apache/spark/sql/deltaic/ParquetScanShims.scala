@@ -40,11 +40,17 @@ object ParquetScanShims {
   def parquetOptions(spark: SparkSession, options: CaseInsensitiveStringMap): ParquetOptions =
     new ParquetOptions(options.asCaseSensitiveMap.asScala.toMap, spark.sessionState.conf)
 
-  /** The Hadoop configuration from which the reader learns its schema and its session settings. */
+  /**
+   * The Hadoop configuration from which the reader learns its schema and its session settings.
+   *
+   * @param byFieldId whether columns with a field id are found by it, and by nothing else: one that
+   *   a file lacks, and every one of a file without ids, is null
+   */
   def broadcastReadConfiguration(
       spark: SparkSession,
       requested: StructType,
-      options: CaseInsensitiveStringMap
+      options: CaseInsensitiveStringMap,
+      byFieldId: Boolean
   ): Broadcast[SerializableConfiguration] = {
     val conf = spark.sessionState.conf
     val hadoop: Configuration =
@@ -61,8 +67,8 @@ object ParquetScanShims {
       SQLConf.PARQUET_INT96_AS_TIMESTAMP.key -> conf.isParquetINT96AsTimestamp,
       SQLConf.PARQUET_INFER_TIMESTAMP_NTZ_ENABLED.key -> conf.parquetInferTimestampNTZEnabled,
       SQLConf.LEGACY_PARQUET_NANOS_AS_LONG.key -> conf.legacyParquetNanosAsLong,
-      SQLConf.PARQUET_FIELD_ID_READ_ENABLED.key -> conf.parquetFieldIdReadEnabled,
-      SQLConf.IGNORE_MISSING_PARQUET_FIELD_ID.key -> conf.ignoreMissingParquetFieldId
+      SQLConf.PARQUET_FIELD_ID_READ_ENABLED.key -> byFieldId,
+      SQLConf.IGNORE_MISSING_PARQUET_FIELD_ID.key -> byFieldId
     ).foreach { case (key, value) => hadoop.setBoolean(key, value) }
     SerializableConfiguration.broadcast(spark.sparkContext, hadoop)
   }

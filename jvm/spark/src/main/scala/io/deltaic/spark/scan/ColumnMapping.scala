@@ -1,0 +1,40 @@
+package io.deltaic.spark.scan
+
+import java.util.Locale
+
+import io.deltaic.protocol.{DeltaicException, Metadata, Protocol, TableFeatures}
+
+/** How the columns of a table are found in its data files (Protocol § Column Mapping). */
+private[spark] sealed trait ColumnMapping
+
+private[spark] object ColumnMapping {
+
+  /** By the names users know. */
+  case object NoMapping extends ColumnMapping
+
+  /** By physical names. */
+  case object ByName extends ColumnMapping
+
+  /** By field ids; the log still uses physical names. */
+  case object ById extends ColumnMapping
+
+  /**
+   * The table's mode. The property counts only where the protocol supports column mapping
+   * (Protocol § Column Mapping).
+   */
+  def of(table: String, protocol: Protocol, metadata: Metadata): ColumnMapping =
+    if (!TableFeatures.supports(protocol, "columnMapping")) NoMapping
+    else
+      metadata.configuration.get(ModeProperty).map(_.toLowerCase(Locale.ROOT)) match {
+        case None | Some("none") => NoMapping
+        case Some("name") => ByName
+        case Some("id") => ById
+        case Some(other) =>
+          throw new DeltaicException(
+            "DELTAIC_INVALID_TABLE_PROPERTY_VALUE",
+            Map("property" -> s"$ModeProperty of $table", "value" -> other)
+          )
+      }
+
+  private val ModeProperty = "delta.columnMapping.mode"
+}

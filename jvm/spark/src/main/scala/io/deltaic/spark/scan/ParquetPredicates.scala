@@ -1,0 +1,51 @@
+package io.deltaic.spark.scan
+
+import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Expression, GetStructField}
+import org.apache.spark.sql.types.{StructField, StructType}
+
+import io.deltaic.spark.skipping.SkippingSchema
+
+/**
+ * The filters by which the Parquet reader may leave out row groups, in the files' own names. What is
+ * not handed over is still evaluated on every row.
+ */
+private[spark] object ParquetPredicates {
+
+  /**
+   * Handed over are filters on data columns of which every file holds the same type: the reader
+   * builds its predicates for the type of the file, in which a constant of a wider type may have no
+   * or another value. Nor are any under mapping by id, since the reader finds the columns of
+   * predicates by name, and a file's names are anybody's there.
+   */
+  def of(filters: Seq[Expression], schema: TableSchema): Seq[Expression] =
+    if (schema.mapping == ColumnMapping.ById) Nil
+    else
+      filters
+        .filterNot(_.references.exists(a => schema.isPartition(a.name)))
+        .filterNot(_.exists(isWidened(_, schema)))
+        .map(inFileNames(_, schema))
+
+  private def inFileNames(filter: Expression, schema: TableSchema): Expression =
+    if (schema.mapping == ColumnMapping.NoMapping) filter
+    else
+      filter.transform { case a: AttributeReference =>
+        val column = schema.inFiles(StructField(a.name, a.dataType))
+        // A nested field takes its name from the type of what it is a field of.
+        a.copy(name = column.name, dataType = column.dataType)(a.exprId, a.qualifier)
+      }
+
+  private def isWidened(column: Expression, schema: TableSchema): Boolean = column match {
+    case _: AttributeReference | _: GetStructField =>
+      field(column, schema.stored).exists(TypeChange.of(_).nonEmpty)
+    case _ => false
+  }
+
+  private def field(column: Expression, schema: StructType): Option[StructField] = column match {
+    case a: AttributeReference => SkippingSchema.find(schema, a.name)
+    case f: GetStructField =>
+      field(f.child, schema).map(_.dataType).collect { case struct: StructType =>
+        SkippingSchema.find(struct, f.extractFieldName)
+      }.flatten
+    case _ => None
+  }
+}

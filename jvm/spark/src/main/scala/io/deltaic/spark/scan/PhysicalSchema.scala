@@ -1,0 +1,90 @@
+package io.deltaic.spark.scan
+
+import org.apache.spark.sql.types._
+
+import io.deltaic.spark.skipping.SkippingSchema
+
+/**
+ * The columns of a table as its data files name them (Protocol § Column Mapping).
+ *
+ * None of the table's own metadata goes along: writers would put it into every footer, and Spark's
+ * reader would act on some of it.
+ */
+private[spark] object PhysicalSchema {
+  val PhysicalName = "delta.columnMapping.physicalName"
+  val ColumnId = "delta.columnMapping.id"
+
+  def nameOf(field: StructField, columnMapping: Boolean): String =
+    if (columnMapping && field.metadata.contains(PhysicalName)) {
+      field.metadata.getString(PhysicalName)
+    } else field.name
+
+  /** The schema of new data files, with field ids under column mapping. */
+  def of(schema: StructType, columnMapping: Boolean): StructType =
+    StructType(schema.map { field =>
+      StructField(
+        nameOf(field, columnMapping),
+        typeOf(field.dataType, columnMapping),
+        field.nullable,
+        if (columnMapping) fieldId(field) else Metadata.empty
+      )
+    })
+
+  /**
+   * What the Parquet reader is asked for to read a column of which maybe not all nested fields are
+   * wanted. Everything is nullable, since older files may lack it. In mode `id` a column has a field
+   * id, and a name that no file gives to any: the reader would still find a column by its name.
+   *
+   * @param wanted the column under its logical names
+   * @param stored the columns it is one of, as the table's metadata has them
+   */
+  def requested(wanted: StructField, stored: StructType, mapping: ColumnMapping): StructField =
+    SkippingSchema.find(stored, wanted.name) match {
+      case None => StructField(wanted.name, wanted.dataType)
+      case Some(field) =>
+        val dataType = requestedType(wanted.dataType, field.dataType, mapping)
+        mapping match {
+          case ColumnMapping.NoMapping => StructField(field.name, dataType)
+          case ColumnMapping.ByName => StructField(field.metadata.getString(PhysicalName), dataType)
+          case ColumnMapping.ById =>
+            val name = s"$FieldIdName${field.metadata.getLong(ColumnId)}"
+            StructField(name, dataType, nullable = true, fieldId(field))
+        }
+    }
+
+  private def requestedType(
+      wanted: DataType,
+      stored: DataType,
+      mapping: ColumnMapping
+  ): DataType = (wanted, stored) match {
+    case (wanted: StructType, stored: StructType) =>
+      StructType(wanted.map(requested(_, stored, mapping)))
+    case (wanted: ArrayType, stored: ArrayType) =>
+      ArrayType(requestedType(wanted.elementType, stored.elementType, mapping))
+    case (wanted: MapType, stored: MapType) =>
+      MapType(
+        requestedType(wanted.keyType, stored.keyType, mapping),
+        requestedType(wanted.valueType, stored.valueType, mapping)
+      )
+    case (leaf, _) => leaf
+  }
+
+  private def typeOf(dataType: DataType, columnMapping: Boolean): DataType = dataType match {
+    case struct: StructType => of(struct, columnMapping)
+    case array: ArrayType => array.copy(elementType = typeOf(array.elementType, columnMapping))
+    case map: MapType =>
+      map.copy(
+        keyType = typeOf(map.keyType, columnMapping),
+        valueType = typeOf(map.valueType, columnMapping)
+      )
+    case other => other
+  }
+
+  private def fieldId(field: StructField): Metadata =
+    if (field.metadata.contains(ColumnId)) {
+      new MetadataBuilder().putLong(ParquetFieldId, field.metadata.getLong(ColumnId)).build()
+    } else Metadata.empty
+
+  private val ParquetFieldId = "parquet.field.id"
+  private val FieldIdName = "__deltaic_field_id_"
+}

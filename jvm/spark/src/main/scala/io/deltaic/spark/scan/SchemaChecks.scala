@@ -1,0 +1,70 @@
+package io.deltaic.spark.scan
+
+import org.apache.spark.sql.types._
+
+import io.deltaic.protocol.DeltaicException
+
+/** Refuses schemas whose files would be misread. */
+private[scan] object SchemaChecks {
+
+  /**
+   * Under column mapping each column has a physical name and, where files are read by it, an id, and
+   * shares neither with a column beside it (Protocol § Column Mapping).
+   */
+  def requireMapped(table: String, schema: StructType, mapping: ColumnMapping): Unit =
+    if (mapping != ColumnMapping.NoMapping)
+      eachStruct(schema, Nil) { (struct, path) =>
+        requireDistinct(table, struct, path, PhysicalSchema.PhysicalName)(_.getString(_))
+        if (mapping == ColumnMapping.ById)
+          requireDistinct(table, struct, path, PhysicalSchema.ColumnId)(_.getLong(_))
+      }
+
+  def requireKnownTypeChanges(table: String, schema: StructType): Unit =
+    eachStruct(schema, Nil) { (struct, path) =>
+      for {
+        field <- struct
+        change <- TypeChange.of(field)
+        if !change.isSupported
+      } throw new DeltaicException(
+        "DELTAIC_UNSUPPORTED_TYPE_CHANGE",
+        Map(
+          "table" -> table,
+          "column" -> (path :+ field.name).concat(change.fieldPath).mkString("."),
+          "from" -> change.from,
+          "to" -> change.to
+        )
+      )
+    }
+
+  private def requireDistinct(
+      table: String,
+      struct: StructType,
+      path: Seq[String],
+      key: String
+  )(read: (Metadata, String) => Any): Unit = {
+    val seen = scala.collection.mutable.HashMap.empty[Any, StructField]
+    struct.foreach { field =>
+      val column = (path :+ field.name).mkString(".")
+      if (!field.metadata.contains(key))
+        throw TableSchema.invalid(table, s"column $column lacks $key, which column mapping needs")
+      val value = read(field.metadata, key)
+      seen.put(value, field).foreach { other =>
+        throw TableSchema.invalid(table, s"columns ${other.name} and $column share $key $value")
+      }
+    }
+  }
+
+  /** Visits the struct and all below it, each with the names that lead to it. */
+  private def eachStruct(dataType: DataType, path: Seq[String])(
+      visit: (StructType, Seq[String]) => Unit
+  ): Unit = dataType match {
+    case struct: StructType =>
+      visit(struct, path)
+      struct.foreach(field => eachStruct(field.dataType, path :+ field.name)(visit))
+    case array: ArrayType => eachStruct(array.elementType, path :+ "element")(visit)
+    case map: MapType =>
+      eachStruct(map.keyType, path :+ "key")(visit)
+      eachStruct(map.valueType, path :+ "value")(visit)
+    case _ => ()
+  }
+}
