@@ -13,8 +13,7 @@ import org.apache.spark.sql.connector.read.{
   Statistics,
   SupportsReportStatistics
 }
-import org.apache.spark.sql.deltaic.{ParquetScanShims, SchemaShims}
-import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetPartitionReaderFactory
+import org.apache.spark.sql.deltaic.{ParquetScanShims, ParquetSplits, SchemaShims}
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.util.SerializableConfiguration
@@ -42,14 +41,18 @@ private[spark] final class TableScan(
     with Batch
     with SupportsReportStatistics {
 
-  private val (constantColumns, dataColumns) = requiredColumns.fields.toSeq.partition(isConstant)
+  private val (constantColumns, dataColumns) =
+    requiredColumns.fields.toSeq.filter(_.name != ScanColumns.RowIndex).partition(isConstant)
+
+  private val computedColumns =
+    requiredColumns.fields.toSeq.filter(_.name == ScanColumns.RowIndex)
 
   /** Chosen on first use, which is after the optimizer is done with push-down. */
   lazy val selectedFiles: IndexedSeq[AddFile] = files.select(filters)
 
   /** Holds the Hadoop settings that readers and deletion vectors need in the executors. */
   private lazy val configuration: Broadcast[SerializableConfiguration] =
-    ParquetScanShims.broadcastReadConfiguration(spark, physicalColumns, options)
+    ParquetScanShims.broadcastReadConfiguration(spark, storedColumns, options)
 
   lazy val deletionVectors: DeletionVectorSource =
     DeletionVectorSource(files.table.toString)(configuration)
@@ -70,15 +73,14 @@ private[spark] final class TableScan(
     new TableScan(spark, source, schema, columns, filters, options)
   }
 
-  override def readSchema(): StructType = StructType(dataColumns ++ constantColumns)
+  override def readSchema(): StructType = 
+    StructType(dataColumns ++ computedColumns ++ constantColumns)
 
   override def toBatch: Batch = this
 
   /** Fixed up front: asking the reader factory would enumerate files during planning. */
   override def columnarSupportMode(): Scan.ColumnarSupportMode =
-    if (ParquetScanShims.supportsColumnarReads(spark, readerSchema))
-      Scan.ColumnarSupportMode.SUPPORTED
-    else Scan.ColumnarSupportMode.UNSUPPORTED
+    if (isColumnar) Scan.ColumnarSupportMode.SUPPORTED else Scan.ColumnarSupportMode.UNSUPPORTED
 
   override def planInputPartitions(): Array[InputPartition] = {
     if (needsDeletionVectorFilter)
@@ -94,18 +96,15 @@ private[spark] final class TableScan(
   }
 
   override def createReaderFactory(): PartitionReaderFactory = {
-    val conf = spark.sessionState.conf
     val onData = filters.filterNot(_.references.exists(a => schema.isPartition(a.name)))
-    ParquetPartitionReaderFactory(
-      conf,
+    val splits = new ParquetSplits(
+      spark.sessionState.conf,
       configuration,
-      SchemaShims.asNullable(schema.data),
-      physicalColumns,
-      StructType(constantColumns),
+      storedColumns,
       ParquetScanShims.sourceFilters(onData).toArray,
-      None,
       ParquetScanShims.parquetOptions(spark, options)
     )
+    new TableReaderFactory(splits, layout, isVectorized, isColumnar)
   }
 
   /** Sizes the relation by the share of its columns that is read, as file sources of Spark do. */
@@ -136,17 +135,20 @@ private[spark] final class TableScan(
   private def isConstant(field: StructField): Boolean =
     schema.isPartition(field.name) || ScanColumns.isFileConstant(field.name)
 
-  /**
-   * What the Parquet reader is asked for. Every column is nullable there, since older files may lack
-   * it, and the row index goes by the name under which the reader generates it.
-   */
-  private def physicalColumns: StructType =
-    SchemaShims.asNullable(StructType(dataColumns.map { field =>
-      if (field.name == ScanColumns.RowIndex) ParquetScanShims.generatedRowIndex else field
-    }))
+  /** What the data files are asked for. Every column is nullable, since older files may lack it. */
+  private def physicalColumns: StructType = SchemaShims.asNullable(StructType(dataColumns))
 
-  private def readerSchema: StructType =
-    StructType(constantColumns ++ physicalColumns.fields)
+  private lazy val layout: ScanLayout =
+    ScanLayout.of(dataColumns, physicalColumns, computedColumns, constantColumns)
+
+  /** In batches positions cost nothing; a reader of rows has to be asked for them. */
+  private def storedColumns: StructType =
+    if (isVectorized) layout.stored else layout.storedWithPositions
+
+  private def isVectorized: Boolean = ParquetScanShims.supportsBatches(spark, layout.stored)
+
+  private def isColumnar: Boolean =
+    isVectorized && ParquetScanShims.wantsBatches(spark, readSchema())
 
   /** Filters of two queries differ in expression ids only; names are what matters here. */
   private def canonical(filter: Expression): Expression = filter.transform {
