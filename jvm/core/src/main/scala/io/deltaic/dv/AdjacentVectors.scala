@@ -48,7 +48,8 @@ private[dv] object AdjacentVectors {
     val runs = ArrayBuffer.empty[AdjacentVectors]
     ascending.foreach { next =>
       runs.lastOption match {
-        case Some(run) if next.start - run.end <= MaxGapBytes && next.end - run.start <= MaxReadBytes =>
+        case Some(run)
+            if next.start - run.end <= MaxGapBytes && next.end - run.start <= MaxReadBytes =>
           val both = run.copy(end = run.end.max(next.end), ordinals = run.ordinals ++ next.ordinals)
           runs(runs.length - 1) = both
         case _ => runs += next
