@@ -55,9 +55,10 @@ private[spark] object DeletionVectorSource {
 /**
  * Answers "is this row deleted?" for the rows of a scan, in the order in which it reads them.
  *
- * Row indexes ascend within a split, so the probe remembers the gap `[from, until)` without deleted
- * rows around the last answer: a live row costs a reference comparison and two of longs. A row
- * outside of the gap, even one before it, asks the cursor.
+ * Row indexes ascend within a split, so the probe knows the gap `[from, until)` without deleted rows
+ * around the last answer, and that `until` ends it: a live row costs a comparison of references and
+ * two of numbers, and a deleted one that ends a gap a step of the cursor to the end of the next. Any
+ * other row, even one before the last, asks the cursor.
  *
  * Not thread safe: one probe belongs to one task.
  */
@@ -70,7 +71,9 @@ private[spark] final class DeletionVectorProbe(source: DeletionVectorSource) {
 
   def isDeleted(constant: UTF8String, rowIndex: Long): Boolean = {
     if (constant ne lastReference) switchTo(constant)
-    if (rowIndex >= from && rowIndex < until) false else seek(rowIndex)
+    if (rowIndex < until && rowIndex >= from) false
+    else if (rowIndex == until) endOfGap(rowIndex)
+    else seek(rowIndex)
   }
 
   private def switchTo(constant: UTF8String): Unit = {
@@ -79,15 +82,20 @@ private[spark] final class DeletionVectorProbe(source: DeletionVectorSource) {
       lastValue = constant.clone()
       cursor = source.open(lastValue).cursor()
       from = 0L
-      until = 0L
+      until = cursor.seek(0L)
     }
     lastReference = constant
   }
 
+  private def endOfGap(deleted: Long): Boolean = {
+    from = deleted + 1
+    until = cursor.seek(from)
+    true
+  }
+
   private def seek(rowIndex: Long): Boolean = {
-    val next = cursor.seek(rowIndex)
     from = rowIndex
-    until = next
-    next == rowIndex
+    until = cursor.seek(rowIndex)
+    until == rowIndex && endOfGap(rowIndex)
   }
 }

@@ -1,14 +1,13 @@
 package io.deltaic.spark.scan
 
 import org.apache.hadoop.mapreduce.RecordReader
-import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.FileSourceOptions
 import org.apache.spark.sql.catalyst.expressions.{BoundReference, JoinedRow, UnsafeProjection}
+import org.apache.spark.sql.catalyst.{FileSourceOptions, InternalRow}
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader}
 import org.apache.spark.sql.deltaic.ParquetSplits
-import org.apache.spark.sql.execution.datasources.PartitionedFile
 import org.apache.spark.sql.execution.datasources.parquet.VectorizedParquetRecordReader
 import org.apache.spark.sql.execution.datasources.v2.FilePartitionReaderFactory
+import org.apache.spark.sql.execution.datasources.{FilePartition, PartitionedFile}
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
 /**
@@ -16,29 +15,51 @@ import org.apache.spark.sql.vectorized.ColumnarBatch
  *
  * @param vectorized whether all that is stored can be read in batches
  * @param columnar whether batches are also what Spark wants; if not, they are turned into rows
+ * @param deletionVectors where the vectors come from by which rows of this scan are filtered, if any
  */
 private[scan] final class TableReaderFactory(
     splits: ParquetSplits,
     layout: ScanLayout,
     vectorized: Boolean,
-    columnar: Boolean
+    columnar: Boolean,
+    deletionVectors: Option[DeletionVectorSource]
 ) extends FilePartitionReaderFactory {
 
   override protected def options: FileSourceOptions = splits.options
 
   override def supportColumnarReads(partition: InputPartition): Boolean = columnar
 
+  override def createReader(task: InputPartition): PartitionReader[InternalRow] = {
+    loadDeletionVectors(task)
+    super.createReader(task)
+  }
+
+  override def createColumnarReader(task: InputPartition): PartitionReader[ColumnarBatch] = {
+    loadDeletionVectors(task)
+    super.createColumnarReader(task)
+  }
+
   override def buildColumnarReader(split: PartitionedFile): PartitionReader[ColumnarBatch] =
     batches(split)
 
   override def buildReader(split: PartitionedFile): PartitionReader[InternalRow] =
     if (vectorized) new RowsOfBatches(batches(split), layout)
-    else new RowReader(splits.openRows(split), layout, split.partitionValues)
+    else new RowReader(splits.openRows(split), layout, layout.constantValues(split))
+
+  private val vectorColumn = layout.fileConstants.fieldNames.indexOf(ScanColumns.DeletionVector)
+
+  /** The filter above opens them one by one; here all are known. */
+  private def loadDeletionVectors(task: InputPartition): Unit = (task, deletionVectors) match {
+    case (partition: FilePartition, Some(source)) =>
+      val constants = partition.files.toSeq.map(_.partitionValues.getUTF8String(vectorColumn))
+      source.prefetch(constants.filter(_ != null))
+    case _ => ()
+  }
 
   private def batches(split: PartitionedFile): BatchReader = {
     val positions = new PositionVector
     val reader = splits.openBatches(split, Option.when(layout.needsPositions)(positions))
-    try new BatchReader(reader, layout, positions, split.partitionValues, splits.batchRows)
+    try new BatchReader(reader, layout, positions, layout.constantValues(split), splits.batchRows)
     catch {
       case e: Throwable =>
         reader.close()

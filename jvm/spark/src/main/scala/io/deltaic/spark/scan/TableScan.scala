@@ -29,6 +29,7 @@ import io.deltaic.protocol.{AddFile, DeltaicException}
  *
  * @param requiredColumns what the query asks for: table columns (nested ones pruned) and row ids
  * @param filters predicates that hold for every row the query wants; used to skip, never to drop rows
+ * @param fileFilters the same of predicates on `_metadata` that [[FileMetadata]] can decide for a file
  */
 private[spark] final class TableScan(
     spark: SparkSession,
@@ -36,19 +37,18 @@ private[spark] final class TableScan(
     val schema: TableSchema,
     requiredColumns: StructType,
     val filters: Seq[Expression],
+    private val fileFilters: Seq[Expression],
     private val options: CaseInsensitiveStringMap
 ) extends Scan
     with Batch
     with SupportsReportStatistics {
 
-  private val (constantColumns, dataColumns) =
-    requiredColumns.fields.toSeq.filter(_.name != ScanColumns.RowIndex).partition(isConstant)
-
-  private val computedColumns =
-    requiredColumns.fields.toSeq.filter(_.name == ScanColumns.RowIndex)
+  private val (computedColumns, tableColumns) = requiredColumns.fields.toSeq.partition(isComputed)
+  private val (constantColumns, dataColumns) = tableColumns.partition(isConstant)
 
   /** Chosen on first use, which is after the optimizer is done with push-down. */
-  lazy val selectedFiles: IndexedSeq[AddFile] = files.select(filters)
+  lazy val selectedFiles: IndexedSeq[AddFile] =
+    FileMetadata.select(files.table, files.select(filters), fileFilters)
 
   /** Holds the Hadoop settings that readers and deletion vectors need in the executors. */
   private lazy val configuration: Broadcast[SerializableConfiguration] =
@@ -70,10 +70,10 @@ private[spark] final class TableScan(
       else Seq(ScanColumns.rowIndexField)
     val columns = StructType(requiredColumns.fields ++ rowIndex :+ ScanColumns.deletionVectorField)
     val source = ListedFiles(files.table, files.version, selectedFiles)
-    new TableScan(spark, source, schema, columns, filters, options)
+    new TableScan(spark, source, schema, columns, filters, fileFilters, options)
   }
 
-  override def readSchema(): StructType = 
+  override def readSchema(): StructType =
     StructType(dataColumns ++ computedColumns ++ constantColumns)
 
   override def toBatch: Batch = this
@@ -92,7 +92,7 @@ private[spark] final class TableScan(
           "file" -> selectedFiles.find(_.deletionVector.isDefined).fold("")(_.path)
         )
       )
-    FileSplits.plan(spark, files.table, selectedFiles, StructType(constantColumns))
+    FileSplits.plan(spark, files.table, selectedFiles, layout.fileConstants)
   }
 
   override def createReaderFactory(): PartitionReaderFactory = {
@@ -104,7 +104,13 @@ private[spark] final class TableScan(
       ParquetScanShims.sourceFilters(onData).toArray,
       ParquetScanShims.parquetOptions(spark, options)
     )
-    new TableReaderFactory(splits, layout, isVectorized, isColumnar)
+    new TableReaderFactory(
+      splits,
+      layout,
+      isVectorized,
+      isColumnar,
+      Option.when(carriesDeletionVectors)(deletionVectors)
+    )
   }
 
   /** Sizes the relation by the share of its columns that is read, as file sources of Spark do. */
@@ -121,16 +127,21 @@ private[spark] final class TableScan(
 
   override def description(): String =
     s"deltaic ${files.table} version ${files.version}, ${readSchema().simpleString}, " +
-      s"filters: ${filters.mkString("[", ", ", "]")}"
+      s"filters: ${(filters ++ fileFilters).mkString("[", ", ", "]")}"
 
   override def equals(other: Any): Boolean = other match {
     case that: TableScan =>
       files == that.files && readSchema() == that.readSchema() &&
-      filters.map(canonical).toSet == that.filters.map(canonical).toSet && options == that.options
+      filters.map(canonical).toSet == that.filters.map(canonical).toSet &&
+      fileFilters.map(canonical).toSet == that.fileFilters.map(canonical).toSet &&
+      options == that.options
     case _ => false
   }
 
   override def hashCode(): Int = (files, readSchema()).hashCode()
+
+  private def isComputed(field: StructField): Boolean =
+    field.name == ScanColumns.RowIndex || FileMetadata.isMetadata(field.name, schema)
 
   private def isConstant(field: StructField): Boolean =
     schema.isPartition(field.name) || ScanColumns.isFileConstant(field.name)
@@ -139,7 +150,13 @@ private[spark] final class TableScan(
   private def physicalColumns: StructType = SchemaShims.asNullable(StructType(dataColumns))
 
   private lazy val layout: ScanLayout =
-    ScanLayout.of(dataColumns, physicalColumns, computedColumns, constantColumns)
+    ScanLayout.of(
+      dataColumns,
+      physicalColumns,
+      computedColumns,
+      constantColumns,
+      schema.rowTracking
+    )
 
   /** In batches positions cost nothing; a reader of rows has to be asked for them. */
   private def storedColumns: StructType =

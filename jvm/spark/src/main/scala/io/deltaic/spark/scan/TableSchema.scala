@@ -9,7 +9,11 @@ import io.deltaic.spark.skipping.SkippingSchema
  * The columns of a table as Spark types, split as they are stored: partition columns live in the
  * log, data columns in the files.
  */
-private[spark] final case class TableSchema(all: StructType, partitionColumns: Seq[String]) {
+private[spark] final case class TableSchema(
+    all: StructType,
+    partitionColumns: Seq[String],
+    rowTracking: Option[RowTracking] = None
+) {
   private val partitionNames = partitionColumns.toSet
 
   val data: StructType = StructType(all.filterNot(f => partitionNames(f.name)))
@@ -44,6 +48,6 @@ private[spark] object TableSchema {
           "reason" -> s"partition column ${missing.mkString(", ")} is not among its columns"
         )
       )
-    TableSchema(schema, metadata.partitionColumns)
+    TableSchema(schema, metadata.partitionColumns, RowTracking.of(metadata))
   }
 }
