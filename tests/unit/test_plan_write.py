@@ -67,15 +67,23 @@ def test_text_of_limited_length_is_stored_as_a_string() -> None:
         ({"properties": {"delta.nowhere": "1"}}, "DELTAIC_UNKNOWN_TABLE_PROPERTY"),
         (
             {"properties": {"delta.enableChangeDataFeed": "true"}},
-            "DELTAIC_UNSUPPORTED_WRITER_FEATURE",
+            "DELTAIC_UNSUPPORTED_FEATURE_REQUESTED",
         ),
         (
             {"properties": {"delta.columnMapping.mode": "name"}},
-            "DELTAIC_UNSUPPORTED_WRITER_FEATURE",
+            "DELTAIC_UNSUPPORTED_FEATURE_REQUESTED",
         ),
         (
             {"properties": {"delta.enableInCommitTimestamps": "true"}},
-            "DELTAIC_UNSUPPORTED_WRITER_FEATURE",
+            "DELTAIC_UNSUPPORTED_FEATURE_REQUESTED",
+        ),
+        (
+            {"properties": {"delta.universalFormat.enabledFormats": "iceberg"}},
+            "DELTAIC_UNSUPPORTED_TABLE_PROPERTY",
+        ),
+        (
+            {"properties": {"delta.compatibility.symlinkFormatManifest.enabled": "true"}},
+            "DELTAIC_UNSUPPORTED_TABLE_PROPERTY",
         ),
         ({"options": {"replacewhere": "p = 1"}}, "DELTAIC_UNSUPPORTED_OPTION"),
         ({"options": {"datachange": "false"}}, "DELTAIC_UNSUPPORTED_OPTION"),

@@ -96,14 +96,16 @@ def _summary(arguments: CreateTable, definition: Definition) -> CommitSummary:
 def _require_same(arguments: CreateTable, current: TableHeader) -> None:
     """Check what the statement says of a table that is there, but not what it leaves out."""
 
-    def differs(what: str, is_now: object, requested: object) -> Exception:
+    def differs(
+        what: str, is_now: str | Sequence[str] | None, requested: str | Sequence[str]
+    ) -> Exception:
         return error(
             "DELTAIC_CREATE_MISMATCH",
             table=arguments.table,
             version=current.version,
             what=what,
-            current=is_now,
-            requested=requested,
+            current=_shown(is_now),
+            requested=_shown(requested),
         )
 
     metadata = current.metadata
@@ -113,15 +115,11 @@ def _require_same(arguments: CreateTable, current: TableHeader) -> None:
         if _outline(known) != _outline(schema):
             raise differs("schema", _outline(known), _outline(schema))
         if not same_names(arguments.partition_by, metadata.partition_columns):
-            raise differs(
-                "partitioning", list(metadata.partition_columns), list(arguments.partition_by)
-            )
+            raise differs("partitioning", metadata.partition_columns, arguments.partition_by)
     elif arguments.partition_by and not same_names(
         arguments.partition_by, metadata.partition_columns
     ):
-        raise differs(
-            "partitioning", list(metadata.partition_columns), list(arguments.partition_by)
-        )
+        raise differs("partitioning", metadata.partition_columns, arguments.partition_by)
     for name, value in check_properties(
         arguments.table, arguments.properties
     ).configuration.items():
@@ -132,6 +130,12 @@ def _require_same(arguments: CreateTable, current: TableHeader) -> None:
 def _outline(schema: StructType) -> list[str]:
     """Return columns with their types, without comments and other metadata."""
     return [f"{f.name} {f.type}{'' if f.nullable else ' NOT NULL'}" for f in schema.fields]
+
+
+def _shown(value: str | Sequence[str] | None) -> str:
+    if value is None:
+        return "unset"
+    return value if isinstance(value, str) else f"({', '.join(value)})"
 
 
 def _compact(value: object) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from deltaic.commit.ports import TableHeader
 from deltaic.exceptions import error
 from deltaic.protocol.actions import Metadata, Protocol
-from deltaic.protocol.features import require_writable
+from deltaic.protocol.features import require_definable
 from deltaic.protocol.negotiation import protocol_for_new_definition, protocol_for_new_table
 from deltaic.protocol.properties import check_properties
 from deltaic.protocol.schema import (
@@ -81,7 +81,7 @@ def define_table(request: DefinitionRequest, now_ms: int) -> Definition:
         created_time_ms=now_ms,
     )
     protocol = protocol_for_new_table(request.table, metadata, checked.request)
-    require_writable(request.table, 0, protocol, metadata)
+    require_definable(request.table, protocol, metadata)
     return Definition(protocol, metadata)
 
 
@@ -108,7 +108,7 @@ def redefine_table(
     protocol = protocol_for_new_definition(
         request.table, current.protocol, metadata, checked.request
     )
-    require_writable(request.table, current.version, protocol, metadata)
+    require_definable(request.table, protocol, metadata)
     return Definition(protocol, metadata)
 
 

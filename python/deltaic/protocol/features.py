@@ -156,8 +156,7 @@ def require_writable(table: str, version: int, protocol: Protocol, metadata: Met
             required=protocol.min_writer_version,
             supported=WRITER_VERSION_WITH_FEATURES,
         )
-    used = features_in_use(metadata, table)
-    refused = [n for n in sorted(writer_features(protocol)) if not _is_writable(n, used)]
+    refused = _unwritable_features(table, protocol, metadata)
     if refused:
         raise error(
             "DELTAIC_UNSUPPORTED_WRITER_FEATURE",
@@ -165,6 +164,26 @@ def require_writable(table: str, version: int, protocol: Protocol, metadata: Met
             version=version,
             features=", ".join(refused),
         )
+
+
+def require_definable(table: str, protocol: Protocol, metadata: Metadata) -> None:
+    """Refuse a definition that a user gives and to which this build could not write.
+
+    Raises
+    ------
+    ProtocolError
+        Naming the features.
+    """
+    refused = _unwritable_features(table, protocol, metadata)
+    if refused:
+        raise error(
+            "DELTAIC_UNSUPPORTED_FEATURE_REQUESTED", table=table, features=", ".join(refused)
+        )
+
+
+def _unwritable_features(table: str, protocol: Protocol, metadata: Metadata) -> list[str]:
+    used = features_in_use(metadata, table)
+    return [n for n in sorted(writer_features(protocol)) if not _is_writable(n, used)]
 
 
 def _is_writable(name: str, used: frozenset[str]) -> bool:

@@ -48,6 +48,9 @@ class TableProperty:
         Whether only Deltaic itself may set it.
     replaced_by
         The property of which this is an older spelling.
+    supported
+        Whether this build does what the property asks for; false only where leaving it undone would
+        break a promise to readers.
     """
 
     name: str
@@ -57,6 +60,7 @@ class TableProperty:
     minimum: int | None = None
     internal: bool = False
     replaced_by: str | None = None
+    supported: bool = True
 
     def problem_with(self, value: str) -> str | None:
         """Return why `value` cannot be set, or None if it can."""
@@ -120,6 +124,7 @@ def all_properties() -> tuple[TableProperty, ...]:
             minimum=record.get("minimum"),
             internal=record.get("internal", False),
             replaced_by=record.get("replacedBy"),
+            supported=record.get("supported", True),
         )
         for record in load_json("table-properties.json")
     )
@@ -138,7 +143,7 @@ def check_properties(table: str, given: Mapping[str, str]) -> CheckedProperties:
     Raises
     ------
     InvalidArgumentError
-        If a ``delta.`` property is unknown, internal, or set to what it cannot be.
+        If a ``delta.`` property is unknown, internal, not supported, or set to what it cannot be.
     """
     configuration: dict[str, str] = {}
     requests: dict[str, str] = {}
@@ -216,6 +221,10 @@ def _require_known(table: str, name: str, value: str) -> TableProperty:
     problem = known.problem_with(value)
     if problem is not None:
         raise _invalid(table, known.name, value, problem)
+    if not known.supported and value.strip().casefold() not in ("", "false"):
+        raise error(
+            "DELTAIC_UNSUPPORTED_TABLE_PROPERTY", table=table, property=known.name, value=value
+        )
     return known
 
 
