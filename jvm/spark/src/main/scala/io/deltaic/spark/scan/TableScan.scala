@@ -13,8 +13,7 @@ import org.apache.spark.sql.connector.read.{
   Statistics,
   SupportsReportStatistics
 }
-import org.apache.spark.sql.deltaic.{FieldIdReaderFactory, ParquetScanShims, SchemaShims}
-import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetPartitionReaderFactory
+import org.apache.spark.sql.deltaic.{FieldIdReaderFactory, ParquetScanShims, ParquetSplits}
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.util.SerializableConfiguration
@@ -30,6 +29,7 @@ import io.deltaic.protocol.{AddFile, DeltaicException}
  *
  * @param requiredColumns what the query asks for: table columns (nested ones pruned) and row ids
  * @param filters predicates that hold for every row the query wants; used to skip, never to drop rows
+ * @param fileFilters the same of predicates on `_metadata` that [[FileMetadata]] can decide for a file
  */
 private[spark] final class TableScan(
     spark: SparkSession,
@@ -37,21 +37,24 @@ private[spark] final class TableScan(
     val schema: TableSchema,
     requiredColumns: StructType,
     val filters: Seq[Expression],
+    private val fileFilters: Seq[Expression],
     private val options: CaseInsensitiveStringMap
 ) extends Scan
     with Batch
     with SupportsReportStatistics {
 
-  private val (constantColumns, dataColumns) = requiredColumns.fields.toSeq.partition(isConstant)
+  private val (computedColumns, tableColumns) = requiredColumns.fields.toSeq.partition(isComputed)
+  private val (constantColumns, dataColumns) = tableColumns.partition(isConstant)
 
   /** Chosen on first use, which is after the optimizer is done with push-down. */
-  lazy val selectedFiles: IndexedSeq[AddFile] = files.select(filters)
+  lazy val selectedFiles: IndexedSeq[AddFile] =
+    FileMetadata.select(files.table, files.select(filters), fileFilters)
 
   /** Holds the Hadoop settings that readers and deletion vectors need in the executors. */
   private lazy val configuration: Broadcast[SerializableConfiguration] =
     ParquetScanShims.broadcastReadConfiguration(
       spark,
-      physicalColumns,
+      storedColumns,
       options,
       byFieldId = schema.mapping == ColumnMapping.ById
     )
@@ -72,18 +75,17 @@ private[spark] final class TableScan(
       else Seq(ScanColumns.rowIndexField)
     val columns = StructType(requiredColumns.fields ++ rowIndex :+ ScanColumns.deletionVectorField)
     val source = ListedFiles(files.table, files.version, selectedFiles)
-    new TableScan(spark, source, schema, columns, filters, options)
+    new TableScan(spark, source, schema, columns, filters, fileFilters, options)
   }
 
-  override def readSchema(): StructType = StructType(dataColumns ++ constantColumns)
+  override def readSchema(): StructType =
+    StructType(dataColumns ++ computedColumns ++ constantColumns)
 
   override def toBatch: Batch = this
 
   /** Fixed up front: asking the reader factory would enumerate files during planning. */
   override def columnarSupportMode(): Scan.ColumnarSupportMode =
-    if (ParquetScanShims.supportsColumnarReads(spark, readerSchema))
-      Scan.ColumnarSupportMode.SUPPORTED
-    else Scan.ColumnarSupportMode.UNSUPPORTED
+    if (isColumnar) Scan.ColumnarSupportMode.SUPPORTED else Scan.ColumnarSupportMode.UNSUPPORTED
 
   override def planInputPartitions(): Array[InputPartition] = {
     if (needsDeletionVectorFilter)
@@ -95,20 +97,24 @@ private[spark] final class TableScan(
           "file" -> selectedFiles.find(_.deletionVector.isDefined).fold("")(_.path)
         )
       )
-    FileSplits.plan(spark, files.table, selectedFiles, StructType(constantColumns.map(inLog)))
+    val constants = StructType(layout.fileConstants.map(inLog))
+    FileSplits.plan(spark, files.table, selectedFiles, constants)
   }
 
   override def createReaderFactory(): PartitionReaderFactory = {
-    val conf = spark.sessionState.conf
-    val readers = ParquetPartitionReaderFactory(
-      conf,
+    val splits = new ParquetSplits(
+      spark.sessionState.conf,
       configuration,
-      SchemaShims.asNullable(schema.data),
-      physicalColumns,
-      StructType(constantColumns),
+      storedColumns,
       ParquetScanShims.sourceFilters(ParquetPredicates.of(filters, schema)).toArray,
-      None,
       ParquetScanShims.parquetOptions(spark, options)
+    )
+    val readers = new TableReaderFactory(
+      splits,
+      layout,
+      isVectorized,
+      isColumnar,
+      Option.when(carriesDeletionVectors)(deletionVectors)
     )
     if (schema.mapping == ColumnMapping.ById) new FieldIdReaderFactory(readers) else readers
   }
@@ -127,16 +133,21 @@ private[spark] final class TableScan(
 
   override def description(): String =
     s"deltaic ${files.table} version ${files.version}, ${readSchema().simpleString}, " +
-      s"filters: ${filters.mkString("[", ", ", "]")}"
+      s"filters: ${(filters ++ fileFilters).mkString("[", ", ", "]")}"
 
   override def equals(other: Any): Boolean = other match {
     case that: TableScan =>
       files == that.files && readSchema() == that.readSchema() &&
-      filters.map(canonical).toSet == that.filters.map(canonical).toSet && options == that.options
+      filters.map(canonical).toSet == that.filters.map(canonical).toSet &&
+      fileFilters.map(canonical).toSet == that.fileFilters.map(canonical).toSet &&
+      options == that.options
     case _ => false
   }
 
   override def hashCode(): Int = (files, readSchema()).hashCode()
+
+  private def isComputed(field: StructField): Boolean =
+    field.name == ScanColumns.RowIndex || FileMetadata.isMetadata(field.name, schema)
 
   private def isConstant(field: StructField): Boolean =
     schema.isPartition(field.name) || ScanColumns.isFileConstant(field.name)
@@ -146,18 +157,26 @@ private[spark] final class TableScan(
     if (schema.isPartition(constant.name)) constant.copy(name = schema.logName(constant.name))
     else constant
 
-  /**
-   * What the Parquet reader is asked for, by the names in the files; the row index goes by the name
-   * under which the reader generates it.
-   */
-  private def physicalColumns: StructType =
-    StructType(dataColumns.map { field =>
-      if (field.name == ScanColumns.RowIndex) ParquetScanShims.generatedRowIndex
-      else schema.inFiles(field)
-    })
+  /** What the data files are asked for, by the names in the files. */
+  private def physicalColumns: StructType = StructType(dataColumns.map(schema.inFiles))
 
-  private def readerSchema: StructType =
-    StructType(constantColumns ++ physicalColumns.fields)
+  private lazy val layout: ScanLayout =
+    ScanLayout.of(
+      dataColumns,
+      physicalColumns,
+      computedColumns,
+      constantColumns,
+      schema.rowTracking
+    )
+
+  /** In batches positions cost nothing; a reader of rows has to be asked for them. */
+  private def storedColumns: StructType =
+    if (isVectorized) layout.stored else layout.storedWithPositions
+
+  private def isVectorized: Boolean = ParquetScanShims.supportsBatches(spark, layout.stored)
+
+  private def isColumnar: Boolean =
+    isVectorized && ParquetScanShims.wantsBatches(spark, readSchema())
 
   /** Filters of two queries differ in expression ids only; names are what matters here. */
   private def canonical(filter: Expression): Expression = filter.transform {

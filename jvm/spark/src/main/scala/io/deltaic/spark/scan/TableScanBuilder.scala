@@ -27,6 +27,7 @@ private[spark] final class TableScanBuilder(
     with SupportsPushDownRequiredColumns {
 
   private var filters: Seq[Expression] = Nil
+  private var fileFilters: Seq[Expression] = Nil
   private var requiredColumns: StructType = schema.all
 
   /**
@@ -36,6 +37,7 @@ private[spark] final class TableScanBuilder(
   override def pushFilters(candidates: Seq[Expression]): Seq[Expression] = {
     val (usable, unusable) = candidates.partition(isUsable)
     filters = usable
+    fileFilters = unusable.filter(FileMetadata.decidesFiles(_, schema))
     unusable ++ FileSelection.split(usable, schema.skipping).remaining
   }
 
@@ -44,15 +46,15 @@ private[spark] final class TableScanBuilder(
   override def pruneColumns(required: StructType): Unit = requiredColumns = required
 
   override def build(): Scan = {
-    val scan = new TableScan(spark, files, schema, requiredColumns, filters, options)
+    val scan = new TableScan(spark, files, schema, requiredColumns, filters, fileFilters, options)
     onBuild(scan)
     scan
   }
 
   private def isUsable(filter: Expression): Boolean =
     filter.deterministic && !SubqueryExpression.hasSubquery(filter) &&
-    !filter.references.exists(isRowIdentity)
+    !filter.references.exists(isHidden)
 
-  private def isRowIdentity(attribute: Attribute): Boolean =
-    ScanColumns.rowId.contains(attribute.name)
+  private def isHidden(attribute: Attribute): Boolean =
+    ScanColumns.rowId.contains(attribute.name) || FileMetadata.isMetadata(attribute.name, schema)
 }
