@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -45,6 +45,30 @@ class Lab:
         assert jvm is not None
         jvm.java.lang.System.gc()
         return stopwatch(action)
+
+    def heap_bytes(self) -> int:
+        """Return how much heap is in use once garbage is gone."""
+        jvm = self.spark.sparkContext._jvm
+        assert jvm is not None
+        runtime = jvm.java.lang.Runtime.getRuntime()
+        jvm.java.lang.System.gc()
+        return int(runtime.totalMemory() - runtime.freeMemory())
+
+    def held_bytes(self, path: str) -> int:
+        """Return how many bytes the subject says that it holds of a table's newest version."""
+        return int(self._log(path).latest().retainedBytes())
+
+    def forget(self, path: str) -> None:
+        """Make the subject forget a table that is about to be deleted."""
+        jvm = self.spark.sparkContext._jvm
+        assert jvm is not None
+        jvm.io.deltaic.replay.DeltaLog.invalidate(jvm.org.apache.hadoop.fs.Path(path))
+
+    def _log(self, path: str) -> Any:
+        jvm = self.spark.sparkContext._jvm
+        assert jvm is not None
+        conf = self.spark.sparkContext._jsc.hadoopConfiguration()
+        return jvm.io.deltaic.replay.DeltaLog.forTable(jvm.org.apache.hadoop.fs.Path(path), conf)
 
     def prepared_path(self, name: str) -> str:
         """Return where a table lies that is made once and only read afterwards. No I/O."""

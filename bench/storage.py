@@ -43,6 +43,17 @@ class Storage:
         files, path = self._open(uri)
         files.delete(path, True)
 
+    def move_only_file(self, pattern: str, target: str) -> None:
+        """Move the one file that a pattern matches, within a file system."""
+        files, path = self._open(pattern)
+        found = list(files.globStatus(path))
+        if len(found) != 1:
+            raise FileNotFoundError(f"{len(found)} files match {pattern}")
+        _, to = self._open(target)
+        files.mkdirs(to.getParent())
+        if not files.rename(found[0].getPath(), to):
+            raise OSError(f"{pattern} cannot be moved to {target}")
+
     def clone(self, source: str, target: str) -> None:
         """Make a second table of one that never changes, with no more disk traffic than needed.
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 from bench.scenarios.appends import Appends
 from bench.scenarios.cold_query import ColdQuery
 from bench.scenarios.delete_share import DeleteShare
+from bench.scenarios.long_log import LongLog
 from bench.scenarios.new_table import NewTable
 from bench.scenarios.one_row_deletes import OneRowDeletes
+from bench.scenarios.open_files import OpenFiles
 from bench.scenarios.scan import Scan
 from bench.scenarios.scenario import Scenario
 
 ALL: tuple[type[Scenario], ...] = (
     ColdQuery,
     NewTable,
+    OpenFiles,
+    LongLog,
     Appends,
     OneRowDeletes,
     Scan,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.log import require_valid_logs
 from tests.support.table_builder import BuildTwin, TwinTable, build_twin
 
 if TYPE_CHECKING:
@@ -60,3 +63,13 @@ def readings(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> T
 def build(spark: SparkSession, table: str) -> BuildTwin:
     """`build_twin` for a table of the test's own."""
     return partial(build_twin, spark, table)
+
+
+@pytest.fixture(autouse=True)
+def _logs_are_valid(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Hold every log that a test leaves in its folder against the protocol, if Deltaic wrote it."""
+    uses_folder = "tmp_path" in request.fixturenames
+    folder: Path | None = request.getfixturevalue("tmp_path") if uses_folder else None
+    yield
+    if folder is not None:
+        require_valid_logs(folder)

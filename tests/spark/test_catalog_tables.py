@@ -137,6 +137,31 @@ def test_create_table_that_contradicts_the_table_there_is_refused(spark: SparkSe
     assert not spark.catalog.tableExists("t")
 
 
+def test_create_table_as_it_was_created_is_no_contradiction(spark: SparkSession, table: str):
+    columns = "(Id BIGINT COMMENT 'c', s VARCHAR(9), st STRUCT<a: INT COMMENT 'n'>)"
+    spark.sql(f"CREATE TABLE t {columns} USING delta LOCATION '{table}'")
+    spark.sql("DROP TABLE t")
+    spark.sql(f"CREATE TABLE t {columns.lower()} USING delta LOCATION '{table}'")
+    assert spark.table("t").columns == ["Id", "s", "st"]
+    assert log.versions(table) == [0]
+
+
+@pytest.mark.parametrize(
+    "create",
+    [
+        "CREATE TABLE t USING delta LOCATION '{table}' AS SELECT 1L AS id, 2L AS p",
+        "CREATE TABLE delta.`{table}` AS SELECT 1L AS id, 2L AS p",
+    ],
+)
+def test_ctas_at_a_location_with_a_table_is_refused(spark: SparkSession, table: str, create: str):
+    rows(spark, 0, 5).write.format("delta").save(table)
+    before = log.contents(table)
+    with pytest.raises(Exception, match="ALREADY_EXISTS"):
+        spark.sql(create.format(table=table))
+    assert log.contents(table) == before
+    assert not spark.catalog.tableExists("t")
+
+
 def test_create_table_that_exists_is_refused_or_with_if_not_exists_left_alone(
     spark: SparkSession,
 ):

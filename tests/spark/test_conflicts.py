@@ -19,6 +19,7 @@ from pyspark.sql.types import BooleanType
 
 from deltaic import DeltaTable
 from deltaic.exceptions import (
+    ConcurrentAppendException,
     ConcurrentDeleteDeleteException,
     ConcurrentDeleteReadException,
     DeltaError,
@@ -121,6 +122,23 @@ def merge_delete(spark: SparkSession, table: str, hold: Column) -> None:
     )
 
 
+def merge_insert(spark: SparkSession, table: str, hold: Column) -> None:
+    # Under another name, or Spark would infer the condition for the target, too.
+    source = spark.range(50, 51, 1, 1).where(hold).selectExpr("abs(id) AS id")
+    source.createOrReplaceTempView("held_source")
+    spark.sql(
+        f"MERGE INTO delta.`{table}` t USING held_source s ON t.id = s.id"
+        " WHEN NOT MATCHED THEN INSERT *"
+    )
+
+
+def insert_from_itself(spark: SparkSession, table: str, hold: Column) -> None:
+    spark.read.format("delta").load(table).where(F.expr("id < 5") & hold).createOrReplaceTempView(
+        "held_source"
+    )
+    spark.sql(f"INSERT INTO delta.`{table}` SELECT id + 100 FROM held_source")
+
+
 FIRST = range(10)
 SECOND = range(10, 20)
 
@@ -178,6 +196,42 @@ def test_operations_on_the_same_file_conflict_and_the_first_to_commit_stands(
     assert log.files_in(built, ".parquet") <= files, "the loser left data files behind"
 
 
+INSERT_50_IF_ABSENT = (
+    "MERGE INTO {t} t USING (SELECT 50L AS id) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *"
+)
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "expected", "left"),
+    [
+        (merge_insert, INSERT_50_IF_ABSENT, ConcurrentAppendException, [*without(), 50]),
+        (
+            insert_from_itself,
+            "DELETE FROM {t} WHERE id = 3",
+            ConcurrentDeleteReadException,
+            without(3),
+        ),
+    ],
+    ids=["the same row inserted if absent", "insert from itself, then delete"],
+)
+def test_an_append_that_read_the_table_conflicts_with_what_would_have_changed_it(
+    spark: SparkSession,
+    built: str,
+    held: Held,
+    mine: Operation,
+    theirs: str,
+    expected: type[DeltaError],
+    left: list[int],
+) -> None:
+    hold = held.condition()
+    held.start(lambda: mine(spark, built, hold))
+    statement(theirs)(spark, built)
+    assert log.commit_info(built)["isBlindAppend"] is False
+    assert isinstance(held.release(), expected), repr(held.error)
+    assert log.versions(built) == [0, 1]
+    assert ids(spark, built) == left
+
+
 @pytest.mark.parametrize(
     ("mine", "theirs", "left"),
     [
@@ -188,6 +242,11 @@ def test_operations_on_the_same_file_conflict_and_the_first_to_commit_stands(
         (write("append", 50, 2), "INSERT INTO {t} VALUES (99)", [*without(), 50, 51, 99]),
         (write("append", 50, 1), "INSERT OVERWRITE {t} VALUES (70)", [50, 70]),
         (write("overwrite", 80, 1), "INSERT INTO {t} VALUES (99)", [80, 99]),
+        (
+            insert_from_itself,
+            "DELETE FROM {t} WHERE id = 13",
+            sorted([*without(13), *range(100, 105)]),
+        ),
     ],
     ids=[
         "deletes in different files",
@@ -197,6 +256,7 @@ def test_operations_on_the_same_file_conflict_and_the_first_to_commit_stands(
         "append, then append",
         "append, then overwrite",
         "overwrite, then append",
+        "insert of rows of one file, then delete in another",
     ],
 )
 def test_operations_that_go_together_both_stand(

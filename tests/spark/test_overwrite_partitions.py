@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support import log
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -83,3 +85,39 @@ def test_overwriting_a_table_with_its_own_rows_keeps_them(spark: SparkSession, t
     spark.range(100).write.format("delta").save(table)
     spark.sql(f"INSERT OVERWRITE {name} SELECT id + 1 FROM {name} WHERE id % 2 = 0")
     assert sorted(row.id for row in spark.table(name).collect()) == list(range(1, 100, 2))
+
+
+def test_overwrite_of_single_partitions_cannot_replace_the_columns(
+    spark: SparkSession, table: str
+) -> None:
+    spark.range(4).selectExpr("id", "id % 2 AS p").write.format("delta").partitionBy("p").save(
+        table
+    )
+    before = log.contents(table)
+    writer = spark.range(4).selectExpr("id", "id % 2 AS q").write.format("delta").mode("overwrite")
+    writer = writer.option("overwriteSchema", "true").option("partitionOverwriteMode", "dynamic")
+    with pytest.raises(Exception, match="overwriteSchema=true with partitionOverwriteMode=dynamic"):
+        writer.partitionBy("q").save(table)
+    assert log.contents(table) == before
+
+
+def test_frame_of_a_table_whose_partitioning_was_replaced_says_so(
+    spark: SparkSession, table: str
+) -> None:
+    rows = spark.range(4).selectExpr("id", "id % 2 AS p")
+    rows.write.format("delta").save(table)
+    frame = spark.read.format("delta").load(table)
+    writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+    writer.partitionBy("p").save(table)
+    with pytest.raises(Exception, match="DELTAIC_SCHEMA_CHANGED"):
+        frame.collect()
+
+
+def test_overwrite_of_a_table_by_its_own_rows_keeps_them(spark: SparkSession, table: str) -> None:
+    spark.range(10).write.format("delta").save(table)
+    own = spark.read.format("delta").load(table)
+    own.where("id IN (SELECT id FROM delta.`" + table + "` WHERE id > 6)").write.format(
+        "delta"
+    ).mode("overwrite").save(table)
+    assert sorted(row.id for row in spark.read.format("delta").load(table).collect()) == [7, 8, 9]
+    assert log.versions(table) == [0, 1]

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType
 
 from deltaic import __version__
+from deltaic.exceptions import DeltaError
 from tests.support import log
 from tests.support.session_settings import session_settings
 
@@ -300,4 +301,16 @@ def test_option_that_means_nothing_is_refused_before_anything_is_written(
 ):
     with pytest.raises(Exception, match=condition):
         spark.range(5).write.format("delta").option(name, value).save(table)
-    assert log.contents(table) == {} or not Path(table, "_delta_log").exists()
+    assert not Path(table).exists() or log.contents(table) == {}
+
+
+def test_session_setting_that_is_no_number_is_refused_before_anything_is_written(
+    spark: SparkSession, table: str
+):
+    with (
+        session_settings(spark, {"spark.deltaic.maxCommitAttempts": "several"}),
+        pytest.raises(DeltaError, match="maxCommitAttempts") as caught,
+    ):
+        spark.range(5).write.format("delta").save(table)
+    assert caught.value.condition == "DELTAIC_INVALID_SESSION_SETTING"
+    assert not Path(table).exists() or log.contents(table) == {}

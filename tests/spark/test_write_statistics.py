@@ -226,9 +226,19 @@ def test_partition_columns_are_not_in_the_statistics(spark: SparkSession, table:
         assert set(json.loads(add["stats"])["minValues"]) == {"id"}
 
 
-def test_decimals_keep_all_their_digits(spark: SparkSession, table: str):
+def test_decimals_keep_all_their_digits_also_when_a_deletion_vector_is_added(
+    spark: SparkSession, table: str
+):
     digits = "12345678901234567890.123456789012345678"
-    write(spark.sql(f"SELECT CAST('{digits}' AS DECIMAL(38, 18)) AS n"), table)
-    (add,) = log.active_files(table)
-    assert json.loads(add["stats"], parse_float=Decimal)["minValues"]["n"] == Decimal(digits)
+    rows = spark.sql(f"SELECT CAST('{digits}' AS DECIMAL(38, 18)) AS n, id FROM range(2)")
+    rows.coalesce(1).write.format("delta").option("delta.enableDeletionVectors", "true").save(table)
+
+    def smallest() -> Decimal:
+        (add,) = log.active_files(table)
+        return json.loads(add["stats"], parse_float=Decimal)["minValues"]["n"]
+
+    assert smallest() == Decimal(digits)
+    spark.sql(f"DELETE FROM delta.`{table}` WHERE id = 0")
+    assert log.active_files(table)[0]["deletionVector"]["cardinality"] == 1
+    assert smallest() == Decimal(digits)
     assert spark.read.format("delta").load(table).where(f"n = {digits}BD").count() == 1

@@ -10,8 +10,6 @@ from __future__ import annotations
 REFUSED_TABLES: dict[str, str] = {
     "golden__collations-preview-table": "collations-preview",
     "golden__collations-table": "collations",
-    "golden__v2-checkpoint-json": "v2Checkpoint",
-    "golden__v2-checkpoint-parquet": "v2Checkpoint",
 }
 
 #: Kinds of items that fail for every table, with a part of the error they fail with.

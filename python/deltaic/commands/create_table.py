@@ -7,13 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from deltaic.commands.definition import Definition, DefinitionRequest, define_table
+from deltaic.commands.definition import (
+    Definition,
+    DefinitionRequest,
+    define_table,
+    stored_column,
+)
 from deltaic.commands.plan_write import WritePlan
 from deltaic.commit.ports import CommitSummary, TableHeader, Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy, commit
 from deltaic.exceptions import error
 from deltaic.protocol.properties import check_properties
-from deltaic.protocol.schema import StructType, parse_schema
+from deltaic.protocol.schema import StructType, map_fields, parse_schema, type_text
 from deltaic.protocol.schema_checks import same_names
 
 
@@ -109,16 +114,16 @@ def _require_same(arguments: CreateTable, current: TableHeader) -> None:
         )
 
     metadata = current.metadata
-    schema = parse_schema(arguments.schema_string or '{"type":"struct","fields":[]}', "")
+    schema = parse_schema(
+        arguments.schema_string or '{"type":"struct","fields":[]}', arguments.table
+    )
     if schema.fields:
-        known = parse_schema(metadata.schema_string, arguments.table)
-        if _outline(known) != _outline(schema):
-            raise differs("schema", _outline(known), _outline(schema))
-        if not same_names(arguments.partition_by, metadata.partition_columns):
-            raise differs("partitioning", metadata.partition_columns, arguments.partition_by)
-    elif arguments.partition_by and not same_names(
-        arguments.partition_by, metadata.partition_columns
-    ):
+        known = _outline(parse_schema(metadata.schema_string, arguments.table))
+        requested = _outline(map_fields(schema, stored_column))
+        if not same_names(known, requested):
+            raise differs("schema", known, requested)
+    states_partitioning = bool(schema.fields or arguments.partition_by)
+    if states_partitioning and not same_names(arguments.partition_by, metadata.partition_columns):
         raise differs("partitioning", metadata.partition_columns, arguments.partition_by)
     for name, value in check_properties(
         arguments.table, arguments.properties
@@ -129,7 +134,9 @@ def _require_same(arguments: CreateTable, current: TableHeader) -> None:
 
 def _outline(schema: StructType) -> list[str]:
     """Return columns with their types, without comments and other metadata."""
-    return [f"{f.name} {f.type}{'' if f.nullable else ' NOT NULL'}" for f in schema.fields]
+    return [
+        f"{f.name} {type_text(f.type)}{'' if f.nullable else ' NOT NULL'}" for f in schema.fields
+    ]
 
 
 def _shown(value: str | Sequence[str] | None) -> str:

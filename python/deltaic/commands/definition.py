@@ -115,13 +115,13 @@ def redefine_table(
 def _columns(request: DefinitionRequest) -> tuple[StructType, tuple[str, ...]]:
     if request.schema_string is None:
         raise error("DELTAIC_SCHEMA_MISSING", table=request.table)
-    schema = map_fields(parse_schema(request.schema_string, request.table), _stored)
+    schema = map_fields(parse_schema(request.schema_string, request.table), stored_column)
     partition_columns = resolve_partition_columns(request.table, schema, request.partition_by)
     check_table_schema(request.table, schema, partition_columns)
     return schema, partition_columns
 
 
-def _stored(column: Field) -> Field:
+def stored_column(column: Field) -> Field:
     """Return a column as the log holds it.
 
     A text of limited length is a string there; Spark finds the limit in the column's metadata.

@@ -167,6 +167,7 @@ class TableHeader:
     num_files: int = 0
     size_bytes: int = 0
     transactions: Mapping[str, int] = field(default_factory=dict)
+    domains: Mapping[str, str] = field(default_factory=dict)
 
     @staticmethod
     def from_json(body: Mapping[str, Any]) -> TableHeader:
@@ -179,6 +180,7 @@ class TableHeader:
             num_files=body.get("numFiles", 0),
             size_bytes=body.get("sizeBytes", 0),
             transactions=body.get("transactions") or {},
+            domains=body.get("domains") or {},
         )
 
 

@@ -190,6 +190,19 @@ def _parse_field(node: Any) -> Field:
     )
 
 
+def type_text(data_type: DataType) -> str:
+    """Return a type as SQL spells it, for messages."""
+    match data_type:
+        case PrimitiveType(name=name):
+            return {"long": "bigint", "integer": "int"}.get(name, name)
+        case ArrayType(element=element):
+            return f"array<{type_text(element)}>"
+        case MapType(key=key, value=value):
+            return f"map<{type_text(key)},{type_text(value)}>"
+        case StructType(fields=fields):
+            return f"struct<{','.join(f'{f.name}:{type_text(f.type)}' for f in fields)}>"
+
+
 def _write_type(data_type: DataType) -> Any:
     match data_type:
         case PrimitiveType(name=name):

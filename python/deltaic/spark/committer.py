@@ -36,7 +36,9 @@ class Committer:
 
         def decide() -> Mapping[str, Any]:
             request = WriteRequest.from_json(json.loads(request_json))
-            return plan_write(request, self._tables(), _now_ms()).to_json()
+            tables = self._tables()
+            tables.retry_policy()  # a setting that is not valid is refused before data is written
+            return plan_write(request, tables, _now_ms()).to_json()
 
         return reply(decide)
 

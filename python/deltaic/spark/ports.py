@@ -15,7 +15,7 @@ from deltaic.commit.ports import (
     Winner,
 )
 from deltaic.commit.transaction import RetryPolicy
-from deltaic.exceptions import DeltaError
+from deltaic.exceptions import DeltaError, error
 from deltaic.spark.errors import jvm_errors
 from deltaic.spark.jvm import python_api
 
@@ -105,8 +105,19 @@ class JvmTables:
         for name in _MAX_ATTEMPTS:
             value = self._session.conf().getOption(name)
             if value.isDefined():
-                return RetryPolicy(max_attempts=max(1, int(value.get())))
+                return RetryPolicy(max_attempts=_positive(name, value.get()))
         return RetryPolicy()
+
+
+def _positive(setting: str, value: str) -> int:
+    if not value.strip().isdecimal() or int(value) < 1:
+        raise error(
+            "DELTAIC_INVALID_SESSION_SETTING",
+            setting=setting,
+            value=value,
+            reason="it is a whole number from 1 on",
+        )
+    return int(value)
 
 
 class JvmPreparedCommit:

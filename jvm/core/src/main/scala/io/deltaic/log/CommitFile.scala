@@ -1,7 +1,12 @@
 package io.deltaic.log
 
+import java.io.IOException
+
+import scala.reflect.ClassTag
+
 import com.fasterxml.jackson.core.JsonProcessingException
 import org.apache.hadoop.fs.{FileStatus, Path}
+import org.slf4j.LoggerFactory
 
 import io.deltaic.protocol._
 
@@ -18,24 +23,41 @@ final class CommitFile(val version: Long, val timestampMs: Long, val actions: Se
   def removes: Iterator[RemoveFile] = actions.iterator.collect { case r: RemoveFile => r }
 }
 
-/** Reads commit files. */
+/** Reads commit files, and files of actions in the same form. */
 private[deltaic] final class CommitReader(table: Path, store: LogStore) {
+  import CommitReader._
 
   /** Every known action of the commit. */
   def read(version: Long, file: FileStatus): CommitFile =
-    new CommitFile(version, file.getModificationTime, actions(version, file, withCommitInfo = true))
+    new CommitFile(version, file.getModificationTime, actions(version, file, ActionsWanted.All))
 
-  /** What replay needs of the commit: everything but its provenance. */
-  def readForReplay(version: Long, file: FileStatus): CommitFile =
-    new CommitFile(
-      version,
-      file.getModificationTime,
-      actions(version, file, withCommitInfo = false)
-    )
+  /**
+   * What replay needs of a commit, or of the compaction that stands for several. A compaction that cannot be read is
+   * passed over: the commits say the same.
+   */
+  def readForReplay(entry: LogEntry): Seq[CommitFile] =
+    if (!entry.isCompacted) Seq(replayed(entry.file, entry.lastVersion))
+    else {
+      try Seq(replayed(entry.file, entry.lastVersion))
+      catch {
+        case e @ (_: DeltaicException | _: IOException) =>
+          logger.warn(
+            "Table {}: the log compaction {} cannot be read, its commits are read instead: {}",
+            table,
+            entry.file.getPath.getName,
+            e.getMessage
+          )
+          entry.commits.map(file => replayed(file, FileNames.versionOf(file)))
+      }
+    }
+
+  /** The actions of a V2 checkpoint in JSON, without a commit's rules. */
+  def readCheckpoint(version: Long, file: FileStatus): Seq[Action] =
+    parseAll(version, file, ActionsWanted.ForReplay)
 
   /** The commitInfo alone. It is nearly always the first action, so reading mostly ends there. */
   def readCommitInfo(version: Long, file: FileStatus): Option[CommitInfo] =
-    parse(version, file, withCommitInfo = true) { parser =>
+    parse(version, file, ActionsWanted.All) { parser =>
       var info = Option.empty[CommitInfo]
       while (info.isEmpty && parser.hasNext)
         parser.next() match {
@@ -45,8 +67,46 @@ private[deltaic] final class CommitReader(table: Path, store: LogStore) {
       info
     }
 
-  private def actions(version: Long, file: FileStatus, withCommitInfo: Boolean): Seq[Action] =
-    parse(version, file, withCommitInfo) { parser =>
+  private def replayed(file: FileStatus, version: Long): CommitFile = new CommitFile(
+    version,
+    file.getModificationTime,
+    actions(version, file, ActionsWanted.ForReplay)
+  )
+
+  private def actions(version: Long, file: FileStatus, wanted: ActionsWanted): Seq[Action] = {
+    val found = parseAll(version, file, wanted)
+    requireOne[Protocol](version, file, "protocol", found)
+    requireOne[Metadata](version, file, "metaData", found)
+    found
+  }
+
+  /**
+   * Protocol § Delta Log Entries: at most one of these a commit. Which of two different ones holds, nobody can tell; that
+   * one is written twice does no harm.
+   */
+  private def requireOne[A <: Action: ClassTag](
+      version: Long,
+      file: FileStatus,
+      kind: String,
+      actions: Seq[Action]
+  ): Unit = {
+    val different = actions.iterator.collect { case a: A => a }.toSet.size
+    if (different > 1) {
+      throw new DeltaicException(
+        "DELTAIC_LOG_ENTRY_AMBIGUOUS",
+        Map(
+          "table" -> table.toString,
+          "version" -> version.toString,
+          "file" -> file.getPath.getName,
+          "count" -> different.toString,
+          "kind" -> kind
+        )
+      )
+    }
+  }
+
+  private def parseAll(version: Long, file: FileStatus, wanted: ActionsWanted): Seq[Action] =
+    parse(version, file, wanted) { parser =>
       val found = Vector.newBuilder[Action]
       while (parser.hasNext) {
         val action = parser.next()
@@ -55,11 +115,11 @@ private[deltaic] final class CommitReader(table: Path, store: LogStore) {
       found.result()
     }
 
-  private def parse[A](version: Long, file: FileStatus, withCommitInfo: Boolean)(
+  private def parse[A](version: Long, file: FileStatus, wanted: ActionsWanted)(
       read: ActionParser => A
   ): A = {
     val json = ActionJson.factory.createParser(store.read(file.getPath))
-    try read(new ActionParser(json, withCommitInfo))
+    try read(new ActionParser(json, wanted))
     catch {
       case e: JsonProcessingException =>
         throw new DeltaicException(
@@ -75,4 +135,8 @@ private[deltaic] final class CommitReader(table: Path, store: LogStore) {
         )
     } finally json.close()
   }
+}
+
+private object CommitReader {
+  private val logger = LoggerFactory.getLogger(classOf[CommitReader])
 }

@@ -22,7 +22,16 @@ object FileNames {
   /** `00000000000000000010.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json` or `.parquet` */
   private val uuidName = """(\d{20})\.checkpoint\.([0-9A-Za-z-]{36})\.(json|parquet)""".r
 
+  /** `00000000000000000004.00000000000000000006.compacted.json` */
+  private val compactedName = """(\d{20})\.(\d{20})\.compacted\.json""".r
+
+  /** `00000000000000000007.crc` */
+  private val checksumName = """(\d{20})\.crc""".r
+
   def logDirectory(table: Path): Path = new Path(table, LogDirectory)
+
+  /** Where the sidecars of V2 checkpoints lie (Protocol § Sidecar Files). */
+  def sidecarDirectory(logDirectory: Path): Path = new Path(logDirectory, "_sidecars")
 
   def commit(logDirectory: Path, version: Long): Path =
     new Path(logDirectory, s"${padded(version)}.json")
@@ -37,6 +46,18 @@ object FileNames {
   private[deltaic] def versionOf(commit: FileStatus): Long =
     commit.getPath.getName.stripSuffix(".json").toLong
 
+  /** Whether a file follows the V2 spec by its name; a classic name says nothing (Protocol § V2 Spec). */
+  private[deltaic] def isUuidCheckpoint(file: FileStatus): Boolean =
+    classify(file.getPath.getName).exists(_.isInstanceOf[UuidCheckpointName])
+
+  /** Whether a directory with a file of this name in its log is a table. */
+  private[log] def makesATable(name: String): Boolean = classify(name).exists {
+    case _: CompactedName | _: ChecksumName => false
+    case _ => true
+  }
+
+  private[deltaic] def isJson(file: FileStatus): Boolean = file.getPath.getName.endsWith(".json")
+
   /** A name beside `target` that no reader takes for a file of the log, and no other writer uses. */
   private[log] def temporary(target: Path): Path =
     new Path(target.getParent, s".${target.getName}.${UUID.randomUUID()}.tmp")
@@ -49,6 +70,8 @@ object FileNames {
   private[log] final case class CheckpointPartName(version: Long, part: Int, parts: Int)
       extends Kind
   private[log] final case class UuidCheckpointName(version: Long) extends Kind
+  private[log] final case class CompactedName(version: Long, last: Long) extends Kind
+  private[log] final case class ChecksumName(version: Long) extends Kind
 
   /** What a file of the log directory is, judged by its name; None for files of other purposes. */
   private[log] def classify(name: String): Option[Kind] = name match {
@@ -62,6 +85,9 @@ object FileNames {
         if o >= 1 && o <= p
       } yield CheckpointPartName(v, o, p)
     case uuidName(version, _, _) => version.toLongOption.map(UuidCheckpointName)
+    case compactedName(first, last) =>
+      for (f <- first.toLongOption; l <- last.toLongOption if f < l) yield CompactedName(f, l)
+    case checksumName(version) => version.toLongOption.map(ChecksumName)
     case _ => None
   }
 }

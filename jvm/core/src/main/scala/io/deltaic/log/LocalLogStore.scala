@@ -6,6 +6,7 @@ import java.nio.file.StandardOpenOption.{CREATE_NEW, READ, WRITE}
 import java.nio.file.attribute.BasicFileAttributes
 import java.nio.file.{
   FileAlreadyExistsException,
+  FileSystemException,
   Files,
   NoSuchFileException,
   NotDirectoryException,
@@ -91,17 +92,34 @@ private[log] object LocalLogStore extends LogStore {
       // name taken. The link count tells.
       case _: IOException if linkCount(temporary) == 2 => WriteOutcome.Written
       case _: FileAlreadyExistsException => WriteOutcome.AlreadyExists
-      case e @ (_: UnsupportedOperationException | _: IOException) =>
-        throw new DeltaicException(
-          "DELTAIC_HARD_LINK_UNSUPPORTED",
-          Map("path" -> target.toString, "reason" -> e.toString),
-          e
-        )
+      case e: UnsupportedOperationException =>
+        throw failed("DELTAIC_HARD_LINK_UNSUPPORTED", "path", target, e)
+      // With a count of one there is no link, so the failure is certain; otherwise nobody knows.
+      case e: FileSystemException if linkCount(temporary) == 1 =>
+        if (Option(e.getReason).exists(ForbidsLinks.contains))
+          throw failed("DELTAIC_HARD_LINK_UNSUPPORTED", "path", target, e)
+        else throw failed("DELTAIC_LOG_WRITE_FAILED", "file", target, e)
     }
 
+  /** What systems without hard links say: EPERM, ENOTSUP and EOPNOTSUPP. */
+  private val ForbidsLinks =
+    Set("Operation not permitted", "Operation not supported", "Not supported")
+
+  private def failed(
+      condition: String,
+      parameter: String,
+      target: LocalPath,
+      cause: Exception
+  ): DeltaicException = new DeltaicException(
+    condition,
+    Map(parameter -> target.toString, "reason" -> cause.toString),
+    cause
+  )
+
+  /** -1 when it cannot be known. */
   private def linkCount(file: LocalPath): Int =
     try Files.getAttribute(file, "unix:nlink").asInstanceOf[Int]
-    catch { case _: UnsupportedOperationException | _: IOException => 0 }
+    catch { case _: UnsupportedOperationException | _: IOException => -1 }
 
   /** Makes the new name survive a crash. Some systems cannot open a directory; they need no such call. */
   private def forceDirectory(directory: LocalPath): Unit =

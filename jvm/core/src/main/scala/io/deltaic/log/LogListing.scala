@@ -4,29 +4,22 @@ import scala.collection.mutable
 
 import org.apache.hadoop.fs.{FileStatus, Path}
 
-import io.deltaic.protocol.{ActionJson, DeltaicException, TableFeatures}
-
-/** A checkpoint all of whose files are there. */
-final case class Checkpoint(version: Long, files: Seq[FileStatus])
+import io.deltaic.protocol.DeltaicException
 
 /**
- * The files that make one version: a checkpoint, if any, and every commit after it, without a gap.
+ * What the log holds from some version on.
  *
- * @param version the version they make
- * @param commits ascending, from the version after the checkpoint, or from 0
- * @param lastCommit the commit file of `version`; absent when cleanup left only its checkpoint
+ * @param commits ascending
+ * @param checksum the version checksum file of the last of them
  */
-final case class LogSegment(
-    table: Path,
-    version: Long,
-    checkpoint: Option[Checkpoint],
-    commits: Seq[FileStatus],
-    lastCommit: Option[FileStatus]
-) {
-  def files: Seq[FileStatus] = checkpoint.toSeq.flatMap(_.files) ++ commits
-}
+final case class LogTail(commits: Seq[FileStatus], checksum: Option[FileStatus])
 
-/** Finds out which files make a version (Protocol § Checkpoints, § Last Checkpoint File). */
+/**
+ * Finds out which files make a version (Protocol § Checkpoints, § Last Checkpoint File).
+ *
+ * A checkpoint that turned out to be unreadable is passed by its name, and the next best files are chosen: another
+ * checkpoint of the same version, an older one, or every commit.
+ */
 final class LogListing(table: Path, store: LogStore) {
 
   private val directory = FileNames.logDirectory(table)
@@ -34,41 +27,47 @@ final class LogListing(table: Path, store: LogStore) {
   /** Whether the log holds any commit or checkpoint. */
   def exists: Boolean = store
     .listFrom(directory, FileNames.firstOf(0))
-    .exists(f => FileNames.classify(f.getPath.getName).isDefined)
+    .exists(file => FileNames.makesATable(file.getPath.getName))
 
   /** The files of the newest version. */
-  def latest(): LogSegment =
+  def latest(unreadable: Set[String] = Set.empty): LogSegment =
     // The hint is only worth a shorter listing: without a checkpoint where it points, the whole log is read.
-    hintedVersion
-      .flatMap(hint => segmentFrom(listed(hint), None, wholeLog = false))
-      .getOrElse(segmentOrFail(listed(0), None))
+    LastCheckpoint
+      .version(directory, store)
+      .flatMap(hint => segmentFrom(listed(hint), None, unreadable, wholeLog = false))
+      .getOrElse(segmentOrFail(listed(0), None, unreadable))
 
   /**
    * The files of one version. A log with a gap above it is refused all the same: nobody can tell whether the versions on
    * either side of the gap are of one history.
    */
-  def at(version: Long): LogSegment =
-    hintedVersion
+  def at(version: Long, unreadable: Set[String] = Set.empty): LogSegment =
+    LastCheckpoint
+      .version(directory, store)
       .filter(_ <= version)
       .flatMap { hint =>
         val log = listed(hint)
-        segmentFrom(log, None, wholeLog = false)
-          .flatMap(_ => segmentFrom(log, Some(version), wholeLog = false))
+        segmentFrom(log, None, Set.empty, wholeLog = false)
+          .flatMap(_ => segmentFrom(log, Some(version), unreadable, wholeLog = false))
       }
       .getOrElse {
         val log = listed(0)
-        segmentOrFail(log, None)
-        segmentOrFail(log, Some(version))
+        segmentOrFail(log, None, Set.empty)
+        segmentOrFail(log, Some(version), unreadable)
       }
 
-  /** Every commit file from a version on, ascending. */
-  def commitsFrom(version: Long): Seq[FileStatus] = listed(version).commits.values.toVector
+  /** Every commit file from a version on. */
+  def tail(version: Long): LogTail = {
+    val log = listed(version)
+    val last = log.commits.lastOption
+    LogTail(log.commits.values.toVector, last.flatMap { case (v, _) => log.checksums.get(v) })
+  }
 
   /** The lowest version that can be reconstructed. */
   def earliestVersion(): Long = {
     val log = listed(0)
     if (log.isEmpty) notATable()
-    log.earliest.getOrElse(segmentOrFail(log, None).version)
+    log.earliest.getOrElse(segmentOrFail(log, None, Set.empty).version)
   }
 
   /** Commit files of the whole log that belong to the unbroken row ending at the latest version, ascending. */
@@ -78,55 +77,56 @@ final class LogListing(table: Path, store: LogStore) {
     log.commits.rangeFrom(log.firstUnbroken).values.toVector
   }
 
-  private def hintedVersion: Option[Long] =
-    try {
-      val json =
-        ActionJson.mapper.readTree(store.read(new Path(directory, FileNames.LastCheckpoint)))
-      Option(json).map(_.path("version")).filter(_.canConvertToLong).map(_.longValue).filter(_ >= 0)
-    } catch {
-      case _: java.io.IOException => None
-    }
-
-  private def segmentOrFail(log: Listed, target: Option[Long]): LogSegment = {
+  private def segmentOrFail(
+      log: Listed,
+      target: Option[Long],
+      unreadable: Set[String]
+  ): LogSegment = {
     if (log.isEmpty) notATable()
-    segmentFrom(log, target, wholeLog = true).getOrElse(notFound(log, target.get))
+    segmentFrom(log, target, unreadable, wholeLog = true)
+      .getOrElse(notFound(log, target.getOrElse(log.latest)))
   }
 
   /**
+   * @param target the newest version that the listing shows, if None; never an older one for want of a readable checkpoint
    * @param wholeLog whether the listing began at 0; if not, it is no ground to say that anything is missing
    */
   private def segmentFrom(
       log: Listed,
       target: Option[Long],
+      unreadable: Set[String],
       wholeLog: Boolean
   ): Option[LogSegment] = {
-    val limit = target.getOrElse(Long.MaxValue)
-    val checkpoint = log.checkpoints.rangeTo(limit).lastOption.map(_._2)
+    val limit = target.getOrElse(log.latest)
+    val checkpoint = log.newestCheckpoint(limit, unreadable)
     val first = checkpoint.fold(0L)(_.version + 1)
     val commits = log.commits.iteratorFrom(first).takeWhile(_._1 <= limit).toVector
     val version = commits.lastOption.map(_._1).orElse(checkpoint.map(_.version))
-    if (version.isEmpty || target.exists(_ != version.get)) None
+    if (!version.contains(limit)) None
     else if (checkpoint.isEmpty && !wholeLog) None
     else {
-      requireUnbroken(log, checkpoint, commits.map(_._1), version.get)
+      requireUnbroken(checkpoint, commits.map(_._1), limit)
       Some(
-        LogSegment(table, version.get, checkpoint, commits.map(_._2), log.commits.get(version.get))
+        LogSegment(
+          table,
+          limit,
+          checkpoint,
+          commits.map(_._2),
+          log.commits.get(limit),
+          log.compactions.filter(c => c.first >= first && c.last <= limit).toVector,
+          log.checksums.get(limit)
+        )
       )
     }
   }
 
   private def requireUnbroken(
-      log: Listed,
       checkpoint: Option[Checkpoint],
       commits: Seq[Long],
       version: Long
   ): Unit = {
     val start = checkpoint.fold(-1L)(_.version)
     if (checkpoint.isEmpty && commits.headOption.exists(_ > 0)) {
-      // A V2 checkpoint would have covered the missing versions: say that this is what cannot be read.
-      if (log.uuidCheckpoints.exists(_ <= version)) {
-        TableFeatures.refuseFeatures("READER", table.toString, version, Set("v2Checkpoint"))
-      }
       fail(
         "DELTAIC_LOG_INCOMPLETE",
         "version" -> version.toString,
@@ -168,31 +168,52 @@ private[log] final class Listed {
   import FileNames._
 
   val commits: mutable.TreeMap[Long, FileStatus] = mutable.TreeMap.empty
-  val checkpoints: mutable.TreeMap[Long, Checkpoint] = mutable.TreeMap.empty
-  val uuidCheckpoints: mutable.Set[Long] = mutable.Set.empty
+  val checksums: mutable.Map[Long, FileStatus] = mutable.Map.empty
+  val compactions: mutable.ArrayBuffer[Compaction] = mutable.ArrayBuffer.empty
+
+  /** By version; of one version the preferred ones first. */
+  private val checkpoints = mutable.TreeMap.empty[Long, Vector[Checkpoint]]
   private val parts = mutable.Map.empty[(Long, Int), Map[Int, FileStatus]]
 
   def add(file: FileStatus): Unit = classify(file.getPath.getName) match {
     case Some(CommitName(version)) => commits(version) = file
-    case Some(ClassicCheckpointName(version)) if file.getLen > 0 =>
-      checkpoints(version) = Checkpoint(version, Seq(file))
+    case Some(ClassicCheckpointName(version)) if file.getLen > 0 => append(version, Seq(file))
+    case Some(UuidCheckpointName(version)) if file.getLen > 0 => append(version, Seq(file))
     case Some(CheckpointPartName(version, part, total)) =>
       parts((version, total)) = parts.getOrElse((version, total), Map.empty).updated(part, file)
-    case Some(UuidCheckpointName(version)) => uuidCheckpoints += version
+    case Some(CompactedName(first, last)) => compactions += Compaction(first, last, file)
+    case Some(ChecksumName(version)) => checksums(version) = file
     case _ => ()
   }
 
-  /** A multi-part checkpoint counts once all its parts are there; a classic one of the same version is preferred. */
+  /**
+   * A multi-part checkpoint counts once all its parts are there. Of one version those come first that no racing writer
+   * can have overwritten, so the UUID-named ones, newest first, then the classic one, which is written at once.
+   */
   def complete(): Listed = {
-    parts.foreach { case ((version, total), found) =>
-      if (found.size == total && !checkpoints.contains(version)) {
-        checkpoints(version) = Checkpoint(version, (1 to total).map(found))
-      }
+    checkpoints.mapValuesInPlace { (_, all) =>
+      val (uuid, classic) = all.partition(c => isUuidCheckpoint(c.files.head))
+      uuid.sortBy(-_.files.head.getModificationTime) ++ classic
+    }
+    parts.toSeq.sortBy(_._1).foreach { case ((version, total), found) =>
+      if (found.size == total) append(version, (1 to total).map(found))
     }
     this
   }
 
-  def isEmpty: Boolean = commits.isEmpty && checkpoints.isEmpty && uuidCheckpoints.isEmpty
+  private def append(version: Long, files: Seq[FileStatus]): Unit =
+    checkpoints(version) =
+      checkpoints.getOrElse(version, Vector.empty) :+ Checkpoint(version, files)
+
+  def isEmpty: Boolean = commits.isEmpty && checkpoints.isEmpty
+
+  /** The best checkpoint of the highest version up to a limit, passing some by name. */
+  def newestCheckpoint(limit: Long, unreadable: Set[String]): Option[Checkpoint] =
+    checkpoints
+      .rangeTo(limit)
+      .valuesIterator
+      .flatMap(_.find(c => !unreadable(c.name)))
+      .foldLeft(Option.empty[Checkpoint])((_, newer) => Some(newer))
 
   def latest: Long =
     (commits.lastOption.map(_._1) ++ checkpoints.lastOption.map(_._1)).maxOption.getOrElse(-1L)

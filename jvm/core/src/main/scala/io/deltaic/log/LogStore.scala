@@ -53,6 +53,9 @@ trait LogStore {
     }
   }
 
+  /** Fails if this store cannot create files, before there is anything that would be lost. */
+  def requireWritable(path: Path): Unit = ()
+
   protected def create(path: Path)(write: OutputStream => Unit): WriteOutcome
 
   /**
@@ -111,12 +114,16 @@ private[log] abstract class HadoopLogStore(conf: Configuration) extends LogStore
 /** A store that knows no way to create a file only if it is absent, and so refuses to. */
 private[log] final class ReadOnlyLogStore(conf: Configuration) extends HadoopLogStore(conf) {
 
+  override def requireWritable(path: Path): Unit = refuse(path)
+
   override protected def create(path: Path)(write: OutputStream => Unit): WriteOutcome =
-    throw new DeltaicException(
-      "DELTAIC_LOG_STORE_UNSUPPORTED",
-      Map(
-        "path" -> path.toString,
-        "scheme" -> path.getFileSystem(conf).getUri.getScheme
-      )
+    refuse(path)
+
+  private def refuse(path: Path): Nothing = throw new DeltaicException(
+    "DELTAIC_LOG_STORE_UNSUPPORTED",
+    Map(
+      "path" -> path.toString,
+      "scheme" -> path.getFileSystem(conf).getUri.getScheme
     )
+  )
 }

@@ -10,6 +10,9 @@ private[deltaic] object LogThreads {
 
   private val threads = math.max(2, math.min(8, Runtime.getRuntime.availableProcessors))
 
+  /** How many there are. */
+  def count: Int = threads
+
   private val pool = Executors.newFixedThreadPool(
     threads,
     new ThreadFactory {

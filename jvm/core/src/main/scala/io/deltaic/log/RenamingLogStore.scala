@@ -50,10 +50,11 @@ private[log] final class RenamingLogStore(conf: Configuration) extends HadoopLog
       files.rename(temporary, path, Options.Rename.NONE)
       WriteOutcome.Written
     } catch {
-      case _: FileAlreadyExistsException => WriteOutcome.AlreadyExists
-      // The reply may be lost on the way. Nobody else knows the temporary name, so if it is gone the rename was done.
+      // The reply may be lost on the way, and a repeated request then finds the name taken. Nobody else knows the
+      // temporary name, so if it is gone the rename was done.
       case _: IOException if !files.util.exists(temporary) && files.util.exists(path) =>
         WriteOutcome.Written
+      case _: FileAlreadyExistsException => WriteOutcome.AlreadyExists
     }
 
   /** A left-over does no harm, and the outcome is already decided. */

@@ -32,7 +32,7 @@ object ActionJson {
    */
   def parse(line: String): Option[Action] = {
     val parser = factory.createParser(line)
-    try Option(new ActionParser(parser, withCommitInfo = true).next())
+    try Option(new ActionParser(parser, ActionsWanted.All).next())
     catch {
       case e: JsonProcessingException =>
         throw new DeltaicException(

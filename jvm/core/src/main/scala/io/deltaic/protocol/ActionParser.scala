@@ -7,10 +7,10 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 /**
  * Reads actions from a stream of JSON objects, token by token: opening a table costs what its log costs to parse, and a
  * tree per action would double that. Unknown actions and fields are skipped (Protocol § Protocol Evolution).
- *
- * @param withCommitInfo whether `commitInfo` is wanted; replay does not need it, and it is the one action kept as a tree
  */
-private[deltaic] final class ActionParser(parser: JsonParser, withCommitInfo: Boolean) {
+private[deltaic] final class ActionParser(parser: JsonParser, wanted: ActionsWanted) {
+
+  private val forReplay = wanted == ActionsWanted.ForReplay
 
   /** Whether another object follows. */
   def hasNext: Boolean = parser.nextToken() != null
@@ -34,8 +34,8 @@ private[deltaic] final class ActionParser(parser: JsonParser, withCommitInfo: Bo
     case "protocol" => readProtocol()
     case "txn" => readTransaction()
     case "domainMetadata" => readDomain()
-    case "cdc" => readCdc()
-    case "commitInfo" if withCommitInfo =>
+    case "cdc" if !forReplay => readCdc()
+    case "commitInfo" if !forReplay =>
       expectObject(name)
       CommitInfo(ActionJson.mapper.readTree[ObjectNode](parser))
     case "checkpointMetadata" =>
@@ -103,8 +103,8 @@ private[deltaic] final class ActionParser(parser: JsonParser, withCommitInfo: Bo
       case "extendedFileMetadata" => extended = Some(boolean())
       case "partitionValues" => partitionValues = stringMap()
       case "size" => size = Some(long())
-      case "stats" => stats = jsonText()
-      case "tags" => tags = stringMap()
+      case "stats" if !forReplay => stats = jsonText()
+      case "tags" if !forReplay => tags = stringMap()
       case "deletionVector" => dv = Some(readDeletionVector())
       case "baseRowId" => baseRowId = Some(long())
       case "defaultRowCommitVersion" => defaultRowCommitVersion = Some(long())
@@ -345,4 +345,15 @@ private[deltaic] final class ActionParser(parser: JsonParser, withCommitInfo: Bo
     value.getOrElse(fail(s"$action lacks the required field $field"))
 
   private def fail(reason: String): Nothing = throw new JsonParseException(parser, reason)
+}
+
+/** How much of the actions is to be read. */
+private[deltaic] sealed trait ActionsWanted
+
+private[deltaic] object ActionsWanted {
+
+  case object All extends ActionsWanted
+
+  /** No provenance, no change data, and of a `remove` no more than checkpoints hold. */
+  case object ForReplay extends ActionsWanted
 }

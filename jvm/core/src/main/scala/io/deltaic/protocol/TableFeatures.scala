@@ -83,18 +83,26 @@ object TableFeatures {
     if (protocol.minReaderVersion == ReaderVersionWithFeatures && protocol.readerFeatures.isEmpty) {
       invalid(table, version, "reader version 3 without readerFeatures")
     }
+    refuseFeatures("READER", table, version, unreadable(protocol, metadata))
+  }
+
+  /** Whether [[requireReadable]] would let a table pass. */
+  def isReadable(protocol: Protocol, metadata: Option[Metadata]): Boolean =
+    protocol.minReaderVersion <= ReaderVersionWithFeatures &&
+    unreadable(protocol, metadata).isEmpty
+
+  private def unreadable(protocol: Protocol, metadata: Option[Metadata]): Set[String] = {
     // A feature that writers alone must know is no concern of a reader, except one whose use changes what data means.
     val needed = readerFeaturesOf(protocol) ++
       writerFeaturesOf(protocol).filter(f =>
         byName.get(f).exists(k => !k.isReaderWriter && !k.read)
       )
-    val unreadable = needed.filterNot { name =>
+    needed.filterNot { name =>
       byName.get(name).exists { feature =>
         feature.read || (feature.name == "columnMapping" &&
         metadata.exists(m => !FeatureUse.of(m)("columnMapping")))
       }
     }
-    refuseFeatures("READER", table, version, unreadable)
   }
 
   /** Refuses a table to which this build cannot write without breaking what another feature promises. */

@@ -1,129 +1,143 @@
 package io.deltaic.replay
 
 import scala.collection.immutable.HashMap
-import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{FileStatus, Path}
-import org.apache.parquet.hadoop.ParquetFileReader
-import org.apache.parquet.hadoop.metadata.{ColumnChunkMetaData, ParquetMetadata}
-import org.apache.parquet.hadoop.util.HadoopInputFile
-import org.apache.parquet.io.ColumnIOFactory
-import org.apache.parquet.io.api.{GroupConverter, RecordMaterializer}
-import org.apache.parquet.schema.{GroupType, LogicalTypeAnnotation, MessageType, Type}
+import org.apache.hadoop.fs.Path
 
-import io.deltaic.log.{Checkpoint, LogThreads}
+import io.deltaic.log._
 import io.deltaic.protocol._
 
-/**
- * Reads the Parquet files of a V1 checkpoint (Protocol § Checkpoints), without Spark. Columns that are missing count as
- * null, unknown ones are not read.
- */
-private[replay] final class CheckpointReader(table: Path, conf: Configuration) {
+/** A checkpoint that cannot be read, for whatever reason: then something older must do. */
+private[replay] final class UnreadableCheckpoint(
+    val checkpoint: Checkpoint,
+    val reason: String,
+    cause: Throwable = null
+) extends Exception(s"${checkpoint.name}: $reason", cause)
+
+/** Reads checkpoints of the V1 and the V2 spec (Protocol § Checkpoint Specs), without Spark. */
+private[replay] final class CheckpointReader(table: Path, conf: Configuration, store: LogStore) {
   import CheckpointReader._
 
-  /** Everything but the files, so that a table this build cannot read is refused before its files are looked at. */
-  def readHeader(checkpoint: Checkpoint): TableState = {
-    val headers = LogThreads
-      .mapInOrder(checkpoint.files.iterator)(file => guarded(checkpoint, file)(headerOf(file)))
-      .flatten
-      .toVector
-    headers.foldLeft(TableState.empty(table)) {
-      case (state, p: Protocol) => state.copy(protocol = Some(p))
-      case (state, m: Metadata) => state.copy(metadata = Some(m))
-      case (state, t: SetTransaction) =>
-        state.copy(transactions = state.transactions.updated(t.appId, t))
-      case (state, d: DomainMetadata) if !d.removed =>
-        state.copy(domains = state.domains.updated(d.domain, d))
-      case (state, _) => state
+  private val commits = new CommitReader(table, store)
+  private val sidecars = FileNames.sidecarDirectory(FileNames.logDirectory(table))
+
+  /**
+   * The state that a checkpoint holds.
+   *
+   * @param isKnownToBeReadable whether the table's protocol is known from elsewhere; if not, the files are left alone
+   *   until the checkpoint's own has been judged
+   * @param judge is given the state without its files, and refuses a table that this build cannot read
+   */
+  def read(checkpoint: Checkpoint, isKnownToBeReadable: Boolean)(
+      judge: TableState => Unit
+  ): TableState =
+    if (FileNames.isJson(checkpoint.files.head)) {
+      val actions =
+        guarded(checkpoint)(commits.readCheckpoint(checkpoint.version, checkpoint.files.head))
+      val header = headerOf(checkpoint, actions)
+      judge(header.state)
+      val files = actions.collect { case file: FileAction => file }
+      withFiles(checkpoint, header, open(checkpoint, header.sidecars), files)
+    } else {
+      val files = inParallel(checkpoint, checkpoint.files)(new CheckpointFile(_, conf))
+      val ahead = if (isKnownToBeReadable) reads(files) else Nil
+      val headers = files.map(new HeaderRead(_))
+      runAll(checkpoint, headers.map(h => () => h.run()) ++ tasksOf(ahead))
+      val header = headerOf(checkpoint, headers.flatMap(_.actions))
+      judge(header.state)
+      val more = if (isKnownToBeReadable) open(checkpoint, header.sidecars)
+      else files ++ open(checkpoint, header.sidecars)
+      withFiles(checkpoint, header, more, Nil, ahead)
     }
+
+  /**
+   * The header with the checkpoint's files and tombstones; each row group becomes one block. A V2 checkpoint has its
+   * file actions in itself or in sidecars; whoever finds both reads both.
+   */
+  private def withFiles(
+      checkpoint: Checkpoint,
+      header: Header,
+      files: Seq[CheckpointFile],
+      inline: Seq[FileAction],
+      readAhead: Seq[RowGroupRead] = Nil
+  ): TableState = {
+    val now = reads(files)
+    runAll(checkpoint, tasksOf(now))
+    val all = readAhead ++ now
+    val state = header.state.copy(
+      files = FileTable.of(table, guarded(checkpoint)(all.map(_.result()))),
+      tombstones = HashMap.from(all.iterator.flatMap(_.removes))
+    )
+    if (inline.isEmpty) state
+    else state.advanced(Iterator(new CommitFile(checkpoint.version, 0, inline)))
   }
 
-  /** The header with the checkpoint's files and tombstones. Each file becomes one block. */
-  def readFiles(checkpoint: Checkpoint, header: TableState): TableState = {
-    val parts = LogThreads
-      .mapInOrder(checkpoint.files.iterator)(file => guarded(checkpoint, file)(filesOf(file)))
-      .toVector
-    header.copy(
-      files = FileTable.of(table, parts.map(_._1)),
-      tombstones = HashMap.from(parts.iterator.flatMap(_._2))
+  /** @throws UnreadableCheckpoint when the actions contradict each other, or are not of this version */
+  private def headerOf(checkpoint: Checkpoint, actions: Seq[Action]): Header = {
+    def require(holds: Boolean, reason: => String): Unit =
+      if (!holds) throw new UnreadableCheckpoint(checkpoint, reason)
+    def all[A](pick: PartialFunction[Action, A]): Seq[A] = actions.collect(pick).distinct
+
+    val protocols = all { case p: Protocol => p }
+    val metadatas = all { case m: Metadata => m }
+    val specs = actions.collect { case c: CheckpointMetadata => c }
+    require(protocols.size <= 1, "it holds several protocol actions")
+    require(metadatas.size <= 1, "it holds several metaData actions")
+    require(
+      specs.size == 1 || (specs.isEmpty && !FileNames.isUuidCheckpoint(checkpoint.files.head)),
+      s"it holds ${specs.size} checkpointMetadata actions"
+    )
+    specs.foreach { spec =>
+      require(spec.version == checkpoint.version, s"its content is of version ${spec.version}")
+    }
+    Header(
+      TableState.empty(table).copy(
+        protocol = protocols.headOption,
+        metadata = metadatas.headOption,
+        transactions = actions.collect { case t: SetTransaction => t.appId -> t }.toMap,
+        domains = actions.collect { case d: DomainMetadata if !d.removed => d.domain -> d }.toMap
+      ),
+      all { case s: Sidecar => s }
     )
   }
 
-  private def headerOf(file: FileStatus): Seq[Action] = {
-    val actions = Vector.newBuilder[Action]
-    scan(file, _ => headerColumns) { record =>
-      record.struct("protocol").filter(_.isDefined).foreach(c =>
-        actions += CheckpointRow.protocol(c)
-      )
-      record.struct("metaData").filter(_.isDefined).foreach(c =>
-        actions += CheckpointRow.metadata(c)
-      )
-      record.struct("txn").filter(_.isDefined).foreach(c => actions += CheckpointRow.txn(c))
-      record
-        .struct("domainMetadata")
-        .filter(_.isDefined)
-        .foreach(c => actions += CheckpointRow.domain(c))
-    }
-    actions.result()
-  }
-
-  private def filesOf(file: FileStatus): (FileBlock, Seq[(String, RemoveFile)]) = {
-    val block = new FileBlockBuilder(table)
-    val removes = Vector.newBuilder[(String, RemoveFile)]
-    scan(file, fileColumns) { record =>
-      record.struct("add").filter(_.isDefined).foreach(c => block.append(CheckpointRow.add(c)))
-      record.struct("remove").filter(_.isDefined).foreach { c =>
-        val remove = CheckpointRow.remove(c)
-        removes += FileKey.of(table, remove.path, remove.dvId) -> remove
+  private def open(checkpoint: Checkpoint, listed: Seq[Sidecar]): Seq[CheckpointFile] =
+    inParallel(checkpoint, listed) { sidecar =>
+      // The file's own size counts: a wrong one in the action would only hide a footer that is there.
+      val path = LogPath.toAbsolute(sidecars, sidecar.path)
+      val file = store.status(path).getOrElse {
+        throw new UnreadableCheckpoint(checkpoint, s"its sidecar ${sidecar.path} is missing")
       }
+      new CheckpointFile(file, conf)
     }
-    (block.result(), removes.result())
+
+  private def reads(files: Seq[CheckpointFile]): Seq[RowGroupRead] =
+    for (file <- files; rowGroup <- file.rowGroupsWith(FileActions))
+      yield new RowGroupRead(table, file, rowGroup)
+
+  /** Where there are fewer row groups than threads, the columns are read in two halves of about the same cost. */
+  private def tasksOf(reads: Seq[RowGroupRead]): Seq[() => Unit] =
+    if (reads.size >= LogThreads.count) reads.map(r => () => r.readAll())
+    else reads.flatMap(r => Seq(() => r.readDetails(), () => r.readRows()))
+
+  private def runAll(checkpoint: Checkpoint, tasks: Seq[() => Unit]): Unit = {
+    inParallel(checkpoint, tasks)(task => task())
+    ()
   }
 
-  private def scan(file: FileStatus, wanted: ParquetMetadata => Map[String, Set[String]])(
-      visit: StructCell => Unit
-  ): Unit = {
-    val reader = ParquetFileReader.open(HadoopInputFile.fromStatus(file, conf))
-    try {
-      val fileSchema = reader.getFileMetaData.getSchema
-      val projection = project(fileSchema, wanted(reader.getFooter))
-      if (projection.getFieldCount > 0) {
-        reader.setRequestedSchema(projection)
-        val columns = new ColumnIOFactory(reader.getFileMetaData.getCreatedBy)
-          .getColumnIO(projection, fileSchema, true)
-        val record = new StructCell(projection)
-        val materializer = new RecordMaterializer[StructCell] {
-          override def getCurrentRecord: StructCell = record
-          override def getRootConverter: GroupConverter = record
-        }
-        var rowGroup = reader.readNextRowGroup()
-        while (rowGroup != null) {
-          val records = columns.getRecordReader(rowGroup, materializer)
-          var left = rowGroup.getRowCount
-          while (left > 0) {
-            visit(records.read())
-            left -= 1
-          }
-          rowGroup = reader.readNextRowGroup()
-        }
-      }
-    } finally reader.close()
-  }
+  private def inParallel[A, B](checkpoint: Checkpoint, items: Seq[A])(read: A => B): Seq[B] =
+    LogThreads.mapInOrder(items.iterator)(item => guarded(checkpoint)(read(item))).toVector
 
-  private def guarded[A](checkpoint: Checkpoint, file: FileStatus)(read: => A): A =
+  private def guarded[A](checkpoint: Checkpoint)(read: => A): A =
     try read
     catch {
-      case NonFatal(e) if !e.isInstanceOf[DeltaicException] =>
-        throw new DeltaicException(
-          "DELTAIC_CHECKPOINT_UNREADABLE",
-          Map(
-            "table" -> table.toString,
-            "version" -> checkpoint.version.toString,
-            "file" -> file.getPath.getName,
-            "reason" -> Option(e.getMessage).getOrElse(e.toString)
-          ),
+      case e: UnreadableCheckpoint => throw e
+      case NonFatal(e) =>
+        throw new UnreadableCheckpoint(
+          checkpoint,
+          Option(e.getMessage).getOrElse(e.toString),
           e
         )
     }
@@ -131,12 +145,9 @@ private[replay] final class CheckpointReader(table: Path, conf: Configuration) {
 
 private[replay] object CheckpointReader {
 
-  private val Every = Set("*")
+  private val FileActions = Set("add", "remove")
 
-  private val headerColumns: Map[String, Set[String]] =
-    Seq("protocol", "metaData", "txn", "domainMetadata").map(_ -> Every).toMap
-
-  private val removeColumns = Set(
+  private val removeFields = Set(
     "path",
     "deletionTimestamp",
     "dataChange",
@@ -148,9 +159,8 @@ private[replay] object CheckpointReader {
     "defaultRowCommitVersion"
   )
 
-  private val addColumns = Set(
+  private val addFields = Set(
     "path",
-    "partitionValues",
     "size",
     "modificationTime",
     "tags",
@@ -160,36 +170,58 @@ private[replay] object CheckpointReader {
     "clusteringProvider"
   )
 
-  /** Statistics are read in one of their two forms: as JSON, if any file has them so, else as a struct. */
-  private def fileColumns(footer: ParquetMetadata): Map[String, Set[String]] = {
-    val stats = if (holdsAny(footer, "add", "stats")) "stats" else "stats_parsed"
-    Map("add" -> (addColumns + stats), "remove" -> removeColumns)
-  }
+  /** What a checkpoint holds beside its files. */
+  private final case class Header(state: TableState, sidecars: Seq[Sidecar])
 
-  private def holdsAny(footer: ParquetMetadata, path: String*): Boolean =
-    footer.getBlocks.asScala.exists(_.getColumns.asScala.exists { column =>
-      column.getPath.toArray.sameElements(path) && !isAllNull(column)
-    })
+  /** The actions of a file that are not about files. */
+  private final class HeaderRead(file: CheckpointFile) {
+    private val wanted = CheckpointRow.headerActions.map(_ -> CheckpointFile.Every).toMap
+    private val found = Vector.newBuilder[Action]
 
-  private def isAllNull(column: ColumnChunkMetaData): Boolean =
-    column.getStatistics != null && column.getStatistics.isNumNullsSet &&
-    column.getStatistics.getNumNulls == column.getValueCount
-
-  private def project(schema: MessageType, wanted: Map[String, Set[String]]): MessageType = {
-    val fields = schema.getFields.asScala.collect[Type] {
-      case group: GroupType if wanted.contains(group.getName) && !isCollection(group) =>
-        val names = wanted(group.getName)
-        group.withNewFields(
-          group.getFields.asScala.filter(f => (names eq Every) || names(f.getName)).asJava
-        )
+    def run(): Unit = file.rowGroupsWith(CheckpointRow.headerActions).foreach { rowGroup =>
+      file.read(rowGroup, wanted, CheckpointRow.headerMarks)(CheckpointRow.header(_)(found += _))
     }
-    new MessageType(schema.getName, fields.filter(_.asGroupType.getFieldCount > 0).asJava)
+
+    def actions: Seq[Action] = found.result()
   }
 
-  private def isCollection(group: GroupType): Boolean = group.getLogicalTypeAnnotation match {
-    case _: LogicalTypeAnnotation.MapLogicalTypeAnnotation |
-        _: LogicalTypeAnnotation.ListLogicalTypeAnnotation =>
-      true
-    case _ => false
+  /** The files of one row group. Rows and details may be read by two threads at the same time. */
+  private final class RowGroupRead(table: Path, file: CheckpointFile, rowGroup: Int) {
+    private val block = new FileBlockBuilder(table)
+    private val tombstones = Vector.newBuilder[(String, RemoveFile)]
+    private var details: FileDetails = _
+
+    def readAll(): Unit = readRows(detailFields)
+
+    def readRows(): Unit = readRows(Set.empty)
+
+    private def readRows(more: Set[String]): Unit =
+      file.read(rowGroup, Map("add" -> (addFields ++ more), "remove" -> removeFields)) { record =>
+        val add = record.struct("add").map(new AddCells(_)).orNull
+        val remove = record.struct("remove").map(new RemoveCells(_)).orNull
+        () => {
+          if (add != null && add.isDefined) add.appendTo(block)
+          if (remove != null && remove.isDefined) {
+            val action = remove.read()
+            tombstones += FileKey.of(table, action.path, action.dvId) -> action
+          }
+        }
+      }
+
+    /** Statistics and partition values. */
+    def readDetails(): Unit = file.read(rowGroup, Map("add" -> detailFields)) { record =>
+      val found = new FileDetails
+      details = found
+      val add = record.struct("add").map(new AddCells(_)).orNull
+      () => if (add != null && add.isDefined) add.appendTo(found)
+    }
+
+    def removes: Vector[(String, RemoveFile)] = tombstones.result()
+
+    def result(): FileBlock = if (details == null) block.result() else block.resultWith(details)
+
+    /** Statistics are read in one of their two forms: as JSON, if any row of the file has them so, else as a struct. */
+    private def detailFields: Set[String] =
+      Set("partitionValues", if (file.hasValues("add", "stats")) "stats" else "stats_parsed")
   }
 }

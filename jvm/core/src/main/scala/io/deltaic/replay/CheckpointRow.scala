@@ -1,21 +1,47 @@
 package io.deltaic.replay
 
-import java.io.IOException
-
 import io.deltaic.protocol._
 
-/** Actions as rows of a checkpoint: each is one struct column (Protocol § Checkpoint Schema). */
+/** Actions other than those of files as rows of a checkpoint: each is one struct column (Protocol § Checkpoint Schema). */
 private[replay] object CheckpointRow {
+  import FileCells.{lacks, valueOf}
 
-  def protocol(c: StructCell): Protocol = Protocol(
-    required(int(c, "minReaderVersion"), "protocol.minReaderVersion"),
-    required(int(c, "minWriterVersion"), "protocol.minWriterVersion"),
+  private val readers: Seq[(String, StructCell => Action)] = Seq(
+    "protocol" -> protocol,
+    "metaData" -> metadata,
+    "txn" -> txn,
+    "domainMetadata" -> domain,
+    "checkpointMetadata" -> checkpointMetadata,
+    "sidecar" -> sidecar
+  )
+
+  val headerActions: Set[String] = readers.map(_._1).toSet
+
+  /** Columns one of which is not null in every row of a header action. */
+  val headerMarks: Seq[Seq[String]] = Seq(
+    Seq("protocol", "minReaderVersion"),
+    Seq("metaData", "id"),
+    Seq("txn", "appId"),
+    Seq("domainMetadata", "domain"),
+    Seq("checkpointMetadata", "version"),
+    Seq("sidecar", "path")
+  )
+
+  /** What reads the header actions of each row of these cells. */
+  def header(record: StructCell)(found: Action => Unit): () => Unit = {
+    val cells = readers.flatMap { case (name, read) => record.struct(name).map(_ -> read) }
+    () => cells.foreach { case (cell, read) => if (cell.isDefined) found(read(cell)) }
+  }
+
+  private def protocol(c: StructCell): Protocol = Protocol(
+    int(c, "minReaderVersion").getOrElse(lacks("protocol.minReaderVersion")),
+    int(c, "minWriterVersion").getOrElse(lacks("protocol.minWriterVersion")),
     strings(c, "readerFeatures").map(_.toSet),
     strings(c, "writerFeatures").map(_.toSet)
   )
 
-  def metadata(c: StructCell): Metadata = Metadata(
-    required(text(c, "id"), "metaData.id"),
+  private def metadata(c: StructCell): Metadata = Metadata(
+    text(c, "id").getOrElse(lacks("metaData.id")),
     text(c, "name"),
     text(c, "description"),
     c.struct("format").filter(_.isDefined).fold(Format()) { f =>
@@ -27,80 +53,35 @@ private[replay] object CheckpointRow {
     map(c, "configuration")
   )
 
-  def txn(c: StructCell): SetTransaction = SetTransaction(
-    required(text(c, "appId"), "txn.appId"),
-    required(long(c, "version"), "txn.version"),
+  private def txn(c: StructCell): SetTransaction = SetTransaction(
+    text(c, "appId").getOrElse(lacks("txn.appId")),
+    long(c, "version").getOrElse(lacks("txn.version")),
     long(c, "lastUpdated")
   )
 
-  def domain(c: StructCell): DomainMetadata = DomainMetadata(
-    required(text(c, "domain"), "domainMetadata.domain"),
+  private def domain(c: StructCell): DomainMetadata = DomainMetadata(
+    text(c, "domain").getOrElse(lacks("domainMetadata.domain")),
     text(c, "configuration").getOrElse(""),
-    boolean(c, "removed").getOrElse(false)
+    long(c, "removed").contains(1L)
   )
 
-  def add(c: StructCell): AddFile = AddFile(
-    path = required(text(c, "path"), "add.path"),
-    partitionValues = map(c, "partitionValues"),
-    sizeBytes = required(long(c, "size"), "add.size"),
-    modificationTimeMs = long(c, "modificationTime").getOrElse(0L),
-    dataChange = false,
-    stats = text(c, "stats")
-      .orElse(c.struct("stats_parsed").filter(_.isDefined).map(ParsedStats.toJson)),
-    tags = map(c, "tags"),
-    deletionVector = deletionVector(c),
-    baseRowId = long(c, "baseRowId"),
-    defaultRowCommitVersion = long(c, "defaultRowCommitVersion"),
-    clusteringProvider = text(c, "clusteringProvider")
+  private def checkpointMetadata(c: StructCell): CheckpointMetadata = CheckpointMetadata(
+    long(c, "version").getOrElse(lacks("checkpointMetadata.version")),
+    map(c, "tags")
   )
 
-  def remove(c: StructCell): RemoveFile = RemoveFile(
-    path = required(text(c, "path"), "remove.path"),
-    deletionTimestampMs = long(c, "deletionTimestamp"),
-    dataChange = boolean(c, "dataChange").getOrElse(true),
-    extendedFileMetadata = boolean(c, "extendedFileMetadata"),
-    partitionValues = map(c, "partitionValues"),
-    sizeBytes = long(c, "size"),
-    deletionVector = deletionVector(c),
-    baseRowId = long(c, "baseRowId"),
-    defaultRowCommitVersion = long(c, "defaultRowCommitVersion")
+  private def sidecar(c: StructCell): Sidecar = Sidecar(
+    text(c, "path").getOrElse(lacks("sidecar.path")),
+    long(c, "sizeInBytes").getOrElse(0L),
+    long(c, "modificationTime").getOrElse(0L),
+    map(c, "tags")
   )
 
-  private def deletionVector(c: StructCell): Option[DeletionVectorDescriptor] =
-    c.struct("deletionVector").filter(_.isDefined).map { d =>
-      DeletionVectorDescriptor(
-        required(text(d, "storageType"), "deletionVector.storageType"),
-        required(text(d, "pathOrInlineDv"), "deletionVector.pathOrInlineDv"),
-        int(d, "offset"),
-        required(int(d, "sizeInBytes"), "deletionVector.sizeInBytes"),
-        required(long(d, "cardinality"), "deletionVector.cardinality")
-      )
-    }
-
-  private def text(c: StructCell, name: String): Option[String] = c.field(name) match {
-    case Some(t: TextCell) if t.isDefined => Some(t.text)
-    case _ => None
-  }
-
-  private def long(c: StructCell, name: String): Option[Long] = c.field(name) match {
-    case Some(n: LongCell) if n.isDefined => Some(n.long)
-    case _ => None
-  }
-
+  private def text(c: StructCell, name: String): Option[String] = valueOf(c.text(name))
+  private def long(c: StructCell, name: String): Option[Long] = valueOf(c.long(name))
   private def int(c: StructCell, name: String): Option[Int] = long(c, name).map(Math.toIntExact)
+  private def map(c: StructCell, name: String): Map[String, String] = valueOf(c.map(name))
 
-  private def boolean(c: StructCell, name: String): Option[Boolean] = long(c, name).map(_ == 1)
-
-  private def map(c: StructCell, name: String): Map[String, String] = c.field(name) match {
-    case Some(m: MapCell) => m.map
-    case _ => Map.empty
-  }
-
-  private def strings(c: StructCell, name: String): Option[Vector[String]] = c.field(name) match {
-    case Some(l: ListCell) => l.strings
-    case _ => None
-  }
-
-  private def required[A](value: Option[A], field: String): A =
-    value.getOrElse(throw new IOException(s"a row lacks the required field $field"))
+  private def strings(c: StructCell, name: String): Option[Vector[String]] =
+    Option(c.list(name)).flatMap(_.strings)
 }

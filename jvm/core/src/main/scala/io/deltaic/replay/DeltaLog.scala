@@ -1,5 +1,9 @@
 package io.deltaic.replay
 
+import java.io.FileNotFoundException
+
+import scala.jdk.CollectionConverters._
+
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, Path}
 
@@ -30,19 +34,48 @@ final class DeltaLog private (val table: Path, conf: Configuration, newest: Delt
   def latest(): Snapshot = newest.synchronized {
     val known = newest.known
     val now = (if (known == null) None else follow(known)).getOrElse {
-      val segment = listing.latest()
-      DeltaLog.Known(replay.full(segment), segment.lastCommit)
+      val (snapshot, segment) = replay.full(listing.latest)
+      DeltaLog.Known(snapshot, segment.lastCommit)
     }
-    newest.known = now
+    if (now ne known) {
+      newest.known = now
+      DeltaLog.evict(except = newest, DeltaLog.BytesKept)
+    }
     now.snapshot
   }
 
-  /** The table at one version. */
+  /** The table at one version: one that is held, or one that is held and a few commits, or else from the log alone. */
   def at(version: Long): Snapshot = {
-    val known = newest.synchronized(newest.known)
-    if (known != null && known.snapshot.version == version && isUnchanged(known)) known.snapshot
-    else replay.full(listing.at(version))
+    val held = newest.held
+    held
+      .find(known => known.snapshot.version == version && isUnchanged(known))
+      .fold(travelTo(version, held))(_.snapshot)
   }
+
+  private def travelTo(version: Long, held: Seq[DeltaLog.Known]): Snapshot = {
+    val segment = listing.at(version)
+    val snapshot = nearest(segment, held) match {
+      case Some(base) => replay.advance(base, segment.after(base.version))
+      case None =>
+        var first = Option(segment)
+        replay.full { unreadable =>
+          val chosen = first.getOrElse(listing.at(version, unreadable))
+          first = None
+          chosen
+        }._1
+    }
+    newest.travelled = DeltaLog.Known(snapshot, segment.lastCommit)
+    DeltaLog.evict(except = newest, DeltaLog.BytesKept)
+    snapshot
+  }
+
+  /** The newest snapshot on the way from the segment's checkpoint to its version. */
+  private def nearest(segment: LogSegment, held: Seq[DeltaLog.Known]): Option[Snapshot] =
+    held
+      .filter(known => segment.commits.exists(same(known, _)))
+      .map(_.snapshot)
+      .filter(_.version < segment.version)
+      .maxByOption(_.version)
 
   /**
    * The newest version that was committed at that time or before.
@@ -87,6 +120,9 @@ final class DeltaLog private (val table: Path, conf: Configuration, newest: Delt
     }
   }
 
+  /** Fails if nothing can be committed here, because the file system knows no way to. */
+  def requireWritable(): Unit = store.requireWritable(directory)
+
   /** Writes the commit of this version unless some writer already has. */
   def tryCommit(version: Long, lines: Iterator[String]): WriteOutcome =
     store.writeIfAbsent(FileNames.commit(directory, version), lines)
@@ -105,7 +141,8 @@ final class DeltaLog private (val table: Path, conf: Configuration, newest: Delt
   /** None when the log does not continue what is known: then it was cleaned up, or is another table's. */
   private def follow(known: DeltaLog.Known): Option[DeltaLog.Known] = {
     val version = known.snapshot.version
-    val commits = listing.commitsFrom(version)
+    val tail = listing.tail(version)
+    val commits = tail.commits
     if (!commits.headOption.exists(same(known, _))) None
     else if (commits.size == 1) Some(known)
     else {
@@ -114,9 +151,17 @@ final class DeltaLog private (val table: Path, conf: Configuration, newest: Delt
       if (!unbroken) None
       else {
         val last = added.last
-        val segment =
-          LogSegment(table, FileNames.versionOf(last), checkpoint = None, added, Some(last))
-        Some(DeltaLog.Known(replay.advance(known.snapshot, segment), Some(last)))
+        val segment = LogSegment(
+          table,
+          FileNames.versionOf(last),
+          checkpoint = None,
+          added,
+          Some(last),
+          checksum = tail.checksum
+        )
+        // Cleanup may delete a commit once a checkpoint covers it: then the whole log is looked at again.
+        try Some(DeltaLog.Known(replay.advance(known.snapshot, segment), Some(last)))
+        catch { case _: FileNotFoundException => None }
       }
     }
   }
@@ -137,13 +182,47 @@ object DeltaLog {
   /** A snapshot and the commit file it ends with, by which a table that was replaced is told from one that grew. */
   private final case class Known(snapshot: Snapshot, commit: Option[FileStatus])
 
-  /** Where the logs of one table keep its newest snapshot; also the lock under which they look for a newer one. */
-  private final class Newest { var known: Known = _ }
+  /** Of the heap, what snapshots may take that nobody may be using. */
+  private val BytesKept = Runtime.getRuntime.maxMemory / 4
+
+  /**
+   * Where the logs of one table keep its newest snapshot, and the one of the last time travel; also the lock under which
+   * they look for a newer one.
+   */
+  private final class Newest {
+    @volatile var known: Known = _
+    @volatile var travelled: Known = _
+
+    def held: Seq[Known] = Seq(known, travelled).filter(_ != null)
+    def retainedBytes: Long = held.map(_.snapshot.retainedBytes).sum
+  }
 
   private val cache = new java.util.LinkedHashMap[String, Newest](16, 0.75f, true) {
     override def removeEldestEntry(eldest: java.util.Map.Entry[String, Newest]): Boolean =
       size > TablesKept
   }
+
+  /** Forgets the tables that were asked for longest ago until the others fit. */
+  private def evict(except: Newest, bytesKept: Long): Unit = cache.synchronized {
+    var bytes = cache.values.asScala.map(_.retainedBytes).sum
+    val eldestFirst = cache.values.iterator
+    while (bytes > bytesKept && eldestFirst.hasNext) {
+      val table = eldestFirst.next()
+      if (table ne except) {
+        bytes -= table.retainedBytes
+        eldestFirst.remove()
+      }
+    }
+    if (bytes > bytesKept && except != null) except.travelled = null
+  }
+
+  /** The tables held, and how many bytes they take. */
+  private[replay] def cached: Map[String, Long] = cache.synchronized {
+    cache.asScala.view.mapValues(_.retainedBytes).toMap
+  }
+
+  /** As happens by itself when the tables held take more than a quarter of the heap. */
+  private[replay] def evictBeyond(bytes: Long): Unit = evict(except = null, bytes)
 
   /**
    * The log of a table. Logs of the same table share its newest snapshot, but each reaches the file system with its own

@@ -11,6 +11,7 @@ import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, LogPath}
  *
  * @param keys the identity of each logical file, see [[FileKey]]; null when the paths are the keys
  * @param partitionColumns names of the partition columns that any row has a value for
+ * @param sharedBytes about how many bytes the values take that rows share
  * @param partitionValues per partition column the value of each row; [[FileBlock.Absent]] where a row has none
  */
 private[replay] final class FileBlock(
@@ -26,7 +27,8 @@ private[replay] final class FileBlock(
     tags: Array[Map[String, String]],
     baseRowIds: Array[Long],
     defaultRowCommitVersions: Array[Long],
-    clusteringProviders: Array[String]
+    clusteringProviders: Array[String],
+    sharedBytes: Long
 ) {
   import FileBlock._
 
@@ -96,6 +98,25 @@ private[replay] final class FileBlock(
     slots
   }
 
+  /** About how many bytes of heap the block keeps, the index that makes its rows findable included. */
+  lazy val retainedBytes: Long = {
+    val pointers = Seq(paths, keys, stats, deletionVectors, tags, clusteringProviders) ++
+      partitionValues
+    val numbers = Seq(sizesBytes, modificationTimesMs, baseRowIds, defaultRowCommitVersions)
+    val slots = 4L * Integer.highestOneBit(math.max(2, size))
+    val bytesPerRow =
+      pointers.count(_ != null) * PointerBytes + numbers.count(_ != null) * LongBytes
+    var bytes = sharedBytes + slots * IntBytes + bytesPerRow * size
+    var row = 0
+    while (row < size) {
+      bytes += textBytes(paths(row)) + textBytes(statsOf(row))
+      if (keys != null && (keys(row) ne paths(row))) bytes += textBytes(keys(row))
+      if (deletionVector(row) != null) bytes += DeletionVectorBytes
+      row += 1
+    }
+    bytes
+  }
+
   /** Copies one row to a builder, for merging blocks. */
   def copyTo(builder: FileBlockBuilder, row: Int): Unit = builder.append(
     paths(row),
@@ -119,6 +140,17 @@ private[replay] object FileBlock {
 
   /** Stands for an absent number: neither row ids nor versions are negative. */
   val NoNumber: Long = Long.MinValue
+
+  /** As the JVM lays objects out in heaps below 32 GB. */
+  private val PointerBytes = 4L
+  private val IntBytes = 4L
+  private val LongBytes = 8L
+  private val StringOverheadBytes = 24L + 16L
+  private val DeletionVectorBytes = 200L
+
+  /** Characters are taken to be of one byte each, as those of paths and statistics nearly always are. */
+  def textBytes(text: String): Long =
+    if (text == null) 0L else StringOverheadBytes + (text.length + 7) / 8 * 8
 
   private def number(column: Array[Long], row: Int): Option[Long] =
     if (column == null || column(row) == NoNumber) None else Some(column(row))

@@ -8,7 +8,7 @@ import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor}
 
 /** Collects rows of a [[FileBlock]]. Equal partition values, tags and provider names become one object. */
 private[replay] final class FileBlockBuilder(table: Path, expectedRows: Int = 16) {
-  import FileBlock.{Absent, NoNumber}
+  import FileBlock.NoNumber
 
   private var capacity = math.max(16, expectedRows)
   private var rows = 0
@@ -22,7 +22,7 @@ private[replay] final class FileBlockBuilder(table: Path, expectedRows: Int = 16
   private var baseRowIds: Array[Long] = _
   private var defaultRowCommitVersions: Array[Long] = _
   private var clusteringProviders: Array[String] = _
-  private val partitionValues = mutable.LinkedHashMap.empty[String, Array[String]]
+  private var partition = new PartitionColumns
   private val shared = mutable.HashMap.empty[AnyRef, AnyRef]
 
   def size: Int = rows
@@ -42,12 +42,14 @@ private[replay] final class FileBlockBuilder(table: Path, expectedRows: Int = 16
   )
 
   /** Appends a row whose key is not known yet. */
-  def append(add: AddFile): Unit = append(add, FileKey.of(table, add.path, add.dvId))
+  def append(add: AddFile): Unit = append(add, keyOf(add.path, add.dvId))
+
+  def keyOf(path: String, dvId: Option[String]): String = FileKey.of(table, path, dvId)
 
   def append(
       path: String,
       key: String,
-      partition: Map[String, String],
+      partitionValues: Map[String, String],
       sizeBytes: Long,
       modificationTimeMs: Long,
       statsJson: String,
@@ -63,7 +65,7 @@ private[replay] final class FileBlockBuilder(table: Path, expectedRows: Int = 16
     sizesBytes(row) = sizeBytes
     modificationTimesMs(row) = modificationTimeMs
     appendKey(path, key)
-    appendPartition(partition)
+    partition.append(partitionValues)
     if (statsJson != null) {
       if (stats == null) stats = new Array(capacity)
       stats(row) = statsJson
@@ -83,6 +85,14 @@ private[replay] final class FileBlockBuilder(table: Path, expectedRows: Int = 16
     rows += 1
   }
 
+  /** The rows with what was collected apart from them. */
+  def resultWith(details: FileDetails): FileBlock = {
+    require(details.size == rows, s"details of ${details.size} files for $rows files")
+    stats = details.stats
+    partition = details.partition
+    result()
+  }
+
   def result(): FileBlock = new FileBlock(
     rows,
     trim(paths),
@@ -90,14 +100,22 @@ private[replay] final class FileBlockBuilder(table: Path, expectedRows: Int = 16
     trim(sizesBytes),
     trim(modificationTimesMs),
     trim(stats),
-    partitionValues.keysIterator.toArray,
-    partitionValues.valuesIterator.map(trim(_)).toArray,
+    partition.names,
+    partition.values,
     trim(deletionVectors),
     trim(tags),
     trim(baseRowIds),
     trim(defaultRowCommitVersions),
-    trim(clusteringProviders)
+    trim(clusteringProviders),
+    partition.sharedBytes + shared.keysIterator.map {
+      case text: String => FileBlock.textBytes(text)
+      case map: Map[_, _] => map.iterator.map { case (k, v) => entryBytes(k, v) }.sum
+      case _ => 0L
+    }.sum
   )
+
+  private def entryBytes(key: Any, value: Any): Long =
+    FileBlock.textBytes(String.valueOf(key)) + FileBlock.textBytes(String.valueOf(value)) + 16
 
   private def appendKey(path: String, key: String): Unit = {
     val same = key == path
@@ -106,14 +124,6 @@ private[replay] final class FileBlockBuilder(table: Path, expectedRows: Int = 16
       System.arraycopy(paths, 0, keys, 0, rows)
     }
     if (keys != null) keys(rows) = if (same) path else key
-  }
-
-  private def appendPartition(partition: Map[String, String]): Unit = {
-    partitionValues.valuesIterator.foreach(_(rows) = Absent)
-    partition.foreach { case (column, value) =>
-      partitionValues.getOrElseUpdate(column, Array.fill(capacity)(Absent))(rows) =
-        if (value == null) null else share(value)
-    }
   }
 
   private def appendNumber(column: Array[Long], value: Option[Long]): Array[Long] =
@@ -139,7 +149,6 @@ private[replay] final class FileBlockBuilder(table: Path, expectedRows: Int = 16
     baseRowIds = resize(baseRowIds, capacity)
     defaultRowCommitVersions = resize(defaultRowCommitVersions, capacity)
     clusteringProviders = resize(clusteringProviders, capacity)
-    partitionValues.mapValuesInPlace((_, values) => resize(values, capacity))
   }
 
   private def trim[A](column: Array[A]): Array[A] = resize(column, rows)

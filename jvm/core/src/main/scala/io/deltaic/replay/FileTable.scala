@@ -80,6 +80,9 @@ final class FileTable private (
     if (blocks.forall(_.deletionVectors == null)) 0
     else (0 until size).count(deletionVector(_) != null)
 
+  /** About how many bytes of heap the table keeps, rows that left included. */
+  lazy val retainedBytes: Long = blocks.map(_.retainedBytes).sum + 4L * live.length
+
   private[replay] def blockCount: Int = blocks.length
 
   /** Rows in memory, those that left included. */
@@ -125,9 +128,8 @@ final class FileTable private (
   }
 
   private def blockOf(ordinal: Int): Int = {
-    var b = starts.length - 1
-    while (starts(b) > ordinal) b -= 1
-    b
+    val found = java.util.Arrays.binarySearch(starts, ordinal)
+    if (found < 0) -found - 2 else found
   }
 
   /**

@@ -43,6 +43,12 @@ private[replay] final class StructCell(val schema: GroupType) extends GroupConve
 
   def struct(name: String): Option[StructCell] = field(name).collect { case s: StructCell => s }
 
+  /** Null when the file has no such column, or one of another type. */
+  def text(name: String): TextCell = field(name).collect { case t: TextCell => t }.orNull
+  def long(name: String): LongCell = field(name).collect { case n: LongCell => n }.orNull
+  def map(name: String): MapCell = field(name).collect { case m: MapCell => m }.orNull
+  def list(name: String): ListCell = field(name).collect { case l: ListCell => l }.orNull
+
   override def reset(): Unit = defined = false
   override def isDefined: Boolean = defined
   override def converter: Converter = this

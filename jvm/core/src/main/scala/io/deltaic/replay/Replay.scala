@@ -1,39 +1,107 @@
 package io.deltaic.replay
 
+import java.io.FileNotFoundException
+
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{FileStatus, Path}
+import org.apache.hadoop.fs.Path
+import org.slf4j.LoggerFactory
 
 import io.deltaic.log._
 import io.deltaic.protocol.{DeltaicException, TableFeatures}
 
 /** Makes snapshots of log files. */
 private[replay] final class Replay(table: Path, conf: Configuration, store: LogStore) {
+  import Replay._
 
   private val reader = new CommitReader(table, store)
-  private val checkpoints = new CheckpointReader(table, conf)
+  private val checkpoints = new CheckpointReader(table, conf, store)
 
   /**
-   *   1. The checkpoint's header and the commits' protocol say whether this build can read the table; only then are the
-   *      checkpoint's files read.
+   * The snapshot that the chosen files make.
+   *
+   *   1. The checkpoint that is chosen first may turn out to be unreadable. Then it is named in the log, and the next best
+   *      files are chosen, down to every commit from version 0 on.
+   *   1. Cleanup may delete a file between its being chosen and being read. Then the files are chosen once more.
+   *
+   * @param choose the best files without the checkpoints of these names
+   */
+  def full(choose: Set[String] => LogSegment): (Snapshot, LogSegment) = {
+    var unreadable = Vector.empty[UnreadableCheckpoint]
+    var hasVanished = false
+    var done: (Snapshot, LogSegment) = null
+    var firstVersion = -1L
+    while (done == null) {
+      val segment =
+        try choose(unreadable.map(_.checkpoint.name).toSet)
+        catch {
+          case e: DeltaicException if unreadable.nonEmpty =>
+            throw nothingReadable(firstVersion, unreadable, e)
+        }
+      if (unreadable.isEmpty) firstVersion = segment.version
+      try done = full(segment) -> segment
+      catch {
+        case e: UnreadableCheckpoint =>
+          logger.warn(
+            "Table {}: the checkpoint of version {} cannot be read, an older one or the commits are read instead: {}",
+            table,
+            e.checkpoint.version,
+            e.getMessage
+          )
+          unreadable :+= e
+        case _: FileNotFoundException if !hasVanished => hasVanished = true
+      }
+    }
+    done
+  }
+
+  /**
+   *   1. The checkpoint's header says whether this build can read the table; only then are its files read.
    *   1. The checkpoint is the state that the commits advance.
    */
-  def full(segment: LogSegment): Snapshot = {
-    val header = segment.checkpoint.fold(TableState.empty(table))(checkpoints.readHeader)
-    val base = segment.checkpoint.fold(header) { checkpoint =>
-      header.protocol.foreach { p =>
-        TableFeatures.requireReadable(table.toString, checkpoint.version, p, header.metadata)
+  private def full(segment: LogSegment): Snapshot = {
+    val checksum = segment.checksum.flatMap(VersionChecksum.read(store, _))
+    val base = segment.checkpoint.fold(TableState.empty(table)) { checkpoint =>
+      // Of a checksum that lies no harm comes: the checkpoint's own header is judged all the same.
+      val isKnown = checksum.flatMap(_.protocol).exists(TableFeatures.isReadable(_, None))
+      checkpoints.read(checkpoint, isKnown) { header =>
+        header.protocol.foreach { p =>
+          TableFeatures.requireReadable(table.toString, checkpoint.version, p, header.metadata)
+        }
       }
-      checkpoints.readFiles(checkpoint, header)
     }
-    snapshot(segment, base.advanced(commits(segment.commits)))
+    advanced(base, segment, checksum).withoutExpiredTombstones(System.currentTimeMillis)
   }
 
   /** The snapshot after `old` and the commits that follow it without a gap. */
   def advance(old: Snapshot, segment: LogSegment): Snapshot =
-    snapshot(segment, old.state.advanced(commits(segment.commits)))
+    advanced(old.state, segment, segment.checksum.flatMap(VersionChecksum.read(store, _)))
+      .withFewerTombstones(System.currentTimeMillis)
 
-  private def commits(files: Seq[FileStatus]): Iterator[CommitFile] =
-    LogThreads.mapInOrder(files.iterator)(f => reader.readForReplay(FileNames.versionOf(f), f))
+  /** What a checksum does not confirm is said in the log, and read again without compactions if any were used. */
+  private def advanced(
+      base: TableState,
+      segment: LogSegment,
+      checksum: Option[VersionChecksum]
+  ): Snapshot = {
+    def replayed(entries: Seq[LogEntry]): Snapshot = {
+      val found = snapshot(segment, base.advanced(commits(entries)))
+      val differences = checksum.toSeq.flatMap(ChecksumCheck.differences(_, found))
+      if (differences.nonEmpty) {
+        logger.warn(
+          "Table {}: version {} is not as its checksum file says: {}",
+          table,
+          segment.version,
+          differences.mkString("; ")
+        )
+      }
+      if (differences.nonEmpty && entries.exists(_.isCompacted)) replayed(segment.commitEntries)
+      else found
+    }
+    replayed(segment.entries)
+  }
+
+  private def commits(entries: Seq[LogEntry]): Iterator[CommitFile] =
+    LogThreads.mapInOrder(entries.iterator)(reader.readForReplay).flatten
 
   private def snapshot(segment: LogSegment, state: TableState): Snapshot = {
     val protocol = state.protocol.getOrElse(missing("PROTOCOL", segment))
@@ -52,10 +120,7 @@ private[replay] final class Replay(table: Path, conf: Configuration, store: LogS
       inCommit.getOrElse(lastFile.getModificationTime),
       protocol,
       metadata,
-      state.files,
-      state.transactions,
-      state.domains,
-      state.tombstones
+      state
     )
   }
 
@@ -70,4 +135,22 @@ private[replay] final class Replay(table: Path, conf: Configuration, store: LogS
       )
     )
   }
+
+  private def nothingReadable(
+      version: Long,
+      tried: Seq[UnreadableCheckpoint],
+      cause: DeltaicException
+  ): DeltaicException = new DeltaicException(
+    "DELTAIC_CHECKPOINT_UNREADABLE",
+    Map(
+      "table" -> table.toString,
+      "version" -> version.toString,
+      "tried" -> tried.map(_.getMessage).mkString("; ")
+    ),
+    cause
+  )
+}
+
+private object Replay {
+  private val logger = LoggerFactory.getLogger(classOf[Replay])
 }

@@ -14,6 +14,7 @@ import io.deltaic.protocol._
  * @param tombstones the newest `remove` of each logical file that is not in the table, by [[FileKey]]; they lack
  *   statistics and tags, which checkpoints do not keep either
  * @param domains those not removed
+ * @param unexpired how many tombstones were left when expired ones were last dropped
  */
 private[replay] final case class TableState(
     table: Path,
@@ -22,7 +23,8 @@ private[replay] final case class TableState(
     files: FileTable,
     tombstones: HashMap[String, RemoveFile],
     transactions: Map[String, SetTransaction],
-    domains: Map[String, DomainMetadata]
+    domains: Map[String, DomainMetadata],
+    unexpired: Int = 0
 ) {
 
   /**
@@ -58,7 +60,20 @@ private[replay] final case class TableState(
     }
     val nowFiles =
       if (newest.isEmpty) files else files.updated(newest.keysIterator, added.result())
-    TableState(table, protocol, metadata, nowFiles, tombstones, transactions, domains)
+    copy(
+      protocol = protocol,
+      metadata = metadata,
+      files = nowFiles,
+      tombstones = tombstones,
+      transactions = transactions,
+      domains = domains
+    )
+  }
+
+  /** A `remove` without a timestamp counts as older than any (as delta-spark counts it). */
+  def withoutTombstonesBefore(timestampMs: Long): TableState = {
+    val kept = tombstones.filter(_._2.deletionTimestampMs.exists(_ > timestampMs))
+    copy(tombstones = kept, unexpired = kept.size)
   }
 
   private def bare(remove: RemoveFile): RemoveFile =

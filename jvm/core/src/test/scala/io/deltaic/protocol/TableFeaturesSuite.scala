@@ -67,10 +67,10 @@ class TableFeaturesSuite extends munit.FunSuite {
   }
 
   test("unreadable features are refused by name, unknown ones too") {
-    val protocol = features("v2Checkpoint", "fromTheFuture", "deletionVectors")()
+    val protocol = features("fromTheFuture", "catalogManaged", "deletionVectors")()
     assertEquals(
       refusedFeatures(TableFeatures.requireReadable("/t", 4, protocol, Some(metadata))),
-      "fromTheFuture, v2Checkpoint"
+      "catalogManaged, fromTheFuture"
     )
     val preview = Protocol(1, 7, None, Some(Set("collations-preview")))
     assertEquals(

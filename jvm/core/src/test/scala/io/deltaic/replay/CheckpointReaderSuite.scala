@@ -1,11 +1,8 @@
 package io.deltaic.replay
 
-import org.apache.hadoop.fs.Path
 import org.apache.parquet.example.data.Group
-import org.apache.parquet.example.data.simple.{NanoTime, SimpleGroup}
-import org.apache.parquet.hadoop.example.ExampleParquetWriter
+import org.apache.parquet.example.data.simple.NanoTime
 import org.apache.parquet.io.api.Binary
-import org.apache.parquet.schema.{MessageType, MessageTypeParser}
 
 import io.deltaic.TableBuilder
 import io.deltaic.TableBuilder.add
@@ -13,61 +10,7 @@ import io.deltaic.protocol._
 
 /** Checkpoints written for the test, for what the golden tables do not hold. */
 class CheckpointReaderSuite extends munit.FunSuite {
-
-  private val header =
-    """
-    optional group protocol {
-      optional int32 minReaderVersion; optional int32 minWriterVersion;
-      optional group readerFeatures (LIST) { repeated group list { optional binary element (UTF8); } }
-      optional group writerFeatures (LIST) { repeated binary array (UTF8); }
-    }
-    optional group metaData {
-      optional binary id (UTF8); optional binary schemaString (UTF8); optional int32 unknown;
-      optional group configuration (MAP) {
-        repeated group key_value { required binary key (UTF8); optional binary value (UTF8); } }
-    }"""
-
-  private val plainAdd =
-    """
-    optional group add { optional binary path (UTF8); optional int64 size; optional int32 unknown; }"""
-
-  private def schema(columns: String*): MessageType =
-    MessageTypeParser.parseMessageType(columns.mkString("message m {", "\n", "}"))
-
-  private def write(table: TableBuilder, name: String, schema: MessageType)(
-      rows: (Group => Unit)*
-  ): Unit = {
-    val file = new Path(table.log.resolve(name).toUri)
-    val writer = ExampleParquetWriter.builder(file).withType(schema).build()
-    try
-      rows.foreach { fill =>
-        val row = new SimpleGroup(schema)
-        fill(row)
-        writer.write(row)
-      }
-    finally writer.close()
-  }
-
-  private def protocolRow(row: Group): Unit = {
-    val p = row.addGroup("protocol").append("minReaderVersion", 3).append("minWriterVersion", 7)
-    p.addGroup("readerFeatures").addGroup("list").append("element", "deletionVectors")
-    val writers = p.addGroup("writerFeatures")
-    writers.append("array", "deletionVectors")
-    writers.append("array", "appendOnly")
-  }
-
-  private def metadataRow(row: Group): Unit = {
-    val m = row.addGroup("metaData").append("id", "from-checkpoint").append("schemaString", "{}")
-    val map = m.addGroup("configuration")
-    map.addGroup("key_value").append("key", "a").append("value", "b")
-    map.addGroup("key_value").append("key", "c")
-    ()
-  }
-
-  private def addRow(path: String)(row: Group): Unit = {
-    row.addGroup("add").append("path", path).append("size", 7L)
-    ()
-  }
+  import CheckpointRows._
 
   private def checkpointName(version: Long): String = f"$version%020d.checkpoint.parquet"
 
@@ -116,6 +59,25 @@ class CheckpointReaderSuite extends munit.FunSuite {
     assertEquals(paths(table), List("x", "y"))
   }
 
+  test("header actions are found wherever they stand among files that fill many pages") {
+    val txn = "optional group txn { optional binary appId (UTF8); optional int64 version; }"
+    def txnRow(id: String)(row: Group): Unit = {
+      row.addGroup("txn").append("appId", id).append("version", 1L)
+      ()
+    }
+    val files = (0 until 60000).map(i => addRow(s"f$i") _)
+    val (some, others) = files.splitAt(45000)
+    val rows = (txnRow("first") _ +: some) ++
+      (Seq(txnRow("middle") _, metadataRow _) ++ others ++ Seq(protocolRow _, txnRow("last") _))
+    val table = TableBuilder()
+    write(table, checkpointName(0), schema(header, plainAdd, txn))(rows: _*)
+    val snapshot = table.open().latest()
+    assertEquals(snapshot.transactions.keySet, Set("first", "middle", "last"))
+    assertEquals(snapshot.metadata.id, "from-checkpoint")
+    assertEquals(snapshot.protocol.minReaderVersion, 3)
+    assertEquals(snapshot.files.size, 60000)
+  }
+
   test("a stale hint is overtaken by a newer checkpoint, a dangling one by the listing") {
     val table = TableBuilder.created(add("from-commit")).commit(1).commit(2)
     table.file("_last_checkpoint", """{"version":1,"size":4}""")
@@ -124,12 +86,34 @@ class CheckpointReaderSuite extends munit.FunSuite {
     assertEquals(paths(table), List("x"))
   }
 
-  test("a damaged checkpoint is reported with table, version and file") {
-    val table = TableBuilder.created().file(checkpointName(0), "PAR1 not really")
+  test("a damaged checkpoint is passed over where the commits are there, and else named") {
+    val table = TableBuilder.created(add("a")).file(checkpointName(0), "PAR1 not really")
+    assertEquals(paths(table), List("a"))
+    table.commit(1, add("b")).delete(f"${0}%020d.json")
     val e = intercept[DeltaicException](table.open().latest())
     assertEquals(e.condition, "DELTAIC_CHECKPOINT_UNREADABLE")
-    assertEquals(e.parameters("file"), checkpointName(0))
-    assert(e.getMessage.contains("version 0 of table"), e.getMessage)
+    assert(e.parameters("tried").startsWith(checkpointName(0)), e.getMessage)
+    assert(e.getMessage.contains(s"Version 1 of table ${table.open().table}"), e.getMessage)
+  }
+
+  test("the newest readable one of several checkpoints is read") {
+    val table = TableBuilder.created(add("from-commit")).commit(1).commit(2).commit(3, add("c"))
+    write(table, checkpointName(1), schema(header, plainAdd))(protocolRow, metadataRow, addRow("x"))
+    table.file(checkpointName(2), "damaged").file(checkpointName(3), "damaged as well")
+    table.file("_last_checkpoint", """{"version":3,"size":4}""").delete(f"${0}%020d.json")
+    assertEquals(paths(table), List("c", "x"))
+    table.file(checkpointName(1), "and this")
+    val e = intercept[DeltaicException](table.open().latest())
+    assertEquals(e.condition, "DELTAIC_CHECKPOINT_UNREADABLE")
+    (1 to 3).foreach(v => assert(e.parameters("tried").contains(checkpointName(v)), e.getMessage))
+  }
+
+  test("an older version never stands in for one whose checkpoint is damaged") {
+    val table =
+      TableBuilder.created(add("a")).commit(1, add("b")).file(checkpointName(2), "damaged")
+    val e = intercept[DeltaicException](table.open().latest())
+    assertEquals(e.condition, "DELTAIC_CHECKPOINT_UNREADABLE")
+    assertEquals(e.parameters("version"), "2")
   }
 
   test("a checkpoint without the required fields is reported") {

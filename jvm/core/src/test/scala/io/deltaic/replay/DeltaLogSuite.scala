@@ -15,6 +15,8 @@ class DeltaLogSuite extends munit.FunSuite {
   private def paths(snapshot: Snapshot): List[String] =
     (0 until snapshot.files.size).map(snapshot.files.path).toList.sorted
 
+  private val now = System.currentTimeMillis
+
   private def refused(condition: String)(body: => Any): DeltaicException = {
     val e = intercept[DeltaicException] { body; () }
     assertEquals(e.condition, condition, e.getMessage)
@@ -55,7 +57,7 @@ class DeltaLogSuite extends munit.FunSuite {
   }
 
   test("a file with another deletion vector is another logical file") {
-    val table = created(add("f")).commit(1, add("f", dv = Some(dv("x"))), add("f").remove(1))
+    val table = created(add("f")).commit(1, add("f", dv = Some(dv("x"))), add("f").remove(now))
     val snapshot = table.open().latest()
     assertEquals(snapshot.files.size, 1)
     assertEquals(snapshot.files.deletionVector(0), dv("x"))
@@ -95,6 +97,53 @@ class DeltaLogSuite extends munit.FunSuite {
     assert(DeltaLog.forTable(table.path, table.conf).latest() ne first)
   }
 
+  test("time travel goes on from the nearest snapshot that is held, and is held itself") {
+    val table = created(add("a")).commit(1, add("b")).commit(2, add("c")).commit(3, add("d"))
+    val log = table.open()
+    val one = log.at(1)
+    assert(log.at(1) eq one)
+    table.raw(0, "no longer read")
+    assertEquals(paths(log.at(2)), List("a", "b", "c"))
+    assertEquals(paths(one), List("a", "b"))
+    refused("DELTAIC_LOG_ENTRY_MALFORMED")(log.at(1))
+  }
+
+  test("time travel does not go on from a snapshot whose commit was replaced") {
+    val table = created(add("a")).commit(1, add("b")).commit(2, add("c"))
+    val log = table.open()
+    log.at(1)
+    table.commit(1, add("another"))
+    assertEquals(paths(log.at(2)), List("a", "another", "c"))
+    assertEquals(paths(log.at(1)), List("a", "another"))
+  }
+
+  test(
+    "of the tables held those go first that were asked for longest ago, once they take too much"
+  ) {
+    val tables = Seq.fill(3)(created((0 until 1000).map(i => add(s"file-$i")): _*))
+    def held = DeltaLog.cached.filter { case (path, bytes) =>
+      bytes > 0 && tables.exists(t => path.endsWith(t.directory.toString))
+    }
+    tables.foreach(t => DeltaLog.forTable(t.path, t.conf).latest())
+    assertEquals(held.size, 3)
+    DeltaLog.forTable(tables.head.path, tables.head.conf)
+    DeltaLog.evictBeyond(held.values.max)
+    assertEquals(
+      held.keySet.map(_.split('/').last),
+      Set(tables.head.directory.getFileName.toString)
+    )
+    DeltaLog.evictBeyond(0)
+    assertEquals(held.size, 0)
+  }
+
+  test("a snapshot tells about how many bytes it keeps") {
+    val names = (0 until 1000).map(i => f"part-$i%05d-${"x" * 50}.parquet")
+    val snapshot = created(names.map(n => add(n).copy(stats = Some("y" * 200))): _*).open().latest()
+    val perFile = snapshot.retainedBytes / 1000
+    // The characters alone are 269, and two objects, two numbers and their places come on top.
+    assert(perFile > 269 && perFile < 500, perFile.toString)
+  }
+
   test("a gap in the log is refused, whichever version is asked for") {
     val table = created(add("a")).commit(2, add("c"))
     val e = refused("DELTAIC_LOG_GAP")(table.open().latest())
@@ -117,12 +166,12 @@ class DeltaLogSuite extends munit.FunSuite {
     assertEquals(e.parameters("earliest"), "3")
   }
 
-  test("when only a V2 checkpoint covers the beginning, that is what is named") {
-    val table = TableBuilder()
-      .commit(4, add("a"))
-      .file(f"${3}%020d.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.parquet", "x")
-    val e = refused("DELTAIC_UNSUPPORTED_READER_FEATURE")(table.open().latest())
-    assertEquals(e.parameters("features"), "v2Checkpoint")
+  test("when the only checkpoint that covers the beginning is damaged, that is what is named") {
+    val damaged = f"${3}%020d.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.parquet"
+    val table = TableBuilder().commit(4, add("a")).file(damaged, "x")
+    val e = refused("DELTAIC_CHECKPOINT_UNREADABLE")(table.open().latest())
+    assertEquals(e.parameters("version"), "4")
+    assert(e.parameters("tried").contains(damaged), e.getMessage)
   }
 
   test("a malformed line is reported with table, version, file and line") {
@@ -160,7 +209,7 @@ class DeltaLogSuite extends munit.FunSuite {
     val table = created(add("a"))
     val log = table.open()
     log.latest()
-    table.commit(1, Protocol(3, 7, Some(Set("v2Checkpoint")), Some(Set("v2Checkpoint"))))
+    table.commit(1, Protocol(3, 7, Some(Set("fromTheFuture")), Some(Set("fromTheFuture"))))
     refused("DELTAIC_UNSUPPORTED_READER_FEATURE")(log.latest())
     assertEquals(paths(log.at(0)), List("a"))
   }

@@ -63,7 +63,7 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
       columns: Array[Column],
       partitions: Array[Transform],
       properties: JMap[String, String]
-  ): StagedTable = stage(identifier, columns, partitions, properties, replaces = false)
+  ): StagedTable = stage(identifier, columns, partitions, properties, TableCreation.Create)
 
   override def stageReplace(
       identifier: Identifier,
@@ -72,7 +72,7 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
       properties: JMap[String, String]
   ): StagedTable = {
     if (!tableExists(identifier)) throw new NoSuchTableException(identifier)
-    stage(identifier, columns, partitions, properties, replaces = true)
+    stage(identifier, columns, partitions, properties, TableCreation.Replace)
   }
 
   override def stageCreateOrReplace(
@@ -80,7 +80,7 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
       columns: Array[Column],
       partitions: Array[Transform],
       properties: JMap[String, String]
-  ): StagedTable = stage(identifier, columns, partitions, properties, replaces = true)
+  ): StagedTable = stage(identifier, columns, partitions, properties, TableCreation.CreateOrReplace)
 
   override def alterTable(identifier: Identifier, changes: TableChange*): Table =
     loadTable(identifier) match {
@@ -95,12 +95,12 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
       columns: Array[Column],
       partitions: Array[Transform],
       properties: JMap[String, String],
-      replaces: Boolean
+      statement: String
   ): StagedTable =
     if (isDeltaic(identifier, properties))
-      creation(identifier, columns, partitions, properties).staged(replaces)
+      creation(identifier, columns, partitions, properties).staged(statement)
     else {
-      if (replaces && tableExists(identifier)) super.dropTable(identifier)
+      if (statement != TableCreation.Create && tableExists(identifier)) super.dropTable(identifier)
       super.createTable(identifier, columns, partitions, properties)
       new UnstagedTable(super.loadTable(identifier), () => super.dropTable(identifier))
     }

@@ -12,7 +12,7 @@ import org.apache.spark.sql.connector.catalog.{Table, TableProvider}
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.deltaic.{SchemaShims, SessionShims}
 import org.apache.spark.sql.execution.datasources.DataSourceUtils
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, ExtractV2Table}
 import org.apache.spark.sql.internal.SQLConf.PartitionOverwriteMode
 import org.apache.spark.sql.sources.{BaseRelation, CreatableRelationProvider, DataSourceRegister}
 import org.apache.spark.sql.types.StructType
@@ -20,7 +20,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.sql.{DataFrame => ApiDataFrame, SQLContext, SaveMode}
 
 import io.deltaic.protocol.DeltaicException
-import io.deltaic.replay.DeltaLog
+import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.bridge.Json
 import io.deltaic.spark.catalog._
 import io.deltaic.spark.write.{WriteIntent, WriteTarget, WriteTransaction}
@@ -63,15 +63,17 @@ class DeltaicDataSource extends TableProvider with CreatableRelationProvider
   ): BaseRelation = {
     val spark = SparkSession.active
     val log = TableLocation.log(spark, new CaseInsensitiveStringMap(parameters.asJava))
+    // Asked once: a table that appears later is a conflict, not one to append to.
+    val snapshot = Option.when(log.exists)(log.latest())
     mode match {
-      case SaveMode.Ignore if log.exists => ()
-      case SaveMode.ErrorIfExists if log.exists =>
+      case SaveMode.Ignore if snapshot.isDefined => ()
+      case SaveMode.ErrorIfExists if snapshot.isDefined =>
         throw new DeltaicException(
           "DELTAIC_TABLE_ALREADY_EXISTS",
           Map("table" -> log.table.toString)
         )
       case _ =>
-        val save = new Save(spark, log, mode, parameters, data.asInstanceOf[DataFrame])
+        val save = new Save(spark, log, snapshot, mode, parameters, data.asInstanceOf[DataFrame])
         SessionShims.run(spark, save.plan)
     }
     SavedRelation(sqlContext, data.schema)
@@ -86,6 +88,7 @@ private final case class SavedRelation(override val sqlContext: SQLContext, sche
 private final class Save(
     spark: SparkSession,
     log: DeltaLog,
+    snapshot: Option[Snapshot],
     mode: SaveMode,
     parameters: Map[String, String],
     data: DataFrame
@@ -100,10 +103,22 @@ private final class Save(
     if (parameters.contains(DataSourceUtils.CLUSTERING_COLUMNS_KEY))
       throw WriteTransaction.unsupported(log.table.toString, "clusterBy of a DataFrame writer")
     val relation = DataSourceV2Relation.create(table, None, None, CaseInsensitiveStringMap.empty())
-    val query = data.queryExecution.analyzed
+    if (overwritesPartitions && mode == SaveMode.Overwrite && flag("overwriteschema"))
+      throw WriteTransaction.unsupported(
+        log.table.toString,
+        "overwriteSchema=true with partitionOverwriteMode=dynamic, which would keep files of the old columns,"
+      )
+    val query = data.queryExecution.analyzed.transformWithSubqueries(readsOfThisVersion)
     if (mode != SaveMode.Overwrite) AppendData.byName(relation, query)
     else if (overwritesPartitions) OverwritePartitionsDynamic.byName(relation, query)
     else OverwriteByExpression.byName(relation, query, Literal.TrueLiteral)
+  }
+
+  /** The query reads the version that the write is based on, even if the table grows meanwhile. */
+  private def readsOfThisVersion: PartialFunction[LogicalPlan, LogicalPlan] = {
+    case relation @ ExtractV2Table(table: DeltaicTable)
+        if snapshot.isDefined && table.log.table == log.table =>
+      relation.copy(table = table.pinnedTo(snapshot.get))
   }
 
   /** Whether an overwrite replaces only those partitions it has rows for; the option beats the session. */
@@ -116,7 +131,6 @@ private final class Save(
   }
 
   private def table: Table = {
-    val snapshot = Option.when(log.exists)(log.latest())
     val current = snapshot.map(s => new DeltaicTable(spark, log, s, TableOrigin.Path).tableSchema)
     val kept = current.filterNot(_ => mode == SaveMode.Overwrite && flag("overwriteschema"))
     val partitionColumns = kept.map(_.partitionColumns).orElse(partitionBy).getOrElse(Nil)

@@ -11,7 +11,7 @@ import org.apache.spark.sql.deltaic.SessionShims
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 
 import io.deltaic.protocol.{DeltaicException, SetTransaction}
-import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.replay.Snapshot
 import io.deltaic.spark.bridge._
 import io.deltaic.spark.catalog.{DeltaicTable, TableLocation}
 
@@ -31,9 +31,9 @@ object PythonApi {
 
   /** What a version says beside its files; the newest for version -1. */
   def header(spark: SparkSession, path: String, version: Long): String = {
-    val log = TableLocation.requireExists(TableLocation.log(spark, path))
+    val log = TableLocation.log(spark, path)
     val snapshot = if (version < 0) log.latest() else log.at(version)
-    headerJson(log, snapshot).toString
+    headerJson(snapshot).toString
   }
 
   /** The last version committed at or before a time, in milliseconds since the epoch. */
@@ -108,16 +108,16 @@ object PythonApi {
     ()
   }
 
-  private def headerJson(log: DeltaLog, snapshot: Snapshot): JsonNode = Json.obj(
+  private def headerJson(snapshot: Snapshot): JsonNode = Json.obj(
     "version" -> snapshot.version,
     "timestampMs" -> snapshot.timestampMs,
     "protocol" -> ActionBody.write(snapshot.protocol),
     "metaData" -> ActionBody.write(snapshot.metadata),
     "numFiles" -> snapshot.files.size,
     "sizeBytes" -> snapshot.files.totalSizeBytes,
-    "earliestVersion" -> log.earliestVersion,
     "transactions" -> snapshot.transactions.map { case (appId, t: SetTransaction) =>
       appId -> t.version
-    }
+    },
+    "domains" -> snapshot.domains.map { case (name, domain) => name -> domain.configuration }
   )
 }

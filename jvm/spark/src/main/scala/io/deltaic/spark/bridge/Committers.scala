@@ -18,6 +18,7 @@ private[deltaic] object Committers {
 
   def current(spark: SparkSession): Committer = synchronized {
     if (sidecar.exists(!_.isAlive)) {
+      sidecar.foreach(_.stop())
       sidecar = None
       registered = None
     }

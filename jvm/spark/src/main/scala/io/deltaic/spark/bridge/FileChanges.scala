@@ -35,7 +35,14 @@ private[spark] final case class FileChanges(
 
 private[spark] object FileChanges {
 
-  /** `numRecords` of a file's statistics: rows in the file, deleted ones included. */
+  /**
+   * `numRecords` of a file's statistics: rows in the file, deleted ones included. Statistics that
+   * cannot be read are as good as none.
+   */
   def rows(add: AddFile): Option[Long] =
-    add.stats.flatMap(text => Option(Json.parse(text).get("numRecords"))).map(_.asLong)
+    add.stats
+      .flatMap(Json.tryParse)
+      .flatMap(stats => Option(stats.get("numRecords")))
+      .filter(_.canConvertToLong)
+      .map(_.longValue)
 }

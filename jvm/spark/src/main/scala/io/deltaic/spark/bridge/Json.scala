@@ -2,12 +2,23 @@ package io.deltaic.spark.bridge
 
 import scala.jdk.CollectionConverters._
 
+import com.fasterxml.jackson.core.JsonProcessingException
+import com.fasterxml.jackson.core.json.JsonReadFeature
+import com.fasterxml.jackson.databind.cfg.JsonNodeFeature
+import com.fasterxml.jackson.databind.json.JsonMapper
 import com.fasterxml.jackson.databind.node.ObjectNode
-import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+import com.fasterxml.jackson.databind.{DeserializationFeature, JsonNode}
 
-/** The JSON in which headers, plans and summaries cross to Python. */
+/** The JSON in which headers, plans and summaries cross to Python, and statistics are stored. */
 private[deltaic] object Json {
-  private val mapper = new ObjectMapper()
+
+  /** Numbers keep all their digits: a bound that lost some would no longer be one. */
+  private val mapper = JsonMapper
+    .builder()
+    .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
+    .enable(JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS)
+    .disable(JsonNodeFeature.STRIP_TRAILING_BIGDECIMAL_ZEROES)
+    .build()
 
   def obj(fields: (String, Any)*): ObjectNode = {
     val node = mapper.createObjectNode()
@@ -34,6 +45,11 @@ private[deltaic] object Json {
     case other =>
       throw new IllegalArgumentException(s"expected a JSON object, got ${other.getNodeType}")
   }
+
+  /** A text that others wrote, if it is an object. */
+  def tryParse(text: String): Option[ObjectNode] =
+    try Some(parse(text))
+    catch { case _: JsonProcessingException | _: IllegalArgumentException => None }
 
   def strings(node: JsonNode): Map[String, String] =
     if (node == null || node.isNull) Map.empty

@@ -25,14 +25,27 @@ private[spark] final case class CommitRequest(
  * tries versions until one is free. The methods are called over Py4J; what they return is small.
  */
 final class PreparedCommit private[spark] (request: CommitRequest) {
-  @volatile private var committed: Option[Long] = None
-  @volatile private var writing = false
+  private var state: PreparedCommit.State = PreparedCommit.Open
 
   /** The version this became, once it did. */
-  private[spark] def committedVersion: Option[Long] = committed
+  private[spark] def committedVersion: Option[Long] = synchronized(state) match {
+    case PreparedCommit.Committed(version) => Some(version)
+    case _ => None
+  }
 
-  /** Whether a log entry may exist although none is known to; then no file may be cleaned up. */
-  private[spark] def outcomeUnknown: Boolean = writing
+  /**
+   * Makes sure that this never becomes a version, so that its files can be cleaned up.
+   *
+   * @return whether it is so: not if a log entry exists, or may exist although none is known to
+   */
+  private[spark] def abandon(): Boolean = synchronized {
+    state match {
+      case PreparedCommit.Open | PreparedCommit.Abandoned =>
+        state = PreparedCommit.Abandoned
+        true
+      case PreparedCommit.Writing | PreparedCommit.Committed(_) => false
+    }
+  }
 
   def summary(): String = Json
     .obj(
@@ -53,23 +66,35 @@ final class PreparedCommit private[spark] (request: CommitRequest) {
   def tryCommit(version: Long, headerLines: String): String = {
     val fileActions = request.changes.removes.iterator ++ request.changes.adds.iterator
     val lines = headerLines.linesIterator ++ fileActions.map(ActionJson.write)
-    writing = true
+    begin()
     val outcome =
       try request.log.tryCommit(version, lines)
       catch {
         // The log store says so of failures that can have left nothing behind.
         case e: DeltaicException =>
-          writing = false
+          become(PreparedCommit.Open)
           throw e
       }
-    writing = false
     outcome match {
       case WriteOutcome.Written =>
-        committed = Some(version)
+        become(PreparedCommit.Committed(version))
         Json.obj("status" -> "committed").toString
-      case WriteOutcome.AlreadyExists => Json.obj("status" -> "exists").toString
+      case WriteOutcome.AlreadyExists =>
+        become(PreparedCommit.Open)
+        Json.obj("status" -> "exists").toString
     }
   }
+
+  private def begin(): Unit = synchronized {
+    if (state == PreparedCommit.Abandoned)
+      throw new DeltaicException(
+        "DELTAIC_COMMIT_ABANDONED",
+        Map("table" -> request.log.table.toString, "operation" -> request.operation)
+      )
+    state = PreparedCommit.Writing
+  }
+
+  private def become(next: PreparedCommit.State): Unit = synchronized { state = next }
 
   /** What a commit that won the race did, and where it meets this one. */
   def winner(version: Long): String = {
@@ -77,7 +102,7 @@ final class PreparedCommit private[spark] (request: CommitRequest) {
     val adds = commit.actions.collect { case a: AddFile => a }
     val removes = commit.actions.collect { case r: RemoveFile => r }
     val info = commit.actions.collectFirst { case i: CommitInfo => i.json }
-    val removedByUs = request.changes.removes.iterator.map(_.path).toSet
+    val removedByUs = request.changes.removes.iterator.map(r => canonical(r.path)).toSet
     Json
       .obj(
         "version" -> version,
@@ -93,8 +118,23 @@ final class PreparedCommit private[spark] (request: CommitRequest) {
         "dataChange" -> (adds.exists(_.dataChange) || removes.exists(_.dataChange)),
         "addMatchingReads" -> request.readSet.firstMatching(adds.filter(_.dataChange)).map(_.path),
         "removedFileRead" -> request.readSet.firstRead(removes).map(_.path),
-        "removedFileRemoved" -> removes.find(r => removedByUs(r.path)).map(_.path)
+        "removedFileRemoved" -> removes.find(r => removedByUs(canonical(r.path))).map(_.path)
       )
       .toString
   }
+
+  /** Writers differ in how they spell a path. */
+  private def canonical(logPath: String): String = LogPath.canonical(request.log.table, logPath)
+}
+
+private object PreparedCommit {
+  sealed trait State
+  case object Open extends State
+
+  /** A log entry is being written; so it stays if nobody knows how that ended. */
+  case object Writing extends State
+  final case class Committed(version: Long) extends State
+
+  /** Its files may be gone. */
+  case object Abandoned extends State
 }

@@ -5,6 +5,9 @@ import io.deltaic.protocol.{AddFile, RemoveFile}
 /** What a transaction has read, as far as a conflict check can ask for it. */
 private[spark] trait ReadSet {
 
+  /** Whether nothing was read, so that no other commit can matter to what was written. */
+  def isEmpty: Boolean
+
   /** Whether everything in the table was read, so that any change to it matters. */
   def wholeTable: Boolean
 
@@ -19,6 +22,7 @@ private[spark] object ReadSet {
 
   /** Of a blind append. */
   val nothing: ReadSet = new ReadSet {
+    override def isEmpty: Boolean = true
     override def wholeTable: Boolean = false
     override def firstMatching(added: Seq[AddFile]): Option[AddFile] = None
     override def firstRead(removed: Seq[RemoveFile]): Option[RemoveFile] = None
@@ -26,6 +30,7 @@ private[spark] object ReadSet {
 
   /** Of an overwrite, which replaces whatever it found. */
   val everything: ReadSet = new ReadSet {
+    override def isEmpty: Boolean = false
     override def wholeTable: Boolean = true
     override def firstMatching(added: Seq[AddFile]): Option[AddFile] = added.headOption
     override def firstRead(removed: Seq[RemoveFile]): Option[RemoveFile] = removed.headOption

@@ -18,10 +18,19 @@ import io.deltaic.protocol.DeltaicException
  * The process ends with this JVM: it reads its standard input until that closes.
  */
 private[bridge] final class Sidecar private (process: Process, gateway: PythonGateway) {
+  private val atExit = sys.addShutdownHook(end())
+
   def isAlive: Boolean = process.isAlive
 
+  /** Ends the process, if it has not ended by itself, and what served it. */
   def stop(): Unit = {
-    process.getOutputStream.close()
+    atExit.remove()
+    end()
+  }
+
+  private def end(): Unit = {
+    try process.getOutputStream.close()
+    catch { case _: IOException => () } // the process is gone, and its end of the pipe with it
     if (!process.waitFor(Sidecar.stopTimeoutSeconds, TimeUnit.SECONDS)) process.destroyForcibly()
     gateway.shutdown()
   }
@@ -39,24 +48,26 @@ private[bridge] object Sidecar {
     val python = PythonGateway.pythonExecutable(conf)
     val gateway = new PythonGateway(conf)
     gateway.start()
+    var started: Option[Process] = None
     try {
       val process = launch(python, gateway)
+      started = Some(process)
       val output = new Output(process)
-      if (!output.awaitReady()) {
-        process.destroyForcibly()
-        throw new IOException(output.tail)
-      }
-      val sidecar = new Sidecar(process, gateway)
-      sys.addShutdownHook(sidecar.stop())
-      sidecar
+      if (!output.awaitReady()) throw new IOException(output.tail)
+      new Sidecar(process, gateway)
     } catch {
-      case e: IOException =>
+      case e: Throwable =>
+        started.foreach(_.destroyForcibly())
         gateway.shutdown()
-        throw new DeltaicException(
-          "DELTAIC_PYTHON_UNAVAILABLE",
-          Map("python" -> python, "reason" -> e.getMessage),
-          e
-        )
+        throw e match {
+          case failure: IOException =>
+            new DeltaicException(
+              "DELTAIC_PYTHON_UNAVAILABLE",
+              Map("python" -> python, "reason" -> failure.getMessage),
+              failure
+            )
+          case other => other
+        }
     }
   }
 

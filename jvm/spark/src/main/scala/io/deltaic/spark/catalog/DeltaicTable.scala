@@ -128,10 +128,7 @@ private[spark] final class DeltaicTable(
     case TableOrigin.Catalog | TableOrigin.TimeTravel => snapshot
     case TableOrigin.Path =>
       val latest = log.latest()
-      if (
-        latest.metadata.schemaString != snapshot.metadata.schemaString ||
-        TableSchema.of(latest).mapping != tableSchema.mapping
-      )
+      if (!hasSameColumns(latest))
         throw new DeltaicException(
           "DELTAIC_SCHEMA_CHANGED",
           Map(
@@ -142,6 +139,20 @@ private[spark] final class DeltaicTable(
         )
       latest
   }
+
+  private def hasSameColumns(other: Snapshot): Boolean =
+    other.metadata.schemaString == snapshot.metadata.schemaString &&
+    other.metadata.partitionColumns == snapshot.metadata.partitionColumns &&
+    TableSchema.of(other).mapping == tableSchema.mapping
+
+  /**
+   * The same table at a version that a statement has settled on, for all its reads to agree with its
+   * write. A table whose columns have changed since stays as it is, and fails when it is read.
+   */
+  def pinnedTo(version: Snapshot): DeltaicTable =
+    if (origin == TableOrigin.Path && hasSameColumns(version))
+      new DeltaicTable(spark, log, version, TableOrigin.TimeTravel, displayName)
+    else this
 
   /** One version of a table: cached data of an older version must not answer for a newer one. */
   override def equals(other: Any): Boolean = other match {

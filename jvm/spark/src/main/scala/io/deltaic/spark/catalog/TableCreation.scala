@@ -17,9 +17,10 @@ import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.deltaic.SessionShims
 import org.apache.spark.sql.types.StructType
 
+import io.deltaic.protocol.DeltaicException
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.bridge.{CommitterReply, Committers, FileChanges, Json, ReadSet}
-import io.deltaic.spark.write.{WriteIntent, WriteTarget, WriteTransaction}
+import io.deltaic.spark.write.{NewFiles, WriteIntent, WriteTarget, WriteTransaction}
 
 /**
  * One `CREATE TABLE`, `REPLACE TABLE` or their `AS SELECT` forms: where the table goes, what its
@@ -80,21 +81,26 @@ private[spark] final class TableCreation(
     register()
   }
 
-  /** A table for the rows of a query; `replaces` also ends whatever the table holds now. */
-  def staged(replaces: Boolean): StagedWriteTable = {
+  /**
+   * A table for the rows of a query.
+   *
+   * @param statement `CREATE TABLE`, which finds no table at the location, `REPLACE TABLE` or
+   *   `CREATE OR REPLACE TABLE`, which end whatever it holds
+   */
+  def staged(statement: String): StagedWriteTable = {
     val snapshot = Option.when(log.exists)(log.latest())
-    val target = WriteTarget(
-      spark,
-      log,
-      snapshot,
-      partitionColumns,
-      intent(if (replaces) "CREATE OR REPLACE TABLE AS SELECT" else "CREATE TABLE AS SELECT")
-    )
+    if (snapshot.isDefined && statement == TableCreation.Create)
+      throw new DeltaicException(
+        "DELTAIC_TABLE_ALREADY_EXISTS",
+        Map("table" -> log.table.toString)
+      )
+    val target =
+      WriteTarget(spark, log, snapshot, partitionColumns, intent(s"$statement AS SELECT"))
     new StagedWriteTable(
       target,
       schema,
       properties,
-      () => commitReplacement(snapshot),
+      () => commitReplacement(statement, snapshot),
       () => register()
     )
   }
@@ -102,13 +108,13 @@ private[spark] final class TableCreation(
   private def isTopLevel(transform: Transform): Boolean =
     transform.references.headOption.exists(_.fieldNames.length == 1)
 
-  private def commitReplacement(snapshot: Option[Snapshot]): Unit = {
-    val replace = intent("CREATE OR REPLACE TABLE").copy(mode = "overwrite")
+  private def commitReplacement(statement: String, snapshot: Option[Snapshot]): Unit = {
+    val replace = intent(statement).copy(mode = "overwrite")
     val transaction = new WriteTransaction(spark, log, snapshot, replace)
     val now = System.currentTimeMillis()
     val removes =
       snapshot.toSeq.flatMap(s => (0 until s.files.size).map(s.files.add(_).remove(now)))
-    transaction.commit(FileChanges(removes), ReadSet.everything)
+    transaction.commit(FileChanges(removes), NewFiles.none, ReadSet.everything)
   }
 
   private def intent(operation: String): WriteIntent = WriteIntent(
@@ -145,4 +151,12 @@ private[spark] final class TableCreation(
         )
       )
   }
+}
+
+private[spark] object TableCreation {
+
+  /** The statements, as the history names them. */
+  val Create = "CREATE TABLE"
+  val Replace = "REPLACE TABLE"
+  val CreateOrReplace = "CREATE OR REPLACE TABLE"
 }

@@ -71,7 +71,7 @@ private[rowlevel] final class FileRewriter(
           override def commit(messages: Array[WriterCommitMessage]): Unit =
             written = files(messages)
           override def abort(messages: Array[WriterCommitMessage]): Unit =
-            transaction.abort(files(messages), Nil, tasksLost = messages.contains(null))
+            transaction.abort(NewFiles(files(messages)), tasksLost = messages.contains(null))
         }
       }
     }

@@ -7,10 +7,12 @@ import org.apache.spark.sql.connector.write._
 import io.deltaic.dv.DeletionVector
 import io.deltaic.protocol.{AddFile, RemoveFile}
 import io.deltaic.spark.bridge.{FileChanges, Json}
-import io.deltaic.spark.write.{WriteIntent, WriteTransaction}
+import io.deltaic.spark.scan.TableScan
+import io.deltaic.spark.write.{NewFiles, WriteIntent, WriteTransaction}
 
 /** Collects what the tasks report and turns it into one commit. */
-private[spark] final class RowLevelBatchWrite(change: RowLevelChange) extends DeltaBatchWrite {
+private[spark] final class RowLevelBatchWrite(change: RowLevelChange, reads: Seq[TableScan])
+    extends DeltaBatchWrite {
 
   private val startedAtMs = System.currentTimeMillis()
 
@@ -36,14 +38,14 @@ private[spark] final class RowLevelBatchWrite(change: RowLevelChange) extends De
     val scannedAtMs = System.currentTimeMillis()
     val ended = new FileEnder(change, transaction).apply(merged(reports))
     rewritten = ended
-    val newFiles = reports.flatMap(_.newFiles)
-    val changes = FileChanges(ended.removes, ended.adds ++ newFiles)
+    val changes = FileChanges(ended.removes, ended.adds ++ reports.flatMap(_.newFiles))
     // Rows that match nothing leave the table as it is, without a version that says nothing.
     if (changes.removes.nonEmpty || changes.adds.nonEmpty) {
       val finishedAtMs = System.currentTimeMillis()
       transaction.commit(
         changes,
-        change.readSet,
+        newFiles(reports),
+        change.readSet(reads),
         Map(
           "numDeletedRows" -> reports.map(_.deletedRows).sum,
           "numUpdatedRows" -> reports.map(_.updatedRows).sum,
@@ -58,13 +60,12 @@ private[spark] final class RowLevelBatchWrite(change: RowLevelChange) extends De
   }
 
   override def abort(messages: Array[WriterCommitMessage]): Unit =
-    transaction.abort(
-      reported(messages).flatMap(_.newFiles) ++ rewritten.newDataFiles,
-      rewritten.newVectorFiles,
-      tasksLost = messages.contains(null)
-    )
+    transaction.abort(newFiles(reported(messages)), tasksLost = messages.contains(null))
 
   override def toString: String = s"deltaic ${change.command} on ${change.log.table}"
+
+  private def newFiles(reports: Seq[RowLevelMessage]): NewFiles =
+    NewFiles(reports.flatMap(_.newFiles) ++ rewritten.newDataFiles, rewritten.newVectorFiles)
 
   private def reported(messages: Array[WriterCommitMessage]): Seq[RowLevelMessage] =
     messages.toSeq.collect { case message: RowLevelMessage => message }

@@ -10,11 +10,11 @@ import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 import org.apache.spark.sql.connector.write._
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.deltaic.protocol.{AddFile, RemoveFile}
+import io.deltaic.protocol.AddFile
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.bridge.ReadSet
 import io.deltaic.spark.scan._
-import io.deltaic.spark.skipping.{FileSelection, SnapshotStatistics}
+import io.deltaic.spark.write.{RecordsReads, ScannedRows}
 
 /**
  * One DELETE, UPDATE or MERGE, from the snapshot it reads to the commit it makes. Spark plans it; its
@@ -41,8 +41,10 @@ private[spark] final class RowLevelChange(
     )
 
   override def newWriteBuilder(info: LogicalWriteInfo): DeltaWriteBuilder = new DeltaWriteBuilder {
-    override def build(): DeltaWrite = new DeltaWrite {
-      override def toBatch: DeltaBatchWrite = new RowLevelBatchWrite(RowLevelChange.this)
+    override def build(): DeltaWrite = new DeltaWrite with RecordsReads {
+      override val log: DeltaLog = RowLevelChange.this.log
+      override val readVersion: Long = snapshot.version
+      override def toBatch: DeltaBatchWrite = new RowLevelBatchWrite(RowLevelChange.this, reads)
       override def description(): String = s"deltaic $command on ${log.table}"
     }
   }
@@ -69,19 +71,10 @@ private[spark] final class RowLevelChange(
     conditions ++ nullChecks.filterNot(_.references.subsetOf(constrained))
   }
 
-  def readSet: ReadSet = new ReadSet {
-    override def wholeTable: Boolean = currentScans.exists(_.filters.isEmpty)
-
-    override def firstMatching(added: Seq[AddFile]): Option[AddFile] = {
-      val candidates = SnapshotStatistics.ofFiles(added, schema.skipping, zone)
-      currentScans.iterator
-        .flatMap(scan => FileSelection.select(candidates, scan.filters).files.headOption)
-        .nextOption()
-        .map(added)
-    }
-
-    override def firstRead(removed: Seq[RemoveFile]): Option[RemoveFile] =
-      removed.find(remove => filesRead.contains(remove.path))
+  /** @param others further scans of the table in the same statement, such as those of subqueries */
+  def readSet(others: Seq[TableScan]): ReadSet = {
+    val own = currentScans
+    new ScannedRows(own ++ others.filterNot(other => own.exists(_ eq other)), zone)
   }
 
   private def currentScans: Seq[TableScan] = synchronized(scans.toList)

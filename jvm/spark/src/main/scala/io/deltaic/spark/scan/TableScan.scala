@@ -2,6 +2,7 @@ package io.deltaic.spark.scan
 
 import java.util.OptionalLong
 
+import org.apache.hadoop.fs.Path
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.catalyst.expressions.{AttributeReference, ExprId, Expression}
 import org.apache.spark.sql.classic.SparkSession
@@ -42,6 +43,10 @@ private[spark] final class TableScan(
 ) extends Scan
     with Batch
     with SupportsReportStatistics {
+
+  def table: Path = files.table
+
+  def version: Long = files.version
 
   private val (computedColumns, tableColumns) = requiredColumns.fields.toSeq.partition(isComputed)
   private val (constantColumns, dataColumns) = tableColumns.partition(isConstant)

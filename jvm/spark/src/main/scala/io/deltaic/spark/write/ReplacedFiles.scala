@@ -3,18 +3,9 @@ package io.deltaic.spark.write
 import java.time.ZoneId
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{
-  And,
-  BoundReference,
-  EqualNullSafe,
-  Expression,
-  IsNull,
-  Literal,
-  Not,
-  Predicate
-}
+import org.apache.spark.sql.catalyst.expressions.{And, BoundReference, Expression, Predicate}
+import org.apache.spark.sql.connector.expressions.NamedReference
 import org.apache.spark.sql.connector.expressions.filter.{Predicate => V2Predicate}
-import org.apache.spark.sql.connector.expressions.{Literal => V2Literal, NamedReference}
 
 import io.deltaic.protocol.AddFile
 import io.deltaic.replay.Snapshot
@@ -55,22 +46,13 @@ private[write] final class ReplacedFiles(snapshot: Snapshot, schema: TableSchema
     case other => other
   }
 
-  /** The conditions that `INSERT OVERWRITE ... PARTITION (p = 1)` yields, on a row of partition values. */
   private def condition(predicate: V2Predicate): Expression =
-    (predicate.name, predicate.children.toSeq) match {
-      case ("=" | "<=>", Seq(reference: NamedReference, value: V2Literal[_])) =>
-        EqualNullSafe(column(reference), Literal(value.value, value.dataType))
-      case ("IS_NULL", Seq(reference: NamedReference)) => IsNull(column(reference))
-      case ("BOOLEAN_EXPRESSION", Seq(reference: NamedReference)) => column(reference)
-      case ("NOT", Seq(negated: V2Predicate)) => Not(condition(negated))
-      case ("AND", Seq(left: V2Predicate, right: V2Predicate)) =>
-        And(condition(left), condition(right))
-      case _ =>
-        throw WriteTransaction.unsupported(
-          snapshot.table.toString,
-          s"overwriting the rows where $predicate"
-        )
-    }
+    PartitionPredicate.condition(predicate, column).getOrElse(
+      throw WriteTransaction.unsupported(
+        snapshot.table.toString,
+        s"overwriting the rows where $predicate"
+      )
+    )
 
   private def column(reference: NamedReference): BoundReference = {
     val ordinal = schema.partition.fieldIndex(reference.fieldNames.head)

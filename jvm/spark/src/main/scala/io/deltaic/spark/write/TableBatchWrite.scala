@@ -10,12 +10,14 @@ import org.apache.spark.sql.connector.write._
 import io.deltaic.protocol.{AddFile, RemoveFile}
 import io.deltaic.spark.bridge.{FileChanges, ReadSet}
 import io.deltaic.spark.scan.FileSplits.sessionZone
+import io.deltaic.spark.scan.TableScan
 
 /** Writes data files in the executors and commits them, with what they replace, as one version. */
 private[spark] final class TableBatchWrite(
     target: WriteTarget,
     replaced: Replaced,
-    writeOptions: JMap[String, String]
+    writeOptions: JMap[String, String],
+    reads: Seq[TableScan]
 ) extends BatchWrite {
 
   private val transaction = new WriteTransaction(
@@ -30,11 +32,11 @@ private[spark] final class TableBatchWrite(
 
   override def commit(messages: Array[WriterCommitMessage]): Unit = {
     val adds = written(messages)
-    transaction.commit(FileChanges(removes(adds), adds), readSet)
+    transaction.commit(FileChanges(removes(adds), adds), NewFiles(adds), readSet)
   }
 
   override def abort(messages: Array[WriterCommitMessage]): Unit =
-    transaction.abort(written(messages), Nil, tasksLost = messages.contains(null))
+    transaction.abort(NewFiles(written(messages)), tasksLost = messages.contains(null))
 
   override def toString: String = s"deltaic write to ${target.table}"
 
@@ -65,7 +67,9 @@ private[spark] final class TableBatchWrite(
   }
 
   private def readSet: ReadSet =
-    if (replaced == Replaced.Nothing) ReadSet.nothing else ReadSet.everything
+    if (replaced != Replaced.Nothing) ReadSet.everything
+    else if (reads.isEmpty) ReadSet.nothing
+    else new ScannedRows(reads, sessionZone(target.spark))
 }
 
 private[spark] final class TableWriterFactory(spec: DataWriteSpec) extends DataWriterFactory {

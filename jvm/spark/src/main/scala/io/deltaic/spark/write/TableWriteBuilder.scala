@@ -45,7 +45,7 @@ private[spark] final class TableWriteBuilder(target: WriteTarget, info: LogicalW
 
   override def canOverwrite(predicates: Array[Predicate]): Boolean =
     predicates.forall { predicate =>
-      predicate.references.forall { reference =>
+      PartitionPredicate.isSupported(predicate) && predicate.references.forall { reference =>
         reference.fieldNames.length == 1 &&
         target.partitionColumns.contains(reference.fieldNames.head)
       }
@@ -79,7 +79,10 @@ private[spark] final class TableWrite(
     target: WriteTarget,
     replaced: Replaced,
     info: LogicalWriteInfo
-) extends RequiresDistributionAndOrdering {
+) extends RequiresDistributionAndOrdering
+    with RecordsReads {
+  override val log: DeltaLog = target.log
+  override val readVersion: Long = target.snapshot.fold(-1L)(_.version)
 
   override def requiredDistribution(): Distribution = Distributions.unspecified()
 
@@ -89,7 +92,7 @@ private[spark] final class TableWrite(
 
   /** Called when the query runs, not when it is explained. */
   override def toBatch: BatchWrite =
-    new TableBatchWrite(target, replaced, info.options.asCaseSensitiveMap)
+    new TableBatchWrite(target, replaced, info.options.asCaseSensitiveMap, reads)
 
   override def description(): String = s"deltaic write to ${target.table}"
 }

@@ -29,6 +29,13 @@ private[spark] final case class WriteIntent(
     options: Map[String, String] = Map.empty
 )
 
+/** The files that a write has made, and that nothing needs if it fails. */
+private[spark] final case class NewFiles(dataFiles: Seq[AddFile], vectorFiles: Seq[Path] = Nil)
+
+private[spark] object NewFiles {
+  val none: NewFiles = NewFiles(Nil)
+}
+
 /**
  * One write, from the question what it may do to the version it becomes. Creating it asks Python for
  * the plan, so a write that is refused, or that has no Python to decide it, fails before any data is
@@ -46,6 +53,8 @@ private[spark] final class WriteTransaction(
   val readVersion: Long = snapshot.fold(-1L)(_.version)
   private val logger = LoggerFactory.getLogger(getClass)
   private var prepared: Option[PreparedCommit] = None
+
+  log.requireWritable()
 
   val plan: CommitPlan = new CommitPlan(CommitterReply.require(committer.plan(request)))
 
@@ -68,11 +77,12 @@ private[spark] final class WriteTransaction(
    */
   def commit(
       changes: FileChanges,
+      written: NewFiles,
       readSet: ReadSet,
       engineMetrics: Map[String, Long] = Map.empty
   ): Unit = {
     val skipped = plan.alreadyApplied || decide(changes, readSet, engineMetrics)
-    if (skipped) abort(changes.adds, Nil, tasksLost = false)
+    if (skipped) abort(written, tasksLost = false)
   }
 
   /** @return whether the commit turned out to have been made before */
@@ -88,7 +98,7 @@ private[spark] final class WriteTransaction(
         intent.operation,
         intent.operationParameters,
         plan.json,
-        plan.isBlindAppend,
+        plan.isBlindAppend && readSet.isEmpty,
         intent.options,
         changes,
         readSet,
@@ -109,19 +119,19 @@ private[spark] final class WriteTransaction(
   }
 
   /**
-   * Deletes what a write that failed for certain has written: data files, and files of deletion vectors.
+   * Deletes what a write that failed for certain has written.
    *
    * @param tasksLost whether there are tasks that reported nothing
    */
-  def abort(written: Seq[AddFile], vectorFiles: Seq[Path], tasksLost: Boolean): Unit = {
-    val mayBeReferenced = prepared.exists(p => p.committedVersion.isDefined || p.outcomeUnknown)
-    if (!mayBeReferenced) {
+  def abort(written: NewFiles, tasksLost: Boolean): Unit =
+    // Once it is abandoned, a commit that Python may still be deciding on can no longer be made.
+    if (prepared.forall(_.abandon())) {
       val configuration = WriteTransaction.hadoopConfiguration(spark, intent.options)
-      val files = written.map(file => LogPath.toAbsolute(log.table, file.path)) ++ vectorFiles
+      val files = written.dataFiles.map(f => LogPath.toAbsolute(log.table, f.path)) ++
+        written.vectorFiles
       files.foreach(path => path.getFileSystem(configuration).delete(path, false))
       if (tasksLost) new StrayFiles(log.table, configuration).delete(dataSpec.named)
     }
-  }
 
   private def committer: Committer = Committers.current(spark)
 

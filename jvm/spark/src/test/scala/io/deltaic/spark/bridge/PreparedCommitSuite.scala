@@ -58,8 +58,27 @@ class PreparedCommitSuite extends munit.FunSuite {
     assertEquals(Json.parse(second.tryCommit(0, lines)).get("status").asText, "exists")
     assertEquals(first.committedVersion, Some(0L))
     assertEquals(second.committedVersion, None)
-    assert(!second.outcomeUnknown)
+    assert(!first.abandon(), "its files are in the table")
+    assert(second.abandon(), "its files are nowhere")
     assertEquals(log.latest().files.path(0), "a")
+  }
+
+  log.test("a commit that was abandoned, and its files with it, can no longer be made") { log =>
+    val commit = this.commit(log, FileChanges(adds = Seq(add("a", 10))))
+    assert(commit.abandon())
+    val error = intercept[DeltaicException] {
+      commit.tryCommit(0, (header +: definition).mkString("\n"))
+    }
+    assertEquals(error.condition, "DELTAIC_COMMIT_ABANDONED")
+    assert(!log.exists)
+  }
+
+  log.test("paths that are spelled differently are the same file") { log =>
+    val winner = commit(log, FileChanges(Seq(add("a%20b", 5).remove(1))))
+    winner.tryCommit(0, (header +: definition).mkString("\n"))
+    val absolute = s"${log.table}/a%20b"
+    val mine = commit(log, FileChanges(removes = Seq(add(absolute, 5).remove(1))))
+    assertEquals(Json.parse(mine.winner(0)).get("removedFileRemoved").asText, "a%20b")
   }
 
   log.test("a winner's summary names what meets this commit, and nothing else") { log =>

@@ -1,0 +1,69 @@
+"""Opening a table of many files from its checkpoint, and planning a query that needs one."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import ClassVar
+
+from bench import table_log
+from bench.engines import SUBJECT
+from bench.lab import Answer, Lab
+from bench.scenarios.scenario import Measure, Measurement, Scenario
+from bench.settings import Settings
+
+#: Beyond this many files only the subject is measured.
+_MOST_FOR_ALL = 100_000
+
+
+def _sizes(settings: Settings) -> tuple[int, ...]:
+    return (100, 1_000) if settings.quick else (1_000, 10_000, 100_000, 1_000_000)
+
+
+def _name(files: int) -> str:
+    return f"files-{files}"
+
+
+class OpenFiles(Scenario):
+    """How the cost of a table that a warm session has never seen grows with its files."""
+
+    name: ClassVar[str] = "open-files"
+    rounds: ClassVar[int] = 5
+
+    def measures(self, settings: Settings) -> tuple[Measure, ...]:
+        """Return one row for each number of files: the curve."""
+        return tuple(
+            Measure(_name(files), f"open a table of {files:,} files and plan a selective query")
+            for files in _sizes(settings)
+        )
+
+    def prepare(self, lab: Lab) -> None:
+        """Write the logs."""
+        for files in _sizes_for(lab):
+            lab.prepared(_name(files), partial(table_log.write_checkpointed, lab, files=files))
+
+    def measure(self, lab: Lab, repetition: int) -> Measurement:
+        """Plan a query of a clone that was never used before, for each number of files."""
+        timings: dict[str, float] = {}
+        answers: dict[str, Answer] = {}
+        metrics: dict[str, float] = {}
+        for files in _sizes_for(lab):
+            name = _name(files)
+            path = lab.scratch(f"open-{name}-{repetition}")
+            lab.storage.clone(lab.prepared_path(name), path)
+            used_before = lab.heap_bytes()
+            seconds, answer = lab.timed(partial(table_log.plan, lab, path, files // 2))
+            timings[name], answers[name] = seconds, answer
+            if lab.engine.name == SUBJECT:
+                kept = lab.heap_bytes() - used_before
+                metrics[f"heap_bytes_per_file_{files}"] = round(kept / files)
+                metrics[f"estimated_bytes_per_file_{files}"] = round(lab.held_bytes(path) / files)
+                lab.forget(path)
+            lab.storage.delete(path)
+        return Measurement(timings=timings, answers=answers, metrics=metrics)
+
+
+def _sizes_for(lab: Lab) -> tuple[int, ...]:
+    if not lab.engine.is_delta:
+        return ()
+    sizes = _sizes(lab.settings)
+    return sizes if lab.engine.name == SUBJECT else tuple(n for n in sizes if n <= _MOST_FOR_ALL)

@@ -1,0 +1,152 @@
+"""Logs of large tables, written without any engine, so that all engines open the same ones.
+
+The data files that they name do not exist: what is measured ends when the query is planned.
+"""
+
+from __future__ import annotations
+
+import json
+
+from bench.lab import Answer, Lab
+
+SCHEMA = "id BIGINT, day STRING, amount DOUBLE, name STRING"
+
+_ROWS_PER_FILE = 1_000
+_DAYS = 365
+_CHECKPOINT_VERSION = 10
+
+_SCHEMA_STRING = json.dumps(
+    {
+        "type": "struct",
+        "fields": [
+            {"name": name, "type": kind, "nullable": True, "metadata": {}}
+            for name, kind in (
+                ("id", "long"),
+                ("day", "string"),
+                ("amount", "double"),
+                ("name", "string"),
+            )
+        ],
+    }
+)
+
+_PROTOCOL = {"minReaderVersion": 1, "minWriterVersion": 2}
+_METADATA = {
+    "id": "5fba94ed-9794-4965-ba6e-6ee3c0d22af9",
+    "format": {"provider": "parquet", "options": {}},
+    "schemaString": _SCHEMA_STRING,
+    "partitionColumns": ["day"],
+    "configuration": {},
+    "createdTime": 1_700_000_000_000,
+}
+
+# File number `id` holds the rows from id * 1000 on; the name is as long as those that writers give.
+_ADD = f"""
+named_struct(
+  'path', concat('day=', day, '/part-', lpad(id, 7, '0'), '-', md5(cast(id AS STRING)),
+                 '-0000.c000.snappy.parquet'),
+  'partitionValues', map('day', day),
+  'size', 40000000 + id % 1000003,
+  'modificationTime', 1700000000000 + id,
+  'dataChange', false,
+  'stats', format_string(
+    '{{"numRecords":%d,"minValues":{{"id":%d,"amount":%d.25,"name":"name-%010d"}},' ||
+    '"maxValues":{{"id":%d,"amount":%d.75,"name":"name-%010d"}},' ||
+    '"nullCount":{{"id":0,"amount":0,"name":0}}}}',
+    {_ROWS_PER_FILE}L, id * {_ROWS_PER_FILE}, id, id * {_ROWS_PER_FILE},
+    id * {_ROWS_PER_FILE} + {_ROWS_PER_FILE - 1}, id + 7, id * {_ROWS_PER_FILE + 1})
+) AS add"""
+
+
+def write_checkpointed(lab: Lab, path: str, files: int) -> None:
+    """Write the log of a table whose classic checkpoint, one Parquet file, names `files` files."""
+    header = lab.spark.createDataFrame(
+        [(_PROTOCOL, None), (None, _METADATA)],
+        "protocol struct<minReaderVersion: int, minWriterVersion: int>, "
+        "metaData struct<id: string, name: string, description: string, "
+        "format: struct<provider: string, options: map<string, string>>, schemaString: string, "
+        "partitionColumns: array<string>, configuration: map<string, string>, createdTime: bigint>",
+    )
+    adds = lab.spark.range(0, files, 1, 1).selectExpr(
+        "id", f"concat('2026-', lpad(id % {_DAYS}, 3, '0')) AS day"
+    )
+    rows = header.unionByName(adds.selectExpr(_ADD), allowMissingColumns=True)
+    log = f"{path}/_delta_log"
+    rows.coalesce(1).write.mode("overwrite").parquet(f"{path}/_written")
+    lab.storage.move_only_file(
+        f"{path}/_written/*.parquet", f"{log}/{_CHECKPOINT_VERSION:020d}.checkpoint.parquet"
+    )
+    lab.storage.delete(f"{path}/_written")
+    for version in (_CHECKPOINT_VERSION, _CHECKPOINT_VERSION + 1):
+        _write_commit(lab, path, version, [])
+    lab.storage.write_text(
+        f"{log}/_last_checkpoint", json.dumps({"version": _CHECKPOINT_VERSION, "size": files + 2})
+    )
+
+
+def write_long(lab: Lab, path: str, commits: int) -> None:
+    """Write a log without a checkpoint in which every commit adds a file and some remove one."""
+    for version in range(commits):
+        actions: list[dict[str, object]] = []
+        if version == 0:
+            actions += [{"protocol": _PROTOCOL}, {"metaData": _METADATA}]
+        if version % 10 == 9:
+            actions.append({"remove": _remove(version - 1)})
+        actions.append({"add": _add(version)})
+        _write_commit(lab, path, version, actions)
+
+
+def plan(lab: Lab, path: str, file: int) -> Answer:
+    """Open the table and plan a query that only one file can answer, down to its partitions."""
+    wanted = file * _ROWS_PER_FILE + 17
+    frame = lab.read(path, SCHEMA).where(f"id = {wanted}").selectExpr("amount", "name")
+    return [[str(frame._jdf.queryExecution().toRdd().getNumPartitions())]]
+
+
+def _write_commit(lab: Lab, path: str, version: int, actions: list[dict[str, object]]) -> None:
+    info = {
+        "timestamp": 1_700_000_000_000 + version,
+        "operation": "WRITE",
+        "operationParameters": {"mode": "Append", "partitionBy": "[]"},
+        "isBlindAppend": True,
+    }
+    lines = [json.dumps(action) for action in [{"commitInfo": info}, *actions]]
+    lab.storage.write_text(f"{path}/_delta_log/{version:020d}.json", "\n".join(lines) + "\n")
+
+
+def _path(file: int) -> str:
+    return f"day={_day(file)}/part-{file:07d}-4d3a9a51-3c5b-4f5f-9d4e-2d2f1a0e7c11-0000.parquet"
+
+
+def _day(file: int) -> str:
+    return f"2026-{file % _DAYS:03d}"
+
+
+def _add(file: int) -> dict[str, object]:
+    first = file * _ROWS_PER_FILE
+    last = first + _ROWS_PER_FILE - 1
+    stats = {
+        "numRecords": _ROWS_PER_FILE,
+        "minValues": {"id": first, "amount": file + 0.25, "name": f"name-{first:010d}"},
+        "maxValues": {"id": last, "amount": file + 7.75, "name": f"name-{last:010d}"},
+        "nullCount": {"id": 0, "amount": 0, "name": 0},
+    }
+    return {
+        "path": _path(file),
+        "partitionValues": {"day": _day(file)},
+        "size": 40_000_000 + file,
+        "modificationTime": 1_700_000_000_000 + file,
+        "dataChange": True,
+        "stats": json.dumps(stats, separators=(",", ":")),
+    }
+
+
+def _remove(file: int) -> dict[str, object]:
+    return {
+        "path": _path(file),
+        "deletionTimestamp": 1_700_000_000_000 + file,
+        "dataChange": True,
+        "extendedFileMetadata": True,
+        "partitionValues": {"day": _day(file)},
+        "size": 40_000_000 + file,
+    }

@@ -1,0 +1,75 @@
+package io.deltaic.log
+
+import org.apache.hadoop.fs.{FileStatus, Path}
+
+/**
+ * A checkpoint all of whose top-level files are there: one file, or the parts of a multi-part one. Whether a file of a
+ * classic name follows the V1 or the V2 spec shows only when it is read.
+ */
+final case class Checkpoint(version: Long, files: Seq[FileStatus]) {
+
+  /** What tells it from other checkpoints, of the same version too. */
+  def name: String = files.head.getPath.getName
+}
+
+/** A log compaction file: the reconciled actions of commits, both ends inclusive (Protocol § Log Compaction Files). */
+final case class Compaction(first: Long, last: Long, file: FileStatus)
+
+/**
+ * One step of replay: a commit, or a compaction that stands for several.
+ *
+ * @param commits the commit files that it stands for, ascending
+ */
+final case class LogEntry(file: FileStatus, commits: Seq[FileStatus]) {
+  def lastVersion: Long = FileNames.versionOf(commits.last)
+  def isCompacted: Boolean = file ne commits.head
+}
+
+/**
+ * The files that make one version: a checkpoint, if any, and every commit after it, without a gap.
+ *
+ * @param version the version they make
+ * @param commits ascending, from the version after the checkpoint, or from 0
+ * @param compactions those that stand for some of `commits`
+ * @param lastCommit the commit file of `version`; absent when cleanup left only its checkpoint
+ * @param checksum the version checksum file of `version`
+ */
+final case class LogSegment(
+    table: Path,
+    version: Long,
+    checkpoint: Option[Checkpoint],
+    commits: Seq[FileStatus],
+    lastCommit: Option[FileStatus],
+    compactions: Seq[Compaction] = Nil,
+    checksum: Option[FileStatus] = None
+) {
+  def files: Seq[FileStatus] = checkpoint.toSeq.flatMap(_.files) ++ commits
+
+  /** The commits one by one. */
+  def commitEntries: Seq[LogEntry] = commits.map(file => LogEntry(file, Seq(file)))
+
+  /** The steps of replay: wherever compactions begin, the longest of them, else the commit. */
+  def entries: Seq[LogEntry] =
+    if (compactions.isEmpty) commitEntries
+    else {
+      val longest = compactions.groupBy(_.first).map { case (first, all) =>
+        first -> all.maxBy(_.last)
+      }
+      val entries = Vector.newBuilder[LogEntry]
+      var i = 0
+      while (i < commits.size) {
+        val compaction = longest.get(FileNames.versionOf(commits(i)))
+        val end = compaction.fold(i + 1)(c => i + 1 + (c.last - c.first).toInt)
+        entries += LogEntry(compaction.fold(commits(i))(_.file), commits.slice(i, end))
+        i = end
+      }
+      entries.result()
+    }
+
+  /** This segment without its first commits, up to and with this version. */
+  def after(base: Long): LogSegment = copy(
+    checkpoint = None,
+    commits = commits.dropWhile(FileNames.versionOf(_) <= base),
+    compactions = compactions.filter(_.first > base)
+  )
+}

@@ -1,0 +1,46 @@
+package io.deltaic.protocol
+
+import scala.jdk.CollectionConverters._
+
+/** The table properties that reading needs. Names and defaults are those of `table-properties.json`. */
+private[deltaic] object TableProperties {
+
+  private lazy val defaults: Map[String, String] = SharedResource
+    .json("table-properties.json")
+    .elements
+    .asScala
+    .filter(_.path("default").isTextual)
+    .map(p => p.get("name").textValue -> p.get("default").textValue)
+    .toMap
+
+  private val interval = """(?i)\s*(?:interval\s+)?((?:[+-]?\d+\s+[a-z]+\s*)+)""".r
+  private val part = """(?i)([+-]?\d+)\s+([a-z]+)""".r
+
+  private val unitMs = Map(
+    "week" -> 604800000L,
+    "day" -> 86400000L,
+    "hour" -> 3600000L,
+    "minute" -> 60000L,
+    "second" -> 1000L,
+    "millisecond" -> 1L
+  )
+
+  /** How long a tombstone is kept; None when the property cannot be understood, and then it is kept for ever. */
+  def deletedFileRetentionMs(metadata: Metadata): Option[Long] = {
+    val name = "delta.deletedFileRetentionDuration"
+    metadata.configuration.get(name).orElse(defaults.get(name)).flatMap(intervalMs)
+  }
+
+  /** A duration such as `interval 1 week` in milliseconds; None if its length is not fixed. */
+  def intervalMs(text: String): Option[Long] = text match {
+    case interval(parts) =>
+      val amounts = part.findAllMatchIn(parts).map { m =>
+        for {
+          amount <- m.group(1).toLongOption
+          unit <- unitMs.get(m.group(2).toLowerCase(java.util.Locale.ROOT).stripSuffix("s"))
+        } yield amount * unit
+      }.toSeq
+      Option.when(amounts.forall(_.isDefined))(amounts.flatten.sum).filter(_ >= 0)
+    case _ => None
+  }
+}

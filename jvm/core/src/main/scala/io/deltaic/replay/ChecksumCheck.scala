@@ -1,0 +1,60 @@
+package io.deltaic.replay
+
+import io.deltaic.log.VersionChecksum
+import io.deltaic.protocol.{ActionJson, Metadata}
+
+/** Holds a snapshot against the checksum file of its version. */
+private[replay] object ChecksumCheck {
+
+  /** What differs, in words; nothing for what the checksum does not tell. */
+  def differences(expected: VersionChecksum, snapshot: Snapshot): Seq[String] = {
+    val files = snapshot.files
+    def compare[A](what: String, told: Option[A], found: => A): Option[String] =
+      told.filter(_ != found).map(t => s"$what is $found instead of $t")
+    Seq(
+      compare("numFiles", expected.numFiles, files.size.toLong),
+      compare("tableSizeBytes", expected.sizeBytes, files.totalSizeBytes),
+      compare("numMetadata", expected.numMetadata, 1L),
+      compare("numProtocol", expected.numProtocol, 1L),
+      compare("numDeletionVectors", expected.numDeletionVectors, files.withDeletionVectors.toLong),
+      compare("numDeletedRecords", expected.numDeletedRecords, deletedRecords(files)),
+      compare("inCommitTimestamp", expected.inCommitTimestampMs, snapshot.timestampMs),
+      compare("protocol", expected.protocol, snapshot.protocol),
+      metadataDifference(expected, snapshot),
+      transactionDifference(expected, snapshot),
+      expected.domains.filter(_.filterNot(_.removed).toSet != snapshot.domains.values.toSet).map(
+        _ =>
+          "domainMetadata differs"
+      )
+    ).flatten
+  }
+
+  private def metadataDifference(expected: VersionChecksum, snapshot: Snapshot): Option[String] =
+    expected.metadata.filterNot(alike(_, snapshot.metadata)).map(_ => "metaData differs")
+
+  /** The rest is of no consequence to anyone. */
+  private def alike(a: Metadata, b: Metadata): Boolean =
+    a.id == b.id && a.partitionColumns == b.partitionColumns &&
+    a.configuration == b.configuration && sameSchema(a.schemaString, b.schemaString)
+
+  private def sameSchema(a: String, b: String): Boolean =
+    a == b || ActionJson.mapper.readTree(a) == ActionJson.mapper.readTree(b)
+
+  private def transactionDifference(
+      expected: VersionChecksum,
+      snapshot: Snapshot
+  ): Option[String] =
+    expected.transactions
+      .find(t => !snapshot.transactions.get(t.appId).exists(_.version == t.version))
+      .map(t => s"txn of ${t.appId} differs")
+
+  private def deletedRecords(files: FileTable): Long =
+    if (files.withDeletionVectors == 0) 0L
+    else {
+      (0 until files.size).iterator
+        .map(files.deletionVector)
+        .filter(_ != null)
+        .map(_.cardinality)
+        .sum
+    }
+}

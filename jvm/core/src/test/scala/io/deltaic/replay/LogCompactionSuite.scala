@@ -1,0 +1,132 @@
+package io.deltaic.replay
+
+import scala.collection.mutable
+
+import munit.ScalaCheckSuite
+import org.scalacheck.Gen
+import org.scalacheck.Prop.forAll
+
+import io.deltaic.TableBuilder
+import io.deltaic.TableBuilder.{add, dv, metadata, protocol}
+import io.deltaic.protocol._
+
+/** Protocol § Log Compaction Files: what they say is what the commits say, and only sooner. */
+class LogCompactionSuite extends ScalaCheckSuite {
+
+  private val now = System.currentTimeMillis
+
+  private def name(first: Long, last: Long) = f"$first%020d.$last%020d.compacted.json"
+
+  private def compact(table: TableBuilder, first: Int, commits: Seq[Seq[Action]]): Unit = {
+    val text = reconciled(commits).map(ActionJson.write).mkString("", "\n", "\n")
+    table.file(name(first, first + commits.size - 1), text)
+    ()
+  }
+
+  /** Protocol § Action Reconciliation, read plainly: the newest of each key, removed domains among them. */
+  private def reconciled(commits: Seq[Seq[Action]]): Seq[Action] = {
+    val newest = mutable.LinkedHashMap.empty[Any, Action]
+    commits.flatten.foreach {
+      case f: FileAction => newest(("file", f.path, f.dvId)) = f
+      case t: SetTransaction => newest(("txn", t.appId)) = t
+      case d: DomainMetadata => newest(("domain", d.domain)) = d
+      case p: Protocol => newest("protocol") = p
+      case m: Metadata => newest("metaData") = m
+      case _ => ()
+    }
+    newest.values.toSeq
+  }
+
+  private def state(snapshot: Snapshot) = (
+    snapshot.version,
+    snapshot.protocol,
+    snapshot.metadata,
+    (0 until snapshot.files.size).map(snapshot.files.add).toSet,
+    snapshot.tombstones.toSet,
+    snapshot.transactions,
+    snapshot.domains
+  )
+
+  private val file: Gen[AddFile] = for {
+    n <- Gen.choose(0, 12)
+    vector <- Gen.oneOf(None, Some(dv("a")), Some(dv("b")))
+    size <- Gen.posNum[Long]
+  } yield add(s"f$n", size, vector)
+
+  private val action: Gen[Action] = Gen.frequency(
+    6 -> file,
+    4 -> file.map(_.remove(now)),
+    1 -> Gen.zip(Gen.oneOf("a", "b"), Gen.posNum[Long]).map(t => SetTransaction(t._1, t._2)),
+    1 -> Gen
+      .zip(Gen.oneOf("d", "e"), Gen.alphaStr, Gen.oneOf(true, false))
+      .map(d => DomainMetadata(d._1, d._2, d._3))
+  )
+
+  /** At most one of those that reconcile with each other, as the protocol wants of a commit. */
+  private val commit: Gen[Seq[Action]] = for {
+    actions <- Gen.listOf(action)
+    id <- Gen.option(Gen.alphaStr)
+  } yield reconciled(Seq(actions)) ++ id.map(i => metadata.copy(id = s"id-$i"))
+
+  private val log: Gen[(Seq[Seq[Action]], Seq[(Int, Int)])] = for {
+    commits <- Gen.listOfN(8, commit)
+    ranges <- Gen.listOf(Gen.zip(Gen.choose(0, 8), Gen.choose(0, 8)))
+  } yield (Seq(protocol, metadata) +: commits, ranges.filter(r => r._1 < r._2))
+
+  override def scalaCheckTestParameters: org.scalacheck.Test.Parameters =
+    super.scalaCheckTestParameters.withMinSuccessfulTests(60)
+
+  property("with compactions of any ranges and without them, every version has the same state") {
+    forAll(log) { case (commits, ranges) =>
+      val plain = TableBuilder()
+      val compacted = TableBuilder()
+      commits.zipWithIndex.foreach { case (actions, version) =>
+        plain.commit(version, actions: _*)
+        compacted.commit(version, actions: _*)
+      }
+      ranges.foreach { case (a, b) => compact(compacted, a, commits.slice(a, b + 1)) }
+      commits.indices.foreach { version =>
+        assertEquals(
+          state(compacted.open().at(version)),
+          state(plain.open().at(version)),
+          s"version $version, compactions $ranges"
+        )
+      }
+    }
+  }
+
+  private def pathsOf(snapshot: Snapshot): List[String] =
+    (0 until snapshot.files.size).map(snapshot.files.path).toList.sorted
+
+  test("the commits that a compaction stands for are not read") {
+    val commits = Seq(Seq(protocol, metadata), Seq(add("a")), Seq(add("b"), add("a").remove(now)))
+    val table = TableBuilder()
+    commits.zipWithIndex.foreach { case (actions, version) => table.commit(version, actions: _*) }
+    compact(table, 1, commits.drop(1))
+    table.raw(1, "not read").raw(2, "not read either").commit(3, add("c"))
+    assertEquals(pathsOf(table.open().latest()), List("b", "c"))
+    intercept[DeltaicException](table.open().at(1))
+  }
+
+  test("a compaction that cannot be read is passed over") {
+    val table = TableBuilder.created().commit(1, add("a")).commit(2, add("b"))
+    table.file(name(1, 2), """{"add":{"path":"x","si""")
+    assertEquals(pathsOf(table.open().latest()), List("a", "b"))
+  }
+
+  test("a compaction does not hide that a commit is missing") {
+    val table = TableBuilder.created().commit(1, add("a")).commit(2, add("b")).commit(3)
+    compact(table, 1, Seq(Seq(add("a")), Seq(add("b"))))
+    table.delete(f"${2}%020d.json")
+    val e = intercept[DeltaicException](table.open().latest())
+    assertEquals(e.condition, "DELTAIC_LOG_GAP")
+  }
+
+  test("a compaction that a checksum file contradicts gives way to the commits") {
+    val table = TableBuilder.created(add("a")).commit(1, add("a").remove(now)).commit(2, add("b"))
+    table.file(name(1, 2), ActionJson.write(add("b")) + "\n")
+    assertEquals(pathsOf(table.open().latest()), List("a", "b"), "what it says is believed")
+    table.file(f"${2}%020d.crc", """{"numFiles":1,"tableSizeBytes":1}""")
+    assertEquals(pathsOf(table.open().latest()), List("b"))
+  }
+}

@@ -1,0 +1,66 @@
+package io.deltaic.spark.replay
+
+import scala.collection.mutable
+
+import org.apache.logging.log4j.core.appender.AbstractAppender
+import org.apache.logging.log4j.core.config.{Configurator, Property}
+import org.apache.logging.log4j.core.{LogEvent, Logger}
+import org.apache.logging.log4j.{Level, LogManager}
+
+import io.deltaic.TableBuilder
+import io.deltaic.TableBuilder.add
+
+/** What replay says in the log, here because Spark brings one to say it in. */
+class ReplayWarningsSuite extends munit.FunSuite {
+
+  private def warnings(body: => Any): Seq[String] = {
+    val found = mutable.ArrayBuffer.empty[String]
+    val appender = new AbstractAppender("warnings", null, null, false, Property.EMPTY_ARRAY) {
+      override def append(event: LogEvent): Unit = found.synchronized {
+        if (event.getLevel == Level.WARN && event.getLoggerName.startsWith("io.deltaic")) {
+          found += event.getMessage.getFormattedMessage
+        }
+      }
+    }
+    appender.start()
+    val root = LogManager.getRootLogger.asInstanceOf[Logger]
+    root.addAppender(appender)
+    Configurator.setLevel("io.deltaic", Level.WARN)
+    try body
+    finally root.removeAppender(appender)
+    found.toSeq
+  }
+
+  private def onlyWarning(table: TableBuilder)(parts: String*): Unit = {
+    val said = warnings(table.open().latest())
+    assertEquals(said.size, 1, said.toString)
+    (table.directory.toString +: parts).foreach(p => assert(said.head.contains(p), said.head))
+  }
+
+  test("a checkpoint that is passed over is named, with its table and what is wrong with it") {
+    val name = f"${0}%020d.checkpoint.parquet"
+    onlyWarning(TableBuilder.created(add("a")).file(name, "damaged"))(name, "version 0", "Parquet")
+  }
+
+  test("a checksum file that differs is named by its version, with the difference") {
+    val table = TableBuilder.created(add("a")).file(f"${0}%020d.crc", """{"numFiles":2}""")
+    onlyWarning(table)("version 0", "numFiles is 1 instead of 2")
+  }
+
+  test("a log compaction that is passed over is named") {
+    val name = f"${1}%020d.${2}%020d.compacted.json"
+    val table = TableBuilder.created().commit(1, add("a")).commit(2, add("b")).file(name, "{")
+    onlyWarning(table)(name)
+  }
+
+  test("a hint with a wrong checksum is named") {
+    val table = TableBuilder.created()
+    onlyWarning(table.file("_last_checkpoint", """{"version":0,"checksum":"0"}"""))(
+      "_last_checkpoint"
+    )
+  }
+
+  test("a log in order is read without a word") {
+    assertEquals(warnings(TableBuilder.created(add("a")).commit(1).open().latest()), Nil)
+  }
+}

@@ -1,0 +1,304 @@
+"""Checks a whole log against what the protocol asks of writers.
+
+It knows nothing of how a commit came about: it sees the actions as they are stored, and says what
+is wrong with them. The test suite runs it over every log that its tests leave behind; it also
+serves to find out which writer broke a table.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from deltaic.exceptions import DeltaError
+from deltaic.protocol.actions import (
+    READER_VERSION_WITH_FEATURES,
+    WRITER_VERSION_WITH_FEATURES,
+    Metadata,
+    Protocol,
+)
+from deltaic.protocol.features import features_in_use, find_feature, writer_features
+from deltaic.protocol.properties import is_true
+from deltaic.protocol.schema import parse_schema
+
+#: One action as a commit file stores it: its name, and its body.
+Action = tuple[str, Mapping[str, Any]]
+
+#: A logical file: its path as the log spells it, and the id of its deletion vector, if it has one.
+LogicalFile = tuple[str, str | None]
+
+_HIGH_WATER_MARK = "highWaterMark"
+_ROW_TRACKING_DOMAIN = "delta.rowTracking"
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One thing that a commit should not say.
+
+    Attributes
+    ----------
+    version
+        The commit's.
+    rule
+        What the protocol asks, with its heading.
+    detail
+        What the commit says instead.
+    """
+
+    version: int
+    rule: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"version {self.version}: {self.detail} ({self.rule})"
+
+
+def parse_commit(text: str) -> list[Action]:
+    """Return the actions of a commit file, in its order; a line may hold several."""
+    return [
+        (name, body)
+        for line in text.split("\n")
+        if line.strip()
+        for name, body in json.loads(line).items()
+    ]
+
+
+def validate_log(commits: Iterable[tuple[int, Sequence[Action]]]) -> list[Violation]:
+    """Return every violation in the commits of a table, given from version 0 on.
+
+    Parameters
+    ----------
+    commits
+        Pairs of version and actions, ascending.
+    """
+    table = _Table()
+    violations: list[Violation] = []
+    expected = 0
+    for version, actions in commits:
+        if version != expected:
+            violations.append(
+                Violation(
+                    version,
+                    "Protocol § Delta Log Entries: versions are contiguous",
+                    f"it follows version {expected - 1}",
+                )
+            )
+        expected = version + 1
+        violations += [
+            Violation(version, rule, detail) for rule, detail in _problems(table, version, actions)
+        ]
+    return violations
+
+
+@dataclass(slots=True)
+class _Table:
+    """What the commits seen so far have made."""
+
+    protocol: Protocol | None = None
+    metadata: Metadata | None = None
+    files: dict[LogicalFile, Mapping[str, Any]] = field(default_factory=dict)
+    high_water_mark: int = -1
+    in_commit_timestamp_ms: int = -1
+
+
+_Problems = Iterator[tuple[str, str]]
+
+
+def _problems(table: _Table, version: int, actions: Sequence[Action]) -> _Problems:
+    yield from _repetitions(actions)
+    for name, body in actions:
+        if name == "protocol":
+            table.protocol = Protocol.from_json(body)
+        elif name == "metaData":
+            table.metadata = Metadata.from_json(body)
+    if table.protocol is None or table.metadata is None:
+        yield (
+            "Protocol § Action Reconciliation: a table has a protocol and a metaData action",
+            "there is no " + ("protocol" if table.protocol is None else "metaData"),
+        )
+        return
+    if any(name in ("protocol", "metaData") for name, _ in actions):
+        yield from _definition_problems(table.protocol, table.metadata)
+    yield from _timestamp_problems(table, table.metadata, actions)
+    yield from _file_problems(table, table.protocol, table.metadata, actions)
+    yield from _row_id_problems(table, table.protocol, version, actions)
+
+
+def _repetitions(actions: Sequence[Action]) -> _Problems:
+    keys = Counter(_key(name, body) for name, body in actions)
+    for key, times in keys.items():
+        if key is not None and times > 1:
+            what = " ".join(part for part in key if part)
+            yield (
+                "Protocol § Actions: a commit holds no two actions that say the same",
+                f"{times} actions {what}",
+            )
+
+
+def _key(name: str, body: Mapping[str, Any]) -> tuple[str, ...] | None:
+    match name:
+        case "protocol" | "metaData" | "commitInfo":
+            return (name,)
+        case "txn":
+            return (name, body["appId"])
+        case "domainMetadata":
+            return (name, body["domain"])
+        case "add" | "remove":
+            path, dv_id = _logical_file(body)
+            return (name, path, dv_id or "")
+        case "cdc":
+            return (name, body["path"])
+        case _:
+            return None
+
+
+def _definition_problems(protocol: Protocol, metadata: Metadata) -> _Problems:
+    rule = "Protocol § Table Features"
+    reader, writer = protocol.reader_features, protocol.writer_features
+    if (protocol.min_reader_version >= READER_VERSION_WITH_FEATURES) != (reader is not None):
+        yield rule, f"reader version {protocol.min_reader_version}, readerFeatures {reader}"
+    if (protocol.min_writer_version >= WRITER_VERSION_WITH_FEATURES) != (writer is not None):
+        yield rule, f"writer version {protocol.min_writer_version}, writerFeatures {writer}"
+    if unlisted := (reader or frozenset()) - (writer or frozenset()):
+        yield rule, f"only among the readerFeatures: {', '.join(sorted(unlisted))}"
+    for name in sorted(writer or ()):
+        feature = find_feature(name)
+        reads = feature is not None and feature.reads
+        # Below reader version 3 a legacy reader feature is implied by the version, not listed.
+        if reads and reader is not None and name not in reader:
+            yield rule, f"{name} is not among the readerFeatures"
+    try:
+        used = features_in_use(metadata, metadata.id)
+        columns = parse_schema(metadata.schema_string, metadata.id)
+    except DeltaError as invalid:
+        yield "Protocol § Schema Serialization Format", str(invalid)
+        return
+    if unsupported := used - writer_features(protocol):
+        yield rule, f"in use, but not supported by the protocol: {', '.join(sorted(unsupported))}"
+    names = {column.name for column in columns.fields}
+    if strangers := [c for c in metadata.partition_columns if c not in names]:
+        yield "Protocol § Change Metadata", f"partition columns without a column: {strangers}"
+
+
+def _timestamp_problems(table: _Table, metadata: Metadata, actions: Sequence[Action]) -> _Problems:
+    if not is_true(metadata.configuration, "delta.enableInCommitTimestamps"):
+        return
+    rule = "Protocol § In-Commit Timestamps"
+    if not actions or actions[0][0] != "commitInfo":
+        yield rule, "the first action is not commitInfo"
+        return
+    timestamp_ms = actions[0][1].get("inCommitTimestamp")
+    if timestamp_ms is None:
+        yield rule, "commitInfo has no inCommitTimestamp"
+        return
+    if timestamp_ms <= table.in_commit_timestamp_ms:
+        yield rule, f"{timestamp_ms} is not after {table.in_commit_timestamp_ms}"
+    table.in_commit_timestamp_ms = timestamp_ms
+
+
+def _file_problems(
+    table: _Table, protocol: Protocol, metadata: Metadata, actions: Sequence[Action]
+) -> _Problems:
+    rule = "Protocol § Add File and Remove File"
+    for name, body in actions:
+        if name == "remove" and table.files.pop(_logical_file(body), None) is None:
+            yield rule, f"{body['path']} is removed, but is not in the table"
+    for name, body in actions:
+        if name != "add":
+            continue
+        yield from _add_problems(protocol, metadata, body)
+        if _logical_file(body) in table.files:
+            yield rule, f"{body['path']} is added, but is in the table"
+        table.files[_logical_file(body)] = body
+    paths = Counter(path for path, _ in table.files)
+    for path in {body["path"] for name, body in actions if name == "add"}:
+        if paths[path] > 1:
+            yield rule, f"{path} is in the table with {paths[path]} deletion vectors"
+
+
+def _add_problems(protocol: Protocol, metadata: Metadata, add: Mapping[str, Any]) -> _Problems:
+    path = add["path"]
+    rule = "Protocol § Add File and Remove File"
+    values = add.get("partitionValues")
+    expected = set(_partition_keys(metadata))
+    if not isinstance(values, dict) or set(values) != expected:
+        yield rule, f"{path}: partitionValues {values}, partition columns {sorted(expected)}"
+    for key, kind in (("size", int), ("modificationTime", int), ("dataChange", bool)):
+        if not isinstance(add.get(key), kind):
+            yield rule, f"{path}: {key} is {add.get(key)!r}"
+    stats = _stats(add)
+    num_records = stats.get("numRecords")
+    if num_records is not None and (not isinstance(num_records, int) or num_records < 0):
+        yield "Protocol § Per-file Statistics", f"{path}: numRecords is {num_records!r}"
+    vector = add.get("deletionVector")
+    if vector is None:
+        return
+    rule = "Protocol § Deletion Vectors"
+    if "deletionVectors" not in writer_features(protocol):
+        yield rule, f"{path} has a deletion vector, but the table does not support them"
+    if not isinstance(num_records, int):
+        yield rule, f"{path} has a deletion vector, but no numRecords"
+    elif not 0 < vector["cardinality"] <= num_records:
+        yield rule, f"{path}: {vector['cardinality']} of {num_records} rows are deleted"
+
+
+def _row_id_problems(
+    table: _Table, protocol: Protocol, version: int, actions: Sequence[Action]
+) -> _Problems:
+    """Check row ids, which every new file has once the feature is supported."""
+    if "rowTracking" not in writer_features(protocol):
+        return
+    rule = "Protocol § Row Tracking"
+    before = table.high_water_mark
+    for name, body in actions:
+        if name == "domainMetadata" and body["domain"] == _ROW_TRACKING_DOMAIN:
+            table.high_water_mark = json.loads(body["configuration"])[_HIGH_WATER_MARK]
+    if table.high_water_mark < before:
+        yield rule, f"the high water mark falls from {before} to {table.high_water_mark}"
+    known = {body["path"] for name, body in actions if name == "remove"}
+    for name, body in actions:
+        if name != "add":
+            continue
+        first, path = body.get("baseRowId"), body["path"]
+        if first is None or body.get("defaultRowCommitVersion") is None:
+            yield rule, f"{path} has no baseRowId or defaultRowCommitVersion"
+            continue
+        if path in known:
+            continue
+        last = first + _stats(body).get("numRecords", 0) - 1
+        if first <= before:
+            yield rule, f"{path}: baseRowId {first} is not above the high water mark {before}"
+        if last > table.high_water_mark:
+            yield (
+                rule,
+                f"{path}: row id {last} is above the high water mark {table.high_water_mark}",
+            )
+        if body["defaultRowCommitVersion"] > version:
+            yield rule, f"{path}: defaultRowCommitVersion is {body['defaultRowCommitVersion']}"
+
+
+def _partition_keys(metadata: Metadata) -> Iterator[str]:
+    """Yield the names under which files say their partition values: physical ones if mapped."""
+    columns = {c.name: c for c in parse_schema(metadata.schema_string, metadata.id).fields}
+    mapped = metadata.configuration.get("delta.columnMapping.mode", "none") != "none"
+    for name in metadata.partition_columns:
+        column = columns.get(name)
+        physical = column.metadata.get("delta.columnMapping.physicalName") if column else None
+        yield str(physical) if mapped and physical is not None else name
+
+
+def _stats(add: Mapping[str, Any]) -> Mapping[str, Any]:
+    stats = json.loads(add.get("stats") or "{}")
+    return stats if isinstance(stats, dict) else {}
+
+
+def _logical_file(body: Mapping[str, Any]) -> LogicalFile:
+    """Return the identity of a file action (Protocol § Action Reconciliation)."""
+    vector = body.get("deletionVector")
+    if vector is None:
+        return body["path"], None
+    offset = f"@{vector['offset']}" if vector.get("offset") is not None else ""
+    return body["path"], f"{vector['storageType']}{vector['pathOrInlineDv']}{offset}"
