@@ -18,8 +18,9 @@ SCHEMA = (
     "l_comment STRING"
 )
 
-# One row in a hundred, spread over every file.
+# One row in a hundred, and ten of them, spread over every file.
 RANDOM_ROWS = "pmod(xxhash64(l_orderkey, l_linenumber), 100) = 0"
+RANDOM_TENTH = "pmod(xxhash64(l_orderkey, l_linenumber), 100) < 10"
 
 # Order keys of TPC-H run up to this many per unit of scale.
 _ORDER_KEYS_PER_SCALE = 6_000_000

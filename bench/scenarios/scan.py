@@ -1,4 +1,4 @@
-"""Scans of lineitem with no row, one row in a hundred at random, or one run of rows deleted."""
+"""Scans of lineitem with no row, 1 % or 10 % of them at random, or one run of rows deleted."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ _QUERIES = {"light": _LIGHT, "wide": _WIDE}
 _VARIANTS = {
     "none": "no DV",
     "random": "1 % deleted at random",
+    "tenth": "10 % deleted at random",
     "range": "1 % deleted in one run",
 }
 
@@ -41,6 +42,7 @@ def _deleted_rows(settings: Settings, variant: str) -> str | None:
     return {
         "none": None,
         "random": lineitem.RANDOM_ROWS,
+        "tenth": lineitem.RANDOM_TENTH,
         "range": lineitem.contiguous_rows(settings),
     }[variant]
 

@@ -44,6 +44,23 @@ def test_executors_apply_deletion_vectors(
     assert_same_rows(map(tuple, answer), map(tuple, expected))
 
 
+@pytest.mark.parametrize("vectorized", ["true", "false"])
+def test_executors_tell_files_and_positions(
+    cluster: SparkProcess, readings: TwinTable, vectorized: str
+):
+    answer = cluster.run(
+        "spark.conf.set('spark.sql.parquet.enableVectorizedReader', vectorized)\n"
+        "spark.conf.set('spark.sql.files.maxPartitionBytes', '20000')\n"
+        "result = [list(row) for row in spark.sql(query).collect()]",
+        query="SELECT id, _metadata.row_index, _metadata.file_path = input_file_name() FROM "
+        f"{readings.sql_name} WHERE _metadata.file_size > 0 AND s IS NOT NULL",
+        vectorized=vectorized,
+    )
+    live = readings.live.where("s IS NOT NULL").select("id").collect()
+    # Each file of `readings` has 3000 rows, in the order of their ids.
+    assert sorted(map(tuple, answer)) == sorted((i, i % 3_000, True) for (i,) in live)
+
+
 def test_executors_write_and_delete(cluster: SparkProcess, spark: SparkSession, table: str):
     code = """
 rows = spark.range(0, 50000, 1, 4).selectExpr('id', 'id % 4 AS p')

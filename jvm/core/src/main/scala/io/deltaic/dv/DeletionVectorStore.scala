@@ -4,8 +4,8 @@ import java.io.{EOFException, FileNotFoundException}
 import java.nio.ByteBuffer
 import java.util.zip.CRC32
 
-import scala.util.Using
 import scala.util.control.NonFatal
+import scala.util.{Success, Try, Using}
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{ChecksumException, FSDataInputStream, FileSystem, Path}
@@ -58,6 +58,43 @@ final class DeletionVectorStore(conf: Configuration) {
         case error: ChecksumException => throw failure.corrupt(error.getMessage, error)
         case NonFatal(error) => throw failure.readFailed(error)
       }
+    }
+  }
+
+  /**
+   * The vectors of several data files, each as [[read]] would return it or fail. Those that lie next
+   * to each other in a file are fetched with one read: a commit packs the vectors of many data files
+   * into one file, and a request to an object store takes longer than the bytes between two of them.
+   *
+   * @param wanted data file, as the log spells it, and its vector
+   */
+  def readAll(
+      table: Path,
+      wanted: Seq[(String, DeletionVectorDescriptor)]
+  ): Seq[Try[DeletionVector]] = {
+    val runs = AdjacentVectors.runs(table, wanted.map(_._2)).filter(_.ordinals.lengthIs > 1)
+    val together = runs.flatMap { run =>
+      // What is wrong with one of them, the read of that one will say.
+      Try(readRun(table, run, run.ordinals.map(wanted))).toOption.toSeq
+        .flatMap(run.ordinals.zip(_))
+    }.toMap
+    wanted.zipWithIndex.map { case ((dataFile, descriptor), i) =>
+      together.get(i).map(Success(_)).getOrElse(Try(read(table, dataFile, descriptor)))
+    }
+  }
+
+  private def readRun(
+      table: Path,
+      run: AdjacentVectors,
+      wanted: Seq[(String, DeletionVectorDescriptor)]
+  ): Seq[DeletionVector] = {
+    val bytes = new Array[Byte]((run.end - run.start).toInt)
+    Using.resource(open(run.file.getFileSystem(conf), run.file))(_.readFully(run.start, bytes))
+    wanted.map { case (dataFile, descriptor) =>
+      val failure = new ReadFailure(table, dataFile, descriptor, run.file.toString)
+      val offset = descriptor.offset.getOrElse(FirstOffset)
+      if (run.start == 0) checkVersion(bytes(0), failure)
+      decodeFrame(descriptor, bytes, (offset - run.start).toInt, failure)
     }
   }
 

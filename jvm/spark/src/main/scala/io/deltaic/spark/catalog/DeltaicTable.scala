@@ -89,7 +89,11 @@ private[spark] final class DeltaicTable(
     case TableOrigin.Path | TableOrigin.TimeTravel => EnumSet.of(BATCH_READ)
   }
 
-  override def metadataColumns(): Array[MetadataColumn] = ScanColumns.metadataColumns
+  override def metadataColumns(): Array[MetadataColumn] =
+    ScanColumns.metadataColumns(tableSchema.rowTracking)
+
+  /** Where the table has a column `_metadata`, ours stays within reach of `DataFrame.metadataColumn`. */
+  override def canRenameConflictingMetadataColumns: Boolean = true
 
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
     UnsupportedReadOptions.refuse(log, options)

@@ -83,7 +83,7 @@ private[spark] final class ChangesScan(
   }
 
   override def createReaderFactory(): PartitionReaderFactory = {
-    val vectorOrdinal = constantsOf(inferred).fieldNames.indexOf(ScanColumns.ChangedRows)
+    val vectorOrdinal = inferred.reader.fileConstants.fieldNames.indexOf(ScanColumns.ChangedRows)
     new ChangesReaderFactory(
       inferred.columns,
       recorded.columns,
@@ -120,9 +120,6 @@ private[spark] final class ChangesScan(
     schema.isPartition(field.name) || ScanColumns.isFileConstant(field.name) ||
     field.name == ChangeColumns.CommitVersion || field.name == ChangeColumns.CommitTimestamp
 
-  private def constantsOf(part: Part): StructType =
-    StructType(if (part.isRecorded) constants else changeType.toSeq ++ constants)
-
   /** The files of one kind and what reads them. */
   private final class Part(val isRecorded: Boolean) {
     val schema: TableSchema =
@@ -143,6 +140,7 @@ private[spark] final class ChangesScan(
       schema,
       readSchema(),
       filters,
+      Nil,
       options
     )
 
@@ -157,13 +155,8 @@ private[spark] final class ChangesScan(
       )
     }
 
-    /** Partition values go by the name under which the log keeps them. */
-    private def constantsInLog: StructType = StructType(constantsOf(this).map { field =>
-      if (schema.isPartition(field.name)) field.copy(name = schema.logName(field.name)) else field
-    })
-
     def partitions: Array[InputPartition] = FileSplits
-      .plan(spark, feed.table, selected.files, constantsInLog, selected.unchangedRows)
+      .plan(spark, feed.table, selected.files, reader.fileConstants, selected.unchangedRows)
       .map(ChangesPartition(_, isRecorded))
   }
 }

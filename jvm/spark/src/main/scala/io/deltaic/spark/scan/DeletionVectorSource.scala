@@ -1,9 +1,7 @@
 package io.deltaic.spark.scan
 
-import java.util.concurrent.ExecutionException
+import scala.util.Try
 
-import com.google.common.cache.{Cache, CacheBuilder}
-import com.google.common.util.concurrent.UncheckedExecutionException
 import org.apache.hadoop.fs.Path
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.unsafe.types.UTF8String
@@ -22,21 +20,24 @@ private[spark] final case class DeletionVectorSource(table: String)(
 ) extends RowProbeSource {
 
   /** The vector that a [[DeletionVectorConstant]] names, from this executor's cache if it is there. */
-  def open(constant: UTF8String): DeletionVector = {
-    val key = DeletionVectorSource.Key(table, constant)
-    try
-      DeletionVectorSource.cache.get(
-        key,
-        () => {
-          val (descriptor, dataFile) = DeletionVectorConstant.decode(constant)
-          new DeletionVectorStore(configuration.value.value)
-            .read(new Path(table), dataFile, descriptor)
-        }
-      )
-    catch {
-      // The cache wraps what the loader throws; callers want the error that names table and file.
-      case e @ (_: ExecutionException | _: UncheckedExecutionException) => throw e.getCause
+  def open(constant: UTF8String): DeletionVector =
+    DeletionVectorSource.cache.get(DeletionVectorCache.Key(table, constant))(read)
+
+  /**
+   * Loads what a task is about to open. One task reads the vectors of its files from as few ranges
+   * of as few files as hold them; to open them one by one would cost a request each.
+   */
+  def prefetch(constants: Seq[UTF8String]): Unit =
+    if (constants.lengthIs > 1)
+      DeletionVectorSource.cache.prefetch(constants.map(DeletionVectorCache.Key(table, _)))(read)
+
+  private def read(keys: Seq[DeletionVectorCache.Key]): Seq[Try[DeletionVector]] = {
+    val store = new DeletionVectorStore(configuration.value.value)
+    val wanted = keys.map { key =>
+      val (descriptor, dataFile) = DeletionVectorConstant.decode(key.constant)
+      dataFile -> descriptor
     }
+    store.readAll(new Path(table), wanted)
   }
 
   override def probeClass: Class[DeletionVectorProbe] = classOf[DeletionVectorProbe]
@@ -45,27 +46,21 @@ private[spark] final case class DeletionVectorSource(table: String)(
 }
 
 private[spark] object DeletionVectorSource {
-  private final case class Key(table: String, constant: UTF8String)
 
   /** Share of the heap that cached vectors may take; a vector is loaded again when it was evicted. */
   private val heapFraction = 0.1
 
   /** One per JVM: splits of a file, and tasks that follow each other, share the loaded vector. */
-  private val cache: Cache[Key, DeletionVector] = CacheBuilder
-    .newBuilder()
-    .maximumWeight((Runtime.getRuntime.maxMemory * heapFraction).toLong)
-    .weigher[Key, DeletionVector]((key: Key, dv: DeletionVector) =>
-      (dv.memoryBytes + key.constant.numBytes).min(Int.MaxValue.toLong).toInt
-    )
-    .build[Key, DeletionVector]()
+  private val cache = new DeletionVectorCache((Runtime.getRuntime.maxMemory * heapFraction).toLong)
 }
 
 /**
  * Answers "is this row deleted?" for the rows of a scan, in the order in which it reads them.
  *
- * Row indexes ascend within a split, so the probe remembers the gap `[from, until)` without deleted
- * rows around the last answer: a live row costs a reference comparison and two of longs. A row
- * outside of the gap, even one before it, asks the cursor.
+ * Row indexes ascend within a split, so the probe knows the gap `[from, until)` without deleted rows
+ * around the last answer, and that `until` ends it: a live row costs a comparison of references and
+ * two of numbers, and a deleted one that ends a gap a step of the cursor to the end of the next. Any
+ * other row, even one before the last, asks the cursor.
  *
  * Not thread safe: one probe belongs to one task.
  */
@@ -79,7 +74,9 @@ private[spark] final class DeletionVectorProbe(source: DeletionVectorSource)
 
   override def isDeleted(constant: UTF8String, rowIndex: Long): Boolean = {
     if (constant ne lastReference) switchTo(constant)
-    if (rowIndex >= from && rowIndex < until) false else seek(rowIndex)
+    if (rowIndex < until && rowIndex >= from) false
+    else if (rowIndex == until) endOfGap(rowIndex)
+    else seek(rowIndex)
   }
 
   private def switchTo(constant: UTF8String): Unit = {
@@ -88,15 +85,20 @@ private[spark] final class DeletionVectorProbe(source: DeletionVectorSource)
       lastValue = constant.clone()
       cursor = source.open(lastValue).cursor()
       from = 0L
-      until = 0L
+      until = cursor.seek(0L)
     }
     lastReference = constant
   }
 
+  private def endOfGap(deleted: Long): Boolean = {
+    from = deleted + 1
+    until = cursor.seek(from)
+    true
+  }
+
   private def seek(rowIndex: Long): Boolean = {
-    val next = cursor.seek(rowIndex)
     from = rowIndex
-    until = next
-    next == rowIndex
+    until = cursor.seek(rowIndex)
+    until == rowIndex && endOfGap(rowIndex)
   }
 }

@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.datasources.{FilePartition, PartitionedFil
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.deltaic.protocol.{AddFile, LogPath}
+import io.deltaic.protocol.{AddFile, DeltaicException, LogPath}
 import io.deltaic.spark.partition.PartitionValues
 
 /** Cuts files into splits and packs splits into tasks, by Spark's own sizing rules. */
@@ -35,7 +35,7 @@ private[spark] object FileSplits {
       FilePartition.maxSplitBytes(spark, files.iterator.map(_.sizeBytes + openCostBytes).sum)
     val zone = sessionZone(spark)
     val splits = files.flatMap { file =>
-      val row = constantRow(file, constants, zone, changedRows)
+      val row = constantRow(table, file, constants, zone, changedRows)
       split(SparkPath.fromPath(LogPath.toAbsolute(table, file.path)), file, row, maxSplitBytes)
     }
     // Large splits first: the packing closes a task as soon as the next split does not fit.
@@ -64,25 +64,42 @@ private[spark] object FileSplits {
     }
 
   private def constantRow(
+      table: Path,
       file: AddFile,
       constants: StructType,
       zone: ZoneId,
       changedRows: AddFile => UTF8String
   ): InternalRow =
-    new GenericInternalRow(constants.fields.map(constantValue(file, _, zone, changedRows)))
+    new GenericInternalRow(
+      constants.fields.map(constantValue(table, file, _, zone, changedRows))
+    )
 
   private def constantValue(
+      table: Path,
       file: AddFile,
       field: StructField,
       zone: ZoneId,
       changedRows: AddFile => UTF8String
-  ): Any =
+  ): Any = {
+    def tracked(value: Option[Long], name: String): Long =
+      value.getOrElse(throw untracked(table, file, name))
     field.name match {
       case ScanColumns.FilePath => UTF8String.fromString(file.path)
       case ScanColumns.DeletionVector => DeletionVectorConstant.encode(file)
       case ScanColumns.ChangedRows => changedRows(file)
+      case ScanColumns.BaseRowId => tracked(file.baseRowId, "baseRowId")
+      case ScanColumns.DefaultRowCommitVersion =>
+        tracked(file.defaultRowCommitVersion, "defaultRowCommitVersion")
       case column =>
         val text = file.partitionValues.getOrElse(column, null)
         PartitionValues.fromLog(column, field.dataType, text, zone)
     }
+  }
+
+  /** Where row tracking is enabled, every file has both (Protocol § Row IDs, § Row Commit Versions). */
+  private def untracked(table: Path, file: AddFile, field: String): DeltaicException =
+    new DeltaicException(
+      "DELTAIC_ROW_TRACKING_INCOMPLETE",
+      Map("table" -> table.toString, "file" -> file.path, "field" -> field)
+    )
 }

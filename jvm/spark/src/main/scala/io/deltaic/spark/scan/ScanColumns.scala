@@ -21,6 +21,14 @@ private[spark] object ScanColumns {
   /** Which rows of the file are part of a change (see the `changes` package); null for all. */
   val ChangedRows = "__deltaic_changed_rows"
 
+  /** What the `add` of the row's file says about rows that were never moved (Protocol § Row Tracking). */
+  val BaseRowId = "__deltaic_base_row_id"
+  val DefaultRowCommitVersion = "__deltaic_default_row_commit_version"
+
+  val baseRowIdField: StructField = StructField(BaseRowId, LongType, nullable = false)
+  val defaultRowCommitVersionField: StructField =
+    StructField(DefaultRowCommitVersion, LongType, nullable = false)
+
   val rowIndexField: StructField = StructField(RowIndex, LongType, nullable = false)
   val deletionVectorField: StructField = StructField(DeletionVector, StringType, nullable = true)
   val changedRowsField: StructField = StructField(ChangedRows, StringType, nullable = true)
@@ -28,7 +36,9 @@ private[spark] object ScanColumns {
   /** What makes a row addressable for DELETE, UPDATE and MERGE. */
   val rowId: Seq[String] = Seq(FilePath, RowIndex)
 
-  val metadataColumns: Array[MetadataColumn] = Array(
+  /** What is hidden behind the columns of a table. */
+  def metadataColumns(rowTracking: Option[RowTracking]): Array[MetadataColumn] = Array(
+    FileMetadata.column(rowTracking),
     RowIdColumn(FilePath, StringType, "path of the data file, as in the log"),
     RowIdColumn(RowIndex, LongType, "position of the row in its data file, from 0")
   )

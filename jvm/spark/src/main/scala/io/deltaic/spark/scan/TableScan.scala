@@ -15,8 +15,7 @@ import org.apache.spark.sql.connector.read.{
   SupportsReportStatistics,
   SupportsRuntimeV2Filtering
 }
-import org.apache.spark.sql.deltaic.{FieldIdReaderFactory, ParquetScanShims, SchemaShims}
-import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetPartitionReaderFactory
+import org.apache.spark.sql.deltaic.{FieldIdReaderFactory, ParquetScanShims, ParquetSplits}
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.util.SerializableConfiguration
@@ -32,6 +31,7 @@ import io.deltaic.protocol.{AddFile, DeltaicException}
  *
  * @param requiredColumns what the query asks for: table columns (nested ones pruned) and row ids
  * @param filters predicates that hold for every row the query wants; used to skip, never to drop rows
+ * @param fileFilters the same of predicates on `_metadata` that [[FileMetadata]] can decide for a file
  */
 private[spark] final class TableScan(
     spark: SparkSession,
@@ -39,6 +39,7 @@ private[spark] final class TableScan(
     val schema: TableSchema,
     requiredColumns: StructType,
     val filters: Seq[Expression],
+    private val fileFilters: Seq[Expression],
     private val options: CaseInsensitiveStringMap
 ) extends Scan
     with Batch
@@ -50,16 +51,18 @@ private[spark] final class TableScan(
 
   def version: Long = files.version
 
-  private val (constantColumns, dataColumns) = requiredColumns.fields.toSeq.partition(isConstant)
+  private val (computedColumns, tableColumns) = requiredColumns.fields.toSeq.partition(isComputed)
+  private val (constantColumns, dataColumns) = tableColumns.partition(isConstant)
 
   /** Chosen on first use, which is after the optimizer is done with push-down. */
-  lazy val selectedFiles: IndexedSeq[AddFile] = files.select(filters)
+  lazy val selectedFiles: IndexedSeq[AddFile] =
+    FileMetadata.select(files.table, files.select(filters), fileFilters)
 
   /** Holds the Hadoop settings that readers and deletion vectors need in the executors. */
   private lazy val configuration: Broadcast[SerializableConfiguration] =
     ParquetScanShims.broadcastReadConfiguration(
       spark,
-      physicalColumns,
+      storedColumns,
       options,
       byFieldId = schema.mapping == ColumnMapping.ById
     )
@@ -83,10 +86,11 @@ private[spark] final class TableScan(
       else Seq(ScanColumns.rowIndexField)
     val columns = StructType(requiredColumns.fields ++ rowIndex :+ ScanColumns.deletionVectorField)
     val source = ListedFiles(files.table, files.version, selectedFiles)
-    new TableScan(spark, source, schema, columns, filters, options)
+    new TableScan(spark, source, schema, columns, filters, fileFilters, options)
   }
 
-  override def readSchema(): StructType = StructType(dataColumns ++ constantColumns)
+  override def readSchema(): StructType =
+    StructType(dataColumns ++ computedColumns ++ constantColumns)
 
   override def toBatch: Batch = runtimeFiltering.take().fold[Batch](this) { predicates =>
     val zone = FileSplits.sessionZone(spark)
@@ -102,9 +106,7 @@ private[spark] final class TableScan(
 
   /** Fixed up front: asking the reader factory would enumerate files during planning. */
   override def columnarSupportMode(): Scan.ColumnarSupportMode =
-    if (ParquetScanShims.supportsColumnarReads(spark, readerSchema))
-      Scan.ColumnarSupportMode.SUPPORTED
-    else Scan.ColumnarSupportMode.UNSUPPORTED
+    if (isColumnar) Scan.ColumnarSupportMode.SUPPORTED else Scan.ColumnarSupportMode.UNSUPPORTED
 
   override def planInputPartitions(): Array[InputPartition] = planInputPartitions(selectedFiles)
 
@@ -119,20 +121,23 @@ private[spark] final class TableScan(
           "file" -> selectedFiles.find(_.deletionVector.isDefined).fold("")(_.path)
         )
       )
-    FileSplits.plan(spark, this.files.table, files, StructType(constantColumns.map(inLog)))
+    FileSplits.plan(spark, this.files.table, files, fileConstants)
   }
 
   override def createReaderFactory(): PartitionReaderFactory = {
-    val conf = spark.sessionState.conf
-    val readers = ParquetPartitionReaderFactory(
-      conf,
+    val splits = new ParquetSplits(
+      spark.sessionState.conf,
       configuration,
-      SchemaShims.asNullable(schema.data),
-      physicalColumns,
-      StructType(constantColumns),
+      storedColumns,
       ParquetScanShims.sourceFilters(ParquetPredicates.of(filters, schema)).toArray,
-      None,
       ParquetScanShims.parquetOptions(spark, options)
+    )
+    val readers = new TableReaderFactory(
+      splits,
+      layout,
+      isVectorized,
+      isColumnar,
+      Option.when(carriesDeletionVectors)(deletionVectors)
     )
     if (schema.mapping == ColumnMapping.ById) new FieldIdReaderFactory(readers) else readers
   }
@@ -152,37 +157,51 @@ private[spark] final class TableScan(
 
   override def description(): String =
     s"deltaic ${files.table} version ${files.version}, ${readSchema().simpleString}, " +
-      s"filters: ${filters.mkString("[", ", ", "]")}"
+      s"filters: ${(filters ++ fileFilters).mkString("[", ", ", "]")}"
 
   override def equals(other: Any): Boolean = other match {
     case that: TableScan =>
       files == that.files && readSchema() == that.readSchema() &&
-      TableScan.sameFilters(filters, that.filters) && options == that.options
+      TableScan.sameFilters(filters, that.filters) &&
+      TableScan.sameFilters(fileFilters, that.fileFilters) && options == that.options
     case _ => false
   }
 
   override def hashCode(): Int = (files, readSchema()).hashCode()
 
+  private def isComputed(field: StructField): Boolean =
+    field.name == ScanColumns.RowIndex || FileMetadata.isMetadata(field.name, schema)
+
   private def isConstant(field: StructField): Boolean =
     schema.isPartition(field.name) || ScanColumns.isFileConstant(field.name)
 
-  /** Partition values by the name under which the log keeps them. */
   private def inLog(constant: StructField): StructField =
     if (schema.isPartition(constant.name)) constant.copy(name = schema.logName(constant.name))
     else constant
 
-  /**
-   * What the Parquet reader is asked for, by the names in the files; the row index goes by the name
-   * under which the reader generates it.
-   */
-  private def physicalColumns: StructType =
-    StructType(dataColumns.map { field =>
-      if (field.name == ScanColumns.RowIndex) ParquetScanShims.generatedRowIndex
-      else schema.inFiles(field)
-    })
+  /** What the data files are asked for, by the names in the files. */
+  private def physicalColumns: StructType = StructType(dataColumns.map(schema.inFiles))
 
-  private def readerSchema: StructType =
-    StructType(constantColumns ++ physicalColumns.fields)
+  /** What a split has to bring along, by the names under which the log keeps partition values. */
+  def fileConstants: StructType = StructType(layout.fileConstants.map(inLog))
+
+  private lazy val layout: ScanLayout =
+    ScanLayout.of(
+      dataColumns,
+      physicalColumns,
+      computedColumns,
+      constantColumns,
+      schema.rowTracking
+    )
+
+  /** In batches positions cost nothing; a reader of rows has to be asked for them. */
+  private def storedColumns: StructType =
+    if (isVectorized) layout.stored else layout.storedWithPositions
+
+  private def isVectorized: Boolean = ParquetScanShims.supportsBatches(spark, layout.stored)
+
+  private def isColumnar: Boolean =
+    isVectorized && ParquetScanShims.wantsBatches(spark, readSchema())
 }
 
 private[spark] object TableScan {

@@ -36,6 +36,7 @@ private[spark] final class TableScanBuilder(
     with SupportsPushDownAggregates {
 
   private var filters: Seq[Expression] = Nil
+  private var fileFilters: Seq[Expression] = Nil
   private var requiredColumns: StructType = schema.all
   private var source: FileSource = files
   private var answer: Option[AnswerFromLog] = None
@@ -47,6 +48,7 @@ private[spark] final class TableScanBuilder(
   override def pushFilters(candidates: Seq[Expression]): Seq[Expression] = {
     val (usable, unusable) = candidates.partition(isUsable)
     filters = usable
+    fileFilters = unusable.filter(FileMetadata.decidesFiles(_, schema))
     unusable ++ FileSelection.split(usable, schema.skipping).remaining
   }
 
@@ -71,24 +73,24 @@ private[spark] final class TableScanBuilder(
   }
 
   override def build(): Scan = answer.getOrElse {
-    val scan = new TableScan(spark, source, schema, requiredColumns, filters, options)
+    val scan = new TableScan(spark, source, schema, requiredColumns, filters, fileFilters, options)
     onBuild(scan)
     scan
   }
 
   private def answerFor(aggregation: Aggregation): Option[AnswerFromLog] =
     if (filtersAreDecided) {
-      val scan = new TableScan(spark, files, schema, new StructType(), filters, options)
+      val scan = new TableScan(spark, files, schema, new StructType(), filters, Nil, options)
       MetadataAggregation.of(scan, aggregation)
     } else None
 
   private def filtersAreDecided: Boolean =
-    FileSelection.split(filters, schema.skipping).remaining.isEmpty
+    fileFilters.isEmpty && FileSelection.split(filters, schema.skipping).remaining.isEmpty
 
   private def isUsable(filter: Expression): Boolean =
     filter.deterministic && !SubqueryExpression.hasSubquery(filter) &&
-    !filter.references.exists(isRowIdentity)
+    !filter.references.exists(isHidden)
 
-  private def isRowIdentity(attribute: Attribute): Boolean =
-    ScanColumns.rowId.contains(attribute.name)
+  private def isHidden(attribute: Attribute): Boolean =
+    ScanColumns.rowId.contains(attribute.name) || FileMetadata.isMetadata(attribute.name, schema)
 }

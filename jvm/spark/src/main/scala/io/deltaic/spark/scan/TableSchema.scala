@@ -18,7 +18,8 @@ import io.deltaic.spark.skipping.SkippingSchema
 private[spark] final case class TableSchema(
     stored: StructType,
     partitionColumns: Seq[String],
-    mapping: ColumnMapping
+    mapping: ColumnMapping,
+    rowTracking: Option[RowTracking] = None
 ) {
   private val partitionNames = partitionColumns.toSet
 
@@ -62,7 +63,7 @@ private[spark] object TableSchema {
     val mapping = ColumnMapping.of(table, protocol, metadata)
     SchemaChecks.requireMapped(table, stored, mapping)
     SchemaChecks.requireKnownTypeChanges(table, stored)
-    TableSchema(stored, metadata.partitionColumns, mapping)
+    TableSchema(stored, metadata.partitionColumns, mapping, RowTracking.of(metadata))
   }
 
   private[scan] def invalid(table: String, reason: String): DeltaicException =

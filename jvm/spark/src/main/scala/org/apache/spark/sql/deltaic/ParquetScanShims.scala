@@ -26,11 +26,14 @@ object ParquetScanShims {
       nullable = true
     )
 
-  /** The same test that the reader factory makes, without making a factory. */
-  def supportsColumnarReads(spark: SparkSession, schema: StructType): Boolean = {
+  /** Whether Spark's reader can read these columns in batches. */
+  def supportsBatches(spark: SparkSession, stored: StructType): Boolean =
+    ParquetUtils.isBatchReadSupportedForSchema(spark.sessionState.conf, stored)
+
+  /** Whether generated code takes batches of these columns. */
+  def wantsBatches(spark: SparkSession, output: StructType): Boolean = {
     val conf = spark.sessionState.conf
-    ParquetUtils.isBatchReadSupportedForSchema(conf, schema) && conf.wholeStageEnabled &&
-    !WholeStageCodegenExec.isTooManyFields(conf, schema)
+    conf.wholeStageEnabled && !WholeStageCodegenExec.isTooManyFields(conf, output)
   }
 
   /** Filters as the Parquet reader takes them to choose row groups; those it knows nothing of are left out. */

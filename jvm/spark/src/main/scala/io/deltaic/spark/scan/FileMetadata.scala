@@ -1,0 +1,113 @@
+package io.deltaic.spark.scan
+
+import scala.util.control.NonFatal
+
+import org.apache.hadoop.fs.Path
+import org.apache.spark.paths.SparkPath
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.connector.catalog.MetadataColumn
+import org.apache.spark.sql.deltaic.FileMetadataShims
+import org.apache.spark.sql.execution.datasources.PartitionedFile
+import org.apache.spark.sql.types.{DataType, LongType, StructField, StructType}
+
+import io.deltaic.protocol.{AddFile, LogPath}
+
+/**
+ * The column `_metadata`: what Spark's file sources tell about a row's file and its place in it, and
+ * what row tracking tells about the row, by delta-spark's names.
+ */
+private[spark] object FileMetadata {
+
+  val Name = "_metadata"
+
+  val RowIndex = "row_index"
+  val RowId = "row_id"
+  val BaseRowId = "base_row_id"
+  val DefaultRowCommitVersion = "default_row_commit_version"
+  val RowCommitVersion = "row_commit_version"
+
+  /** In delta-spark's order. Fields of row tracking exist only where it is enabled. */
+  def struct(rowTracking: Option[RowTracking]): StructType = {
+    val ofRows = RowIndex +: rowTracking.toSeq.flatMap { _ =>
+      Seq(RowId, BaseRowId, DefaultRowCommitVersion, RowCommitVersion)
+    }
+    StructType(
+      FileMetadataShims.fields ++ ofRows.map(StructField(_, LongType, nullable = false))
+    )
+  }
+
+  def column(rowTracking: Option[RowTracking]): MetadataColumn = new MetadataColumn {
+    override def name: String = Name
+    override def dataType: DataType = struct(rowTracking)
+    override def isNullable: Boolean = false
+    override def comment: String = "the row's file, and its place in it"
+  }
+
+  /**
+   * Whether a column of a scan is this one. Where the table has a column of the same name, Spark puts
+   * underscores before ours, and pruning loses all that would tell it apart but the name.
+   */
+  def isMetadata(column: String, table: TableSchema): Boolean =
+    column.endsWith(Name) && column.stripSuffix(Name).forall(_ == '_') &&
+    !table.all.fieldNames.contains(column)
+
+  /** Whether the values of `filter` are the same for all rows of a file, and known from the log. */
+  def decidesFiles(filter: Expression, table: TableSchema): Boolean =
+    filter.deterministic && !SubqueryExpression.hasSubquery(filter) &&
+    filter.references.nonEmpty &&
+    filter.references.forall(a => isMetadata(a.name, table)) &&
+    bound(filter).references.isEmpty
+
+  /**
+   * The files that may have rows for which all filters are true.
+   *
+   * @param filters such that [[decidesFiles]]
+   */
+  def select(
+      table: Path,
+      files: IndexedSeq[AddFile],
+      filters: Seq[Expression]
+  ): IndexedSeq[AddFile] =
+    if (filters.isEmpty) files
+    else {
+      val predicate = Predicate.createInterpreted(filters.map(bound).reduce(And(_, _)))
+      files.filter { file =>
+        // An error belongs to the rows of the file, and it has some only if the scan finds them.
+        try predicate.eval(constants(table, file))
+        catch { case NonFatal(_) => true }
+      }
+    }
+
+  /** Split by split different, and nothing to choose a file by. */
+  private val ofBlocks = Set("file_block_start", "file_block_length")
+
+  private val ofFiles: Seq[StructField] =
+    FileMetadataShims.fields.filterNot(f => ofBlocks(f.name)) ++
+      Seq(BaseRowId, DefaultRowCommitVersion).map(StructField(_, LongType))
+
+  /** The filter over a row of [[ofFiles]]; attributes remain where it asks for anything else. */
+  private def bound(filter: Expression): Expression = filter.transformDown {
+    case field @ GetStructField(_: Attribute, _, _) if ofFiles.exists(_.name == nameOf(field)) =>
+      val ordinal = ofFiles.indexWhere(_.name == nameOf(field))
+      BoundReference(ordinal, ofFiles(ordinal).dataType, ofFiles(ordinal).nullable)
+  }
+
+  private def nameOf(field: GetStructField): String = field.childSchema(field.ordinal).name
+
+  private def constants(table: Path, file: AddFile): InternalRow = {
+    val whole = PartitionedFile(
+      InternalRow.empty,
+      SparkPath.fromPath(LogPath.toAbsolute(table, file.path)),
+      0L,
+      file.sizeBytes,
+      modificationTime = file.modificationTimeMs,
+      fileSize = file.sizeBytes
+    )
+    val tracked = Seq(file.baseRowId, file.defaultRowCommitVersion).map(_.map(Long.box).orNull)
+    new JoinedRow(
+      FileMetadataShims.values(whole, ofFiles.dropRight(tracked.length)),
+      new GenericInternalRow(tracked.toArray[Any])
+    )
+  }
+}

@@ -1,0 +1,35 @@
+package io.deltaic.spark.scan
+
+import org.apache.spark.sql.types.{LongType, StructField}
+
+import io.deltaic.protocol.Metadata
+
+/**
+ * What a table on which row tracking is enabled says about its rows (Protocol § Reader Requirements
+ * for Row Tracking). Ids and commit versions that were preserved when a row moved are in columns of
+ * the data files that are not part of the schema; for other rows they follow from the file's `add`.
+ *
+ * @param rowIdColumn the column with the materialized row ids
+ * @param commitVersionColumn the column with the materialized row commit versions
+ */
+private[spark] final case class RowTracking(
+    rowIdColumn: Option[String],
+    commitVersionColumn: Option[String]
+) {
+  def rowId: Option[StructField] = rowIdColumn.map(StructField(_, LongType))
+  def commitVersion: Option[StructField] = commitVersionColumn.map(StructField(_, LongType))
+}
+
+private[spark] object RowTracking {
+
+  /** None unless row tracking is enabled: where it is only supported, files may lack row ids. */
+  def of(metadata: Metadata): Option[RowTracking] = {
+    val properties = metadata.configuration
+    Option.when(properties.get("delta.enableRowTracking").exists(_.equalsIgnoreCase("true"))) {
+      RowTracking(
+        properties.get("delta.rowTracking.materializedRowIdColumnName"),
+        properties.get("delta.rowTracking.materializedRowCommitVersionColumnName")
+      )
+    }
+  }
+}

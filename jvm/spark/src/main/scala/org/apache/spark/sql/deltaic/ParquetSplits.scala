@@ -1,0 +1,173 @@
+package org.apache.spark.sql.deltaic
+
+import java.time.ZoneId
+import java.util.PrimitiveIterator
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.mapred.FileSplit
+import org.apache.hadoop.mapreduce._
+import org.apache.hadoop.mapreduce.task.TaskAttemptContextImpl
+import org.apache.parquet.filter2.compat.FilterCompat
+import org.apache.parquet.filter2.predicate.{FilterApi, FilterPredicate}
+import org.apache.parquet.hadoop.metadata.FileMetaData
+import org.apache.parquet.hadoop.{ParquetInputFormat, ParquetRecordReader}
+import org.apache.spark.TaskContext
+import org.apache.spark.broadcast.Broadcast
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.util.DateTimeUtils
+import org.apache.spark.sql.catalyst.util.RebaseDateTime.RebaseSpec
+import org.apache.spark.sql.execution.datasources.parquet._
+import org.apache.spark.sql.execution.datasources.{DataSourceUtils, PartitionedFile}
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.sources.Filter
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.util.{SerializableConfiguration, Utils}
+
+/** Told by the vectorized reader which rows of the file its batches hold. */
+trait RowPositions {
+
+  /**
+   * The next batches come from the row group whose first row has this position in the file.
+   *
+   * @param kept the rows that are read, counted from the row group's first one, ascending; null for
+   *   all of them
+   */
+  def enterRowGroup(first: Long, kept: PrimitiveIterator.OfLong): Unit
+
+  /** The current batch holds the next so many rows of the row group. */
+  def enterBatch(rows: Int): Unit
+}
+
+/**
+ * Opens splits of Parquet files in a task, with Spark's own readers. It does around them what the
+ * factory of Spark's Parquet source does, which lets nobody near the vectorized reader.
+ *
+ * @param configuration what `ParquetScanShims.broadcastReadConfiguration` made for the same columns
+ * @param stored the columns to read, as the files name them
+ * @param filters choose row groups and pages
+ */
+final class ParquetSplits(
+    conf: SQLConf,
+    configuration: Broadcast[SerializableConfiguration],
+    stored: StructType,
+    filters: Array[Filter],
+    val options: ParquetOptions
+) extends Serializable {
+
+  private val caseSensitive = conf.caseSensitiveAnalysis
+  private val offHeap = conf.offHeapColumnVectorEnabled
+  val batchRows: Int = conf.parquetVectorizedReaderBatchSize
+  private val recordFilter = conf.parquetRecordFilterEnabled
+  private val int96InZone = conf.isParquetINT96TimestampConversion
+  private val pushDown = conf.parquetFilterPushDown
+  private val pushDownDate = conf.parquetFilterPushDownDate
+  private val pushDownTimestamp = conf.parquetFilterPushDownTimestamp
+  private val pushDownDecimal = conf.parquetFilterPushDownDecimal
+  private val pushDownString = conf.parquetFilterPushDownStringPredicate
+  private val pushDownInThreshold = conf.parquetFilterPushDownInFilterThreshold
+  private val datetimeRebaseMode = options.datetimeRebaseModeInRead
+  private val int96RebaseMode = options.int96RebaseModeInRead
+
+  /** A reader that is ready to return batches of the stored columns. */
+  def openBatches(
+      split: PartitionedFile,
+      positions: Option[RowPositions]
+  ): VectorizedParquetRecordReader = {
+    val opened = ParquetFooterReader.openFileAndReadFooter(hadoop, split, true)
+    var streamIsOurs = true
+    try {
+      val file = opened.footer.getFileMetaData
+      val (dates, int96) = (datetimeRebase(file), int96Rebase(file))
+      created {
+        new VectorizedParquetRecordReader(
+          timestampZone(file).orNull,
+          dates.mode.toString,
+          dates.timeZone,
+          int96.mode.toString,
+          int96.timeZone,
+          offHeap && TaskContext.get() != null,
+          batchRows
+        )
+      } { reader =>
+        val attempt = attemptContext(pushedFilter(file))
+        reader.initialize(
+          fileSplit(split),
+          attempt,
+          Some(opened.inputFile),
+          Some(opened.inputStream),
+          Some(opened.footer)
+        )
+        streamIsOurs = false
+        reader.initBatch(new StructType, InternalRow.empty)
+        reader.enableReturningBatches()
+        positions.foreach(RowPositionHook.install(reader, _))
+      }
+    } finally if (streamIsOurs) Utils.closeQuietly(opened.inputStream)
+  }
+
+  /** A reader of rows of the stored columns, for types and settings that have no batches. */
+  def openRows(split: PartitionedFile): RecordReader[Void, InternalRow] = {
+    val file =
+      ParquetFooterReader.openFileAndReadFooter(hadoop, split, false).footer.getFileMetaData
+    val support =
+      new ParquetReadSupport(timestampZone(file), false, datetimeRebase(file), int96Rebase(file))
+    val pushed = pushedFilter(file)
+    created {
+      val reader = pushed.filter(_ => recordFilter) match {
+        case Some(filter) => new ParquetRecordReader(support, FilterCompat.get(filter, null))
+        case None => new ParquetRecordReader(support)
+      }
+      ParquetRowIndexUtil.addRowIndexToRecordReaderIfNeeded(reader, stored)
+    }(_.initialize(fileSplit(split), attemptContext(pushed)))
+  }
+
+  private def hadoop: Configuration = configuration.value.value
+
+  /** A reader that fails to start is closed, and a task that is killed meanwhile waits for that. */
+  private def created[R <: RecordReader[Void, _]](make: => R)(start: R => Unit): R =
+    Utils.createResourceUninterruptiblyIfInTaskThread {
+      Utils.tryInitializeResource(make) { reader =>
+        start(reader)
+        reader
+      }
+    }
+
+  private def fileSplit(split: PartitionedFile): FileSplit =
+    new FileSplit(split.toPath, split.start, split.length, Array.empty[String])
+
+  /** Has a copy of the configuration, into which the filter of this one file goes. */
+  private def attemptContext(filter: Option[FilterPredicate]): TaskAttemptContext = {
+    val id = new TaskAttemptID(new TaskID(new JobID(), TaskType.MAP, 0), 0)
+    val context = new TaskAttemptContextImpl(hadoop, id)
+    filter.foreach(ParquetInputFormat.setFilterPredicate(context.getConfiguration, _))
+    context
+  }
+
+  private def pushedFilter(file: FileMetaData): Option[FilterPredicate] =
+    if (!pushDown || filters.isEmpty) None
+    else {
+      val translator = new ParquetFilters(
+        file.getSchema,
+        pushDownDate,
+        pushDownTimestamp,
+        pushDownDecimal,
+        pushDownString,
+        pushDownInThreshold,
+        caseSensitive,
+        datetimeRebase(file)
+      )
+      filters.flatMap(translator.createFilter(_)).reduceOption(FilterApi.and)
+    }
+
+  private def datetimeRebase(file: FileMetaData): RebaseSpec =
+    DataSourceUtils.datetimeRebaseSpec(file.getKeyValueMetaData.get, datetimeRebaseMode)
+
+  private def int96Rebase(file: FileMetaData): RebaseSpec =
+    DataSourceUtils.int96RebaseSpec(file.getKeyValueMetaData.get, int96RebaseMode)
+
+  /** Other writers than parquet-mr are said to store INT96 in UTC (SQLConf's own words). */
+  private def timestampZone(file: FileMetaData): Option[ZoneId] =
+    if (int96InZone && !Option(file.getCreatedBy).exists(_.startsWith("parquet-mr")))
+      Some(DateTimeUtils.getZoneId(hadoop.get(SQLConf.SESSION_LOCAL_TIMEZONE.key)))
+    else None
+}
