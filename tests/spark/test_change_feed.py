@@ -125,7 +125,7 @@ def test_every_door_leads_to_the_same_changes(spark: SparkSession, recorded: str
         ),
         spark.sql(f"SELECT * FROM table_changes('{named}', '{at(1)}', '{at(3)}')"),
         spark.sql(
-            f"SELECT * FROM table_changes('{named}', to_timestamp('{at(0.5)}'),"
+            f"SELECT * FROM table_changes('{named}', CAST('{at(0.5)}' AS TIMESTAMP),"
             f" TIMESTAMP'{at(3.5)}')"
         ),
     ]
