@@ -161,6 +161,9 @@ def files_below(folder: Path) -> set[Path]:
 
 def test_spark_sql_creates_inserts_and_deletes(tmp_path: Path) -> None:
     at_path = tmp_path / "at_path"
+    # The script runs in this folder: what lies in it is not what the jar brings along.
+    (tmp_path / "deltaic").mkdir()
+    (tmp_path / "deltaic" / "__init__.py").write_text("raise RuntimeError('somebody else')")
     done = spark_sql(
         tmp_path,
         sys.executable,

@@ -235,7 +235,7 @@ def test_decimals_keep_all_their_digits_also_when_a_deletion_vector_is_added(
 
     def smallest() -> Decimal:
         (add,) = log.active_files(table)
-        return json.loads(add["stats"], parse_float=Decimal)["minValues"]["n"]
+        return Decimal(json.loads(add["stats"], parse_float=Decimal)["minValues"]["n"])
 
     assert smallest() == Decimal(digits)
     spark.sql(f"DELETE FROM delta.`{table}` WHERE id = 0")

@@ -250,3 +250,29 @@ def test_wide_table_is_written_and_read(spark: SparkSession, table: str):
     )
     twin.delete("c10 = 100")
     twin.assert_same_content()
+
+
+@pytest.mark.parametrize(
+    "name", ["__deltaic_row_index", "__DELTAIC_file_path", "_tmp_metadata_row_index"]
+)
+def test_column_with_a_name_of_the_engine_is_refused_and_nothing_is_written(
+    spark: SparkSession, table: str, name: str
+):
+    with pytest.raises(Exception, match="DELTAIC_RESERVED_COLUMN_NAME"):
+        spark.range(3).selectExpr("id", f"id AS `{name}`").write.format("delta").save(table)
+    with pytest.raises(Exception, match="DELTAIC_RESERVED_COLUMN_NAME"):
+        spark.sql(f"CREATE TABLE delta.`{table}` (`{name}` BIGINT) USING delta")
+    assert not Path(table).exists() or log.contents(table) == {}
+
+
+@pytest.mark.parametrize("kind", ["DOUBLE", "FLOAT"])
+def test_both_zeros_are_found_by_either(spark: SparkSession, table: str, kind: str):
+    rows = spark.range(0, 100, 1, 1).selectExpr(
+        "id", f"CAST(IF(id % 2 = 0, -0.0D, 1.0D) AS {kind}) AS d"
+    )
+    rows.write.format("delta").save(table)
+    frame = spark.read.format("delta").load(table)
+    for condition in ("d = 0", "d = -0.0D", "d IN (0, 7)", "d <=> 0", "d <= 0", "d >= 0 AND d < 1"):
+        assert frame.where(condition).count() == 50, condition
+    spark.sql(f"DELETE FROM delta.`{table}` WHERE d = 0")
+    assert spark.read.format("delta").load(table).count() == 50

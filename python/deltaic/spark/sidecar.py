@@ -1,6 +1,6 @@
 """The committer in a process of its own, for a JVM that no Python started.
 
-The JVM starts ``python3 -m deltaic.spark.sidecar`` with the address and secret of its gateway in
+The JVM runs this module as ``python3 -m`` would, with the address and secret of its gateway in
 the environment, waits for `READY` on the standard output, and closes the standard input to end it.
 """
 

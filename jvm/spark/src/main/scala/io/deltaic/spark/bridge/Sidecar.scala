@@ -71,8 +71,16 @@ private[bridge] object Sidecar {
     }
   }
 
+  /**
+   * Runs the module as `-m` would, but never from the folder in which this JVM was started: what lies
+   * there under the name of the package is somebody else's.
+   */
+  private val run =
+    "import runpy, sys; sys.path[:] = [p for p in sys.path if p]; " +
+      "runpy.run_module('deltaic.spark.sidecar', run_name='__main__')"
+
   private def launch(python: String, gateway: PythonGateway): Process = {
-    val builder = new ProcessBuilder(python, "-m", "deltaic.spark.sidecar")
+    val builder = new ProcessBuilder(python, "-c", run)
     val environment = builder.environment()
     val path =
       Seq(embeddedSources, PythonGateway.sparkPythonPath, sys.env.getOrElse("PYTHONPATH", ""))

@@ -20,6 +20,7 @@ import org.apache.spark.sql.types.StructType
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.bridge.{CommitterReply, Committers, FileChanges, Json, ReadSet}
+import io.deltaic.spark.scan.SchemaChecks
 import io.deltaic.spark.write.{NewFiles, WriteIntent, WriteTarget, WriteTransaction}
 
 /**
@@ -45,6 +46,8 @@ private[spark] final class TableCreation(
     }
 
   val log: DeltaLog = TableLocation.log(spark, location)
+
+  SchemaChecks.requireNamesOfUsers(log.table.toString, schema)
 
   private val partitionColumns: Seq[String] = partitions.toSeq.map {
     case identity if identity.name == "identity" && isTopLevel(identity) =>

@@ -1,6 +1,9 @@
 package io.deltaic.spark.scan
 
+import java.util.Locale
+
 import org.apache.spark.sql.connector.catalog.MetadataColumn
+import org.apache.spark.sql.deltaic.ParquetScanShims
 import org.apache.spark.sql.types.{DataType, LongType, StringType, StructField}
 
 /**
@@ -8,6 +11,12 @@ import org.apache.spark.sql.types.{DataType, LongType, StringType, StructField}
  * row, non-null: Spark's row-level operations accept nothing else as a row id.
  */
 private[spark] object ScanColumns {
+
+  /** Whether users' columns must not have the name: these, and the one of Spark's Parquet reader. */
+  def isReserved(name: String): Boolean = {
+    val folded = name.toLowerCase(Locale.ROOT)
+    folded.startsWith("__deltaic_") || folded == ParquetScanShims.generatedRowIndex.name
+  }
 
   /** The data file's path, spelled as in the log; constant within a file. */
   val FilePath = "__deltaic_file_path"

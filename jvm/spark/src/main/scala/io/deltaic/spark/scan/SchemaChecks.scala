@@ -5,7 +5,7 @@ import org.apache.spark.sql.types._
 import io.deltaic.protocol.DeltaicException
 
 /** Refuses schemas whose files would be misread. */
-private[scan] object SchemaChecks {
+private[spark] object SchemaChecks {
 
   /**
    * Under column mapping each column has a physical name and, where files are read by it, an id, and
@@ -18,6 +18,15 @@ private[scan] object SchemaChecks {
         if (mapping == ColumnMapping.ById)
           requireDistinct(table, struct, path, PhysicalSchema.ColumnId)(_.getLong(_))
       }
+
+  /** A user's column under a name that scans use for their own would take its place, or lose its own. */
+  def requireNamesOfUsers(table: String, schema: StructType): Unit =
+    schema.fieldNames.find(ScanColumns.isReserved).foreach { column =>
+      throw new DeltaicException(
+        "DELTAIC_RESERVED_COLUMN_NAME",
+        Map("table" -> table, "column" -> column)
+      )
+    }
 
   def requireKnownTypeChanges(table: String, schema: StructType): Unit =
     eachStruct(schema, Nil) { (struct, path) =>

@@ -5,7 +5,7 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.catalyst.FunctionIdentifier
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.optimizer.ComputeCurrentTime
+import org.apache.spark.sql.catalyst.optimizer.{ComputeCurrentTime, ReplaceExpressions}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, OneRowRelation, Project}
 import org.apache.spark.sql.connector.catalog.Identifier
 import org.apache.spark.sql.types._
@@ -94,7 +94,9 @@ private[spark] object TableChangesFunctions {
     /** The argument's type and value, which must not depend on any row. */
     private def value(argument: Expression): (DataType, Any) = {
       if (!argument.foldable) throw invalid(argument.sql, "it must be a constant")
-      val now = ComputeCurrentTime(Project(Seq(Alias(argument, "value")()), OneRowRelation()))
+      // What the optimizer does to such expressions; some cannot be evaluated before.
+      val plain = ReplaceExpressions(Project(Seq(Alias(argument, "value")()), OneRowRelation()))
+      val now = ComputeCurrentTime(plain)
       val evaluated = now.expressions.head.asInstanceOf[Alias].child.eval()
       if (evaluated == null) throw invalid(argument.sql, "it must not be null")
       (argument.dataType, evaluated)
