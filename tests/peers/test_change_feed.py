@@ -81,6 +81,18 @@ TABLES: dict[str, list[str]] = {
         "UPDATE {t} SET extra = named_struct('a', 2, 'b', NULL) WHERE id = 18",
         "DELETE FROM {t} WHERE id = 20 OR id = 8000",
     ],
+    "mapped by name": [
+        "CREATE TABLE {t} USING delta PARTITIONED BY (p) TBLPROPERTIES "
+        f"({FEED}, {VECTORS}, 'delta.columnMapping.mode' = 'name') AS {ROWS}",
+        "DELETE FROM {t} WHERE id = 17 OR p = 1",
+        "UPDATE {t} SET s = 'new' WHERE id % 700 = 0",
+    ],
+    "mapped by id": [
+        "CREATE TABLE {t} USING delta PARTITIONED BY (p) TBLPROPERTIES "
+        f"({FEED}, {VECTORS}, 'delta.columnMapping.mode' = 'id') AS {ROWS}",
+        "DELETE FROM {t} WHERE id = 17 OR p = 1",
+        "UPDATE {t} SET s = 'new' WHERE id % 700 = 0",
+    ],
     "in-commit timestamps": [
         f"CREATE TABLE {{t}} USING delta TBLPROPERTIES ({FEED}) AS {ROWS}",
         "INSERT INTO {t} VALUES (8000, 1, 's')",
