@@ -93,11 +93,22 @@ type: $(EDITABLE_STAMP) ## Check types (mypy strict)
 ##@ Test
 
 .PHONY: test
-test: lint type test-jvm test-py test-conformance ## Everything that a change must pass
+test: lint type test-jvm test-python ## Everything that a change must pass
 
 .PHONY: test-jvm
 test-jvm: $(SBT_LAUNCHER) ## Run the Scala tests
 	$(call sbt,test)
+
+# Two processes, since a Spark session of its own leaves the second core idle most of the time.
+.PHONY: test-python
+test-python: build $(PEERS_STAMP) ## Run all Python tests, those on Spark beside the others
+	@mkdir -p build
+	@($(run_python) -m pytest --basetemp build/pytest-peers \
+	  tests/conformance tests/conflicts tests/peers tests/unit > build/test-peers.log 2>&1) & peers=$$!; \
+	status=0; \
+	($(run_python) -m pytest --basetemp build/pytest tests/spark) || status=$$?; \
+	wait $$peers || status=$$?; \
+	cat build/test-peers.log; exit $$status
 
 .PHONY: test-py
 test-py: build $(PEERS_STAMP) ## Run the Python tests: units, conflicts, Spark, peers (ARGS="-k name")

@@ -98,6 +98,28 @@ def test_session_without_the_extension_reads_what_needs_no_vector(
     assert without_extension.run(code, path=deleted_from.path) == [100, 0]
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM {t} WHERE id = 3",
+        "UPDATE {t} SET id = -3 WHERE id = 3",
+        "MERGE INTO {t} t USING (SELECT 3L AS k) s ON t.id = s.k WHEN MATCHED THEN DELETE",
+    ],
+)
+@pytest.mark.parametrize("vectors", [True, False])
+def test_session_without_the_extension_is_told_so_when_it_changes_rows(
+    without_extension: SparkProcess, spark: SparkSession, table: str, vectors: bool, statement: str
+) -> None:
+    twin = build_twin(spark, table, spark.range(10), deletion_vectors=vectors)
+    code = (
+        "try:\n    spark.sql(statement)\n    result = 'done'\n"
+        "except Exception as e:\n    result = str(e)"
+    )
+    answer = without_extension.run(code, statement=statement.replace("{t}", twin.sql_name))
+    assert "DELTAIC_EXTENSION_MISSING" in answer and table in answer
+    twin.assert_same_content()
+
+
 def test_session_without_the_extension_counts_without_the_deleted_rows(
     without_extension: SparkProcess, deleted_from: TwinTable
 ):

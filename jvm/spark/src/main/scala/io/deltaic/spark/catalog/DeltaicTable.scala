@@ -11,7 +11,7 @@ import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.connector.write._
-import org.apache.spark.sql.deltaic.SchemaShims
+import org.apache.spark.sql.deltaic.{SchemaShims, SessionShims}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.DeltaicException
@@ -130,6 +130,11 @@ private[spark] final class DeltaicTable(
           "table" -> log.table.toString,
           "operation" -> s"${info.command} of the older version ${snapshot.version}"
         )
+      )
+    if (!SessionShims.plansWith(spark, DeletionVectorStrategy))
+      throw new DeltaicException(
+        "DELTAIC_EXTENSION_MISSING",
+        Map("table" -> log.table.toString, "operation" -> info.command.toString)
       )
     () => new RowLevelChange(spark, log, snapshotToRead(), info.command)
   }

@@ -4,6 +4,7 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
+import org.apache.spark.sql.execution.SparkStrategy
 import org.apache.spark.sql.{Column, DataFrame}
 
 /** Doors of the classic session that Spark keeps to itself. */
@@ -11,6 +12,10 @@ object SessionShims {
 
   /** Analyses `plan` and, when it is a command, runs it. */
   def run(spark: SparkSession, plan: LogicalPlan): DataFrame = Dataset.ofRows(spark, plan)
+
+  /** Whether plans of the session are made with a strategy, as with those of its extensions. */
+  def plansWith(spark: SparkSession, strategy: SparkStrategy): Boolean =
+    spark.sessionState.planner.strategies.contains(strategy)
 
   def expression(spark: SparkSession, column: Column): Expression = spark.expression(column)
 
