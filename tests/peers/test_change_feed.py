@@ -82,14 +82,16 @@ TABLES: dict[str, list[str]] = {
         "DELETE FROM {t} WHERE id = 20 OR id = 8000",
     ],
     "mapped by name": [
-        "CREATE TABLE {t} USING delta PARTITIONED BY (p) TBLPROPERTIES "
-        f"({FEED}, {VECTORS}, 'delta.columnMapping.mode' = 'name') AS {ROWS}",
+        "CREATE TABLE {t} (id BIGINT, p BIGINT, s STRING) USING delta PARTITIONED BY (p) "
+        f"TBLPROPERTIES ({FEED}, {VECTORS}, 'delta.columnMapping.mode' = 'name')",
+        f"INSERT INTO {{t}} {ROWS}",
         "DELETE FROM {t} WHERE id = 17 OR p = 1",
         "UPDATE {t} SET s = 'new' WHERE id % 700 = 0",
     ],
     "mapped by id": [
-        "CREATE TABLE {t} USING delta PARTITIONED BY (p) TBLPROPERTIES "
-        f"({FEED}, {VECTORS}, 'delta.columnMapping.mode' = 'id') AS {ROWS}",
+        "CREATE TABLE {t} (id BIGINT, p BIGINT, s STRING) USING delta PARTITIONED BY (p) "
+        f"TBLPROPERTIES ({FEED}, {VECTORS}, 'delta.columnMapping.mode' = 'id')",
+        f"INSERT INTO {{t}} {ROWS}",
         "DELETE FROM {t} WHERE id = 17 OR p = 1",
         "UPDATE {t} SET s = 'new' WHERE id % 700 = 0",
     ],
