@@ -12,7 +12,7 @@ import io.deltaic.spark.skipping.{FileSelection, SnapshotStatistics}
  *
  * @param zone of the session, which reads timestamps in partition values
  */
-private[spark] final class ScannedRows(scans: => Seq[TableScan], zone: ZoneId) extends ReadSet {
+private[spark] final class ScannedRows(scans: Seq[TableScan], zone: ZoneId) extends ReadSet {
 
   override def isEmpty: Boolean = scans.isEmpty
 
@@ -25,14 +25,12 @@ private[spark] final class ScannedRows(scans: => Seq[TableScan], zone: ZoneId) e
     }.nextOption().map(added)
 
   override def firstRead(removed: Seq[RemoveFile]): Option[RemoveFile] =
-    removed.find(remove => scans.exists(s => pathsOf(s)(LogPath.canonical(s.table, remove.path))))
+    scans.headOption.flatMap { scan =>
+      removed.find(remove => pathsRead(LogPath.canonical(scan.table, remove.path)))
+    }
 
-  private def pathsOf(scan: TableScan): Set[String] =
-    paths.getOrElseUpdate(
-      scan,
-      scan.selectedFiles.iterator.map(f => LogPath.canonical(scan.table, f.path)).toSet
-    )
-
-  /** By identity: scans that read the same need not have been built from the same table object. */
-  private val paths = scala.collection.mutable.Map.empty[TableScan, Set[String]]
+  /** Writers differ in how they spell a path. */
+  private lazy val pathsRead: Set[String] = scans.iterator.flatMap { scan =>
+    scan.selectedFiles.iterator.map(file => LogPath.canonical(scan.table, file.path))
+  }.toSet
 }
