@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deltaic.exceptions import DeltaError
+from deltaic.protocol import row_tracking
 from deltaic.protocol.actions import (
     READER_VERSION_WITH_FEATURES,
     WRITER_VERSION_WITH_FEATURES,
@@ -29,9 +30,6 @@ Action = tuple[str, Mapping[str, Any]]
 
 #: A logical file: its path as the log spells it, and the id of its deletion vector, if it has one.
 LogicalFile = tuple[str, str | None]
-
-_HIGH_WATER_MARK = "highWaterMark"
-_ROW_TRACKING_DOMAIN = "delta.rowTracking"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +122,7 @@ def _problems(table: _Table, version: int, actions: Sequence[Action]) -> _Proble
         yield from _definition_problems(table.protocol, table.metadata)
     yield from _timestamp_problems(table, table.metadata, actions)
     yield from _file_problems(table, table.protocol, table.metadata, actions)
-    yield from _row_id_problems(table, table.protocol, version, actions)
+    yield from _row_id_problems(table, table.protocol, table.metadata, version, actions)
 
 
 def _repetitions(actions: Sequence[Action]) -> _Problems:
@@ -246,16 +244,20 @@ def _add_problems(protocol: Protocol, metadata: Metadata, add: Mapping[str, Any]
 
 
 def _row_id_problems(
-    table: _Table, protocol: Protocol, version: int, actions: Sequence[Action]
+    table: _Table,
+    protocol: Protocol,
+    metadata: Metadata,
+    version: int,
+    actions: Sequence[Action],
 ) -> _Problems:
     """Check row ids, which every new file has once the feature is supported."""
-    if "rowTracking" not in writer_features(protocol):
+    if not row_tracking.assigns_row_ids(protocol, metadata):
         return
     rule = "Protocol § Row Tracking"
     before = table.high_water_mark
     for name, body in actions:
-        if name == "domainMetadata" and body["domain"] == _ROW_TRACKING_DOMAIN:
-            table.high_water_mark = json.loads(body["configuration"])[_HIGH_WATER_MARK]
+        if name == "domainMetadata" and body["domain"] == row_tracking.DOMAIN:
+            table.high_water_mark = row_tracking.high_water_mark_in(body["configuration"])
     if table.high_water_mark < before:
         yield rule, f"the high water mark falls from {before} to {table.high_water_mark}"
     known = {body["path"] for name, body in actions if name == "remove"}
