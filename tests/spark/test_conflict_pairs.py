@@ -247,8 +247,9 @@ def bases(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
         table = f"delta.`{folder / name}`"
         spark.sql(
             f"CREATE TABLE {table} (id INT, p INT, v STRING) USING delta {partitioned}"
-            " TBLPROPERTIES ('delta.enableDeletionVectors' = 'true', 'delta.feature.domainMetadata' ="
-            f" 'supported', 'delta.isolationLevel' = '{level}')"
+            " TBLPROPERTIES ('delta.enableDeletionVectors' = 'true',"
+            " 'delta.feature.domainMetadata' = 'supported',"
+            f" 'delta.isolationLevel' = '{level}')"
         )
         for p in (1, 2):
             rows = ", ".join(map(str, (row for row in BASE if row[1] == p)))

@@ -30,6 +30,11 @@ def is_enabled(metadata: Metadata) -> bool:
     return is_true(metadata.configuration, _ENABLED)
 
 
+def names_columns(metadata: Metadata) -> bool:
+    """Whether it is said in which columns preserved ids and commit versions are."""
+    return {_ROW_ID_COLUMN, _COMMIT_VERSION_COLUMN} <= metadata.configuration.keys()
+
+
 def assigns_row_ids(protocol: Protocol, metadata: Metadata) -> bool:
     """Whether a writer gives every new row an id: where the feature is supported, used or not."""
     suspended = is_true(metadata.configuration, _SUSPENDED) and not is_enabled(metadata)

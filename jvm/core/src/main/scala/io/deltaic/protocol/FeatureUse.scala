@@ -25,9 +25,9 @@ private[protocol] final case class FeatureUse(
     property.exists { case (name, values) =>
       configuration.get(name).exists(value => values(value.toLowerCase(java.util.Locale.ROOT)))
     } ||
-      anyMatches(properties, configuration.keySet) ||
-      anyMatches(columnKeys, columns.keys) ||
-      columnTypes.exists(columns.types)
+    anyMatches(properties, configuration.keySet) ||
+    anyMatches(columnKeys, columns.keys) ||
+    columnTypes.exists(columns.types)
 }
 
 private[protocol] object FeatureUse {

@@ -26,8 +26,10 @@ private[spark] final class SessionWriteOptions(spark: SparkSession, stated: Map[
    * set so forgets the version then, so that no other statement is taken for the same.
    */
   def used(): Unit =
-    if (txn.contains("txnversion") &&
-      setting("write.txnVersion.autoReset.enabled").exists(_.trim.equalsIgnoreCase("true")))
+    if (
+      txn.contains("txnversion") &&
+      setting("write.txnVersion.autoReset.enabled").exists(_.trim.equalsIgnoreCase("true"))
+    )
       Prefixes.foreach(prefix => spark.conf.unset(prefix + "write.txnVersion"))
 
   private def setting(name: String): Option[String] = SessionWriteOptions.setting(spark, name)
