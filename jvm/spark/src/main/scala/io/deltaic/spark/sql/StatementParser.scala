@@ -44,7 +44,7 @@ private[spark] final class StatementParser(spark: ParserInterface) extends Parse
       visit(statement.statement)
 
     override def visitDescribeHistory(statement: DescribeHistoryContext): LogicalPlan = {
-      val limit = Option(statement.limit).map(token => spark.parseExpression(token.getText).eval())
+      val limit = Option(statement.limit).map(n => BigInt(n.getText).min(Int.MaxValue).toInt)
       TableCommand.of(
         "describeHistory",
         table(statement.target, "DESCRIBE HISTORY"),
