@@ -91,7 +91,7 @@ QUERIES = [
     "SELECT lower(max(s)), lower(min(u)), lower(max(p)) FROM {t}",
     "SELECT a.id, b.id FROM {t} a JOIN {t} b ON a.s = b.s WHERE b.id = 1",
     "SELECT a.id, b.id FROM {t} a JOIN {t} b ON a.p = b.p WHERE b.id = 3",
-    "SELECT id FROM {t} WHERE p = (SELECT 'X' FROM range(1))",
+    "SELECT id FROM {t} WHERE p = (SELECT 'X' COLLATE UTF8_LCASE FROM range(1))",
 ]
 
 

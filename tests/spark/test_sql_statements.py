@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def named(spark: SparkSession, table: str) -> Iterator[str]:
-    """A table of three versions with a name that needs quotes; its path is `table`."""
-    spark.sql(f"CREATE TABLE `sql-statements` (id BIGINT, p INT) USING delta LOCATION '{table}'")
+    """A table of three versions with a keyword for its name; its path is `table`."""
+    spark.sql(f"CREATE TABLE `limit` (id BIGINT, p INT) USING delta LOCATION '{table}'")
     for n in range(2):
-        spark.sql(f"INSERT INTO `sql-statements` VALUES ({n}, {n})")
-    yield "`sql-statements`"
-    spark.sql("DROP TABLE `sql-statements`")
+        spark.sql(f"INSERT INTO `limit` VALUES ({n}, {n})")
+    yield "`limit`"
+    spark.sql("DROP TABLE `limit`")
 
 
 def test_describe_history_is_the_history_of_the_api(spark: SparkSession, table: str, named: str):
@@ -62,7 +62,7 @@ def test_describe_detail_is_the_detail_of_the_api(spark: SparkSession, table: st
         found = spark.sql(statement)
         assert found.schema == expected.schema
         assert found.collect() == expected.collect(), statement
-    assert by_name.collect()[0].name == "spark_catalog.default.`sql-statements`"
+    assert by_name.collect()[0].name == "spark_catalog.default.limit"
 
 
 def test_columns_and_rows_are_those_of_delta_spark(

@@ -107,7 +107,7 @@ private[spark] final class ChangeFeedRequest(
       end.version < first.version ||
       end.timestampMs.exists(time => first.timestampMs.exists(_ > time))
     }
-    if (reversed && !betweenTimes && !rightBefore && !afterLatest)
+    if (reversed && !betweenTimes && !rightBefore && !(afterLatest && allowsOutOfRange))
       throw fail(
         "DELTAIC_CHANGES_END_BEFORE_START",
         "start" -> first.version.toString,
