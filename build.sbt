@@ -73,6 +73,8 @@ lazy val spark = project
   .in(file("jvm/spark"))
   .dependsOn(core % "compile->compile;test->test")
   .settings(shared)
+  .configs(Grammar.Antlr)
+  .settings(Grammar.settings)
   .settings(
     name := "deltaic-spark",
     libraryDependencies ++= Dependencies.core ++ Dependencies.sparkSql ++ Dependencies.test,

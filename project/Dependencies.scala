@@ -8,6 +8,9 @@ object Dependencies {
   val spark = "4.2.0"
   val hadoop = "3.5.0"
 
+  /** The one whose run time Spark ships: a parser must be of the same version. */
+  val antlr = "4.13.1"
+
   /** The oldest release with a compiler plugin for [[scala]]; scalafix needs it. */
   val semanticdb = "4.14.2"
 
@@ -21,7 +24,8 @@ object Dependencies {
   ).map(_ % Provided)
 
   val sparkSql: Seq[ModuleID] = Seq(
-    "org.apache.spark" %% "spark-sql" % spark % Provided
+    "org.apache.spark" %% "spark-sql" % spark % Provided,
+    "org.antlr" % "antlr4-runtime" % antlr % Provided
   )
 
   val test: Seq[ModuleID] = Seq(

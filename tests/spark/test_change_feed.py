@@ -143,12 +143,34 @@ def test_every_door_leads_to_the_same_changes(spark: SparkSession, recorded: str
         ("FROM VERSION 3", between(3, 4)),
         ("FROM VERSION 1 EXCLUSIVE TO VERSION 3", between(2, 3)),
         (f"FROM TIMESTAMP '{at(0.5)}' TO TIMESTAMP '{at(2)}'", between(1, 2)),
+        ("FROM VERSION 3 EXCLUSIVE", between(4, 4)),
+        ("FROM VERSION 4 EXCLUSIVE", {}),
+        ("FROM VERSION 3 EXCLUSIVE TO VERSION 3", {}),
+        ("FROM VERSION 2 EXCLUSIVE TO VERSION 2 EXCLUSIVE", {}),
+        ("FROM VERSION 2 EXCLUSIVE TO VERSION 3 EXCLUSIVE", {}),
+        (f"FROM TIMESTAMP '{at(4)}' EXCLUSIVE", {}),
     ],
 )
 def test_changes_clause_of_spark_shows_the_same_changes(
     spark: SparkSession, named: str, clause: str, expected: Any
 ):
     assert kinds(spark.sql(f"SELECT * FROM {named} CHANGES {clause}")) == expected
+
+
+@pytest.mark.parametrize(
+    ("clause", "condition"),
+    [
+        ("FROM VERSION 5 EXCLUSIVE", "DELTAIC_CHANGES_START_AFTER_LATEST"),
+        ("FROM VERSION 5", "DELTAIC_CHANGES_START_AFTER_LATEST"),
+        ("FROM VERSION 4 EXCLUSIVE TO VERSION 1", "DELTAIC_CHANGES_END_BEFORE_START"),
+        (f"FROM TIMESTAMP '{at(4.1)}' EXCLUSIVE", "DELTAIC_TIMESTAMP_AFTER_LATEST"),
+    ],
+)
+def test_changes_clause_without_an_end_that_is_out_of_range_is_refused(
+    spark: SparkSession, named: str, clause: str, condition: str
+):
+    with pytest.raises(Exception, match=condition):
+        spark.sql(f"SELECT * FROM {named} CHANGES {clause}")
 
 
 def test_functions_work_in_joins_views_and_subqueries_beside_the_table(

@@ -148,6 +148,42 @@ def test_filters_on_a_files_constants_choose_files(
     assert sorted(r.id for r in frame.collect()) == sorted(r.id for r in wanted.collect())
 
 
+@pytest.mark.parametrize(
+    ("condition", "where"),
+    [
+        ("_metadata.row_index < 3", "i < 3"),
+        ("_metadata.file_name = '{name}' AND id % 2 = 0", "f = '{name}' AND id % 2 = 0"),
+        ("_metadata.file_name <> '{name}' OR _metadata.row_index = 1", "f <> '{name}' OR i = 1"),
+        ("_metadata.file_size > 1000000", "false"),
+        ("id IN (SELECT id FROM {t} WHERE _metadata.row_index BETWEEN 2 AND 4)", "i IN (2, 3, 4)"),
+        ("_metadata.file_path = (SELECT _metadata.file_path FROM {t} WHERE id = 42)", "p = 0"),
+        (
+            "_metadata.file_path IN (SELECT _metadata.file_path FROM {t} WHERE id = 42)"
+            " AND _metadata.row_index > 5",
+            "p = 0 AND i > 5",
+        ),
+    ],
+)
+@pytest.mark.parametrize("vectors", ["true", "false"])
+def test_delete_by_file_and_position(
+    spark: SparkSession, table: str, vectors: str, condition: str, where: str
+):
+    rows = spark.range(0, 60, 1, 1).selectExpr("id", "id % 3 AS p")
+    rows.write.format("delta").option("delta.enableDeletionVectors", vectors).partitionBy("p").save(
+        table
+    )
+    spark.sql(f"DELETE FROM delta.`{table}` WHERE id IN (0, 1, 2)")
+    before = spark.sql(
+        f"SELECT id, p, _metadata.row_index AS i, _metadata.file_name AS f FROM delta.`{table}`"
+    ).collect()
+    name = next(row.f for row in before if row.id == 7)
+    text = condition.format(t=f"delta.`{table}`", name=name)
+    spark.sql(f"DELETE FROM delta.`{table}` WHERE {text}")
+    gone = spark.createDataFrame(before).where(where.format(name=name))
+    left = {row.id for row in before} - {row.id for row in gone.collect()}
+    assert {row.id for row in spark.read.format("delta").load(table).collect()} == left
+
+
 def test_filter_that_fails_for_a_file_fails_the_query(spark: SparkSession, places: str):
     query = f"SELECT id FROM delta.`{places}` WHERE 1 / (_metadata.file_size * 0) > 0"
     with (
@@ -227,7 +263,11 @@ TRACKED_QUERIES = [
 ]
 
 
-@pytest.fixture(scope="module", params=["true", "false"], ids=["vectors", "no vectors"])
+@pytest.fixture(
+    scope="module",
+    params=[("true", "none"), ("false", "none"), ("true", "name"), ("false", "id")],
+    ids=["vectors", "no vectors", "vectors, columns by name", "no vectors, columns by id"],
+)
 def tracked(
     delta_spark: SparkProcess,
     tmp_path_factory: pytest.TempPathFactory,
@@ -235,7 +275,8 @@ def tracked(
 ) -> str:
     """A table that delta-spark wrote with row tracking; some row ids are in its data files."""
     path = str(tmp_path_factory.mktemp("tracked") / "table")
-    delta_spark.run(TRACKED, path=path, vectors=request.param, mapping="none")
+    vectors, mapping = request.param
+    delta_spark.run(TRACKED, path=path, vectors=vectors, mapping=mapping)
     return path
 
 

@@ -240,8 +240,25 @@ def test_pruning_works_with_and_without_adaptive_execution(
         facts.assert_same_answer(query)
 
 
-def test_subquery_value_prunes_partitions(spark: SparkSession, facts: TwinTable, keys: str):
-    query = f"SELECT * FROM {{t}} WHERE p = (SELECT max(p) FROM {keys} WHERE k < 300)"
+@pytest.mark.parametrize(
+    ("condition", "most"),
+    [
+        ("p = (SELECT max(p) FROM {k} WHERE k < 300)", 1000),
+        ("p = (SELECT CAST(max(p) AS BIGINT) FROM {k} WHERE k < 300)", 1000),
+        ("p + 1 = (SELECT max(p) FROM {k} WHERE k < 300)", 1000),
+        ("p < (SELECT min(p) + 2 FROM {k}) OR p = 9", 3000),
+        ("id = (SELECT max(k) FROM {k})", 1000),
+        ("id BETWEEN (SELECT min(k) FROM {k} WHERE k > 200) AND 399", 2000),
+        ("p = (SELECT max(p) FROM {k}) AND payload > 5", 1000),
+        ("p = (SELECT max(p) FROM {k} WHERE k < 0)", 0),
+        ("NOT p >= (SELECT max(p) FROM {k} WHERE k < 300)", 2000),
+    ],
+)
+def test_value_of_a_subquery_leaves_out_files(
+    spark: SparkSession, facts: TwinTable, keys: str, condition: str, most: int
+):
+    query = "SELECT * FROM {t} WHERE " + condition.replace("{k}", keys)
+    assert scanned_rows(spark.sql(query.format(t=facts.sql_name))) <= most
     facts.assert_same_answer(query)
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.spark.conftest import SMALL_ROW_GROUPS
+from tests.support.file_opens import FileOpens
 from tests.support.spark_process import SparkProcess
-from tests.support.table_builder import TwinTable, assert_same_rows
+from tests.support.table_builder import TwinTable, assert_same_rows, build_twin
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,6 +63,31 @@ def test_executors_tell_files_and_positions(
     live = readings.live.where("s IS NOT NULL").select("id").collect()
     # Each file of `readings` has 3000 rows, in the order of their ids.
     assert sorted(map(tuple, answer)) == sorted((i, i % 3_000, True) for (i,) in live)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells when a file is opened")
+def test_an_executor_loads_a_vector_once_for_all_splits_of_its_file(
+    cluster: SparkProcess, spark: SparkSession, table: str
+):
+    rows = spark.range(0, 12_000, 1, 1).selectExpr("id", "hash(id) AS h")
+    built = build_twin(spark, table, rows, deletion_vectors=True, options=SMALL_ROW_GROUPS)
+    built.delete("h % 3 = 0")
+    [vectors] = Path(table).glob("*.bin")
+    code = """
+spark.conf.set('spark.sql.files.maxPartitionBytes', '8000')
+spark.conf.set('spark.sql.files.openCostInBytes', '0')
+frame = spark.read.format('delta').load(path).where('id >= 0')
+result = [frame.rdd.getNumPartitions(), frame.selectExpr('count(*)', 'sum(h)').collect()[0][:]]
+"""
+    with FileOpens([vectors]) as opens:
+        splits, answer = cluster.run(code, path=table)
+        assert splits >= 8
+        first = opens.counts[vectors]
+        # There are two executors; without a shared vector each split would open the file.
+        assert 1 <= first <= 2
+        assert cluster.run(code, path=table) == [splits, answer]
+        assert opens.counts[vectors] <= 2
+    assert tuple(answer) == tuple(built.live.selectExpr("count(*)", "sum(h)").collect()[0])
 
 
 def test_executors_write_and_delete(cluster: SparkProcess, spark: SparkSession, table: str):

@@ -59,6 +59,8 @@ QUERIES = {
     "EXISTS": "SELECT id FROM {t} a WHERE EXISTS (SELECT 1 FROM {t} b WHERE b.n = a.n"
     " AND 10 / b.id > 0)",
     "scalar subquery": "SELECT (SELECT max(10 / id) FROM {t})",
+    "value of a subquery": "SELECT n FROM {t}"
+    " WHERE 10 DIV id = (SELECT count(DISTINCT k) FROM {t})",
     "lambda": "SELECT transform(array(id), x -> 10 / x) FROM {t}",
     "generator": "SELECT explode(array(10 / id)) FROM {t}",
 }

@@ -159,7 +159,7 @@ def files_below(folder: Path) -> set[Path]:
     return {path for path in folder.rglob("*") if path.is_file()}
 
 
-def test_spark_sql_creates_inserts_and_deletes(tmp_path: Path) -> None:
+def test_spark_sql_creates_inserts_deletes_and_describes(tmp_path: Path) -> None:
     at_path = tmp_path / "at_path"
     # The script runs in this folder: what lies in it is not what the jar brings along.
     (tmp_path / "deltaic").mkdir()
@@ -175,8 +175,13 @@ def test_spark_sql_creates_inserts_and_deletes(tmp_path: Path) -> None:
         f"CREATE TABLE delta.`{at_path}` USING delta AS SELECT id FROM t WHERE id > 4",
         f"DELETE FROM delta.`{at_path}` WHERE id = 5",
         f"SELECT concat('at path ', count(*), ' ', sum(id)) FROM delta.`{at_path}`",
+        "DESCRIBE HISTORY t LIMIT 1",
+        f"DESCRIBE DETAIL '{at_path}'",
     )
     assert done.returncode == 0, done.stderr
+    described = [line.split("\t") for line in done.stdout.splitlines() if "\t" in line]
+    assert [line[0] for line in described if line[4:5] == ["DELETE"]] == ["2"], done.stdout
+    assert [line[4] for line in described if line[0] == "delta"] == [f"file:{at_path}"]
     assert "left 8 35" in done.stdout.splitlines(), done.stderr
     assert "at path 3 23" in done.stdout.splitlines(), done.stderr
     table = tmp_path / "warehouse" / "t"

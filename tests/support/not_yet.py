@@ -7,14 +7,9 @@ whatever fails and is not on it is a bug.
 from __future__ import annotations
 
 #: Tables that are refused by the name of a reader feature.
-REFUSED_TABLES: dict[str, str] = {
-    "golden__collations-preview-table": "collations-preview",
-    "golden__collations-table": "collations",
-}
+REFUSED_TABLES: dict[str, str] = {}
 
 #: Kinds of items that fail for every table, with a part of the error they fail with.
 MISSING_KINDS: dict[str, str] = {
-    "detail": "The table or view `DETAIL` cannot be found",
-    "history": "The table or view `HISTORY` cannot be found",
     "stream": "does not support streamed reading",
 }

@@ -12,6 +12,7 @@ from deltaic.commands.registry import run_command
 from deltaic.commands.rows import timestamp_text
 from deltaic.commit.transaction import RetryPolicy
 from deltaic.exceptions import InvalidArgumentError, TableStateError
+from deltaic.resources import load_json
 from tests.support.definitions import column, create, schema, write
 from tests.support.memory_log import MemoryFile, MemoryLog
 
@@ -208,3 +209,27 @@ def test_schema_names_the_columns_of_the_parity_checklist(text: str, names: list
 def test_time_is_written_in_utc_with_milliseconds() -> None:
     assert timestamp_text(1_700_000_000_007) == "2023-11-14T22:13:20.007Z"
     assert timestamp_text(-1) == "1969-12-31T23:59:59.999Z"
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "expected"),
+    [
+        ("describeHistory", {"limit": 1}, [{"version": 0, "operation": "CREATE TABLE"}]),
+        ("describeHistory", {}, [{"version": 0, "operation": "CREATE TABLE"}]),
+        ("describeHistory", {"limit": 0}, []),
+        ("describeDetail", {"name": "spark_catalog.a.b"}, [{"name": "spark_catalog.a.b"}]),
+        ("describeDetail", {}, [{"name": None, "partitionColumns": ["p"]}]),
+    ],
+)
+def test_statement_replies_with_the_rows_that_its_schema_declares(
+    command: str, arguments: dict[str, Any], expected: list[dict[str, Any]]
+) -> None:
+    log = MemoryLog()
+    create_table(log)
+    reply = run_command(command, {"table": log.table, **arguments}, log, RetryPolicy(), 5_000)
+    assert [
+        {name: row[name] for name in known}
+        for row, known in zip(reply["rows"], expected, strict=True)
+    ] == expected
+    columns = {column.split(" ", 1)[0] for column in load_json("command-results.json")[command]}
+    assert all(set(row) <= columns for row in reply["rows"])

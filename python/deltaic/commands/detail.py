@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import json
 
-from deltaic.commands.rows import RowSet, timestamp_text
+from deltaic.commands.rows import RowSet, result_schema, timestamp_text
 from deltaic.commit.ports import TableHeader, Tables
 from deltaic.exceptions import error
 from deltaic.protocol.features import reader_features, writer_features
 from deltaic.protocol.schema import StructType, parse_schema
 
-DETAIL_SCHEMA = (
-    "format STRING, id STRING, name STRING, description STRING, location STRING, "
-    "createdAt TIMESTAMP, lastModified TIMESTAMP, partitionColumns ARRAY<STRING>, "
-    "clusteringColumns ARRAY<STRING>, numFiles BIGINT, sizeInBytes BIGINT, "
-    "properties MAP<STRING, STRING>, minReaderVersion INT, minWriterVersion INT, "
-    "tableFeatures ARRAY<STRING>"
-)
+DETAIL_SCHEMA = result_schema("describeDetail")
 
 
 def detail(table: str, tables: Tables, name: str | None = None) -> RowSet:

@@ -6,18 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from deltaic.commands.rows import RowSet, timestamp_text
+from deltaic.commands.rows import RowSet, result_schema, timestamp_text
 from deltaic.commit.ports import CommitRecord, Tables
 
-HISTORY_SCHEMA = (
-    "version BIGINT, timestamp TIMESTAMP, userId STRING, userName STRING, operation STRING, "
-    "operationParameters MAP<STRING, STRING>, "
-    "job STRUCT<jobId: STRING, jobName: STRING, jobRunId: STRING, runId: STRING, "
-    "jobOwnerId: STRING, triggerType: STRING>, "
-    "notebook STRUCT<notebookId: STRING>, clusterId STRING, readVersion BIGINT, "
-    "isolationLevel STRING, isBlindAppend BOOLEAN, operationMetrics MAP<STRING, STRING>, "
-    "userMetadata STRING, engineInfo STRING"
-)
+HISTORY_SCHEMA = result_schema("describeHistory")
 
 _COPIED = (
     "userId",

@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from deltaic.commands.create_table import CreateTable, create_table
+from deltaic.commands.detail import detail
+from deltaic.commands.history import history
+from deltaic.commands.rows import RowSet
 from deltaic.commit.ports import Tables
 from deltaic.commit.transaction import RetryPolicy
 from deltaic.exceptions import error
@@ -36,4 +39,25 @@ def _create_table(
     return {"version": result.version, "skipped": result.skipped}
 
 
-_COMMANDS: Mapping[str, _Command] = {"createTable": _create_table}
+def _describe_history(
+    arguments: Mapping[str, Any], tables: Tables, policy: RetryPolicy, now_ms: int
+) -> dict[str, Any]:
+    return _rows(history(arguments["table"], tables, arguments.get("limit")))
+
+
+def _describe_detail(
+    arguments: Mapping[str, Any], tables: Tables, policy: RetryPolicy, now_ms: int
+) -> dict[str, Any]:
+    return _rows(detail(arguments["table"], tables, arguments.get("name")))
+
+
+def _rows(found: RowSet) -> dict[str, Any]:
+    return {"rows": list(found.rows)}
+
+
+#: Those that give rows have their columns in ``command-results.json``, under the same names.
+_COMMANDS: Mapping[str, _Command] = {
+    "createTable": _create_table,
+    "describeDetail": _describe_detail,
+    "describeHistory": _describe_history,
+}

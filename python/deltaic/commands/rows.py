@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
+from deltaic.resources import load_json
+
 
 @dataclass(frozen=True, slots=True)
 class RowSet:
@@ -22,6 +24,11 @@ class RowSet:
 
     schema: str
     rows: Sequence[Mapping[str, Any]]
+
+
+def result_schema(command: str) -> str:
+    """Return the columns of a command's rows, in Spark's DDL; the JVM reads the same resource."""
+    return ", ".join(load_json("command-results.json")[command])
 
 
 def timestamp_text(timestamp_ms: int) -> str:

@@ -72,10 +72,14 @@ class TableFeaturesSuite extends munit.FunSuite {
       refusedFeatures(TableFeatures.requireReadable("/t", 4, protocol, Some(metadata))),
       "catalogManaged, fromTheFuture"
     )
-    val preview = Protocol(1, 7, None, Some(Set("collations-preview")))
+  }
+
+  test("features for writers alone do not keep readers away, unknown ones neither") {
+    val protocol = Protocol(1, 7, None, Some(Set("collations-preview", "fromTheFuture")))
+    TableFeatures.requireReadable("/t", 4, protocol, Some(metadata))
     assertEquals(
-      refusedFeatures(TableFeatures.requireReadable("/t", 4, preview, Some(metadata))),
-      "collations-preview"
+      refusedFeatures(TableFeatures.requireWritable("/t", 4, protocol, metadata)),
+      "collations-preview, fromTheFuture"
     )
   }
 

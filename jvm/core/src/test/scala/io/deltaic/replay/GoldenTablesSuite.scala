@@ -42,9 +42,6 @@ class GoldenTablesSuite extends munit.FunSuite {
     "versions-not-contiguous" -> "DELTAIC_LOG_GAP"
   ).map { case (name, condition) => s"golden__$name" -> condition }
 
-  /** The features that tables of the corpus need and this build lacks. */
-  private val unreadable = Set("collations")
-
   test("the corpus is there") {
     assertEquals(names.size, 107)
   }
@@ -59,12 +56,7 @@ class GoldenTablesSuite extends munit.FunSuite {
           assertEquals(e.condition, condition)
           assert(e.getMessage.contains(log.table.toString), e.getMessage)
         case None =>
-          try check(expected, log)
-          catch {
-            case e: DeltaicException if e.condition == "DELTAIC_UNSUPPORTED_READER_FEATURE" =>
-              val features = e.parameters("features").split(", ").map(_.stripSuffix("-preview"))
-              assert(features.forall(unreadable), e.getMessage)
-          }
+          check(expected, log)
       }
     }
   }

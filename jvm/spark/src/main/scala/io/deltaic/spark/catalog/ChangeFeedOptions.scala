@@ -50,6 +50,8 @@ private[spark] object ChangeFeedOptions {
  * Finds out which changes a reader asks for.
  *
  * @param snapshot the newest version, or the one the user named
+ * @param mayBeEmpty whether an end right before the start, or a start right after the latest version, is
+ *   no mistake
  */
 private[spark] final class ChangeFeedRequest(
     spark: SparkSession,
@@ -57,7 +59,8 @@ private[spark] final class ChangeFeedRequest(
     name: String,
     snapshot: Snapshot,
     timeTravelled: Boolean,
-    options: CaseInsensitiveStringMap
+    options: CaseInsensitiveStringMap,
+    mayBeEmpty: Boolean
 ) {
   import ChangeFeedOptions._
   import ChangeFeedRequest._
@@ -86,13 +89,17 @@ private[spark] final class ChangeFeedRequest(
   /** Whether there is nothing between the ends, which is not an error for two times. */
   private def isEmpty(first: Bound, last: Option[Bound]): Boolean = {
     val afterLatest = first.version > snapshot.version
-    if (afterLatest && !allowsOutOfRange)
+    val rightAfter = mayBeEmpty && first.version == snapshot.version + 1
+    // Both ends may be left out of a range of one version.
+    val rightBefore = mayBeEmpty &&
+      last.exists(end => end.version < first.version && end.version >= first.version - 2)
+    if (afterLatest && !allowsOutOfRange && !rightAfter)
       throw fail(
         "DELTAIC_CHANGES_START_AFTER_LATEST",
         "start" -> first.version.toString,
         "latest" -> snapshot.version.toString
       )
-    val betweenVersions = (first.timestampMs, last.flatMap(_.timestampMs)) match {
+    val betweenTimes = (first.timestampMs, last.flatMap(_.timestampMs)) match {
       case (Some(start), Some(end)) => start <= end && last.exists(_.version == first.version - 1)
       case _ => false
     }
@@ -100,13 +107,13 @@ private[spark] final class ChangeFeedRequest(
       end.version < first.version ||
       end.timestampMs.exists(time => first.timestampMs.exists(_ > time))
     }
-    if (reversed && !betweenVersions && !afterLatest)
+    if (reversed && !betweenTimes && !rightBefore && !(afterLatest && allowsOutOfRange))
       throw fail(
         "DELTAIC_CHANGES_END_BEFORE_START",
         "start" -> first.version.toString,
         "end" -> last.fold("")(_.version.toString)
       )
-    afterLatest || betweenVersions
+    afterLatest || betweenTimes || rightBefore
   }
 
   /**
@@ -150,8 +157,10 @@ private[spark] final class ChangeFeedRequest(
   /** The first version committed at that time or after. */
   private def startingAt(timestampMs: Long): Long = {
     val version = log.versionFrom(timestampMs)
+    val namedMs = if (mayBeEmpty) timestampMs - 1 else timestampMs
     // The log says what is wrong with a time after its latest commit.
-    if (version > log.latest().version && !allowsOutOfRange) log.versionAt(timestampMs) else version
+    if (log.versionFrom(namedMs) > log.latest().version && !allowsOutOfRange) log.versionAt(namedMs)
+    else version
   }
 
   /** The last version committed at that time or before. */

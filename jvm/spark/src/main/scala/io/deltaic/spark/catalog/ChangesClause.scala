@@ -5,7 +5,7 @@ import scala.jdk.OptionConverters._
 
 import org.apache.spark.sql.connector.catalog.ChangelogContext.DeduplicationMode
 import org.apache.spark.sql.connector.catalog.ChangelogRange.{TimestampRange, VersionRange}
-import org.apache.spark.sql.connector.catalog.{Changelog, ChangelogContext}
+import org.apache.spark.sql.connector.catalog.{Changelog, ChangelogContext, ChangelogRange}
 import org.apache.spark.sql.types.TimestampType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -27,8 +27,18 @@ private[spark] object ChangesClause {
       )
     val range = bounds(table.log, context)
     val options = new CaseInsensitiveStringMap((range + (ReadChangeFeed -> "true")).asJava)
-    table.changes(options)
+    table.changes(options, mayBeEmpty = excludesEnd(context.range))
   }
+
+  /** Without the version or time at an end there may be nothing left, which is then what was asked for. */
+  private def excludesEnd(range: ChangelogRange): Boolean = range match {
+    case r: VersionRange => excludesEnd(r, r.endingVersion.isPresent)
+    case r: TimestampRange => excludesEnd(r, r.endingTimestamp.isPresent)
+    case _ => false
+  }
+
+  private def excludesEnd(range: ChangelogRange, hasEnd: Boolean): Boolean =
+    !range.startingBoundInclusive || (hasEnd && !range.endingBoundInclusive)
 
   private def bounds(log: DeltaLog, context: ChangelogContext): Map[String, String] =
     context.range match {

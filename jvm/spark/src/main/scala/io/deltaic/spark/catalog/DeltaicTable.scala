@@ -102,10 +102,14 @@ private[spark] final class DeltaicTable(
     new TableScanBuilder(spark, files, tableSchema, options)
   }
 
-  /** What changed in the table, as these options ask (see [[ChangeFeedOptions]]). */
-  def changes(options: CaseInsensitiveStringMap): ChangesTable = {
+  /**
+   * What changed in the table, as these options ask (see [[ChangeFeedOptions]]).
+   *
+   * @param mayBeEmpty whether a range that ends right before it starts is one
+   */
+  def changes(options: CaseInsensitiveStringMap, mayBeEmpty: Boolean = false): ChangesTable = {
     val timeTravelled = origin == TableOrigin.TimeTravel
-    new ChangeFeedRequest(spark, log, name(), snapshot, timeTravelled, options).table
+    new ChangeFeedRequest(spark, log, name(), snapshot, timeTravelled, options, mayBeEmpty).table
   }
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder =

@@ -2,8 +2,9 @@ package io.deltaic.spark.scan
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.planning.PhysicalOperation
-import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttribute
+import org.apache.spark.sql.deltaic.RuntimeFilterShims
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.execution.{FilterExec, ProjectExec, SparkPlan, SparkStrategy}
 
@@ -20,25 +21,25 @@ import org.apache.spark.sql.execution.{FilterExec, ProjectExec, SparkPlan, Spark
  * It is a planner strategy, not an optimizer rule, because only now the files are chosen: a scan
  * whose files have no vectors stays as it is, and limits, aggregates and statistics have been pushed
  * down for the rows the user sees. The two filters stay apart so that no expression of the user is
- * evaluated on a deleted row; code generation fuses them into one stage anyway.
+ * evaluated on a deleted row; code generation fuses them into one stage anyway. For the same reason the
+ * scan is planned here: Spark's strategy would put a filter that awaits the value of a subquery
+ * right above it. Such a filter goes to both, to the scan to leave out files and above to decide rows.
  */
 private[spark] object DeletionVectorStrategy extends SparkStrategy {
 
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
     case PhysicalOperation(projects, filters, ScanWithDeletionVectors(relation, scan)) =>
-      val (scanFilters, rowFilters) = filters.partition(_.isInstanceOf[DynamicPruning])
+      val (pruning, rowFilters) = filters.partition(RuntimeFilterShims.isForScanAlone)
+      val awaiting = rowFilters.filter(RuntimeFilterShims.awaitsValue(_, relation))
       val (filteredScan, liveRow) = rewrite(relation, scan)
       val liveRows =
-        FilterExec(liveRow, planLater(scanFilters.foldLeft[LogicalPlan](filteredScan)(filter)))
+        FilterExec(liveRow, RuntimeFilterShims.batchScan(filteredScan, pruning ++ awaiting))
       val matchingRows = rowFilters.reduceLeftOption(And).fold[SparkPlan](liveRows) {
         FilterExec(_, liveRows)
       }
       ProjectExec(projects, matchingRows) :: Nil
     case _ => Nil
   }
-
-  private def filter(child: LogicalPlan, condition: Expression): LogicalPlan =
-    Filter(condition, child)
 
   /** The relation with the two columns the filter needs, and the filter's condition. */
   private def rewrite(

@@ -2,15 +2,12 @@ package io.deltaic.spark.scan
 
 import java.time.ZoneId
 
+import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.connector.expressions.filter.{And => V2And, Predicate}
-import org.apache.spark.sql.connector.expressions.{
-  Expression => V2Expression,
-  Literal => V2Literal,
-  NamedReference
-}
+import org.apache.spark.sql.connector.expressions.NamedReference
+import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReaderFactory}
-import org.apache.spark.sql.deltaic.SchemaShims
+import org.apache.spark.sql.deltaic.{RuntimeFilterShims, SchemaShims}
 import org.apache.spark.sql.types.StructType
 
 import io.deltaic.protocol.AddFile
@@ -61,46 +58,14 @@ private[scan] final class RuntimeFiltering(schema: TableSchema, readSchema: Stru
     AttributeReference(name, schema.all(name).dataType)()
 
   /** What is not understood leaves out nothing: the join or the filter above still decides. */
-  private def toCatalyst(predicate: Predicate): Seq[Expression] = predicate match {
-    case and: V2And => Seq(and.left, and.right).flatMap(toCatalyst)
-    case _ =>
-      (predicate.name, predicate.children.toList) match {
-        case ("IN", column(attribute) :: literals(values)) =>
-          Seq(InSet(attribute, values.map(_.value).toSet))
-        case ("=", column(attribute) :: literal(value) :: Nil) => Seq(EqualTo(attribute, value))
-        case ("<", column(attribute) :: literal(value) :: Nil) => Seq(LessThan(attribute, value))
-        case ("<=", column(attribute) :: literal(value) :: Nil) =>
-          Seq(LessThanOrEqual(attribute, value))
-        case (">", column(attribute) :: literal(value) :: Nil) =>
-          Seq(GreaterThan(attribute, value))
-        case (">=", column(attribute) :: literal(value) :: Nil) =>
-          Seq(GreaterThanOrEqual(attribute, value))
-        case _ => Nil
-      }
-  }
+  private def toCatalyst(predicate: Predicate): Option[Expression] =
+    RuntimeFilterShims.toCatalyst(predicate).map(onColumns).filter(_.resolved)
 
-  private object column {
-    def unapply(expression: V2Expression): Option[AttributeReference] = expression match {
-      case named: NamedReference if named.fieldNames.length == 1 =>
-        Option.when(schema.all.fieldNames.contains(named.fieldNames.head))(
-          attribute(named.fieldNames.head)
-        )
-      case _ => None
-    }
-  }
-
-  private object literal {
-    def unapply(expression: V2Expression): Option[Literal] = expression match {
-      case value: V2Literal[_] => Some(Literal(value.value, value.dataType))
-      case _ => None
-    }
-  }
-
-  private object literals {
-    def unapply(expressions: List[V2Expression]): Option[List[Literal]] = {
-      val found = expressions.collect { case literal(value) => value }
-      Option.when(found.size == expressions.size)(found)
-    }
+  private def onColumns(predicate: Expression): Expression = predicate.transformUp {
+    case UnresolvedAttribute(Seq(name)) if schema.all.fieldNames.contains(name) => attribute(name)
+    // Keys of a join may be many: partition values are looked up in a set of them.
+    case In(column, keys) if keys.forall(_.isInstanceOf[Literal]) =>
+      InSet(column, keys.map(_.asInstanceOf[Literal].value).toSet)
   }
 }
 

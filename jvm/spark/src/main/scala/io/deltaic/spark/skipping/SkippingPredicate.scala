@@ -71,6 +71,7 @@ final private[skipping] class SkippingRules(
   private val Unknown: Expression = TrueLiteral
   private val Never: Expression = FalseLiteral
   private val rules = new BoundsRules(field)
+  private val functions = new MonotoneFunctions(constant)
 
   def mayBeTrue(e: Expression): Expression = mayBe(outcome = true, e)
 
@@ -100,6 +101,15 @@ final private[skipping] class SkippingRules(
     case And(l, r) => or(mayBe(outcome, l), mayBe(outcome, r))
     case Or(l, r) if outcome => or(mayBe(outcome, l), mayBe(outcome, r))
     case Or(l, r) => and(mayBe(outcome, l), mayBe(outcome, r))
+    case e if e.foldable => constant(e).fold(Unknown)(mayBe(outcome, _))
+    case IsNull(Coalesce(choices)) if outcome =>
+      choices.map(c => mayBe(outcome = true, IsNull(c))).reduce(and)
+    case IsNull(Coalesce(choices)) =>
+      choices.map(c => mayBe(outcome = true, IsNotNull(c))).reduce(or)
+    case IsNotNull(choice: Coalesce) => mayBe(!outcome, IsNull(choice))
+    case SkippingRules.Fallback(ofFirst, first, ofRest) =>
+      val whereNull = and(mayBe(outcome = true, IsNull(first)), mayBe(outcome, ofRest))
+      or(and(mayBe(outcome = true, IsNotNull(first)), mayBe(outcome, ofFirst)), whereNull)
     case IsNull(column) => nullness(column, isNull = outcome)
     case IsNotNull(column) => nullness(column, isNull = !outcome)
     case EqualNullSafe(l, r) => nullSafeEqual(l, r, outcome)
@@ -167,8 +177,8 @@ final private[skipping] class SkippingRules(
     }
 
   /**
-   * `column <=> NULL` is IS NULL; with another constant it is `=`, but false and not null where the
-   * column is null.
+   * `column <=> NULL` is IS NULL; with another constant, or a column, it is `=`, but true where both
+   * sides are null and false where one is.
    */
   private def nullSafeEqual(l: Expression, r: Expression, outcome: Boolean): Expression = {
     val sides = constant(r).map(l -> _).orElse(constant(l).map(r -> _))
@@ -177,7 +187,12 @@ final private[skipping] class SkippingRules(
       case Some((column, value)) if outcome => compare(column, Comparison.Equal, value)
       case Some((column, value)) =>
         or(nullness(column, isNull = true), compare(column, Comparison.NotEqual, value))
-      case None => Unknown
+      case None if outcome =>
+        val bothNull = and(nullness(l, isNull = true), nullness(r, isNull = true))
+        or(bothNull, compare(l, Comparison.Equal, r))
+      case None =>
+        val oneNull = or(nullness(l, isNull = true), nullness(r, isNull = true))
+        or(oneNull, compare(l, Comparison.NotEqual, r))
     }
   }
 
@@ -231,39 +246,43 @@ final private[skipping] class SkippingRules(
   }
 
   private def boundsOf(e: Expression): Option[Bounds] = e match {
-    case c: Cast if c.resolved => boundsOf(c.child).flatMap(castBounds(c, _))
+    case functions(argument, bounds) if e.resolved => boundsOf(argument).flatMap(bounds)
     case _ =>
       schema.leafColumn(e).filter(StoredBound.of(_).isDefined).map { leaf =>
         val mayHoldNaN = leaf.dataType == FloatType || leaf.dataType == DoubleType
         Bounds(leaf, field(FileField.Min(leaf)), field(FileField.Max(leaf)), mayHoldNaN)
       }
   }
-
-  /**
-   * Casts that never turn two values around and never make null of one: then the casts of the
-   * bounds are bounds of the casts. Instants do turn around when they become dates, where a clock
-   * is set back across midnight, but by no more than a day. Local times become instants in no order
-   * at all around a gap.
-   */
-  private def castBounds(cast: Cast, bounds: Bounds): Option[Bounds] = {
-    def on(bound: Expression): Expression = cast.withNewChildren(Seq(bound))
-    val plain = bounds.copy(min = on(bounds.min), max = on(bounds.max))
-    (cast.child.dataType, cast.dataType) match {
-      case (ByteType | ShortType | IntegerType | LongType, FloatType | DoubleType) => Some(plain)
-      case (_: DecimalType, FloatType | DoubleType) => Some(plain)
-      case (from: NumericType, to: NumericType) if Cast.canUpCast(from, to) => Some(plain)
-      case (DateType, TimestampType | TimestampNTZType) => Some(plain)
-      case (TimestampNTZType, DateType) => Some(plain)
-      case (TimestampType, DateType) =>
-        val (dayBefore, dayAfter) =
-          (DateAdd(plain.min, Literal(-1)), DateAdd(plain.max, Literal(1)))
-        Some(plain.copy(min = dayBefore, max = dayAfter))
-      case _ => None
-    }
-  }
 }
 
 private[skipping] object SkippingRules {
+
+  /** More choices than these are not worth a predicate that doubles with each. */
+  private val MostChoices = 8
+
+  /**
+   * A predicate on `coalesce(a, b, ...)` is the predicate on `a` where that is not null, and the one on
+   * `coalesce(b, ...)` where it is.
+   */
+  object Fallback {
+
+    /** The predicate on the first choice, that choice, and the predicate on the others. */
+    def unapply(e: Expression): Option[(Expression, Expression, Expression)] =
+      if (!e.deterministic) None
+      else {
+        val all = e.collect { case c: Coalesce => c }
+        all.headOption.filter(_ => all.map(_.children.size).sum <= MostChoices).map { c =>
+          def on(choice: Expression): Expression =
+            e.transformDown { case same: Coalesce if same == c => choice }
+          val rest = if (c.children.size == 2) c.children(1) else Coalesce(c.children.tail)
+          (
+            on(c.children.head),
+            c.children.head,
+            if (c.children.size == 1) on(c.children.head) else on(rest)
+          )
+        }
+      }
+  }
 
   /** Writers disagree on what a null count of an array or a map counts. */
   def hasNullCount(leaf: LeafColumn): Boolean = leaf.dataType match {

@@ -3,8 +3,14 @@ package io.deltaic.spark.scan
 import java.time.ZoneOffset
 
 import org.apache.spark.sql.catalyst.expressions.Expression
-import org.apache.spark.sql.connector.expressions.filter.{And => V2And, Predicate}
-import org.apache.spark.sql.connector.expressions.{Expression => V2Expression, Expressions}
+import org.apache.spark.sql.connector.expressions.filter.{And => V2And, Or => V2Or, Predicate}
+import org.apache.spark.sql.connector.expressions.{
+  Cast => V2Cast,
+  Expression => V2Expression,
+  Expressions,
+  GeneralScalarExpression,
+  Literal => V2Literal
+}
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -80,6 +86,23 @@ class RuntimeFilteringSuite extends munit.FunSuite {
     assertEquals(left(predicate(">=", "id", long(19))), Seq("f1", "f2"))
   }
 
+  test("other predicates leave the files that may satisfy them") {
+    assertEquals(left(predicate("<>", "p", text("a"))), Seq("f2"))
+    assertEquals(left(predicate("<=>", "id", long(15))), Seq("f1"))
+    assertEquals(left(predicate("STARTS_WITH", "p", text("b"))), Seq("f2"))
+    assertEquals(left(predicate("IS_NULL", "id")), Nil)
+    val or = new V2Or(predicate("=", "p", text("b")), predicate("<", "id", long(5)))
+    assertEquals(left(or), Seq("f0", "f2"))
+    val sum = new GeneralScalarExpression("+", Array(Expressions.column("id"), long(1)))
+    assertEquals(left(new Predicate("=", Array(sum, long(20)))), Seq("f1"))
+    val cast = new V2Cast(Expressions.column("id"), LongType, DecimalType(20, 0))
+    val nine = new V2Literal[Decimal] {
+      override def value(): Decimal = Decimal(BigDecimal(9), 20, 0)
+      override def dataType(): DataType = DecimalType(20, 0)
+    }
+    assertEquals(left(new Predicate("<=", Array(cast, nine))), Seq("f0"))
+  }
+
   test("several predicates must all hold") {
     val and = new V2And(predicate("=", "p", text("a")), predicate(">", "id", long(9)))
     assertEquals(left(and), Seq("f1"))
@@ -88,7 +111,7 @@ class RuntimeFilteringSuite extends munit.FunSuite {
 
   test("what is not understood leaves out nothing") {
     val all = Seq("f0", "f1", "f2")
-    assertEquals(left(predicate("STARTS_WITH", "p", text("a"))), all)
+    assertEquals(left(predicate("SOUNDS_LIKE", "p", text("a"))), all)
     assertEquals(left(predicate("IN", "absent", long(1))), all)
     assertEquals(left(predicate("IN", "id", Expressions.column("p"))), all)
     assertEquals(left(), all)

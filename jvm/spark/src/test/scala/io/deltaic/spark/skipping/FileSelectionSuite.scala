@@ -59,6 +59,46 @@ class FileSelectionSuite extends FunSuite {
     1
   )
 
+  Seq[(DataType, String, String)](
+    (BooleanType, "false", "true"),
+    (ByteType, "-7", "7"),
+    (ShortType, "-7", "700"),
+    (IntegerType, "9", "10"),
+    (LongType, "9", "9007199254740993"),
+    (FloatType, "-0.5", "1.5"),
+    (DoubleType, "-Infinity", "NaN"),
+    (DecimalType(10, 2), "9.99", "10.00"),
+    (DecimalType(38, 10), "9.99", "12345678901234567890.5"),
+    (StringType, "B", "a"),
+    (BinaryType, "a", "b"),
+    (DateType, "1969-12-31", "2024-02-29"),
+    (TimestampType, "1969-12-31 23:59:59.999999Z", "2024-02-29 00:00:00.000001Z"),
+    (TimestampNTZType, "1969-12-31 23:59:59.999999", "2024-02-29 00:00:00.000001")
+  ).foreach { case (dataType, less, more) =>
+    test(s"partition values of type ${dataType.sql}") {
+      val part = AttributeReference("part", dataType)()
+      val files = Seq(less, more, null).map(v => FileStats("{}", Map("part" -> v)))
+      val schema = new SkippingSchema(new StructType().add("part", dataType), Seq("part"))
+      val columns = new FileStatsColumns(ListedFileStats(files.toIndexedSeq), schema, parser)
+      val (low, high) = (typed(less, dataType), typed(more, dataType))
+      def selected(filter: Expression) = FileSelection.select(columns, Seq(filter)).files.toSeq
+      assertEquals(selected(EqualTo(part, low)), Seq(0))
+      assertEquals(selected(EqualTo(high, part)), Seq(1))
+      assertEquals(selected(LessThan(part, high)), Seq(0))
+      assertEquals(selected(GreaterThan(part, low)), Seq(1))
+      assertEquals(selected(LessThanOrEqual(low, part)), Seq(0, 1))
+      assertEquals(selected(GreaterThanOrEqual(low, part)), Seq(0))
+      assertEquals(selected(In(part, Seq(high, low))), Seq(0, 1))
+      assertEquals(selected(Not(In(part, Seq(high)))), Seq(0))
+      assertEquals(selected(Not(EqualTo(part, low))), Seq(1))
+      assertEquals(selected(EqualNullSafe(part, Literal(null, dataType))), Seq(2))
+      assertEquals(selected(Not(EqualNullSafe(part, low))), Seq(1, 2))
+      assertEquals(selected(IsNull(part)), Seq(2))
+      assertEquals(selected(IsNotNull(part)), Seq(0, 1))
+      assertEquals(selected(EqualTo(Coalesce(Seq(part, low)), low)), Seq(0, 2))
+    }
+  }
+
   test("metrics tell partition values from statistics") {
     val files = columns(file("a", "1"), file("a", "1", 10, 20), file("b", "1", 10, 20))
     val selection = FileSelection.select(

@@ -49,13 +49,19 @@ object RandomFiles {
         "\u00e9",
         "\uffee",
         "\ud83d\ude00",
-        "abc\ud83d\ude00"
+        "abc\ud83d\ude00",
+        "\ud83d\ude00\ud83d\ude00\ud83d\ude00\ud83d\ude00"
       )
         .map(UTF8String.fromString)
     case DateType => Seq(-80000, -1, 0, 1, 19000, 19001)
     case TimestampType | TimestampNTZType =>
-      Seq(-3000000000000000L, -1001L, -1L, 0L, 999L, 1000L, 1700000000123456L, 1700000000123999L,
-        1700086400000000L)
+      // Among them both sides of a clock set back across midnight (St John's, 2010-11-07), and of a day that
+      // a clock left out (Apia, 2011-12-30).
+      Seq(
+        -3000000000000000L, -1001L, -1L, 0L, 999L, 1000L, 1289097030000000L, 1289097090000000L,
+        1289100700000000L, 1325239170000000L, 1325239230000000L, 1700000000123456L,
+        1700000000123999L, 1700086400000000L
+      )
     case d: DecimalType =>
       Seq("-12345678.91", "-0.01", "0", "0.01", "1.5", "2.99", "12345678.91")
         .map(t => Decimal(new java.math.BigDecimal(t), d.precision, d.scale))

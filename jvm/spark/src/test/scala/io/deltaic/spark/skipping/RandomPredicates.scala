@@ -24,6 +24,8 @@ object RandomPredicates {
   def simple: Gen[Expression] = Gen.frequency(
     6 -> onColumn,
     2 -> onCast,
+    3 -> onFunction,
+    2 -> onCoalesce,
     2 -> onPartition,
     1 -> Gen.oneOf(Literal(true), Literal(false), Literal(null, BooleanType), col("bool")),
     2 -> onTwoColumns
@@ -42,7 +44,9 @@ object RandomPredicates {
       col("ts") -> cast("date", TimestampType),
       cast("dec", DecimalType(38, 10)) -> col("big"),
       col("long") -> cast("int", LongType),
-      col("bool") -> col("bool")
+      col("bool") -> col("bool"),
+      col("int") -> Add(col("nest.n"), lit(1)),
+      col("date") -> DateAdd(col("date"), lit(1))
     )
     make <- Gen.oneOf(comparisons)
     negated <- Gen.oneOf(true, false)
@@ -75,14 +79,19 @@ object RandomPredicates {
     GreaterThanOrEqual(_, _)
   )
 
-  private def comparison(column: Expression): Gen[Expression] = for {
-    value <- constant(column.dataType)
+  private def comparison(column: Expression): Gen[Expression] =
+    comparison(column, constant(column.dataType))
+
+  private def comparison(column: Expression, values: Gen[Literal]): Gen[Expression] = for {
+    value <- values
     swapped <- Gen.oneOf(true, false)
     make <- Gen.oneOf(comparisons)
   } yield if (swapped) make(value, column) else make(column, value)
 
-  private def list(column: Expression): Gen[Expression] = for {
-    values <- Gen.choose(0, 4).flatMap(Gen.listOfN(_, constant(column.dataType)))
+  private def list(column: Expression): Gen[Expression] = list(column, constant(column.dataType))
+
+  private def list(column: Expression, value: Gen[Literal]): Gen[Expression] = for {
+    values <- Gen.choose(0, 4).flatMap(Gen.listOfN(_, value))
     asSet <- Gen.oneOf(true, false)
   } yield if (asSet) InSet(column, values.map(_.value).toSet) else In(column, values)
 
@@ -123,6 +132,28 @@ object RandomPredicates {
       cast("ts", TimestampNTZType)
     )
     .flatMap(c => Gen.oneOf(comparison(c), comparison(c), list(c), nullness(c)))
+
+  /** With constants that the function gives for values of the files. */
+  def onFunction: Gen[Expression] = for {
+    f <- RandomFunctions.function
+    value = Gen.frequency(3 -> RandomFunctions.result(f), 1 -> constant(f.dataType))
+    predicate <- Gen.oneOf(comparison(f, value), comparison(f, value), list(f, value), nullness(f))
+    negated <- Gen.oneOf(true, false)
+  } yield if (negated) Not(predicate) else predicate
+
+  /** Of columns and functions of one type, and perhaps a constant at the end. */
+  private def onCoalesce: Gen[Expression] = for {
+    first <- Gen.oneOf(
+      Gen.oneOf(RandomFiles.leafPaths.filter(_ != "binary")).map(col),
+      RandomFunctions.function
+    )
+    same = RandomFiles.leafPaths.map(col).filter(_.dataType == first.dataType)
+    others <- Gen.someOf(same)
+    last <- Gen.option(constant(first.dataType))
+    choice = Coalesce(first +: others.toSeq ++: last.toSeq)
+    predicate <- Gen.oneOf(comparison(choice), list(choice), nullness(choice))
+    negated <- Gen.oneOf(true, false)
+  } yield if (negated) Not(predicate) else predicate
 
   private def onPartition: Gen[Expression] = Gen.oneOf(
     Gen.oneOf("a", "b", "12").map(v => EqualTo(col("p"), lit(v))),

@@ -65,6 +65,24 @@ class SkippingRulesSuite extends FunSuite {
     between("int", "1", "21")
   )
   check("literal < column", LessThan(lit(20), col("int")))(ten)(between("int", "1", "21"))
+  check("literal <= column", LessThanOrEqual(lit(21), col("int")))(ten)(between("int", "1", "21"))
+  check("literal > column", GreaterThan(lit(10), col("int")))(ten)(between("int", "9", "21"))
+  check("literal <=> column", EqualNullSafe(lit(9), col("int")))(ten)(between("int", "9", "9"))
+  check("null <=> column", EqualNullSafe(Literal(null, IntegerType), col("int")))(ten)(allNull)
+  check("NOT literal <=> column keeps nulls", Not(EqualNullSafe(lit(7), col("int"))))(same)(allNull)
+  check("NOT literal < column", Not(LessThan(lit(20), col("int"))))(between("int", "21", "30"))(ten)
+  private val noInt = Literal(null, IntegerType)
+  Seq(
+    LessThan(_, _),
+    LessThanOrEqual(_, _),
+    GreaterThan(_, _),
+    GreaterThanOrEqual(_, _),
+    EqualTo(_, _)
+  ).foreach { make: ((Expression, Expression) => Expression) =>
+    val name = make(col("int"), noInt).prettyName
+    check(s"$name with null matches nothing", make(col("int"), noInt))(ten, noStats)()
+    check(s"NOT $name with null matches nothing", Not(make(noInt, col("int"))))(ten, noStats)()
+  }
   check("literal >= column", GreaterThanOrEqual(lit(9), col("int")))(ten)(between("int", "9", "21"))
 
   check("NOT < is >=", Not(LessThan(col("int"), lit(21))))(ten)(between("int", "1", "21"))
@@ -73,6 +91,8 @@ class SkippingRulesSuite extends FunSuite {
     ten,
     stats("int", min = Some("7"))
   )
+  check("NOT <= is >", Not(LessThanOrEqual(col("int"), lit(20))))(ten)(between("int", "1", "21"))
+  check("NOT > is <=", Not(GreaterThan(col("int"), lit(9))))(ten)(between("int", "9", "9"))
   check("NOT NOT", Not(Not(EqualTo(col("int"), lit(9)))))(ten)(between("int", "9", "9"))
 
   check("IN", In(col("int"), Seq(lit(9), lit(21), lit(30))))(ten, allNull)(
@@ -85,6 +105,17 @@ class SkippingRulesSuite extends FunSuite {
   )
   check("IN nulls alone", In(col("int"), Seq(Literal(null, IntegerType))))(ten, noStats)()
   check("INSET", InSet(col("int"), (21 to 300).toSet))(ten)(between("int", "10", "21"))
+  private val many = (-5000 to 5).map(lit(_)) ++ (25 to 5000).map(lit(_))
+  check("IN with thousands of values", In(col("int"), many))(ten)(
+    between("int", "10", "25"),
+    between("int", "-9999", "-5000"),
+    noStats
+  )
+  check("NOT IN with thousands of values", Not(In(col("int"), many)))(between("int", "4", "4"))(
+    ten,
+    between("int", "4", "5")
+  )
+  check("NOT IN with thousands of values and null", Not(In(col("int"), many :+ noInt)))(ten)()
   check("IN with a column in the list", In(col("int"), Seq(lit(9), col("int"))))()(ten)
   check("NOT IN skips files of one listed value", Not(In(col("int"), Seq(lit(3), lit(7)))))(
     same,
@@ -133,6 +164,12 @@ class SkippingRulesSuite extends FunSuite {
     between("string", "\"de_\"", "\"de_z\"")
   )
   check("LIKE without a prefix", Like(col("string"), lit("%x"), '\\'))()(names)
+  check("contains", Contains(col("string"), lit("zzz")))()(names)
+  check("NOT contains", Not(Contains(col("string"), lit("delt"))))()(names)
+  check("ends with", EndsWith(col("string"), lit("zzz")))()(names)
+  check("LIKE a text without wildcards", Like(col("string"), lit("demo"), '\\'))(names)(
+    between("string", "\"delta\"", "\"demo\"")
+  )
   check("NOT LIKE", Not(Like(col("string"), lit("delt%"), '\\')))()(names)
 
   private val doubles = between("double", "1.0", "2.0")
@@ -152,6 +189,17 @@ class SkippingRulesSuite extends FunSuite {
     between("double", "0.0", "1.0"),
     between("double", "-1.0", "-0.0")
   )
+  check("= 0.0 finds -0.0", EqualTo(col("double"), lit(0.0)))(between("double", "-2.0", "-1.0"))(
+    between("double", "-1.0", "-0.0")
+  )
+  check("< 0.0 does not find -0.0", LessThan(col("double"), lit(0.0)))(
+    between("double", "-0.0", "1.0")
+  )(between("double", "-0.1", "1.0"))
+  check("IN with 0.0 finds -0.0", In(col("float"), Seq(lit(9.0f), lit(0.0f))))(
+    between("float", "0.5", "1.0")
+  )(between("float", "-0.0", "-0.0"))
+  check("<=> NaN", EqualNullSafe(col("float"), lit(Float.NaN)))()(between("float", "0.5", "1.0"))
+  check("NOT NaN", Not(EqualTo(col("float"), lit(Float.NaN))))()(between("float", "0.5", "1.0"))
   check("infinite bounds", EqualTo(col("double"), lit(Double.PositiveInfinity)))(doubles)(
     between("double", "1.0", "\"Infinity\"")
   )
@@ -159,6 +207,66 @@ class SkippingRulesSuite extends FunSuite {
     between("double", "\"NaN\"", "\"NaN\""),
     between("double", "NaN", "NaN")
   )
+
+  check("= on decimals", EqualTo(col("dec"), typed("9.99", DecimalType(10, 2))))(
+    between("dec", "10.00", "20.00")
+  )(between("dec", "9.99", "20.00"))
+  check("< on decimals of another scale", LessThan(col("dec"), typed("9.995", DecimalType(12, 3))))(
+    between("dec", "10.00", "20.00")
+  )(between("dec", "9.99", "20.00"))
+  check("= on wide decimals", EqualTo(col("big"), typed("1.0000000001", DecimalType(38, 10))))(
+    between("big", "1.5", "2.0")
+  )(between("big", "1.0000000001", "2.0"))
+
+  private def atMillis(field: String, zone: String) =
+    between(field, s"\"2024-03-10T10:00:00.123$zone\"", s"\"2024-03-10T10:00:00.456$zone\"")
+  private def instant(text: String, dataType: DataType) = typed(s"2024-03-10 10:00:$text", dataType)
+  Seq(("ts", TimestampType, "Z"), ("ntz", TimestampNTZType, "")).foreach {
+    case (field, dataType, zone) =>
+      val file = atMillis(field, zone)
+      def missed(text: String) = EqualTo(col(field), instant(text, dataType))
+      check(s"$field below the bounds", missed("00.122999"))(file)()
+      check(s"$field within the cut-off millisecond", missed("00.456999"))()(file)
+      check(s"$field above it", missed("00.457"))(file)()
+      check(s"> on $field", GreaterThan(col(field), instant("00.456", dataType)))()(file)
+      check(s">= on $field", GreaterThanOrEqual(col(field), instant("00.457", dataType)))(file)()
+  }
+
+  /** As writers cut: 32 characters of the least value, and of the greatest with a larger one at its end. */
+  private val cutAt32 = {
+    val emoji = "\ud83d\ude00"
+    between("string", s"\"${"a" * 32}\"", s"\"${emoji * 31}z\udbff\udfff\"")
+  }
+  private val emoji32 = "\ud83d\ude00" * 31
+  check("a text longer than a cut lower bound", EqualTo(col("string"), lit("a" * 40)))()(cutAt32)
+  check("a text below a cut lower bound", EqualTo(col("string"), lit("a" * 31)))(cutAt32)()
+  check("a text longer than a cut upper bound", EqualTo(col("string"), lit(emoji32 + "zzz")))()(
+    cutAt32
+  )
+  check(
+    "an astral text above a cut upper bound",
+    GreaterThan(col("string"), lit(emoji32 + "\ud83d\ude00"))
+  )(cutAt32)()
+  check("a prefix longer than the cut", StartsWith(col("string"), lit(emoji32 + "zy")))(
+    between("string", "\"a\"", s"\"${emoji32.drop(2)}z\"")
+  )(cutAt32)
+
+  private def wide(file: FileStats) =
+    file.copy(
+      stats = file.stats.replaceFirst("\\{", "{\"tightBounds\":false,"),
+      hasDeletionVector = true
+    )
+  check("wide bounds are limits", EqualTo(col("int"), lit(9)))(wide(ten))(
+    wide(between("int", "9", "20"))
+  )
+  check("wide null counts of none", IsNull(col("int")))(wide(ten))(
+    wide(stats("int", nullCount = Some(3)))
+  )
+  check("wide null counts of all", IsNotNull(col("int")))(wide(allNull))(
+    wide(stats("int", nullCount = Some(9))),
+    wide(ten)
+  )
+  check("wide bounds of one value", Not(EqualTo(col("int"), lit(7))))(wide(same))(wide(ten))
 
   check(
     "AND skips by either side",
@@ -214,6 +322,7 @@ class SkippingRulesSuite extends FunSuite {
     assertEquals(select(table, EqualTo(AttributeReference("other", IntegerType)(), lit(9))), Seq(0))
   }
 
+  private val today = typed("2024-03-10", DateType)
   private def cast(path: String, to: DataType) = Cast(col(path), to, Some("America/St_Johns"))
   check("a widening cast", EqualTo(cast("int", LongType), lit(9L)))(ten)(between("int", "9", "9"))
   check("a cast to double holds no NaN", GreaterThan(cast("int", DoubleType), lit(20.5)))(ten)(
@@ -225,13 +334,14 @@ class SkippingRulesSuite extends FunSuite {
   )(
     ten
   )(between("int", "9", "9"))
-  check(
-    "a narrowing cast",
-    EqualTo(cast("long", IntegerType), lit(9))
-  )()(between("long", "10", "20"))
   check("a cast to string", EqualTo(cast("int", StringType), lit("9")))()(ten)
+  check("a cast of a text to a date", EqualTo(cast("string", DateType), today))()(
+    between("string", "\"2025-01-01\"", "\"2025-12-31\"")
+  )
+  check("a cast of a text to a number", EqualTo(cast("string", IntegerType), lit(9)))()(
+    between("string", "\"10\"", "\"20\"")
+  )
   check("nullness of a widening cast", IsNull(cast("int", LongType)))(ten)(allNull)
-  private val today = typed("2024-03-10", DateType)
   check(
     "a cast of a timestamp to a date, with a day's grace",
     EqualTo(cast("ts", DateType), today)
@@ -248,7 +358,7 @@ class SkippingRulesSuite extends FunSuite {
     between("date", "\"2024-03-10\"", "\"2024-03-11\"")
   )(between("date", "\"2024-03-09\"", "\"2024-03-11\""))
   check("a non-deterministic filter", LessThan(Rand(lit(1L)), col("double")))()(doubles)
-  check("an unsupported expression", EqualTo(Add(col("int"), lit(1)), lit(0)))()(ten)
+  check("an unsupported expression", EqualTo(Pmod(col("int"), lit(3)), lit(9)))()(ten)
   check("two columns of different types", EqualTo(col("int"), col("byte")))()(ten)
 
   private def two(int: (Int, Int), nested: (Int, Int), nulls: Long = 0): FileStats = FileStats(
@@ -276,6 +386,19 @@ class SkippingRulesSuite extends FunSuite {
   check("column <= column", LessThanOrEqual(col("int"), n))(above)(below, equal, noStats)
   check("column > column", GreaterThan(col("int"), n))(below, touching, equal)(above, ten)
   check("column >= column", GreaterThanOrEqual(col("int"), n))(below)(above, touching, equal)
+  private val nullsBelow = FileStats(
+    """{"numRecords":10,"minValues":{"x_int":1,"x_nest":{"x_n":6}},
+      |"maxValues":{"x_int":5,"x_nest":{"x_n":9}},"nullCount":{"x_int":2,"x_nest":{"x_n":2}}}""".stripMargin
+  )
+  check("column <=> column needs bounds that meet, or nulls", EqualNullSafe(col("int"), n))(
+    below,
+    above
+  )(touching, equal, nullsBelow, noStats)
+  check("NOT column <=> column needs values that differ", Not(EqualNullSafe(col("int"), n)))(equal)(
+    below,
+    nullsBelow,
+    two(5 -> 5, 5 -> 5, nulls = 1)
+  )
   check("NOT column < column", Not(LessThan(col("int"), n)))(below)(above, touching, equal)
   check(
     "column < column where the greater may be NaN",

@@ -51,6 +51,20 @@ class SkippingSoundnessSuite extends ScalaCheckSuite {
     }
   }
 
+  test("no file with a matching row is skipped by predicates on functions, and many are skipped") {
+    var skipped = 0
+    val onFunctions = Gen.listOfN(20, RandomPredicates.onFunction)
+    val sound =
+      forAllNoShrink(Gen.listOfN(6, RandomFiles.file), onFunctions) { (some, predicates) =>
+        val table = columns(some.map(_.stats): _*)
+        skipped += predicates.map(p => some.size - select(table, p).size).sum
+        Prop.all(predicates.map(lost(some, _)): _*)
+      }
+    val result = Check.check(Check.Parameters.default.withMinSuccessfulTests(500), sound)
+    assert(result.passed, result.toString)
+    assert(skipped > 6000, s"$skipped of ${500 * 20 * 6}")
+  }
+
   property("filters that are decided hold of every row of the files they select") {
     forAllNoShrink(files, Gen.listOfN(3, RandomPredicates.predicate(1))) { (some, predicates) =>
       val decided = FileSelection.split(predicates, skippingSchema).decided

@@ -1,0 +1,199 @@
+package io.deltaic.spark.skipping
+
+import java.util.Locale
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.util.DateTimeConstants.MICROS_PER_HOUR
+import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.CalendarInterval
+
+/**
+ * Functions that never turn two values of their argument around, or always do, and that never make
+ * null of a value: then bounds of the argument give bounds of the function, and it is null exactly
+ * where its argument is.
+ *
+ * A function that fails, or wraps around, outside of a range of arguments is one of these if it
+ * does neither between the bounds. That is known if it does neither at the bounds, so there it is
+ * evaluated in a way that makes it null, which means not known.
+ *
+ * @param constant the value of an expression that does not depend on rows
+ */
+final private[skipping] class MonotoneFunctions(constant: Expression => Option[Literal]) {
+  import MonotoneFunctions._
+
+  /**
+   * The argument of a function, and what its bounds become; None for a function not known here. Those
+   * whose name starts with `try_` make null of a value.
+   */
+  def unapply(e: Expression): Option[(Expression, Bounds => Option[Bounds])] = e match {
+    case c: Cast if c.resolved && c.evalMode != EvalMode.TRY => Some((c.child, ofCast(c, _)))
+    case Year(date) => Some((date, increasing(Year(_))))
+    case TruncDate(date, unit) if isUnit(TruncDate(Literal(0, DateType), unit)) =>
+      Some((date, increasing(TruncDate(_, unit))))
+    case t @ TruncTimestamp(unit, time, _)
+        if isUnit(t.copy(timestamp = Literal(0L, TimestampType))) =>
+      Some((time, ofTruncation(t, unit, _)))
+    case DateAdd(date, days) => shift(days).map(_ => (date, increasing(DateAdd(_, days))))
+    case DateSub(date, days) => shift(days).map(_ => (date, increasing(DateSub(_, days))))
+    case Substring(text, start, length) if isPrefix(start, length) =>
+      Some((text, increasing(Substring(_, start, length))))
+    case _ => arithmetic(e)
+  }
+
+  private def increasing(function: Expression => Expression): Bounds => Option[Bounds] =
+    bounds => Some(bounds.copy(min = function(bounds.min), max = function(bounds.max)))
+
+  private def decreasing(function: Expression => Expression): Bounds => Option[Bounds] =
+    bounds => Some(bounds.copy(min = function(bounds.max), max = function(bounds.min)))
+
+  /**
+   * Of a function that may fail or wrap around: only if it does so at neither bound does it do so at
+   * none of the values between.
+   */
+  private def checked(of: Bounds => Option[Bounds]): Bounds => Option[Bounds] = bounds =>
+    of(bounds).map { found =>
+      val both = And(IsNotNull(found.min), IsNotNull(found.max))
+      def ifBoth(bound: Expression): Expression = CaseWhen(Seq(both -> bound))
+      found.copy(min = ifBoth(found.min), max = ifBoth(found.max))
+    }
+
+  /** With a constant that is finite, so that no infinity becomes NaN, and not of decimals, which round. */
+  private def arithmetic(e: Expression): Option[(Expression, Bounds => Option[Bounds])] = e match {
+    case BinaryArithmetic(l, r) if l.dataType != r.dataType || !isNumber(e.dataType) => None
+    case b: BinaryArithmetic if b.evalMode == EvalMode.TRY => None
+    case a: Add =>
+      operand(a.right)
+        .map(n => (a.left, increasing(b => a.copy(b, n, Quiet))))
+        .orElse(operand(a.left).map(n => (a.right, increasing(b => a.copy(n, b, Quiet)))))
+        .map(checked)
+    case s: Subtract =>
+      operand(s.right)
+        .map(n => (s.left, increasing(b => s.copy(b, n, Quiet))))
+        .orElse(operand(s.left).map(n => (s.right, decreasing(b => s.copy(n, b, Quiet)))))
+        .map(checked)
+    case m: Multiply =>
+      operand(m.right).map(m.left -> _)
+        .orElse(operand(m.left).map(m.right -> _))
+        .filter { case (_, n) => sign(n) != 0 }
+        .map { case (column, n) => (column, scaled(n, b => m.copy(b, n, Quiet))) }
+        .map(checked)
+    case d: Divide =>
+      operand(d.right).filter(sign(_) != 0)
+        .map(n => (d.left, scaled(n, b => d.copy(b, n, Quiet))))
+        .map(checked)
+    case d: IntegralDivide =>
+      operand(d.right).filter(sign(_) > 0)
+        .map(n => (d.left, increasing(b => d.copy(b, n, Quiet))))
+        .map(checked)
+    case m: UnaryMinus if isNumber(m.dataType) =>
+      val zero = Literal.default(m.dataType)
+      Some(checked((m.child, decreasing(Subtract(zero, _, Quiet)))))
+    case _ => None
+  }
+
+  private def checked(
+      function: (Expression, Bounds => Option[Bounds])
+  ): (Expression, Bounds => Option[Bounds]) = function._1 -> checked(function._2)
+
+  private def scaled(by: Literal, function: Expression => Expression): Bounds => Option[Bounds] =
+    if (sign(by) > 0) increasing(function) else decreasing(function)
+
+  private def isNumber(dataType: DataType): Boolean = dataType match {
+    case _: DecimalType => false
+    case _: NumericType => true
+    case _ => false
+  }
+
+  private def isWhole(dataType: DataType): Boolean = dataType match {
+    case ByteType | ShortType | IntegerType | LongType => true
+    case _ => false
+  }
+
+  private def operand(e: Expression): Option[Literal] = constant(e).filter { literal =>
+    literal.value match {
+      case d: Double => !d.isNaN && !d.isInfinite
+      case f: Float => !f.isNaN && !f.isInfinite
+      case value => value != null && isNumber(literal.dataType)
+    }
+  }
+
+  private def sign(literal: Literal): Double = literal.value match {
+    case number: Number => math.signum(number.doubleValue)
+    case _ => 0
+  }
+
+  /** Days that keep dates of four-digit years, the only ones in statistics, within what a date can be. */
+  private def shift(days: Expression): Option[Literal] = constant(days).filter { literal =>
+    literal.value match {
+      case number: Number => math.abs(number.longValue) <= 100000000L
+      case _ => false
+    }
+  }
+
+  /** Another text than a unit makes null of everything. */
+  private def isUnit(truncationOfSomething: Expression): Boolean =
+    constant(truncationOfSomething).exists(_.value != null)
+
+  /** The first characters of a text. */
+  private def isPrefix(start: Expression, length: Expression): Boolean =
+    (constant(start), constant(length)) match {
+      case (Some(Literal(0 | 1, IntegerType)), Some(Literal(n: Int, IntegerType))) => n >= 0
+      case _ => false
+    }
+
+  private def ofCast(cast: Cast, bounds: Bounds): Option[Bounds] = {
+    val plain = increasing(b => cast.withNewChildren(Seq(b)))
+    (cast.child.dataType, cast.dataType) match {
+      case (ByteType | ShortType | IntegerType | LongType, FloatType | DoubleType) => plain(bounds)
+      case (_: DecimalType, FloatType | DoubleType) => plain(bounds)
+      case (from: NumericType, to: NumericType) if Cast.canUpCast(from, to) => plain(bounds)
+      case (from, to) if isWhole(from) && isWhole(to) =>
+        checked(increasing(Cast(_, to, cast.timeZoneId, EvalMode.TRY)))(bounds)
+      case (DateType, TimestampType | TimestampNTZType) => plain(bounds)
+      case (TimestampNTZType, DateType) => plain(bounds)
+      case (TimestampType, DateType) =>
+        plain(bounds).map(b =>
+          b.copy(min = DateAdd(b.min, Literal(-1)), max = DateAdd(b.max, Literal(1)))
+        )
+      // Statistics hold years of four digits alone, whose texts have the order of the dates.
+      case (DateType, to: StringType) if to == StringType => plain(bounds)
+      // Local times become instants in no order at all around a gap.
+      case _ => None
+    }
+  }
+
+  /**
+   * To a unit of a day or more by way of the local date, to a minute or an hour by that of the local
+   * time. Where a clock is set back or forth the result may be off by what the clock was, which is
+   * never more than a day; seconds and less know nothing of clocks.
+   */
+  private def ofTruncation(
+      truncation: TruncTimestamp,
+      unit: Expression,
+      bounds: Bounds
+  ): Option[Bounds] = {
+    val zone = truncation.timeZoneId
+    def on(instant: Expression): Expression = truncation.copy(timestamp = instant)
+    def hoursFrom(instant: Expression, hours: Long): Expression = TimestampAddInterval(
+      instant,
+      Literal(new CalendarInterval(0, 0, hours * MICROS_PER_HOUR), CalendarIntervalType),
+      zone
+    )
+    def daysFrom(instant: Expression, days: Int): Expression =
+      Cast(DateAdd(Cast(instant, DateType, zone), Literal(days)), TimestampType, zone)
+    constant(unit).map(_.value.toString.toUpperCase(Locale.ROOT)).map {
+      case "MICROSECOND" | "MILLISECOND" | "SECOND" =>
+        bounds.copy(min = on(bounds.min), max = on(bounds.max))
+      case "MINUTE" | "HOUR" =>
+        bounds.copy(min = hoursFrom(bounds.min, -25), max = hoursFrom(bounds.max, 25))
+      case _ =>
+        bounds.copy(min = on(daysFrom(bounds.min, -1)), max = on(daysFrom(bounds.max, 1)))
+    }
+  }
+}
+
+private object MonotoneFunctions {
+
+  /** Makes null of what would fail or wrap around. */
+  val Quiet: NumericEvalContext = NumericEvalContext(EvalMode.TRY)
+}

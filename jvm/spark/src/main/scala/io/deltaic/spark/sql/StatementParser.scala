@@ -1,0 +1,80 @@
+package io.deltaic.spark.sql
+
+import org.antlr.v4.runtime.misc.{Interval, ParseCancellationException}
+import org.antlr.v4.runtime.{BailErrorStrategy, CharStreams, CommonTokenStream, ParserRuleContext}
+import org.apache.spark.sql.catalyst.analysis.UnresolvedTable
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.parser.{ParameterContext, ParserInterface}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.{FunctionIdentifier, TableIdentifier}
+import org.apache.spark.sql.types.{DataType, StructType}
+
+import io.deltaic.spark.sql.grammar.DeltaicSqlParser._
+import io.deltaic.spark.sql.grammar.{DeltaicSqlBaseVisitor, DeltaicSqlLexer, DeltaicSqlParser}
+
+/**
+ * Parses the statements of `DeltaicSql.g4`, and leaves all others to Spark.
+ *
+ * Ours go first because Spark's grammar takes some of them for something else: to it, `DESCRIBE
+ * HISTORY t` describes a column.
+ */
+private[spark] final class StatementParser(spark: ParserInterface) extends ParserInterface {
+
+  override def parsePlan(sqlText: String): LogicalPlan =
+    ours(sqlText).getOrElse(spark.parsePlan(sqlText))
+
+  override def parsePlanWithParameters(sqlText: String, parameters: ParameterContext): LogicalPlan =
+    ours(sqlText).getOrElse(spark.parsePlanWithParameters(sqlText, parameters))
+
+  private def ours(sqlText: String): Option[LogicalPlan] = {
+    val lexer = new DeltaicSqlLexer(CharStreams.fromString(sqlText))
+    lexer.removeErrorListeners()
+    val parser = new DeltaicSqlParser(new CommonTokenStream(lexer))
+    parser.removeErrorListeners()
+    parser.setErrorHandler(new BailErrorStrategy)
+    val statement =
+      try Some(parser.singleStatement())
+      catch { case _: ParseCancellationException => None }
+    statement.map((new Builder).visit(_))
+  }
+
+  private final class Builder extends DeltaicSqlBaseVisitor[LogicalPlan] {
+
+    override def visitSingleStatement(statement: SingleStatementContext): LogicalPlan =
+      visit(statement.statement)
+
+    override def visitDescribeHistory(statement: DescribeHistoryContext): LogicalPlan = {
+      val limit = Option(statement.limit).map(n => BigInt(n.getText).min(Int.MaxValue).toInt)
+      TableCommand.of(
+        "describeHistory",
+        table(statement.target, "DESCRIBE HISTORY"),
+        limit.map("limit" -> _).toMap
+      )
+    }
+
+    override def visitDescribeDetail(statement: DescribeDetailContext): LogicalPlan =
+      TableCommand.of("describeDetail", table(statement.target, "DESCRIBE DETAIL"), Map.empty)
+
+    private def table(target: TargetContext, command: String): LogicalPlan =
+      if (target.path != null)
+        TableAtPath(spark.parseExpression(target.path.getText).eval().toString)
+      else UnresolvedTable(spark.parseMultipartIdentifier(text(target.name)), command)
+
+    private def text(context: ParserRuleContext): String =
+      context.start.getInputStream.getText(
+        Interval.of(context.start.getStartIndex, context.stop.getStopIndex)
+      )
+  }
+
+  override def parseExpression(sqlText: String): Expression = spark.parseExpression(sqlText)
+  override def parseTableIdentifier(sqlText: String): TableIdentifier =
+    spark.parseTableIdentifier(sqlText)
+  override def parseFunctionIdentifier(sqlText: String): FunctionIdentifier =
+    spark.parseFunctionIdentifier(sqlText)
+  override def parseMultipartIdentifier(sqlText: String): Seq[String] =
+    spark.parseMultipartIdentifier(sqlText)
+  override def parseQuery(sqlText: String): LogicalPlan = spark.parseQuery(sqlText)
+  override def parseRoutineParam(sqlText: String): StructType = spark.parseRoutineParam(sqlText)
+  override def parseTableSchema(sqlText: String): StructType = spark.parseTableSchema(sqlText)
+  override def parseDataType(sqlText: String): DataType = spark.parseDataType(sqlText)
+}

@@ -1,0 +1,88 @@
+package io.deltaic.spark.sql
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.catalyst.CatalystTypeConverters
+import org.apache.spark.sql.catalyst.analysis.ResolvedTable
+import org.apache.spark.sql.catalyst.expressions.{Attribute, JsonToStructs, Literal}
+import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan}
+import org.apache.spark.sql.catalyst.types.DataTypeUtils.{fromAttributes, toAttributes}
+import org.apache.spark.sql.execution.command.UnaryRunnableCommand
+import org.apache.spark.sql.types.{ArrayType, StructType}
+import org.apache.spark.sql.{Row, SparkSession, classic}
+
+import io.deltaic.protocol.{DeltaicException, SharedResource}
+import io.deltaic.spark.bridge.{CommitterReply, Committers, Json}
+import io.deltaic.spark.catalog.{DeltaicTable, TableLocation}
+
+/** The table at a path, which is looked for when the command runs. */
+private[spark] final case class TableAtPath(path: String) extends LeafNode {
+  override def output: Seq[Attribute] = Nil
+}
+
+/**
+ * A statement on one table that Python carries out. Its rows are columns of `command-results.json`.
+ *
+ * @param command the name Python knows it by
+ * @param child the table: a [[TableAtPath]], or one to be resolved by its name
+ * @param arguments those beside the table, as [[Json.of]] takes them
+ */
+private[spark] final case class TableCommand(
+    command: String,
+    child: LogicalPlan,
+    arguments: Map[String, Any],
+    override val output: Seq[Attribute]
+) extends UnaryRunnableCommand {
+
+  override def run(session: SparkSession): Seq[Row] = {
+    val spark = session.asInstanceOf[classic.SparkSession]
+    val request = Json.obj((target(spark) ++ arguments).toSeq: _*)
+    val reply = CommitterReply.require(Committers.current(spark).run(command, request.toString))
+    rows(reply.get("rows").toString)
+  }
+
+  private def target(spark: classic.SparkSession): Map[String, Any] = child match {
+    case TableAtPath(path) =>
+      val log = TableLocation.requireExists(spark, TableLocation.log(spark, path))
+      Map("table" -> log.table.toString)
+    case resolved @ ResolvedTable(_, identifier, table: DeltaicTable, _)
+        if table.followsNewVersions =>
+      val name = Option.when(TableLocation.pathOf(identifier).isEmpty)(resolved.name)
+      Map("table" -> table.log.table.toString, "name" -> name)
+    case resolved: ResolvedTable =>
+      val found = resolved.table match {
+        case older: DeltaicTable => s"version ${older.snapshot.version} of ${older.log.table}"
+        case _ => "a table of another format"
+      }
+      throw new DeltaicException(
+        "DELTAIC_NAME_IS_NOT_A_TABLE",
+        Map("name" -> resolved.name, "found" -> found)
+      )
+    case other => throw new IllegalStateException(s"$command of ${other.nodeName}")
+  }
+
+  /** Times are written with their zone, so that of the session changes nothing. */
+  private def rows(json: String): Seq[Row] = {
+    val schema = ArrayType(fromAttributes(output))
+    val parsed = JsonToStructs(schema, Map("mode" -> "FAILFAST"), Literal(json), Some("UTC")).eval()
+    CatalystTypeConverters.convertToScala(
+      parsed,
+      schema
+    ).asInstanceOf[scala.collection.Seq[Row]].toSeq
+  }
+
+  override protected def withNewChildInternal(newChild: LogicalPlan): TableCommand =
+    copy(child = newChild)
+}
+
+private[spark] object TableCommand {
+
+  private lazy val columns: Map[String, StructType] =
+    SharedResource.json("command-results.json").properties().asScala.map { entry =>
+      val fields = entry.getValue.elements().asScala.map(_.asText)
+      entry.getKey -> StructType.fromDDL(fields.mkString(", "))
+    }.toMap
+
+  def of(command: String, table: LogicalPlan, arguments: Map[String, Any]): TableCommand =
+    TableCommand(command, table, arguments, toAttributes(columns(command)))
+}

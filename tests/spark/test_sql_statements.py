@@ -1,0 +1,142 @@
+"""Statements that Spark's grammar lacks, and that nothing else is taken for one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark.errors import AnalysisException, ParseException
+
+from deltaic import DeltaTable
+from deltaic.exceptions import DeltaError, TableStateError
+from tests.support.spark_process import SparkProcess
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def named(spark: SparkSession, table: str) -> Iterator[str]:
+    """A table of three versions with a keyword for its name; its path is `table`."""
+    spark.sql(f"CREATE TABLE `limit` (id BIGINT, p INT) USING delta LOCATION '{table}'")
+    for n in range(2):
+        spark.sql(f"INSERT INTO `limit` VALUES ({n}, {n})")
+    yield "`limit`"
+    spark.sql("DROP TABLE `limit`")
+
+
+def test_describe_history_is_the_history_of_the_api(spark: SparkSession, table: str, named: str):
+    expected = DeltaTable.forPath(spark, table).history()
+    assert [row.version for row in expected.collect()] == [2, 1, 0]
+    for statement in (
+        f"DESCRIBE HISTORY {named}",
+        f"desc history default.{named};",
+        f"DESCRIBE HISTORY spark_catalog.default.{named}",
+        f"DESCRIBE HISTORY delta.`{table}`",
+        f"DESCRIBE HISTORY '{table}'",
+        f'describe\n history /* of */ "{table}" -- a path',
+        f"DESCRIBE HISTORY 'file:{table}' LIMIT 100",
+    ):
+        found = spark.sql(statement)
+        assert found.schema == expected.schema
+        assert found.collect() == expected.collect(), statement
+
+
+def test_describe_history_takes_a_limit_and_is_a_frame(spark: SparkSession, named: str):
+    newest = spark.sql(f"DESCRIBE HISTORY {named} LIMIT 2")
+    assert [row.version for row in newest.collect()] == [2, 1]
+    assert newest.where("operation = 'WRITE'").selectExpr("max(version)").collect()[0][0] == 2
+
+
+def test_describe_detail_is_the_detail_of_the_api(spark: SparkSession, table: str, named: str):
+    by_path = DeltaTable.forPath(spark, table).detail()
+    by_name = DeltaTable.forName(spark, named).detail()
+    for statement, expected in (
+        (f"DESCRIBE DETAIL '{table}'", by_path),
+        (f"desc detail delta.`{table}`", by_path),
+        (f"DESCRIBE DETAIL {named}", by_name),
+        (f"DESCRIBE DETAIL default . {named}", by_name),
+    ):
+        found = spark.sql(statement)
+        assert found.schema == expected.schema
+        assert found.collect() == expected.collect(), statement
+    assert by_name.collect()[0].name == "spark_catalog.default.limit"
+
+
+def test_columns_and_rows_are_those_of_delta_spark(
+    spark: SparkSession, delta_spark: SparkProcess, table: str, named: str
+):
+    code = """
+rows = spark.sql('DESCRIBE DETAIL ' + name)
+history = spark.sql('DESCRIBE HISTORY ' + name)
+kept = ['version', 'timestamp', 'operation', 'readVersion', 'isBlindAppend', 'engineInfo']
+result = [rows.columns, repr(rows.drop('statistics').collect()), history.columns,
+          repr(history.select(kept).collect())]
+"""
+    theirs = delta_spark.run(code, name=f"delta.`{table}`")
+    scope: dict[str, object] = {"spark": spark, "name": f"delta.`{table}`"}
+    exec(code, scope)
+    ours = scope["result"]
+    assert isinstance(ours, list)
+    assert ours[2:] == theirs[2:]
+    # It has a column of statistics at the end that is always empty outside of one vendor's engine.
+    assert ours[0] == [column for column in theirs[0] if column != "statistics"]
+    assert ours[1] == theirs[1]
+
+
+def test_sessions_that_describe_at_an_earlier_version_are_told_what_they_named(
+    spark: SparkSession, table: str, named: str
+):
+    with pytest.raises(DeltaError, match=r"DELTAIC_NAME_IS_NOT_A_TABLE.*version 1"):
+        spark.sql(f"DESCRIBE HISTORY delta.`{table}@v1`")
+
+
+def test_what_is_no_delta_table_is_refused_and_named(spark: SparkSession, tmp_path: Path):
+    with pytest.raises(TableStateError, match=f"DELTAIC_NOT_A_TABLE.*{tmp_path}"):
+        spark.sql(f"DESCRIBE HISTORY '{tmp_path}'")
+    with pytest.raises(AnalysisException, match=r"TABLE_OR_VIEW_NOT_FOUND.*no_such_table"):
+        spark.sql("DESCRIBE DETAIL no_such_table")
+    spark.sql("CREATE TABLE sql_parquet USING parquet AS SELECT 1 AS id")
+    spark.sql("CREATE VIEW sql_view AS SELECT 1 AS id")
+    try:
+        with pytest.raises(TableStateError, match=r"sql_parquet.*another format"):
+            spark.sql("DESCRIBE DETAIL sql_parquet")
+        with pytest.raises(AnalysisException, match="sql_view"):
+            spark.sql("DESCRIBE HISTORY sql_view")
+    finally:
+        spark.sql("DROP TABLE sql_parquet")
+        spark.sql("DROP VIEW sql_view")
+
+
+def test_other_statements_are_left_to_spark(spark: SparkSession):
+    spark.sql("CREATE TABLE history (detail INT, history STRING) USING parquet")
+    spark.sql("CREATE TABLE detail (id INT) USING parquet")
+    try:
+        assert spark.sql("DESCRIBE history").collect()[0].col_name == "detail"
+        assert spark.sql("DESCRIBE TABLE history").count() == 2
+        assert spark.sql("DESC TABLE EXTENDED detail").count() > 1
+        described = spark.sql("DESCRIBE TABLE history detail").collect()
+        assert described[0].info_value == "detail"
+        assert spark.sql("DESCRIBE QUERY SELECT 1 AS n").collect()[0].col_name == "n"
+        assert spark.sql("SELECT 'DESCRIBE HISTORY t' AS text").collect()[0].text[:8] == "DESCRIBE"
+        assert spark.sql("SELECT :n + 1 AS n", args={"n": 4}).collect()[0].n == 5
+        assert spark.sql("SELECT ? AS n", args=[4]).collect()[0].n == 4
+    finally:
+        spark.sql("DROP TABLE history")
+        spark.sql("DROP TABLE detail")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DESCRIBE HISTORY",
+        "DESCRIBE HISTORY a-b",
+        "DESCRIBE DETAIL t LIMIT 3",
+        "DESCRIBE HISTORY 1.2 x",
+    ],
+)
+def test_errors_are_those_of_spark(spark: SparkSession, statement: str):
+    with pytest.raises((ParseException, AnalysisException)):
+        spark.sql(statement)
