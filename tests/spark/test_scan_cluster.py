@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.checkpoint import write_checkpoint
 from tests.support.spark_process import SparkProcess
-from tests.support.table_builder import TwinTable, assert_same_rows
+from tests.support.table_builder import TwinTable, assert_same_rows, build_twin
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -79,3 +80,36 @@ result = [hosts, spark.read.format('delta').load(path).where('id >= 0').count()]
     assert_same_rows(
         spark.read.format("delta").load(table).select("id").collect(), expected.collect()
     )
+
+
+def test_executors_choose_files_from_the_checkpoint(
+    cluster: SparkProcess, spark: SparkSession, table: str
+):
+    rows = spark.range(0, 1_000, 1, 4).selectExpr("id", "id % 3 AS p", "id / 2.0D AS half")
+    twin = build_twin(spark, table, rows, deletion_vectors=True, partition_by=["p"])
+    twin.delete("id % 10 = 1")
+    write_checkpoint(table, "json-sidecars")
+    twin.delete("id BETWEEN 700 AND 800")
+    queries = [
+        "SELECT * FROM {t} WHERE half > 300 AND p <> 1",
+        "SELECT p, count(*) FROM {t} GROUP BY p",
+        "SELECT id FROM {t} WHERE _metadata.file_size > 0 AND id = 444",
+    ]
+    code = """
+spark.conf.set('spark.deltaic.snapshot.distributedThresholdBytes', '0')
+tracker = spark.sparkContext.statusTracker()
+spark.sparkContext.setJobGroup('choosing', 'choosing')
+result = []
+for query in queries:
+    frame = spark.sql(query)
+    frame._jdf.queryExecution().executedPlan()
+    jobs = len(tracker.getJobIdsForGroup('choosing'))
+    result.append([jobs, [list(row) for row in frame.collect()]])
+spark.conf.unset('spark.deltaic.snapshot.distributedThresholdBytes')
+"""
+    answers = cluster.run(code, queries=[query.format(t=twin.sql_name) for query in queries])
+    for query, (jobs, found) in zip(queries, answers, strict=True):
+        assert jobs > 0
+        expected = spark.sql(query.format(t=twin.oracle())) if "_metadata" not in query else None
+        wanted = expected.collect() if expected else [(444,)]
+        assert_same_rows(map(tuple, found), map(tuple, wanted))

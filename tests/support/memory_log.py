@@ -6,6 +6,7 @@ data: a file holds rows of one partition value, and a read predicate is a set of
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -112,8 +113,13 @@ class MemoryLog:
                 metadata = Metadata.from_json(body)
             txns |= {body["appId"]: body["version"] for body in self.actions(v, "txn")}
         assert protocol is not None and metadata is not None
-        files = self.files(newest)
-        return TableHeader(newest, 1_000, protocol, metadata, len(files), 100 * len(files), txns)
+        return TableHeader(newest, 1_000, protocol, metadata, transactions=txns)
+
+    def summary(self, table: str) -> TableHeader | None:
+        """Return the newest header with the size of the table."""
+        header = self.header(table)
+        count = len(self.files())
+        return header and dataclasses.replace(header, num_files=count, size_bytes=100 * count)
 
     def commits(self, table: str, limit: int | None) -> Sequence[CommitRecord]:
         """Return the newest commits first."""

@@ -59,8 +59,10 @@ class GoldenTablesSuite extends munit.FunSuite {
           assertEquals(e.condition, condition)
           assert(e.getMessage.contains(log.table.toString), e.getMessage)
         case None =>
-          try check(expected, log)
-          catch {
+          try {
+            check(expected, log)
+            checkDistributed(log)
+          } catch {
             case e: DeltaicException if e.condition == "DELTAIC_UNSUPPORTED_READER_FEATURE" =>
               val features = e.parameters("features").split(", ").map(_.stripSuffix("-preview"))
               assert(features.forall(unreadable), e.getMessage)
@@ -84,6 +86,15 @@ class GoldenTablesSuite extends munit.FunSuite {
     assertEquals(snapshot.timestampMs, timeMs(detail.get("lastModified").textValue))
     checkHistory(expected, log)
     checkTimeTravel(log)
+  }
+
+  /** A distributed snapshot of each version has the same in it. */
+  private def checkDistributed(log: DeltaLog): Unit = {
+    val leavesAll = new DeltaLog(log.table, new Configuration(), bytesInMemory = 0)
+    (log.earliestVersion to log.latest().version).foreach { version =>
+      DistributedSnapshots.assertSame(leavesAll.at(version), log.at(version))
+    }
+    DistributedSnapshots.assertSame(leavesAll.latest(), log.latest())
   }
 
   private def checkHistory(expected: JsonNode, log: DeltaLog): Unit = {

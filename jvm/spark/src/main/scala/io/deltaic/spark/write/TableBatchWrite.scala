@@ -10,7 +10,7 @@ import org.apache.spark.sql.connector.write._
 import io.deltaic.protocol.{AddFile, RemoveFile}
 import io.deltaic.spark.bridge.{FileChanges, ReadSet}
 import io.deltaic.spark.scan.FileSplits.sessionZone
-import io.deltaic.spark.scan.TableScan
+import io.deltaic.spark.scan.{SnapshotFiles, TableScan}
 
 /** Writes data files in the executors and commits them, with what they replace, as one version. */
 private[spark] final class TableBatchWrite(
@@ -62,7 +62,9 @@ private[spark] final class TableBatchWrite(
   private def removes(adds: Seq[AddFile]): Seq[RemoveFile] = {
     val deletionTimestampMs = System.currentTimeMillis()
     target.snapshot.toSeq.flatMap { snapshot =>
-      new ReplacedFiles(snapshot, transaction.schema, sessionZone(target.spark)).of(replaced, adds)
+      val schema = transaction.schema
+      val files = SnapshotFiles(target.spark, target.log, snapshot, schema)
+      new ReplacedFiles(snapshot, schema, sessionZone(target.spark), files).of(replaced, adds)
     }.map(_.remove(deletionTimestampMs))
   }
 
