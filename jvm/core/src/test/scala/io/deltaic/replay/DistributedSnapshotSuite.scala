@@ -104,7 +104,12 @@ class DistributedSnapshotSuite extends munit.FunSuite {
       table
     },
     "partition values that are null, empty and missing" -> { () =>
-      checkpointed(fileRow("a", Some("1")), nullPartitionRow("b"), fileRow("c"), fileRow("d", Some("")))
+      checkpointed(
+        fileRow("a", Some("1")),
+        nullPartitionRow("b"),
+        fileRow("c"),
+        fileRow("d", Some(""))
+      )
     }
   )
 

@@ -29,7 +29,7 @@ private[catalog] object SnapshotSettings {
     }
 
   private def parse(text: String): Long =
-    try JavaUtils.byteStringAsBytes(text)
+    try text.trim.toLongOption.getOrElse(JavaUtils.byteStringAsBytes(text))
     catch {
       case e: IllegalArgumentException =>
         throw new DeltaicException(
@@ -37,7 +37,7 @@ private[catalog] object SnapshotSettings {
           Map(
             "setting" -> DistributedThreshold,
             "value" -> text,
-            "reason" -> "it is a number of bytes, such as 64m or 1g"
+            "reason" -> "it is a number of bytes, such as 64m or 1g, or -1"
           ),
           e
         )

@@ -49,7 +49,7 @@ private[scan] final case class FileChoice(
 
   def sameAs(other: FileChoice): Boolean =
     (filters eq other.filters) && (fileFilters eq other.fileFilters) &&
-      enoughRows == other.enoughRows
+    enoughRows == other.enoughRows
 }
 
 /**

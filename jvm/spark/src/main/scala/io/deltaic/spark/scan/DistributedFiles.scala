@@ -34,13 +34,16 @@ private[scan] final class DistributedFiles(
   }
 
   def choose(choice: FileChoice): ChosenFiles =
-    run(choice, "files")(_.toBatch.iterator).fold(_.choose(choice), { sent =>
-      val batches = sent ++ inMemory(choice).toBatch
-      val files = FileTable.of(choice.table, batches.map(_.files))
-      val statistics = SnapshotStatistics.ofTable(files, choice.schema.skipping, choice.zone)
-      val undecided = batches.flatMap(_.undecided).headOption
-      choice.first(new ChosenFiles(files, statistics, Array.range(0, files.size), undecided))
-    })
+    run(choice, "files")(_.toBatch.iterator).fold(
+      _.choose(choice),
+      { sent =>
+        val batches = sent ++ inMemory(choice).toBatch
+        val files = FileTable.of(choice.table, batches.map(_.files))
+        val statistics = SnapshotStatistics.ofTable(files, choice.schema.skipping, choice.zone)
+        val undecided = batches.flatMap(_.undecided).headOption
+        choice.first(new ChosenFiles(files, statistics, Array.range(0, files.size), undecided))
+      }
+    )
 
   /** See [[io.deltaic.spark.skipping.FileRows.aggregate]]. */
   def aggregate(
@@ -57,10 +60,13 @@ private[scan] final class DistributedFiles(
 
   /** How many files are chosen, and how large they are. */
   def size(choice: FileChoice): TableSize =
-    run(choice, "size")(chosen => Iterator(chosen.size)).fold(_.size(choice), { sent =>
-      val sizes = sent :+ inMemory(choice).size
-      TableSize(sizes.map(_.numFiles).sum, sizes.map(_.sizeBytes).sum)
-    })
+    run(choice, "size")(chosen => Iterator(chosen.size)).fold(
+      _.size(choice),
+      { sent =>
+        val sizes = sent :+ inMemory(choice).size
+        TableSize(sizes.map(_.numFiles).sum, sizes.map(_.sizeBytes).sum)
+      }
+    )
 
   private def inMemory(choice: FileChoice): ChosenFiles = choice.among(
     snapshot.filesInMemory,

@@ -70,7 +70,8 @@ private[spark] final class SnapshotFiles private (
   @volatile private var chosen: Option[(FileChoice, ChosenFiles)] = None
 
   /** Of a distributed snapshot: Spark asks whether it gets an answer, and then for the answer. */
-  @volatile private var answered: Option[(FileChoice, SnapshotFiles.Question, Option[Seq[Array[Any]]])] = None
+  @volatile private var answered
+      : Option[(FileChoice, SnapshotFiles.Question, Option[Seq[Array[Any]]])] = None
 
   override def select(
       filters: Seq[Expression],

@@ -44,7 +44,9 @@ class DistributedFilesSuite extends munit.FunSuite with LocalSpark {
       assertEquals(distributed.size, local.size)
       assertEquals(distributed.select(Nil, Nil), local.select(Nil, Nil))
       val chosen = predicates.map(p => Try(local.select(Seq(p), Nil)) -> p)
-      chosen.foreach { case (expected, predicate) => assertSameFiles(expected, distributed, predicate) }
+      chosen.foreach { case (expected, predicate) =>
+        assertSameFiles(expected, distributed, predicate)
+      }
       // Else this would prove nothing.
       assert(chosen.count(_._1.toOption.exists(_.size < 140)) > predicates.size / 3)
     }
