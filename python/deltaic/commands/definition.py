@@ -7,9 +7,11 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from deltaic.commit.plan import Definition
 from deltaic.commit.ports import TableHeader
 from deltaic.exceptions import error
-from deltaic.protocol.actions import Metadata, Protocol
+from deltaic.protocol import in_commit_timestamps, row_tracking
+from deltaic.protocol.actions import Metadata
 from deltaic.protocol.features import require_definable
 from deltaic.protocol.negotiation import protocol_for_new_definition, protocol_for_new_table
 from deltaic.protocol.properties import check_properties
@@ -28,14 +30,6 @@ _FOREIGN_METADATA_PREFIX = "delta.columnMapping."
 
 _LIMITED_TEXT = re.compile(r"(var)?char\(\d+\)")
 _LIMITED_TEXT_KEY = "__CHAR_VARCHAR_TYPE_STRING"
-
-
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """Protocol and metadata of a table version."""
-
-    protocol: Protocol
-    metadata: Metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +70,7 @@ def define_table(request: DefinitionRequest, now_ms: int) -> Definition:
         id=str(uuid.uuid4()),
         schema_string=write_schema(schema),
         partition_columns=partition_columns,
-        configuration=checked.configuration,
+        configuration=row_tracking.with_materialized_columns(checked.configuration, {}),
         description=request.description,
         created_time_ms=now_ms,
     )
@@ -100,7 +94,9 @@ def redefine_table(
         before,
         schema_string=write_schema(schema),
         partition_columns=partition_columns,
-        configuration=before.configuration if keep_properties else checked.configuration,
+        configuration=before.configuration
+        if keep_properties
+        else _renewed(checked.configuration, before.configuration),
         description=before.description if keep_properties else request.description,
     )
     if _same_columns(request.table, before, schema, partition_columns) and keep_properties:
@@ -110,6 +106,12 @@ def redefine_table(
     )
     require_definable(request.table, protocol, metadata)
     return Definition(protocol, metadata)
+
+
+def _renewed(given: Mapping[str, str], before: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the properties of a replacement, with what features keep of the table before."""
+    named = row_tracking.with_materialized_columns(given, before)
+    return in_commit_timestamps.kept_provenance(named, before)
 
 
 def _columns(request: DefinitionRequest) -> tuple[StructType, tuple[str, ...]]:

@@ -15,7 +15,7 @@ import io.deltaic.replay.TableSummary
 import io.deltaic.spark.bridge._
 import io.deltaic.spark.catalog.{DeltaicTable, TableLocation}
 import io.deltaic.spark.scan.{SnapshotFiles, TableSchema}
-import io.deltaic.spark.write.CachedPlans
+import io.deltaic.spark.write.{CachedPlans, SessionWriteOptions}
 
 /**
  * All that Python calls in the JVM. Paths and names come as users give them; what has structure
@@ -111,7 +111,8 @@ object PythonApi {
           case _ => Json.obj()
         },
         isBlindAppend = summary.path("isBlindAppend").asBoolean(false),
-        options = Json.strings(summary.get("options")),
+        options =
+          SessionWriteOptions.userMetadata(spark) ++ Json.strings(summary.get("options")),
         changes = FileChanges(),
         readSet = ReadSet.nothing
       ),

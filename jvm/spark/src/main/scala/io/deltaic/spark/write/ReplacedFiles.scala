@@ -7,45 +7,80 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.connector.expressions.NamedReference
 import org.apache.spark.sql.connector.expressions.filter.{Predicate => V2Predicate}
 
-import io.deltaic.protocol.AddFile
+import io.deltaic.protocol.{AddFile, LogPath, RemoveFile}
 import io.deltaic.replay.Snapshot
+import io.deltaic.spark.bridge.ReadSet
 import io.deltaic.spark.partition.PartitionValues
 import io.deltaic.spark.scan.{SnapshotFiles, TableSchema}
 
 /**
- * Finds the files that a write replaces. One too many would lose rows, so partitions are compared by their values, not by
- * the text of the log, and a value that cannot be read is an error.
+ * The files that a write replaces. One too many would lose rows, so partitions are compared by their values, not by the
+ * text of the log, and a value that cannot be read is an error.
+ *
+ * @param candidates the snapshot's files, of which it is enough to look at some
+ * @param adds what the write adds, which decides for [[Replaced.WrittenPartitions]]
  */
 private[write] final class ReplacedFiles(
     snapshot: Snapshot,
     schema: TableSchema,
     zone: ZoneId,
-    files: SnapshotFiles
+    candidates: SnapshotFiles,
+    replaced: Replaced,
+    adds: Seq[AddFile]
 ) {
 
-  /** @param adds what the write adds, which decides for [[Replaced.WrittenPartitions]] */
-  def of(replaced: Replaced, adds: Seq[AddFile]): Iterator[AddFile] = replaced match {
-    case Replaced.Nothing => Iterator.empty
-    case Replaced.Everything => active(Nil)
-    case Replaced.Partitions(predicates) =>
-      val bound = predicates.map(condition(_, column)).reduceLeft(And)
-      val selects = Predicate.createInterpreted(bound)
-      active(predicates.map(condition(_, attribute)))
-        .filter(file => selects.eval(InternalRow.fromSeq(partition(file))))
-    case Replaced.WrittenPartitions =>
-      val written = adds.iterator.map(partition(_).map(comparable)).toSet
-      active(inOneOf(adds)).filter(file => written(partition(file).map(comparable)))
-  }
+  /** Those that are in the table. */
+  lazy val files: Seq[AddFile] = active.filter(selects).toVector
 
   /**
-   * Where files are not in memory, those alone that filters leave, which may be too many but never too few.
-   *
-   * @param filters on partition columns
+   * The write has read the partitions it replaces, so that what others change in the rest of the table does not matter.
    */
-  private def active(filters: => Seq[Expression]): Iterator[AddFile] =
-    if (snapshot.isDistributed) files.select(filters, Nil).iterator else snapshot.adds
+  def readSet: ReadSet = replaced match {
+    case Replaced.Nothing => ReadSet.nothing
+    case Replaced.Everything => ReadSet.everything
+    case Replaced.Partitions(_) | Replaced.WrittenPartitions => readPartitions
+  }
 
-  private def inOneOf(adds: Seq[AddFile]): Seq[Expression] = {
+  private def readPartitions: ReadSet = new ReadSet {
+    private val paths = files.iterator.map(file => canonical(file.path)).toSet
+    override def isEmpty: Boolean = false
+    override def wholeTable: Boolean = false
+    override def firstMatching(added: Seq[AddFile]): Option[AddFile] = added.find(selects)
+    override def firstRead(removed: Seq[RemoveFile]): Option[RemoveFile] =
+      removed.find(remove => paths(canonical(remove.path)))
+  }
+
+  /** Whether a file of this table, written under the same definition, is in what the write replaces. */
+  private lazy val selects: AddFile => Boolean = replaced match {
+    case Replaced.Nothing => _ => false
+    case Replaced.Everything => _ => true
+    case Replaced.Partitions(predicates) =>
+      val selected = Predicate.createInterpreted(predicates.map(condition(_, column)).reduceLeft(And))
+      file => selected.eval(InternalRow.fromSeq(partition(file)))
+    case Replaced.WrittenPartitions =>
+      val written = adds.iterator.map(partition(_).map(comparable)).toSet
+      file => written(partition(file).map(comparable))
+  }
+
+  /** Writers differ in how they spell a path. */
+  private def canonical(logPath: String): String = LogPath.canonical(snapshot.table, logPath)
+
+  /**
+   * All files, or where they are not in memory, those alone that filters on partition columns leave: these may be too many,
+   * but never too few.
+   */
+  private def active: Iterator[AddFile] =
+    if (replaced == Replaced.Nothing) Iterator.empty
+    else if (snapshot.isDistributed) candidates.select(filters, Nil).iterator
+    else snapshot.adds
+
+  private def filters: Seq[Expression] = replaced match {
+    case Replaced.Nothing | Replaced.Everything => Nil
+    case Replaced.Partitions(predicates) => predicates.map(condition(_, attribute))
+    case Replaced.WrittenPartitions => inPartitionsOfAdds
+  }
+
+  private def inPartitionsOfAdds: Seq[Expression] = {
     val columns = schema.partition.fields.toSeq.map(f => AttributeReference(f.name, f.dataType)())
     val partitions = adds.iterator.map(partition).distinctBy(_.map(comparable)).toSeq
     if (columns.isEmpty || partitions.size > ReplacedFiles.PartitionsToFilterBy) Nil

@@ -7,7 +7,7 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.write._
 
-import io.deltaic.protocol.{AddFile, RemoveFile}
+import io.deltaic.protocol.AddFile
 import io.deltaic.spark.bridge.{FileChanges, ReadSet}
 import io.deltaic.spark.scan.FileSplits.sessionZone
 import io.deltaic.spark.scan.{SnapshotFiles, TableScan}
@@ -32,7 +32,18 @@ private[spark] final class TableBatchWrite(
 
   override def commit(messages: Array[WriterCommitMessage]): Unit = {
     val adds = written(messages)
-    transaction.commit(FileChanges(removes(adds), adds), NewFiles(adds), readSet)
+    val schema = transaction.schema
+    val ended = target.snapshot.map { snapshot =>
+      val files = SnapshotFiles(target.spark, target.log, snapshot, schema)
+      new ReplacedFiles(snapshot, schema, sessionZone(target.spark), files, replaced, adds)
+    }
+    val deletionTimestampMs = System.currentTimeMillis()
+    val removes = ended.toSeq.flatMap(_.files).map(_.remove(deletionTimestampMs))
+    transaction.commit(
+      FileChanges(removes, adds),
+      NewFiles(adds),
+      ReadSet.union(ended.fold(readOfNoTable)(_.readSet), queryReads)
+    )
   }
 
   override def abort(messages: Array[WriterCommitMessage]): Unit =
@@ -59,19 +70,12 @@ private[spark] final class TableBatchWrite(
   private def written(messages: Array[WriterCommitMessage]): Seq[AddFile] =
     messages.toSeq.collect { case WrittenFiles(files) => files }.flatten
 
-  private def removes(adds: Seq[AddFile]): Seq[RemoveFile] = {
-    val deletionTimestampMs = System.currentTimeMillis()
-    target.snapshot.toSeq.flatMap { snapshot =>
-      val schema = transaction.schema
-      val files = SnapshotFiles(target.spark, target.log, snapshot, schema)
-      new ReplacedFiles(snapshot, schema, sessionZone(target.spark), files).of(replaced, adds)
-    }.map(_.remove(deletionTimestampMs))
-  }
+  /** An overwrite has read that there is no table. */
+  private def readOfNoTable: ReadSet =
+    if (replaced == Replaced.Nothing) ReadSet.nothing else ReadSet.everything
 
-  private def readSet: ReadSet =
-    if (replaced != Replaced.Nothing) ReadSet.everything
-    else if (reads.isEmpty) ReadSet.nothing
-    else new ScannedRows(reads, sessionZone(target.spark))
+  private def queryReads: ReadSet =
+    if (reads.isEmpty) ReadSet.nothing else new ScannedRows(reads, sessionZone(target.spark))
 }
 
 private[spark] final class TableWriterFactory(spec: DataWriteSpec) extends DataWriterFactory {

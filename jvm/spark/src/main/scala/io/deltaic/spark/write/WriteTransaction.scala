@@ -17,6 +17,7 @@ import io.deltaic.spark.scan.{ColumnMapping, TableSchema}
  * @param mode how it treats what is there: `append`, `overwrite`, `delete`, ...
  * @param schema the columns a new or replaced table is to have
  * @param options the writer's options, keys in lower case
+ * @param joinsIfCreated whether a write that finds no table appends to one that appears meanwhile
  */
 private[spark] final case class WriteIntent(
     operation: String,
@@ -26,7 +27,8 @@ private[spark] final case class WriteIntent(
     partitionBy: Option[Seq[String]] = None,
     properties: Map[String, String] = Map.empty,
     description: Option[String] = None,
-    options: Map[String, String] = Map.empty
+    options: Map[String, String] = Map.empty,
+    joinsIfCreated: Boolean = false
 )
 
 /** The files that a write has made, and that nothing needs if it fails. */
@@ -47,8 +49,11 @@ private[spark] final class WriteTransaction(
     spark: SparkSession,
     val log: DeltaLog,
     val snapshot: Option[Snapshot],
-    intent: WriteIntent
+    stated: WriteIntent
 ) {
+
+  private val sessionOptions = new SessionWriteOptions(spark, stated.options)
+  private val intent = stated.copy(options = sessionOptions.all)
 
   val readVersion: Long = snapshot.fold(-1L)(_.version)
   private val logger = LoggerFactory.getLogger(getClass)
@@ -82,6 +87,7 @@ private[spark] final class WriteTransaction(
       engineMetrics: Map[String, Long] = Map.empty
   ): Unit = {
     val skipped = plan.alreadyApplied || decide(changes, readSet, engineMetrics)
+    sessionOptions.used()
     if (skipped) abort(written, tasksLost = false)
   }
 
@@ -147,7 +153,8 @@ private[spark] final class WriteTransaction(
       "partitionBy" -> intent.partitionBy,
       "properties" -> intent.properties,
       "description" -> intent.description,
-      "options" -> intent.options
+      "options" -> intent.options,
+      "joinsIfCreated" -> intent.joinsIfCreated
     )
     .toString
 }
