@@ -43,8 +43,12 @@ final class DeltaLog private (
     val known = newest.known
     val startedAtNanos = System.nanoTime
     val now = (if (known == null || !suits(known.snapshot)) None else follow(known)).getOrElse {
-      val (snapshot, segment) = replay.full(listing.latest)
-      Known(snapshot, segment.lastCommit)
+      var unreadable = Set.empty[String]
+      val (snapshot, segment) = replay.full { passed =>
+        unreadable = passed
+        listing.latest(passed)
+      }
+      Known(snapshot, segment.lastCommit, unreadable)
     }
     if (now ne known) {
       newest.known = now
@@ -80,7 +84,14 @@ final class DeltaLog private (
   private[deltaic] def withoutCheckpoint(snapshot: Snapshot, reason: String): Snapshot =
     snapshot.stored.fold(snapshot) { stored =>
       val unreadable = new UnreadableCheckpoint(stored.checkpoint, reason)
-      replay.full(listing.at(snapshot.version, _), Seq(unreadable))._1
+      val (other, segment) = replay.full(listing.at(snapshot.version, _), Seq(unreadable))
+      newest.synchronized {
+        if (newest.known != null && (newest.known.snapshot eq snapshot)) {
+          val passed = newest.known.unreadable + stored.checkpoint.name
+          newest.known = Known(other, segment.lastCommit, passed)
+        }
+      }
+      other
     }
 
   private def travelTo(version: Long, held: Seq[Known]): Snapshot = {
@@ -215,7 +226,7 @@ final class DeltaLog private (
     val tail = listing.tail(version)
     val commits = tail.commits
     if (!commits.headOption.exists(same(known, _))) None
-    else if (tail.checkpoint.exists(isBetterBase(known.snapshot, _))) None
+    else if (tail.checkpoint.exists(isBetterBase(known, _))) None
     else if (commits.size == 1) Some(known)
     else {
       val added = commits.tail
@@ -232,7 +243,7 @@ final class DeltaLog private (
           checksum = tail.checksum
         )
         // Cleanup may delete a commit once a checkpoint covers it: then the whole log is looked at again.
-        try Some(Known(replay.advance(known.snapshot, segment), Some(last)))
+        try Some(known.copy(replay.advance(known.snapshot, segment), Some(last)))
         catch { case _: FileNotFoundException => None }
       }
     }
@@ -242,8 +253,9 @@ final class DeltaLog private (
    * To begin anew with a checkpoint costs a distributed snapshot little, and keeps what it holds in memory small. One in
    * memory does so when the table has outgrown it.
    */
-  private def isBetterBase(snapshot: Snapshot, checkpoint: Checkpoint): Boolean =
-    snapshot.stored.fold(checkpoint.sizeBytes > bytesInMemory)(
+  private def isBetterBase(known: Known, checkpoint: Checkpoint): Boolean =
+    !known.unreadable(checkpoint.name) &&
+    known.snapshot.stored.fold(checkpoint.sizeBytes > bytesInMemory)(
       _.checkpoint.version < checkpoint.version
     )
 
@@ -265,8 +277,16 @@ object DeltaLog {
 
   private val logger = LoggerFactory.getLogger(classOf[DeltaLog])
 
-  /** A snapshot and the commit file it ends with, by which a table that was replaced is told from one that grew. */
-  private final case class Known(snapshot: Snapshot, commit: Option[FileStatus])
+  /**
+   * A snapshot and the commit file it ends with, by which a table that was replaced is told from one that grew.
+   *
+   * @param unreadable names of checkpoints that were passed over for it
+   */
+  private final case class Known(
+      snapshot: Snapshot,
+      commit: Option[FileStatus],
+      unreadable: Set[String] = Set.empty
+  )
 
   /** Of the heap, what snapshots may take that nobody may be using. */
   private val BytesKept = Runtime.getRuntime.maxMemory / 4

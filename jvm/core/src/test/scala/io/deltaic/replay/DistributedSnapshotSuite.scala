@@ -230,10 +230,22 @@ class DistributedSnapshotSuite extends munit.FunSuite {
     assertEquals(e.condition, "DELTAIC_CHECKPOINT_UNREADABLE")
     assert(e.getMessage.contains(classic), e.getMessage)
     assertEquals(paths(log.withoutCheckpoint(snapshot, "damaged")), List("from-commit"))
+    // Nor is it tried again and again.
+    assertEquals(paths(log.latest()), List("from-commit"))
+    assert(log.latest() eq log.latest())
     table.delete(f"${0}%020d.json").commit(1, add("b"))
     val nothing = intercept[DeltaicException](log.withoutCheckpoint(snapshot, "damaged"))
     assertEquals(nothing.condition, "DELTAIC_CHECKPOINT_UNREADABLE")
     assert(nothing.parameters("tried").contains("damaged"), nothing.getMessage)
+  }
+
+  test("a large checkpoint that cannot be read is not tried again for each query") {
+    val table = created()
+    val log = distributed(table)
+    log.latest()
+    table.commit(1, add("b")).file(f"${1}%020d.checkpoint.parquet", "damaged")
+    assertEquals(paths(log.latest()), List("b", "from-commit"))
+    assert(log.latest() eq log.latest())
   }
 
   test("the size of a distributed table is known where its checksum file tells") {

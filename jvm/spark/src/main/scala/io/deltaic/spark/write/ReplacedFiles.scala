@@ -55,7 +55,8 @@ private[write] final class ReplacedFiles(
     case Replaced.Nothing => _ => false
     case Replaced.Everything => _ => true
     case Replaced.Partitions(predicates) =>
-      val selected = Predicate.createInterpreted(predicates.map(condition(_, column)).reduceLeft(And))
+      val selected =
+        Predicate.createInterpreted(predicates.map(condition(_, column)).reduceLeft(And))
       file => selected.eval(InternalRow.fromSeq(partition(file)))
     case Replaced.WrittenPartitions =>
       val written = adds.iterator.map(partition(_).map(comparable)).toSet
