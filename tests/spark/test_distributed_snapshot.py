@@ -13,6 +13,7 @@ from deltaic import DeltaTable
 from deltaic.exceptions import InvalidArgumentError
 from tests.support import log
 from tests.support.checkpoint import FORMS, write_checkpoint
+from tests.support.jobs import jobs_of
 from tests.support.plans import scanned_files
 from tests.support.session_settings import session_settings
 from tests.support.table_builder import BuildTwin, TwinTable, build_twin, rows_of
@@ -37,7 +38,7 @@ def _distributed(spark: SparkSession) -> Iterator[None]:
         yield
 
 
-def build(spark: SparkSession, path: str, form: str) -> TwinTable:
+def build_checkpointed(spark: SparkSession, path: str, form: str) -> TwinTable:
     """A partitioned table with deletion vectors, a checkpoint, and changes since."""
     rows = spark.range(0, 2_000, 1, 4).selectExpr(*ROWS)
     table = build_twin(spark, path, rows, deletion_vectors=True, partition_by=["p"])
@@ -55,7 +56,7 @@ def table(
 ) -> TwinTable:
     with session_settings(spark, {THRESHOLD: "-1"}):
         path = str(tmp_path_factory.mktemp(request.param) / "table")
-        return build(spark, path, request.param)
+        return build_checkpointed(spark, path, request.param)
 
 
 QUERIES = [
@@ -110,22 +111,10 @@ def test_limit_reads_the_files_that_it_needs(spark: SparkSession, table: TwinTab
 def test_choosing_is_a_job_above_the_threshold_and_none_below(
     spark: SparkSession, table: TwinTable
 ):
-    group = f"distributed-{Path(table.path).parent.name}"
-    spark.sparkContext.setJobGroup(group, "planning")
-    tracker = spark.sparkContext.statusTracker()
     query = f"SELECT id FROM {table.sql_name} WHERE id = 5"
-    try:
-        with session_settings(spark, {THRESHOLD: "-1"}):
-            scanned_files(spark.sql(query))
-        assert not tracker.getJobIdsForGroup(group)
-        with session_settings(spark, {THRESHOLD: "1g"}):
-            scanned_files(spark.sql(query))
-        assert not tracker.getJobIdsForGroup(group)
-        scanned_files(spark.sql(query))
-        assert len(tracker.getJobIdsForGroup(group)) == 1
-        assert spark.sparkContext.getLocalProperty("spark.job.description") == "planning"
-    finally:
-        spark.sparkContext._jsc.clearJobGroup()
+    for threshold, jobs in (("-1", 0), ("1g", 0), ("0", 1)):
+        with session_settings(spark, {THRESHOLD: threshold}):
+            assert jobs_of(spark, lambda: scanned_files(spark.sql(query))) == jobs
 
 
 def test_older_versions_are_distributed_too(spark: SparkSession, table: TwinTable):
@@ -143,7 +132,7 @@ def test_detail_counts_the_files(spark: SparkSession, table: TwinTable):
 
 @pytest.fixture
 def own(spark: SparkSession, table_path: str) -> TwinTable:
-    return build(spark, table_path, "classic")
+    return build_checkpointed(spark, table_path, "classic")
 
 
 @pytest.fixture
