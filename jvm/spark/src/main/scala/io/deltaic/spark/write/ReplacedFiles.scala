@@ -72,9 +72,7 @@ private[write] final class ReplacedFiles(
    * but never too few.
    */
   private def active: Iterator[AddFile] =
-    if (replaced == Replaced.Nothing) Iterator.empty
-    else if (snapshot.isDistributed) candidates.select(filters, Nil).iterator
-    else snapshot.adds
+    if (snapshot.isDistributed) candidates.select(filters, Nil).iterator else snapshot.adds
 
   private def filters: Seq[Expression] = replaced match {
     case Replaced.Nothing | Replaced.Everything => Nil
