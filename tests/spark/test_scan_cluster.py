@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.checkpoint import write_checkpoint
+from tests.support.paths import ROOT
 from tests.support.spark_process import SparkProcess
 from tests.support.table_builder import TwinTable, assert_same_rows, build_twin
 
@@ -96,6 +97,8 @@ def test_executors_choose_files_from_the_checkpoint(
         "SELECT id FROM {t} WHERE _metadata.file_size > 0 AND id = 444",
     ]
     code = """
+import sys
+sys.path.append(root)
 from tests.support.jobs import jobs_of
 spark.conf.set('spark.deltaic.snapshot.distributedThresholdBytes', '0')
 result = []
@@ -105,7 +108,8 @@ for query in queries:
     result.append([jobs, [list(row) for row in frame.collect()]])
 spark.conf.unset('spark.deltaic.snapshot.distributedThresholdBytes')
 """
-    answers = cluster.run(code, queries=[query.format(t=twin.sql_name) for query in queries])
+    ours = [query.format(t=twin.sql_name) for query in queries]
+    answers = cluster.run(code, queries=ours, root=str(ROOT))
     for query, (jobs, found) in zip(queries, answers, strict=True):
         assert jobs == 1
         wanted = query.replace("_metadata.file_size > 0 AND", "").format(t=twin.oracle())
