@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.spark.conftest import SMALL_ROW_GROUPS
+from tests.support.checkpoint import write_checkpoint
 from tests.support.file_opens import FileOpens
+from tests.support.paths import ROOT
 from tests.support.spark_process import SparkProcess
 from tests.support.table_builder import TwinTable, assert_same_rows, build_twin
 
@@ -108,3 +110,36 @@ result = [hosts, spark.read.format('delta').load(path).where('id >= 0').count()]
     assert_same_rows(
         spark.read.format("delta").load(table).select("id").collect(), expected.collect()
     )
+
+
+def test_executors_choose_files_from_the_checkpoint(
+    cluster: SparkProcess, spark: SparkSession, table: str
+):
+    rows = spark.range(0, 1_000, 1, 4).selectExpr("id", "id % 3 AS p", "id / 2.0D AS half")
+    twin = build_twin(spark, table, rows, deletion_vectors=True, partition_by=["p"])
+    twin.delete("id % 10 = 1")
+    write_checkpoint(table, "json-sidecars")
+    twin.delete("id BETWEEN 700 AND 800")
+    queries = [
+        "SELECT * FROM {t} WHERE half > 300 AND p <> 1",
+        "SELECT p, count(*) FROM {t} GROUP BY p",
+        "SELECT id FROM {t} WHERE _metadata.file_size > 0 AND id = 444",
+    ]
+    code = """
+import sys
+sys.path.append(root)
+from tests.support.jobs import jobs_of
+spark.conf.set('spark.deltaic.snapshot.distributedThresholdBytes', '0')
+result = []
+for query in queries:
+    frame = spark.sql(query)
+    jobs = jobs_of(spark, frame._jdf.queryExecution().executedPlan)
+    result.append([jobs, [list(row) for row in frame.collect()]])
+spark.conf.unset('spark.deltaic.snapshot.distributedThresholdBytes')
+"""
+    ours = [query.format(t=twin.sql_name) for query in queries]
+    answers = cluster.run(code, queries=ours, root=str(ROOT))
+    for query, (jobs, found) in zip(queries, answers, strict=True):
+        assert jobs == 1
+        wanted = query.replace("_metadata.file_size > 0 AND", "").format(t=twin.oracle())
+        assert_same_rows(map(tuple, found), map(tuple, spark.sql(wanted).collect()))

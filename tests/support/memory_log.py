@@ -6,6 +6,7 @@ data: a file holds rows of one partition value, and a read predicate is a set of
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import threading
@@ -128,17 +129,20 @@ class MemoryLog:
                 if not body["removed"]:
                     domains[body["domain"]] = body["configuration"]
         assert protocol is not None and metadata is not None
-        files = self.files(newest)
         return TableHeader(
             newest,
             self.time_ms(newest),
             protocol,
             metadata,
-            len(files),
-            100 * len(files),
-            txns,
-            domains,
+            transactions=txns,
+            domains=domains,
         )
+
+    def summary(self, table: str) -> TableHeader | None:
+        """Return the newest header with the size of the table."""
+        header = self.header(table)
+        count = len(self.files())
+        return header and dataclasses.replace(header, num_files=count, size_bytes=100 * count)
 
     def time_ms(self, version: int) -> int:
         """Return when a version was committed: what it says itself, else the time of its file."""

@@ -21,7 +21,7 @@ def detail(table: str, tables: Tables, name: str | None = None) -> RowSet:
     table
         The table's location.
     tables
-        Where its header is read.
+        Where it is described.
     name
         Its name in the catalog, if it was found by it.
 
@@ -30,7 +30,7 @@ def detail(table: str, tables: Tables, name: str | None = None) -> RowSet:
     TableStateError
         If there is no table.
     """
-    header = tables.header(table)
+    header = tables.summary(table)
     if header is None:
         raise error("DELTAIC_NOT_A_TABLE", table=table)
     metadata, protocol = header.metadata, header.protocol

@@ -261,7 +261,13 @@ class Tables(Protocol):
     """The tables of this process."""
 
     def header(self, table: str, version: int | None = None) -> TableHeader | None:
-        """Return a version's header, the newest by default; None if there is no table."""
+        """Return a version's header, the newest by default; None if there is no table.
+
+        Its files are not counted.
+        """
+
+    def summary(self, table: str) -> TableHeader | None:
+        """Return the newest header, files counted, without transactions; None if no table."""
 
     def commits(self, table: str, limit: int | None) -> Sequence[CommitRecord]:
         """Return the newest commits first."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from deltaic._version import __version__
@@ -52,14 +52,11 @@ class JvmTables:
     def header(self, table: str, version: int | None = None) -> TableHeader | None:
         """Return a version's header, the newest by default; None if there is no table."""
         number = -1 if version is None else version
-        try:
-            with jvm_errors():
-                text = self._api.header(self._session, table, number)
-        except DeltaError as problem:
-            if problem.condition == _NOT_A_TABLE:
-                return None
-            raise
-        return TableHeader.from_json(json.loads(text))
+        return _if_table(lambda: self._api.header(self._session, table, number))
+
+    def summary(self, table: str) -> TableHeader | None:
+        """Return the newest header with the size of the table, without its transactions."""
+        return _if_table(lambda: self._api.summary(self._session, table))
 
     def commits(self, table: str, limit: int | None) -> Sequence[CommitRecord]:
         """Return the newest commits first."""
@@ -110,6 +107,17 @@ class JvmTables:
             if value.isDefined():
                 return RetryPolicy(max_attempts=_positive(name, value.get()))
         return RetryPolicy()
+
+
+def _if_table(header: Callable[[], str]) -> TableHeader | None:
+    try:
+        with jvm_errors():
+            text = header()
+    except DeltaError as problem:
+        if problem.condition == _NOT_A_TABLE:
+            return None
+        raise
+    return TableHeader.from_json(json.loads(text))
 
 
 def _positive(setting: str, value: str) -> int:

@@ -11,8 +11,13 @@ import io.deltaic.protocol.DeltaicException
  *
  * @param commits ascending
  * @param checksum the version checksum file of the last of them
+ * @param checkpoint the newest one, of none but their versions
  */
-final case class LogTail(commits: Seq[FileStatus], checksum: Option[FileStatus])
+final case class LogTail(
+    commits: Seq[FileStatus],
+    checksum: Option[FileStatus],
+    checkpoint: Option[Checkpoint]
+)
 
 /**
  * Finds out which files make a version (Protocol § Checkpoints, § Last Checkpoint File).
@@ -60,7 +65,11 @@ final class LogListing(table: Path, store: LogStore) {
   def tail(version: Long): LogTail = {
     val log = listed(version)
     val last = log.commits.lastOption
-    LogTail(log.commits.values.toVector, last.flatMap { case (v, _) => log.checksums.get(v) })
+    LogTail(
+      log.commits.values.toVector,
+      last.flatMap { case (v, _) => log.checksums.get(v) },
+      last.flatMap { case (v, _) => log.newestCheckpoint(v, Set.empty) }
+    )
   }
 
   /** The lowest version that can be reconstructed. */

@@ -10,6 +10,9 @@ final case class Checkpoint(version: Long, files: Seq[FileStatus]) {
 
   /** What tells it from other checkpoints, of the same version too. */
   def name: String = files.head.getPath.getName
+
+  /** Of its top-level files, so without sidecars. */
+  def sizeBytes: Long = files.map(_.getLen).sum
 }
 
 /** A log compaction file: the reconciled actions of commits, both ends inclusive (Protocol § Log Compaction Files). */

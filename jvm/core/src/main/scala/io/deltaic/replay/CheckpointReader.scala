@@ -1,10 +1,10 @@
 package io.deltaic.replay
 
-import scala.collection.immutable.HashMap
+import scala.collection.immutable.{HashMap, HashSet}
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.Path
+import org.apache.hadoop.fs.{FileStatus, Path}
 
 import io.deltaic.log._
 import io.deltaic.protocol._
@@ -16,8 +16,17 @@ private[replay] final class UnreadableCheckpoint(
     cause: Throwable = null
 ) extends Exception(s"${checkpoint.name}: $reason", cause)
 
-/** Reads checkpoints of the V1 and the V2 spec (Protocol § Checkpoint Specs), without Spark. */
-private[replay] final class CheckpointReader(table: Path, conf: Configuration, store: LogStore) {
+/**
+ * Reads checkpoints of the V1 and the V2 spec (Protocol § Checkpoint Specs), without Spark.
+ *
+ * @param bytesInMemory the files of a checkpoint of more bytes are left in it, see [[StoredFiles]]
+ */
+private[replay] final class CheckpointReader(
+    table: Path,
+    conf: Configuration,
+    store: LogStore,
+    bytesInMemory: Long
+) {
   import CheckpointReader._
 
   private val commits = new CommitReader(table, store)
@@ -42,36 +51,70 @@ private[replay] final class CheckpointReader(table: Path, conf: Configuration, s
       withFiles(checkpoint, header, open(checkpoint, header.sidecars), files)
     } else {
       val files = inParallel(checkpoint, checkpoint.files)(new CheckpointFile(_, conf))
-      val ahead = if (isKnownToBeReadable) reads(files) else Nil
+      val ahead =
+        if (isKnownToBeReadable && checkpoint.sizeBytes <= bytesInMemory) Some(reads(files))
+        else None
       val headers = files.map(new HeaderRead(_))
-      runAll(checkpoint, headers.map(h => () => h.run()) ++ tasksOf(ahead))
+      runAll(checkpoint, headers.map(h => () => h.run()) ++ ahead.toSeq.flatMap(tasksOf))
       val header = headerOf(checkpoint, headers.flatMap(_.actions))
       judge(header.state)
-      val more = if (isKnownToBeReadable) open(checkpoint, header.sidecars)
-      else files ++ open(checkpoint, header.sidecars)
-      withFiles(checkpoint, header, more, Nil, ahead)
+      withFiles(checkpoint, header, files ++ open(checkpoint, header.sidecars), Nil, ahead)
     }
 
   /**
-   * The header with the checkpoint's files and tombstones; each row group becomes one block. A V2 checkpoint has its
-   * file actions in itself or in sidecars; whoever finds both reads both.
+   * The header with the checkpoint's files and tombstones. A V2 checkpoint has its file actions in itself or in sidecars;
+   * whoever finds both reads both.
+   *
+   * @param files the checkpoint's own Parquet files, then its sidecars
+   * @param readAhead what has been read of the former
    */
   private def withFiles(
       checkpoint: Checkpoint,
       header: Header,
       files: Seq[CheckpointFile],
       inline: Seq[FileAction],
-      readAhead: Seq[RowGroupRead] = Nil
+      readAhead: Option[Seq[RowGroupRead]] = None
   ): TableState = {
-    val now = reads(files)
-    runAll(checkpoint, tasksOf(now))
-    val all = readAhead ++ now
-    val state = header.state.copy(
-      files = FileTable.of(table, guarded(checkpoint)(all.map(_.result()))),
-      tombstones = HashMap.from(all.iterator.flatMap(_.removes))
+    val sidecars = files.filterNot(f => checkpoint.files.contains(f.status))
+    val sizeBytes = checkpoint.sizeBytes + sidecars.map(_.status.getLen).sum
+    val state = header.state.copy(checkpointBytes = sizeBytes)
+    if (sizeBytes > bytesInMemory)
+      state.copy(stored = Some(stored(checkpoint, sizeBytes, files, inline.nonEmpty)))
+    else {
+      val now = reads(if (readAhead.isDefined) sidecars else files)
+      runAll(checkpoint, tasksOf(now))
+      loaded(checkpoint, state, readAhead.getOrElse(Nil) ++ now, inline)
+    }
+  }
+
+  /** Each row group becomes one block. */
+  private def loaded(
+      checkpoint: Checkpoint,
+      header: TableState,
+      reads: Seq[RowGroupRead],
+      inline: Seq[FileAction]
+  ): TableState = {
+    val state = header.copy(
+      files = FileTable.of(table, guarded(checkpoint)(reads.map(_.result()))),
+      tombstones = HashMap.from(reads.iterator.flatMap(_.removes))
     )
     if (inline.isEmpty) state
     else state.advanced(Iterator(new CommitFile(checkpoint.version, 0, inline)))
+  }
+
+  private def stored(
+      checkpoint: Checkpoint,
+      sizeBytes: Long,
+      files: Seq[CheckpointFile],
+      hasInline: Boolean
+  ): StoredFiles = {
+    def slice(file: FileStatus, rowGroup: Option[Int]) =
+      CheckpointSlice.of(table, checkpoint.version, file, rowGroup)
+    val rowGroups = files.flatMap { file =>
+      file.rowGroupsWith(FileActions).map(number => slice(file.status, Some(number)))
+    }
+    val inline = if (hasInline) checkpoint.files.map(slice(_, None)) else Nil
+    new StoredFiles(checkpoint, sizeBytes, rowGroups ++ inline, HashSet.empty, conf)
   }
 
   /** @throws UnreadableCheckpoint when the actions contradict each other, or are not of this version */
@@ -147,29 +190,6 @@ private[replay] object CheckpointReader {
 
   private val FileActions = Set("add", "remove")
 
-  private val removeFields = Set(
-    "path",
-    "deletionTimestamp",
-    "dataChange",
-    "extendedFileMetadata",
-    "partitionValues",
-    "size",
-    "deletionVector",
-    "baseRowId",
-    "defaultRowCommitVersion"
-  )
-
-  private val addFields = Set(
-    "path",
-    "size",
-    "modificationTime",
-    "tags",
-    "deletionVector",
-    "baseRowId",
-    "defaultRowCommitVersion",
-    "clusteringProvider"
-  )
-
   /** What a checkpoint holds beside its files. */
   private final case class Header(state: TableState, sidecars: Seq[Sidecar])
 
@@ -183,45 +203,5 @@ private[replay] object CheckpointReader {
     }
 
     def actions: Seq[Action] = found.result()
-  }
-
-  /** The files of one row group. Rows and details may be read by two threads at the same time. */
-  private final class RowGroupRead(table: Path, file: CheckpointFile, rowGroup: Int) {
-    private val block = new FileBlockBuilder(table)
-    private val tombstones = Vector.newBuilder[(String, RemoveFile)]
-    private var details: FileDetails = _
-
-    def readAll(): Unit = readRows(detailFields)
-
-    def readRows(): Unit = readRows(Set.empty)
-
-    private def readRows(more: Set[String]): Unit =
-      file.read(rowGroup, Map("add" -> (addFields ++ more), "remove" -> removeFields)) { record =>
-        val add = record.struct("add").map(new AddCells(_)).orNull
-        val remove = record.struct("remove").map(new RemoveCells(_)).orNull
-        () => {
-          if (add != null && add.isDefined) add.appendTo(block)
-          if (remove != null && remove.isDefined) {
-            val action = remove.read()
-            tombstones += FileKey.of(table, action.path, action.dvId) -> action
-          }
-        }
-      }
-
-    /** Statistics and partition values. */
-    def readDetails(): Unit = file.read(rowGroup, Map("add" -> detailFields)) { record =>
-      val found = new FileDetails
-      details = found
-      val add = record.struct("add").map(new AddCells(_)).orNull
-      () => if (add != null && add.isDefined) add.appendTo(found)
-    }
-
-    def removes: Vector[(String, RemoveFile)] = tombstones.result()
-
-    def result(): FileBlock = if (details == null) block.result() else block.resultWith(details)
-
-    /** Statistics are read in one of their two forms: as JSON, if any row of the file has them so, else as a struct. */
-    private def detailFields: Set[String] =
-      Set("partitionValues", if (file.hasValues("add", "stats")) "stats" else "stats_parsed")
   }
 }

@@ -6,18 +6,25 @@ import io.deltaic.protocol.{ActionJson, Metadata}
 /** Holds a snapshot against the checksum file of its version. */
 private[replay] object ChecksumCheck {
 
-  /** What differs, in words; nothing for what the checksum does not tell. */
+  /** What differs, in words; nothing for what the checksum does not tell, or for files that nobody has read. */
   def differences(expected: VersionChecksum, snapshot: Snapshot): Seq[String] = {
-    val files = snapshot.files
-    def compare[A](what: String, told: Option[A], found: => A): Option[String] =
-      told.filter(_ != found).map(t => s"$what is $found instead of $t")
+    val ofFiles =
+      if (snapshot.isDistributed) Nil else fileDifferences(expected, snapshot.filesInMemory)
+    ofFiles ++ headerDifferences(expected, snapshot)
+  }
+
+  private def fileDifferences(expected: VersionChecksum, files: FileTable): Seq[String] =
     Seq(
       compare("numFiles", expected.numFiles, files.size.toLong),
       compare("tableSizeBytes", expected.sizeBytes, files.totalSizeBytes),
+      compare("numDeletionVectors", expected.numDeletionVectors, files.withDeletionVectors.toLong),
+      compare("numDeletedRecords", expected.numDeletedRecords, deletedRecords(files))
+    ).flatten
+
+  private def headerDifferences(expected: VersionChecksum, snapshot: Snapshot): Seq[String] =
+    Seq(
       compare("numMetadata", expected.numMetadata, 1L),
       compare("numProtocol", expected.numProtocol, 1L),
-      compare("numDeletionVectors", expected.numDeletionVectors, files.withDeletionVectors.toLong),
-      compare("numDeletedRecords", expected.numDeletedRecords, deletedRecords(files)),
       compare("inCommitTimestamp", expected.inCommitTimestampMs, snapshot.timestampMs),
       compare("protocol", expected.protocol, snapshot.protocol),
       metadataDifference(expected, snapshot),
@@ -27,7 +34,9 @@ private[replay] object ChecksumCheck {
           "domainMetadata differs"
       )
     ).flatten
-  }
+
+  private def compare[A](what: String, told: Option[A], found: => A): Option[String] =
+    told.filter(_ != found).map(t => s"$what is $found instead of $t")
 
   private def metadataDifference(expected: VersionChecksum, snapshot: Snapshot): Option[String] =
     expected.metadata.filterNot(alike(_, snapshot.metadata)).map(_ => "metaData differs")

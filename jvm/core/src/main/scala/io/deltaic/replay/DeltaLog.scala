@@ -6,6 +6,7 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, Path}
+import org.slf4j.LoggerFactory
 
 import io.deltaic.log._
 import io.deltaic.protocol.{CommitInfo, DeltaicException}
@@ -14,18 +15,25 @@ import io.deltaic.protocol.{CommitInfo, DeltaicException}
  * The log of one table: its snapshots, its commits, and the place where new ones are written. Thread safe.
  *
  * @param table the root directory, qualified
+ * @param bytesInMemory a checkpoint of more bytes makes distributed snapshots
  */
-final class DeltaLog private (val table: Path, conf: Configuration, newest: DeltaLog.Newest) {
+final class DeltaLog private (
+    val table: Path,
+    conf: Configuration,
+    newest: DeltaLog.Newest,
+    bytesInMemory: Long
+) {
+  import DeltaLog.{Known, logger}
 
   private val directory = FileNames.logDirectory(table)
   private val store = LogStore.forPath(directory, conf)
   private val listing = new LogListing(table, store)
   private val reader = new CommitReader(table, store)
-  private val replay = new Replay(table, conf, store)
+  private val replay = new Replay(table, conf, store, bytesInMemory)
 
   /** A log of its own, which shares nothing with others of the same table. */
-  def this(table: Path, conf: Configuration) =
-    this(DeltaLog.qualified(table, conf), conf, new DeltaLog.Newest)
+  def this(table: Path, conf: Configuration, bytesInMemory: Long = DeltaLog.NeverDistributed) =
+    this(DeltaLog.qualified(table, conf), conf, new DeltaLog.Newest, bytesInMemory)
 
   /** Whether there is a Delta table. */
   def exists: Boolean = listing.exists
@@ -33,26 +41,61 @@ final class DeltaLog private (val table: Path, conf: Configuration, newest: Delt
   /** The newest version: the last one known and the commits since, or, when there is none, the whole log. */
   def latest(): Snapshot = newest.synchronized {
     val known = newest.known
-    val now = (if (known == null) None else follow(known)).getOrElse {
-      val (snapshot, segment) = replay.full(listing.latest)
-      DeltaLog.Known(snapshot, segment.lastCommit)
+    val startedAtNanos = System.nanoTime
+    val now = (if (known == null || !suits(known.snapshot)) None else follow(known)).getOrElse {
+      var unreadable = Set.empty[String]
+      val (snapshot, segment) = replay.full { passed =>
+        unreadable = passed
+        listing.latest(passed)
+      }
+      Known(snapshot, segment.lastCommit, unreadable)
     }
     if (now ne known) {
       newest.known = now
       DeltaLog.evict(except = newest, DeltaLog.BytesKept)
+      report(now.snapshot, startedAtNanos)
     }
     now.snapshot
   }
 
+  /**
+   * What the newest version's checksum file says of it, where that spares reading the version: none if it is known, at
+   * least in part, or if the file is missing or leaves anything open. Whoever then reads the version holds it against the
+   * file, see [[ChecksumCheck]].
+   */
+  def latestFromChecksum(): Option[TableSummary] =
+    if (newest.known != null) None
+    else {
+      val segment = listing.latest()
+      segment.checksum
+        .flatMap(VersionChecksum.read(store, _))
+        .flatMap(TableSummary.of(segment, _))
+    }
+
   /** The table at one version: one that is held, or one that is held and a few commits, or else from the log alone. */
   def at(version: Long): Snapshot = {
-    val held = newest.held
+    val held = newest.held.filter(known => suits(known.snapshot))
     held
       .find(known => known.snapshot.version == version && isUnchanged(known))
       .fold(travelTo(version, held))(_.snapshot)
   }
 
-  private def travelTo(version: Long, held: Seq[DeltaLog.Known]): Snapshot = {
+  /** The version of a distributed snapshot, without its checkpoint, which turned out to be unreadable. */
+  private[deltaic] def withoutCheckpoint(snapshot: Snapshot, reason: String): Snapshot =
+    snapshot.stored.fold(snapshot) { stored =>
+      val unreadable = new UnreadableCheckpoint(stored.checkpoint, reason)
+      val (other, segment) = replay.full(listing.at(snapshot.version, _), Seq(unreadable))
+      newest.synchronized {
+        if (newest.known != null && (newest.known.snapshot eq snapshot)) {
+          val passed = newest.known.unreadable + stored.checkpoint.name
+          newest.known = Known(other, segment.lastCommit, passed)
+        }
+      }
+      other
+    }
+
+  private def travelTo(version: Long, held: Seq[Known]): Snapshot = {
+    val startedAtNanos = System.nanoTime
     val segment = listing.at(version)
     val snapshot = nearest(segment, held) match {
       case Some(base) => replay.advance(base, segment.after(base.version))
@@ -64,13 +107,32 @@ final class DeltaLog private (val table: Path, conf: Configuration, newest: Delt
           chosen
         }._1
     }
-    newest.travelled = DeltaLog.Known(snapshot, segment.lastCommit)
+    newest.travelled = Known(snapshot, segment.lastCommit)
     DeltaLog.evict(except = newest, DeltaLog.BytesKept)
+    report(snapshot, startedAtNanos)
     snapshot
   }
 
+  /** Another session may have another limit. */
+  private def suits(snapshot: Snapshot): Boolean =
+    snapshot.isDistributed == (snapshot.state.checkpointBytes > bytesInMemory)
+
+  /** What a snapshot costs, for whoever wonders where time and memory went. */
+  private def report(snapshot: Snapshot, startedAtNanos: Long): Unit =
+    logger.info(
+      "Table {}: version {} loaded in {} ms, {} files in memory, {} bytes of heap, {}",
+      table,
+      snapshot.version,
+      (System.nanoTime - startedAtNanos) / 1000000,
+      snapshot.filesInMemory.size,
+      snapshot.retainedBytes,
+      snapshot.stored.fold("local") { stored =>
+        s"distributed: ${stored.sizeBytes} bytes stay in ${stored.checkpoint.name} and its like"
+      }
+    )
+
   /** The newest snapshot on the way from the segment's checkpoint to its version. */
-  private def nearest(segment: LogSegment, held: Seq[DeltaLog.Known]): Option[Snapshot] =
+  private def nearest(segment: LogSegment, held: Seq[Known]): Option[Snapshot] =
     held
       .filter(known => segment.commits.exists(same(known, _)))
       .map(_.snapshot)
@@ -159,11 +221,12 @@ final class DeltaLog private (val table: Path, conf: Configuration, newest: Delt
   )
 
   /** None when the log does not continue what is known: then it was cleaned up, or is another table's. */
-  private def follow(known: DeltaLog.Known): Option[DeltaLog.Known] = {
+  private def follow(known: Known): Option[Known] = {
     val version = known.snapshot.version
     val tail = listing.tail(version)
     val commits = tail.commits
     if (!commits.headOption.exists(same(known, _))) None
+    else if (tail.checkpoint.exists(isBetterBase(known, _))) None
     else if (commits.size == 1) Some(known)
     else {
       val added = commits.tail
@@ -180,16 +243,26 @@ final class DeltaLog private (val table: Path, conf: Configuration, newest: Delt
           checksum = tail.checksum
         )
         // Cleanup may delete a commit once a checkpoint covers it: then the whole log is looked at again.
-        try Some(DeltaLog.Known(replay.advance(known.snapshot, segment), Some(last)))
+        try Some(known.copy(replay.advance(known.snapshot, segment), Some(last)))
         catch { case _: FileNotFoundException => None }
       }
     }
   }
 
-  private def isUnchanged(known: DeltaLog.Known): Boolean =
+  /**
+   * To begin anew with a checkpoint costs a distributed snapshot little, and keeps what it holds in memory small. One in
+   * memory does so when the table has outgrown it.
+   */
+  private def isBetterBase(known: Known, checkpoint: Checkpoint): Boolean =
+    !known.unreadable(checkpoint.name) &&
+    known.snapshot.stored.fold(checkpoint.sizeBytes > bytesInMemory)(
+      _.checkpoint.version < checkpoint.version
+    )
+
+  private def isUnchanged(known: Known): Boolean =
     known.commit.exists(c => store.status(c.getPath).exists(same(known, _)))
 
-  private def same(known: DeltaLog.Known, file: FileStatus): Boolean = known.commit.exists { c =>
+  private def same(known: Known, file: FileStatus): Boolean = known.commit.exists { c =>
     c.getPath.getName == file.getPath.getName && c.getLen == file.getLen &&
     c.getModificationTime == file.getModificationTime
   }
@@ -199,8 +272,21 @@ object DeltaLog {
 
   private val TablesKept = 64
 
-  /** A snapshot and the commit file it ends with, by which a table that was replaced is told from one that grew. */
-  private final case class Known(snapshot: Snapshot, commit: Option[FileStatus])
+  /** Larger than any checkpoint. */
+  val NeverDistributed: Long = Long.MaxValue
+
+  private val logger = LoggerFactory.getLogger(classOf[DeltaLog])
+
+  /**
+   * A snapshot and the commit file it ends with, by which a table that was replaced is told from one that grew.
+   *
+   * @param unreadable names of checkpoints that were passed over for it
+   */
+  private final case class Known(
+      snapshot: Snapshot,
+      commit: Option[FileStatus],
+      unreadable: Set[String] = Set.empty
+  )
 
   /** Of the heap, what snapshots may take that nobody may be using. */
   private val BytesKept = Runtime.getRuntime.maxMemory / 4
@@ -248,10 +334,14 @@ object DeltaLog {
    * The log of a table. Logs of the same table share its newest snapshot, but each reaches the file system with its own
    * configuration: whoever may not list the log does not get to see the snapshot.
    */
-  def forTable(table: Path, conf: Configuration): DeltaLog = {
+  def forTable(table: Path, conf: Configuration): DeltaLog =
+    forTable(table, conf, NeverDistributed)
+
+  /** @param bytesInMemory a checkpoint of more bytes makes distributed snapshots */
+  def forTable(table: Path, conf: Configuration, bytesInMemory: Long): DeltaLog = {
     val root = qualified(table, conf)
     val newest = cache.synchronized(cache.computeIfAbsent(root.toString, _ => new Newest))
-    new DeltaLog(root, conf, newest)
+    new DeltaLog(root, conf, newest, bytesInMemory)
   }
 
   /** Forgets what is known of a table, as when its directory was deleted. */

@@ -5,7 +5,8 @@ import org.apache.hadoop.fs.Path
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, LogPath}
 
 /**
- * Some `add` actions as columns. Immutable once built; [[FileTable]] says which rows still count.
+ * Some `add` actions as columns. Immutable once built; [[FileTable]] says which rows still count. Made to travel between
+ * processes.
  *
  * A column that no row uses is null, so that a feature costs nothing to tables that do without it.
  *
@@ -14,7 +15,7 @@ import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, LogPath}
  * @param sharedBytes about how many bytes the values take that rows share
  * @param partitionValues per partition column the value of each row; [[FileBlock.Absent]] where a row has none
  */
-private[replay] final class FileBlock(
+private[deltaic] final class FileBlock private[replay] (
     val size: Int,
     val paths: Array[String],
     keys: Array[String],
@@ -29,8 +30,11 @@ private[replay] final class FileBlock(
     defaultRowCommitVersions: Array[Long],
     clusteringProviders: Array[String],
     sharedBytes: Long
-) {
+) extends Serializable {
   import FileBlock._
+
+  /** In another process, what [[Absent]] is there is not what it is here. */
+  private val absent = Absent
 
   def key(row: Int): String = if (keys == null) paths(row) else keys(row)
 
@@ -45,7 +49,7 @@ private[replay] final class FileBlock(
     if (i == partitionColumns.length) null
     else {
       val value = partitionValues(i)(row)
-      if (value eq Absent) null else value
+      if (value eq absent) null else value
     }
   }
 
@@ -69,7 +73,7 @@ private[replay] final class FileBlock(
     var i = 0
     while (i < partitionColumns.length) {
       val value = partitionValues(i)(row)
-      if (value ne Absent) values = values.updated(partitionColumns(i), value)
+      if (value ne absent) values = values.updated(partitionColumns(i), value)
       i += 1
     }
     values
@@ -86,7 +90,7 @@ private[replay] final class FileBlock(
     }
 
   /** Open addressing with linear probing; each slot holds a row plus one, 0 is free. Built when first needed. */
-  private lazy val index: Array[Int] = {
+  @transient private lazy val index: Array[Int] = {
     val slots = new Array[Int](Integer.highestOneBit(math.max(2, size)) * 4)
     var row = 0
     while (row < size) {
@@ -118,7 +122,7 @@ private[replay] final class FileBlock(
   }
 
   /** Copies one row to a builder, for merging blocks. */
-  def copyTo(builder: FileBlockBuilder, row: Int): Unit = builder.append(
+  private[replay] def copyTo(builder: FileBlockBuilder, row: Int): Unit = builder.append(
     paths(row),
     key(row),
     partitionValuesOf(row),

@@ -80,6 +80,27 @@ final class FileTable private (
     if (blocks.forall(_.deletionVectors == null)) 0
     else (0 until size).count(deletionVector(_) != null)
 
+  /** The table without the files of these keys, see [[FileKey]]. */
+  private[deltaic] def without(keys: Set[String]): FileTable =
+    if (keys.isEmpty) this
+    else {
+      val kept = live.filterNot { ordinal =>
+        val b = blockOf(ordinal)
+        keys(blocks(b).key(ordinal - starts(b)))
+      }
+      new FileTable(table, blocks, starts, kept)
+    }
+
+  /** These files alone. */
+  private[deltaic] def block(files: Array[Int]): FileBlock = {
+    val builder = new FileBlockBuilder(table, files.length)
+    files.foreach { i =>
+      val b = blockOf(live(i))
+      blocks(b).copyTo(builder, live(i) - starts(b))
+    }
+    builder.result()
+  }
+
   /** About how many bytes of heap the table keeps, rows that left included. */
   lazy val retainedBytes: Long = blocks.map(_.retainedBytes).sum + 4L * live.length
 
@@ -173,7 +194,7 @@ object FileTable {
     new FileTable(table, Array.empty, Array.empty, Array.empty)
 
   /** All rows of these blocks, in order. */
-  private[replay] def of(table: Path, blocks: Seq[FileBlock]): FileTable = {
+  private[deltaic] def of(table: Path, blocks: Seq[FileBlock]): FileTable = {
     val nonEmpty = blocks.filter(_.size > 0).toArray
     val ends = nonEmpty.scanLeft(0)((end, block) => math.addExact(end, block.size))
     new FileTable(table, nonEmpty, ends.init, Array.range(0, ends.last))

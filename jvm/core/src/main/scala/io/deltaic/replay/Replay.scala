@@ -9,12 +9,21 @@ import org.slf4j.LoggerFactory
 import io.deltaic.log._
 import io.deltaic.protocol.{DeltaicException, TableFeatures}
 
-/** Makes snapshots of log files. */
-private[replay] final class Replay(table: Path, conf: Configuration, store: LogStore) {
+/**
+ * Makes snapshots of log files.
+ *
+ * @param bytesInMemory a checkpoint of more bytes makes a distributed snapshot
+ */
+private[replay] final class Replay(
+    table: Path,
+    conf: Configuration,
+    store: LogStore,
+    bytesInMemory: Long
+) {
   import Replay._
 
   private val reader = new CommitReader(table, store)
-  private val checkpoints = new CheckpointReader(table, conf, store)
+  private val checkpoints = new CheckpointReader(table, conf, store, bytesInMemory)
 
   /**
    * The snapshot that the chosen files make.
@@ -24,12 +33,17 @@ private[replay] final class Replay(table: Path, conf: Configuration, store: LogS
    *   1. Cleanup may delete a file between its being chosen and being read. Then the files are chosen once more.
    *
    * @param choose the best files without the checkpoints of these names
+   * @param known checkpoints that have turned out to be unreadable before
    */
-  def full(choose: Set[String] => LogSegment): (Snapshot, LogSegment) = {
-    var unreadable = Vector.empty[UnreadableCheckpoint]
+  def full(
+      choose: Set[String] => LogSegment,
+      known: Seq[UnreadableCheckpoint] = Nil
+  ): (Snapshot, LogSegment) = {
+    known.foreach(warn)
+    var unreadable = known.toVector
     var hasVanished = false
     var done: (Snapshot, LogSegment) = null
-    var firstVersion = -1L
+    var firstVersion = known.headOption.fold(-1L)(_.checkpoint.version)
     while (done == null) {
       val segment =
         try choose(unreadable.map(_.checkpoint.name).toSet)
@@ -37,22 +51,24 @@ private[replay] final class Replay(table: Path, conf: Configuration, store: LogS
           case e: DeltaicException if unreadable.nonEmpty =>
             throw nothingReadable(firstVersion, unreadable, e)
         }
-      if (unreadable.isEmpty) firstVersion = segment.version
+      if (unreadable.size == known.size) firstVersion = segment.version
       try done = full(segment) -> segment
       catch {
         case e: UnreadableCheckpoint =>
-          logger.warn(
-            "Table {}: the checkpoint of version {} cannot be read, an older one or the commits are read instead: {}",
-            table,
-            e.checkpoint.version,
-            e.getMessage
-          )
+          warn(e)
           unreadable :+= e
         case _: FileNotFoundException if !hasVanished => hasVanished = true
       }
     }
     done
   }
+
+  private def warn(unreadable: UnreadableCheckpoint): Unit = logger.warn(
+    "Table {}: the checkpoint of version {} cannot be read, an older one or the commits are read instead: {}",
+    table,
+    unreadable.checkpoint.version,
+    unreadable.getMessage
+  )
 
   /**
    *   1. The checkpoint's header says whether this build can read the table; only then are its files read.
@@ -84,7 +100,7 @@ private[replay] final class Replay(table: Path, conf: Configuration, store: LogS
       checksum: Option[VersionChecksum]
   ): Snapshot = {
     def replayed(entries: Seq[LogEntry]): Snapshot = {
-      val found = snapshot(segment, base.advanced(commits(entries)))
+      val found = snapshot(segment, base.advanced(commits(entries)), checksum)
       val differences = checksum.toSeq.flatMap(ChecksumCheck.differences(_, found))
       if (differences.nonEmpty) {
         logger.warn(
@@ -103,7 +119,11 @@ private[replay] final class Replay(table: Path, conf: Configuration, store: LogS
   private def commits(entries: Seq[LogEntry]): Iterator[CommitFile] =
     LogThreads.mapInOrder(entries.iterator)(reader.readForReplay).flatten
 
-  private def snapshot(segment: LogSegment, state: TableState): Snapshot = {
+  private def snapshot(
+      segment: LogSegment,
+      state: TableState,
+      checksum: Option[VersionChecksum]
+  ): Snapshot = {
     val protocol = state.protocol.getOrElse(missing("PROTOCOL", segment))
     val metadata = state.metadata.getOrElse(missing("METADATA", segment))
     TableFeatures.requireReadable(table.toString, segment.version, protocol, Some(metadata))
@@ -120,7 +140,9 @@ private[replay] final class Replay(table: Path, conf: Configuration, store: LogS
       inCommit.getOrElse(lastFile.getModificationTime),
       protocol,
       metadata,
-      state
+      state,
+      for (told <- checksum; files <- told.numFiles; bytes <- told.sizeBytes)
+        yield TableSize(files, bytes)
     )
   }
 

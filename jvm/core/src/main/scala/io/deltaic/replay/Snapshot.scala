@@ -1,15 +1,25 @@
 package io.deltaic.replay
 
+import java.lang.ref.SoftReference
+
 import org.apache.hadoop.fs.Path
 
 import io.deltaic.protocol._
 
+/** How many files a table has, and how many bytes those have. */
+final case class TableSize(numFiles: Long, sizeBytes: Long)
+
 /**
  * A table at one version. Immutable, and safe to share between threads.
+ *
+ * A snapshot whose checkpoint is too large for the driver is distributed: the files of the checkpoint stay in it
+ * ([[stored]]), and those that commits have added since are in memory ([[filesInMemory]]). All else is in memory in any
+ * case.
  *
  * @param table the root directory, qualified
  * @param timestampMs when the version was committed: its in-commit timestamp where the table keeps those, else the
  *   modification time of its commit file
+ * @param sizeFromChecksum what the checksum file of the version says, if there is one
  */
 final class Snapshot private[replay] (
     val table: Path,
@@ -17,10 +27,43 @@ final class Snapshot private[replay] (
     val timestampMs: Long,
     val protocol: Protocol,
     val metadata: Metadata,
-    private[replay] val state: TableState
+    private[replay] val state: TableState,
+    sizeFromChecksum: Option[TableSize] = None
 ) {
 
-  def files: FileTable = state.files
+  def isDistributed: Boolean = state.stored.isDefined
+
+  private[deltaic] def stored: Option[StoredFiles] = state.stored
+
+  /** All files, unless the snapshot is distributed. */
+  private[deltaic] def filesInMemory: FileTable = state.files
+
+  /**
+   * All files, in memory. Whoever can do with one after another asks for [[adds]]: of a distributed snapshot, memory
+   * may not suffice for all.
+   */
+  def files: FileTable = state.stored.fold(state.files) { stored =>
+    synchronized {
+      Option(loaded.get).getOrElse {
+        val tables = stored.tables.toVector :+ state.files
+        val all = FileTable.of(table, tables.map(t => t.block(Array.range(0, t.size))))
+        loaded = new SoftReference(all)
+        all
+      }
+    }
+  }
+
+  private var loaded = new SoftReference[FileTable](null)
+
+  /** The files one after another, never all in memory unless they are there already. */
+  def adds: Iterator[AddFile] =
+    state.stored.iterator.flatMap(_.adds) ++
+      (0 until state.files.size).iterator.map(state.files.add)
+
+  /** Unless nobody has counted them. */
+  def size: Option[TableSize] =
+    if (isDistributed) sizeFromChecksum
+    else Some(TableSize(state.files.size.toLong, state.files.totalSizeBytes))
 
   def transactions: Map[String, SetTransaction] = state.transactions
 
@@ -31,18 +74,24 @@ final class Snapshot private[replay] (
    * The logical files removed from the table whose `remove` a checkpoint must keep: those that had not expired when the
    * snapshot was made (Protocol § Add File and Remove File).
    */
-  def tombstones: Iterator[RemoveFile] = state.tombstones.valuesIterator
+  def tombstones: Iterator[RemoveFile] =
+    state.stored.iterator.flatMap(_.tombstones).filter(state.isUnexpired) ++
+      state.tombstones.valuesIterator
 
   /** About how many bytes of heap this snapshot keeps, of which it may share some with older ones. */
-  def retainedBytes: Long =
-    state.files.retainedBytes + Snapshot.TombstoneBytes * state.tombstones.size
+  lazy val retainedBytes: Long =
+    state.files.retainedBytes + Snapshot.TombstoneBytes * state.tombstones.size +
+      state.stored.fold(0L)(_.retainedBytes)
 
-  override def toString: String = s"Snapshot($table, version $version, ${files.size} files)"
+  override def toString: String = {
+    val form = if (isDistributed) " and more in its checkpoint" else ""
+    s"Snapshot($table, version $version, ${state.files.size} files$form)"
+  }
 
   private[replay] def withoutExpiredTombstones(nowMs: Long): Snapshot =
     TableProperties.deletedFileRetentionMs(metadata).fold(this) { retentionMs =>
       val kept = state.withoutTombstonesBefore(nowMs - retentionMs)
-      new Snapshot(table, version, timestampMs, protocol, metadata, kept)
+      new Snapshot(table, version, timestampMs, protocol, metadata, kept, sizeFromChecksum)
     }
 
   /** To look at all tombstones after every commit would cost more than they do. */

@@ -11,10 +11,14 @@ import io.deltaic.protocol._
 /**
  * What replay has found so far (Protocol § Action Reconciliation).
  *
+ * @param files those in memory: all, or where some are `stored`, those that commits have added since
  * @param tombstones the newest `remove` of each logical file that is not in the table, by [[FileKey]]; they lack
  *   statistics and tags, which checkpoints do not keep either
  * @param domains those not removed
  * @param unexpired how many tombstones were left when expired ones were last dropped
+ * @param stored the files that are left in the checkpoint, and its tombstones with them
+ * @param checkpointBytes of the checkpoint that this began with, if any
+ * @param expiredUntilMs the `deletionTimestamp` up to which tombstones have been dropped
  */
 private[replay] final case class TableState(
     table: Path,
@@ -24,7 +28,10 @@ private[replay] final case class TableState(
     tombstones: HashMap[String, RemoveFile],
     transactions: Map[String, SetTransaction],
     domains: Map[String, DomainMetadata],
-    unexpired: Int = 0
+    unexpired: Int = 0,
+    stored: Option[StoredFiles] = None,
+    checkpointBytes: Long = 0,
+    expiredUntilMs: Long = Long.MinValue
 ) {
 
   /**
@@ -32,7 +39,7 @@ private[replay] final case class TableState(
    *
    *   1. The newest protocol, metaData, txn per appId and domainMetadata per domain win.
    *   1. Of the file actions only the newest reference to each logical file matters, so those are collected first.
-   *   1. Every logical file so mentioned leaves the table, and the newest `add`s enter it.
+   *   1. Every logical file so mentioned leaves the table, stored or in memory, and the newest `add`s enter it.
    *   1. A newest `remove` is a tombstone; an `add` ends the tombstone of its file.
    */
   def advanced(commits: Iterator[CommitFile]): TableState = {
@@ -66,15 +73,20 @@ private[replay] final case class TableState(
       files = nowFiles,
       tombstones = tombstones,
       transactions = transactions,
-      domains = domains
+      domains = domains,
+      stored = if (newest.isEmpty) stored else stored.map(_.without(newest.keys))
     )
   }
 
   /** A `remove` without a timestamp counts as older than any (as delta-spark counts it). */
   def withoutTombstonesBefore(timestampMs: Long): TableState = {
-    val kept = tombstones.filter(_._2.deletionTimestampMs.exists(_ > timestampMs))
-    copy(tombstones = kept, unexpired = kept.size)
+    val dropping = copy(expiredUntilMs = timestampMs)
+    val kept = tombstones.filter { case (_, remove) => dropping.isUnexpired(remove) }
+    dropping.copy(tombstones = kept, unexpired = kept.size)
   }
+
+  def isUnexpired(remove: RemoveFile): Boolean =
+    expiredUntilMs == Long.MinValue || remove.deletionTimestampMs.exists(_ > expiredUntilMs)
 
   private def bare(remove: RemoveFile): RemoveFile =
     if (remove.stats.isEmpty && remove.tags.isEmpty) remove

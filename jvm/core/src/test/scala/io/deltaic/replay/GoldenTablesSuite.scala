@@ -57,6 +57,7 @@ class GoldenTablesSuite extends munit.FunSuite {
           assert(e.getMessage.contains(log.table.toString), e.getMessage)
         case None =>
           check(expected, log)
+          checkDistributed(log)
       }
     }
   }
@@ -76,6 +77,15 @@ class GoldenTablesSuite extends munit.FunSuite {
     assertEquals(snapshot.timestampMs, timeMs(detail.get("lastModified").textValue))
     checkHistory(expected, log)
     checkTimeTravel(log)
+  }
+
+  /** A distributed snapshot of each version has the same in it. */
+  private def checkDistributed(log: DeltaLog): Unit = {
+    val leavesAll = new DeltaLog(log.table, new Configuration(), bytesInMemory = 0)
+    (log.earliestVersion to log.latest().version).foreach { version =>
+      DistributedSnapshots.assertSame(leavesAll.at(version), log.at(version))
+    }
+    DistributedSnapshots.assertSame(leavesAll.latest(), log.latest())
   }
 
   private def checkHistory(expected: JsonNode, log: DeltaLog): Unit = {

@@ -10,10 +10,11 @@ import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.deltaic.SessionShims
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 
-import io.deltaic.protocol.{DeltaicException, SetTransaction}
-import io.deltaic.replay.Snapshot
+import io.deltaic.protocol._
+import io.deltaic.replay.TableSummary
 import io.deltaic.spark.bridge._
 import io.deltaic.spark.catalog.{DeltaicTable, TableLocation}
+import io.deltaic.spark.scan.{SnapshotFiles, TableSchema}
 import io.deltaic.spark.write.{CachedPlans, SessionWriteOptions}
 
 /**
@@ -34,7 +35,41 @@ object PythonApi {
   def header(spark: SparkSession, path: String, version: Long): String = {
     val log = TableLocation.log(spark, path)
     val snapshot = if (version < 0) log.latest() else log.at(version)
-    headerJson(snapshot).toString
+    val transactions = snapshot.transactions.map { case (appId, t: SetTransaction) =>
+      appId -> t.version
+    }
+    headerJson(
+      snapshot.version,
+      snapshot.timestampMs,
+      snapshot.protocol,
+      snapshot.metadata,
+      snapshot.domains
+    ).set[JsonNode]("transactions", Json.of(transactions)).toString
+  }
+
+  /** The newest version with the number and size of its files, without its transactions. */
+  def summary(spark: SparkSession, path: String): String = {
+    val log = TableLocation.log(spark, path)
+    val summary = log.latestFromChecksum().getOrElse {
+      val snapshot = log.latest()
+      TableSummary(
+        snapshot.version,
+        snapshot.timestampMs,
+        snapshot.protocol,
+        snapshot.metadata,
+        snapshot.domains,
+        snapshot.size.getOrElse(
+          SnapshotFiles(spark, log, snapshot, TableSchema.of(snapshot)).size
+        )
+      )
+    }
+    headerJson(
+      summary.version,
+      summary.timestampMs,
+      summary.protocol,
+      summary.metadata,
+      summary.domains
+    ).put("numFiles", summary.size.numFiles).put("sizeBytes", summary.size.sizeBytes).toString
   }
 
   /** The last version committed at or before a time, in milliseconds since the epoch. */
@@ -114,16 +149,17 @@ object PythonApi {
     ()
   }
 
-  private def headerJson(snapshot: Snapshot): JsonNode = Json.obj(
-    "version" -> snapshot.version,
-    "timestampMs" -> snapshot.timestampMs,
-    "protocol" -> ActionBody.write(snapshot.protocol),
-    "metaData" -> ActionBody.write(snapshot.metadata),
-    "numFiles" -> snapshot.files.size,
-    "sizeBytes" -> snapshot.files.totalSizeBytes,
-    "transactions" -> snapshot.transactions.map { case (appId, t: SetTransaction) =>
-      appId -> t.version
-    },
-    "domains" -> snapshot.domains.map { case (name, domain) => name -> domain.configuration }
+  private def headerJson(
+      version: Long,
+      timestampMs: Long,
+      protocol: Protocol,
+      metadata: Metadata,
+      domains: Map[String, DomainMetadata]
+  ): ObjectNode = Json.obj(
+    "version" -> version,
+    "timestampMs" -> timestampMs,
+    "protocol" -> ActionBody.write(protocol),
+    "metaData" -> ActionBody.write(metadata),
+    "domains" -> domains.map { case (name, domain) => name -> domain.configuration }
   )
 }

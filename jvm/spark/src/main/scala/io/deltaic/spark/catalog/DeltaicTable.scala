@@ -98,7 +98,8 @@ private[spark] final class DeltaicTable(
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
     UnsupportedReadOptions.refuse(log, options)
     val current = snapshotToRead()
-    val files = new SnapshotFiles(current, tableSchema, FileSplits.sessionZone(spark))
+    val settings = options.asCaseSensitiveMap.asScala.toMap
+    val files = SnapshotFiles(spark, log, current, tableSchema, settings)
     new TableScanBuilder(spark, files, tableSchema, options)
   }
 

@@ -115,8 +115,7 @@ private[spark] final class TableCreation(
     val replace = intent(statement).copy(mode = "overwrite")
     val transaction = new WriteTransaction(spark, log, snapshot, replace)
     val now = System.currentTimeMillis()
-    val removes =
-      snapshot.toSeq.flatMap(s => (0 until s.files.size).map(s.files.add(_).remove(now)))
+    val removes = snapshot.toSeq.flatMap(_.adds.map(_.remove(now)))
     transaction.commit(FileChanges(removes), NewFiles.none, ReadSet.everything)
   }
 

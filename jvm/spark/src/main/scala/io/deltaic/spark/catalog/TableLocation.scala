@@ -29,7 +29,7 @@ private[spark] object TableLocation {
     val configuration = WriteTransaction.hadoopConfiguration(spark, options)
     val unqualified = new Path(path)
     val qualified = unqualified.getFileSystem(configuration).makeQualified(unqualified)
-    DeltaLog.forTable(qualified, configuration)
+    DeltaLog.forTable(qualified, configuration, SnapshotSettings.bytesInMemory(spark))
   }
 
   /**

@@ -34,7 +34,7 @@ private[spark] final class RowLevelChange(
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder =
     new TableScanBuilder(
       spark,
-      new SnapshotFiles(snapshot, schema, zone),
+      SnapshotFiles(spark, log, snapshot, schema),
       schema,
       options,
       scan => synchronized(scans += scan)

@@ -69,14 +69,17 @@ private[spark] object FileMetadata {
       files: IndexedSeq[AddFile],
       filters: Seq[Expression]
   ): IndexedSeq[AddFile] =
-    if (filters.isEmpty) files
+    if (filters.isEmpty) files else files.filter(predicate(table, filters))
+
+  /** Whether a file is one of those that [[select]] chooses. */
+  def predicate(table: Path, filters: Seq[Expression]): AddFile => Boolean =
+    if (filters.isEmpty) _ => true
     else {
-      val predicate = Predicate.createInterpreted(filters.map(bound).reduce(And(_, _)))
-      files.filter { file =>
-        // An error belongs to the rows of the file, and it has some only if the scan finds them.
-        try predicate.eval(constants(table, file))
+      val all = Predicate.createInterpreted(filters.map(bound).reduce(And(_, _)))
+      // An error belongs to the rows of the file, and it has some only if the scan finds them.
+      file =>
+        try all.eval(constants(table, file))
         catch { case NonFatal(_) => true }
-      }
     }
 
   /** Split by split different, and nothing to choose a file by. */

@@ -3,22 +3,35 @@ package io.deltaic.spark.scan
 import java.time.ZoneId
 
 import org.apache.hadoop.fs.Path
-import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
+import org.apache.spark.sql.classic.SparkSession
 
 import io.deltaic.protocol.{AddFile, DeltaicException}
-import io.deltaic.replay.Snapshot
-import io.deltaic.spark.skipping.{FileRows, FileSelection, FileStatsColumns, SnapshotStatistics}
+import io.deltaic.replay.{DeltaLog, Snapshot, TableSize}
+import io.deltaic.spark.skipping.{FileRows, RowAggregate, SnapshotStatistics}
 
 /** The files a scan may choose from. Two equal sources offer the same files. */
 private[spark] sealed trait FileSource {
   def table: Path
   def version: Long
 
-  /** The files that may hold a row for which all filters are true. */
-  def select(filters: Seq[Expression]): IndexedSeq[AddFile]
+  /**
+   * The files that may hold a row for which all filters are true.
+   *
+   * @param fileFilters on `_metadata`, such that [[FileMetadata.decidesFiles]]
+   */
+  def select(filters: Seq[Expression], fileFilters: Seq[Expression]): IndexedSeq[AddFile]
 
   /** What the log says of the rows of those files; none where that would have to be found out first. */
-  def rows(filters: Seq[Expression]): Option[FileRows]
+  def rows(filters: Seq[Expression], fileFilters: Seq[Expression]): Option[FileRows]
+
+  /** Aggregates of the rows of the files that the filters choose, as [[FileRows.aggregate]] has them. */
+  def aggregate(
+      filters: Seq[Expression],
+      groupBy: Seq[Attribute],
+      aggregates: Seq[RowAggregate]
+  ): Option[Seq[Array[Any]]] =
+    rows(filters, Nil).flatMap(_.aggregate(groupBy, aggregates))
 }
 
 private[spark] object FileSource {
@@ -40,44 +53,76 @@ private[spark] object FileSource {
   )
 }
 
-/** The active files of a snapshot, pruned by partition values and statistics. */
-private[spark] final class SnapshotFiles(
+/**
+ * The active files of a snapshot, pruned by partition values and statistics: where they are in memory, or else in the
+ * executors.
+ */
+private[spark] final class SnapshotFiles private (
     val snapshot: Snapshot,
     schema: TableSchema,
-    zone: ZoneId
+    zone: ZoneId,
+    distributed: Option[DistributedFiles]
 ) extends FileSource {
   override def table: Path = snapshot.table
   override def version: Long = snapshot.version
 
-  /** The last selection: a scan selects its files, and asks about their rows, by the same filters. */
-  @volatile private var selected: Option[(Seq[Expression], Array[Int])] = None
+  /** The last choice: a scan asks for its files, and about their rows, by the same filters. */
+  @volatile private var chosen: Option[(FileChoice, ChosenFiles)] = None
 
-  override def select(filters: Seq[Expression]): IndexedSeq[AddFile] = add(ordinals(filters))
+  /** Of a distributed snapshot: Spark asks whether it gets an answer, and then for the answer. */
+  @volatile private var answered
+      : Option[(FileChoice, SnapshotFiles.Question, Option[Seq[Array[Any]]])] = None
 
-  override def rows(filters: Seq[Expression]): Option[FileRows] =
-    Some(new FileRows(statistics, ordinals(filters), deletedRows))
+  override def select(
+      filters: Seq[Expression],
+      fileFilters: Seq[Expression]
+  ): IndexedSeq[AddFile] = choose(filters, fileFilters, None).adds
 
-  private[scan] def add(files: Array[Int]): IndexedSeq[AddFile] =
-    files.toIndexedSeq.map(snapshot.files.add)
+  override def rows(filters: Seq[Expression], fileFilters: Seq[Expression]): Option[FileRows] =
+    Some(choose(filters, fileFilters, None).rows)
 
-  private def ordinals(filters: Seq[Expression]): Array[Int] = selected match {
-    case Some((sameFilters, files)) if sameFilters eq filters => files
-    case _ =>
-      val selection = FileSelection.select(statistics, filters)
-      selection.undecided.headOption.foreach { file =>
-        FileSource.refuseUndecided(table, version, snapshot.files.path(file), filters)
+  override def aggregate(
+      filters: Seq[Expression],
+      groupBy: Seq[Attribute],
+      aggregates: Seq[RowAggregate]
+  ): Option[Seq[Array[Any]]] = distributed match {
+    case None => super.aggregate(filters, groupBy, aggregates)
+    case Some(files) =>
+      val choice = FileChoice(table, schema, zone, filters, Nil, None)
+      val question = (groupBy, aggregates)
+      answered match {
+        case Some((same, `question`, answer)) if same.sameAs(choice) => answer
+        case _ =>
+          val answer = files.aggregate(choice, groupBy, aggregates)
+          answered = Some((choice, question, answer))
+          answer
       }
-      selected = Some((filters, selection.files))
-      selection.files
   }
 
-  private def deletedRows(file: Int): Long = snapshot.files.deletionVector(file) match {
-    case null => 0L
-    case vector => vector.cardinality
+  /** All files, counted. */
+  def size: TableSize = {
+    val everything = FileChoice(table, schema, zone, Nil, Nil, None)
+    distributed.fold(inMemory(everything).size)(_.size(everything))
   }
 
-  private def statistics: FileStatsColumns =
-    SnapshotStatistics.of(snapshot, schema.skipping, zone)
+  private[scan] def choose(
+      filters: Seq[Expression],
+      fileFilters: Seq[Expression],
+      enoughRows: Option[Long]
+  ): ChosenFiles = {
+    val choice = FileChoice(table, schema, zone, filters, fileFilters, enoughRows)
+    chosen match {
+      case Some((same, files)) if same.sameAs(choice) => files
+      case _ =>
+        val files = distributed.fold(inMemory(choice))(_.choose(choice))
+        files.undecided.foreach(FileSource.refuseUndecided(table, version, _, filters))
+        chosen = Some((choice, files))
+        files
+    }
+  }
+
+  private def inMemory(choice: FileChoice): ChosenFiles =
+    choice.among(snapshot.files, SnapshotStatistics.of(snapshot, schema.skipping, zone))
 
   override def equals(other: Any): Boolean = other match {
     case that: SnapshotFiles => that.snapshot eq snapshot
@@ -86,14 +131,39 @@ private[spark] final class SnapshotFiles(
   override def hashCode(): Int = System.identityHashCode(snapshot)
 }
 
+private[spark] object SnapshotFiles {
+
+  /** Columns to group by, and aggregates. */
+  private type Question = (Seq[Attribute], Seq[RowAggregate])
+
+  /** @param options of the read, which may tell how to reach the file system */
+  def apply(
+      spark: SparkSession,
+      log: DeltaLog,
+      snapshot: Snapshot,
+      schema: TableSchema,
+      options: Map[String, String] = Map.empty
+  ): SnapshotFiles = new SnapshotFiles(
+    snapshot,
+    schema,
+    FileSplits.sessionZone(spark),
+    Option.when(snapshot.isDistributed)(new DistributedFiles(spark, log, snapshot, options))
+  )
+}
+
 /** Exactly these files, with the deletion vectors they carry here: what a rewrite reads. */
 private[spark] final case class ListedFiles(
     table: Path,
     version: Long,
     files: IndexedSeq[AddFile]
 ) extends FileSource {
-  override def select(filters: Seq[Expression]): IndexedSeq[AddFile] = files
-  override def rows(filters: Seq[Expression]): Option[FileRows] = None
+  override def select(
+      filters: Seq[Expression],
+      fileFilters: Seq[Expression]
+  ): IndexedSeq[AddFile] = FileMetadata.select(table, files, fileFilters)
+
+  override def rows(filters: Seq[Expression], fileFilters: Seq[Expression]): Option[FileRows] =
+    None
 }
 
 /**
@@ -104,19 +174,11 @@ private[spark] final case class LimitedFiles(all: SnapshotFiles, limit: Long) ex
   override def table: Path = all.table
   override def version: Long = all.version
 
-  override def select(filters: Seq[Expression]): IndexedSeq[AddFile] = all.add(first(filters))
+  override def select(
+      filters: Seq[Expression],
+      fileFilters: Seq[Expression]
+  ): IndexedSeq[AddFile] = all.choose(filters, fileFilters, Some(limit)).adds
 
-  override def rows(filters: Seq[Expression]): Option[FileRows] =
-    all.rows(filters).map(_.of(first(filters)))
-
-  /** A file that does not say how many rows it has is read, and counts for nothing. */
-  private def first(filters: Seq[Expression]): Array[Int] = {
-    val rows = all.rows(filters).get
-    var found = 0L
-    rows.files.takeWhile { file =>
-      val wanted = found < limit
-      if (wanted) found += rows.live(file).getOrElse(0L)
-      wanted
-    }
-  }
+  override def rows(filters: Seq[Expression], fileFilters: Seq[Expression]): Option[FileRows] =
+    Some(all.choose(filters, fileFilters, Some(limit)).rows)
 }

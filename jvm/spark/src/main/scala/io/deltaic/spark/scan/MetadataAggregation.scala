@@ -34,8 +34,7 @@ private[scan] object MetadataAggregation {
     for {
       groupBy <- all(aggregation.groupByExpressions.toSeq.map(columns.topLevel))
       aggregates <- all(aggregation.aggregateExpressions.toSeq.map(columns.aggregate))
-      rows <- scan.files.rows(scan.filters)
-      answer <- rows.aggregate(groupBy, aggregates)
+      answer <- scan.files.aggregate(scan.filters, groupBy, aggregates)
     } yield {
       val fields = groupBy.map(c => StructField(c.name, c.dataType)) ++
         aggregates.zipWithIndex.map { case (a, i) => StructField(s"aggregate_$i", typeOf(a)) }

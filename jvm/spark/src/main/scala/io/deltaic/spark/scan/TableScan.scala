@@ -55,8 +55,7 @@ private[spark] final class TableScan(
   private val (constantColumns, dataColumns) = tableColumns.partition(isConstant)
 
   /** Chosen on first use, which is after the optimizer is done with push-down. */
-  lazy val selectedFiles: IndexedSeq[AddFile] =
-    FileMetadata.select(files.table, files.select(filters), fileFilters)
+  lazy val selectedFiles: IndexedSeq[AddFile] = files.select(filters, fileFilters)
 
   /** Holds the Hadoop settings that readers and deletion vectors need in the executors. */
   private lazy val configuration: Broadcast[SerializableConfiguration] =
@@ -150,7 +149,7 @@ private[spark] final class TableScan(
     val sizeBytes = (fileBytes * share).toLong.max(1L)
     val known =
       if (TableStatistics.areCheap(selectedFiles.size, spark.sessionState.conf.cboEnabled))
-        files.rows(filters)
+        files.rows(filters, fileFilters)
       else None
     new TableStatistics(sizeBytes, known, schema, readSchema())
   }

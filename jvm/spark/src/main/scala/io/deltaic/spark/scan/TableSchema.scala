@@ -42,7 +42,7 @@ private[spark] final case class TableSchema(
     PhysicalSchema.requested(column, stored, mapping)
 
   /** How filters on this table find what the log says about files. */
-  lazy val skipping: SkippingSchema = new SkippingSchema(
+  @transient lazy val skipping: SkippingSchema = new SkippingSchema(
     stored,
     partitionColumns,
     PhysicalSchema.nameOf(_, mapping != ColumnMapping.NoMapping)

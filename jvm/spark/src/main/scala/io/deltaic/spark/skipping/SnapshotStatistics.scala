@@ -7,7 +7,10 @@ import io.deltaic.protocol.AddFile
 import io.deltaic.replay.{FileTable, Snapshot}
 import io.deltaic.spark.partition.PartitionValues
 
-/** The statistics of snapshots, decoded once for all queries of this process that read them. */
+/**
+ * The statistics of snapshots, decoded once for all queries of this process that read them. Of a distributed snapshot
+ * those of the files in memory.
+ */
 private[spark] object SnapshotStatistics {
 
   /** Kept as long as their snapshot is; one entry for each time zone that reads partition values. */
@@ -23,7 +26,7 @@ private[spark] object SnapshotStatistics {
       val byZone = known.getOrDefault(snapshot, Map.empty)
       byZone.getOrElse(
         zone, {
-          val columns = columnsOf(new ActiveFiles(snapshot.files), schema, zone)
+          val columns = ofTable(snapshot.filesInMemory, schema, zone)
           known.put(snapshot, byZone + (zone -> columns))
           columns
         }
@@ -33,6 +36,10 @@ private[spark] object SnapshotStatistics {
   /** Of files that are asked about once, such as those that another commit adds. */
   def ofFiles(files: Seq[AddFile], schema: SkippingSchema, zone: ZoneId): FileStatsColumns =
     columnsOf(new AddedFiles(files.toIndexedSeq), schema, zone)
+
+  /** Of files that are kept no longer than what is made of them. */
+  def ofTable(files: FileTable, schema: SkippingSchema, zone: ZoneId): FileStatsColumns =
+    columnsOf(new ActiveFiles(files), schema, zone)
 
   private def columnsOf(
       source: FileStatsSource,

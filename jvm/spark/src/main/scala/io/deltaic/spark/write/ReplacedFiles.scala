@@ -3,7 +3,7 @@ package io.deltaic.spark.write
 import java.time.ZoneId
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{And, BoundReference, Expression, Predicate}
+import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.connector.expressions.NamedReference
 import org.apache.spark.sql.connector.expressions.filter.{Predicate => V2Predicate}
 
@@ -11,18 +11,20 @@ import io.deltaic.protocol.{AddFile, LogPath, RemoveFile}
 import io.deltaic.replay.Snapshot
 import io.deltaic.spark.bridge.ReadSet
 import io.deltaic.spark.partition.PartitionValues
-import io.deltaic.spark.scan.TableSchema
+import io.deltaic.spark.scan.{SnapshotFiles, TableSchema}
 
 /**
  * The files that a write replaces. One too many would lose rows, so partitions are compared by their values, not by the
  * text of the log, and a value that cannot be read is an error.
  *
+ * @param candidates the snapshot's files, of which it is enough to look at some
  * @param adds what the write adds, which decides for [[Replaced.WrittenPartitions]]
  */
 private[write] final class ReplacedFiles(
     snapshot: Snapshot,
     schema: TableSchema,
     zone: ZoneId,
+    candidates: SnapshotFiles,
     replaced: Replaced,
     adds: Seq[AddFile]
 ) {
@@ -54,7 +56,8 @@ private[write] final class ReplacedFiles(
     case Replaced.Nothing => _ => false
     case Replaced.Everything => _ => true
     case Replaced.Partitions(predicates) =>
-      val selected = Predicate.createInterpreted(predicates.map(condition).reduceLeft(And))
+      val selected =
+        Predicate.createInterpreted(predicates.map(condition(_, column)).reduceLeft(And))
       file => selected.eval(InternalRow.fromSeq(partition(file)))
     case Replaced.WrittenPartitions =>
       val written = adds.iterator.map(partition(_).map(comparable)).toSet
@@ -64,8 +67,31 @@ private[write] final class ReplacedFiles(
   /** Writers differ in how they spell a path. */
   private def canonical(logPath: String): String = LogPath.canonical(snapshot.table, logPath)
 
+  /**
+   * All files, or where they are not in memory, those alone that filters on partition columns leave: these may be too many,
+   * but never too few.
+   */
   private def active: Iterator[AddFile] =
-    (0 until snapshot.files.size).iterator.map(snapshot.files.add)
+    if (snapshot.isDistributed) candidates.select(filters, Nil).iterator else snapshot.adds
+
+  private def filters: Seq[Expression] = replaced match {
+    case Replaced.Nothing | Replaced.Everything => Nil
+    case Replaced.Partitions(predicates) => predicates.map(condition(_, attribute))
+    case Replaced.WrittenPartitions => inPartitionsOfAdds
+  }
+
+  private def inPartitionsOfAdds: Seq[Expression] = {
+    val columns = schema.partition.fields.toSeq.map(f => AttributeReference(f.name, f.dataType)())
+    val partitions = adds.iterator.map(partition).distinctBy(_.map(comparable)).toSeq
+    if (columns.isEmpty || partitions.size > ReplacedFiles.PartitionsToFilterBy) Nil
+    else
+      partitions.map { values =>
+        columns
+          .zip(values)
+          .map { case (c, v) => EqualNullSafe(c, Literal(v, c.dataType)): Expression }
+          .reduceLeft(And)
+      }.reduceLeftOption(Or).toSeq
+  }
 
   private def partition(file: AddFile): Seq[Any] = schema.partition.fields.toSeq.map { field =>
     val text = file.partitionValues.getOrElse(schema.logName(field.name), null)
@@ -80,7 +106,10 @@ private[write] final class ReplacedFiles(
     case other => other
   }
 
-  private def condition(predicate: V2Predicate): Expression =
+  private def condition(
+      predicate: V2Predicate,
+      column: NamedReference => Expression
+  ): Expression =
     PartitionPredicate.condition(predicate, column).getOrElse(
       throw WriteTransaction.unsupported(
         snapshot.table.toString,
@@ -92,4 +121,15 @@ private[write] final class ReplacedFiles(
     val ordinal = schema.partition.fieldIndex(reference.fieldNames.head)
     BoundReference(ordinal, schema.partition(ordinal).dataType, nullable = true)
   }
+
+  private def attribute(reference: NamedReference): AttributeReference = {
+    val field = schema.partition(reference.fieldNames.head)
+    AttributeReference(field.name, field.dataType)()
+  }
+}
+
+private object ReplacedFiles {
+
+  /** A predicate of more takes longer than the files it saves. */
+  private val PartitionsToFilterBy = 100
 }

@@ -10,7 +10,7 @@ import org.apache.spark.sql.connector.write._
 import io.deltaic.protocol.AddFile
 import io.deltaic.spark.bridge.{FileChanges, ReadSet}
 import io.deltaic.spark.scan.FileSplits.sessionZone
-import io.deltaic.spark.scan.TableScan
+import io.deltaic.spark.scan.{SnapshotFiles, TableScan}
 
 /** Writes data files in the executors and commits them, with what they replace, as one version. */
 private[spark] final class TableBatchWrite(
@@ -32,8 +32,10 @@ private[spark] final class TableBatchWrite(
 
   override def commit(messages: Array[WriterCommitMessage]): Unit = {
     val adds = written(messages)
-    val ended = target.snapshot.map {
-      new ReplacedFiles(_, transaction.schema, sessionZone(target.spark), replaced, adds)
+    val schema = transaction.schema
+    val ended = target.snapshot.map { snapshot =>
+      val files = SnapshotFiles(target.spark, target.log, snapshot, schema)
+      new ReplacedFiles(snapshot, schema, sessionZone(target.spark), files, replaced, adds)
     }
     val deletionTimestampMs = System.currentTimeMillis()
     val removes = ended.toSeq.flatMap(_.files).map(_.remove(deletionTimestampMs))

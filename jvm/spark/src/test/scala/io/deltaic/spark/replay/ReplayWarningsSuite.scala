@@ -9,15 +9,18 @@ import org.apache.logging.log4j.{Level, LogManager}
 
 import io.deltaic.TableBuilder
 import io.deltaic.TableBuilder.add
+import io.deltaic.replay.{CheckpointRows, DeltaLog}
 
 /** What replay says in the log, here because Spark brings one to say it in. */
 class ReplayWarningsSuite extends munit.FunSuite {
 
-  private def warnings(body: => Any): Seq[String] = {
+  private def warnings(body: => Any): Seq[String] = said(Level.WARN)(body)
+
+  private def said(level: Level)(body: => Any): Seq[String] = {
     val found = mutable.ArrayBuffer.empty[String]
     val appender = new AbstractAppender("warnings", null, null, false, Property.EMPTY_ARRAY) {
       override def append(event: LogEvent): Unit = found.synchronized {
-        if (event.getLevel == Level.WARN && event.getLoggerName.startsWith("io.deltaic")) {
+        if (event.getLevel == level && event.getLoggerName.startsWith("io.deltaic")) {
           found += event.getMessage.getFormattedMessage
         }
       }
@@ -25,7 +28,7 @@ class ReplayWarningsSuite extends munit.FunSuite {
     appender.start()
     val root = LogManager.getRootLogger.asInstanceOf[Logger]
     root.addAppender(appender)
-    Configurator.setLevel("io.deltaic", Level.WARN)
+    Configurator.setLevel("io.deltaic", level)
     try body
     finally root.removeAppender(appender)
     found.toSeq
@@ -58,6 +61,34 @@ class ReplayWarningsSuite extends munit.FunSuite {
     onlyWarning(table.file("_last_checkpoint", """{"version":0,"checksum":"0"}"""))(
       "_last_checkpoint"
     )
+  }
+
+  test("what a snapshot cost is told when it is loaded, and not when it is only asked for") {
+    val table = TableBuilder.created(add("a"), add("b"))
+    val log = table.open()
+    val loaded = said(Level.INFO)(log.latest())
+    assertEquals(loaded.size, 1, loaded.toString)
+    val bytes = log.latest().retainedBytes
+    Seq(table.directory.toString, "version 0 ", " ms", "2 files", s"$bytes bytes of heap", "local")
+      .foreach(part => assert(loaded.head.contains(part), loaded.head))
+    assertEquals(said(Level.INFO)(log.latest()), Nil)
+    table.commit(1, add("c"))
+    assert(said(Level.INFO)(log.latest()).head.contains("version 1 "))
+    val again = said(Level.INFO)(log.at(0))
+    assert(again.size == 1 && again.head.contains("version 0 "), again.toString)
+  }
+
+  test("of a distributed snapshot it is told what stays in the checkpoint") {
+    val table = TableBuilder.created(add("a"))
+    CheckpointRows.write(
+      table,
+      f"${0}%020d.checkpoint.parquet",
+      CheckpointRows.schema(CheckpointRows.header, CheckpointRows.plainAdd)
+    )(CheckpointRows.protocolRow, CheckpointRows.metadataRow, CheckpointRows.addRow("x"))
+    val log = new DeltaLog(table.path, table.conf, bytesInMemory = 0)
+    val loaded = said(Level.INFO)(log.latest())
+    val parts = Seq("0 files in memory", "distributed", "checkpoint.parquet")
+    parts.foreach(part => assert(loaded.head.contains(part), loaded.head))
   }
 
   test("a log in order is read without a word") {

@@ -1,0 +1,296 @@
+package io.deltaic.replay
+
+import java.nio.file.{Files => LocalFiles}
+
+import org.apache.parquet.example.data.Group
+
+import io.deltaic.TableBuilder
+import io.deltaic.TableBuilder.{add, dv}
+import io.deltaic.protocol._
+
+/** Snapshots whose files stay in the checkpoint; that they hold what golden tables hold is [[GoldenTablesSuite]]'s to say. */
+class DistributedSnapshotSuite extends munit.FunSuite {
+  import CheckpointRows._
+  import DistributedSnapshots._
+
+  private val id = "80a083e8-7026-4e79-81be-64bd76c43a11"
+  private val features = Some(Set("v2Checkpoint", "deletionVectors"))
+  private val protocol = Protocol(3, 7, features, features)
+  private val metadata = Metadata("from-checkpoint", schemaString = Metadata.EmptySchema)
+  private val now = System.currentTimeMillis
+  private val classic = f"${0}%020d.checkpoint.parquet"
+
+  private val files =
+    """
+    optional group add { optional binary path (UTF8); optional int64 size; optional binary stats (UTF8);
+      optional group partitionValues (MAP) {
+        repeated group key_value { required binary key (UTF8); optional binary value (UTF8); } } }
+    optional group remove { optional binary path (UTF8); optional int64 deletionTimestamp; }"""
+
+  private def fileRow(path: String, p: Option[String] = None)(row: Group): Unit = {
+    val file = row.addGroup("add").append("path", path).append("size", 7L)
+    file.append("stats", s"""{"numRecords":${path.length}}""")
+    val values = file.addGroup("partitionValues")
+    p.foreach(v => values.addGroup("key_value").append("key", "p").append("value", v))
+  }
+
+  private def nullPartitionRow(path: String)(row: Group): Unit = {
+    row.addGroup("add").append("path", path).append("size", 7L)
+      .addGroup("partitionValues").addGroup("key_value").append("key", "p")
+    ()
+  }
+
+  private def removeRow(path: String)(row: Group): Unit = {
+    row.addGroup("remove").append("path", path).append("deletionTimestamp", now)
+    ()
+  }
+
+  private def distributed(table: TableBuilder, bytesInMemory: Long = 0) =
+    new DeltaLog(table.path, table.conf, bytesInMemory)
+
+  private def paths(snapshot: Snapshot): List[String] =
+    slicewise(snapshot).map(_.path).toList.sorted
+
+  private def created(): TableBuilder =
+    TableBuilder().commit(0, protocol, metadata, add("from-commit"))
+
+  private def checkpointed(rows: (Group => Unit)*): TableBuilder = {
+    val table = created()
+    write(table, classic, schema(header, files))(Seq(protocolRow _, metadataRow _) ++ rows: _*)
+    table
+  }
+
+  private def many(prefix: String, count: Int): Seq[String] =
+    (0 until count).map(i => s"$prefix-$i-${"x" * 50}")
+
+  /** Every form that a checkpoint has. */
+  private val forms: Seq[(String, () => TableBuilder)] = Seq(
+    "one file of several row groups" -> { () =>
+      val table = created()
+      val rows = many("f", 700).map(p => fileRow(p, Some(p.take(4))) _)
+      write(table, classic, schema(header, files), 4096)(
+        Seq(protocolRow _, metadataRow _) ++ rows :+ (removeRow("gone") _): _*
+      )
+      table
+    },
+    "several parts" -> { () =>
+      val table = created()
+      def part(n: Int) = f"${0}%020d.checkpoint.$n%010d.${2}%010d.parquet"
+      write(table, part(1), schema(header, files))(protocolRow, fileRow("a"), removeRow("x"))
+      write(table, part(2), schema(header, files))(metadataRow, fileRow("b", Some("")))
+      table
+    },
+    "sidecars of a JSON file" -> { () =>
+      val table = created()
+      sidecars(table)
+      json(table, Sidecar("one.parquet", 1, 1), Sidecar("two.parquet", 1, 1))
+      table
+    },
+    "a JSON file with all in it" -> { () =>
+      val table = created()
+      json(table, add("a"), add("b", dv = Some(dv("v"))), add("gone").remove(now))
+      table
+    },
+    "sidecars of a Parquet file" -> { () =>
+      val table = created()
+      sidecars(table)
+      write(table, f"${0}%020d.checkpoint.$id.parquet", schema(header, v2))(
+        checkpointMetadataRow(0),
+        protocolRow,
+        metadataRow,
+        sidecarRow("one.parquet"),
+        sidecarRow("two.parquet")
+      )
+      table
+    },
+    "partition values that are null, empty and missing" -> { () =>
+      checkpointed(
+        fileRow("a", Some("1")),
+        nullPartitionRow("b"),
+        fileRow("c"),
+        fileRow("d", Some(""))
+      )
+    }
+  )
+
+  private def sidecars(table: TableBuilder): Unit = {
+    write(table, "_sidecars/one.parquet", schema(files))(fileRow("a"), fileRow("b", Some("1")))
+    write(table, "_sidecars/two.parquet", schema(files))(fileRow("c"), removeRow("gone"))
+  }
+
+  private def json(table: TableBuilder, more: Action*): Unit = {
+    val actions = Seq(CheckpointMetadata(0), metadata, protocol) ++ more
+    table.file(
+      f"${0}%020d.checkpoint.$id.json",
+      actions.map(ActionJson.write).mkString("", "\n", "\n")
+    )
+    ()
+  }
+
+  forms.foreach { case (form, make) =>
+    test(s"a checkpoint of $form gives the same files as in memory, commits over it") {
+      val table = make()
+      assertSame(distributed(table).latest(), table.open().latest())
+      val log = distributed(table)
+      log.latest()
+      val first = table.open().latest().files
+      table
+        .commit(1, add("new"), first.add(0).remove(now), SetTransaction("app", 3))
+        .commit(2, first.add(1).copy(deletionVector = Some(dv("w"))), first.add(1).remove(now))
+        .commit(3, add("new").remove(now), first.add(0), add("gone"))
+      assertSame(log.latest(), table.open().latest())
+      assertSame(distributed(table).latest(), table.open().latest())
+      assertSame(log.at(2), table.open().at(2))
+    }
+  }
+
+  test("the files of the checkpoint are not in memory, those of later commits are") {
+    val table = checkpointed(many("f", 5000).map(p => fileRow(p) _): _*)
+    val log = distributed(table)
+    assertEquals(log.latest().filesInMemory.size, 0)
+    assert(log.latest().retainedBytes < 10000, log.latest().retainedBytes.toString)
+    assert(table.open().latest().retainedBytes > 500000)
+    table.commit(1, add("new"), add("from-elsewhere").remove(now))
+    assertEquals(log.latest().filesInMemory.size, 1)
+    assertEquals(log.latest().stored.map(_.superseded.size), Some(2))
+  }
+
+  test("a checkpoint up to the limit is read into memory, a larger one is not") {
+    val table = checkpointed(fileRow("a"))
+    val bytes = LocalFiles.size(table.log.resolve(classic))
+    assert(distributed(table, bytes - 1).latest().isDistributed)
+    assert(!distributed(table, bytes).latest().isDistributed)
+    assert(!distributed(TableBuilder.created(add("a"))).latest().isDistributed)
+  }
+
+  test("sidecars count as bytes of their checkpoint") {
+    val table = created()
+    sidecars(table)
+    json(table, Sidecar("one.parquet", 1, 1), Sidecar("two.parquet", 1, 1))
+    val top = LocalFiles.size(table.log.resolve(f"${0}%020d.checkpoint.$id.json"))
+    assert(distributed(table, top).latest().isDistributed)
+    assert(!distributed(table, top + 100000).latest().isDistributed)
+  }
+
+  test("logs with different limits share a table, and each sees its form") {
+    val table = checkpointed(fileRow("a"))
+    val inMemory = DeltaLog.forTable(table.path, table.conf)
+    val inPlace = DeltaLog.forTable(table.path, table.conf, 0)
+    assert(!inMemory.latest().isDistributed)
+    assert(inPlace.latest().isDistributed)
+    assert(inPlace.at(0).isDistributed)
+    assert(!inMemory.at(0).isDistributed)
+    assert(!inMemory.latest().isDistributed)
+    assert(inMemory.latest() eq inMemory.latest())
+    DeltaLog.invalidate(table.path)
+  }
+
+  test("a newer checkpoint takes the place of an older one, and what led to it is forgotten") {
+    val table = checkpointed(fileRow("a"))
+    val log = distributed(table)
+    log.latest()
+    table.commit(1, add("b"))
+    assertEquals(paths(log.latest()), List("a", "b"))
+    write(table, f"${1}%020d.checkpoint.parquet", schema(header, files))(
+      protocolRow,
+      metadataRow,
+      fileRow("a"),
+      fileRow("b")
+    )
+    table.commit(2, add("c"))
+    assertEquals(paths(log.latest()), List("a", "b", "c"))
+    assertEquals(log.latest().stored.map(_.checkpoint.version), Some(1L))
+    assertEquals(log.latest().filesInMemory.size, 1)
+  }
+
+  test("a table in memory that has outgrown the limit is distributed from its next checkpoint on") {
+    val table = created()
+    val log = distributed(table, 10000)
+    assert(!log.latest().isDistributed)
+    val names = many("f", 3000)
+    table.commit(1, names.map(add(_)): _*)
+    assert(!log.latest().isDistributed)
+    write(table, f"${1}%020d.checkpoint.parquet", schema(header, files))(
+      Seq(protocolRow _, metadataRow _) ++ names.map(p => fileRow(p) _): _*
+    )
+    assert(log.latest().isDistributed)
+    assertEquals(paths(log.latest()), names.toList.sorted)
+  }
+
+  test("a checkpoint whose content turns out to be unreadable is passed over as in memory") {
+    val table = checkpointed(many("f", 500).map(p => fileRow(p) _): _*)
+    val log = distributed(table)
+    val snapshot = log.latest()
+    assert(snapshot.isDistributed)
+    val file = table.log.resolve(classic)
+    val bytes = LocalFiles.readAllBytes(file)
+    java.util.Arrays.fill(bytes, 4, bytes.length / 2, 0.toByte)
+    LocalFiles.write(file, bytes)
+    val e = intercept[DeltaicException](snapshot.adds.size)
+    assertEquals(e.condition, "DELTAIC_CHECKPOINT_UNREADABLE")
+    assert(e.getMessage.contains(classic), e.getMessage)
+    assertEquals(paths(log.withoutCheckpoint(snapshot, "damaged")), List("from-commit"))
+    // Nor is it tried again and again.
+    assertEquals(paths(log.latest()), List("from-commit"))
+    assert(log.latest() eq log.latest())
+    table.delete(f"${0}%020d.json").commit(1, add("b"))
+    val nothing = intercept[DeltaicException](log.withoutCheckpoint(snapshot, "damaged"))
+    assertEquals(nothing.condition, "DELTAIC_CHECKPOINT_UNREADABLE")
+    assert(nothing.parameters("tried").contains("damaged"), nothing.getMessage)
+  }
+
+  test("a large checkpoint that cannot be read is not tried again for each query") {
+    val table = created()
+    val log = distributed(table)
+    log.latest()
+    table.commit(1, add("b")).file(f"${1}%020d.checkpoint.parquet", "damaged")
+    assertEquals(paths(log.latest()), List("b", "from-commit"))
+    assert(log.latest() eq log.latest())
+  }
+
+  test("the size of a distributed table is known where its checksum file tells") {
+    val table = checkpointed(fileRow("a"), fileRow("b"))
+    assertEquals(distributed(table).latest().size, None)
+    assertEquals(table.open().latest().size, Some(TableSize(2, 14)))
+    table.file(f"${0}%020d.crc", """{"numFiles":2,"tableSizeBytes":14}""")
+    assertEquals(distributed(table).latest().size, Some(TableSize(2, 14)))
+  }
+
+  test("a checksum file that tells everything of a table spares reading it") {
+    val table = checkpointed(fileRow("a"), fileRow("b"))
+    val told = s""""numFiles":2,"tableSizeBytes":14,"protocol":${body(protocol)},
+                  "metadata":${body(metadata)}"""
+    table.file(f"${0}%020d.crc", s"{$told}")
+    // What is wrong with the checkpoint, nobody notices.
+    table.file(classic, "damaged")
+    val summary = table.open().latestFromChecksum().get
+    assertEquals(summary.size, TableSize(2, 14))
+    assertEquals((summary.protocol, summary.metadata), (protocol, metadata))
+    assertEquals(summary.timestampMs, table.open().latest().timestampMs)
+    val known = table.open()
+    known.latest()
+    assertEquals(known.latestFromChecksum(), None)
+  }
+
+  Seq(
+    "no counts" -> (protocol, ""),
+    "a protocol that this build cannot read" ->
+      (Protocol(3, 7, Some(Set("future")), Some(Set("future"))), counts),
+    "no domains of a table that may have some" ->
+      (Protocol(1, 7, None, Some(Set("domainMetadata"))), counts)
+  ).foreach { case (what, (protocol, more)) =>
+    test(s"a checksum file that tells of $what decides nothing") {
+      val table = checkpointed(fileRow("a"))
+      table.file(
+        f"${0}%020d.crc",
+        s"""{"protocol":${body(protocol)},"metadata":${body(metadata)}$more}"""
+      )
+      assertEquals(table.open().latestFromChecksum(), None)
+    }
+  }
+
+  private lazy val counts = ""","numFiles":1,"tableSizeBytes":7"""
+
+  private def body(action: Action): String =
+    ActionJson.mapper.readTree(ActionJson.write(action)).elements.next().toString
+}

@@ -1,0 +1,58 @@
+package org.apache.spark.sql.deltaic
+
+import java.io.{ByteArrayInputStream, ByteArrayOutputStream}
+
+import scala.reflect.ClassTag
+
+import org.apache.spark.io.CompressionCodec
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.SQLExecution
+import org.apache.spark.{SparkContext, SparkEnv}
+
+/** Jobs of our own, which no plan of a query contains. */
+object JobShims {
+
+  /**
+   * Applies `f` to each item in a task of its own, under the session's SQL settings.
+   *
+   * @param description what the job is called where Spark lists jobs
+   * @return all results, in the order of the items. They travel compressed: together they may be as large as
+   *   `spark.driver.maxResultSize` allows.
+   */
+  def inExecutors[A: ClassTag, B](spark: SparkSession, description: String, items: Seq[A])(
+      f: A => Iterator[B]
+  ): Seq[B] =
+    if (items.isEmpty) Nil
+    else {
+      val context = spark.sparkContext
+      val described = context.getLocalProperty(SparkContext.SPARK_JOB_DESCRIPTION)
+      context.setJobDescription(description)
+      try
+        SQLExecution.withSQLConfPropagated(spark) {
+          context
+            .parallelize(items, items.size)
+            .mapPartitions(part => Iterator(packed(part.flatMap(f))))
+            .collect()
+            .toSeq
+            .flatMap(unpacked[B])
+        }
+      finally context.setJobDescription(described)
+    }
+
+  private def packed(results: Iterator[_]): Array[Byte] = {
+    val bytes = new ByteArrayOutputStream
+    val stream = serializer.serializeStream(codec.compressedOutputStream(bytes))
+    try results.foreach(result => stream.writeObject(result))
+    finally stream.close()
+    bytes.toByteArray
+  }
+
+  private def unpacked[B](bytes: Array[Byte]): Iterator[B] = {
+    val compressed = codec.compressedInputStream(new ByteArrayInputStream(bytes))
+    serializer.deserializeStream(compressed).asIterator.asInstanceOf[Iterator[B]]
+  }
+
+  private def serializer = SparkEnv.get.closureSerializer.newInstance()
+
+  private def codec = CompressionCodec.createCodec(SparkEnv.get.conf, "zstd")
+}

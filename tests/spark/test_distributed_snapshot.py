@@ -1,0 +1,214 @@
+"""Tables whose files stay in the checkpoint: executors choose among them, with the same answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from deltaic import DeltaTable
+from deltaic.exceptions import InvalidArgumentError
+from tests.support import log
+from tests.support.checkpoint import FORMS, write_checkpoint
+from tests.support.jobs import jobs_of
+from tests.support.plans import scanned_files
+from tests.support.session_settings import session_settings
+from tests.support.table_builder import BuildTwin, TwinTable, build_twin, rows_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+THRESHOLD = "spark.deltaic.snapshot.distributedThresholdBytes"
+
+ROWS = (
+    "id",
+    "CAST(id % 4 AS INT) AS p",
+    "CASE WHEN id % 11 <> 0 THEN concat('name ', lpad(id, 4, '0')) END AS s",
+    "id / 4.0D AS amount",
+    "named_struct('a', CAST(id % 13 AS INT)) AS st",
+)
+
+
+@pytest.fixture(autouse=True)
+def _distributed(spark: SparkSession) -> Iterator[None]:
+    with session_settings(spark, {THRESHOLD: "0"}):
+        yield
+
+
+def build_checkpointed(spark: SparkSession, path: str, form: str) -> TwinTable:
+    """A partitioned table with deletion vectors, a checkpoint, and changes since."""
+    rows = spark.range(0, 2_000, 1, 4).selectExpr(*ROWS)
+    table = build_twin(spark, path, rows, deletion_vectors=True, partition_by=["p"])
+    table.delete("id % 50 = 7")
+    table.delete("p = 3 AND id < 500")
+    write_checkpoint(path, form)
+    table.append(spark.range(2_000, 2_100, 1, 1).selectExpr(*ROWS))
+    table.delete("id BETWEEN 1200 AND 1300")
+    return table
+
+
+@pytest.fixture(scope="module", params=FORMS)
+def table(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> TwinTable:
+    with session_settings(spark, {THRESHOLD: "-1"}):
+        path = str(tmp_path_factory.mktemp(request.param) / "table")
+        return build_checkpointed(spark, path, request.param)
+
+
+QUERIES = [
+    "SELECT * FROM {t}",
+    "SELECT count(*), count(s), sum(amount), max(st.a) FROM {t}",
+    "SELECT count(*), min(p), max(p), count(p) FROM {t}",
+    "SELECT p, count(*) FROM {t} GROUP BY p",
+    "SELECT count(*) FROM {t} WHERE p IN (1, 2)",
+    "SELECT id FROM {t} WHERE p = 2 AND id BETWEEN 100 AND 300",
+    "SELECT id FROM {t} WHERE s LIKE 'name 12%' OR amount > 510",
+    "SELECT id, s FROM {t} WHERE s IS NULL AND p <> 0",
+    "SELECT id FROM {t} WHERE NOT (id < 1900) AND p + 1 = 2",
+    "SELECT a.id FROM {t} a JOIN (SELECT id FROM {t} WHERE s = 'name 1999') b ON a.id = b.id",
+]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_queries_have_the_answers_of_plain_rows(table: TwinTable, query: str):
+    table.assert_same_answer(query)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "true",
+        "p = 1",
+        "id = 1777",
+        "id > 1990 AND p < 2",
+        "s = 'name 0100'",
+        "amount < 1",
+        "st.a = 3 AND id < 20",
+        "_metadata.file_size > 1",
+        "_metadata.file_name < 'part-00002' AND p = 0",
+    ],
+)
+def test_executors_choose_the_files_that_the_driver_chooses(
+    spark: SparkSession, table: TwinTable, condition: str
+):
+    query = f"SELECT id FROM {table.sql_name} WHERE {condition}"
+    chosen = scanned_files(spark.sql(query))
+    with session_settings(spark, {THRESHOLD: "-1"}):
+        assert chosen == scanned_files(spark.sql(query))
+
+
+def test_limit_reads_the_files_that_it_needs(spark: SparkSession, table: TwinTable):
+    frame = spark.sql(f"SELECT id FROM {table.sql_name} LIMIT 5")
+    assert frame.count() == 5
+    limited = spark.read.format("delta").load(table.path).select("id").limit(5)
+    assert len(scanned_files(limited)) == 1
+
+
+def test_choosing_is_a_job_above_the_threshold_and_none_below(
+    spark: SparkSession, table: TwinTable
+):
+    query = f"SELECT id FROM {table.sql_name} WHERE id = 5"
+    for threshold, jobs in (("-1", 0), ("1g", 0), ("0", 1)):
+        with session_settings(spark, {THRESHOLD: threshold}):
+            assert jobs_of(spark, lambda: scanned_files(spark.sql(query))) == jobs
+
+
+def test_older_versions_are_distributed_too(spark: SparkSession, table: TwinTable):
+    version = log.newest(table.path) - 1
+    newer = rows_of(spark, table.path, version)
+    with session_settings(spark, {THRESHOLD: "-1"}):
+        assert newer == rows_of(spark, table.path, version)
+
+
+def test_detail_counts_the_files(spark: SparkSession, table: TwinTable):
+    files = log.active_files(table.path)
+    row = DeltaTable.forPath(spark, table.path).detail().collect()[0]
+    assert (row.numFiles, row.sizeInBytes) == (len(files), sum(f["size"] for f in files))
+
+
+@pytest.fixture
+def own(spark: SparkSession, table_path: str) -> TwinTable:
+    return build_checkpointed(spark, table_path, "classic")
+
+
+@pytest.fixture
+def table_path(tmp_path: Path) -> str:
+    return str(tmp_path / "table")
+
+
+def test_rows_are_deleted_updated_and_merged(spark: SparkSession, own: TwinTable):
+    own.delete("id % 9 = 0 AND p < 2")
+    spark.sql(f"UPDATE {own.sql_name} SET amount = -1 WHERE id BETWEEN 40 AND 60")
+    spark.sql(
+        f"MERGE INTO {own.sql_name} t USING (SELECT id FROM range(1990, 2010)) u ON t.id = u.id "
+        "WHEN MATCHED AND t.p = 1 THEN DELETE WHEN MATCHED THEN UPDATE SET s = 'merged'"
+    )
+    expected = own.live.selectExpr(
+        "id",
+        "p",
+        "CASE WHEN id BETWEEN 1990 AND 2009 THEN 'merged' ELSE s END AS s",
+        "CASE WHEN id BETWEEN 40 AND 60 THEN -1D ELSE amount END AS amount",
+        "st",
+    ).where("NOT (id BETWEEN 1990 AND 2009 AND p = 1)")
+    own._now(expected)
+    own.assert_same_content()
+
+
+def test_partitions_are_overwritten(spark: SparkSession, own: TwinTable):
+    new = spark.range(5_000, 5_004).selectExpr(*ROWS)
+    with session_settings(spark, {"spark.sql.sources.partitionOverwriteMode": "dynamic"}):
+        frame = new.where("p IN (0, 1)")
+        frame.write.format("delta").mode("overwrite").save(own.path)
+    own._now(own.live.where("p NOT IN (0, 1)").unionByName(new.where("p IN (0, 1)")))
+    own.assert_same_content()
+    removed = log.last_actions(own.path, "remove")
+    assert removed and {r["partitionValues"]["p"] for r in removed} == {"0", "1"}
+
+
+def test_everything_is_overwritten(spark: SparkSession, own: TwinTable):
+    before = {f["path"] for f in log.active_files(own.path)}
+    new = spark.range(3).selectExpr(*ROWS)
+    new.write.format("delta").mode("overwrite").save(own.path)
+    own._now(new)
+    own.assert_same_content()
+    assert {r["path"] for r in log.last_actions(own.path, "remove")} == before
+
+
+def test_a_table_is_replaced(spark: SparkSession, own: TwinTable):
+    before = {f["path"] for f in log.active_files(own.path)}
+    spark.sql(f"CREATE OR REPLACE TABLE {own.sql_name} USING delta AS SELECT 1 AS one")
+    assert [tuple(row) for row in own.frame().collect()] == [(1,)]
+    assert {r["path"] for r in log.last_actions(own.path, "remove")} == before
+
+
+def test_detail_takes_the_counts_of_the_checksum_file(spark: SparkSession, own: TwinTable):
+    version = log.newest(own.path)
+    told = {
+        "numFiles": 4711,
+        "tableSizeBytes": 17,
+        "protocol": log.actions(own.path, 0, "protocol")[0],
+        "metadata": log.metadata(own.path),
+    }
+    Path(own.path, "_delta_log", f"{version:020d}.crc").write_text(json.dumps(told))
+    spark._jvm.io.deltaic.replay.DeltaLog.invalidate(  # type: ignore[union-attr]
+        spark._jvm.org.apache.hadoop.fs.Path(own.path)  # type: ignore[union-attr]
+    )
+    row = DeltaTable.forPath(spark, own.path).detail().collect()[0]
+    assert (row.numFiles, row.sizeInBytes) == (4711, 17)
+    assert row.lastModified.timestamp() == pytest.approx(
+        log.commit_path(own.path, version).stat().st_mtime, abs=0.01
+    )
+
+
+@pytest.mark.parametrize("value", ["many", "10 apples"])
+def test_a_threshold_that_is_no_size_is_refused(spark: SparkSession, build: BuildTwin, value: str):
+    built = build(spark.range(3))
+    with (
+        session_settings(spark, {THRESHOLD: value}),
+        pytest.raises(InvalidArgumentError, match=THRESHOLD),
+    ):
+        DeltaTable.forPath(spark, built.path).detail()
