@@ -10,18 +10,18 @@ import io.deltaic.log._
 import io.deltaic.protocol._
 
 /** A checkpoint that cannot be read, for whatever reason: then something older must do. */
-private[replay] final class UnreadableCheckpoint(
+private[deltaic] final class UnreadableCheckpoint(
     val checkpoint: Checkpoint,
     val reason: String,
     cause: Throwable = null
 ) extends Exception(s"${checkpoint.name}: $reason", cause)
 
 /** Reads checkpoints of the V1 and the V2 spec (Protocol § Checkpoint Specs), without Spark. */
-private[replay] final class CheckpointReader(table: Path, conf: Configuration, store: LogStore) {
+private[deltaic] final class CheckpointReader(table: Path, conf: Configuration, store: LogStore) {
   import CheckpointReader._
 
   private val commits = new CommitReader(table, store)
-  private val sidecars = FileNames.sidecarDirectory(FileNames.logDirectory(table))
+  private val sidecarDirectory = FileNames.sidecarDirectory(FileNames.logDirectory(table))
 
   /**
    * The state that a checkpoint holds.
@@ -50,6 +50,33 @@ private[replay] final class CheckpointReader(table: Path, conf: Configuration, s
       val more = if (isKnownToBeReadable) open(checkpoint, header.sidecars)
       else files ++ open(checkpoint, header.sidecars)
       withFiles(checkpoint, header, more, Nil, ahead)
+    }
+
+  /**
+   * Looks whether everything that a checkpoint needs is there, without reading its files' actions.
+   *
+   * @throws UnreadableCheckpoint when it cannot stand for the commits before it
+   */
+  def verify(checkpoint: Checkpoint): Unit = {
+    val header = headerAlone(checkpoint)
+    if (header.state.protocol.isEmpty || header.state.metadata.isEmpty)
+      throw new UnreadableCheckpoint(checkpoint, "it lacks the protocol or the metaData action")
+    open(checkpoint, header.sidecars)
+    ()
+  }
+
+  /** The sidecars that a checkpoint names. */
+  def sidecars(checkpoint: Checkpoint): Seq[Sidecar] = headerAlone(checkpoint).sidecars
+
+  private def headerAlone(checkpoint: Checkpoint): Header =
+    if (FileNames.isJson(checkpoint.files.head)) {
+      val file = checkpoint.files.head
+      headerOf(checkpoint, guarded(checkpoint)(commits.readCheckpoint(checkpoint.version, file)))
+    } else {
+      val headers =
+        inParallel(checkpoint, checkpoint.files)(f => new HeaderRead(new CheckpointFile(f, conf)))
+      runAll(checkpoint, headers.map(h => () => h.run()))
+      headerOf(checkpoint, headers.flatMap(_.actions))
     }
 
   /**
@@ -106,7 +133,7 @@ private[replay] final class CheckpointReader(table: Path, conf: Configuration, s
   private def open(checkpoint: Checkpoint, listed: Seq[Sidecar]): Seq[CheckpointFile] =
     inParallel(checkpoint, listed) { sidecar =>
       // The file's own size counts: a wrong one in the action would only hide a footer that is there.
-      val path = LogPath.toAbsolute(sidecars, sidecar.path)
+      val path = LogPath.toAbsolute(sidecarDirectory, sidecar.path)
       val file = store.status(path).getOrElse {
         throw new UnreadableCheckpoint(checkpoint, s"its sidecar ${sidecar.path} is missing")
       }
@@ -143,7 +170,7 @@ private[replay] final class CheckpointReader(table: Path, conf: Configuration, s
     }
 }
 
-private[replay] object CheckpointReader {
+private[deltaic] object CheckpointReader {
 
   private val FileActions = Set("add", "remove")
 

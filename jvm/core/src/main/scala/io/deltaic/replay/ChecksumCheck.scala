@@ -17,7 +17,7 @@ private[replay] object ChecksumCheck {
       compare("numMetadata", expected.numMetadata, 1L),
       compare("numProtocol", expected.numProtocol, 1L),
       compare("numDeletionVectors", expected.numDeletionVectors, files.withDeletionVectors.toLong),
-      compare("numDeletedRecords", expected.numDeletedRecords, deletedRecords(files)),
+      compare("numDeletedRecords", expected.numDeletedRecords, files.deletedRecords),
       compare("inCommitTimestamp", expected.inCommitTimestampMs, snapshot.timestampMs),
       compare("protocol", expected.protocol, snapshot.protocol),
       metadataDifference(expected, snapshot),
@@ -47,14 +47,4 @@ private[replay] object ChecksumCheck {
     expected.transactions
       .find(t => !snapshot.transactions.get(t.appId).exists(_.version == t.version))
       .map(t => s"txn of ${t.appId} differs")
-
-  private def deletedRecords(files: FileTable): Long =
-    if (files.withDeletionVectors == 0) 0L
-    else {
-      (0 until files.size).iterator
-        .map(files.deletionVector)
-        .filter(_ != null)
-        .map(_.cardinality)
-        .sum
-    }
 }
