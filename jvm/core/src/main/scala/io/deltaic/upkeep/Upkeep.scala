@@ -78,7 +78,12 @@ final class Upkeep(log: DeltaLog, layoutOf: Snapshot => CheckpointLayout) {
   }
 
   private def perform(version: Long, task: UpkeepTask): Unit = task match {
-    case UpkeepTask.Checksum => log.afterCommit(version).foreach(ChecksumWriter.write(_, store))
+    case UpkeepTask.Checksum =>
+      val writer = new ChecksumWriter(log.table, store)
+      log.afterCommit(version) match {
+        case Some(snapshot) => writer.write(snapshot)
+        case None => writer.writeFromPrevious(version)
+      }
     case UpkeepTask.ClassicCheckpoint(partSize) => checkpoint(version)(_.writeClassic(partSize))
     case UpkeepTask.V2Checkpoint(sidecarSize, alsoClassic) =>
       checkpoint(version)(_.writeV2(sidecarSize, alsoClassic))

@@ -62,6 +62,52 @@ class LogFilesSuite extends munit.FunSuite {
     assertEquals(names(table).count(_.endsWith(".crc")), 0)
   }
 
+  test("without the state at hand, a checksum follows from the one before and the commit") {
+    val features = Set("deletionVectors", "inCommitTimestamp")
+    val protocol = Protocol(3, 7, Some(Set("deletionVectors")), Some(features))
+    val dated =
+      TableBuilder.metadata.copy(configuration = Map("delta.enableInCommitTimestamps" -> "true"))
+    def info(timeMs: Long): CommitInfo = CommitInfo(
+      ActionJson.mapper.createObjectNode().put("inCommitTimestamp", timeMs)
+    )
+    def vector(rows: Long) = Some(dv(s"v$rows").copy(cardinality = rows))
+    val commits = Seq[Seq[Action]](
+      Seq(info(1), protocol, dated, add("a", 10), add("b", 5), SetTransaction("app", 1)),
+      Seq(
+        info(2),
+        remove("a").copy(sizeBytes = Some(10)),
+        add("a", 10, vector(3)),
+        SetTransaction("app", 2),
+        DomainMetadata("kept", "{}", removed = false)
+      ),
+      Seq(
+        info(3),
+        dated.copy(configuration = dated.configuration + ("x" -> "y")),
+        remove("a").copy(sizeBytes = Some(10), deletionVector = vector(3)),
+        add("c", 7, vector(1)),
+        DomainMetadata("kept", "", removed = true),
+        SetTransaction("more", 1)
+      )
+    )
+    val whole = TableBuilder()
+    val upkeep = new Upkeep(whole.open(), _ => plain)
+    val stepwise = TableBuilder()
+    commits.zipWithIndex.foreach { case (actions, v) =>
+      whole.commit(v.toLong, actions: _*)
+      stepwise.commit(v.toLong, actions: _*)
+      upkeep.run(v.toLong, Seq(UpkeepTask.Checksum))
+      run(stepwise, v.toLong, UpkeepTask.Checksum)
+    }
+    commits.indices.foreach { v =>
+      val name = f"$v%020d.crc"
+      assertEquals(
+        ActionJson.mapper.readTree(stepwise.log.resolve(name).toFile),
+        ActionJson.mapper.readTree(whole.log.resolve(name).toFile),
+        name
+      )
+    }
+  }
+
   test("a compaction stands for its commits, and keeps what cancels older actions") {
     val table = TableBuilder
       .created(
