@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 
+from bench.engines import SUBJECT
 from bench.lab import Answer, Lab
 
 SCHEMA = "id BIGINT, day STRING, amount DOUBLE, name STRING"
@@ -101,6 +102,25 @@ def plan(lab: Lab, path: str, file: int) -> Answer:
     wanted = file * _ROWS_PER_FILE + 17
     frame = lab.read(path, SCHEMA).where(f"id = {wanted}").selectExpr("amount", "name")
     return [[str(frame._jdf.queryExecution().toRdd().getNumPartitions())]]
+
+
+def checkpoint(lab: Lab, path: str) -> None:
+    """Write a checkpoint of the newest version of a log by `write_checkpointed`."""
+    jvm = lab.spark.sparkContext._jvm
+    session = lab.spark._jsparkSession
+    assert jvm is not None
+    if lab.engine.name == SUBJECT:
+        request = {"background": False, "tasks": [{"task": "classicCheckpoint"}]}
+        jvm.io.deltaic.spark.PythonApi.upkeepOfTable(
+            session, path, _CHECKPOINT_VERSION + 1, json.dumps(request)
+        )
+    else:
+        jvm.org.apache.spark.sql.delta.DeltaLog.forTable(session, path).checkpoint()
+
+
+def next_checkpoint(path: str) -> str:
+    """Return where `checkpoint` writes."""
+    return f"{path}/_delta_log/{_CHECKPOINT_VERSION + 1:020d}.checkpoint.parquet"
 
 
 def _write_commit(lab: Lab, path: str, version: int, actions: list[dict[str, object]]) -> None:

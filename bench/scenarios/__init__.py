@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bench.scenarios.appends import Appends
+from bench.scenarios.checkpoint import Checkpoint
 from bench.scenarios.cold_query import ColdQuery
 from bench.scenarios.delete_share import DeleteShare
 from bench.scenarios.long_log import LongLog
@@ -17,6 +18,7 @@ ALL: tuple[type[Scenario], ...] = (
     NewTable,
     OpenFiles,
     LongLog,
+    Checkpoint,
     Appends,
     OneRowDeletes,
     Scan,

@@ -128,8 +128,13 @@ def stored_files(table: str | Path) -> set[Path]:
 
 
 def contents(table: str | Path) -> dict[str, bytes]:
-    """Return all files with what is in them, the log's too, to compare two states of a table."""
+    """Return all files with what is in them, the log's too, to compare two states of a table.
+
+    Not those that follow commits in the background: an earlier one may write them at any time.
+    """
     root = Path(table)
     return {
-        str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()
+        str(path.relative_to(root)): path.read_bytes()
+        for path in root.rglob("*")
+        if not path.name.endswith((".crc", ".tmp")) and path.is_file()
     }

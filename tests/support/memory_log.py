@@ -20,10 +20,12 @@ from deltaic.commit.ports import (
     CommitRecord,
     CommitSummary,
     FileCounts,
+    PreparedCommit,
     TableHeader,
     Winner,
 )
 from deltaic.protocol.actions import Metadata, Protocol
+from tests.support.memory_upkeep import MemoryUpkeep
 
 #: A read predicate that selects every row.
 EVERYTHING = None
@@ -75,6 +77,7 @@ class MemoryLog:
         self.commits_lines: list[list[str]] = []
         self.file_time_ms: Callable[[int], int] = lambda version: 1_000 + version
         self.defaults: dict[str, str] = {}
+        self.kept_up = MemoryUpkeep()
         self.before_try: Callable[[int], None] = lambda version: None
         self._lock = threading.Lock()
 
@@ -172,6 +175,10 @@ class MemoryLog:
     def default_properties(self) -> Mapping[str, str]:
         """Return the session's defaults."""
         return self.defaults
+
+    def upkeep(self, prepared: PreparedCommit) -> MemoryUpkeep:
+        """Return the upkeep, which the log shares among its commits."""
+        return self.kept_up
 
     def engine_info(self) -> str:
         """Return the engine's name."""

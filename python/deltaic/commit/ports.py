@@ -257,6 +257,45 @@ class PreparedCommit(Protocol):
         """Describe the commit of `version` as far as it matters here; None if there is none."""
 
 
+@dataclass(frozen=True, slots=True)
+class UpkeepSettings:
+    """What a session asks of the files that follow a commit.
+
+    Attributes
+    ----------
+    part_size
+        Above how many actions a checkpoint is split into several files; None for never.
+    sidecar_size
+        How many files a sidecar of a V2 checkpoint holds at most.
+    compaction_interval
+        After how many commits they are compacted into one file; 0 for never.
+    """
+
+    writes_checksums: bool = True
+    part_size: int | None = None
+    sidecar_size: int = 50_000
+    compaction_interval: int = 0
+
+
+class Upkeep(Protocol):
+    """The files of a log that follow its commits."""
+
+    def settings(self) -> UpkeepSettings:
+        """Return what the session asks for."""
+
+    def newest_checkpoint(self, not_below: int) -> int:
+        """Return the newest checkpoint known, -1 if none is.
+
+        The log is only asked when what is known is below `not_below`.
+        """
+
+    def failed(self) -> frozenset[str]:
+        """Return the names of the tasks that failed when they were tried last."""
+
+    def run(self, version: int, tasks: Sequence[Mapping[str, Any]]) -> None:
+        """Do the tasks that a version calls for, now or soon; failures are logged, not raised."""
+
+
 class Tables(Protocol):
     """The tables of this process."""
 
@@ -280,3 +319,6 @@ class Tables(Protocol):
 
     def engine_info(self) -> str:
         """Return what commits name as their engine."""
+
+    def upkeep(self, prepared: PreparedCommit) -> Upkeep:
+        """Return the upkeep of the table that a commit belongs to."""

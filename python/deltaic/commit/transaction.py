@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from deltaic.commit.commit_info import Provenance
 from deltaic.commit.conflicts import Conflict, conflict_error
 from deltaic.commit.header import Header, header_after
+from deltaic.commit.hooks import run_hooks
 from deltaic.commit.idempotence import requested_txn
 from deltaic.commit.ports import CommitSummary, PreparedCommit, Tables
 from deltaic.commit.read_set import ReadSet, read_set_of
@@ -105,7 +106,9 @@ def commit(
     attempts = _Attempts(
         prepared, summary, Provenance(str(uuid.uuid4()), tables.engine_info()), clock_ms
     )
-    return attempts.run(ours, policy or RetryPolicy())
+    result = attempts.run(ours, policy or RetryPolicy())
+    run_hooks(summary, result.version, prepared, tables)
+    return result
 
 
 @dataclass(frozen=True, slots=True)

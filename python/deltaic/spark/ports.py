@@ -12,12 +12,14 @@ from deltaic.commit.ports import (
     CommitSummary,
     PreparedCommit,
     TableHeader,
+    Upkeep,
     Winner,
 )
 from deltaic.commit.transaction import RetryPolicy
 from deltaic.exceptions import DeltaError, error
 from deltaic.spark.errors import jvm_errors
 from deltaic.spark.jvm import python_api
+from deltaic.spark.upkeep import JvmUpkeep
 
 #: Session settings whose rest names a table property; ours win over the older prefix.
 _DEFAULT_PREFIXES = (
@@ -100,6 +102,12 @@ class JvmTables:
         """Return what commits name as their engine."""
         return f"Deltaic/{__version__} Apache-Spark/{self._session.version()}"
 
+    def upkeep(self, prepared: PreparedCommit) -> Upkeep:
+        """Return the upkeep of the table that a commit belongs to."""
+        if not isinstance(prepared, JvmPreparedCommit):
+            raise TypeError(f"not a commit of the JVM: {prepared!r}")
+        return JvmUpkeep(self._api, self._session, prepared.handle)
+
     def retry_policy(self) -> RetryPolicy:
         """Return how often the session's commits are tried."""
         for name in _MAX_ATTEMPTS:
@@ -136,6 +144,11 @@ class JvmPreparedCommit:
 
     def __init__(self, prepared: Any) -> None:
         self._prepared = prepared
+
+    @property
+    def handle(self) -> Any:
+        """The commit in the JVM."""
+        return self._prepared
 
     def summary(self) -> CommitSummary:
         """Describe the commit."""

@@ -39,6 +39,23 @@ object FileNames {
   def classicCheckpoint(logDirectory: Path, version: Long): Path =
     new Path(logDirectory, s"${padded(version)}.checkpoint.parquet")
 
+  /** @param part from 1 on */
+  def checkpointPart(logDirectory: Path, version: Long, part: Int, parts: Int): Path =
+    new Path(logDirectory, f"${padded(version)}.checkpoint.$part%010d.$parts%010d.parquet")
+
+  def uuidCheckpoint(logDirectory: Path, version: Long, uuid: UUID): Path =
+    new Path(logDirectory, s"${padded(version)}.checkpoint.$uuid.parquet")
+
+  /** The UUID makes it unique; the rest tells a person where it belongs. */
+  def sidecar(version: Long, number: Int, uuid: UUID): String =
+    f"${padded(version)}.checkpoint.$number%010d.$uuid.parquet"
+
+  def compaction(logDirectory: Path, first: Long, last: Long): Path =
+    new Path(logDirectory, s"${padded(first)}.${padded(last)}.compacted.json")
+
+  def checksum(logDirectory: Path, version: Long): Path =
+    new Path(logDirectory, s"${padded(version)}.crc")
+
   /** Sorts before the name of every file of this version, and after those of lower ones. */
   def firstOf(version: Long): String = padded(version)
 
@@ -61,6 +78,9 @@ object FileNames {
   /** A name beside `target` that no reader takes for a file of the log, and no other writer uses. */
   private[log] def temporary(target: Path): Path =
     new Path(target.getParent, s".${target.getName}.${UUID.randomUUID()}.tmp")
+
+  private[log] def isTemporary(name: String): Boolean =
+    name.startsWith(".") && name.endsWith(".tmp")
 
   private def padded(version: Long): String = f"$version%020d"
 

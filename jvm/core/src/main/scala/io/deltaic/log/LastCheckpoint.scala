@@ -14,11 +14,11 @@ import org.slf4j.LoggerFactory
 /**
  * `_last_checkpoint` (Protocol § Last Checkpoint File), a hint at where to begin to list the log.
  *
- * Nothing but the version is taken from it. A V2 checkpoint that is embedded in it is not: this file is overwritten at
+ * Of what it says nothing but the version is taken. A V2 checkpoint that is embedded in it is not: this file is overwritten at
  * any time and belongs to no version, so what it says of the table's state would have to be checked against the
  * checkpoint, which is what reading it was to save.
  */
-private[log] object LastCheckpoint {
+private[deltaic] object LastCheckpoint {
 
   private val logger = LoggerFactory.getLogger(getClass)
 
@@ -43,6 +43,14 @@ private[log] object LastCheckpoint {
       }
     catch { case _: IOException => None }
   }
+
+  /** Makes the file say this, with its checksum, unless it names a newer checkpoint. */
+  def write(logDirectory: Path, store: LogStore, hint: ObjectNode): Unit =
+    if (!version(logDirectory, store).exists(_ > hint.path("version").longValue)) {
+      hint.put("checksum", checksum(hint))
+      val text = mapper.writeValueAsBytes(hint)
+      store.replace(new Path(logDirectory, FileNames.LastCheckpoint), text)
+    }
 
   private def hasRightChecksum(hint: ObjectNode): Boolean = hint.path("checksum") match {
     case stored if stored.isTextual => stored.textValue.equalsIgnoreCase(checksum(hint))

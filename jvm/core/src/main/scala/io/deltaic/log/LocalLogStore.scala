@@ -2,6 +2,7 @@ package io.deltaic.log
 
 import java.io.{BufferedOutputStream, FileNotFoundException, IOException, OutputStream}
 import java.nio.channels.{Channels, FileChannel}
+import java.nio.file.StandardCopyOption.{ATOMIC_MOVE, REPLACE_EXISTING}
 import java.nio.file.StandardOpenOption.{CREATE_NEW, READ, WRITE}
 import java.nio.file.attribute.BasicFileAttributes
 import java.nio.file.{
@@ -65,6 +66,18 @@ private[log] object LocalLogStore extends LogStore {
       } finally deleteQuietly(temporary)
     }
   }
+
+  override def replace(path: Path, content: Array[Byte]): Unit = {
+    val temporary = local(FileNames.temporary(path))
+    try prepare(path) {
+        writeDurably(temporary, _.write(content))
+        Files.move(temporary, local(path), ATOMIC_MOVE, REPLACE_EXISTING)
+        forceDirectory(temporary.getParent)
+      }
+    finally deleteQuietly(temporary)
+  }
+
+  override def delete(path: Path): Boolean = Files.deleteIfExists(local(path))
 
   /** A left-over does no harm, and the outcome is already decided. */
   private def deleteQuietly(temporary: LocalPath): Unit =

@@ -237,6 +237,9 @@ private[log] final class Listed {
     }
   }
 
+  /** Ascending by version. */
+  def allCheckpoints: Seq[Checkpoint] = checkpoints.valuesIterator.flatten.toVector
+
   /** The lowest version from which the log is complete, if any is. */
   def earliest: Option[Long] =
     if (firstUnbroken == 0) Some(0L)

@@ -53,6 +53,16 @@ trait LogStore {
     }
   }
 
+  /** Creates the file with what is written to the stream, which stays open, unless it exists. */
+  final def writeStreamIfAbsent(path: Path)(write: OutputStream => Unit): WriteOutcome =
+    create(path)(write)
+
+  /** Makes this the content of the file, whether it exists or not; a reader sees the old one or the new one. */
+  def replace(path: Path, content: Array[Byte]): Unit
+
+  /** Deletes a file; whether it was there. */
+  def delete(path: Path): Boolean
+
   /** Fails if this store cannot create files, before there is anything that would be lost. */
   def requireWritable(path: Path): Unit = ()
 
@@ -109,6 +119,8 @@ private[log] abstract class HadoopLogStore(conf: Configuration) extends LogStore
   override def status(path: Path): Option[FileStatus] =
     try Some(path.getFileSystem(conf).getFileStatus(path))
     catch { case _: java.io.FileNotFoundException => None }
+
+  override def delete(path: Path): Boolean = path.getFileSystem(conf).delete(path, false)
 }
 
 /** A store that knows no way to create a file only if it is absent, and so refuses to. */
@@ -118,6 +130,10 @@ private[log] final class ReadOnlyLogStore(conf: Configuration) extends HadoopLog
 
   override protected def create(path: Path)(write: OutputStream => Unit): WriteOutcome =
     refuse(path)
+
+  override def replace(path: Path, content: Array[Byte]): Unit = refuse(path)
+
+  override def delete(path: Path): Boolean = refuse(path)
 
   private def refuse(path: Path): Nothing = throw new DeltaicException(
     "DELTAIC_LOG_STORE_UNSUPPORTED",

@@ -26,18 +26,23 @@ private[log] final class RenamingLogStore(conf: Configuration) extends HadoopLog
     else {
       val temporary = FileNames.temporary(path)
       try {
-        prepare(path) {
-          val out = files.create(
-            temporary,
-            EnumSet.of(CreateFlag.CREATE),
-            Options.CreateOpts.createParent()
-          )
-          writeDurably(out, write)
-        }
+        prepare(path)(writeDurably(created(files, temporary), write))
         rename(files, temporary, path)
       } finally deleteQuietly(files, temporary)
     }
   }
+
+  override def replace(path: Path, content: Array[Byte]): Unit = {
+    val files = FileContext.getFileContext(path.toUri, conf)
+    val temporary = FileNames.temporary(path)
+    try {
+      prepare(path)(writeDurably(created(files, temporary), _.write(content)))
+      files.rename(temporary, path, Options.Rename.OVERWRITE)
+    } finally deleteQuietly(files, temporary)
+  }
+
+  private def created(files: FileContext, path: Path): FSDataOutputStream =
+    files.create(path, EnumSet.of(CreateFlag.CREATE), Options.CreateOpts.createParent())
 
   private def writeDurably(out: FSDataOutputStream, write: OutputStream => Unit): Unit =
     try {

@@ -26,10 +26,16 @@ private[deltaic] object TableProperties {
   )
 
   /** How long a tombstone is kept; None when the property cannot be understood, and then it is kept for ever. */
-  def deletedFileRetentionMs(metadata: Metadata): Option[Long] = {
-    val name = "delta.deletedFileRetentionDuration"
-    metadata.configuration.get(name).orElse(defaults.get(name)).flatMap(intervalMs)
-  }
+  def deletedFileRetentionMs(metadata: Metadata): Option[Long] =
+    value(metadata, "delta.deletedFileRetentionDuration").flatMap(intervalMs)
+
+  /** How long a `txn` is kept after it was updated last; None for ever. */
+  def transactionRetentionMs(metadata: Metadata): Option[Long] =
+    value(metadata, "delta.setTransactionRetentionDuration").flatMap(intervalMs)
+
+  /** What a property is set to, or its default. */
+  def value(metadata: Metadata, name: String): Option[String] =
+    metadata.configuration.get(name).orElse(defaults.get(name))
 
   /** A duration such as `interval 1 week` in milliseconds; None if its length is not fixed. */
   def intervalMs(text: String): Option[Long] = text match {

@@ -10,7 +10,7 @@ import io.deltaic.log._
 import io.deltaic.protocol._
 
 /** A checkpoint that cannot be read, for whatever reason: then something older must do. */
-private[replay] final class UnreadableCheckpoint(
+private[deltaic] final class UnreadableCheckpoint(
     val checkpoint: Checkpoint,
     val reason: String,
     cause: Throwable = null
@@ -21,7 +21,7 @@ private[replay] final class UnreadableCheckpoint(
  *
  * @param bytesInMemory the files of a checkpoint of more bytes are left in it, see [[StoredFiles]]
  */
-private[replay] final class CheckpointReader(
+private[deltaic] final class CheckpointReader(
     table: Path,
     conf: Configuration,
     store: LogStore,
@@ -30,7 +30,7 @@ private[replay] final class CheckpointReader(
   import CheckpointReader._
 
   private val commits = new CommitReader(table, store)
-  private val sidecars = FileNames.sidecarDirectory(FileNames.logDirectory(table))
+  private val sidecarDirectory = FileNames.sidecarDirectory(FileNames.logDirectory(table))
 
   /**
    * The state that a checkpoint holds.
@@ -59,6 +59,33 @@ private[replay] final class CheckpointReader(
       val header = headerOf(checkpoint, headers.flatMap(_.actions))
       judge(header.state)
       withFiles(checkpoint, header, files ++ open(checkpoint, header.sidecars), Nil, ahead)
+    }
+
+  /**
+   * Looks whether everything that a checkpoint needs is there, without reading its files' actions.
+   *
+   * @throws UnreadableCheckpoint when it cannot stand for the commits before it
+   */
+  def verify(checkpoint: Checkpoint): Unit = {
+    val header = headerAlone(checkpoint)
+    if (header.state.protocol.isEmpty || header.state.metadata.isEmpty)
+      throw new UnreadableCheckpoint(checkpoint, "it lacks the protocol or the metaData action")
+    open(checkpoint, header.sidecars)
+    ()
+  }
+
+  /** The sidecars that a checkpoint names. */
+  def sidecars(checkpoint: Checkpoint): Seq[Sidecar] = headerAlone(checkpoint).sidecars
+
+  private def headerAlone(checkpoint: Checkpoint): Header =
+    if (FileNames.isJson(checkpoint.files.head)) {
+      val file = checkpoint.files.head
+      headerOf(checkpoint, guarded(checkpoint)(commits.readCheckpoint(checkpoint.version, file)))
+    } else {
+      val headers =
+        inParallel(checkpoint, checkpoint.files)(f => new HeaderRead(new CheckpointFile(f, conf)))
+      runAll(checkpoint, headers.map(h => () => h.run()))
+      headerOf(checkpoint, headers.flatMap(_.actions))
     }
 
   /**
@@ -149,7 +176,7 @@ private[replay] final class CheckpointReader(
   private def open(checkpoint: Checkpoint, listed: Seq[Sidecar]): Seq[CheckpointFile] =
     inParallel(checkpoint, listed) { sidecar =>
       // The file's own size counts: a wrong one in the action would only hide a footer that is there.
-      val path = LogPath.toAbsolute(sidecars, sidecar.path)
+      val path = LogPath.toAbsolute(sidecarDirectory, sidecar.path)
       val file = store.status(path).getOrElse {
         throw new UnreadableCheckpoint(checkpoint, s"its sidecar ${sidecar.path} is missing")
       }
@@ -186,7 +213,7 @@ private[replay] final class CheckpointReader(
     }
 }
 
-private[replay] object CheckpointReader {
+private[deltaic] object CheckpointReader {
 
   private val FileActions = Set("add", "remove")
 

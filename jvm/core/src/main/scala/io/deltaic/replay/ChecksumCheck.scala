@@ -18,7 +18,7 @@ private[replay] object ChecksumCheck {
       compare("numFiles", expected.numFiles, files.size.toLong),
       compare("tableSizeBytes", expected.sizeBytes, files.totalSizeBytes),
       compare("numDeletionVectors", expected.numDeletionVectors, files.withDeletionVectors.toLong),
-      compare("numDeletedRecords", expected.numDeletedRecords, deletedRecords(files))
+      compare("numDeletedRecords", expected.numDeletedRecords, files.deletedRecords)
     ).flatten
 
   private def headerDifferences(expected: VersionChecksum, snapshot: Snapshot): Seq[String] =
@@ -56,14 +56,4 @@ private[replay] object ChecksumCheck {
     expected.transactions
       .find(t => !snapshot.transactions.get(t.appId).exists(_.version == t.version))
       .map(t => s"txn of ${t.appId} differs")
-
-  private def deletedRecords(files: FileTable): Long =
-    if (files.withDeletionVectors == 0) 0L
-    else {
-      (0 until files.size).iterator
-        .map(files.deletionVector)
-        .filter(_ != null)
-        .map(_.cardinality)
-        .sum
-    }
 }

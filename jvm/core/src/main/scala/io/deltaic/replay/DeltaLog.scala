@@ -19,7 +19,7 @@ import io.deltaic.protocol.{CommitInfo, DeltaicException}
  */
 final class DeltaLog private (
     val table: Path,
-    conf: Configuration,
+    private[deltaic] val conf: Configuration,
     newest: DeltaLog.Newest,
     bytesInMemory: Long
 ) {
@@ -94,6 +94,39 @@ final class DeltaLog private (
       other
     }
 
+  /**
+   * The table at a version that was just committed, if what is held of the table leads there: what follows a commit must
+   * not cost as much as reading the whole log.
+   */
+  private[deltaic] def afterCommit(version: Long): Option[Snapshot] = {
+    val held = newest.held
+    val known = held.find(k => k.snapshot.version == version && isUnchanged(k)).map(_.snapshot)
+    def reached(base: Snapshot, segment: LogSegment): Snapshot = {
+      val snapshot = replay.advance(base, segment.after(base.version))
+      val now = Known(snapshot, segment.lastCommit)
+      newest.synchronized {
+        val isNewer = newest.known == null || newest.known.snapshot.version < version
+        if (isNewer) newest.known = now else newest.passed = now
+      }
+      snapshot
+    }
+    if (known.isDefined || (held.isEmpty && version > 0)) known
+    else if (version == 0) Some(at(version))
+    else {
+      val segment = listing.at(version)
+      nearest(segment, held).map(reached(_, segment))
+    }
+  }
+
+  /** The newest version committed at that time or before, if there is one. */
+  private[deltaic] def newestNotAfter(timestampMs: Long): Option[Long] = {
+    val times = commitTimes()
+    val last = times.firstVersion + times.commits.size - 1
+    if (timestampMs < times.timeMs(times.firstVersion)) None
+    else if (timestampMs >= times.timeMs(last)) Some(last)
+    else Some(times.versionAt(timestampMs, times.firstVersion))
+  }
+
   private def travelTo(version: Long, held: Seq[Known]): Snapshot = {
     val startedAtNanos = System.nanoTime
     val segment = listing.at(version)
@@ -136,7 +169,7 @@ final class DeltaLog private (
     held
       .filter(known => segment.commits.exists(same(known, _)))
       .map(_.snapshot)
-      .filter(_.version < segment.version)
+      .filter(_.version <= segment.version)
       .maxByOption(_.version)
 
   /**
@@ -292,14 +325,15 @@ object DeltaLog {
   private val BytesKept = Runtime.getRuntime.maxMemory / 4
 
   /**
-   * Where the logs of one table keep its newest snapshot, and the one of the last time travel; also the lock under which
-   * they look for a newer one.
+   * Where the logs of one table keep its newest snapshot, the one of the last time travel, and the last one that was
+   * made after a commit while others went on; also the lock under which they look for a newer one.
    */
   private final class Newest {
     @volatile var known: Known = _
     @volatile var travelled: Known = _
+    @volatile var passed: Known = _
 
-    def held: Seq[Known] = Seq(known, travelled).filter(_ != null)
+    def held: Seq[Known] = Seq(known, travelled, passed).filter(_ != null)
     def retainedBytes: Long = held.map(_.snapshot.retainedBytes).sum
   }
 
@@ -319,7 +353,10 @@ object DeltaLog {
         eldestFirst.remove()
       }
     }
-    if (bytes > bytesKept && except != null) except.travelled = null
+    if (bytes > bytesKept && except != null) {
+      except.travelled = null
+      except.passed = null
+    }
   }
 
   /** The tables held, and how many bytes they take. */

@@ -167,7 +167,7 @@ private[replay] object FileBlock {
 }
 
 /** The identity of a logical file: its path in canonical spelling, and its deletion vector (Protocol § Action Reconciliation). */
-private[replay] object FileKey {
+private[deltaic] object FileKey {
 
   def of(table: Path, logPath: String, dvId: Option[String]): String = {
     val path = LogPath.canonical(table, logPath)

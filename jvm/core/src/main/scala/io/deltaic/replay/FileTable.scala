@@ -101,6 +101,11 @@ final class FileTable private (
     builder.result()
   }
 
+  /** How many rows the deletion vectors take from the files. */
+  lazy val deletedRecords: Long =
+    if (withDeletionVectors == 0) 0L
+    else (0 until size).iterator.map(deletionVector).filter(_ != null).map(_.cardinality).sum
+
   /** About how many bytes of heap the table keeps, rows that left included. */
   lazy val retainedBytes: Long = blocks.map(_.retainedBytes).sum + 4L * live.length
 

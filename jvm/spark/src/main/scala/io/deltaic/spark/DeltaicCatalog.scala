@@ -19,6 +19,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import io.deltaic.replay.DeltaLog
 import io.deltaic.spark.catalog._
 import io.deltaic.spark.write.WriteTransaction
+import io.deltaic.upkeep.UpkeepQueue
 
 /**
  * The session catalog with Deltaic's tables in it: `spark.sql.catalog.spark_catalog`. Tables of other
@@ -99,6 +100,22 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
       partitions: Array[Transform],
       properties: JMap[String, String]
   ): StagedTable = stage(identifier, columns, partitions, properties, TableCreation.CreateOrReplace)
+
+  override def dropTable(identifier: Identifier): Boolean = {
+    finishUpkeep()
+    super.dropTable(identifier)
+  }
+
+  override def purgeTable(identifier: Identifier): Boolean = {
+    finishUpkeep()
+    super.purgeTable(identifier)
+  }
+
+  /** Nothing may be written into a directory while it is deleted, or into the next table there. */
+  private def finishUpkeep(): Unit = {
+    UpkeepQueue.await(DeltaicCatalog.UpkeepTimeoutMs)
+    ()
+  }
 
   override def alterTable(identifier: Identifier, changes: TableChange*): Table =
     loadTable(identifier) match {
@@ -211,6 +228,8 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
 }
 
 private object DeltaicCatalog {
+
+  val UpkeepTimeoutMs = 60000L
 
   /** Whether a catalog says that it has no such table, or no such database. */
   def isNotFound(e: AnalysisException): Boolean = e match {

@@ -11,11 +11,12 @@ import org.apache.spark.sql.deltaic.SessionShims
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 
 import io.deltaic.protocol._
-import io.deltaic.replay.TableSummary
+import io.deltaic.replay.{DeltaLog, TableSummary}
 import io.deltaic.spark.bridge._
 import io.deltaic.spark.catalog.{DeltaicTable, TableLocation}
-import io.deltaic.spark.scan.{SnapshotFiles, TableSchema}
-import io.deltaic.spark.write.{CachedPlans, SessionWriteOptions}
+import io.deltaic.spark.scan.{FileSplits, SnapshotFiles, TableSchema}
+import io.deltaic.spark.write.{CachedPlans, CheckpointColumns, SessionWriteOptions}
+import io.deltaic.upkeep.{Upkeep, UpkeepQueue}
 
 /**
  * All that Python calls in the JVM. Paths and names come as users give them; what has structure
@@ -118,6 +119,52 @@ object PythonApi {
       ),
       CachedPlans.refresh(spark, log.table, _)
     )
+  }
+
+  /** Which tasks of a table's upkeep failed, and those of the settings named that the session has. */
+  def upkeepState(spark: SparkSession, commit: PreparedCommit, settingsJson: String): String = {
+    val names = Json.parseStrings(settingsJson)
+    Json.obj(
+      "failed" -> upkeepOf(spark, commit.log).failed,
+      "settings" -> names.flatMap(name => spark.conf.getOption(name).map(name -> _)).toMap
+    ).toString
+  }
+
+  /** See [[io.deltaic.upkeep.Upkeep.newestCheckpoint]]. */
+  def newestCheckpoint(spark: SparkSession, commit: PreparedCommit, notBelow: Long): Long =
+    upkeepOf(spark, commit.log).newestCheckpoint(notBelow)
+
+  /** Does what is due after a commit, or leaves it to a thread of its own. Of failures it logs. */
+  def upkeep(
+      spark: SparkSession,
+      commit: PreparedCommit,
+      version: Long,
+      requestJson: String
+  ): Unit = run(upkeepOf(spark, commit.log), version, requestJson)
+
+  /** As `upkeep`, for a version that whoever committed. */
+  def upkeepOfTable(
+      spark: SparkSession,
+      path: String,
+      version: Long,
+      requestJson: String
+  ): Unit = {
+    val log = TableLocation.requireExists(spark, TableLocation.log(spark, path))
+    run(upkeepOf(spark, log), version, requestJson)
+  }
+
+  private def run(upkeep: Upkeep, version: Long, requestJson: String): Unit = {
+    val request = UpkeepRequest.parse(requestJson)
+    if (request.inBackground) UpkeepQueue.submit(() => upkeep.run(version, request.tasks))
+    else upkeep.run(version, request.tasks)
+  }
+
+  /** Waits until what past commits have left to the background is done; false if it takes longer. */
+  def awaitUpkeep(timeoutMs: Long): Boolean = UpkeepQueue.await(timeoutMs)
+
+  private def upkeepOf(spark: SparkSession, log: DeltaLog): Upkeep = {
+    val zone = FileSplits.sessionZone(spark)
+    new Upkeep(log, CheckpointColumns.of(_, zone))
   }
 
   /** The path and full name of a table in the catalog. */

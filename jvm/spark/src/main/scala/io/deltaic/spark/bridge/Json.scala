@@ -46,6 +46,9 @@ private[deltaic] object Json {
       throw new IllegalArgumentException(s"expected a JSON object, got ${other.getNodeType}")
   }
 
+  def parseStrings(text: String): Seq[String] =
+    mapper.readTree(text).elements.asScala.map(_.asText).toVector
+
   /** A text that others wrote, if it is an object. */
   def tryParse(text: String): Option[ObjectNode] =
     try Some(parse(text))

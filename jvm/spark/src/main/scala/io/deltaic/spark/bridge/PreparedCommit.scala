@@ -29,6 +29,8 @@ private[spark] final case class CommitRequest(
 final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: Long => Unit) {
   private var state: PreparedCommit.State = PreparedCommit.Open
 
+  private[spark] def log: DeltaLog = request.log
+
   /** The version this became, once it did. */
   private[spark] def committedVersion: Option[Long] = synchronized(state) match {
     case PreparedCommit.Committed(version) => Some(version)

@@ -127,7 +127,8 @@ private[write] object FileStatistics {
   ): Option[Long] =
     chunks.foldLeft(Option(0L))((sum, chunk) => sum.flatMap(s => count(chunk).map(s + _)))
 
-  private def hasBounds(dataType: DataType): Boolean = dataType match {
+  /** Whether columns of this type have a minimum and a maximum. */
+  def hasBounds(dataType: DataType): Boolean = dataType match {
     case string: StringType => string.collationId == CollationFactory.UTF8_BINARY_COLLATION_ID
     case _: NumericType | DateType | TimestampType | TimestampNTZType => true
     case _ => false

@@ -1,0 +1,39 @@
+package io.deltaic.upkeep
+
+import org.apache.hadoop.fs.Path
+
+/** What this process remembers of the upkeep of a table. Forgetting it costs a look at the log, no more. */
+private[upkeep] final class UpkeepState {
+  private var checkpoint = -1L
+  private var cleanedMs = Long.MinValue
+  private var failures = Set.empty[String]
+
+  def newestCheckpoint: Long = synchronized(checkpoint)
+  def checkpointed(version: Long): Unit = synchronized { checkpoint = version }
+
+  /** The cutoff of the last cleanup. */
+  def cleanedBefore: Long = synchronized(cleanedMs)
+  def cleaned(cutoffMs: Long): Unit = synchronized { cleanedMs = cutoffMs }
+
+  def failed: Set[String] = synchronized(failures)
+  def failedAt(task: String): Unit = synchronized(failures += task)
+  def succeeded(task: String): Unit = synchronized(failures -= task)
+}
+
+private[deltaic] object UpkeepState {
+  private val TablesKept = 1000
+
+  private val states = new java.util.LinkedHashMap[String, UpkeepState](16, 0.75f, true) {
+    override def removeEldestEntry(eldest: java.util.Map.Entry[String, UpkeepState]): Boolean =
+      size > TablesKept
+  }
+
+  private[upkeep] def of(table: Path): UpkeepState =
+    states.synchronized(states.computeIfAbsent(table.toString, _ => new UpkeepState))
+
+  /** Forgets a table, as when its directory was deleted. */
+  def forget(table: Path): Unit = states.synchronized {
+    states.remove(table.toString)
+    ()
+  }
+}

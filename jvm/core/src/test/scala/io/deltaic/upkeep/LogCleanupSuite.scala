@@ -1,0 +1,225 @@
+package io.deltaic.upkeep
+
+import java.nio.file.attribute.FileTime
+import java.nio.file.{Files, Path => LocalPath}
+
+import scala.util.Random
+
+import io.deltaic.TableBuilder
+import io.deltaic.TableBuilder.add
+import io.deltaic.protocol._
+
+/** Protocol § Metadata Cleanup. Days are counted back from today: version `v` was committed `age(v)` days ago. */
+class LogCleanupSuite extends munit.FunSuite {
+  import UpkeepFixture._
+  import UpkeepTask._
+
+  private val day = 86400000L
+
+  /** A minute before midnight UTC, so many days ago. */
+  private def daysAgo(days: Double): Long = {
+    val midnight = System.currentTimeMillis / day * day
+    midnight - (days * day).toLong + 60000
+  }
+
+  private def commitName(version: Long): String = f"$version%020d.json"
+  private def checkpointName(version: Long): String = f"$version%020d.checkpoint.parquet"
+
+  private def touch(table: TableBuilder, name: String, timeMs: Long): LocalPath =
+    Files.setLastModifiedTime(table.log.resolve(name), FileTime.fromMillis(timeMs))
+
+  /** A table of `versions` commits, one a day up to today, with classic checkpoints at some. */
+  private def daily(versions: Int, checkpointed: Long*): TableBuilder = {
+    val table = TableBuilder()
+    (0 until versions).foreach { v =>
+      val actions = if (v == 0) Seq(TableBuilder.protocol, TableBuilder.metadata) else Nil
+      table.commit(v.toLong, actions :+ add(s"f$v"): _*)
+      if (checkpointed.contains(v.toLong)) run(table, v.toLong, ClassicCheckpoint(None))
+    }
+    age(table, versions)
+    table
+  }
+
+  private def age(table: TableBuilder, versions: Int): Unit =
+    (0 until versions).foreach { v =>
+      table.committedAt(v.toLong, daysAgo((versions - 1 - v).toDouble))
+    }
+
+  private def clean(table: TableBuilder, newest: Long, days: Long): Upkeep = {
+    UpkeepState.forget(table.open().table)
+    run(table, newest, Cleanup(days * day))
+  }
+
+  private def commits(table: TableBuilder): Seq[Long] =
+    names(table).filter(_.matches("\\d{20}\\.json")).map(_.take(20).toLong)
+
+  test("what is before the newest checkpoint that is not newer than the cutoff goes") {
+    val table = daily(30, 5, 10, 15, 20)
+    table.file(f"${8}%020d.crc", "{}").file(f"${12}%020d.crc", "{}")
+    table.file(f"${7}%020d.${9}%020d.compacted.json", "{}")
+    table.file(f"${10}%020d.${12}%020d.compacted.json", "{}")
+    table.file(f"${11}%020d.${12}%020d.compacted.json", "{}")
+    table.file("notes.txt", "mine")
+    val expected = latest(table)
+    // Version 12 was committed 17 days ago, a minute past midnight, so version 11 is the cutoff of 17 days.
+    assertEquals(clean(table, 29, 17).failed, Set.empty[String])
+    assertEquals(commits(table), (10L until 30L).toVector)
+    assertEquals(checkpoints(table), Seq(10L, 15L, 20L).map(checkpointName))
+    assertEquals(names(table).filter(_.endsWith(".crc")), Seq(f"${12}%020d.crc"))
+    assertEquals(
+      names(table).filter(_.contains("compacted")),
+      Seq(f"${11}%020d.${12}%020d.compacted.json")
+    )
+    assert(names(table).contains("notes.txt"))
+    assertEquals(latest(table), expected)
+    assertEquals(table.open().earliestVersion, 10L)
+  }
+
+  test("a commit exactly at midnight is an acceptable cutoff") {
+    val table = daily(10, 4)
+    table.committedAt(4, daysAgo(5) - 60000)
+    (0 until 4).foreach(v => table.committedAt(v.toLong, daysAgo(9.0 - v)))
+    clean(table, 9, 5)
+    assertEquals(commits(table).head, 4L)
+  }
+
+  test("without a checkpoint before the cutoff nothing goes") {
+    val table = daily(30, 20)
+    clean(table, 29, 15)
+    assertEquals(commits(table).size, 30)
+  }
+
+  test(
+    "nothing goes while the retention lasts, and everything but the newest checkpoint after it"
+  ) {
+    val table = daily(12, 10)
+    clean(table, 11, 30)
+    assertEquals(commits(table).size, 12)
+    (0 until 12).foreach(v => table.committedAt(v.toLong, daysAgo(100.0 - v)))
+    clean(table, 11, 30)
+    assertEquals(commits(table), Seq(10L, 11L))
+  }
+
+  test("a damaged checkpoint does not stand for the commits before it") {
+    val table = daily(30, 5, 10)
+    table.file(checkpointName(10), "PAR1 damaged")
+    val expected = latest(table)
+    clean(table, 29, 5)
+    assertEquals(commits(table).head, 5L)
+    assertEquals(latest(table), expected)
+  }
+
+  test("a multi-part checkpoint with a part missing does not stand for anything") {
+    val table = daily(30, 5)
+    table.file(f"${10}%020d.checkpoint.${1}%010d.${2}%010d.parquet", "x")
+    clean(table, 29, 5)
+    assertEquals(commits(table).head, 5L)
+  }
+
+  test("a V2 checkpoint that lost a sidecar does not stand for anything") {
+    val table = daily(30, 5)
+    run(table, 10, V2Checkpoint(100, alsoClassic = false))
+    UpkeepState.forget(table.open().table)
+    val sidecar =
+      table.log.resolve("_sidecars").toFile.listFiles.find(_.getName.startsWith("0")).get
+    assert(sidecar.delete())
+    clean(table, 29, 5)
+    assertEquals(commits(table).head, 5L)
+  }
+
+  test("in-commit timestamps decide where the table keeps them") {
+    val features = Some(Set("inCommitTimestamp"))
+    val table = TableBuilder()
+    def info(v: Int): CommitInfo = {
+      val json = ActionJson.mapper.createObjectNode()
+      CommitInfo(json.put("inCommitTimestamp", daysAgo(9.0 - v)).put("operation", "WRITE"))
+    }
+    val dated = TableBuilder.metadata.copy(configuration =
+      Map("delta.enableInCommitTimestamps" -> "true")
+    )
+    (0 until 10).foreach { v =>
+      val header =
+        if (v == 0) Seq(Protocol(1, 7, None, features), dated) else Seq.empty[Action]
+      table.commit(v.toLong, (info(v) +: header) :+ add(s"f$v"): _*)
+      if (v == 4 || v == 6) run(table, v.toLong, ClassicCheckpoint(None))
+    }
+    clean(table, 9, 4)
+    assertEquals(commits(table).head, 4L)
+  }
+
+  test("sidecars that no checkpoint names go once they are older than a day, and never others") {
+    val table = daily(30)
+    run(table, 20, V2Checkpoint(8, alsoClassic = false))
+    run(table, 25, V2Checkpoint(8, alsoClassic = false))
+    val sidecars = table.log.resolve("_sidecars")
+    val named = sidecars.toFile.list.toSet.filter(_.endsWith(".parquet"))
+    Seq("old", "young").foreach(n => Files.writeString(sidecars.resolve(s"$n.parquet"), "x"))
+    (named + "old.parquet").foreach(n => touch(table, s"_sidecars/$n", daysAgo(3)))
+    val expected = latest(table)
+    clean(table, 29, 100)
+    assertEquals(
+      sidecars.toFile.list.toSet.filter(_.endsWith(".parquet")),
+      named + "young.parquet"
+    )
+    assertEquals(latest(table), expected)
+    touch(table, "_sidecars/young.parquet", daysAgo(3))
+    // While a checkpoint cannot be read, it may name any of them.
+    table.file(f"${27}%020d.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json", "damaged")
+    clean(table, 29, 100)
+    assert(Files.exists(sidecars.resolve("young.parquet")))
+  }
+
+  test("what writers that died left behind goes after a day") {
+    val table = daily(3)
+    Seq("old", "young").foreach(n => table.file(s".${commitName(1)}.$n.tmp", "x"))
+    touch(table, s".${commitName(1)}.old.tmp", daysAgo(3))
+    clean(table, 2, 100)
+    assertEquals(names(table).filter(_.endsWith(".tmp")), Seq(s".${commitName(1)}.young.tmp"))
+  }
+
+  test("the log is looked through once a day") {
+    val table = daily(30, 10)
+    clean(table, 29, 25)
+    assertEquals(commits(table).size, 30)
+    run(table, 29, Cleanup(25 * day))
+    run(table, 29, Cleanup(5 * day))
+    assertEquals(commits(table).head, 10L)
+  }
+
+  (1 to 4).foreach { seed =>
+    test(s"every version that is left reads as it did before (seed $seed)") {
+      val random = new Random(seed)
+      val table = TableBuilder()
+      var present = Set.empty[String]
+      val versions = 40
+      (0 until versions).foreach { v =>
+        val header = if (v == 0) Seq(TableBuilder.protocol, TableBuilder.metadata) else Nil
+        val gone = random.shuffle(present.toSeq).take(random.nextInt(2))
+        val added = (0 until random.nextInt(3)).map(i => s"f$v-$i")
+        present = present -- gone ++ added
+        val actions = header ++ gone.map(remove(_)) ++ added.map(add(_))
+        table.commit(v.toLong, actions: _*)
+        UpkeepState.forget(table.open().table)
+        if (random.nextInt(4) == 0) {
+          val task = random.nextInt(3) match {
+            case 0 => ClassicCheckpoint(None)
+            case 1 => ClassicCheckpoint(Some(5))
+            case _ => V2Checkpoint(4, random.nextBoolean())
+          }
+          run(table, v.toLong, task)
+        }
+        if (v > 5 && random.nextInt(5) == 0) run(table, v.toLong, Compaction(v - 4L, v.toLong))
+      }
+      age(table, versions)
+      // A checkpoint knows no more tombstones than were young when it was made; these all are.
+      val before = (0 until versions).map(v => v -> state(table.open().at(v.toLong))).toMap
+      clean(table, versions - 1L, 1L + random.nextInt(30))
+      val log = table.open()
+      val earliest = log.earliestVersion.toInt
+      assert(earliest <= versions - 1)
+      (earliest until versions).foreach { v =>
+        assertEquals(state(table.open().at(v.toLong)), before(v), s"version $v of $earliest on")
+      }
+    }
+  }
+}

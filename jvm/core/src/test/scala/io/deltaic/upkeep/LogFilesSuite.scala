@@ -1,0 +1,147 @@
+package io.deltaic.upkeep
+
+import java.nio.file.Files
+
+import io.deltaic.TableBuilder
+import io.deltaic.TableBuilder.{add, dv}
+import io.deltaic.protocol._
+
+/** Version checksums and log compactions. */
+class LogFilesSuite extends munit.FunSuite {
+  import UpkeepFixture._
+
+  private def checksum(table: TableBuilder, version: Long): Fields =
+    new Fields(Files.readString(table.log.resolve(f"$version%020d.crc")))
+
+  private final class Fields(text: String) {
+    private val json = ActionJson.mapper.readTree(text)
+    def long(field: String): Long = json.required(field).longValue
+    def has(field: String): Boolean = json.has(field)
+    def text(path: String): String = json.at(path).asText
+  }
+
+  test("a checksum counts files, rows deleted by vector, and names the header") {
+    val features = Set("deletionVectors")
+    val table = TableBuilder().commit(
+      0,
+      Protocol(3, 7, Some(features), Some(features)),
+      TableBuilder.metadata,
+      add("a", 10),
+      add("b", 5, Some(dv("x").copy(cardinality = 4))),
+      SetTransaction("app", 3, Some(1)),
+      DomainMetadata("d", "{}", removed = false)
+    )
+    run(table, 0, UpkeepTask.Checksum)
+    val found = checksum(table, 0)
+    assertEquals(found.long("numFiles"), 2L)
+    assertEquals(found.long("tableSizeBytes"), 15L)
+    assertEquals(found.long("numDeletedRecordsOpt"), 4L)
+    assertEquals(found.long("numDeletionVectorsOpt"), 1L)
+    assertEquals(found.text("/metadata/id"), "test-table")
+    assertEquals(found.text("/protocol/minReaderVersion"), "3")
+    assertEquals(found.text("/setTransactions/0/appId"), "app")
+    assertEquals(found.text("/domainMetadata/0/domain"), "d")
+    assertEquals(found.has("inCommitTimestampOpt"), false)
+  }
+
+  test("every version gets its own checksum, also when others were committed meanwhile") {
+    val table = TableBuilder.created(add("a"))
+    val upkeep = new Upkeep(table.open(), _ => plain)
+    upkeep.run(0, Seq(UpkeepTask.Checksum))
+    (1 to 4).foreach(v => table.commit(v.toLong, add(s"f$v")))
+    (1 to 4).foreach(v => upkeep.run(v.toLong, Seq(UpkeepTask.Checksum)))
+    assertEquals(
+      (0 to 4).toVector.map(v => checksum(table, v.toLong).long("numFiles")),
+      (1L to 5L).toVector
+    )
+  }
+
+  test("a checksum is not worth reading a whole log for") {
+    val table = TableBuilder.created(add("a")).commit(1, add("b"))
+    run(table, 1, UpkeepTask.Checksum)
+    assertEquals(names(table).count(_.endsWith(".crc")), 0)
+  }
+
+  test("without the state at hand, a checksum follows from the one before and the commit") {
+    val features = Set("deletionVectors", "inCommitTimestamp")
+    val protocol = Protocol(3, 7, Some(Set("deletionVectors")), Some(features))
+    val dated =
+      TableBuilder.metadata.copy(configuration = Map("delta.enableInCommitTimestamps" -> "true"))
+    def info(timeMs: Long): CommitInfo = CommitInfo(
+      ActionJson.mapper.createObjectNode().put("inCommitTimestamp", timeMs)
+    )
+    def vector(rows: Long) = Some(dv(s"v$rows").copy(cardinality = rows))
+    val commits = Seq[Seq[Action]](
+      Seq(info(1), protocol, dated, add("a", 10), add("b", 5), SetTransaction("app", 1)),
+      Seq(
+        info(2),
+        remove("a").copy(sizeBytes = Some(10)),
+        add("a", 10, vector(3)),
+        SetTransaction("app", 2),
+        DomainMetadata("kept", "{}", removed = false)
+      ),
+      Seq(
+        info(3),
+        dated.copy(configuration = dated.configuration + ("x" -> "y")),
+        remove("a").copy(sizeBytes = Some(10), deletionVector = vector(3)),
+        add("c", 7, vector(1)),
+        DomainMetadata("kept", "", removed = true),
+        SetTransaction("more", 1)
+      )
+    )
+    val whole = TableBuilder()
+    val upkeep = new Upkeep(whole.open(), _ => plain)
+    val stepwise = TableBuilder()
+    commits.zipWithIndex.foreach { case (actions, v) =>
+      whole.commit(v.toLong, actions: _*)
+      stepwise.commit(v.toLong, actions: _*)
+      upkeep.run(v.toLong, Seq(UpkeepTask.Checksum))
+      run(stepwise, v.toLong, UpkeepTask.Checksum)
+    }
+    commits.indices.foreach { v =>
+      val name = f"$v%020d.crc"
+      assertEquals(
+        ActionJson.mapper.readTree(stepwise.log.resolve(name).toFile),
+        ActionJson.mapper.readTree(whole.log.resolve(name).toFile),
+        name
+      )
+    }
+  }
+
+  test("a compaction stands for its commits, and keeps what cancels older actions") {
+    val table = TableBuilder
+      .created(
+        add("a"),
+        add("b"),
+        DomainMetadata("old", "{}", removed = false),
+        SetTransaction("app", 1)
+      )
+      .commit(1, add("f2"), remove("a"))
+      .commit(2, add("f3"), add("f4"), SetTransaction("app", 4389))
+      .commit(
+        3,
+        remove("f3"),
+        SetTransaction("app", 4390),
+        DomainMetadata("old", "", removed = true)
+      )
+      .commit(4, add("f5"))
+    val expected = latest(table)
+    run(table, 4, UpkeepTask.Compaction(1, 3))
+    val name = f"${1}%020d.${3}%020d.compacted.json"
+    val lines = Files.readString(table.log.resolve(name)).linesIterator.toSeq
+    val kinds = lines.map(ActionJson.parse(_).get.getClass.getSimpleName).sorted
+    assertEquals(
+      kinds,
+      Seq("AddFile", "AddFile", "DomainMetadata", "RemoveFile", "RemoveFile", "SetTransaction")
+    )
+    // Were the commits read, this would be found out.
+    (1 to 3).foreach(v => table.raw(v.toLong, "{}\n"))
+    assertEquals(latest(table), expected)
+  }
+
+  test("a range with a missing commit is not compacted") {
+    val table = TableBuilder.created().commit(1, add("a"))
+    assertEquals(run(table, 1, UpkeepTask.Compaction(1, 2)).failed, Set.empty[String])
+    assertEquals(names(table).count(_.contains("compacted")), 0)
+  }
+}

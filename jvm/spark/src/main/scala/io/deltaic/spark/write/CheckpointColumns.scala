@@ -1,0 +1,96 @@
+package io.deltaic.spark.write
+
+import java.time.ZoneId
+
+import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
+
+import io.deltaic.protocol.{DeltaicException, TableFeatures, TableProperties}
+import io.deltaic.replay.Snapshot
+import io.deltaic.spark.partition.PartitionValues
+import io.deltaic.spark.scan.{ColumnMapping, PhysicalSchema, TableSchema}
+import io.deltaic.upkeep._
+
+/**
+ * The columns that a table's checkpoints repeat with their own types: statistics of the columns that
+ * new files get some for, and partition values (Protocol § Checkpoints).
+ */
+private[spark] object CheckpointColumns {
+
+  /** @param zone reads partition values that are timestamps without a zone */
+  def of(snapshot: Snapshot, zone: ZoneId): CheckpointLayout = {
+    def isSet(property: String): Boolean =
+      TableProperties.value(snapshot.metadata, property).exists(_.trim.equalsIgnoreCase("true"))
+    val schema = TableSchema.of(snapshot)
+    val asStruct = isSet("delta.checkpoint.writeStatsAsStruct")
+    CheckpointLayout(
+      isSet("delta.checkpoint.writeStatsAsJson"),
+      Option.when(asStruct)(statistics(snapshot, schema)),
+      if (asStruct) schema.partitionColumns.map(partition(schema, _, zone)) else Nil
+    )
+  }
+
+  private def statistics(snapshot: Snapshot, schema: TableSchema): StatsLayout = {
+    val mapped = schema.mapping != ColumnMapping.NoMapping
+    val columns = StatisticsColumns.select(
+      StructType(schema.stored.filterNot(f => schema.isPartition(f.name))),
+      snapshot.metadata.configuration,
+      PhysicalSchema.nameOf(_, mapped)
+    )
+    StatsLayout(
+      columns.roots.flatMap(parsed(_) { leaf =>
+        if (FileStatistics.hasBounds(leaf.dataType)) typeOf(leaf.dataType) else None
+      }),
+      columns.roots.flatMap(parsed(_)(_ => Some(ParsedType.Int64))),
+      TableFeatures.supports(snapshot.protocol, "deletionVectors")
+    )
+  }
+
+  /** None for what has no column below it. */
+  private def parsed(node: StatisticsNode)(
+      kind: StatisticsLeaf => Option[ParsedType]
+  ): Option[ParsedColumn] = node match {
+    case leaf: StatisticsLeaf => kind(leaf).map(ParsedLeaf(leaf.name, _))
+    case StatisticsGroup(name, children) =>
+      Some(children.flatMap(parsed(_)(kind))).filter(_.nonEmpty).map(ParsedGroup(name, _))
+  }
+
+  private def partition(schema: TableSchema, column: String, zone: ZoneId): PartitionLayout = {
+    val dataType = schema.stored(column).dataType
+    val kind = typeOf(dataType).getOrElse(
+      throw new IllegalArgumentException(s"a partition column of type ${dataType.sql}")
+    )
+    PartitionLayout(
+      schema.logName(column),
+      kind,
+      text =>
+        try Some(plain(PartitionValues.fromLog(column, dataType, text, zone)))
+        catch { case _: DeltaicException => None }
+    )
+  }
+
+  private def plain(value: Any): Any = value match {
+    case text: UTF8String => text.toString
+    case decimal: Decimal => decimal.toJavaBigDecimal
+    case byte: Byte => byte.toInt
+    case short: Short => short.toInt
+    case other => other
+  }
+
+  private def typeOf(dataType: DataType): Option[ParsedType] = dataType match {
+    case BooleanType => Some(ParsedType.Bool)
+    case ByteType => Some(ParsedType.Int8)
+    case ShortType => Some(ParsedType.Int16)
+    case IntegerType => Some(ParsedType.Int32)
+    case LongType => Some(ParsedType.Int64)
+    case FloatType => Some(ParsedType.Float32)
+    case DoubleType => Some(ParsedType.Float64)
+    case decimal: DecimalType => Some(ParsedType.Decimal(decimal.precision, decimal.scale))
+    case _: StringType => Some(ParsedType.Text)
+    case BinaryType => Some(ParsedType.Bytes)
+    case DateType => Some(ParsedType.Date)
+    case TimestampType => Some(ParsedType.Timestamp)
+    case TimestampNTZType => Some(ParsedType.TimestampNtz)
+    case _ => None
+  }
+}

@@ -1,0 +1,141 @@
+"""When a log gets its checkpoints, compactions and cleanups."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from deltaic.commit.hooks import due_tasks
+from deltaic.commit.ports import UpkeepSettings
+from deltaic.protocol.actions import Metadata, Protocol
+from tests.support.definitions import write
+from tests.support.memory_log import MemoryFile, MemoryLog
+from tests.support.memory_upkeep import MemoryUpkeep
+
+LEGACY = Protocol(1, 2)
+WITH_V2 = Protocol(3, 7, frozenset({"v2Checkpoint"}), frozenset({"v2Checkpoint"}))
+
+
+def metadata(**properties: str) -> Metadata:
+    configuration = {f"delta.{name.replace('__', '.')}": v for name, v in properties.items()}
+    return Metadata(
+        id="t", schema_string='{"type":"struct","fields":[]}', configuration=configuration
+    )
+
+
+def commit_versions(
+    upkeep: MemoryUpkeep,
+    versions: range,
+    definition: Metadata | None = None,
+    protocol: Protocol = LEGACY,
+) -> None:
+    for version in versions:
+        tasks = due_tasks(version, protocol, definition or metadata(), upkeep)
+        upkeep.run(version, [task.to_json() for task in tasks])
+
+
+def tasks_at(
+    version: int, upkeep: MemoryUpkeep, definition: Metadata, protocol: Protocol = LEGACY
+) -> dict[str, dict[str, Any]]:
+    found = (task.to_json() for task in due_tasks(version, protocol, definition, upkeep))
+    return {task["task"]: task for task in found}
+
+
+def test_checkpoints_come_at_multiples_of_the_interval_but_not_with_the_first_version() -> None:
+    upkeep = MemoryUpkeep()
+    commit_versions(upkeep, range(35))
+    assert upkeep.versions("classicCheckpoint") == [10, 20, 30]
+    assert upkeep.versions("cleanup") == [10, 20, 30]
+    assert upkeep.versions("checksum") == list(range(35))
+
+
+def test_the_interval_is_the_tables_own() -> None:
+    upkeep = MemoryUpkeep()
+    commit_versions(upkeep, range(8), metadata(checkpointInterval="3"))
+    assert upkeep.versions("classicCheckpoint") == [3, 6]
+
+
+def test_a_checkpoint_that_failed_is_tried_again_by_the_next_commit() -> None:
+    upkeep = MemoryUpkeep(fails={"checkpoint"})
+    commit_versions(upkeep, range(13))
+    assert upkeep.versions("classicCheckpoint") == []
+    upkeep.fails.clear()
+    commit_versions(upkeep, range(13, 25))
+    assert upkeep.versions("classicCheckpoint") == [13, 20]
+
+
+def test_a_checkpoint_that_another_process_owes_is_made_up_for_after_another_interval() -> None:
+    upkeep = MemoryUpkeep()
+    commit_versions(upkeep, range(13, 20))  # the process that made version 10 died
+    assert upkeep.versions("classicCheckpoint") == []
+    commit_versions(upkeep, range(21, 24))
+    assert upkeep.versions("classicCheckpoint") == [21]
+
+
+def test_checkpoints_that_others_write_are_noticed_without_asking_each_time() -> None:
+    upkeep = MemoryUpkeep(elsewhere=30)
+    commit_versions(upkeep, range(41, 50))
+    assert upkeep.versions("classicCheckpoint") == []
+    assert upkeep.looked == 1
+
+
+def test_v2_checkpoints_need_the_feature_and_sometimes_bear_the_classic_name() -> None:
+    upkeep = MemoryUpkeep()
+    v2 = metadata(checkpointPolicy="v2")
+    assert "classicCheckpoint" in tasks_at(10, upkeep, v2, LEGACY)
+    assert "classicCheckpoint" in tasks_at(10, upkeep, metadata(), WITH_V2)
+    commit_versions(upkeep, range(201), v2, WITH_V2)
+    classic = [version for version, task in upkeep.done if task.get("alsoClassic")]
+    assert upkeep.versions("v2Checkpoint") == list(range(10, 201, 10))
+    assert classic == [10, 100, 200]
+
+
+def test_parts_are_only_made_where_they_are_allowed() -> None:
+    upkeep = MemoryUpkeep(wanted=UpkeepSettings(part_size=5))
+    assert tasks_at(10, upkeep, metadata())["classicCheckpoint"]["partSize"] == 5
+    assert "partSize" not in tasks_at(10, upkeep, metadata(), WITH_V2)["classicCheckpoint"]
+    v2 = tasks_at(10, upkeep, metadata(checkpointPolicy="v2"), WITH_V2)["v2Checkpoint"]
+    assert v2["sidecarSize"] == 5
+
+
+def test_cleanup_follows_a_checkpoint_unless_the_table_forbids_it() -> None:
+    upkeep = MemoryUpkeep()
+    assert "cleanup" not in tasks_at(10, upkeep, metadata(enableExpiredLogCleanup="false"))
+    kept = tasks_at(10, upkeep, metadata(logRetentionDuration="interval 2 days"))["cleanup"]
+    assert kept["retentionMs"] == 2 * 86_400_000
+
+
+def test_compactions_cover_each_interval_once_and_make_up_for_one_that_failed() -> None:
+    upkeep = MemoryUpkeep(wanted=UpkeepSettings(compaction_interval=4))
+    commit_versions(upkeep, range(8))
+    upkeep.fails.add("compaction")
+    commit_versions(upkeep, range(8, 13))
+    upkeep.fails.clear()
+    commit_versions(upkeep, range(13, 17))
+    ranges = [(t["first"], t["last"]) for _, t in upkeep.done if t["task"] == "compaction"]
+    assert ranges == [(0, 3), (4, 7), (8, 11), (12, 15)]
+
+
+def test_nothing_is_compacted_and_nothing_summed_up_when_it_is_not_wanted() -> None:
+    upkeep = MemoryUpkeep(wanted=UpkeepSettings(writes_checksums=False))
+    commit_versions(upkeep, range(10))
+    assert upkeep.done == []
+
+
+def test_a_hook_that_fails_leaves_the_commit_and_says_which(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = MemoryLog()
+
+    def refuse(version: int, tasks: object) -> None:
+        raise RuntimeError("no thread left")
+
+    monkeypatch.setattr(log.kept_up, "run", refuse)
+    with caplog.at_level(logging.WARNING, "deltaic.commit.hooks"):
+        result = write(log, MemoryFile("a"))
+    assert result.version == 0 and log.version == 0
+    (record,) = caplog.records
+    assert log.table in record.getMessage() and "version 0" in record.getMessage()
+    assert "no thread left" in str(record.exc_info)
