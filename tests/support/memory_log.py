@@ -63,6 +63,7 @@ class MemoryLog:
         self.table = table
         self.commits_lines: list[list[str]] = []
         self.defaults: dict[str, str] = {}
+        self.violation: str | None = None
         self.before_try: Callable[[int], None] = lambda version: None
         self._lock = threading.Lock()
 
@@ -133,7 +134,12 @@ class MemoryLog:
             options=summary.options,
             parameters=summary.operation_parameters,
             is_blind_append=summary.is_blind_append,
+            reads=EVERYTHING if summary.reads_whole_table else frozenset(),
         )
+
+    def first_violation(self, table: str, version: int, name: str, condition: str) -> str | None:
+        """Return what `violation` says: a log in memory has no rows to look at."""
+        return self.violation
 
     def default_properties(self) -> Mapping[str, str]:
         """Return the session's defaults."""

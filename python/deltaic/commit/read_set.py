@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from deltaic.commit.isolation import Isolation, isolation_of
 from deltaic.commit.ports import CommitSummary
 from deltaic.protocol.actions import Metadata, Protocol, SetTransaction
+from deltaic.protocol.identity import with_high_water_marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,11 @@ def read_set_of(summary: CommitSummary, txn: SetTransaction | None) -> ReadSet:
     plan = summary.plan
     protocol, metadata = plan.get("protocol"), plan.get("metaData")
     effective = plan.get("effectiveMetaData") or {}
+    changes_metadata = metadata is not None
+    if summary.identity_marks:
+        # The definition is the planned one, and only the marks tell it from what the table has.
+        marked = with_high_water_marks(Metadata.from_json(effective), summary.identity_marks)
+        metadata = marked.to_json()
     return ReadSet(
         table=summary.table,
         read_version=summary.read_version,
@@ -67,6 +73,6 @@ def read_set_of(summary: CommitSummary, txn: SetTransaction | None) -> ReadSet:
         reads_whole_table=summary.reads_whole_table,
         protocol=Protocol.from_json(protocol) if protocol else None,
         metadata=Metadata.from_json(metadata) if metadata else None,
-        changes_columns=bool(plan.get("changesColumns", metadata is not None)),
+        changes_columns=bool(plan.get("changesColumns", changes_metadata)),
         txn=txn,
     )

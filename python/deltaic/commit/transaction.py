@@ -22,6 +22,7 @@ from deltaic.commit.read_set import ReadSet, read_set_of
 from deltaic.commit.rebase import rebase
 from deltaic.exceptions import DeltaError, error
 from deltaic.protocol.actions import Metadata, Protocol, log_line
+from deltaic.protocol.change_data import feeds_changes, require_derivable_changes
 from deltaic.protocol.features import require_writable
 from deltaic.protocol.properties import is_true
 
@@ -184,6 +185,10 @@ def _require_allowed(summary: CommitSummary) -> None:
     protocol = Protocol.from_json(plan["effectiveProtocol"])
     metadata = Metadata.from_json(plan["effectiveMetaData"])
     require_writable(summary.table, max(summary.read_version, 0), protocol, metadata)
+    if feeds_changes(protocol, metadata):
+        require_derivable_changes(
+            summary.table, summary.read_version, summary.operation, summary.engine_metrics
+        )
     if summary.files.removes_data and is_true(metadata.configuration, "delta.appendOnly"):
         raise error(
             "DELTAIC_APPEND_ONLY",
