@@ -30,6 +30,9 @@ lazy val shared = Seq(
   Test / parallelExecution := false,
   Test / javaOptions ++= SparkRuntime.javaOptions ++ Seq(
     "-Xmx2g",
+    // Tests are short: the second compiler and a parallel collector cost more than they win.
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
     // What a suite leaves behind goes with `make clean`, not into the machine's own directory.
     s"-Djava.io.tmpdir=${IO.createDirectory(target.value / "tmp"); target.value / "tmp"}",
     s"-Dderby.system.home=${target.value / "derby"}",

@@ -17,6 +17,10 @@ from tests.support.spark_process import COMMON_SETTINGS, SparkProcess
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# Every JVM that a test starts is short of work and of cores: what the second compiler and a
+# parallel collector would win does not pay for what they take.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:

@@ -66,7 +66,30 @@ class InvalidArgumentError(DeltaError, ValueError):
 
 
 class ConcurrentModificationError(DeltaError):
-    """Another commit got in between, and this one cannot follow it. Nothing was changed."""
+    """Another commit got in between, and this one cannot follow it. Nothing was changed.
+
+    The operation can be run again: it will see the version that it lost to.
+    """
+
+    @property
+    def table(self) -> str:
+        """The table."""
+        return self.parameters["table"]
+
+    @property
+    def winning_version(self) -> int:
+        """The version that the other commit is."""
+        return int(self.parameters["version"])
+
+    @property
+    def winning_operation(self) -> str | None:
+        """What the other commit did, such as ``MERGE``; None if that is not known."""
+        return self.parameters.get("winnerOperation")
+
+    @property
+    def reason(self) -> str | None:
+        """Where the two meet: a file, an application, a metadata domain, or what was changed."""
+        return self.parameters.get("detail")
 
 
 #: delta-spark's name for the base of all conflicts.

@@ -9,6 +9,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from deltaic.commands.detail import detail
+from deltaic.commands.domain_metadata import (
+    remove_domain_metadata,
+    set_domain_metadata,
+    user_domains,
+)
 from deltaic.commands.history import history
 from deltaic.exceptions import error
 
@@ -288,6 +293,102 @@ class DeltaTable:
         api = _api(self._spark, "DeltaTable.detail")
         location = api.qualified(self._path)
         return to_frame(self._spark, detail(location, api.tables, self._name))
+
+    def domainMetadata(self) -> dict[str, str]:
+        """Return the metadata domains that users have set: texts that travel with the table.
+
+        delta-spark has no such method.
+
+        Returns
+        -------
+        dict
+            The configuration of each domain, by the domain's name. The protocol's own domains,
+            whose names begin with ``delta.``, are not among them.
+
+        Notes
+        -----
+        Protocol § Domain Metadata.
+
+        Examples
+        --------
+        >>> DeltaTable.forPath(spark, path).domainMetadata()
+        {}
+        """
+        return user_domains(self._path, _api(self._spark, "DeltaTable.domainMetadata").tables)
+
+    def setDomainMetadata(self, domain: str, configuration: str) -> None:
+        """Set a metadata domain, in a commit of its own.
+
+        The table has to support the feature: create it with the table property
+        ``delta.feature.domainMetadata = supported``.
+
+        Parameters
+        ----------
+        domain
+            Its name, such as ``com.example.pipeline``; it may be there already.
+        configuration
+            What the domain says, often JSON.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the name begins with ``delta.``: these domains are the protocol's.
+        ProtocolError
+            If the table does not support the feature ``domainMetadata``.
+        ConcurrentTransactionException
+            If another writer set or removed the same domain meanwhile.
+
+        Notes
+        -----
+        Protocol § Domain Metadata.
+
+        Examples
+        --------
+        >>> replaced = spark.range(3).writeTo("sales.orders").using("delta")
+        >>> replaced.tableProperty("delta.feature.domainMetadata", "supported").replace()
+        >>> orders = DeltaTable.forName(spark, "sales.orders")
+        >>> orders.setDomainMetadata("com.example.pipeline", "step 7")
+        >>> orders.domainMetadata()
+        {'com.example.pipeline': 'step 7'}
+        """
+        _require_text("domain", domain)
+        tables = _api(self._spark, "DeltaTable.setDomainMetadata").tables
+        set_domain_metadata(self._path, domain, configuration, tables, tables.retry_policy())
+
+    def removeDomainMetadata(self, domain: str) -> None:
+        """Remove a metadata domain, if it is there.
+
+        Parameters
+        ----------
+        domain
+            Its name.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the name begins with ``delta.``: these domains are the protocol's.
+        ProtocolError
+            If the table does not support the feature ``domainMetadata``.
+        ConcurrentTransactionException
+            If another writer set or removed the same domain meanwhile.
+
+        Notes
+        -----
+        Protocol § Domain Metadata.
+
+        Examples
+        --------
+        >>> replaced = spark.range(3).writeTo("sales.orders").using("delta")
+        >>> replaced.tableProperty("delta.feature.domainMetadata", "supported").replace()
+        >>> orders = DeltaTable.forName(spark, "sales.orders")
+        >>> orders.setDomainMetadata("com.example.pipeline", "step 7")
+        >>> orders.removeDomainMetadata("com.example.pipeline")
+        >>> orders.domainMetadata()
+        {}
+        """
+        _require_text("domain", domain)
+        tables = _api(self._spark, "DeltaTable.removeDomainMetadata").tables
+        remove_domain_metadata(self._path, domain, tables, tables.retry_policy())
 
 
 def _api(spark: SparkSession, what: str) -> SessionApi:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from deltaic.commit.plan import Definition
 from deltaic.commit.transaction import RetryPolicy, commit
 from deltaic.exceptions import (
     ConcurrentAppendException,
@@ -24,9 +25,15 @@ from deltaic.exceptions import (
     MetadataChangedException,
     ProtocolChangedException,
 )
-from deltaic.protocol.actions import Metadata, Protocol
-from tests.support.definitions import create, plan, schema
-from tests.support.memory_log import EVERYTHING, MemoryCommit, MemoryFile, MemoryLog
+from deltaic.protocol.actions import DomainMetadata, Metadata, Protocol, log_line
+from tests.support.definitions import column, create, plan, schema
+from tests.support.memory_log import (
+    EVERYTHING,
+    MemoryCommit,
+    MemoryFile,
+    MemoryLog,
+    keep_definition,
+)
 
 ONE, TWO = MemoryFile("one", 1), MemoryFile("two", 2)
 Operation = Callable[[MemoryLog], MemoryCommit]
@@ -114,27 +121,45 @@ def overwrite_columns(log: MemoryLog) -> MemoryCommit:
         adds=[MemoryFile("other", 3)],
         removes=[f.path for f in log.files()],
         reads=EVERYTHING,
-        plan=planned.to_json(),
+        plan=planned,
+    )
+
+
+def overwrite_partition(value: int, path: str) -> Operation:
+    """INSERT OVERWRITE of the partition p = value, static or dynamic."""
+    return lambda log: MemoryCommit(
+        log,
+        "WRITE",
+        adds=[MemoryFile(path, value)],
+        removes=[f.path for f in log.files() if f.value == value],
+        reads=frozenset({value}),
     )
 
 
 def set_property(log: MemoryLog) -> MemoryCommit:
-    header = log.header(log.table)
-    assert header is not None
-    configuration = {**header.metadata.configuration, "owner": "me"}
-    metadata: Metadata = dataclasses.replace(header.metadata, configuration=configuration)
-    return header_commit(log, "SET TBLPROPERTIES", metaData=metadata.to_json())
+    kept = keep_definition(log, log.version)
+    configuration = {**kept.effective.metadata.configuration, "owner": "me"}
+    metadata: Metadata = dataclasses.replace(kept.effective.metadata, configuration=configuration)
+    definition = Definition(kept.effective.protocol, metadata)
+    changed = dataclasses.replace(kept, effective=definition, changes_metadata=True)
+    return MemoryCommit(log, "SET TBLPROPERTIES", plan=changed)
 
 
 def upgrade(log: MemoryLog) -> MemoryCommit:
+    kept = keep_definition(log, log.version)
     features = frozenset({"appendOnly", "invariants"})
-    protocol = Protocol(1, 7, None, features)
-    return header_commit(log, "UPGRADE PROTOCOL", protocol=protocol.to_json())
+    definition = Definition(Protocol(1, 7, None, features), kept.effective.metadata)
+    changed = dataclasses.replace(kept, effective=definition, changes_protocol=True)
+    return MemoryCommit(log, "UPGRADE PROTOCOL", plan=changed)
 
 
-def header_commit(log: MemoryLog, operation: str, **changes: Any) -> MemoryCommit:
-    kept = MemoryCommit(log, operation)
-    return dataclasses.replace(kept, plan={**kept.plan, **changes})
+def set_domain(domain: str) -> Operation:
+    def prepare(log: MemoryLog) -> MemoryCommit:
+        kept = keep_definition(log, log.version)
+        planned = dataclasses.replace(kept, domains=(DomainMetadata(domain, "{}"),))
+        return MemoryCommit(log, "SET DOMAIN METADATA", plan=planned)
+
+    return prepare
 
 
 NONE: type[ConcurrentModificationError] | None = None
@@ -157,6 +182,15 @@ PAIRS = [
     ("append, compaction", append(1), compact, NONE, NONE),
     ("append, overwrite", append(1), overwrite("o"), NONE, (NONE, APPEND)),
     ("append, overwrite of columns", append(1), overwrite_columns, METADATA, METADATA),
+    (
+        "append, overwrite of its partition",
+        append(1),
+        overwrite_partition(1, "o"),
+        NONE,
+        (NONE, APPEND),
+    ),
+    ("append, overwrite of another", append(2), overwrite_partition(1, "o"), NONE, NONE),
+    ("append, domain", append(1), set_domain("app"), NONE, NONE),
     ("append, property", append(1), set_property, METADATA, NONE),
     ("append, protocol", append(1), upgrade, PROTOCOL, NONE),
     ("copies of each other's rows", append_what_was_read(1), delete_nothing, APPEND, APPEND),
@@ -182,6 +216,51 @@ PAIRS = [
     ("delete, protocol", delete(1), upgrade, PROTOCOL, NONE),
     ("compactions of one file", compact, compact_one, DELETE_DELETE, DELETE_DELETE),
     ("overwrites", overwrite("a"), overwrite("b"), DELETE_DELETE, DELETE_DELETE),
+    (
+        "overwrites of one partition",
+        overwrite_partition(1, "a"),
+        overwrite_partition(1, "b"),
+        DELETE_DELETE,
+        DELETE_DELETE,
+    ),
+    (
+        "overwrites of two partitions",
+        overwrite_partition(1, "a"),
+        overwrite_partition(2, "b"),
+        NONE,
+        NONE,
+    ),
+    (
+        "overwrites of empty partitions",
+        overwrite_partition(3, "a"),
+        overwrite_partition(3, "b"),
+        APPEND,
+        APPEND,
+    ),
+    (
+        "overwrite of a partition, delete in it",
+        overwrite_partition(1, "a"),
+        delete_some(1, "x"),
+        DELETE_DELETE,
+        DELETE_DELETE,
+    ),
+    (
+        "overwrite of a partition, delete elsewhere",
+        overwrite_partition(1, "a"),
+        delete_some(2, "x"),
+        NONE,
+        NONE,
+    ),
+    (
+        "overwrite of a partition, copy of its rows",
+        overwrite_partition(1, "a"),
+        append_what_was_read(1),
+        APPEND,
+        DELETE_READ,
+    ),
+    ("one domain", set_domain("app"), set_domain("app"), TXN, TXN),
+    ("two domains", set_domain("app"), set_domain("other"), NONE, NONE),
+    ("domain, property", set_domain("app"), set_property, METADATA, NONE),
     ("compaction, property", compact, set_property, METADATA, NONE),
     ("properties", set_property, set_property, METADATA, METADATA),
     ("protocols", upgrade, upgrade, PROTOCOL, PROTOCOL),
@@ -232,8 +311,11 @@ def test_second_of_two_concurrent_commits(
         with pytest.raises(ConcurrentModificationError) as caught:
             commit(ours, log)
         assert type(caught.value) is outcome
-        assert caught.value.parameters["version"] == "1"
-        assert caught.value.parameters["table"] == log.table
+        assert caught.value.winning_version == 1
+        assert caught.value.winning_operation == theirs.operation
+        assert caught.value.table == log.table
+        if outcome is not PROTOCOL:
+            assert caught.value.reason
         assert theirs.operation in str(caught.value)
         assert log.commits_lines == before
     elif outcome == "skipped":
@@ -258,15 +340,91 @@ def test_progress_recorded_between_check_and_attempt_conflicts() -> None:
         commit(racing, log)
 
 
-def test_second_creator_of_a_table_learns_that_it_was_created() -> None:
-    log = MemoryLog()
-    plans = [plan(log).to_json() for _ in range(2)]
-    first, second = (
-        MemoryCommit(log, "WRITE", adds=[MemoryFile(f"f{i}")], plan=p, is_blind_append=True)
-        for i, p in enumerate(plans)
+def creation(
+    log: MemoryLog, path: str, joins: bool = True, mode: str = "append", **request: Any
+) -> MemoryCommit:
+    planned = plan(log, mode, joins_if_created=joins, **request)
+    return MemoryCommit(
+        log,
+        "WRITE",
+        adds=[MemoryFile(path)],
+        plan=planned,
+        options=request.get("options", {}),
+        is_blind_append=planned.is_blind_append,
     )
+
+
+def test_second_creator_of_a_table_appends_to_it_if_it_may() -> None:
+    log = MemoryLog()
+    properties = {"delta.enableRowTracking": "true", "delta.enableInCommitTimestamps": "true"}
+    first, second = creation(log, "a", properties=properties), creation(log, "b")
     assert commit(first, log).version == 0
+    assert commit(second, log).version == 1
+    kinds = [next(iter(json.loads(line))) for line in log.commits_lines[1]]
+    assert kinds == ["commitInfo", "domainMetadata", "add"], "it is written as the table asks"
+    (info,) = log.actions(1, "commitInfo")
+    assert (info["readVersion"], info["isBlindAppend"]) == (0, True)
+    assert info["isolationLevel"] == "WriteSerializable"
+    assert info["inCommitTimestamp"] > log.actions(0, "commitInfo")[0]["inCommitTimestamp"]
+    assert [f.base_row_id for f in log.files()] == [0, 10]
+
+
+def test_second_creator_checks_all_that_was_committed_since() -> None:
+    log = MemoryLog()
+    second = creation(log, "b")
+    commit(creation(log, "a"), log)
+    commit(set_property(log), log)
+    with pytest.raises(MetadataChangedException):
+        commit(second, log)
+
+
+OTHER_COLUMNS = {"schema_string": schema("id", column("p", "string"))}
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ({}, {"joins": False}),
+        ({}, {"joins": False, "mode": "overwrite"}),
+        ({}, OTHER_COLUMNS),
+        (OTHER_COLUMNS, {}),
+        ({}, {"partition_by": ("p",)}),
+        ({"partition_by": ("p",)}, {}),
+        (
+            {"options": {"txnappid": "app", "txnversion": "1"}},
+            {"options": {"txnappid": "app", "txnversion": "2"}},
+        ),
+    ],
+)
+def test_second_creator_that_cannot_append_learns_that_the_table_was_created(
+    theirs: dict[str, Any], ours: dict[str, Any]
+) -> None:
+    log = MemoryLog()
+    first, second = creation(log, "a", **theirs), creation(log, "b", **ours)
+    if "options" in ours:
+        log.before_try = lambda version: first_commits(log, first)
+    else:
+        commit(first, log)
     with pytest.raises(ProtocolChangedException, match="created concurrently"):
+        commit(second, log)
+    assert log.version == 0
+
+
+def first_commits(log: MemoryLog, first: MemoryCommit) -> None:
+    """Commit before the one that is about to try."""
+    log.before_try = lambda version: None
+    commit(first, log)
+
+
+def test_second_creator_does_not_append_to_a_table_it_cannot_write() -> None:
+    log = MemoryLog()
+    second = creation(log, "b")
+    created = plan(log).effective
+    features = frozenset({"appendOnly", "invariants", "warpDrive"})
+    protocol = Protocol(1, 7, None, features)
+    lines = [log_line("protocol", protocol.to_json())]
+    log.write_if_absent(0, [*lines, log_line("metaData", created.metadata.to_json())])
+    with pytest.raises(ProtocolChangedException):
         commit(second, log)
 
 

@@ -302,7 +302,18 @@ def test_a_commit_of_delta_spark_conflicts_as_one_of_ours_would(
     assert 3 in ids(spark, built)
 
 
-@pytest.mark.parametrize("mode", ["append", "overwrite", "errorifexists"])
+def test_of_two_first_appends_the_later_follows_the_one_that_created_the_table(
+    spark: SparkSession, table: str, held: Held
+) -> None:
+    hold = held.condition()
+    held.start(lambda: write("append", 50, 2)(spark, table, hold))
+    spark.range(3).coalesce(1).write.format("delta").save(table)
+    assert held.release() is None, repr(held.error)
+    assert [len(log.actions(table, v, "metaData")) for v in log.versions(table)] == [1, 0]
+    assert ids(spark, table) == [0, 1, 2, 50, 51]
+
+
+@pytest.mark.parametrize("mode", ["overwrite", "errorifexists"])
 def test_of_two_creators_of_a_table_one_is_told(
     spark: SparkSession, table: str, held: Held, mode: str
 ) -> None:

@@ -49,6 +49,13 @@ for item in items:
 result = {"outcomes": outcomes, "seen": seen_files}
 """
 APPEND = "spark.range(item, item + 3).coalesce(1).write.format('delta').mode('append').save(table)"
+OVERWRITE = (
+    "spark.range(item, item + 3).selectExpr('id', f'{me} AS p').coalesce(1).write.format('delta')"
+    ".mode('overwrite').option('partitionOverwriteMode', 'dynamic').save(table)"
+    " if me % 2 else "
+    "spark.range(item, item + 3).selectExpr('id', f'{me} AS p').coalesce(1).write.format('delta')"
+    ".mode('append').save(table)"
+)
 DELETE = "spark.sql(f'DELETE FROM delta.`{table}` WHERE id = {item}')"
 
 
@@ -121,17 +128,37 @@ def test_every_acknowledged_append_of_racing_processes_is_there_once(
     assert log.files_in(table, ".parquet") == {add["path"] for add in log.active_files(table)}
 
 
-def test_of_racing_creators_one_creates_and_what_is_acknowledged_is_there(
+def test_racing_first_appends_all_succeed_and_one_of_them_creates_the_table(
     spark: SparkSession, writers: list[SparkProcess], table: str
 ) -> None:
     items = [[(w * 3 + i) * 10 for i in range(3)] for w in range(WRITERS)]
     results = race(writers, table, APPEND, items)
+    everything = [item for part in items for item in part]
+    assert sorted(committed(results)) == everything
     assert_log_was_never_overwritten(table, results)
     with_metadata = [v for v in log.versions(table) if log.actions(table, v, "metaData")]
     assert with_metadata == [0], "the table was created twice"
-    failures = {what for r in results for _, what in r["outcomes"]} - {"committed"}
-    assert failures <= {"ProtocolChangedException", "MetadataChangedException"}
-    expected = sorted(item + k for item in committed(results) for k in range(3))
+    expected = [item + k for item in everything for k in range(3)]
+    assert sorted(row[0] for row in rows_of(spark, table)) == expected
+
+
+def test_racing_appends_and_overwrites_of_own_partitions_all_succeed(
+    spark: SparkSession, writers: list[SparkProcess], table: str
+) -> None:
+    """Writers with an even number append to their partition, the others overwrite theirs."""
+    spark.sql(
+        f"CREATE TABLE delta.`{table}` (id BIGINT, p INT) USING delta PARTITIONED BY (p)"
+        " TBLPROPERTIES ('delta.enableRowTracking' = 'true',"
+        " 'delta.enableInCommitTimestamps' = 'true', 'delta.isolationLevel' = 'Serializable')"
+    )
+    items = [[(w * 5 + i) * 10 for i in range(5)] for w in range(WRITERS)]
+    results = race(writers, table, OVERWRITE, items)
+    everything = [item for part in items for item in part]
+    assert sorted(committed(results)) == everything, "nobody disturbs anybody"
+    assert_log_was_never_overwritten(table, results)
+    assert len(log.versions(table)) == 1 + len(everything)
+    kept = [item for w, part in enumerate(items) for item in (part[-1:] if w % 2 else part)]
+    expected = [item + k for item in kept for k in range(3)]
     assert sorted(row[0] for row in rows_of(spark, table)) == expected
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from deltaic.commands.plan_write import WritePlan, WriteRequest, plan_write
+from deltaic.commands.plan_write import WriteRequest, plan_write
+from deltaic.commit.operations import Operation, WriteMode
+from deltaic.commit.plan import CommitPlan
 from deltaic.commit.transaction import CommitResult, commit
 from tests.support.memory_log import MemoryCommit, MemoryFile, MemoryLog
 
@@ -32,15 +34,15 @@ def write_request(log: MemoryLog, mode: str = "append", **changes: Any) -> Write
     """Return a request to write columns `id` and `p` into a log's table."""
     values: dict[str, Any] = {
         "table": log.table,
-        "operation": "WRITE",
+        "operation": Operation.WRITE,
         "read_version": log.version,
-        "mode": mode,
+        "mode": WriteMode(mode),
         "schema_string": schema("id", "p"),
     }
     return WriteRequest(**{**values, **changes})
 
 
-def plan(log: MemoryLog, mode: str = "append", **changes: Any) -> WritePlan:
+def plan(log: MemoryLog, mode: str = "append", **changes: Any) -> CommitPlan:
     """Plan a write."""
     return plan_write(write_request(log, mode, **changes), log, now_ms=5_000)
 
@@ -57,7 +59,7 @@ def write(
         log,
         "WRITE",
         adds=files,
-        plan=planned.to_json(),
+        plan=planned,
         options=commit_options or {},
         is_blind_append=planned.is_blind_append,
         parameters={"mode": "Append", "partitionBy": "[]"},

@@ -6,12 +6,15 @@ data: a file holds rows of one partition value, and a read predicate is a set of
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from deltaic.commit.operations import Operation
+from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import (
     CommitRecord,
     CommitSummary,
@@ -24,6 +27,9 @@ from deltaic.protocol.actions import Metadata, Protocol
 #: A read predicate that selects every row.
 EVERYTHING = None
 
+#: How many rows each file has.
+ROWS = 10
+
 
 @dataclass(frozen=True)
 class MemoryFile:
@@ -32,6 +38,7 @@ class MemoryFile:
     path: str
     value: int = 0
     dv_id: str | None = None
+    base_row_id: int | None = None
 
     def add(self, data_change: bool) -> dict[str, Any]:
         """Return the file's add action."""
@@ -43,6 +50,8 @@ class MemoryFile:
         }
         if self.dv_id is not None:
             body["deletionVector"] = {"storageType": "u", "pathOrInlineDv": self.dv_id}
+        if self.base_row_id is not None:
+            body["baseRowId"] = self.base_row_id
         return body
 
     @staticmethod
@@ -53,6 +62,7 @@ class MemoryFile:
             body["path"],
             int(body["partitionValues"]["p"]),
             vector["pathOrInlineDv"] if vector else None,
+            body.get("baseRowId"),
         )
 
 
@@ -62,6 +72,7 @@ class MemoryLog:
     def __init__(self, table: str = "memory:/t") -> None:
         self.table = table
         self.commits_lines: list[list[str]] = []
+        self.file_time_ms: Callable[[int], int] = lambda version: 1_000 + version
         self.defaults: dict[str, str] = {}
         self.violation: str | None = None
         self.before_try: Callable[[int], None] = lambda version: None
@@ -106,21 +117,40 @@ class MemoryLog:
             return None
         protocol, metadata = None, None
         txns: dict[str, int] = {}
+        domains: dict[str, str] = {}
         for v in range(newest + 1):
             for body in self.actions(v, "protocol"):
                 protocol = Protocol.from_json(body)
             for body in self.actions(v, "metaData"):
                 metadata = Metadata.from_json(body)
             txns |= {body["appId"]: body["version"] for body in self.actions(v, "txn")}
+            for body in self.actions(v, "domainMetadata"):
+                domains.pop(body["domain"], None)
+                if not body["removed"]:
+                    domains[body["domain"]] = body["configuration"]
         assert protocol is not None and metadata is not None
         files = self.files(newest)
-        return TableHeader(newest, 1_000, protocol, metadata, len(files), 100 * len(files), txns)
+        return TableHeader(
+            newest,
+            self.time_ms(newest),
+            protocol,
+            metadata,
+            len(files),
+            100 * len(files),
+            txns,
+            domains,
+        )
+
+    def time_ms(self, version: int) -> int:
+        """Return when a version was committed: what it says itself, else the time of its file."""
+        info = next(iter(self.actions(version, "commitInfo")), {})
+        return int(info.get("inCommitTimestamp", self.file_time_ms(version)))
 
     def commits(self, table: str, limit: int | None) -> Sequence[CommitRecord]:
         """Return the newest commits first."""
         versions = range(self.version, -1, -1)[: limit if limit is not None else None]
         return [
-            CommitRecord(v, 1_000 + v, next(iter(self.actions(v, "commitInfo")), None))
+            CommitRecord(v, self.time_ms(v), next(iter(self.actions(v, "commitInfo")), None))
             for v in versions
         ]
 
@@ -128,7 +158,7 @@ class MemoryLog:
         """Prepare a commit that holds no file."""
         return MemoryCommit(
             self,
-            summary.operation,
+            summary.operation.value,
             read_version=summary.read_version,
             plan=summary.plan,
             options=summary.options,
@@ -167,7 +197,7 @@ class MemoryCommit:
     removes: Sequence[str] = ()
     reads: frozenset[int] | None = frozenset()
     data_change: bool = True
-    plan: Mapping[str, Any] = field(default_factory=dict)
+    plan: CommitPlan | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, str | None] = field(default_factory=dict)
     is_blind_append: bool = False
@@ -178,7 +208,7 @@ class MemoryCommit:
             self.read_version = self.log.version
         base = self.log.files(self.read_version)
         self.read_paths = frozenset(f.path for f in base if self._selects(f.value))
-        if not self.plan and self.read_version >= 0:
+        if self.plan is None:
             self.plan = keep_definition(self.log, self.read_version)
 
     def _selects(self, value: int) -> bool:
@@ -189,10 +219,11 @@ class MemoryCommit:
         removed = set(self.removes)
         kept = [f for f in self.adds if f.path in removed]
         new = len(self.adds) - len(kept)
+        assert self.plan is not None
         return CommitSummary(
             table=self.log.table,
             read_version=self.read_version,
-            operation=self.operation,
+            operation=Operation(self.operation),
             operation_parameters=self.parameters,
             plan=self.plan,
             is_blind_append=self.is_blind_append,
@@ -202,21 +233,30 @@ class MemoryCommit:
             files=FileCounts(
                 num_added=new,
                 added_bytes=100 * new,
-                added_rows=10 * new,
+                added_rows=ROWS * new,
                 num_removed=len(removed) - len(kept),
                 removed_bytes=100 * (len(removed) - len(kept)),
                 num_deletion_vectors_added=sum(f.dv_id is not None for f in self.adds),
+                fresh_rows=ROWS * sum(f.base_row_id is None for f in self.adds),
                 data_change=self.data_change and bool(self.adds or self.removes),
             ),
         )
 
-    def try_commit(self, version: int, header_lines: Sequence[str]) -> bool:
+    def try_commit(
+        self, version: int, header_lines: Sequence[str], first_row_id: int | None = None
+    ) -> bool:
         """Write the commit as `version`, unless that exists."""
+        adds = list(self.adds)
+        if first_row_id is not None:
+            fresh = itertools.count(first_row_id, ROWS)
+            adds = [
+                replace(f, base_row_id=next(fresh)) if f.base_row_id is None else f for f in adds
+            ]
         removes = [{"path": path, "dataChange": self.data_change} for path in self.removes]
         lines = [
             *header_lines,
             *(json.dumps({"remove": body}) for body in removes),
-            *(json.dumps({"add": file.add(self.data_change)}) for file in self.adds),
+            *(json.dumps({"add": file.add(self.data_change)}) for file in adds),
         ]
         return self.log.write_if_absent(version, lines)
 
@@ -234,10 +274,16 @@ class MemoryCommit:
         return Winner(
             version=version,
             operation=info.get("operation"),
+            timestamp_ms=self.log.file_time_ms(version),
+            in_commit_timestamp_ms=info.get("inCommitTimestamp"),
             is_blind_append=info.get("isBlindAppend"),
             protocol=Protocol.from_json(protocol[0]) if protocol else None,
             metadata=Metadata.from_json(metadata[0]) if metadata else None,
             txns={b["appId"]: b["version"] for b in self.log.actions(version, "txn")},
+            domains={
+                b["domain"]: None if b["removed"] else b["configuration"]
+                for b in self.log.actions(version, "domainMetadata")
+            },
             num_added=len(adds),
             num_removed=len(removes),
             data_change=any(b["dataChange"] for b in [*adds, *removes]),
@@ -247,14 +293,8 @@ class MemoryCommit:
         )
 
 
-def keep_definition(log: MemoryLog, version: int) -> dict[str, Any]:
+def keep_definition(log: MemoryLog, version: int) -> CommitPlan:
     """Return the plan of a write that leaves protocol and metadata alone."""
     header = log.header(log.table, version)
     assert header is not None
-    return {
-        "protocol": None,
-        "metaData": None,
-        "effectiveProtocol": header.protocol.to_json(),
-        "effectiveMetaData": header.metadata.to_json(),
-        "changesColumns": False,
-    }
+    return CommitPlan(Definition(header.protocol, header.metadata), header.as_predecessor())

@@ -211,13 +211,13 @@ def test_table_that_can_be_written(
 @pytest.mark.parametrize(
     ("protocol", "schema_string", "configuration", "named"),
     [
-        (Protocol(1, 7, None, frozenset({"rowTracking"})), PLAIN, {}, "rowTracking"),
+        (Protocol(1, 7, None, frozenset({"clustering"})), PLAIN, {}, "clustering"),
         (Protocol(1, 7, None, frozenset({"warpDrive"})), PLAIN, {}, "warpDrive"),
         (
-            Protocol(1, 7, None, frozenset({"inCommitTimestamp"})),
+            Protocol(1, 7, None, frozenset({"icebergCompatV1"})),
             PLAIN,
-            {"delta.enableInCommitTimestamps": "true"},
-            "inCommitTimestamp",
+            {"delta.enableIcebergCompatV1": "true"},
+            "icebergCompatV1",
         ),
     ],
 )

@@ -8,23 +8,27 @@ from typing import Any
 import pytest
 
 from deltaic.commands.plan_write import WriteRequest
+from deltaic.commit.operations import Operation
+from deltaic.commit.plan import CommitPlan
+from deltaic.commit.transaction import commit
 from deltaic.exceptions import DeltaError, InvalidArgumentError, ProtocolError, TableStateError
 from deltaic.protocol.actions import Metadata, Protocol
 from tests.support.definitions import column, create, plan, schema, write
-from tests.support.memory_log import MemoryFile, MemoryLog
+from tests.support.memory_log import MemoryCommit, MemoryFile, MemoryLog
 
 
 def test_first_write_defines_the_table() -> None:
-    planned = plan(MemoryLog(), partition_by=("P",), description="rows").to_json()
-    assert planned["protocol"] == {"minReaderVersion": 1, "minWriterVersion": 2}
-    metadata = planned["metaData"]
-    assert metadata["partitionColumns"] == ["p"]
-    assert metadata["description"] == "rows"
-    assert metadata["createdTime"] == 5_000
-    assert metadata["format"] == {"provider": "parquet", "options": {}}
-    assert len(metadata["id"]) == 36
-    assert planned["effectiveMetaData"] == metadata
-    assert planned["isBlindAppend"] is True
+    planned = plan(MemoryLog(), partition_by=("P",), description="rows")
+    assert planned.protocol == Protocol(1, 2)
+    metadata = planned.metadata
+    assert metadata is not None
+    assert metadata.partition_columns == ("p",)
+    assert metadata.description == "rows"
+    assert metadata.created_time_ms == 5_000
+    assert (metadata.format_provider, metadata.format_options) == ("parquet", {})
+    assert len(metadata.id) == 36
+    assert planned.effective.metadata == metadata
+    assert planned.is_blind_append is True
 
 
 def test_first_write_stores_its_properties_and_the_sessions_defaults() -> None:
@@ -70,10 +74,6 @@ def test_text_of_limited_length_is_stored_as_a_string() -> None:
             "DELTAIC_UNSUPPORTED_FEATURE_REQUESTED",
         ),
         (
-            {"properties": {"delta.enableInCommitTimestamps": "true"}},
-            "DELTAIC_UNSUPPORTED_FEATURE_REQUESTED",
-        ),
-        (
             {"properties": {"delta.universalFormat.enabledFormats": "iceberg"}},
             "DELTAIC_UNSUPPORTED_TABLE_PROPERTY",
         ),
@@ -97,10 +97,10 @@ def test_first_write_that_cannot_be_is_refused(changes: dict[str, Any], conditio
 
 def test_append_leaves_the_definition_alone_whatever_properties_it_names() -> None:
     log = create()
-    planned = plan(log, properties={"delta.appendOnly": "true"}).to_json()
-    assert planned["protocol"] is None and planned["metaData"] is None
-    assert planned["effectiveMetaData"]["configuration"] == {}
-    assert planned["isBlindAppend"] is True
+    planned = plan(log, properties={"delta.appendOnly": "true"})
+    assert planned.protocol is None and planned.metadata is None
+    assert planned.effective.metadata.configuration == {}
+    assert planned.is_blind_append is True
 
 
 @pytest.mark.parametrize("written", [schema("ID"), schema("p", "id"), None])
@@ -178,7 +178,7 @@ def test_replaced_table_gets_the_statements_properties() -> None:
     planned = plan(
         log,
         "overwrite",
-        operation="CREATE OR REPLACE TABLE AS SELECT",
+        operation=Operation.CREATE_OR_REPLACE_TABLE_AS_SELECT,
         properties={"delta.enableDeletionVectors": "true"},
     )
     after = planned.effective
@@ -187,10 +187,58 @@ def test_replaced_table_gets_the_statements_properties() -> None:
     assert planned.changes_protocol and planned.changes_metadata and not planned.changes_columns
 
 
+def replace_table(log: MemoryLog, **properties: str) -> CommitPlan:
+    named = {f"delta.{name}": value for name, value in properties.items()}
+    return plan(log, "overwrite", operation=Operation.REPLACE_TABLE_AS_SELECT, properties=named)
+
+
+def test_in_commit_timestamps_are_enabled_by_the_commit_that_replaces_a_table_with_them() -> None:
+    planned = replace_table(create(), enableInCommitTimestamps="true")
+    assert planned.enables_in_commit_timestamps
+    features = frozenset({"appendOnly", "invariants", "inCommitTimestamp"})
+    assert planned.effective.protocol == Protocol(1, 7, None, features)
+
+
+def test_replacement_keeps_what_is_known_of_when_timestamps_began() -> None:
+    log = create()
+    write_replacement(log, enableInCommitTimestamps="true")
+    before = configuration(log)
+    planned = replace_table(log, enableInCommitTimestamps="true")
+    assert not planned.enables_in_commit_timestamps
+    assert planned.effective.metadata.configuration == before
+    assert replace_table(log).effective.metadata.configuration == {}
+
+
+def test_columns_of_row_tracking_are_named_when_it_is_enabled_and_keep_their_names() -> None:
+    log = create(enableRowTracking="true")
+    names = {k: v for k, v in configuration(log).items() if "materialized" in k}
+    assert {
+        k.removeprefix("delta.rowTracking.materialized"): v[:-36] for k, v in names.items()
+    } == {
+        "RowIdColumnName": "_row-id-col-",
+        "RowCommitVersionColumnName": "_row-commit-version-col-",
+    }
+    planned = replace_table(log, enableRowTracking="true")
+    assert planned.effective.metadata.configuration == configuration(log)
+    assert plan(log, "overwrite").effective.metadata.configuration == configuration(log)
+    features = planned.effective.protocol.writer_features
+    assert features is not None and {"rowTracking", "domainMetadata"} <= features
+
+
+def write_replacement(log: MemoryLog, **properties: str) -> None:
+    commit(MemoryCommit(log, "WRITE", plan=replace_table(log, **properties)), log)
+
+
+def configuration(log: MemoryLog) -> dict[str, str]:
+    header = log.header(log.table)
+    assert header is not None
+    return dict(header.metadata.configuration)
+
+
 @pytest.mark.parametrize("mode", ["overwrite", "delete", "update"])
 def test_removal_from_an_append_only_table_is_refused(mode: str) -> None:
     with pytest.raises(TableStateError, match="append-only"):
-        plan(create(appendOnly="true"), mode, operation=mode.upper())
+        plan(create(appendOnly="true"), mode)
 
 
 @pytest.mark.parametrize("mode", ["append", "merge"])
@@ -233,7 +281,6 @@ def test_write_that_was_made_already_is_skipped(version: str, skipped: bool) -> 
     write(log, MemoryFile("f"), commit_options={"txnappid": "app", "txnversion": "7"})
     planned = plan(log, options={"txnappid": "app", "txnversion": version})
     assert planned.skipped is skipped
-    assert planned.to_json()["skipped"] is skipped
 
 
 def test_request_is_read_from_what_the_jvm_sends() -> None:

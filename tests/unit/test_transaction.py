@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from deltaic.commit.metrics import operation_metrics
+from deltaic.commit.plan import CommitPlan
 from deltaic.commit.ports import FileCounts
 from deltaic.commit.transaction import RetryPolicy, commit
 from deltaic.exceptions import TableStateError, error
@@ -112,7 +113,9 @@ class BrokenStore(MemoryCommit):
 
     failure: Exception = OSError("connection reset")
 
-    def try_commit(self, version: int, header_lines: Sequence[str]) -> bool:
+    def try_commit(
+        self, version: int, header_lines: Sequence[str], first_row_id: int | None = None
+    ) -> bool:
         raise self.failure
 
 
@@ -227,8 +230,9 @@ def test_file_counts_are_read_from_what_the_jvm_sends() -> None:
 
 def test_plan_travels_back_with_the_commit() -> None:
     log = MemoryLog()
-    planned = plan(log, properties={"delta.enableDeletionVectors": "true"}).to_json()
-    prepared = MemoryCommit(log, "WRITE", plan=json.loads(json.dumps(planned)))
-    commit(prepared, log)
-    assert log.actions(0, "protocol") == [planned["protocol"]]
-    assert log.actions(0, "metaData") == [planned["metaData"]]
+    planned = plan(log, properties={"delta.enableDeletionVectors": "true"})
+    travelled = CommitPlan.from_json(json.loads(json.dumps(planned.to_json())))
+    assert travelled == planned
+    commit(MemoryCommit(log, "WRITE", plan=travelled), log)
+    assert log.actions(0, "protocol") == [planned.effective.protocol.to_json()]
+    assert log.actions(0, "metaData") == [planned.effective.metadata.to_json()]

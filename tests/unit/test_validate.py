@@ -187,3 +187,41 @@ def test_commit_is_parsed_line_by_line() -> None:
         ("add", {"path": "a"}),
         ("txn", {"appId": "x"}),
     ]
+
+
+ENABLED = {"delta.enableInCommitTimestamps": "true"}
+SINCE = {
+    "delta.inCommitTimestampEnablementVersion": "1",
+    "delta.inCommitTimestampEnablementTimestamp": "5",
+}
+
+
+@pytest.mark.parametrize(
+    ("since", "problems"),
+    [
+        (SINCE, 0),
+        ({}, 1),
+        ({**SINCE, "delta.inCommitTimestampEnablementVersion": "0"}, 1),
+        ({**SINCE, "delta.inCommitTimestampEnablementTimestamp": "4"}, 1),
+    ],
+)
+def test_commit_that_enables_timestamps_later_says_since_when(
+    since: dict[str, str], problems: int
+) -> None:
+    protocol = {**PROTOCOL, "minWriterVersion": 7, "writerFeatures": ["inCommitTimestamp"]}
+    commits: list[list[Action]] = [
+        [("commitInfo", {}), ("protocol", protocol), ("metaData", metadata())],
+        [
+            ("commitInfo", {"inCommitTimestamp": 5}),
+            ("metaData", metadata(properties={**ENABLED, **since})),
+        ],
+        [("commitInfo", {"inCommitTimestamp": 6})],
+    ]
+    assert len(validate_log(enumerate(commits))) == problems
+
+
+def test_enabled_row_tracking_names_its_columns() -> None:
+    properties = {"delta.enableRowTracking": "true"}
+    commit = [("protocol", FEATURES), ("metaData", metadata(properties=properties))]
+    (problem,) = validate_log([(0, commit)])
+    assert "columns of preserved row ids" in problem.detail

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from deltaic.commands.definition import Definition
-from deltaic.commands.plan_write import WritePlan
+from deltaic.commit.operations import Operation
+from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import CommitSummary, TableHeader, Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy, commit
 from deltaic.exceptions import error
+from deltaic.protocol import in_commit_timestamps
 from deltaic.protocol.actions import Metadata
 from deltaic.protocol.features import require_definable, require_writable
 from deltaic.protocol.negotiation import protocol_for_new_definition
@@ -33,7 +34,7 @@ class Alteration:
     table: str
     current: TableHeader
     metadata: Metadata
-    operation: str
+    operation: Operation
     parameters: Mapping[str, str]
     request: ProtocolRequest = field(default_factory=ProtocolRequest)
     reads_whole_table: bool = False
@@ -64,18 +65,20 @@ def alter(alteration: Alteration, tables: Tables, policy: RetryPolicy, now_ms: i
     changes_metadata = metadata != current.metadata
     if protocol == current.protocol and not changes_metadata:
         return CommitResult(current.version, skipped=True)
-    plan = WritePlan(
+    plan = CommitPlan(
         Definition(protocol, metadata),
-        is_blind_append=False,
+        current.as_predecessor(),
         changes_protocol=protocol != current.protocol,
         changes_metadata=changes_metadata,
+        enables_in_commit_timestamps=in_commit_timestamps.is_enabled(metadata)
+        and not in_commit_timestamps.is_enabled(current.metadata),
     )
     summary = CommitSummary(
         table=table,
         read_version=current.version,
         operation=alteration.operation,
         operation_parameters=alteration.parameters,
-        plan=plan.to_json(),
+        plan=plan,
         is_blind_append=False,
         reads_whole_table=alteration.reads_whole_table,
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from deltaic.commands.alteration import Alteration, alter, altered_header
+from deltaic.commit.operations import Operation
 from deltaic.commit.ports import Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
@@ -86,7 +87,7 @@ def add_constraint(
             arguments.table,
             current,
             after,
-            "ADD CONSTRAINT",
+            Operation.ADD_CONSTRAINT,
             {"name": arguments.name, "expr": arguments.expression},
             reads_whole_table=True,
         ),
@@ -122,7 +123,7 @@ def drop_constraint(
             arguments.table,
             current,
             after,
-            "DROP CONSTRAINT",
+            Operation.DROP_CONSTRAINT,
             {"name": arguments.name, "expr": configuration[there]},
         ),
         tables,

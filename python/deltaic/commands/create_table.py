@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deltaic.commands.definition import (
-    Definition,
     DefinitionRequest,
     define_table,
     stored_column,
 )
-from deltaic.commands.plan_write import WritePlan
+from deltaic.commit.operations import Operation
+from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import CommitSummary, TableHeader, Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy, commit
 from deltaic.exceptions import error
@@ -84,18 +84,20 @@ def create_table(
 
 
 def _summary(arguments: CreateTable, definition: Definition) -> CommitSummary:
-    plan = WritePlan(definition, is_blind_append=True, changes_protocol=True, changes_metadata=True)
+    plan = CommitPlan(
+        definition, is_blind_append=True, changes_protocol=True, changes_metadata=True
+    )
     return CommitSummary(
         table=arguments.table,
         read_version=-1,
-        operation="CREATE TABLE",
+        operation=Operation.CREATE_TABLE,
         operation_parameters={
             "isManaged": "true" if arguments.is_managed else "false",
             "description": arguments.description,
             "partitionBy": _compact(list(definition.metadata.partition_columns)),
             "properties": _compact(dict(definition.metadata.configuration)),
         },
-        plan=plan.to_json(),
+        plan=plan,
         is_blind_append=True,
         reads_whole_table=False,
     )

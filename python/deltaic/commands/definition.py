@@ -7,9 +7,11 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from deltaic.commit.plan import Definition
 from deltaic.commit.ports import TableHeader
 from deltaic.exceptions import error
-from deltaic.protocol.actions import Metadata, Protocol
+from deltaic.protocol import in_commit_timestamps, row_tracking
+from deltaic.protocol.actions import Metadata
 from deltaic.protocol.change_data import check_feed_columns
 from deltaic.protocol.column_mapping import is_mapped, new_mapping
 from deltaic.protocol.constraints import constraint_key
@@ -31,14 +33,6 @@ _FOREIGN_METADATA_PREFIX = "delta.columnMapping."
 
 _LIMITED_TEXT = re.compile(r"(var)?char\(\d+\)")
 _LIMITED_TEXT_KEY = "__CHAR_VARCHAR_TYPE_STRING"
-
-
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """Protocol and metadata of a table version."""
-
-    protocol: Protocol
-    metadata: Metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +76,9 @@ def define_table(request: DefinitionRequest, now_ms: int) -> Definition:
         id=str(uuid.uuid4()),
         schema_string=write_schema(schema),
         partition_columns=partition_columns,
-        configuration={**checked.configuration, **_constraint_properties(request)},
+        configuration=row_tracking.with_materialized_columns(
+            {**checked.configuration, **_constraint_properties(request)}, {}
+        ),
         description=request.description,
         created_time_ms=now_ms,
     )
@@ -110,7 +106,7 @@ def redefine_table(
         partition_columns=partition_columns,
         configuration=configuration
         if keep_properties
-        else {**configuration, **_constraint_properties(request)},
+        else _renewed({**configuration, **_constraint_properties(request)}, before.configuration),
         description=before.description if keep_properties else request.description,
     )
     if _same_columns(request.table, before, schema, partition_columns) and keep_properties:
@@ -126,6 +122,12 @@ def redefine_table(
 
 def _constraint_properties(request: DefinitionRequest) -> dict[str, str]:
     return {constraint_key(name): sql for name, sql in (request.constraints or {}).items()}
+
+
+def _renewed(given: Mapping[str, str], before: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the properties of a replacement, with what features keep of the table before."""
+    named = row_tracking.with_materialized_columns(given, before)
+    return in_commit_timestamps.kept_provenance(named, before)
 
 
 def _columns(

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from deltaic.commands.definition import (
-    Definition,
     DefinitionRequest,
     define_table,
     redefine_table,
 )
 from deltaic.commit.idempotence import requested_txn
+from deltaic.commit.operations import Operation, WriteMode
+from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import TableHeader, Tables
 from deltaic.exceptions import error
+from deltaic.protocol import in_commit_timestamps
 from deltaic.protocol.change_data import feeds_changes
 from deltaic.protocol.features import require_writable
 from deltaic.protocol.properties import is_true
@@ -31,7 +33,9 @@ class WriteRequest:
     read_version
         The version the write is based on; -1 if there is no table.
     mode
-        ``append``, ``overwrite``, or the name of a row-level operation.
+        What becomes of the rows that are there.
+    joins_if_created
+        Whether a write that finds no table, and another writer's when it commits, appends to that.
     schema_string
         The columns of the data; None where the table's own are meant.
     partition_by
@@ -43,87 +47,46 @@ class WriteRequest:
     """
 
     table: str
-    operation: str
+    operation: Operation
     read_version: int
-    mode: str
+    mode: WriteMode
     schema_string: str | None = None
     partition_by: Sequence[str] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
     constraints: Mapping[str, str] = field(default_factory=dict)
     description: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
+    joins_if_created: bool = False
 
     @staticmethod
     def from_json(body: Mapping[str, Any]) -> WriteRequest:
         """Read the JSON of ``Committer.plan``."""
         return WriteRequest(
             table=body["table"],
-            operation=body["operation"],
+            operation=Operation(body["operation"]),
             read_version=body["readVersion"],
-            mode=body["mode"],
+            mode=WriteMode(body["mode"]),
             schema_string=body.get("schema"),
             partition_by=tuple(body.get("partitionBy") or ()),
             properties=body.get("properties") or {},
             constraints=body.get("constraints") or {},
             description=body.get("description"),
             options=body.get("options") or {},
+            joins_if_created=body.get("joinsIfCreated", False),
         )
-
-    @property
-    def replaces_table(self) -> bool:
-        """Whether the statement states the table anew, properties included."""
-        return "REPLACE TABLE" in self.operation
 
     @property
     def replaces_columns(self) -> bool:
         """Whether the data's columns become the table's."""
-        overwrites = self.mode == "overwrite" and self.option_is_true("overwriteschema")
-        return self.replaces_table or overwrites
+        overwrites = self.mode is WriteMode.OVERWRITE and self.option_is_true("overwriteschema")
+        return self.operation.replaces_table or overwrites
 
     def option_is_true(self, name: str) -> bool:
         """Return a boolean option, given in lower case."""
         return self.options.get(name, "false").strip().casefold() == "true"
 
 
-@dataclass(frozen=True, slots=True)
-class WritePlan:
-    """The answer to a `WriteRequest`.
-
-    Attributes
-    ----------
-    effective
-        The protocol and metadata under which the data is written.
-    changes_protocol, changes_metadata
-        Whether the commit holds them.
-    changes_columns
-        Whether schema or partition columns of an existing table change.
-    skipped
-        Whether an earlier write with the same ``txnAppId`` and ``txnVersion`` has done it already.
-    """
-
-    effective: Definition
-    is_blind_append: bool
-    changes_protocol: bool = False
-    changes_metadata: bool = False
-    changes_columns: bool = False
-    skipped: bool = False
-
-    def to_json(self) -> dict[str, Any]:
-        """Write the reply of ``Committer.plan``."""
-        protocol = self.effective.protocol.to_json()
-        metadata = self.effective.metadata.to_json()
-        return {
-            "protocol": protocol if self.changes_protocol else None,
-            "metaData": metadata if self.changes_metadata else None,
-            "effectiveProtocol": protocol,
-            "effectiveMetaData": metadata,
-            "isBlindAppend": self.is_blind_append,
-            "changesColumns": self.changes_columns,
-            "skipped": self.skipped,
-        }
-
-
-def plan_write(request: WriteRequest, tables: Tables, now_ms: int) -> WritePlan:
+def plan_write(request: WriteRequest, tables: Tables, now_ms: int) -> CommitPlan:
     """Decide what a write may do and what its commit holds besides files.
 
     Raises
@@ -139,56 +102,61 @@ def plan_write(request: WriteRequest, tables: Tables, now_ms: int) -> WritePlan:
     txn = requested_txn(request.table, request.options)
     if request.read_version < 0:
         definition = define_table(_definition(request, tables.default_properties()), now_ms)
-        return WritePlan(
+        return CommitPlan(
             definition,
-            is_blind_append=request.mode == "append",
+            is_blind_append=request.mode is WriteMode.APPEND,
             changes_protocol=True,
             changes_metadata=True,
+            joins_if_created=request.joins_if_created,
         )
     current = tables.header(request.table, request.read_version)
     if current is None:
         raise error("DELTAIC_NOT_A_TABLE", table=request.table)
     require_writable(request.table, current.version, current.protocol, current.metadata)
     _require_removes_allowed(request, current)
-    if request.mode == "update" and feeds_changes(current.protocol, current.metadata):
+    if request.mode is WriteMode.UPDATE and feeds_changes(current.protocol, current.metadata):
         # At least one row will be: otherwise there is no commit, and nothing to refuse in vain.
         raise error(
             "DELTAIC_CHANGE_DATA_FILES_NEEDED",
             table=request.table,
             version=current.version,
-            operation=request.operation,
+            operation=request.operation.value,
             what="updated rows",
         )
     plan = _replacement(request, current) if request.replaces_columns else _kept(request, current)
     if txn is not None and current.transactions.get(txn.app_id, -1) >= txn.version:
-        return WritePlan(plan.effective, plan.is_blind_append, skipped=True)
+        return replace(plan, skipped=True)
     return plan
 
 
-def _kept(request: WriteRequest, current: TableHeader) -> WritePlan:
+def _kept(request: WriteRequest, current: TableHeader) -> CommitPlan:
     """Plan a write that leaves the definition alone; properties given with it are ignored."""
     _require_columns_fit(request, current)
     _require_partitioning_fits(request, current)
-    return WritePlan(
-        Definition(current.protocol, current.metadata), is_blind_append=request.mode == "append"
+    return CommitPlan(
+        Definition(current.protocol, current.metadata),
+        current.as_predecessor(),
+        is_blind_append=request.mode is WriteMode.APPEND,
     )
 
 
-def _replacement(request: WriteRequest, current: TableHeader) -> WritePlan:
+def _replacement(request: WriteRequest, current: TableHeader) -> CommitPlan:
     definition = redefine_table(
-        _definition(request, {}), current, keep_properties=not request.replaces_table
+        _definition(request, {}), current, keep_properties=not request.operation.replaces_table
     )
     before, after = current.metadata, definition.metadata
     columns_change = (before.schema_string, before.partition_columns) != (
         after.schema_string,
         after.partition_columns,
     )
-    return WritePlan(
+    return CommitPlan(
         definition,
-        is_blind_append=False,
+        current.as_predecessor(),
         changes_protocol=definition.protocol != current.protocol,
         changes_metadata=before != after,
         changes_columns=columns_change,
+        enables_in_commit_timestamps=in_commit_timestamps.is_enabled(after)
+        and not in_commit_timestamps.is_enabled(before),
     )
 
 
@@ -206,18 +174,18 @@ def _definition(request: WriteRequest, defaults: Mapping[str, str]) -> Definitio
 
 def _require_removes_allowed(request: WriteRequest, current: TableHeader) -> None:
     """Refuse early what an append-only table forbids (Protocol § Append-only Tables)."""
-    removes = request.mode != "append" or request.replaces_table
+    removes = request.mode is not WriteMode.APPEND or request.operation.replaces_table
     # A MERGE may do nothing but insert; whether it does is seen when it commits.
     if (
         removes
-        and request.mode != "merge"
+        and request.mode is not WriteMode.MERGE
         and (is_true(current.metadata.configuration, "delta.appendOnly"))
     ):
         raise error(
             "DELTAIC_APPEND_ONLY",
             table=request.table,
             version=current.version,
-            operation=request.operation,
+            operation=request.operation.value,
         )
 
 
@@ -237,7 +205,7 @@ def _require_columns_fit(request: WriteRequest, current: TableHeader) -> None:
             "overwriteSchema=true.",
         )
     advice = "Leave them out; adding columns while writing (mergeSchema) is not supported yet."
-    if request.mode == "overwrite":
+    if request.mode is WriteMode.OVERWRITE:
         advice += " To replace the table's columns by the data's, set overwriteSchema=true."
     raise error(
         "DELTAIC_SCHEMA_MISMATCH",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from deltaic.commands.alteration import Alteration, alter, altered_header
+from deltaic.commit.operations import Operation
 from deltaic.commit.ports import Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
@@ -24,7 +25,6 @@ from deltaic.protocol.schema import parse_schema
 #: Properties that promise something of files or commits that are there already.
 _NEEDS_MORE = (
     "delta.enableRowTracking",
-    "delta.enableInCommitTimestamps",
     "delta.enableIcebergCompatV1",
     "delta.enableIcebergCompatV2",
     "delta.enableIcebergWriterCompatV1",
@@ -78,7 +78,7 @@ def alter_properties(
             table,
             current,
             upgraded(table, after, before),
-            "SET TBLPROPERTIES" if arguments.properties else "UNSET TBLPROPERTIES",
+            Operation.SET_TBLPROPERTIES if arguments.properties else Operation.UNSET_TBLPROPERTIES,
             _parameters(arguments),
             checked.request,
         ),

@@ -2,35 +2,67 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from deltaic.commit.metrics import operation_metrics
 from deltaic.commit.ports import CommitSummary
 from deltaic.commit.read_set import ReadSet
+from deltaic.protocol import in_commit_timestamps, row_tracking
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """What a commit says about itself that neither its files nor its plan know."""
+
+    txn_id: str
+    engine_info: str
 
 
 def commit_info(
-    summary: CommitSummary, ours: ReadSet, *, timestamp_ms: int, txn_id: str, engine_info: str
+    summary: CommitSummary,
+    ours: ReadSet,
+    provenance: Provenance,
+    *,
+    timestamp_ms: int,
+    in_commit_timestamp_ms: int | None = None,
 ) -> dict[str, Any]:
     """Return the action's body; fields and their order are those of delta-spark."""
-    body: dict[str, Any] = {"timestamp": timestamp_ms}
+    body: dict[str, Any] = {}
+    if in_commit_timestamp_ms is not None:
+        body[in_commit_timestamps.FIELD] = in_commit_timestamp_ms
+    body["timestamp"] = timestamp_ms
     user_metadata = summary.options.get("usermetadata")
     if user_metadata is not None:
         body["userMetadata"] = user_metadata
-    body["operation"] = summary.operation
+    body["operation"] = summary.operation.value
     body["operationParameters"] = {
         name: value for name, value in summary.operation_parameters.items() if value is not None
     }
-    if summary.read_version >= 0:
-        body["readVersion"] = summary.read_version
+    if ours.read_version >= 0:
+        body["readVersion"] = ours.read_version
     body["isolationLevel"] = ours.isolation.value
     body["isBlindAppend"] = ours.is_blind_append or (ours.creates_table and _only_adds(summary))
     body["operationMetrics"] = operation_metrics(summary)
-    body["engineInfo"] = engine_info
-    body["txnId"] = txn_id
+    if row_tracking.is_enabled(ours.plan.effective.metadata):
+        preserved = "true" if _preserves_row_ids(summary) else "false"
+        body["tags"] = {row_tracking.PRESERVED_TAG: preserved}
+    body["engineInfo"] = provenance.engine_info
+    body["txnId"] = provenance.txn_id
     return body
 
 
 def _only_adds(summary: CommitSummary) -> bool:
     """Whether a commit that creates a table added files, or none, and removed none."""
     return not summary.reads_whole_table and not summary.files.num_removed
+
+
+def _preserves_row_ids(summary: CommitSummary) -> bool:
+    """Whether each row that was there before and still is has kept its id.
+
+    A file that only gets another deletion vector keeps its rows where they are. Rows that an
+    operation copies or updates lie in new files, which have new ids.
+    """
+    moved = sum(summary.engine_metrics.get(n, 0) for n in ("numCopiedRows", "numUpdatedRows"))
+    rearranges = summary.files.num_added > 0 and not summary.files.data_change
+    return moved == 0 and not rearranges

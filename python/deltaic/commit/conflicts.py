@@ -62,7 +62,7 @@ def metadata_changed(ours: ReadSet, winner: Winner) -> Conflict | None:
     if winner.metadata is not None:
         detail = "it changed the table's metadata (its schema, partitioning or properties)"
         return Conflict("DELTAIC_METADATA_CHANGED", winner, detail)
-    if ours.changes_columns and winner.num_added > 0:
+    if ours.plan.changes_columns and winner.num_added > 0:
         detail = "it added files under the columns that this operation replaces"
         return Conflict("DELTAIC_METADATA_CHANGED", winner, detail)
     return None
@@ -85,7 +85,7 @@ def concurrent_append(ours: ReadSet, winner: Winner) -> Conflict | None:
 
 
 def concurrent_delete_delete(ours: ReadSet, winner: Winner) -> Conflict | None:
-    """Object if both remove the same file or change its deletion vector."""
+    """Object if both remove the same file, change its deletion vector, or say anew what it is."""
     path = winner.removed_file_removed
     return Conflict("DELTAIC_CONCURRENT_DELETE_DELETE", winner, path) if path else None
 
@@ -107,8 +107,11 @@ def concurrent_transaction(ours: ReadSet, winner: Winner) -> Conflict | None:
 
 
 def domain_metadata_changed(ours: ReadSet, winner: Winner) -> Conflict | None:
-    """Object if both set the same metadata domain (Protocol § Domain Metadata)."""
-    shared = sorted(ours.domains & winner.domains)
+    """Object if both set the same metadata domain (Protocol § Domain Metadata).
+
+    That of row tracking is not ours to set: its count is taken up where the winner left it.
+    """
+    shared = sorted(ours.domains.intersection(winner.domains))
     if not shared:
         return None
     return Conflict("DELTAIC_CONCURRENT_DOMAIN_METADATA", winner, shared[0])
@@ -136,7 +139,7 @@ def conflict_error(ours: ReadSet, conflict: Conflict) -> DeltaError:
     return error(
         conflict.condition,
         table=ours.table,
-        operation=ours.operation,
+        operation=ours.operation.value,
         version=conflict.winner.version,
         winnerOperation=conflict.winner.operation or "an unnamed operation",
         detail=conflict.detail,

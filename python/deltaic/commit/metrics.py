@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from deltaic.commit.operations import Operation
 from deltaic.commit.ports import CommitSummary, FileCounts
 
 _Source = Callable[[CommitSummary], int]
@@ -14,19 +15,19 @@ _Source = Callable[[CommitSummary], int]
 
 def operation_metrics(summary: CommitSummary) -> dict[str, str]:
     """Return the metrics of a commit, as commitInfo holds them: all values are strings."""
-    sources = _BY_OPERATION.get(_kind(summary.operation), {})
-    metrics = {name: str(source(summary)) for name, source in sources.items()}
-    if _kind(summary.operation) == "WRITE" and summary.files.num_removed:
+    kind = _kind(summary.operation)
+    metrics = {name: str(source(summary)) for name, source in _BY_OPERATION.get(kind, {}).items()}
+    if kind is Operation.WRITE and summary.files.num_removed:
         metrics["numRemovedFiles"] = str(summary.files.num_removed)
         metrics["numRemovedBytes"] = str(summary.files.removed_bytes)
     return metrics
 
 
-def _kind(operation: str) -> str:
+def _kind(operation: Operation) -> Operation:
     """Map the operations that hold data from a query to WRITE, REORG to OPTIMIZE."""
-    if operation.endswith("AS SELECT"):
-        return "WRITE"
-    return "OPTIMIZE" if operation == "REORG" else operation
+    if operation.writes_a_query:
+        return Operation.WRITE
+    return Operation.OPTIMIZE if operation is Operation.REORG else operation
 
 
 def _files(read: Callable[[FileCounts], int]) -> _Source:
@@ -92,26 +93,26 @@ _MERGE: Mapping[str, _Source] = {
     "materializeSourceTimeMs": _engine("materializeSourceTimeMs"),
     **_TIMES,
 }
-_BY_OPERATION: Mapping[str, Mapping[str, _Source]] = {
-    "WRITE": {
+_BY_OPERATION: Mapping[Operation, Mapping[str, _Source]] = {
+    Operation.WRITE: {
         "numFiles": _files(lambda f: f.num_added),
         "numOutputBytes": _files(lambda f: f.added_bytes),
         "numOutputRows": _files(lambda f: f.added_rows),
     },
-    "STREAMING UPDATE": {
+    Operation.STREAMING_UPDATE: {
         "numAddedFiles": _files(lambda f: f.num_added),
         "numRemovedFiles": _files(lambda f: f.num_removed),
         "numOutputRows": _files(lambda f: f.added_rows),
         "numOutputBytes": _files(lambda f: f.added_bytes),
     },
-    "DELETE": _DELETE,
-    "UPDATE": _UPDATE,
-    "MERGE": _MERGE,
-    "TRUNCATE": {
+    Operation.DELETE: _DELETE,
+    Operation.UPDATE: _UPDATE,
+    Operation.MERGE: _MERGE,
+    Operation.TRUNCATE: {
         "numRemovedFiles": _files(lambda f: f.num_removed),
         "executionTimeMs": _engine("executionTimeMs"),
     },
-    "OPTIMIZE": {
+    Operation.OPTIMIZE: {
         "numAddedFiles": _files(lambda f: f.num_added),
         "numRemovedFiles": _files(lambda f: f.num_removed),
         "numAddedBytes": _files(lambda f: f.added_bytes),

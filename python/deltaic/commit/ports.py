@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from deltaic.protocol import actions
+from deltaic.commit.operations import Operation
+from deltaic.commit.plan import CommitPlan, Predecessor
+from deltaic.protocol import actions, row_tracking
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +21,11 @@ class FileCounts:
 
     A file that is removed and added under the same path only changes its deletion vector; it is
     counted with the deletion vectors and not with the files.
+
+    Attributes
+    ----------
+    fresh_rows
+        The rows, deleted ones included, of the files that have no row ids yet.
     """
 
     num_added: int = 0
@@ -29,6 +36,7 @@ class FileCounts:
     num_deletion_vectors_added: int = 0
     num_deletion_vectors_removed: int = 0
     num_deletion_vectors_updated: int = 0
+    fresh_rows: int = 0
     data_change: bool = False
 
     @staticmethod
@@ -43,6 +51,7 @@ class FileCounts:
             num_deletion_vectors_added=body.get("numDeletionVectorsAdded", 0),
             num_deletion_vectors_removed=body.get("numDeletionVectorsRemoved", 0),
             num_deletion_vectors_updated=body.get("numDeletionVectorsUpdated", 0),
+            fresh_rows=body.get("freshRows", 0),
             data_change=body.get("dataChange", False),
         )
 
@@ -72,16 +81,16 @@ class CommitSummary:
     read_version
         The version the operation is based on; -1 when there was no table.
     plan
-        The reply of the planning command, as it was given.
+        What was decided before the data was written.
     identity_marks
         How far the rows written take identity columns, by column.
     """
 
     table: str
     read_version: int
-    operation: str
+    operation: Operation
     operation_parameters: Mapping[str, str | None]
-    plan: Mapping[str, Any]
+    plan: CommitPlan
     is_blind_append: bool
     reads_whole_table: bool
     options: Mapping[str, str] = field(default_factory=dict)
@@ -95,9 +104,9 @@ class CommitSummary:
         return CommitSummary(
             table=body["table"],
             read_version=body["readVersion"],
-            operation=body["operation"],
+            operation=Operation(body["operation"]),
             operation_parameters=body.get("operationParameters") or {},
-            plan=body.get("plan") or {},
+            plan=CommitPlan.from_json(body["plan"]),
             is_blind_append=body.get("isBlindAppend", False),
             reads_whole_table=body.get("readsWholeTable", False),
             options=body.get("options") or {},
@@ -120,17 +129,22 @@ class Winner:
     removed_file_read
         The first file it removed, or gave another deletion vector, that we have read.
     removed_file_removed
-        The first such file that we remove or change, too.
+        The first file it removed, changed or added anew that we remove or change, too.
+    domains
+        The metadata domains it set, with their configuration; None for those it removed.
+    in_commit_timestamp_ms
+        The time it states itself, if it does.
     """
 
     version: int
     operation: str | None = None
-    timestamp_ms: int | None = None
+    timestamp_ms: int = -1
+    in_commit_timestamp_ms: int | None = None
     is_blind_append: bool | None = None
     protocol: actions.Protocol | None = None
     metadata: actions.Metadata | None = None
     txns: Mapping[str, int] = field(default_factory=dict)
-    domains: frozenset[str] = frozenset()
+    domains: Mapping[str, str | None] = field(default_factory=dict)
     num_added: int = 0
     num_removed: int = 0
     data_change: bool = False
@@ -145,12 +159,13 @@ class Winner:
         return Winner(
             version=body["version"],
             operation=body.get("operation"),
-            timestamp_ms=body.get("timestampMs"),
+            timestamp_ms=body["timestampMs"],
+            in_commit_timestamp_ms=body.get("inCommitTimestampMs"),
             is_blind_append=body.get("isBlindAppend"),
             protocol=actions.Protocol.from_json(protocol) if protocol else None,
             metadata=actions.Metadata.from_json(metadata) if metadata else None,
             txns=body.get("txns") or {},
-            domains=frozenset(body.get("domains") or ()),
+            domains=body.get("domains") or {},
             num_added=body.get("numAdded", 0),
             num_removed=body.get("numRemoved", 0),
             data_change=body.get("dataChange", False),
@@ -187,6 +202,12 @@ class TableHeader:
             domains=body.get("domains") or {},
         )
 
+    def as_predecessor(self) -> Predecessor:
+        """Return what the commit after this version must know of it."""
+        return Predecessor(
+            self.version, self.timestamp_ms, row_tracking.high_water_mark(self.domains)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class CommitRecord:
@@ -208,8 +229,20 @@ class PreparedCommit(Protocol):
     def summary(self) -> CommitSummary:
         """Describe the commit."""
 
-    def try_commit(self, version: int, header_lines: Sequence[str]) -> bool:
+    def try_commit(
+        self, version: int, header_lines: Sequence[str], first_row_id: int | None = None
+    ) -> bool:
         """Write the header lines and the file actions as `version`, unless it exists.
+
+        Parameters
+        ----------
+        version
+            The version to write.
+        header_lines
+            All actions but those on files.
+        first_row_id
+            The id of the first row of those files that have no row ids yet; None on a table that
+            does not give any.
 
         Returns
         -------

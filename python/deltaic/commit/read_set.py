@@ -6,11 +6,13 @@ winning commit where that meets them (`deltaic.commit.ports.Winner`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from deltaic.commit.isolation import Isolation, isolation_of
+from deltaic.commit.operations import Operation
+from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import CommitSummary
-from deltaic.protocol.actions import Metadata, Protocol, SetTransaction
+from deltaic.protocol.actions import SetTransaction
 from deltaic.protocol.identity import with_high_water_marks
 
 
@@ -22,57 +24,77 @@ class ReadSet:
     ----------
     read_version
         The version it is based on; -1 if there was no table.
-    protocol, metadata
-        What it changes; None for what it leaves as it is.
-    changes_columns
-        Whether it changes the schema or the partition columns.
+    plan
+        What it changes beside files, and the definition it was written under.
     txn
         The progress it records, if it does.
-    domains
-        The metadata domains that it sets.
     """
 
     table: str
     read_version: int
-    operation: str
+    operation: Operation
     isolation: Isolation
     is_blind_append: bool
     reads_whole_table: bool
-    protocol: Protocol | None = None
-    metadata: Metadata | None = None
-    changes_columns: bool = False
+    plan: CommitPlan
     txn: SetTransaction | None = None
-    domains: frozenset[str] = frozenset()
 
     @property
     def creates_table(self) -> bool:
         """Whether there was no table before."""
         return self.read_version < 0
 
+    @property
+    def domains(self) -> frozenset[str]:
+        """The metadata domains that it sets or removes."""
+        return frozenset(action.domain for action in self.plan.domains)
+
+    def joined_to(self, created: Definition, version: int) -> ReadSet:
+        """Return the append to a table that another writer has created, in place of our creation.
+
+        Parameters
+        ----------
+        created
+            The definition under which the table was created.
+        version
+            The version that created it.
+        """
+        plan = replace(self.plan, effective=created, changes_protocol=False, changes_metadata=False)
+        return replace(
+            self,
+            read_version=version,
+            plan=plan,
+            is_blind_append=True,
+            isolation=isolation_of(
+                created.metadata.configuration, changes_data=True, changes_metadata=False
+            ),
+        )
+
 
 def read_set_of(summary: CommitSummary, txn: SetTransaction | None) -> ReadSet:
     """Return the read set of a prepared commit."""
-    plan = summary.plan
-    protocol, metadata = plan.get("protocol"), plan.get("metaData")
-    effective = plan.get("effectiveMetaData") or {}
-    changes_metadata = metadata is not None
-    if summary.identity_marks:
-        # The definition is the planned one, and only the marks tell it from what the table has.
-        marked = with_high_water_marks(Metadata.from_json(effective), summary.identity_marks)
-        metadata = marked.to_json()
+    plan = _with_identity_marks(summary)
     return ReadSet(
         table=summary.table,
         read_version=summary.read_version,
         operation=summary.operation,
         isolation=isolation_of(
-            effective.get("configuration") or {},
+            plan.effective.metadata.configuration,
             changes_data=summary.files.data_change or summary.files.is_empty,
-            changes_metadata=metadata is not None,
+            changes_metadata=plan.changes_metadata,
         ),
-        is_blind_append=summary.is_blind_append and metadata is None,
+        is_blind_append=summary.is_blind_append and not plan.changes_metadata,
         reads_whole_table=summary.reads_whole_table,
-        protocol=Protocol.from_json(protocol) if protocol else None,
-        metadata=Metadata.from_json(metadata) if metadata else None,
-        changes_columns=bool(plan.get("changesColumns", changes_metadata)),
+        plan=plan,
         txn=txn,
     )
+
+
+def _with_identity_marks(summary: CommitSummary) -> CommitPlan:
+    """Return the plan with the metadata that the rows written make of the planned one."""
+    plan = summary.plan
+    if not summary.identity_marks:
+        return plan
+    marked = with_high_water_marks(plan.effective.metadata, summary.identity_marks)
+    definition = Definition(plan.effective.protocol, marked)
+    return replace(plan, effective=definition, changes_metadata=True)

@@ -5,34 +5,90 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from deltaic.commit.conflicts import Conflict, find_conflict
+from deltaic.commit.plan import Definition, Predecessor
 from deltaic.commit.ports import PreparedCommit, Winner
 from deltaic.commit.read_set import ReadSet
+from deltaic.protocol import row_tracking
+from deltaic.protocol.features import is_writable
+from deltaic.protocol.schema import parse_schema
 
 
 @dataclass(frozen=True, slots=True)
 class Rebased:
-    """Our commit can follow every winner; `version` is the first that is free."""
+    """Our commit can follow every winner; `previous` is the last of them.
 
-    version: int
-    last_winner: Winner
-
-
-def rebase(ours: ReadSet, prepared: PreparedCommit, taken: int) -> Rebased | Conflict:
-    """Check our commit against every version from `taken`, which exists, to the newest.
-
-    Nothing of the commit itself changes: its header says which version it read, not which it
-    follows, and no action of it depends on the version it becomes.
+    Attributes
+    ----------
+    ours
+        The transaction, which is another one only if it has become an append to a table that it
+        was to create.
     """
-    version = taken
-    last: Winner | None = None
-    while (winner := prepared.winner(version)) is not None:
-        conflict = find_conflict(ours, winner)
-        if conflict is not None:
-            return conflict
-        last = winner
-        version += 1
-    if last is None:
+
+    ours: ReadSet
+    previous: Predecessor
+
+
+def rebase(ours: ReadSet, prepared: PreparedCommit, previous: Predecessor) -> Rebased | Conflict:
+    """Check our commit against every version after `previous`, of which there is one.
+
+    The files of the commit stay as they are, whatever was committed before them: only its header
+    and the numbers in its file actions depend on the version it becomes.
+    """
+    found = _rebased(ours, prepared, previous)
+    if isinstance(found, Rebased) and found.previous.version == previous.version:
         # A version that could not be written because it exists, but cannot be read: log cleanup
         # would have to have overtaken this commit.
-        raise LookupError(f"version {taken} exists but cannot be read")
-    return Rebased(version, last)
+        raise LookupError(f"version {previous.version + 1} exists but cannot be read")
+    return found
+
+
+def _rebased(ours: ReadSet, prepared: PreparedCommit, previous: Predecessor) -> Rebased | Conflict:
+    while (winner := prepared.winner(previous.version + 1)) is not None:
+        joined = _joined(ours, winner)
+        if joined is not None:
+            ours = joined
+        else:
+            conflict = find_conflict(ours, winner)
+            if conflict is not None:
+                return conflict
+        previous = _after(previous, winner)
+    return Rebased(ours, previous)
+
+
+def _after(previous: Predecessor, winner: Winner) -> Predecessor:
+    mark = previous.row_id_high_water_mark
+    configuration = winner.domains.get(row_tracking.DOMAIN)
+    if configuration is not None:
+        mark = max(mark, row_tracking.high_water_mark_in(configuration))
+    own_time = winner.in_commit_timestamp_ms
+    return Predecessor(
+        version=winner.version,
+        timestamp_ms=winner.timestamp_ms if own_time is None else own_time,
+        row_id_high_water_mark=mark,
+    )
+
+
+def _joined(ours: ReadSet, winner: Winner) -> ReadSet | None:
+    """Return our append to the table that the winner created; None if it is not one.
+
+    Its rows fit if they were written for the same columns, partitioned alike, and nothing in the
+    table's protocol asks more of a writer than we do.
+    """
+    if not (ours.creates_table and ours.plan.joins_if_created and winner.version == 0):
+        return None
+    if winner.protocol is None or winner.metadata is None:
+        return None
+    if ours.txn is not None and ours.txn.app_id in winner.txns:
+        return None
+    created = Definition(winner.protocol, winner.metadata)
+    fits = is_writable(ours.table, created.protocol, created.metadata)
+    return (
+        ours.joined_to(created, winner.version) if fits and _same_columns(ours, created) else None
+    )
+
+
+def _same_columns(ours: ReadSet, created: Definition) -> bool:
+    mine, theirs = ours.plan.effective.metadata, created.metadata
+    return mine.partition_columns == theirs.partition_columns and parse_schema(
+        mine.schema_string, ours.table
+    ) == parse_schema(theirs.schema_string, ours.table)

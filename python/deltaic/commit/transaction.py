@@ -14,20 +14,17 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from deltaic.commit.commit_info import commit_info
+from deltaic.commit.commit_info import Provenance
 from deltaic.commit.conflicts import Conflict, conflict_error
+from deltaic.commit.header import Header, header_after
 from deltaic.commit.idempotence import requested_txn
 from deltaic.commit.ports import CommitSummary, PreparedCommit, Tables
 from deltaic.commit.read_set import ReadSet, read_set_of
 from deltaic.commit.rebase import rebase
 from deltaic.exceptions import DeltaError, error
-from deltaic.protocol.actions import Metadata, Protocol, log_line
 from deltaic.protocol.change_data import feeds_changes, require_derivable_changes
 from deltaic.protocol.features import require_writable
 from deltaic.protocol.properties import is_true
-
-#: Operations that are worth a version even if they touch no file: the user asked for one.
-_ALWAYS_COMMITTED = ("WRITE", "STREAMING UPDATE", "CREATE", "REPLACE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,70 +103,62 @@ def commit(
         newest = tables.header(summary.table)
         if newest is not None and newest.transactions.get(txn.app_id, -1) >= txn.version:
             return CommitResult(newest.version, skipped=True)
-    txn_id = str(uuid.uuid4())
-    info = commit_info(
-        summary, ours, timestamp_ms=clock_ms(), txn_id=txn_id, engine_info=tables.engine_info()
+    attempts = _Attempts(
+        prepared, summary, Provenance(str(uuid.uuid4()), tables.engine_info()), clock_ms
     )
-    lines = [log_line("commitInfo", info), *_header_lines(ours)]
-    return _commit_loop(prepared, ours, lines, txn_id, policy or RetryPolicy())
+    return attempts.run(ours, policy or RetryPolicy())
 
 
-def _commit_loop(
-    prepared: PreparedCommit, ours: ReadSet, lines: list[str], txn_id: str, policy: RetryPolicy
-) -> CommitResult:
-    version = ours.read_version + 1
-    for attempt in range(1, policy.max_attempts + 1):
-        time.sleep(policy.delay_ms(attempt) / 1000.0)
-        if _try(prepared, ours, version, lines, txn_id):
-            return CommitResult(version, attempts=attempt)
-        outcome = rebase(ours, prepared, version)
-        if isinstance(outcome, Conflict):
-            raise conflict_error(ours, outcome)
-        version = outcome.version
-    raise error(
-        "DELTAIC_COMMIT_ATTEMPTS_EXHAUSTED",
-        table=ours.table,
-        attempts=policy.max_attempts,
-        version=version - 1,
-    )
+@dataclass(frozen=True, slots=True)
+class _Attempts:
+    """Tries one prepared commit at one version after the other."""
 
+    prepared: PreparedCommit
+    summary: CommitSummary
+    provenance: Provenance
+    clock_ms: Callable[[], int]
 
-def _try(
-    prepared: PreparedCommit, ours: ReadSet, version: int, lines: list[str], txn_id: str
-) -> bool:
-    try:
-        return prepared.try_commit(version, lines)
-    except DeltaError:
-        raise
-    except Exception as problem:
+    def run(self, ours: ReadSet, policy: RetryPolicy) -> CommitResult:
+        previous = self.summary.plan.base
+        for attempt in range(1, policy.max_attempts + 1):
+            time.sleep(policy.delay_ms(attempt) / 1000.0)
+            version = previous.version + 1
+            header = header_after(previous, self.summary, ours, self.provenance, self.clock_ms())
+            if self._try(version, header):
+                return CommitResult(version, attempts=attempt)
+            outcome = rebase(ours, self.prepared, previous)
+            if isinstance(outcome, Conflict):
+                raise conflict_error(ours, outcome)
+            ours, previous = outcome.ours, outcome.previous
         raise error(
-            "DELTAIC_COMMIT_STATE_UNKNOWN",
+            "DELTAIC_COMMIT_ATTEMPTS_EXHAUSTED",
             table=ours.table,
-            version=version,
-            txnId=txn_id,
-            reason=problem,
-        ) from problem
+            attempts=policy.max_attempts,
+            version=previous.version,
+        )
 
-
-def _header_lines(ours: ReadSet) -> list[str]:
-    lines = []
-    if ours.protocol is not None:
-        lines.append(log_line("protocol", ours.protocol.to_json()))
-    if ours.metadata is not None:
-        lines.append(log_line("metaData", ours.metadata.to_json()))
-    if ours.txn is not None:
-        lines.append(log_line("txn", ours.txn.to_json()))
-    return lines
+    def _try(self, version: int, header: Header) -> bool:
+        try:
+            return self.prepared.try_commit(version, header.lines, header.first_row_id)
+        except DeltaError:
+            raise
+        except Exception as problem:
+            raise error(
+                "DELTAIC_COMMIT_STATE_UNKNOWN",
+                table=self.summary.table,
+                version=version,
+                txnId=self.provenance.txn_id,
+                reason=problem,
+            ) from problem
 
 
 def _says_nothing(summary: CommitSummary, ours: ReadSet) -> bool:
     """Whether a version would be one that changes nothing, such as a DELETE that matches no row."""
     return (
         summary.files.is_empty
-        and ours.protocol is None
-        and ours.metadata is None
+        and not (ours.plan.changes_protocol or ours.plan.changes_metadata or ours.plan.domains)
         and ours.txn is None
-        and not summary.operation.startswith(_ALWAYS_COMMITTED)
+        and not summary.operation.always_commits
     )
 
 
@@ -179,20 +168,16 @@ def _require_allowed(summary: CommitSummary) -> None:
     It was checked when the write was planned, too; but a commit must not depend on having been
     planned by this very code.
     """
-    plan = summary.plan
-    if not plan:
-        return
-    protocol = Protocol.from_json(plan["effectiveProtocol"])
-    metadata = Metadata.from_json(plan["effectiveMetaData"])
+    protocol, metadata = summary.plan.effective.protocol, summary.plan.effective.metadata
     require_writable(summary.table, max(summary.read_version, 0), protocol, metadata)
     if feeds_changes(protocol, metadata):
         require_derivable_changes(
-            summary.table, summary.read_version, summary.operation, summary.engine_metrics
+            summary.table, summary.read_version, summary.operation.value, summary.engine_metrics
         )
     if summary.files.removes_data and is_true(metadata.configuration, "delta.appendOnly"):
         raise error(
             "DELTAIC_APPEND_ONLY",
             table=summary.table,
             version=summary.read_version,
-            operation=summary.operation,
+            operation=summary.operation.value,
         )

@@ -108,6 +108,28 @@ class SetTransaction:
         return body
 
 
+@dataclass(frozen=True, slots=True)
+class DomainMetadata:
+    """What a named domain says of the table (Protocol § Domain Metadata)."""
+
+    domain: str
+    configuration: str
+    removed: bool = False
+
+    @staticmethod
+    def from_json(body: Mapping[str, Any]) -> DomainMetadata:
+        """Read the action's body."""
+        return DomainMetadata(body["domain"], body["configuration"], body["removed"])
+
+    def to_json(self) -> dict[str, Any]:
+        """Write the action's body."""
+        return {
+            "domain": self.domain,
+            "configuration": self.configuration,
+            "removed": self.removed,
+        }
+
+
 def log_line(action: str, body: Mapping[str, Any]) -> str:
     """Return one line of a commit file."""
     return json.dumps({action: body}, ensure_ascii=False, separators=(",", ":"))

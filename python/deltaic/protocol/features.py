@@ -22,6 +22,34 @@ from deltaic.resources import load_json
 
 
 @dataclass(frozen=True, slots=True)
+class UsedBy:
+    """What in a table's metadata puts a feature to use; a final ``*`` stands for anything.
+
+    Attributes
+    ----------
+    properties
+        Names of table properties, whatever their value.
+    column_metadata
+        Keys of a column's metadata, nested columns included.
+    column_types
+        Types of columns, or of what is in them.
+    """
+
+    properties: tuple[str, ...] = ()
+    column_metadata: tuple[str, ...] = ()
+    column_types: frozenset[str] = frozenset()
+
+    @staticmethod
+    def from_json(body: Mapping[str, list[str]]) -> UsedBy:
+        """Read the record's ``usedBy``."""
+        return UsedBy(
+            tuple(body.get("properties", ())),
+            tuple(body.get("columnMetadata", ())),
+            frozenset(body.get("columnTypes", ())),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Feature:
     """One table feature.
 
@@ -33,6 +61,8 @@ class Feature:
         The legacy versions that imply it, if any.
     property_name, property_values
         The table property and its values that put the feature to use, if one does.
+    used_by
+        What else puts it to use.
     requires
         Features that must be supported with it.
     writable
@@ -47,6 +77,7 @@ class Feature:
     min_writer_version: int | None
     property_name: str | None
     property_values: frozenset[str]
+    used_by: UsedBy
     requires: tuple[str, ...]
     aliases: frozenset[str]
     writable: bool
@@ -72,6 +103,7 @@ def all_features() -> tuple[Feature, ...]:
                 min_writer_version=record["minWriterVersion"],
                 property_name=enabled_by["property"],
                 property_values=frozenset(enabled_by["value"].casefold().split("|")),
+                used_by=UsedBy.from_json(record.get("usedBy", {})),
                 requires=tuple(record["requires"]),
                 aliases=frozenset(record["aliases"]),
                 writable=record["write"],
@@ -98,6 +130,13 @@ def reader_features(protocol: Protocol) -> frozenset[str]:
     if protocol.min_reader_version >= READER_VERSION_WITH_FEATURES:
         return protocol.reader_features or frozenset()
     return legacy_reader_features(protocol.min_reader_version)
+
+
+def supports(protocol: Protocol, name: str) -> bool:
+    """Whether writers must know the feature, under any spelling of its name."""
+    feature = find_feature(name)
+    spellings = {name} if feature is None else {feature.name, *feature.aliases}
+    return not spellings.isdisjoint(writer_features(protocol))
 
 
 def legacy_writer_features(version: int) -> frozenset[str]:
@@ -166,6 +205,12 @@ def require_writable(table: str, version: int, protocol: Protocol, metadata: Met
         )
 
 
+def is_writable(table: str, protocol: Protocol, metadata: Metadata) -> bool:
+    """Whether `require_writable` would let a table pass."""
+    known = protocol.min_writer_version <= WRITER_VERSION_WITH_FEATURES
+    return known and not _unwritable_features(table, protocol, metadata)
+
+
 def require_definable(table: str, protocol: Protocol, metadata: Metadata) -> None:
     """Refuse a definition that a user gives and to which this build could not write.
 
@@ -183,10 +228,10 @@ def require_definable(table: str, protocol: Protocol, metadata: Metadata) -> Non
 
 def _unwritable_features(table: str, protocol: Protocol, metadata: Metadata) -> list[str]:
     used = features_in_use(metadata, table)
-    return [n for n in sorted(writer_features(protocol)) if not _is_writable(n, used)]
+    return [n for n in sorted(writer_features(protocol)) if not _is_feature_writable(n, used)]
 
 
-def _is_writable(name: str, used: frozenset[str]) -> bool:
+def _is_feature_writable(name: str, used: frozenset[str]) -> bool:
     feature = find_feature(name)
     if feature is None:
         return False
@@ -202,39 +247,31 @@ def _by_name() -> dict[str, Feature]:
     }
 
 
-_BY_COLUMN_KEY = {
-    "delta.invariants": "invariants",
-    "delta.generationExpression": "generatedColumns",
-    "CURRENT_DEFAULT": "allowColumnDefaults",
-    "delta.typeChanges": "typeWidening",
-    "__COLLATIONS": "collations",
-}
-_BY_TYPE = {"timestamp_ntz": "timestampNtz", "variant": "variantType"}
-
-
 def _used_by_properties(configuration: Mapping[str, str]) -> frozenset[str]:
-    used = {
+    return frozenset(
         f.name
         for f in all_features()
-        if f.property_name is not None
-        and configuration.get(f.property_name, "").casefold() in f.property_values
-    }
-    if any(name.startswith("delta.constraints.") for name in configuration):
-        used.add("checkConstraints")
-    return frozenset(used)
+        if (
+            f.property_name is not None
+            and configuration.get(f.property_name, "").casefold() in f.property_values
+        )
+        or _any_matches(f.used_by.properties, configuration)
+    )
 
 
 def _used_by_schema(schema: StructType) -> frozenset[str]:
-    used = set()
-    for _, column in walk(schema):
-        for key in column.metadata:
-            if key.startswith("delta.identity."):
-                used.add("identityColumns")
-            elif key in _BY_COLUMN_KEY:
-                used.add(_BY_COLUMN_KEY[key])
-    used |= {
-        _BY_TYPE[leaf.name]
-        for leaf in leaf_types(schema)
-        if isinstance(leaf, PrimitiveType) and leaf.name in _BY_TYPE
-    }
-    return frozenset(used)
+    keys = {key for _, column in walk(schema) for key in column.metadata}
+    types = {leaf.name for leaf in leaf_types(schema) if isinstance(leaf, PrimitiveType)}
+    return frozenset(
+        f.name
+        for f in all_features()
+        if _any_matches(f.used_by.column_metadata, keys) or f.used_by.column_types & types
+    )
+
+
+def _any_matches(patterns: Iterable[str], names: Iterable[str]) -> bool:
+    return any(
+        name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
+        for pattern in patterns
+        for name in names
+    )

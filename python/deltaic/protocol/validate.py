@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deltaic.exceptions import DeltaError
+from deltaic.protocol import in_commit_timestamps, row_tracking
 from deltaic.protocol.actions import (
     READER_VERSION_WITH_FEATURES,
     WRITER_VERSION_WITH_FEATURES,
@@ -21,7 +22,6 @@ from deltaic.protocol.actions import (
     Protocol,
 )
 from deltaic.protocol.features import features_in_use, find_feature, writer_features
-from deltaic.protocol.properties import is_true
 from deltaic.protocol.schema import parse_schema
 
 #: One action as a commit file stores it: its name, and its body.
@@ -29,9 +29,6 @@ Action = tuple[str, Mapping[str, Any]]
 
 #: A logical file: its path as the log spells it, and the id of its deletion vector, if it has one.
 LogicalFile = tuple[str, str | None]
-
-_HIGH_WATER_MARK = "highWaterMark"
-_ROW_TRACKING_DOMAIN = "delta.rowTracking"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +98,7 @@ class _Table:
     metadata: Metadata | None = None
     files: dict[LogicalFile, Mapping[str, Any]] = field(default_factory=dict)
     high_water_mark: int = -1
-    in_commit_timestamp_ms: int = -1
+    in_commit_timestamp_ms: int | None = None
 
 
 _Problems = Iterator[tuple[str, str]]
@@ -122,9 +119,9 @@ def _problems(table: _Table, version: int, actions: Sequence[Action]) -> _Proble
         return
     if any(name in ("protocol", "metaData") for name, _ in actions):
         yield from _definition_problems(table.protocol, table.metadata)
-    yield from _timestamp_problems(table, table.metadata, actions)
+    yield from _timestamp_problems(table, table.metadata, version, actions)
     yield from _file_problems(table, table.protocol, table.metadata, actions)
-    yield from _row_id_problems(table, table.protocol, version, actions)
+    yield from _row_id_problems(table, table.protocol, table.metadata, version, actions)
 
 
 def _repetitions(actions: Sequence[Action]) -> _Problems:
@@ -178,25 +175,33 @@ def _definition_problems(protocol: Protocol, metadata: Metadata) -> _Problems:
         return
     if unsupported := used - writer_features(protocol):
         yield rule, f"in use, but not supported by the protocol: {', '.join(sorted(unsupported))}"
+    if row_tracking.is_enabled(metadata) and not row_tracking.names_columns(metadata):
+        yield "Protocol § Row Tracking", "the columns of preserved row ids have no names"
     names = {column.name for column in columns.fields}
     if strangers := [c for c in metadata.partition_columns if c not in names]:
         yield "Protocol § Change Metadata", f"partition columns without a column: {strangers}"
 
 
-def _timestamp_problems(table: _Table, metadata: Metadata, actions: Sequence[Action]) -> _Problems:
-    if not is_true(metadata.configuration, "delta.enableInCommitTimestamps"):
-        return
+def _timestamp_problems(
+    table: _Table, metadata: Metadata, version: int, actions: Sequence[Action]
+) -> _Problems:
     rule = "Protocol § In-Commit Timestamps"
+    before, table.in_commit_timestamp_ms = table.in_commit_timestamp_ms, None
+    if not in_commit_timestamps.is_enabled(metadata):
+        return
     if not actions or actions[0][0] != "commitInfo":
         yield rule, "the first action is not commitInfo"
         return
-    timestamp_ms = actions[0][1].get("inCommitTimestamp")
+    timestamp_ms = actions[0][1].get(in_commit_timestamps.FIELD)
     if timestamp_ms is None:
         yield rule, "commitInfo has no inCommitTimestamp"
         return
-    if timestamp_ms <= table.in_commit_timestamp_ms:
-        yield rule, f"{timestamp_ms} is not after {table.in_commit_timestamp_ms}"
     table.in_commit_timestamp_ms = timestamp_ms
+    if before is not None and timestamp_ms <= before:
+        yield rule, f"{timestamp_ms} is not after {before}"
+    since = in_commit_timestamps.enabled_since(metadata, version, timestamp_ms)
+    if before is None and version > 0 and since != metadata:
+        yield rule, "the metaData that enables them does not say since when"
 
 
 def _file_problems(
@@ -246,16 +251,20 @@ def _add_problems(protocol: Protocol, metadata: Metadata, add: Mapping[str, Any]
 
 
 def _row_id_problems(
-    table: _Table, protocol: Protocol, version: int, actions: Sequence[Action]
+    table: _Table,
+    protocol: Protocol,
+    metadata: Metadata,
+    version: int,
+    actions: Sequence[Action],
 ) -> _Problems:
     """Check row ids, which every new file has once the feature is supported."""
-    if "rowTracking" not in writer_features(protocol):
+    if not row_tracking.assigns_row_ids(protocol, metadata):
         return
     rule = "Protocol § Row Tracking"
     before = table.high_water_mark
     for name, body in actions:
-        if name == "domainMetadata" and body["domain"] == _ROW_TRACKING_DOMAIN:
-            table.high_water_mark = json.loads(body["configuration"])[_HIGH_WATER_MARK]
+        if name == "domainMetadata" and body["domain"] == row_tracking.DOMAIN:
+            table.high_water_mark = row_tracking.high_water_mark_in(body["configuration"])
     if table.high_water_mark < before:
         yield rule, f"the high water mark falls from {before} to {table.high_water_mark}"
     known = {body["path"] for name, body in actions if name == "remove"}

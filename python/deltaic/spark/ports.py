@@ -26,6 +26,9 @@ _DEFAULT_PREFIXES = (
 )
 _MAX_ATTEMPTS = ("spark.deltaic.maxCommitAttempts", "spark.databricks.delta.maxCommitAttempts")
 
+#: What stands for the first row id where files get none.
+_NO_ROW_IDS = -1
+
 _NOT_A_TABLE = "DELTAIC_NOT_A_TABLE"
 _COMMIT_NOT_FOUND = "DELTAIC_COMMIT_NOT_FOUND"
 
@@ -68,11 +71,11 @@ class JvmTables:
     def prepare_header_commit(self, summary: CommitSummary) -> PreparedCommit:
         """Prepare a commit that holds no file."""
         body = {
-            "operation": summary.operation,
+            "operation": summary.operation.value,
             "operationParameters": {
                 k: v for k, v in summary.operation_parameters.items() if v is not None
             },
-            "plan": dict(summary.plan),
+            "plan": summary.plan.to_json(),
             "isBlindAppend": summary.is_blind_append,
             "readsWholeTable": summary.reads_whole_table,
             "options": dict(summary.options),
@@ -139,10 +142,14 @@ class JvmPreparedCommit:
         with jvm_errors():
             return CommitSummary.from_json(json.loads(self._prepared.summary()))
 
-    def try_commit(self, version: int, header_lines: Sequence[str]) -> bool:
+    def try_commit(
+        self, version: int, header_lines: Sequence[str], first_row_id: int | None = None
+    ) -> bool:
         """Write the commit as `version`; False if that exists."""
+        row_id = _NO_ROW_IDS if first_row_id is None else first_row_id
         with jvm_errors():
-            reply = json.loads(self._prepared.tryCommit(version, "\n".join(header_lines)))
+            text = self._prepared.tryCommit(version, "\n".join(header_lines), row_id)
+            reply = json.loads(text)
         return bool(reply["status"] == "committed")
 
     def winner(self, version: int) -> Winner | None:

@@ -1,72 +1,84 @@
 package io.deltaic.protocol
 
+import scala.jdk.CollectionConverters._
+
+import com.fasterxml.jackson.core.JsonProcessingException
 import com.fasterxml.jackson.core.JsonToken.{FIELD_NAME, VALUE_STRING}
-import com.fasterxml.jackson.core.{JsonParser, JsonProcessingException}
+import com.fasterxml.jackson.databind.JsonNode
 
 /**
- * Which table features the metadata of a table puts to use: by a table property, by metadata of a column or by the type
- * of one. Whether the protocol supports them is another matter (Protocol § Active Features).
+ * What in the metadata of a table puts a feature to use, as `table-features.json` says: a table property, metadata of a
+ * column, or the type of one. A final `*` in a name stands for anything.
+ *
+ * @param property a property and the values, in lower case, that do it
+ * @param properties names of properties that do it whatever their value
  */
-private[deltaic] object FeatureUse {
+private[protocol] final case class FeatureUse(
+    property: Option[(String, Set[String])],
+    properties: Seq[String],
+    columnKeys: Seq[String],
+    columnTypes: Set[String]
+) {
+  import FeatureUse.anyMatches
 
-  private val byTrueProperty = Map(
-    "delta.appendOnly" -> "appendOnly",
-    "delta.enableChangeDataFeed" -> "changeDataFeed",
-    "delta.enableDeletionVectors" -> "deletionVectors",
-    "delta.enableInCommitTimestamps" -> "inCommitTimestamp",
-    "delta.enableRowTracking" -> "rowTracking",
-    "delta.enableTypeWidening" -> "typeWidening",
-    "delta.enableVariantShredding" -> "variantShredding",
-    "delta.enableIcebergCompatV1" -> "icebergCompatV1",
-    "delta.enableIcebergCompatV2" -> "icebergCompatV2",
-    "delta.enableIcebergWriterCompatV1" -> "icebergWriterCompatV1"
-  )
+  def matches(configuration: Map[String, String], columns: ColumnTraits): Boolean =
+    property.exists { case (name, values) =>
+      configuration.get(name).exists(value => values(value.toLowerCase(java.util.Locale.ROOT)))
+    } ||
+    anyMatches(properties, configuration.keySet) ||
+    anyMatches(columnKeys, columns.keys) ||
+    columnTypes.exists(columns.types)
+}
 
-  private val byColumnKey = Map(
-    "delta.invariants" -> "invariants",
-    "delta.generationExpression" -> "generatedColumns",
-    "CURRENT_DEFAULT" -> "allowColumnDefaults",
-    "delta.typeChanges" -> "typeWidening",
-    "__COLLATIONS" -> "collations"
-  )
+private[protocol] object FeatureUse {
 
-  private val typeFields = Set("type", "elementType", "keyType", "valueType")
-  private val byType = Map("timestamp_ntz" -> "timestampNtz", "variant" -> "variantType")
-
-  def of(metadata: Metadata): Set[String] =
-    fromProperties(metadata.configuration) ++ fromSchema(metadata.schemaString)
-
-  private def fromProperties(properties: Map[String, String]): Set[String] =
-    properties.flatMap {
-      case (name, _) if name.startsWith("delta.constraints.") => Some("checkConstraints")
-      case ("delta.columnMapping.mode", mode) if !mode.equalsIgnoreCase("none") =>
-        Some("columnMapping")
-      case ("delta.checkpointPolicy", "v2") => Some("v2Checkpoint")
-      case (name, value) => byTrueProperty.get(name).filter(_ => "true".equalsIgnoreCase(value))
-    }.toSet
-
-  private def fromSchema(schema: String): Set[String] = {
-    val parser = ActionJson.factory.createParser(schema)
-    try fromSchema(parser)
-    catch {
-      // Whoever interprets the schema reports what is wrong with it, knowing the table.
-      case _: JsonProcessingException => Set.empty
-    } finally parser.close()
+  /** Reads it of a feature's record. */
+  def read(json: JsonNode): FeatureUse = {
+    val usedBy = json.path("usedBy")
+    FeatureUse(
+      Option(json.get("enabledBy")).filter(_.isObject).map { enabling =>
+        val values = enabling.get("value").textValue.toLowerCase(java.util.Locale.ROOT)
+        enabling.get("property").textValue -> values.split('|').toSet
+      },
+      texts(usedBy.path("properties")),
+      texts(usedBy.path("columnMetadata")),
+      texts(usedBy.path("columnTypes")).toSet
+    )
   }
 
-  private def fromSchema(parser: JsonParser): Set[String] = {
-    var used = Set.empty[String]
-    var token = parser.nextToken()
-    while (token != null) {
-      if (token == FIELD_NAME) {
-        val key = parser.currentName
-        used ++= byColumnKey.get(key)
-        if (key.startsWith("delta.identity.")) used += "identityColumns"
-      } else if (token == VALUE_STRING && typeFields(parser.currentName)) {
-        used ++= byType.get(parser.getText)
-      }
-      token = parser.nextToken()
+  private def texts(json: JsonNode): Seq[String] =
+    json.elements.asScala.map(_.textValue).toVector
+
+  private def anyMatches(patterns: Seq[String], names: Set[String]): Boolean =
+    patterns.exists { pattern =>
+      if (pattern.endsWith("*")) names.exists(_.startsWith(pattern.dropRight(1)))
+      else names(pattern)
     }
-    used
+}
+
+/** All keys in a schema, those of the columns' metadata among them, and the names of all types. */
+private[protocol] final case class ColumnTraits(keys: Set[String], types: Set[String])
+
+private[protocol] object ColumnTraits {
+
+  private val none = ColumnTraits(Set.empty, Set.empty)
+  private val typeFields = Set("type", "elementType", "keyType", "valueType")
+
+  def of(schema: String): ColumnTraits = {
+    val parser = ActionJson.factory.createParser(schema)
+    try {
+      val keys = Set.newBuilder[String]
+      val types = Set.newBuilder[String]
+      var token = parser.nextToken()
+      while (token != null) {
+        if (token == FIELD_NAME) keys += parser.currentName
+        else if (token == VALUE_STRING && typeFields(parser.currentName)) types += parser.getText
+        token = parser.nextToken()
+      }
+      ColumnTraits(keys.result(), types.result())
+    } catch {
+      // Whoever interprets the schema reports what is wrong with it, knowing the table.
+      case _: JsonProcessingException => none
+    } finally parser.close()
   }
 }

@@ -9,6 +9,7 @@ import com.fasterxml.jackson.databind.JsonNode
  *
  * @param minReaderVersion the legacy reader version that implies the feature, if any
  * @param minWriterVersion the legacy writer version that implies the feature, if any
+ * @param usedBy what in a table's metadata puts it to use
  * @param read whether this build can read a table that uses it
  * @param write whether this build can write to a table that uses it
  * @param writableWhenInactive whether a table that supports the feature without using it asks nothing of a writer
@@ -18,6 +19,7 @@ private[deltaic] final case class TableFeature(
     isReaderWriter: Boolean,
     minReaderVersion: Option[Int],
     minWriterVersion: Option[Int],
+    usedBy: FeatureUse,
     aliases: Set[String],
     read: Boolean,
     write: Boolean,
@@ -61,7 +63,16 @@ object TableFeatures {
     supports(
       protocol,
       feature
-    ) && FeatureUse.of(metadata)(byName.get(feature).fold(feature)(_.name))
+    ) && inUse(metadata)(byName.get(feature).fold(feature)(_.name))
+
+  /**
+   * The features that the metadata of a table puts to use. Whether the protocol supports them is another matter (Protocol
+   * § Active Features).
+   */
+  private[deltaic] def inUse(metadata: Metadata): Set[String] = {
+    val columns = ColumnTraits.of(metadata.schemaString)
+    all.filter(_.usedBy.matches(metadata.configuration, columns)).map(_.name).toSet
+  }
 
   /** Refuses a table that needs something of its readers which this build lacks, whatever its metadata says. */
   def requireReadable(table: String, version: Long, protocol: Protocol): Unit =
@@ -100,7 +111,7 @@ object TableFeatures {
     needed.filterNot { name =>
       byName.get(name).exists { feature =>
         feature.read || (feature.name == "columnMapping" &&
-        metadata.exists(m => !FeatureUse.of(m)("columnMapping")))
+        metadata.exists(m => !inUse(m)("columnMapping")))
       }
     }
   }
@@ -119,7 +130,7 @@ object TableFeatures {
     if (protocol.minWriterVersion == WriterVersionWithFeatures && protocol.writerFeatures.isEmpty) {
       invalid(table, version, "writer version 7 without writerFeatures")
     }
-    val used = FeatureUse.of(metadata)
+    val used = inUse(metadata)
     val unwritable = writerFeaturesOf(protocol).filterNot { name =>
       byName.get(name).exists { feature =>
         feature.write || (feature.writableWhenInactive && !used(feature.name))
@@ -174,6 +185,7 @@ object TableFeatures {
     isReaderWriter = json.get("kind").textValue == "readerWriter",
     minReaderVersion = legacyVersion(json, "minReaderVersion"),
     minWriterVersion = legacyVersion(json, "minWriterVersion"),
+    usedBy = FeatureUse.read(json),
     aliases = json.get("aliases").elements.asScala.map(_.textValue).toSet,
     read = json.get("read").booleanValue,
     write = json.get("write").booleanValue,

@@ -122,7 +122,7 @@ class TableFeaturesSuite extends munit.FunSuite {
   }
 
   test("features that bind writers by support alone are refused, used or not") {
-    Seq("rowTracking", "clustering", "somethingNew").foreach { feature =>
+    Seq("clustering", "somethingNew").foreach { feature =>
       val protocol = Protocol(1, 7, None, Some(Set(feature, "domainMetadata")))
       assertEquals(
         refusedFeatures(TableFeatures.requireWritable("/t", 4, protocol, metadata)),

@@ -72,7 +72,7 @@ class DeltaicDataSource extends TableProvider with CreatableRelationProvider
     ReadOnlyOptions.refuse(log.table.toString, parameters.keys)
     if (found.suffix.isDefined)
       throw ReadOnlyOptions.refusal(log.table.toString, s"path ${parameters("path")}")
-    // Asked once: a table that appears later is a conflict, not one to append to.
+    // Asked once: whether a table that appears later is a conflict is decided when this commits.
     val snapshot = Option.when(log.exists)(log.latest())
     mode match {
       case SaveMode.Ignore if snapshot.isDefined => ()
@@ -164,7 +164,8 @@ private final class Save(
     schema = Some(columnsOfRows),
     partitionBy = partitionBy,
     properties = tableProperties,
-    options = options - DataSourceUtils.PARTITIONING_COLUMNS_KEY - "path"
+    options = options - DataSourceUtils.PARTITIONING_COLUMNS_KEY - "path",
+    joinsIfCreated = mode == SaveMode.Append
   )
 
   private def columnsOfRows: StructType =

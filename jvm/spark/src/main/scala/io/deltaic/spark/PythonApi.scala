@@ -14,7 +14,7 @@ import io.deltaic.protocol.{DeltaicException, SetTransaction}
 import io.deltaic.replay.Snapshot
 import io.deltaic.spark.bridge._
 import io.deltaic.spark.catalog.{ConstraintValidation, DeltaicTable, TableLocation}
-import io.deltaic.spark.write.CachedPlans
+import io.deltaic.spark.write.{CachedPlans, SessionWriteOptions}
 
 /**
  * All that Python calls in the JVM. Paths and names come as users give them; what has structure
@@ -76,7 +76,8 @@ object PythonApi {
           case _ => Json.obj()
         },
         isBlindAppend = summary.path("isBlindAppend").asBoolean(false),
-        options = Json.strings(summary.get("options")),
+        options =
+          SessionWriteOptions.userMetadata(spark) ++ Json.strings(summary.get("options")),
         changes = FileChanges(),
         readSet =
           if (summary.path("readsWholeTable").asBoolean(false)) ReadSet.everything

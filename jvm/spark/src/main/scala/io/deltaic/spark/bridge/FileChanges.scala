@@ -2,7 +2,7 @@ package io.deltaic.spark.bridge
 
 import com.fasterxml.jackson.databind.node.ObjectNode
 
-import io.deltaic.protocol.{AddFile, RemoveFile}
+import io.deltaic.protocol.{AddFile, DeltaicException, RemoveFile}
 
 /** The files a commit removes and adds; they stay in the JVM, however many. */
 private[spark] final case class FileChanges(
@@ -28,12 +28,43 @@ private[spark] final case class FileChanges(
       "numDeletionVectorsAdded" -> newVectors.size,
       "numDeletionVectorsRemoved" -> oldVectors.size,
       "numDeletionVectorsUpdated" -> newVectors.intersect(oldVectors).size,
+      "freshRows" -> adds.filter(_.baseRowId.isEmpty).flatMap(FileChanges.rows).sum,
       "dataChange" -> (adds.exists(_.dataChange) || removes.exists(_.dataChange))
     )
   }
 }
 
 private[spark] object FileChanges {
+
+  /**
+   * Files as a commit on a table that gives row ids adds them: those that have no ids yet get theirs,
+   * one after the other (Protocol § Writer Requirements for Row Tracking). The others were in the
+   * table before, under another deletion vector, and keep them.
+   *
+   * @param firstRowId the first row id that no file has
+   * @param version the version that the commit becomes
+   */
+  def withRowIds(
+      table: String,
+      adds: Seq[AddFile],
+      firstRowId: Long,
+      version: Long
+  ): Seq[AddFile] = {
+    var next = firstRowId
+    adds.map {
+      case known if known.baseRowId.isDefined => known
+      case add =>
+        val count = rows(add).getOrElse(
+          throw new DeltaicException(
+            "DELTAIC_ROW_COUNT_UNKNOWN",
+            Map("table" -> table, "file" -> add.path)
+          )
+        )
+        val numbered = add.copy(baseRowId = Some(next), defaultRowCommitVersion = Some(version))
+        next += count
+        numbered
+    }
+  }
 
   /**
    * `numRecords` of a file's statistics: rows in the file, deleted ones included. Statistics that

@@ -66,9 +66,21 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     )
     .toString
 
-  /** Writes the header's lines and this commit's files as `version`, unless that exists. */
-  def tryCommit(version: Long, headerLines: String): String = {
-    val fileActions = request.changes.removes.iterator ++ request.changes.adds.iterator
+  /**
+   * Writes the header's lines and this commit's files as `version`, unless that exists.
+   *
+   * @param firstRowId the first row id that is free, where the table gives row ids; else negative
+   */
+  def tryCommit(version: Long, headerLines: String, firstRowId: Long): String = {
+    val adds =
+      if (firstRowId < 0) request.changes.adds
+      else FileChanges.withRowIds(
+        request.log.table.toString,
+        request.changes.adds,
+        firstRowId,
+        version
+      )
+    val fileActions = request.changes.removes.iterator ++ adds.iterator
     val lines = headerLines.linesIterator ++ fileActions.map(ActionJson.write)
     begin()
     val outcome =
@@ -104,26 +116,31 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
   /** What a commit that won the race did, and where it meets this one. */
   def winner(version: Long): String = {
     val commit = request.log.commit(version)
-    val adds = commit.actions.collect { case a: AddFile => a }
-    val removes = commit.actions.collect { case r: RemoveFile => r }
-    val info = commit.actions.collectFirst { case i: CommitInfo => i.json }
+    val adds = commit.adds.toSeq
+    val removes = commit.removes.toSeq
+    val info = commit.commitInfo.map(_.json)
     val removedByUs = request.changes.removes.iterator.map(r => canonical(r.path)).toSet
+    // A file that was only added anew, as when it gets row ids, is not any more what we remove.
+    val touched = removes.iterator.map(_.path) ++ adds.iterator.map(_.path)
     Json
       .obj(
         "version" -> version,
         "timestampMs" -> commit.timestampMs,
         "operation" -> info.flatMap(i => Option(i.get("operation"))),
         "isBlindAppend" -> info.flatMap(i => Option(i.get("isBlindAppend"))),
-        "protocol" -> commit.actions.collectFirst { case p: Protocol => ActionBody.write(p) },
-        "metaData" -> commit.actions.collectFirst { case m: Metadata => ActionBody.write(m) },
+        "protocol" -> commit.protocol.map(ActionBody.write),
+        "metaData" -> commit.metadata.map(ActionBody.write),
         "txns" -> commit.actions.collect { case t: SetTransaction => t.appId -> t.version }.toMap,
-        "domains" -> commit.actions.collect { case d: DomainMetadata => d.domain },
+        "inCommitTimestampMs" -> commit.commitInfo.flatMap(_.inCommitTimestampMs),
+        "domains" -> commit.actions.collect { case d: DomainMetadata =>
+          d.domain -> Option.unless(d.removed)(d.configuration)
+        }.toMap,
         "numAdded" -> adds.size,
         "numRemoved" -> removes.size,
         "dataChange" -> (adds.exists(_.dataChange) || removes.exists(_.dataChange)),
         "addMatchingReads" -> request.readSet.firstMatching(adds.filter(_.dataChange)).map(_.path),
         "removedFileRead" -> request.readSet.firstRead(removes).map(_.path),
-        "removedFileRemoved" -> removes.find(r => removedByUs(canonical(r.path))).map(_.path)
+        "removedFileRemoved" -> touched.find(path => removedByUs(canonical(path)))
       )
       .toString
   }

@@ -35,4 +35,14 @@ private[spark] object ReadSet {
     override def firstMatching(added: Seq[AddFile]): Option[AddFile] = added.headOption
     override def firstRead(removed: Seq[RemoveFile]): Option[RemoveFile] = removed.headOption
   }
+
+  /** Of a transaction that has read what each of two has read. */
+  def union(left: ReadSet, right: ReadSet): ReadSet = new ReadSet {
+    override def isEmpty: Boolean = left.isEmpty && right.isEmpty
+    override def wholeTable: Boolean = left.wholeTable || right.wholeTable
+    override def firstMatching(added: Seq[AddFile]): Option[AddFile] =
+      left.firstMatching(added).orElse(right.firstMatching(added))
+    override def firstRead(removed: Seq[RemoveFile]): Option[RemoveFile] =
+      left.firstRead(removed).orElse(right.firstRead(removed))
+  }
 }

@@ -39,25 +39,21 @@ private[spark] final class RowLevelBatchWrite(change: RowLevelChange, reads: Seq
     val ended = new FileEnder(change, transaction).apply(merged(reports))
     rewritten = ended
     val changes = FileChanges(ended.removes, ended.adds ++ reports.flatMap(_.newFiles))
-    // Rows that match nothing leave the table as it is, without a version that says nothing.
-    if (changes.removes.nonEmpty || changes.adds.nonEmpty) {
-      val finishedAtMs = System.currentTimeMillis()
-      transaction.commit(
-        changes,
-        newFiles(reports),
-        change.readSet(reads),
-        Map(
-          "numDeletedRows" -> reports.map(_.deletedRows).sum,
-          "numUpdatedRows" -> reports.map(_.updatedRows).sum,
-          "numInsertedRows" -> reports.map(_.insertedRows).sum,
-          "numCopiedRows" -> ended.copiedRows,
-          "scanTimeMs" -> (scannedAtMs - startedAtMs),
-          "rewriteTimeMs" -> (finishedAtMs - scannedAtMs),
-          "executionTimeMs" -> (finishedAtMs - startedAtMs)
-        ),
-        IdentityMarks.merged(transaction.schema.stored, reports.map(_.identityMarks))
+    val finishedAtMs = System.currentTimeMillis()
+    transaction.commit(
+      changes,
+      newFiles(reports),
+      change.readSet(reads),
+      Map(
+        "numDeletedRows" -> reports.map(_.deletedRows).sum,
+        "numUpdatedRows" -> reports.map(_.updatedRows).sum,
+        "numInsertedRows" -> reports.map(_.insertedRows).sum,
+        "numCopiedRows" -> ended.copiedRows,
+        "scanTimeMs" -> (scannedAtMs - startedAtMs),
+        "rewriteTimeMs" -> (finishedAtMs - scannedAtMs),
+        "executionTimeMs" -> (finishedAtMs - startedAtMs)
       )
-    }
+    )
   }
 
   override def abort(messages: Array[WriterCommitMessage]): Unit =

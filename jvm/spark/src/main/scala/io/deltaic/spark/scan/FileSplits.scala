@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
 import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.read.InputPartition
+import org.apache.spark.sql.deltaic.SessionShims
 import org.apache.spark.sql.execution.datasources.{FilePartition, PartitionedFile}
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.apache.spark.unsafe.types.UTF8String
@@ -16,7 +17,7 @@ import org.apache.spark.unsafe.types.UTF8String
 import io.deltaic.protocol.{AddFile, DeltaicException, LogPath}
 import io.deltaic.spark.partition.PartitionValues
 
-/** Cuts files into splits and packs splits into tasks, by Spark's own sizing rules. */
+/** Cuts files into splits by Spark's own sizing rules, and packs splits into tasks. */
 private[spark] object FileSplits {
 
   /**
@@ -38,9 +39,13 @@ private[spark] object FileSplits {
       val row = constantRow(table, file, constants, zone, changedRows)
       split(SparkPath.fromPath(LogPath.toAbsolute(table, file.path)), file, row, maxSplitBytes)
     }
-    // Large splits first: the packing closes a task as soon as the next split does not fit.
-    val largestFirst = splits.sortBy(-_.length)
-    FilePartition.getFilePartitions(spark, largestFirst, maxSplitBytes).toArray
+    // Large splits first: Spark closes a task as soon as the next split does not fit.
+    val sized =
+      FilePartition.getFilePartitions(spark, splits.sortBy(-_.length), maxSplitBytes).size
+    val slots = SessionShims.leafParallelism(spark)
+    TaskPacking(openCostBytes, slots, spark.sessionState.conf.filesMaxPartitionNum)
+      .pack(splits, sized)
+      .toArray[InputPartition]
   }
 
   def sessionZone(spark: SparkSession): ZoneId =

@@ -7,28 +7,61 @@ import org.apache.spark.sql.catalyst.expressions.{And, BoundReference, Expressio
 import org.apache.spark.sql.connector.expressions.NamedReference
 import org.apache.spark.sql.connector.expressions.filter.{Predicate => V2Predicate}
 
-import io.deltaic.protocol.AddFile
+import io.deltaic.protocol.{AddFile, LogPath, RemoveFile}
 import io.deltaic.replay.Snapshot
+import io.deltaic.spark.bridge.ReadSet
 import io.deltaic.spark.partition.PartitionValues
 import io.deltaic.spark.scan.TableSchema
 
 /**
- * Finds the files that a write replaces. One too many would lose rows, so partitions are compared by their values, not by
- * the text of the log, and a value that cannot be read is an error.
+ * The files that a write replaces. One too many would lose rows, so partitions are compared by their values, not by the
+ * text of the log, and a value that cannot be read is an error.
+ *
+ * @param adds what the write adds, which decides for [[Replaced.WrittenPartitions]]
  */
-private[write] final class ReplacedFiles(snapshot: Snapshot, schema: TableSchema, zone: ZoneId) {
+private[write] final class ReplacedFiles(
+    snapshot: Snapshot,
+    schema: TableSchema,
+    zone: ZoneId,
+    replaced: Replaced,
+    adds: Seq[AddFile]
+) {
 
-  /** @param adds what the write adds, which decides for [[Replaced.WrittenPartitions]] */
-  def of(replaced: Replaced, adds: Seq[AddFile]): Iterator[AddFile] = replaced match {
-    case Replaced.Nothing => Iterator.empty
-    case Replaced.Everything => active
+  /** Those that are in the table. */
+  lazy val files: Seq[AddFile] = active.filter(selects).toVector
+
+  /**
+   * The write has read the partitions it replaces, so that what others change in the rest of the table does not matter.
+   */
+  def readSet: ReadSet = replaced match {
+    case Replaced.Nothing => ReadSet.nothing
+    case Replaced.Everything => ReadSet.everything
+    case Replaced.Partitions(_) | Replaced.WrittenPartitions => readPartitions
+  }
+
+  private def readPartitions: ReadSet = new ReadSet {
+    private val paths = files.iterator.map(file => canonical(file.path)).toSet
+    override def isEmpty: Boolean = false
+    override def wholeTable: Boolean = false
+    override def firstMatching(added: Seq[AddFile]): Option[AddFile] = added.find(selects)
+    override def firstRead(removed: Seq[RemoveFile]): Option[RemoveFile] =
+      removed.find(remove => paths(canonical(remove.path)))
+  }
+
+  /** Whether a file of this table, written under the same definition, is in what the write replaces. */
+  private lazy val selects: AddFile => Boolean = replaced match {
+    case Replaced.Nothing => _ => false
+    case Replaced.Everything => _ => true
     case Replaced.Partitions(predicates) =>
-      val selects = Predicate.createInterpreted(predicates.map(condition).reduceLeft(And))
-      active.filter(file => selects.eval(InternalRow.fromSeq(partition(file))))
+      val selected = Predicate.createInterpreted(predicates.map(condition).reduceLeft(And))
+      file => selected.eval(InternalRow.fromSeq(partition(file)))
     case Replaced.WrittenPartitions =>
       val written = adds.iterator.map(partition(_).map(comparable)).toSet
-      active.filter(file => written(partition(file).map(comparable)))
+      file => written(partition(file).map(comparable))
   }
+
+  /** Writers differ in how they spell a path. */
+  private def canonical(logPath: String): String = LogPath.canonical(snapshot.table, logPath)
 
   private def active: Iterator[AddFile] =
     (0 until snapshot.files.size).iterator.map(snapshot.files.add)

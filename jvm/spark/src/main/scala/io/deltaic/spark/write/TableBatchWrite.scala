@@ -7,7 +7,7 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.write._
 
-import io.deltaic.protocol.{AddFile, RemoveFile}
+import io.deltaic.protocol.AddFile
 import io.deltaic.spark.bridge.{FileChanges, ReadSet}
 import io.deltaic.spark.scan.FileSplits.sessionZone
 import io.deltaic.spark.scan.TableScan
@@ -33,11 +33,16 @@ private[spark] final class TableBatchWrite(
 
   override def commit(messages: Array[WriterCommitMessage]): Unit = {
     val adds = written(messages)
+    val ended = target.snapshot.map {
+      new ReplacedFiles(_, transaction.schema, sessionZone(target.spark), replaced, adds)
+    }
+    val deletionTimestampMs = System.currentTimeMillis()
+    val removes = ended.toSeq.flatMap(_.files).map(_.remove(deletionTimestampMs))
     val marks = messages.collect { case WrittenFiles(_, marks) => marks }
     transaction.commit(
-      FileChanges(removes(adds), adds),
+      FileChanges(removes, adds),
       NewFiles(adds),
-      readSet,
+      ReadSet.union(ended.fold(readOfNoTable)(_.readSet), queryReads),
       identityMarks = IdentityMarks.merged(transaction.schema.stored, marks)
     )
   }
@@ -67,17 +72,12 @@ private[spark] final class TableBatchWrite(
   private def written(messages: Array[WriterCommitMessage]): Seq[AddFile] =
     messages.toSeq.collect { case WrittenFiles(files, _) => files }.flatten
 
-  private def removes(adds: Seq[AddFile]): Seq[RemoveFile] = {
-    val deletionTimestampMs = System.currentTimeMillis()
-    target.snapshot.toSeq.flatMap { snapshot =>
-      new ReplacedFiles(snapshot, transaction.schema, sessionZone(target.spark)).of(replaced, adds)
-    }.map(_.remove(deletionTimestampMs))
-  }
+  /** An overwrite has read that there is no table. */
+  private def readOfNoTable: ReadSet =
+    if (replaced == Replaced.Nothing) ReadSet.nothing else ReadSet.everything
 
-  private def readSet: ReadSet =
-    if (replaced != Replaced.Nothing) ReadSet.everything
-    else if (reads.isEmpty) ReadSet.nothing
-    else new ScannedRows(reads, sessionZone(target.spark))
+  private def queryReads: ReadSet =
+    if (reads.isEmpty) ReadSet.nothing else new ScannedRows(reads, sessionZone(target.spark))
 }
 
 /** @param rowsAreNew see [[PartitionedDataWriter]] */

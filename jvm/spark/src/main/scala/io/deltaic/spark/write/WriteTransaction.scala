@@ -19,6 +19,7 @@ import io.deltaic.spark.scan.{ColumnMapping, TableSchema}
  * @param constraints the conditions of the CHECK constraints a new or replaced table is to have, by name
  * @param computed the generated columns that the query computes
  * @param options the writer's options, keys in lower case
+ * @param joinsIfCreated whether a write that finds no table appends to one that appears meanwhile
  */
 private[spark] final case class WriteIntent(
     operation: String,
@@ -30,7 +31,8 @@ private[spark] final case class WriteIntent(
     constraints: Map[String, String] = Map.empty,
     description: Option[String] = None,
     computed: Set[String] = Set.empty,
-    options: Map[String, String] = Map.empty
+    options: Map[String, String] = Map.empty,
+    joinsIfCreated: Boolean = false
 )
 
 /** The files that a write has made, and that nothing needs if it fails. */
@@ -51,8 +53,11 @@ private[spark] final class WriteTransaction(
     spark: SparkSession,
     val log: DeltaLog,
     val snapshot: Option[Snapshot],
-    intent: WriteIntent
+    stated: WriteIntent
 ) {
+
+  private val sessionOptions = new SessionWriteOptions(spark, stated.options)
+  private val intent = stated.copy(options = sessionOptions.all)
 
   val readVersion: Long = snapshot.fold(-1L)(_.version)
   private val logger = LoggerFactory.getLogger(getClass)
@@ -99,6 +104,7 @@ private[spark] final class WriteTransaction(
   ): Unit = {
     val skipped =
       plan.alreadyApplied || decide(changes, readSet, engineMetrics, identityMarks)
+    sessionOptions.used()
     if (skipped) abort(written, tasksLost = false)
   }
 
@@ -167,7 +173,8 @@ private[spark] final class WriteTransaction(
       "properties" -> intent.properties,
       "constraints" -> intent.constraints,
       "description" -> intent.description,
-      "options" -> intent.options
+      "options" -> intent.options,
+      "joinsIfCreated" -> intent.joinsIfCreated
     )
     .toString
 }

@@ -19,6 +19,8 @@ class PreparedCommitSuite extends munit.FunSuite {
     Metadata("id", schemaString = """{"type":"struct","fields":[]}""", createdTimeMs = Some(1))
   ).map(ActionJson.write)
 
+  private val noRowIds = -1L
+
   private val log = FunFixture[DeltaLog](
     _ =>
       new DeltaLog(
@@ -65,8 +67,8 @@ class PreparedCommitSuite extends munit.FunSuite {
     val first = commit(log, FileChanges(adds = Seq(add("a", 10))))
     val second = commit(log, FileChanges(adds = Seq(add("b", 10))))
     val lines = (header +: definition).mkString("\n")
-    assertEquals(Json.parse(first.tryCommit(0, lines)).get("status").asText, "committed")
-    assertEquals(Json.parse(second.tryCommit(0, lines)).get("status").asText, "exists")
+    assertEquals(Json.parse(first.tryCommit(0, lines, noRowIds)).get("status").asText, "committed")
+    assertEquals(Json.parse(second.tryCommit(0, lines, noRowIds)).get("status").asText, "exists")
     assertEquals(first.committedVersion, Some(0L))
     assertEquals(second.committedVersion, None)
     assert(!first.abandon(), "its files are in the table")
@@ -78,7 +80,7 @@ class PreparedCommitSuite extends munit.FunSuite {
     val commit = this.commit(log, FileChanges(adds = Seq(add("a", 10))))
     assert(commit.abandon())
     val error = intercept[DeltaicException] {
-      commit.tryCommit(0, (header +: definition).mkString("\n"))
+      commit.tryCommit(0, (header +: definition).mkString("\n"), noRowIds)
     }
     assertEquals(error.condition, "DELTAIC_COMMIT_ABANDONED")
     assert(!log.exists)
@@ -86,7 +88,7 @@ class PreparedCommitSuite extends munit.FunSuite {
 
   log.test("paths that are spelled differently are the same file") { log =>
     val winner = commit(log, FileChanges(Seq(add("a%20b", 5).remove(1))))
-    winner.tryCommit(0, (header +: definition).mkString("\n"))
+    winner.tryCommit(0, (header +: definition).mkString("\n"), noRowIds)
     val absolute = s"${log.table}/a%20b"
     val mine = commit(log, FileChanges(removes = Seq(add(absolute, 5).remove(1))))
     assertEquals(Json.parse(mine.winner(0)).get("removedFileRemoved").asText, "a%20b")
@@ -94,7 +96,7 @@ class PreparedCommitSuite extends munit.FunSuite {
 
   log.test("a winner's summary names what meets this commit, and nothing else") { log =>
     val winner = commit(log, FileChanges(Seq(add("old", 5).remove(1)), Seq(add("new", 7))))
-    winner.tryCommit(0, (header +: definition).mkString("\n"))
+    winner.tryCommit(0, (header +: definition).mkString("\n"), noRowIds)
     val blind = Json.parse(commit(log, FileChanges(adds = Seq(add("mine", 1)))).winner(0))
     assert(blind.get("addMatchingReads").isNull)
     assert(blind.get("removedFileRead").isNull)
@@ -133,5 +135,45 @@ class PreparedCommitSuite extends munit.FunSuite {
     assertEquals(counts.get("numDeletionVectorsRemoved").asInt, 1)
     assertEquals(counts.get("numDeletionVectorsUpdated").asInt, 1)
     assertEquals(counts.get("dataChange").asBoolean, true)
+  }
+
+  log.test("new files get row ids and the version, those that only change their vector keep them") {
+    log =>
+      val known = add("known", 4).copy(baseRowId = Some(2), defaultRowCommitVersion = Some(0))
+      val changes = FileChanges(
+        Seq(known.remove(1)),
+        Seq(add("a", 10), known.copy(deletionVector = Some(vector)), add("b", 3))
+      )
+      assertEquals(changes.summary.get("freshRows").asLong, 13L)
+      commit(log, changes).tryCommit(0, (header +: definition).mkString("\n"), 20)
+      val adds = log.commit(0).adds.map(a => a.path -> (a.baseRowId, a.defaultRowCommitVersion))
+      assertEquals(
+        adds.toMap,
+        Map(
+          "a" -> (Some(20L), Some(0L)),
+          "known" -> (Some(2L), Some(0L)),
+          "b" -> (Some(30L), Some(0L))
+        )
+      )
+      assertEquals(log.commit(0).removes.next().baseRowId, Some(2L))
+  }
+
+  log.test("a file whose rows nobody counted gets no row ids, and nothing is written") { log =>
+    val uncounted = FileChanges(adds = Seq(add("a", 1).copy(stats = None)))
+    val error = intercept[DeltaicException] {
+      commit(log, uncounted).tryCommit(0, (header +: definition).mkString("\n"), 0)
+    }
+    assertEquals(error.condition, "DELTAIC_ROW_COUNT_UNKNOWN")
+    assert(!log.exists)
+  }
+
+  log.test("a winner that says anew what a file is meets a commit that removes it") { log =>
+    val lines = header +: definition :+
+      """{"domainMetadata":{"domain":"delta.rowTracking","configuration":"{}","removed":false}}"""
+    val renumbered = add("old", 5).copy(dataChange = false, baseRowId = Some(0))
+    commit(log, FileChanges(adds = Seq(renumbered))).tryCommit(0, lines.mkString("\n"), noRowIds)
+    val mine = commit(log, FileChanges(removes = Seq(add("old", 5).remove(1)))).winner(0)
+    assertEquals(Json.parse(mine).get("removedFileRemoved").asText, "old")
+    assertEquals(Json.parse(mine).get("domains").get("delta.rowTracking").asText, "{}")
   }
 }

@@ -17,6 +17,9 @@ object SessionShims {
   def plansWith(spark: SparkSession, strategy: SparkStrategy): Boolean =
     spark.sessionState.planner.strategies.contains(strategy)
 
+  /** How many tasks that read a table run at a time, as far as the session knows. */
+  def leafParallelism(spark: SparkSession): Int = spark.leafNodeDefaultParallelism
+
   def expression(spark: SparkSession, column: Column): Expression = spark.expression(column)
 
   /**

@@ -1,0 +1,49 @@
+package io.deltaic.spark.write
+
+import org.apache.spark.sql.classic.SparkSession
+
+/**
+ * Options that a session may set for all its writes, SQL statements included: progress that makes a
+ * write count once, and a remark for the history. What a write states itself takes precedence.
+ *
+ * @param stated the write's own options, keys in lower case
+ */
+private[spark] final class SessionWriteOptions(spark: SparkSession, stated: Map[String, String]) {
+
+  import SessionWriteOptions._
+
+  /** Application and version belong together: neither is taken from elsewhere than the other. */
+  private val txn: Map[String, String] =
+    if (stated.contains("txnappid") || stated.contains("txnversion")) Map.empty
+    else
+      setting("write.txnAppId").map("txnappid" -> _).toMap ++
+        setting("write.txnVersion").map("txnversion" -> _)
+
+  val all: Map[String, String] = userMetadata(spark) ++ txn ++ stated
+
+  /**
+   * A statement has been made under the session's progress, or was not made again. A session that is
+   * set so forgets the version then, so that no other statement is taken for the same.
+   */
+  def used(): Unit =
+    if (
+      txn.contains("txnversion") &&
+      setting("write.txnVersion.autoReset.enabled").exists(_.trim.equalsIgnoreCase("true"))
+    )
+      Prefixes.foreach(prefix => spark.conf.unset(prefix + "write.txnVersion"))
+
+  private def setting(name: String): Option[String] = SessionWriteOptions.setting(spark, name)
+}
+
+private[spark] object SessionWriteOptions {
+
+  /** Ours, and delta-spark's. */
+  private val Prefixes = Seq("spark.deltaic.", "spark.databricks.delta.")
+
+  /** The remark alone, for commits that are not writes. */
+  def userMetadata(spark: SparkSession): Map[String, String] =
+    setting(spark, "commitInfo.userMetadata").map("usermetadata" -> _).toMap
+
+  private def setting(spark: SparkSession, name: String): Option[String] =
+    Prefixes.iterator.flatMap(prefix => spark.conf.getOption(prefix + name)).nextOption()
+}

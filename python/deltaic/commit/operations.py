@@ -1,0 +1,74 @@
+"""The operations that make commits, by the names that commitInfo and the history give them."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Operation(Enum):
+    """One kind of operation; the names are delta-spark's."""
+
+    WRITE = "WRITE"
+    STREAMING_UPDATE = "STREAMING UPDATE"
+    CREATE_TABLE = "CREATE TABLE"
+    CREATE_TABLE_AS_SELECT = "CREATE TABLE AS SELECT"
+    REPLACE_TABLE = "REPLACE TABLE"
+    REPLACE_TABLE_AS_SELECT = "REPLACE TABLE AS SELECT"
+    CREATE_OR_REPLACE_TABLE = "CREATE OR REPLACE TABLE"
+    CREATE_OR_REPLACE_TABLE_AS_SELECT = "CREATE OR REPLACE TABLE AS SELECT"
+    DELETE = "DELETE"
+    UPDATE = "UPDATE"
+    MERGE = "MERGE"
+    TRUNCATE = "TRUNCATE"
+    OPTIMIZE = "OPTIMIZE"
+    REORG = "REORG"
+    SET_TBLPROPERTIES = "SET TBLPROPERTIES"
+    UNSET_TBLPROPERTIES = "UNSET TBLPROPERTIES"
+    ADD_CONSTRAINT = "ADD CONSTRAINT"
+    DROP_CONSTRAINT = "DROP CONSTRAINT"
+    UPGRADE_PROTOCOL = "UPGRADE PROTOCOL"
+    SET_DOMAIN_METADATA = "SET DOMAIN METADATA"
+
+    @property
+    def replaces_table(self) -> bool:
+        """Whether the statement states the table anew, properties included."""
+        return self in _REPLACING
+
+    @property
+    def always_commits(self) -> bool:
+        """Whether it is worth a version even if it touches no file: the user asked for one."""
+        return self in _WRITING or self in _REPLACING
+
+    @property
+    def writes_a_query(self) -> bool:
+        """Whether what it adds are the rows of a query."""
+        return self in _QUERIES
+
+
+_REPLACING = frozenset(
+    {
+        Operation.REPLACE_TABLE,
+        Operation.REPLACE_TABLE_AS_SELECT,
+        Operation.CREATE_OR_REPLACE_TABLE,
+        Operation.CREATE_OR_REPLACE_TABLE_AS_SELECT,
+    }
+)
+_QUERIES = frozenset(
+    {
+        Operation.WRITE,
+        Operation.CREATE_TABLE_AS_SELECT,
+        Operation.REPLACE_TABLE_AS_SELECT,
+        Operation.CREATE_OR_REPLACE_TABLE_AS_SELECT,
+    }
+)
+_WRITING = _QUERIES | {Operation.STREAMING_UPDATE, Operation.CREATE_TABLE}
+
+
+class WriteMode(Enum):
+    """How a write treats the rows that are there."""
+
+    APPEND = "append"
+    OVERWRITE = "overwrite"
+    DELETE = "delete"
+    UPDATE = "update"
+    MERGE = "merge"

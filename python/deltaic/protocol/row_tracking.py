@@ -1,0 +1,82 @@
+"""Row ids: who gives them, and how the log keeps count (Protocol § Row Tracking)."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+
+from deltaic.protocol.actions import DomainMetadata, Metadata, Protocol
+from deltaic.protocol.features import supports
+from deltaic.protocol.properties import is_true
+
+FEATURE = "rowTracking"
+DOMAIN = "delta.rowTracking"
+#: The tag of a commitInfo that says whether rows kept their ids.
+PRESERVED_TAG = "delta.rowTracking.preserved"
+
+_ENABLED = "delta.enableRowTracking"
+_SUSPENDED = "delta.rowTrackingSuspended"
+_ROW_ID_COLUMN = "delta.rowTracking.materializedRowIdColumnName"
+_COMMIT_VERSION_COLUMN = "delta.rowTracking.materializedRowCommitVersionColumnName"
+
+#: The protocol's text and the tables that writers have made spell the key differently.
+_MARK = "rowIdHighWaterMark"
+_MARK_IN_TEXT = "highWaterMark"
+
+
+def is_enabled(metadata: Metadata) -> bool:
+    """Whether row ids can be relied upon, and are to be preserved."""
+    return is_true(metadata.configuration, _ENABLED)
+
+
+def names_columns(metadata: Metadata) -> bool:
+    """Whether it is said in which columns preserved ids and commit versions are."""
+    return {_ROW_ID_COLUMN, _COMMIT_VERSION_COLUMN} <= metadata.configuration.keys()
+
+
+def assigns_row_ids(protocol: Protocol, metadata: Metadata) -> bool:
+    """Whether a writer gives every new row an id: where the feature is supported, used or not."""
+    suspended = is_true(metadata.configuration, _SUSPENDED) and not is_enabled(metadata)
+    return supports(protocol, FEATURE) and not suspended
+
+
+def high_water_mark(domains: Mapping[str, str]) -> int:
+    """Return the highest row id that a table's metadata domains know of; -1 if there is none."""
+    return -1 if DOMAIN not in domains else high_water_mark_in(domains[DOMAIN])
+
+
+def high_water_mark_in(configuration: str) -> int:
+    """Return the highest row id that the domain's configuration states."""
+    body = json.loads(configuration)
+    return int(body.get(_MARK, body.get(_MARK_IN_TEXT, -1)))
+
+
+def high_water_mark_action(mark: int) -> DomainMetadata:
+    """Return the action that records the highest row id given so far."""
+    return DomainMetadata(DOMAIN, json.dumps({_MARK: mark}, separators=(",", ":")))
+
+
+def with_materialized_columns(
+    configuration: Mapping[str, str], earlier: Mapping[str, str]
+) -> dict[str, str]:
+    """Return properties with the names of the columns in which preserved ids are kept.
+
+    They are needed from the version on that enables row tracking, and stay the same for as long as
+    there are files that may hold the columns.
+
+    Parameters
+    ----------
+    configuration
+        The properties that a definition is to have.
+    earlier
+        Those of the table before; empty for a new one.
+    """
+    named = dict(configuration)
+    if is_true(configuration, _ENABLED):
+        for key, prefix in (
+            (_ROW_ID_COLUMN, "_row-id-col-"),
+            (_COMMIT_VERSION_COLUMN, "_row-commit-version-col-"),
+        ):
+            named[key] = earlier.get(key) or f"{prefix}{uuid.uuid4()}"
+    return named

@@ -1,0 +1,183 @@
+"""Tables with row tracking and in-commit timestamps: delta-spark reads ours and goes on writing."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from deltaic import DeltaTable
+from tests.support import log
+from tests.support.interleave import committed_meanwhile
+from tests.support.spark_process import SparkProcess
+
+PROPERTIES = (
+    "'delta.enableDeletionVectors' = 'true', 'delta.enableRowTracking' = 'true',"
+    " 'delta.enableInCommitTimestamps' = 'true'"
+)
+ROWS = "id, v, _metadata.row_id AS r, _metadata.row_commit_version AS c"
+READ = f"""
+frame = spark.sql(f"SELECT {ROWS} FROM delta.`{{path}}`")
+result = sorted(map(list, frame.collect()))
+"""
+RUN = "spark.sql(statement)\nresult = None"
+
+
+def ours(spark: SparkSession, path: str) -> list[list[Any]]:
+    return sorted(map(list, spark.sql(f"SELECT {ROWS} FROM delta.`{path}`").collect()))
+
+
+def theirs(peer: SparkProcess, path: str) -> list[list[Any]]:
+    return list(peer.run(READ, path=path))
+
+
+def create(spark: SparkSession, table: str, properties: str = PROPERTIES) -> str:
+    name = f"delta.`{table}`"
+    spark.sql(f"CREATE TABLE {name} (id BIGINT, v STRING) USING delta TBLPROPERTIES ({properties})")
+    spark.sql(f"INSERT INTO {name} SELECT id, 'a' FROM range(0, 6, 1, 1)")
+    return name
+
+
+def high_water_mark(table: str) -> int:
+    marks = [
+        json.loads(action["configuration"])["rowIdHighWaterMark"]
+        for version in log.versions(table)
+        for action in log.actions(table, version, "domainMetadata")
+        if action["domain"] == "delta.rowTracking"
+    ]
+    assert marks == sorted(marks)
+    return int(marks[-1])
+
+
+def timestamps(table: str) -> list[int]:
+    return [log.commit_info(table, v)["inCommitTimestamp"] for v in log.versions(table)]
+
+
+def test_row_ids_and_times_of_our_commits_are_those_that_delta_spark_reads(
+    spark: SparkSession, delta_spark: SparkProcess, table: str
+) -> None:
+    name = create(spark, table)
+    spark.sql(f"DELETE FROM {name} WHERE id = 1")
+    spark.sql(f"INSERT INTO {name} SELECT id, 'b' FROM range(10, 13, 1, 1)")
+    kept = [[0, "a", 0, 1], *([n, "a", n, 1] for n in range(2, 6))]
+    assert ours(spark, table) == [*kept, *([10 + n, "b", 6 + n, 3] for n in range(3))]
+    assert theirs(delta_spark, table) == ours(spark, table)
+    assert high_water_mark(table) == 8
+    shown = delta_spark.run(
+        "rows = spark.sql(f'DESCRIBE HISTORY delta.`{path}`').collect()\n"
+        "result = [int(row.timestamp.timestamp() * 1000) for row in rows]",
+        path=table,
+    )
+    assert shown == timestamps(table)[::-1]
+    history = DeltaTable.forPath(spark, table).history().collect()
+    assert [int(row.timestamp.timestamp() * 1000) for row in history] == shown
+
+
+def test_both_engines_go_on_giving_row_ids_and_times_after_each_other(
+    spark: SparkSession, delta_spark: SparkProcess, table: str
+) -> None:
+    name = create(spark, table)
+    delta_spark.run(RUN, statement=f"INSERT INTO {name} VALUES (20, 'theirs')")
+    spark.sql(f"INSERT INTO {name} VALUES (21, 'ours')")
+    delta_spark.run(RUN, statement=f"UPDATE {name} SET v = 'changed' WHERE id = 2")
+    spark.sql(f"DELETE FROM {name} WHERE id IN (0, 2)")
+    spark.sql(f"INSERT INTO {name} VALUES (22, 'ours')")
+    rows = ours(spark, table)
+    assert rows == theirs(delta_spark, table)
+    assert [row[0] for row in rows] == [1, 3, 4, 5, 20, 21, 22]
+    row_ids = [row[2] for row in rows]
+    assert len(set(row_ids)) == len(row_ids)
+    assert max(row_ids) <= high_water_mark(table)
+    assert timestamps(table) == sorted(set(timestamps(table)))
+    infos = [log.commit_info(table, version) for version in log.versions(table)]
+    mine = [info["tags"] for info in infos if info["engineInfo"].startswith("Deltaic")]
+    assert mine == [{"delta.rowTracking.preserved": "true"}] * 5
+
+
+@pytest.mark.parametrize(
+    ("statement", "preserved"),
+    [
+        ("INSERT INTO {t} VALUES (9, 'b')", "true"),
+        ("INSERT OVERWRITE {t} VALUES (9, 'b')", "true"),
+        ("DELETE FROM {t} WHERE id = 1", "true"),
+        ("UPDATE {t} SET v = 'b' WHERE id = 1", "false"),
+        (
+            "MERGE INTO {t} t USING (SELECT 1L AS id) s ON t.id = s.id"
+            " WHEN MATCHED THEN UPDATE SET v = 'b'",
+            "false",
+        ),
+        (
+            "MERGE INTO {t} t USING (SELECT 9L AS id) s ON t.id = s.id"
+            " WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, 'b')",
+            "true",
+        ),
+    ],
+)
+def test_commits_say_whether_rows_kept_their_ids(
+    spark: SparkSession, table: str, statement: str, preserved: str
+) -> None:
+    spark.sql(statement.replace("{t}", create(spark, table)))
+    assert log.commit_info(table)["tags"] == {"delta.rowTracking.preserved": preserved}
+    row_ids = [row[2] for row in ours(spark, table)]
+    assert len(set(row_ids)) == len(row_ids)
+
+
+def test_copied_rows_are_not_said_to_have_kept_their_ids(spark: SparkSession, table: str) -> None:
+    name = create(spark, table, "'delta.enableRowTracking' = 'true'")
+    spark.sql(f"DELETE FROM {name} WHERE id = 1")
+    assert log.commit_info(table)["tags"] == {"delta.rowTracking.preserved": "false"}
+    assert high_water_mark(table) == 10
+
+
+def test_commit_that_lost_to_delta_spark_takes_the_row_ids_and_times_after_its(
+    spark: SparkSession, delta_spark: SparkProcess, table: str
+) -> None:
+    name = create(spark, table)
+    statement = f"INSERT INTO {name} SELECT id, 'theirs' FROM range(20, 24, 1, 1)"
+    with committed_meanwhile(lambda: delta_spark.run(RUN, statement=statement)):
+        spark.sql(f"INSERT INTO {name} VALUES (30, 'ours')")
+    rows = ours(spark, table)
+    assert rows == theirs(delta_spark, table)
+    assert rows[6:] == [*([20 + n, "theirs", 6 + n, 2] for n in range(4)), [30, "ours", 10, 3]]
+    assert timestamps(table) == sorted(set(timestamps(table)))
+
+
+def test_replaced_table_says_since_when_its_commits_keep_their_own_time(
+    spark: SparkSession, delta_spark: SparkProcess, table: str
+) -> None:
+    name = f"delta.`{table}`"
+    spark.range(3).write.format("delta").save(table)
+    spark.sql(
+        f"CREATE OR REPLACE TABLE {name} USING delta TBLPROPERTIES ({PROPERTIES})"
+        " AS SELECT id, 'b' AS v FROM range(0, 4, 1, 1)"
+    )
+    delta_spark.run(RUN, statement=f"INSERT INTO {name} VALUES (9, 'theirs')")
+    configuration = log.metadata(table)["configuration"]
+    assert configuration["delta.inCommitTimestampEnablementVersion"] == "1"
+    since = log.commit_info(table, 1)["inCommitTimestamp"]
+    assert configuration["delta.inCommitTimestampEnablementTimestamp"] == str(since)
+    assert theirs(delta_spark, table) == ours(spark, table)
+    history = DeltaTable.forPath(spark, table).history().collect()
+    shown = delta_spark.run(
+        "result = [int(row.timestamp.timestamp() * 1000)"
+        " for row in spark.sql(f'DESCRIBE HISTORY delta.`{path}`').collect()]",
+        path=table,
+    )
+    assert [int(row.timestamp.timestamp() * 1000) for row in history] == shown
+
+
+def test_metadata_domains_that_users_set_are_there_for_delta_spark_and_outlive_its_commits(
+    spark: SparkSession, delta_spark: SparkProcess, table: str
+) -> None:
+    name = create(spark, table)
+    delta = DeltaTable.forPath(spark, table)
+    delta.setDomainMetadata("com.example.pipeline", '{"step":7}')
+    for n in range(12):
+        delta_spark.run(RUN, statement=f"INSERT INTO {name} VALUES ({20 + n}, 'theirs')")
+    spark.catalog.clearCache()
+    assert delta.domainMetadata() == {"com.example.pipeline": '{"step":7}'}
+    delta.removeDomainMetadata("com.example.pipeline")
+    assert delta.domainMetadata() == {}
+    assert len(theirs(delta_spark, table)) == 18

@@ -1,0 +1,96 @@
+"""What a session sets for all its writes: progress that counts once, and a remark."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from deltaic import DeltaTable
+from deltaic.exceptions import InvalidArgumentError
+from tests.support import log
+from tests.support.session_settings import session_settings
+
+STATEMENTS = [
+    "INSERT INTO {t} VALUES (10)",
+    "INSERT OVERWRITE {t} VALUES (10)",
+    "DELETE FROM {t} WHERE id = 1",
+    "UPDATE {t} SET id = 11 WHERE id = 1",
+    "MERGE INTO {t} t USING (SELECT 1L AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE",
+    "DELETE FROM {t} WHERE id = 99",
+]
+
+
+def txn(prefix: str, version: int, app_id: str = "app") -> dict[str, str]:
+    return {f"{prefix}.write.txnAppId": app_id, f"{prefix}.write.txnVersion": str(version)}
+
+
+@pytest.fixture
+def numbers(spark: SparkSession, table: str) -> str:
+    spark.range(0, 5, 1, 1).write.format("delta").save(table)
+    return table
+
+
+@pytest.mark.parametrize("prefix", ["spark.deltaic", "spark.databricks.delta"])
+@pytest.mark.parametrize("statement", STATEMENTS, ids=lambda text: text.split()[0])
+def test_statement_under_the_sessions_progress_counts_once(
+    spark: SparkSession, numbers: str, statement: str, prefix: str
+) -> None:
+    run = statement.replace("{t}", f"delta.`{numbers}`")
+    with session_settings(spark, txn(prefix, 3)):
+        spark.sql(run)
+        left = log.contents(numbers)
+        spark.sql(run)
+        spark.sql(f"INSERT INTO delta.`{numbers}` VALUES (77)")
+    assert log.contents(numbers) == left
+    [progress] = log.actions(numbers, 1, "txn")
+    assert (progress["appId"], progress["version"]) == ("app", 3)
+
+
+def test_options_of_a_write_take_precedence_over_the_session(
+    spark: SparkSession, numbers: str
+) -> None:
+    append = spark.range(1).write.format("delta").mode("append")
+    settings = {**txn("spark.deltaic", 3), "spark.deltaic.commitInfo.userMetadata": "nightly"}
+    with session_settings(spark, settings):
+        own = append.option("txnAppId", "mine").option("txnVersion", "1")
+        own.option("userMetadata", "by hand").save(numbers)
+    assert [t["appId"] for t in log.last_actions(numbers, "txn")] == ["mine"]
+    assert log.commit_info(numbers)["userMetadata"] == "by hand"
+
+
+def test_half_of_the_sessions_progress_is_refused(spark: SparkSession, numbers: str) -> None:
+    with (
+        session_settings(spark, {"spark.databricks.delta.write.txnAppId": "app"}),
+        pytest.raises(InvalidArgumentError, match="txnVersion"),
+    ):
+        spark.sql(f"INSERT INTO delta.`{numbers}` VALUES (10)")
+    assert log.versions(numbers) == [0]
+
+
+def test_session_may_forget_its_version_once_it_is_used(spark: SparkSession, numbers: str) -> None:
+    reset = {"spark.databricks.delta.write.txnVersion.autoReset.enabled": "true"}
+    version = "spark.databricks.delta.write.txnVersion"
+    insert = f"INSERT INTO delta.`{numbers}` VALUES (10)"
+    with session_settings(spark, {**txn("spark.databricks.delta", 3), **reset}):
+        for _ in range(2):
+            spark.conf.set(version, "3")
+            spark.sql(insert)
+            assert spark.conf.get(version, None) is None
+    assert log.versions(numbers) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [*STATEMENTS[:5], "CREATE TABLE {new} (id INT) USING delta"],
+    ids=lambda text: text.split()[0],
+)
+def test_sessions_remark_is_in_the_history(
+    spark: SparkSession, numbers: str, statement: str
+) -> None:
+    new = f"{numbers}-new"
+    run = statement.replace("{t}", f"delta.`{numbers}`").replace("{new}", f"delta.`{new}`")
+    with session_settings(spark, {"spark.databricks.delta.commitInfo.userMetadata": "nightly"}):
+        spark.sql(run)
+    path = new if "{new}" in statement else numbers
+    newest = DeltaTable.forPath(spark, path).history(1).first()
+    assert newest is not None and newest.userMetadata == "nightly"
