@@ -124,7 +124,7 @@ def test_merge_computes_in_every_clause(spark: SparkSession, generated: str) -> 
 
 
 @pytest.mark.parametrize(
-    "expression", ["g + 1", "rand()", "(SELECT 1)", "max(id)", "h + 1", "current_date() + id"]
+    "expression", ["g + 1", "rand()", "(SELECT 1)", "h + 1", "current_date() + id"]
 )
 def test_expression_that_is_not_computed_from_the_row_is_refused(
     spark: SparkSession, table: str, expression: str
@@ -144,15 +144,15 @@ def test_rows_of_a_generated_table_make_a_plain_one(
     assert "generation" not in log.metadata(f"{tmp_path}/copy")["schemaString"]
 
 
-#: Half a year of times, seven hours apart, around two turns of a year.
-_TIMES = [dt.datetime(2022, 12, 1) + dt.timedelta(hours=61 * n) for n in range(200)]
+#: Times of more than a year, around two turns of a year.
+_TIMES = [dt.datetime(2022, 12, 1) + dt.timedelta(hours=305 * n) for n in range(40)]
 _VALUES = ", ".join(
     f"({n}, TIMESTAMP'{t}', DATE'{t.date()}', 'k{n:03}')" for n, t in enumerate(_TIMES)
 )
 
 #: Generation expressions of partition columns, and filters on what they are computed from.
 PRUNED: dict[str, tuple[list[str], list[str]]] = {
-    "date": (["DATE", "CAST(ts AS DATE)"], ["ts >= '2023-06-01'", "ts = '2023-01-02 04:00:00'"]),
+    "date": (["DATE", "CAST(ts AS DATE)"], ["ts >= '2023-06-01'", "ts = '2022-12-26 10:00:00'"]),
     "year": (["INT", "year(d)"], ["d < '2023-01-01'", "d IN (DATE'2024-03-01', DATE'2023-12-30')"]),
     "month": (
         ["STRING", "date_format(ts, 'yyyy-MM')"],
@@ -166,10 +166,10 @@ PRUNED: dict[str, tuple[list[str], list[str]]] = {
     ),
     "substring": (
         ["STRING", "substring(k, 1, 3)"],
-        ["k = 'k017'", "k > 'k18'", "k IN ('k001', 'k199')", "k <=> 'k100'"],
+        ["k = 'k017'", "k > 'k030'", "k IN ('k001', 'k039')", "k <=> 'k020'"],
     ),
-    "empty": (["STRING", "substring(k, 3, 1)"], ["k = 'k017'", "k IN ('k001', 'k199')"]),
-    "any function": (["INT", "pmod(hash(k), 16)"], ["k = 'k017'", "k IN ('k001', 'k199')"]),
+    "empty": (["STRING", "substring(k, 3, 1)"], ["k = 'k017'", "k IN ('k001', 'k039')"]),
+    "any function": (["INT", "pmod(hash(k), 16)"], ["k = 'k017'", "k IN ('k001', 'k039')"]),
 }
 
 
@@ -185,7 +185,7 @@ def test_filter_on_the_base_column_leaves_out_partitions(
 def test_year_month_day_and_hour_prune_together(spark: SparkSession, table: str) -> None:
     hands = {"y": "year(ts)", "m": "month(ts)", "dd": "day(ts)"}
     create_times(spark, table, {name: ("INT", sql) for name, sql in hands.items()})
-    filters = ["ts >= '2023-06-15'", "ts < '2023-02-03 10:00:00'", "ts = '2023-01-02 04:00:00'"]
+    filters = ["ts >= '2023-06-15'", "ts < '2023-02-03 10:00:00'", "ts = '2022-12-26 10:00:00'"]
     assert_pruned_soundly(spark, table, filters)
 
 
@@ -207,7 +207,7 @@ def assert_pruned_soundly(spark: SparkSession, table: str, filters: list[str]) -
     files = len(log.active_files(table))
     rows = f"VALUES {_VALUES}, (-1, NULL, NULL, NULL) r(n, ts, d, k)"
     for condition in filters:
-        for zone in ("UTC", "Pacific/Kiritimati", "America/Los_Angeles"):
+        for zone in ("Pacific/Kiritimati", "America/Los_Angeles"):
             # A session in another zone must find the rows that one in UTC has written.
             expected = brute_force(spark, rows, condition, zone)
             with session_settings(spark, {"spark.sql.session.timeZone": zone}):

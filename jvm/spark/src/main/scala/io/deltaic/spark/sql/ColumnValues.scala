@@ -36,7 +36,8 @@ private[sql] final class ColumnValues(
       val wanted = attributes.find(a => key(a.name) == key(name)).get.dataType
       if (value.dataType == wanted) value else Cast(value, wanted, zone)
     }
-    val computed = expressions(key(column)).transform {
+    // Upwards: a value may speak of the very column whose place it takes.
+    val computed = expressions(key(column)).transformUp {
       case base: AttributeReference => as(valueOf(base.name), base.name)
     }
     as(computed, column)
