@@ -68,3 +68,66 @@ def test_widened_columns_are_written_and_keep_their_history(
     spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('mine' = '1')")
     assert log.metadata(table)["schemaString"] == before
     assert len(same(spark, delta_spark, table, ["id", "v"])) == 3
+
+
+def test_types_are_widened_as_delta_spark_would(
+    spark: SparkSession, delta_spark: SparkProcess, table: str
+) -> None:
+    name = f"delta.`{table}`"
+    spark.sql(
+        f"CREATE TABLE {name} (a TINYINT, f FLOAT, s STRUCT<x: SMALLINT>, l ARRAY<INT>, "
+        "n DECIMAL(6, 2), d DATE) USING delta TBLPROPERTIES ('delta.enableTypeWidening' = 'true')"
+    )
+    row = "1, 1.5, named_struct('x', 2), array(3), 4.25, DATE'2024-02-03'"
+    spark.sql(f"INSERT INTO {name} VALUES ({row})")
+    for column, data_type in (
+        ("a", "SMALLINT"),
+        ("a", "BIGINT"),
+        ("f", "DOUBLE"),
+        ("s.x", "INT"),
+        ("l.element", "BIGINT"),
+        ("n", "DECIMAL(12, 4)"),
+    ):
+        spark.sql(f"ALTER TABLE {name} ALTER COLUMN {column} TYPE {data_type}")
+    big = "5000000000, 0.1D, named_struct('x', 100000), array(5000000000), 12345678.1234"
+    spark.sql(f"INSERT INTO {name} VALUES ({big}, DATE'2025-01-01')")
+    assert len(same(spark, delta_spark, table, ["*"])) == 2
+    delta_spark.run(RUN, statements=[f"INSERT INTO {name} SELECT * FROM {name} WHERE a > 1"])
+    assert len(same(spark, delta_spark, table, ["*"])) == 3
+
+
+@pytest.mark.parametrize("data_type", ["INT", "STRING", "DECIMAL(5, 0)"])
+def test_narrower_type_is_refused(spark: SparkSession, table: str, data_type: str) -> None:
+    name = f"delta.`{table}`"
+    widening = "TBLPROPERTIES ('delta.enableTypeWidening' = 'true')"
+    spark.sql(f"CREATE TABLE {name} (a BIGINT) USING delta {widening}")
+    with pytest.raises(Exception, match=r"DELTAIC_UNSUPPORTED_COLUMN_CHANGE|NOT_SUPPORTED_CHANGE"):
+        spark.sql(f"ALTER TABLE {name} ALTER COLUMN a TYPE {data_type}")
+
+
+def test_type_that_a_condition_speaks_of_is_kept(spark: SparkSession, table: str) -> None:
+    name = f"delta.`{table}`"
+    spark.sql(f"CREATE TABLE {name} (a INT CHECK (a > 0), b INT) USING delta")
+    with pytest.raises(Exception, match="TypeWidening is not true"):
+        spark.sql(f"ALTER TABLE {name} ALTER COLUMN b TYPE BIGINT")
+    spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')")
+    with pytest.raises(Exception, match="a > 0"):
+        spark.sql(f"ALTER TABLE {name} ALTER COLUMN a TYPE BIGINT")
+    spark.sql(f"ALTER TABLE {name} ALTER COLUMN b TYPE BIGINT")
+
+
+def test_default_is_set_and_dropped_later(
+    spark: SparkSession, delta_spark: SparkProcess, table: str
+) -> None:
+    name = f"delta.`{table}`"
+    spark.sql(f"CREATE TABLE {name} (a INT, b INT) USING delta")
+    spark.sql(f"ALTER TABLE {name} ALTER COLUMN b SET DEFAULT 42")
+    spark.sql(f"INSERT INTO {name} (a) VALUES (1)")
+    delta_spark.run(RUN, statements=[f"INSERT INTO {name} VALUES (2, DEFAULT)"])
+    spark.sql(f"ALTER TABLE {name} ALTER COLUMN b DROP DEFAULT")
+    spark.sql(f"INSERT INTO {name} (a) VALUES (3)")
+    assert same(spark, delta_spark, table, ["a", "b"]) == [
+        "Row(a=1, b=42)",
+        "Row(a=2, b=42)",
+        "Row(a=3, b=None)",
+    ]

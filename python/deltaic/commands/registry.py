@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from deltaic.commands.column_changes import AlterColumn, alter_column
 from deltaic.commands.constraints import (
     AddConstraint,
     DropConstraint,
@@ -55,6 +56,12 @@ def _drop_constraint(
     return _reply(drop_constraint(DropConstraint.from_json(arguments), tables, policy, now_ms))
 
 
+def _alter_column(
+    arguments: Mapping[str, Any], tables: Tables, policy: RetryPolicy, now_ms: int
+) -> dict[str, Any]:
+    return _reply(alter_column(AlterColumn.from_json(arguments), tables, policy, now_ms))
+
+
 def _alter_properties(
     arguments: Mapping[str, Any], tables: Tables, policy: RetryPolicy, now_ms: int
 ) -> dict[str, Any]:
@@ -67,6 +74,7 @@ def _reply(result: CommitResult) -> dict[str, Any]:
 
 _COMMANDS: Mapping[str, _Command] = {
     "addConstraint": _add_constraint,
+    "alterColumn": _alter_column,
     "alterProperties": _alter_properties,
     "createTable": _create_table,
     "dropConstraint": _drop_constraint,

@@ -6,7 +6,9 @@ import org.apache.spark.sql.connector.catalog.TableChange.{
   AddConstraint,
   DropConstraint,
   RemoveProperty,
-  SetProperty
+  SetProperty,
+  UpdateColumnDefaultValue,
+  UpdateColumnType
 }
 import org.apache.spark.sql.connector.catalog.constraints.{Check, Constraint}
 
@@ -25,6 +27,12 @@ private[spark] final class TableAlteration(spark: SparkSession, table: DeltaicTa
       run("addConstraint", "name" -> check.name, "expression" -> check.predicateSql)
     case Seq(drop: DropConstraint) =>
       run("dropConstraint", "name" -> drop.name, "ifExists" -> drop.ifExists)
+    case Seq(change: UpdateColumnDefaultValue) =>
+      val sql = Option(change.newCurrentDefault).map(_.getSql).getOrElse("")
+      run("alterColumn", "column" -> change.fieldNames.toSeq, "default" -> sql)
+    case Seq(change: UpdateColumnType) =>
+      val name = change.newDataType.json.stripPrefix("\"").stripSuffix("\"")
+      run("alterColumn", "column" -> change.fieldNames.toSeq, "type" -> name)
     case properties if properties.nonEmpty && properties.forall(isProperty) =>
       run(
         "alterProperties",

@@ -46,7 +46,10 @@ private[scan] final class Generated(
         case AtMost(v) if ascends(value) => upper(v)
         case AtLeast(v) if ascends(value) => lower(v)
         case Absent =>
-          image(Literal(null, base.dataType)).filterNot(isEmptyText).map(EqualNullSafe(attribute, _))
+          image(Literal(null, base.dataType)).filterNot(isEmptyText).map(EqualNullSafe(
+            attribute,
+            _
+          ))
         case _ => None
       }
 
