@@ -202,6 +202,7 @@ class MemoryCommit:
     parameters: Mapping[str, str | None] = field(default_factory=dict)
     is_blind_append: bool = False
     metrics: Mapping[str, int] = field(default_factory=dict)
+    identity_marks: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.read_version == -2:
@@ -230,6 +231,7 @@ class MemoryCommit:
             reads_whole_table=self.reads is EVERYTHING,
             options=self.options,
             engine_metrics=self.metrics,
+            identity_marks=self.identity_marks,
             files=FileCounts(
                 num_added=new,
                 added_bytes=100 * new,

@@ -18,6 +18,8 @@ from deltaic.commit.isolation import Isolation
 from deltaic.commit.ports import Winner
 from deltaic.commit.read_set import ReadSet
 from deltaic.exceptions import DeltaError, error
+from deltaic.protocol.actions import Metadata
+from deltaic.protocol.identity import differs_in_marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +59,21 @@ def protocol_changed(ours: ReadSet, winner: Winner) -> Conflict | None:
 def metadata_changed(ours: ReadSet, winner: Winner) -> Conflict | None:
     """Object to another definition than the one our rows, or the winner's, were written for.
 
+    A winner that only numbered rows of its own has changed nothing for one that numbers none.
     The second half is about columns: properties do not change what earlier rows mean.
     """
-    if winner.metadata is not None:
+    if winner.metadata is not None and not _numbers_rows_beside(ours, winner.metadata):
         detail = "it changed the table's metadata (its schema, partitioning or properties)"
         return Conflict("DELTAIC_METADATA_CHANGED", winner, detail)
     if ours.plan.changes_columns and winner.num_added > 0:
         detail = "it added files under the columns that this operation replaces"
         return Conflict("DELTAIC_METADATA_CHANGED", winner, detail)
     return None
+
+
+def _numbers_rows_beside(ours: ReadSet, metadata: Metadata) -> bool:
+    before = ours.plan.effective.metadata
+    return not ours.plan.changes_metadata and differs_in_marks(before, metadata)
 
 
 def concurrent_append(ours: ReadSet, winner: Winner) -> Conflict | None:

@@ -40,6 +40,21 @@ def check_identity(table: str, path: str, column: Field, partition_columns: Sequ
         raise error("DELTAIC_IDENTITY_INVALID", table=table, column=path, reason=reason)
 
 
+def differs_in_marks(one: Metadata, other: Metadata) -> bool:
+    """Whether two definitions differ, and only in how far identity columns have come."""
+    return one != other and _without_marks(one) == _without_marks(other)
+
+
+def _without_marks(metadata: Metadata) -> Metadata:
+    def unmarked(column: Field) -> Field:
+        kept = {k: v for k, v in column.metadata.items() if k != _HIGH_WATER_MARK}
+        return replace(column, metadata=kept)
+
+    schema = parse_schema(metadata.schema_string, metadata.id)
+    columns = StructType(tuple(unmarked(column) for column in schema.fields))
+    return replace(metadata, schema_string=write_schema(columns))
+
+
 def with_high_water_marks(metadata: Metadata, marks: Mapping[str, int]) -> Metadata:
     """Return the metadata after rows with these values, by column, have been written.
 
