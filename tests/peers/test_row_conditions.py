@@ -76,17 +76,17 @@ CASES: dict[str, tuple[list[str], list[str]]] = {
             "d DATE GENERATED ALWAYS AS (CAST(ts AS DATE))) USING delta PARTITIONED BY (d)"
         ],
         [
-            "INSERT INTO {t} (id, ts) VALUES (1, '2024-01-01 10:00:00')",
-            "INSERT INTO {t} VALUES (2, '2024-01-01 10:00:00', 4, '2024-01-01')",
-            "INSERT INTO {t} VALUES (2, '2024-01-01 10:00:00', 5, '2024-01-01')",
-            "INSERT INTO {t} VALUES (3, '2024-01-01 10:00:00', 6, '2024-01-02')",
+            "INSERT INTO {t} (id, ts) VALUES (1, TIMESTAMP'2024-01-01 10:00:00')",
+            "INSERT INTO {t} VALUES (2, TIMESTAMP'2024-01-01 10:00:00', 4, DATE'2024-01-01')",
+            "INSERT INTO {t} VALUES (2, TIMESTAMP'2024-01-01 10:00:00', 5, DATE'2024-01-01')",
+            "INSERT INTO {t} VALUES (3, TIMESTAMP'2024-01-01 10:00:00', 6, DATE'2024-01-02')",
             "INSERT INTO {t} VALUES (4, NULL, 8, NULL)",
             "INSERT INTO {t} VALUES (5, NULL, NULL, NULL)",
             "UPDATE {t} SET id = id + 10 WHERE id = 1",
-            "UPDATE {t} SET ts = '2024-02-01 10:00:00' WHERE id = 2",
+            "UPDATE {t} SET ts = TIMESTAMP'2024-02-01 10:00:00' WHERE id = 2",
             "UPDATE {t} SET g = 1",
             "MERGE INTO {t} USING (SELECT 9 k) ON id = k "
-            "WHEN NOT MATCHED THEN INSERT (id, ts) VALUES (k, '2024-01-09 00:00:00')",
+            "WHEN NOT MATCHED THEN INSERT (id, ts) VALUES (k, TIMESTAMP'2024-01-09 00:00:00')",
             "MERGE INTO {t} USING (SELECT 11 k) ON id = k WHEN MATCHED THEN UPDATE SET id = 12",
         ],
     ),
