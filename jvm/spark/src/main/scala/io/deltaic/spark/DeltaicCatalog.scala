@@ -29,7 +29,8 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
 
   /** What tables of Deltaic can have; other providers' are refused where the catalog below cannot. */
   override def capabilities(): JSet[TableCatalogCapability] = {
-    val all = EnumSet.copyOf(super.capabilities)
+    val all = EnumSet.noneOf(classOf[TableCatalogCapability])
+    all.addAll(super.capabilities)
     all.addAll(ColumnDefinitions.capabilities)
     all
   }
