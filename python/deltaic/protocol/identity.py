@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from deltaic.exceptions import error
 from deltaic.protocol.actions import Metadata
+from deltaic.protocol.identity_marks import HIGH_WATER_MARK
 from deltaic.protocol.schema import Field, PrimitiveType, StructType, parse_schema, write_schema
 
 _PREFIX = "delta.identity."
 _START = "delta.identity.start"
 _STEP = "delta.identity.step"
-_HIGH_WATER_MARK = "delta.identity.highWaterMark"
 
 
 def check_identity(table: str, path: str, column: Field, partition_columns: Sequence[str]) -> None:
@@ -40,21 +40,6 @@ def check_identity(table: str, path: str, column: Field, partition_columns: Sequ
         raise error("DELTAIC_IDENTITY_INVALID", table=table, column=path, reason=reason)
 
 
-def differs_in_marks(one: Metadata, other: Metadata) -> bool:
-    """Whether two definitions differ, and only in how far identity columns have come."""
-    return one != other and _without_marks(one) == _without_marks(other)
-
-
-def _without_marks(metadata: Metadata) -> Metadata:
-    def unmarked(column: Field) -> Field:
-        kept = {k: v for k, v in column.metadata.items() if k != _HIGH_WATER_MARK}
-        return replace(column, metadata=kept)
-
-    schema = parse_schema(metadata.schema_string, metadata.id)
-    columns = StructType(tuple(unmarked(column) for column in schema.fields))
-    return replace(metadata, schema_string=write_schema(columns))
-
-
 def with_high_water_marks(metadata: Metadata, marks: Mapping[str, int]) -> Metadata:
     """Return the metadata after rows with these values, by column, have been written.
 
@@ -66,10 +51,10 @@ def with_high_water_marks(metadata: Metadata, marks: Mapping[str, int]) -> Metad
         mark = marks.get(column.name)
         if mark is None or _START not in column.metadata:
             return column
-        before = column.metadata.get(_HIGH_WATER_MARK)
+        before = column.metadata.get(HIGH_WATER_MARK)
         pick = max if column.metadata[_STEP] > 0 else min
         newest = mark if before is None else pick(mark, before)
-        return replace(column, metadata={**column.metadata, _HIGH_WATER_MARK: newest})
+        return replace(column, metadata={**column.metadata, HIGH_WATER_MARK: newest})
 
     schema = parse_schema(metadata.schema_string, metadata.id)
     after = StructType(tuple(marked(column) for column in schema.fields))
