@@ -55,7 +55,13 @@ private[spark] final class TableScan(
   private val (constantColumns, dataColumns) = tableColumns.partition(isConstant)
 
   /** Chosen on first use, which is after the optimizer is done with push-down. */
-  lazy val selectedFiles: IndexedSeq[AddFile] = files.select(filters, fileFilters)
+  lazy val selectedFiles: IndexedSeq[AddFile] = files.select(fileSelectionFilters, fileFilters)
+
+  private lazy val fileSelectionFilters: Seq[Expression] =
+    new GeneratedPartitions(spark, schema).implied(filters) match {
+      case Nil => filters // the very same: its selection is kept
+      case implied => filters ++ implied
+    }
 
   /** Holds the Hadoop settings that readers and deletion vectors need in the executors. */
   private lazy val configuration: Broadcast[SerializableConfiguration] =
@@ -149,7 +155,7 @@ private[spark] final class TableScan(
     val sizeBytes = (fileBytes * share).toLong.max(1L)
     val known =
       if (TableStatistics.areCheap(selectedFiles.size, spark.sessionState.conf.cboEnabled))
-        files.rows(filters, fileFilters)
+        files.rows(fileSelectionFilters, fileFilters)
       else None
     new TableStatistics(sizeBytes, known, schema, readSchema())
   }
