@@ -47,11 +47,19 @@ def build_checkpointed(spark: SparkSession, path: str, form: str) -> TwinTable:
     write_checkpoint(path, form)
     table.append(spark.range(2_000, 2_100, 1, 1).selectExpr(*ROWS))
     table.delete("id BETWEEN 1200 AND 1300")
+    forget(spark, path)
     return table
 
 
+def forget(spark: SparkSession, path: str) -> None:
+    """Have a table opened from its log: what is in memory may stay there, whatever the setting."""
+    jvm = spark._jvm
+    assert jvm is not None
+    jvm.io.deltaic.replay.DeltaLog.invalidate(jvm.org.apache.hadoop.fs.Path(path))
+
+
 @pytest.fixture(scope="module", params=FORMS)
-def table(
+def checkpointed(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> TwinTable:
     with session_settings(spark, {THRESHOLD: "-1"}):
@@ -74,8 +82,8 @@ QUERIES = [
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_queries_have_the_answers_of_plain_rows(table: TwinTable, query: str):
-    table.assert_same_answer(query)
+def test_queries_have_the_answers_of_plain_rows(checkpointed: TwinTable, query: str):
+    checkpointed.assert_same_answer(query)
 
 
 @pytest.mark.parametrize(
@@ -93,51 +101,46 @@ def test_queries_have_the_answers_of_plain_rows(table: TwinTable, query: str):
     ],
 )
 def test_executors_choose_the_files_that_the_driver_chooses(
-    spark: SparkSession, table: TwinTable, condition: str
+    spark: SparkSession, checkpointed: TwinTable, condition: str
 ):
-    query = f"SELECT id FROM {table.sql_name} WHERE {condition}"
+    query = f"SELECT id FROM {checkpointed.sql_name} WHERE {condition}"
     chosen = scanned_files(spark.sql(query))
     with session_settings(spark, {THRESHOLD: "-1"}):
         assert chosen == scanned_files(spark.sql(query))
 
 
-def test_limit_reads_the_files_that_it_needs(spark: SparkSession, table: TwinTable):
-    frame = spark.sql(f"SELECT id FROM {table.sql_name} LIMIT 5")
+def test_limit_reads_the_files_that_it_needs(spark: SparkSession, checkpointed: TwinTable):
+    frame = spark.sql(f"SELECT id FROM {checkpointed.sql_name} LIMIT 5")
     assert frame.count() == 5
-    limited = spark.read.format("delta").load(table.path).select("id").limit(5)
+    limited = spark.read.format("delta").load(checkpointed.path).select("id").limit(5)
     assert len(scanned_files(limited)) == 1
 
 
 def test_choosing_is_a_job_above_the_threshold_and_none_below(
-    spark: SparkSession, table: TwinTable
+    spark: SparkSession, checkpointed: TwinTable
 ):
-    query = f"SELECT id FROM {table.sql_name} WHERE id = 5"
+    query = f"SELECT id FROM {checkpointed.sql_name} WHERE id = 5"
     for threshold, jobs in (("-1", 0), ("1g", 0), ("0", 1)):
         with session_settings(spark, {THRESHOLD: threshold}):
             assert jobs_of(spark, lambda: scanned_files(spark.sql(query))) == jobs
 
 
-def test_older_versions_are_distributed_too(spark: SparkSession, table: TwinTable):
-    version = log.newest(table.path) - 1
-    newer = rows_of(spark, table.path, version)
+def test_older_versions_are_distributed_too(spark: SparkSession, checkpointed: TwinTable):
+    version = log.newest(checkpointed.path) - 1
+    newer = rows_of(spark, checkpointed.path, version)
     with session_settings(spark, {THRESHOLD: "-1"}):
-        assert newer == rows_of(spark, table.path, version)
+        assert newer == rows_of(spark, checkpointed.path, version)
 
 
-def test_detail_counts_the_files(spark: SparkSession, table: TwinTable):
-    files = log.active_files(table.path)
-    row = DeltaTable.forPath(spark, table.path).detail().collect()[0]
+def test_detail_counts_the_files(spark: SparkSession, checkpointed: TwinTable):
+    files = log.active_files(checkpointed.path)
+    row = DeltaTable.forPath(spark, checkpointed.path).detail().collect()[0]
     assert (row.numFiles, row.sizeInBytes) == (len(files), sum(f["size"] for f in files))
 
 
 @pytest.fixture
-def own(spark: SparkSession, table_path: str) -> TwinTable:
-    return build_checkpointed(spark, table_path, "classic")
-
-
-@pytest.fixture
-def table_path(tmp_path: Path) -> str:
-    return str(tmp_path / "table")
+def own(spark: SparkSession, table: str) -> TwinTable:
+    return build_checkpointed(spark, table, "classic")
 
 
 def test_rows_are_deleted_updated_and_merged(spark: SparkSession, own: TwinTable):
@@ -194,9 +197,7 @@ def test_detail_takes_the_counts_of_the_checksum_file(spark: SparkSession, own: 
         "metadata": log.metadata(own.path),
     }
     Path(own.path, "_delta_log", f"{version:020d}.crc").write_text(json.dumps(told))
-    spark._jvm.io.deltaic.replay.DeltaLog.invalidate(  # type: ignore[union-attr]
-        spark._jvm.org.apache.hadoop.fs.Path(own.path)  # type: ignore[union-attr]
-    )
+    forget(spark, own.path)
     row = DeltaTable.forPath(spark, own.path).detail().collect()[0]
     assert (row.numFiles, row.sizeInBytes) == (4711, 17)
     assert row.lastModified.timestamp() == pytest.approx(

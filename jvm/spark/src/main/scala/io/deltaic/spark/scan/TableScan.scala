@@ -55,8 +55,7 @@ private[spark] final class TableScan(
   private val (constantColumns, dataColumns) = tableColumns.partition(isConstant)
 
   /** Chosen on first use, which is after the optimizer is done with push-down. */
-  lazy val selectedFiles: IndexedSeq[AddFile] =
-    files.select(fileSelectionFilters, fileFilters)
+  lazy val selectedFiles: IndexedSeq[AddFile] = files.select(fileSelectionFilters, fileFilters)
 
   private lazy val fileSelectionFilters: Seq[Expression] =
     new GeneratedPartitions(spark, schema).implied(filters) match {
