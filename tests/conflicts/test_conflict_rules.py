@@ -14,7 +14,10 @@ from typing import Any
 
 import pytest
 
+from deltaic.commit.conflicts import conflict_error, find_conflict
 from deltaic.commit.plan import Definition
+from deltaic.commit.ports import Winner
+from deltaic.commit.read_set import read_set_of
 from deltaic.commit.transaction import RetryPolicy, commit
 from deltaic.exceptions import (
     ConcurrentAppendException,
@@ -22,6 +25,7 @@ from deltaic.exceptions import (
     ConcurrentDeleteReadException,
     ConcurrentModificationError,
     ConcurrentTransactionException,
+    DeltaError,
     MetadataChangedException,
     ProtocolChangedException,
 )
@@ -325,6 +329,40 @@ def test_second_of_two_concurrent_commits(
         assert commit(ours, log).version == 2
         (info,) = log.actions(2, "commitInfo")
         assert info["readVersion"] == 0
+
+
+def identity_moved_to(metadata: Metadata, mark: int) -> Metadata:
+    numbered = column(
+        "id",
+        metadata={
+            "delta.identity.start": 1,
+            "delta.identity.step": 1,
+            "delta.identity.highWaterMark": mark,
+        },
+    )
+    return dataclasses.replace(metadata, schema_string=schema(numbered, "p"))
+
+
+@pytest.mark.parametrize(
+    ("gives_values", "renamed", "expected"),
+    [(False, False, None), (True, False, METADATA), (False, True, METADATA)],
+)
+def test_identity_values_that_a_winner_gave_matter_to_who_gives_some_too(
+    gives_values: bool, renamed: bool, expected: type[DeltaError] | None
+) -> None:
+    log = create(ONE)
+    ours = read_set_of(delete(1)(log).summary(), None)
+    before = identity_moved_to(ours.plan.effective.metadata, 10)
+    definition = Definition(ours.plan.effective.protocol, before)
+    planned = dataclasses.replace(ours.plan, effective=definition, changes_metadata=gives_values)
+    ours = dataclasses.replace(ours, plan=planned)
+    after = identity_moved_to(before, 20)
+    winner = Winner(1, "WRITE", metadata=dataclasses.replace(after, name="t" if renamed else None))
+    conflict = find_conflict(ours, winner)
+    if expected is None:
+        assert conflict is None
+    else:
+        assert conflict is not None and type(conflict_error(ours, conflict)) is expected
 
 
 def test_progress_recorded_between_check_and_attempt_conflicts() -> None:

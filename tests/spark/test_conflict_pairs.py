@@ -28,6 +28,7 @@ from deltaic.exceptions import (
     ConcurrentModificationError,
     ConcurrentTransactionException,
     MetadataChangedException,
+    ProtocolChangedException,
 )
 from deltaic.spark.session_api import SessionApi
 from tests.support import log
@@ -339,3 +340,41 @@ def test_pair_about_two_ranges_of_a_table_without_partitions_goes_together(
     spark: SparkSession, bases: Path, table: str, mine: Operation, theirs: Operation
 ) -> None:
     check(spark, bases / "flat", table, mine, theirs, None)
+
+
+def first_write(mode: str) -> Callable[[SparkSession, str], object]:
+    def run(spark: SparkSession, table: str) -> None:
+        spark.range(2).write.format("delta").mode(mode).save(path_of(table))
+
+    return run
+
+
+CREATIONS = {
+    "append": first_write("append"),
+    "overwrite": first_write("overwrite"),
+    "error if exists": first_write("errorifexists"),
+    "CTAS": sql("CREATE TABLE {t} USING delta AS SELECT id FROM range(2)"),
+    "create": sql("CREATE TABLE {t} (id BIGINT) USING delta"),
+}
+
+
+@pytest.mark.parametrize("theirs", CREATIONS)
+@pytest.mark.parametrize("mine", CREATIONS)
+def test_pair_that_creates_one_table(
+    spark: SparkSession, table: str, mine: str, theirs: str
+) -> None:
+    """An append follows, and CREATE TABLE is content with a table that is as it says."""
+    named = f"delta.`{table}`"
+    problem: ConcurrentModificationError | None = None
+    with committed_meanwhile(lambda: CREATIONS[theirs](spark, named)):
+        try:
+            CREATIONS[mine](spark, named)
+        except ProtocolChangedException as caught:
+            problem = caught
+    assert (problem is None) == (mine in ("append", "create"))
+    rows = [] if theirs == "create" else [0, 1]
+    if mine == "append":
+        rows = sorted([*rows, 0, 1])
+    assert sorted(row[0] for row in rows_of(spark, table)) == rows
+    assert log.versions(table) == ([0, 1] if mine == "append" else [0])
+    assert len(log.files_in(table, ".parquet")) == len(log.active_files(table))

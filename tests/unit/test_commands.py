@@ -67,6 +67,31 @@ def test_create_table_over_a_table_it_describes_commits_nothing(changes: dict[st
     assert log.version == 0
 
 
+def test_of_two_creators_at_once_the_later_takes_the_table_over() -> None:
+    log = MemoryLog()
+
+    def meanwhile(version: int) -> None:
+        log.before_try = lambda v: None
+        create_table(log)
+
+    log.before_try = meanwhile
+    assert create_table(log) == {"version": 0, "skipped": True}
+    assert log.version == 0
+
+
+def test_of_two_creators_of_different_tables_at_once_the_later_learns_what_differs() -> None:
+    log = MemoryLog()
+
+    def meanwhile(version: int) -> None:
+        log.before_try = lambda v: None
+        create_table(log, properties={"owner": "you"})
+
+    log.before_try = meanwhile
+    with pytest.raises(InvalidArgumentError, match="table property"):
+        create_table(log)
+    assert log.version == 0
+
+
 @pytest.mark.parametrize(
     ("changes", "what"),
     [

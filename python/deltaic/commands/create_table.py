@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from deltaic.commands.definition import (
@@ -16,7 +16,7 @@ from deltaic.commit.operations import Operation
 from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import CommitSummary, TableHeader, Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy, commit
-from deltaic.exceptions import error
+from deltaic.exceptions import ProtocolChangedException, error
 from deltaic.protocol.properties import check_properties
 from deltaic.protocol.schema import StructType, map_fields, parse_schema, type_text
 from deltaic.protocol.schema_checks import same_names
@@ -32,6 +32,7 @@ class CreateTable:
     properties: Mapping[str, str]
     description: str | None
     is_managed: bool
+    constraints: Mapping[str, str] = field(default_factory=dict)
 
     @staticmethod
     def from_json(body: Mapping[str, Any]) -> CreateTable:
@@ -43,6 +44,7 @@ class CreateTable:
             properties=body.get("properties") or {},
             description=body.get("description"),
             is_managed=body.get("isManaged", False),
+            constraints=body.get("constraints") or {},
         )
 
 
@@ -51,20 +53,17 @@ def create_table(
 ) -> CommitResult:
     """Commit the definition of a new table.
 
-    A table that is already at the location is taken over as it is, without a commit, if what the
-    statement says of it is true.
+    A table that is already at the location, or that another writer creates at the same time, is
+    taken over as it is, without a commit, if what the statement says of it is true.
 
     Raises
     ------
     InvalidArgumentError
         If the statement is not valid, or contradicts the table that is there.
-    ProtocolChangedException
-        If another writer created the table at the same time.
     """
     current = tables.header(arguments.table)
     if current is not None:
-        _require_same(arguments, current)
-        return CommitResult(current.version, skipped=True)
+        return _taken_over(arguments, current)
     definition = define_table(
         DefinitionRequest(
             arguments.table,
@@ -73,11 +72,23 @@ def create_table(
             arguments.properties,
             arguments.description,
             tables.default_properties(),
+            arguments.constraints,
         ),
         now_ms,
     )
-    summary = _summary(arguments, definition)
-    return commit(tables.prepare_header_commit(summary), tables, policy, lambda: now_ms)
+    prepared = tables.prepare_header_commit(_summary(arguments, definition))
+    try:
+        return commit(prepared, tables, policy, lambda: now_ms)
+    except ProtocolChangedException:
+        created = tables.header(arguments.table)
+        if created is None:
+            raise
+        return _taken_over(arguments, created)
+
+
+def _taken_over(arguments: CreateTable, current: TableHeader) -> CommitResult:
+    _require_same(arguments, current)
+    return CommitResult(current.version, skipped=True)
 
 
 def _summary(arguments: CreateTable, definition: Definition) -> CommitSummary:

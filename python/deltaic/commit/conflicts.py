@@ -18,6 +18,8 @@ from deltaic.commit.isolation import Isolation
 from deltaic.commit.ports import Winner
 from deltaic.commit.read_set import ReadSet
 from deltaic.exceptions import DeltaError, error
+from deltaic.protocol.actions import Metadata
+from deltaic.protocol.identity_marks import differ_in_marks_alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +59,23 @@ def protocol_changed(ours: ReadSet, winner: Winner) -> Conflict | None:
 def metadata_changed(ours: ReadSet, winner: Winner) -> Conflict | None:
     """Object to another definition than the one our rows, or the winner's, were written for.
 
-    The second half is about columns: properties do not change what earlier rows mean.
+    The second half is about columns: properties do not change what earlier rows mean. That a winner
+    has given values of identity columns is no matter to who has given none: what it says of how far
+    they are counted stands.
     """
-    if winner.metadata is not None:
+    if winner.metadata is not None and not _moves_identity_marks_alone(ours, winner.metadata):
         detail = "it changed the table's metadata (its schema, partitioning or properties)"
         return Conflict("DELTAIC_METADATA_CHANGED", winner, detail)
     if ours.plan.changes_columns and winner.num_added > 0:
         detail = "it added files under the columns that this operation replaces"
         return Conflict("DELTAIC_METADATA_CHANGED", winner, detail)
     return None
+
+
+def _moves_identity_marks_alone(ours: ReadSet, theirs: Metadata) -> bool:
+    if ours.plan.changes_metadata:
+        return False
+    return differ_in_marks_alone(ours.plan.effective.metadata, theirs)
 
 
 def concurrent_append(ours: ReadSet, winner: Winner) -> Conflict | None:

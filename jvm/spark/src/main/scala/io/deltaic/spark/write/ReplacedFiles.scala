@@ -28,7 +28,8 @@ private[write] final class ReplacedFiles(
 ) {
 
   /** Those that are in the table. */
-  lazy val files: Seq[AddFile] = active.filter(selects).toVector
+  lazy val files: Seq[AddFile] =
+    if (replaced == Replaced.Nothing) Nil else active.filter(selects).toVector
 
   /**
    * The write has read the partitions it replaces, so that what others change in the rest of the table does not matter.
