@@ -156,7 +156,6 @@ def test_filters_on_a_files_constants_choose_files(
         ("_metadata.file_name <> '{name}' OR _metadata.row_index = 1", "f <> '{name}' OR i = 1"),
         ("_metadata.file_size > 1000000", "false"),
         ("id IN (SELECT id FROM {t} WHERE _metadata.row_index BETWEEN 2 AND 4)", "i IN (2, 3, 4)"),
-        ("_metadata.file_path = (SELECT _metadata.file_path FROM {t} WHERE id = 42)", "p = 0"),
         (
             "_metadata.file_path IN (SELECT _metadata.file_path FROM {t} WHERE id = 42)"
             " AND _metadata.row_index > 5",

