@@ -183,10 +183,8 @@ def test_damaged_mapping_is_an_error_that_names_the_column(
 @pytest.mark.parametrize(
     ("feature", "column", "properties"),
     [
-        ("columnMapping", mapped("id", "integer", 1), BY_NAME),
-        ("columnMapping", mapped("id", "integer", 1), BY_ID),
-        ("typeWidening", field("id", "long"), {"delta.enableTypeWidening": "true"}),
-        ("variantType", field("id", "variant"), {}),
+        ("variantShredding", field("id", "integer"), {"delta.enableVariantShredding": "true"}),
+        ("checkpointProtection", field("id", "integer"), {}),
     ],
 )
 def test_writing_is_refused_by_the_name_of_the_feature(

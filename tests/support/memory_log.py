@@ -77,6 +77,7 @@ class MemoryLog:
         self.file_time_ms: Callable[[int], int] = lambda version: 1_000 + version
         self.defaults: dict[str, str] = {}
         self.kept_up = MemoryUpkeep()
+        self.violation: str | None = None
         self.before_try: Callable[[int], None] = lambda version: None
         self._lock = threading.Lock()
 
@@ -166,7 +167,12 @@ class MemoryLog:
             options=summary.options,
             parameters=summary.operation_parameters,
             is_blind_append=summary.is_blind_append,
+            reads=EVERYTHING if summary.reads_whole_table else frozenset(),
         )
+
+    def first_violation(self, table: str, version: int, name: str, condition: str) -> str | None:
+        """Return what `violation` says: a log in memory has no rows to look at."""
+        return self.violation
 
     def default_properties(self) -> Mapping[str, str]:
         """Return the session's defaults."""
@@ -203,6 +209,7 @@ class MemoryCommit:
     parameters: Mapping[str, str | None] = field(default_factory=dict)
     is_blind_append: bool = False
     metrics: Mapping[str, int] = field(default_factory=dict)
+    identity_marks: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.read_version == -2:
@@ -231,6 +238,7 @@ class MemoryCommit:
             reads_whole_table=self.reads is EVERYTHING,
             options=self.options,
             engine_metrics=self.metrics,
+            identity_marks=self.identity_marks,
             files=FileCounts(
                 num_added=new,
                 added_bytes=100 * new,

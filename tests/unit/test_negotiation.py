@@ -194,6 +194,10 @@ def test_feature_is_in_use_by_a_property(configuration: dict[str, str], used: se
             PLAIN,
             {"delta.enableDeletionVectors": "true"},
         ),
+        (Protocol(1, 3), PLAIN, {"delta.constraints.c": "id > 0"}),
+        (Protocol(1, 2), schema(column("a", metadata={"delta.invariants": "{}"})), {}),
+        (Protocol(1, 4), schema(column("a", metadata={"delta.generationExpression": "1"})), {}),
+        (Protocol(1, 6), schema(column("a", metadata={"delta.identity.step": 1})), {}),
         # In use, but not supported by the protocol: then it is not active.
         (Protocol(1, 2), PLAIN, {"delta.enableChangeDataFeed": "true"}),
     ],
@@ -207,21 +211,6 @@ def test_table_that_can_be_written(
 @pytest.mark.parametrize(
     ("protocol", "schema_string", "configuration", "named"),
     [
-        (Protocol(1, 3), PLAIN, {"delta.constraints.c": "id > 0"}, "checkConstraints"),
-        (Protocol(1, 4), PLAIN, {"delta.enableChangeDataFeed": "true"}, "changeDataFeed"),
-        (Protocol(2, 5), PLAIN, {"delta.columnMapping.mode": "id"}, "columnMapping"),
-        (
-            Protocol(1, 2),
-            schema(column("a", metadata={"delta.invariants": "{}"})),
-            {},
-            "invariants",
-        ),
-        (
-            Protocol(1, 6),
-            schema(column("a", metadata={"delta.identity.step": 1})),
-            {},
-            "identityColumns",
-        ),
         (Protocol(1, 7, None, frozenset({"clustering"})), PLAIN, {}, "clustering"),
         (Protocol(1, 7, None, frozenset({"warpDrive"})), PLAIN, {}, "warpDrive"),
         (

@@ -70,11 +70,7 @@ def test_text_of_limited_length_is_stored_as_a_string() -> None:
         ({"partition_by": ("id", "p")}, "DELTAIC_NO_DATA_COLUMNS"),
         ({"properties": {"delta.nowhere": "1"}}, "DELTAIC_UNKNOWN_TABLE_PROPERTY"),
         (
-            {"properties": {"delta.enableChangeDataFeed": "true"}},
-            "DELTAIC_UNSUPPORTED_FEATURE_REQUESTED",
-        ),
-        (
-            {"properties": {"delta.columnMapping.mode": "name"}},
+            {"properties": {"delta.enableIcebergCompatV1": "true"}},
             "DELTAIC_UNSUPPORTED_FEATURE_REQUESTED",
         ),
         (
@@ -265,16 +261,17 @@ def test_table_with_constraints_is_refused_by_name() -> None:
     metadata = Metadata(
         header.metadata.id,
         header.metadata.schema_string,
-        configuration={"delta.constraints.c": "id > 0"},
+        configuration={"delta.enableIcebergCompatV1": "true"},
     )
     log.write_if_absent(
         1,
         [
-            '{"protocol":{"minReaderVersion":1,"minWriterVersion":3}}',
+            '{"protocol":{"minReaderVersion":1,"minWriterVersion":7,'
+            '"writerFeatures":["icebergCompatV1"]}}',
             '{"metaData":' + json.dumps(metadata.to_json()) + "}",
         ],
     )
-    with pytest.raises(ProtocolError, match="checkConstraints"):
+    with pytest.raises(ProtocolError, match="icebergCompatV1"):
         plan(log)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from deltaic.commands.definition import (
@@ -32,6 +32,7 @@ class CreateTable:
     properties: Mapping[str, str]
     description: str | None
     is_managed: bool
+    constraints: Mapping[str, str] = field(default_factory=dict)
 
     @staticmethod
     def from_json(body: Mapping[str, Any]) -> CreateTable:
@@ -43,6 +44,7 @@ class CreateTable:
             properties=body.get("properties") or {},
             description=body.get("description"),
             is_managed=body.get("isManaged", False),
+            constraints=body.get("constraints") or {},
         )
 
 
@@ -70,6 +72,7 @@ def create_table(
             arguments.properties,
             arguments.description,
             tables.default_properties(),
+            arguments.constraints,
         ),
         now_ms,
     )

@@ -12,6 +12,9 @@ from deltaic.commit.ports import TableHeader
 from deltaic.exceptions import error
 from deltaic.protocol import in_commit_timestamps, row_tracking
 from deltaic.protocol.actions import Metadata
+from deltaic.protocol.change_data import check_feed_columns
+from deltaic.protocol.column_mapping import is_mapped, new_mapping
+from deltaic.protocol.constraints import constraint_key
 from deltaic.protocol.features import require_definable
 from deltaic.protocol.negotiation import protocol_for_new_definition, protocol_for_new_table
 from deltaic.protocol.properties import check_properties
@@ -42,6 +45,8 @@ class DefinitionRequest:
         The columns; None if the user gave none.
     default_properties
         The properties that the session gives every new table; those given take precedence.
+    constraints
+        The conditions of CHECK constraints, by name.
     """
 
     table: str
@@ -50,6 +55,7 @@ class DefinitionRequest:
     properties: Mapping[str, str] | None = None
     description: str | None = None
     default_properties: Mapping[str, str] | None = None
+    constraints: Mapping[str, str] | None = None
 
 
 def define_table(request: DefinitionRequest, now_ms: int) -> Definition:
@@ -62,18 +68,21 @@ def define_table(request: DefinitionRequest, now_ms: int) -> Definition:
     ProtocolError
         If they call for a feature that this build cannot write.
     """
-    schema, partition_columns = _columns(request)
     checked = check_properties(
         request.table, {**(request.default_properties or {}), **(request.properties or {})}
     )
+    schema, partition_columns = _columns(request, checked.configuration)
     metadata = Metadata(
         id=str(uuid.uuid4()),
         schema_string=write_schema(schema),
         partition_columns=partition_columns,
-        configuration=row_tracking.with_materialized_columns(checked.configuration, {}),
+        configuration=row_tracking.with_materialized_columns(
+            {**checked.configuration, **_constraint_properties(request)}, {}
+        ),
         description=request.description,
         created_time_ms=now_ms,
     )
+    metadata = new_mapping(metadata)
     protocol = protocol_for_new_table(request.table, metadata, checked.request)
     require_definable(request.table, protocol, metadata)
     return Definition(protocol, metadata)
@@ -86,26 +95,33 @@ def redefine_table(
 
     The table stays the same one: id and creation time are kept.
     """
-    schema, partition_columns = _columns(request)
     given = {} if keep_properties else request.properties or {}
     checked = check_properties(request.table, given)
     before = current.metadata
+    configuration = before.configuration if keep_properties else checked.configuration
+    schema, partition_columns = _columns(request, configuration)
     metadata = replace(
         before,
         schema_string=write_schema(schema),
         partition_columns=partition_columns,
-        configuration=before.configuration
+        configuration=configuration
         if keep_properties
-        else _renewed(checked.configuration, before.configuration),
+        else _renewed({**configuration, **_constraint_properties(request)}, before.configuration),
         description=before.description if keep_properties else request.description,
     )
     if _same_columns(request.table, before, schema, partition_columns) and keep_properties:
         metadata = before
+    else:
+        metadata = new_mapping(metadata, before)
     protocol = protocol_for_new_definition(
         request.table, current.protocol, metadata, checked.request
     )
     require_definable(request.table, protocol, metadata)
     return Definition(protocol, metadata)
+
+
+def _constraint_properties(request: DefinitionRequest) -> dict[str, str]:
+    return {constraint_key(name): sql for name, sql in (request.constraints or {}).items()}
 
 
 def _renewed(given: Mapping[str, str], before: Mapping[str, str]) -> Mapping[str, str]:
@@ -114,12 +130,15 @@ def _renewed(given: Mapping[str, str], before: Mapping[str, str]) -> Mapping[str
     return in_commit_timestamps.kept_provenance(named, before)
 
 
-def _columns(request: DefinitionRequest) -> tuple[StructType, tuple[str, ...]]:
+def _columns(
+    request: DefinitionRequest, configuration: Mapping[str, str]
+) -> tuple[StructType, tuple[str, ...]]:
     if request.schema_string is None:
         raise error("DELTAIC_SCHEMA_MISSING", table=request.table)
     schema = map_fields(parse_schema(request.schema_string, request.table), stored_column)
     partition_columns = resolve_partition_columns(request.table, schema, request.partition_by)
-    check_table_schema(request.table, schema, partition_columns)
+    check_table_schema(request.table, schema, partition_columns, any_names=is_mapped(configuration))
+    check_feed_columns(request.table, schema, configuration)
     return schema, partition_columns
 
 
@@ -142,6 +161,5 @@ def stored_column(column: Field) -> Field:
 def _same_columns(
     table: str, before: Metadata, schema: StructType, partition_columns: Sequence[str]
 ) -> bool:
-    return parse_schema(before.schema_string, table) == schema and (
-        tuple(partition_columns) == before.partition_columns
-    )
+    known = map_fields(parse_schema(before.schema_string, table), stored_column)
+    return known == schema and (tuple(partition_columns) == before.partition_columns)

@@ -17,6 +17,7 @@ from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import TableHeader, Tables
 from deltaic.exceptions import error
 from deltaic.protocol import in_commit_timestamps
+from deltaic.protocol.change_data import feeds_changes
 from deltaic.protocol.features import require_writable
 from deltaic.protocol.properties import is_true
 from deltaic.protocol.schema import parse_schema
@@ -39,6 +40,8 @@ class WriteRequest:
         The columns of the data; None where the table's own are meant.
     partition_by
         The partition columns asked for; None or empty if none were.
+    constraints
+        The conditions of CHECK constraints that a new or replaced table is to have, by name.
     options
         The writer's options, their names in lower case.
     """
@@ -50,6 +53,7 @@ class WriteRequest:
     schema_string: str | None = None
     partition_by: Sequence[str] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
+    constraints: Mapping[str, str] = field(default_factory=dict)
     description: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     joins_if_created: bool = False
@@ -65,6 +69,7 @@ class WriteRequest:
             schema_string=body.get("schema"),
             partition_by=tuple(body.get("partitionBy") or ()),
             properties=body.get("properties") or {},
+            constraints=body.get("constraints") or {},
             description=body.get("description"),
             options=body.get("options") or {},
             joins_if_created=body.get("joinsIfCreated", False),
@@ -109,6 +114,15 @@ def plan_write(request: WriteRequest, tables: Tables, now_ms: int) -> CommitPlan
         raise error("DELTAIC_NOT_A_TABLE", table=request.table)
     require_writable(request.table, current.version, current.protocol, current.metadata)
     _require_removes_allowed(request, current)
+    if request.mode is WriteMode.UPDATE and feeds_changes(current.protocol, current.metadata):
+        # At least one row will be: otherwise there is no commit, and nothing to refuse in vain.
+        raise error(
+            "DELTAIC_CHANGE_DATA_FILES_NEEDED",
+            table=request.table,
+            version=current.version,
+            operation=request.operation.value,
+            what="updated rows",
+        )
     plan = _replacement(request, current) if request.replaces_columns else _kept(request, current)
     if txn is not None and current.transactions.get(txn.app_id, -1) >= txn.version:
         return replace(plan, skipped=True)
@@ -154,6 +168,7 @@ def _definition(request: WriteRequest, defaults: Mapping[str, str]) -> Definitio
         request.properties,
         request.description,
         defaults,
+        request.constraints,
     )
 
 

@@ -82,6 +82,8 @@ class CommitSummary:
         The version the operation is based on; -1 when there was no table.
     plan
         What was decided before the data was written.
+    identity_marks
+        How far the rows written take identity columns, by column.
     """
 
     table: str
@@ -94,6 +96,7 @@ class CommitSummary:
     options: Mapping[str, str] = field(default_factory=dict)
     engine_metrics: Mapping[str, int] = field(default_factory=dict)
     files: FileCounts = field(default_factory=FileCounts)
+    identity_marks: Mapping[str, int] = field(default_factory=dict)
 
     @staticmethod
     def from_json(body: Mapping[str, Any]) -> CommitSummary:
@@ -109,6 +112,7 @@ class CommitSummary:
             options=body.get("options") or {},
             engine_metrics=body.get("engineMetrics") or {},
             files=FileCounts.from_json(body.get("files") or {}),
+            identity_marks=body.get("identityMarks") or {},
         )
 
 
@@ -307,6 +311,15 @@ class Tables(Protocol):
 
     def prepare_header_commit(self, summary: CommitSummary) -> PreparedCommit:
         """Prepare a commit that holds no file."""
+
+    def first_violation(self, table: str, version: int, name: str, condition: str) -> str | None:
+        """Return a row of the version that breaks the condition; None if all rows meet it.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If it is no condition on single rows of the table; `name` is the constraint's.
+        """
 
     def default_properties(self) -> Mapping[str, str]:
         """Return the table properties that the session sets for every new table."""

@@ -13,6 +13,7 @@ from deltaic.commit.operations import Operation
 from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import CommitSummary
 from deltaic.protocol.actions import SetTransaction
+from deltaic.protocol.identity import with_high_water_marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class ReadSet:
 
 def read_set_of(summary: CommitSummary, txn: SetTransaction | None) -> ReadSet:
     """Return the read set of a prepared commit."""
-    plan = summary.plan
+    plan = _with_identity_marks(summary)
     return ReadSet(
         table=summary.table,
         read_version=summary.read_version,
@@ -87,3 +88,13 @@ def read_set_of(summary: CommitSummary, txn: SetTransaction | None) -> ReadSet:
         plan=plan,
         txn=txn,
     )
+
+
+def _with_identity_marks(summary: CommitSummary) -> CommitPlan:
+    """Return the plan with the metadata that the rows written make of the planned one."""
+    plan = summary.plan
+    if not summary.identity_marks:
+        return plan
+    marked = with_high_water_marks(plan.effective.metadata, summary.identity_marks)
+    definition = Definition(plan.effective.protocol, marked)
+    return replace(plan, effective=definition, changes_metadata=True)

@@ -7,7 +7,8 @@ from dataclasses import replace
 from deltaic.protocol.actions import Metadata
 from deltaic.protocol.schema import Field, map_fields, parse_schema, write_schema
 
-_HIGH_WATER_MARK = "delta.identity.highWaterMark"
+#: Column metadata: the value furthest from the start that any commit holds.
+HIGH_WATER_MARK = "delta.identity.highWaterMark"
 
 
 def differ_in_marks_alone(before: Metadata, after: Metadata) -> bool:
@@ -21,5 +22,5 @@ def _without_marks(metadata: Metadata) -> Metadata:
 
 
 def _unmarked(column: Field) -> Field:
-    kept = {key: value for key, value in column.metadata.items() if key != _HIGH_WATER_MARK}
+    kept = {key: value for key, value in column.metadata.items() if key != HIGH_WATER_MARK}
     return replace(column, metadata=kept)

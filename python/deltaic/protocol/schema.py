@@ -24,6 +24,7 @@ PRIMITIVE_TYPES = frozenset(
         "date",
         "timestamp",
         "timestamp_ntz",
+        "variant",
     }
 )
 _DECIMAL = re.compile(r"decimal\(\d+,\s*-?\d+\)|decimal")

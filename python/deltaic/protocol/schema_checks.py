@@ -6,14 +6,22 @@ from collections import Counter
 from collections.abc import Sequence
 
 from deltaic.exceptions import error
+from deltaic.protocol.identity import check_identity
 from deltaic.protocol.schema import Field, PrimitiveType, StructType, leaf_types, structs, walk
 
 #: Parquet readers in use cannot handle these in a column's name; only column mapping lifts this.
 _INVALID_NAME_CHARACTERS = frozenset(" ,;{}()\n\t=")
 
 
-def check_table_schema(table: str, schema: StructType, partition_columns: Sequence[str]) -> None:
+def check_table_schema(
+    table: str, schema: StructType, partition_columns: Sequence[str], *, any_names: bool = False
+) -> None:
     """Refuse a schema that a new or replaced table cannot have.
+
+    Parameters
+    ----------
+    any_names
+        Whether files know the columns by other names, so that theirs may hold any character.
 
     Raises
     ------
@@ -25,7 +33,9 @@ def check_table_schema(table: str, schema: StructType, partition_columns: Sequen
         raise error("DELTAIC_SCHEMA_EMPTY", table=table)
     _check_duplicates(table, schema)
     for path, column in walk(schema):
-        if _INVALID_NAME_CHARACTERS.intersection(column.name) or not column.name:
+        check_identity(table, path, column, partition_columns)
+        forbidden = not any_names and _INVALID_NAME_CHARACTERS.intersection(column.name)
+        if forbidden or not column.name:
             raise error("DELTAIC_INVALID_COLUMN_NAME", table=table, column=path)
     for column in schema.fields:
         for leaf in leaf_types(column.type):
@@ -98,7 +108,10 @@ def _check_partition_columns(
         if count > 1:
             raise error("DELTAIC_DUPLICATE_COLUMNS", table=table, columns=f"{name}, {name}")
         column: Field | None = schema.find(name)
-        if column is not None and not isinstance(column.type, PrimitiveType):
+        unordered = PrimitiveType("variant")
+        if column is not None and (
+            not isinstance(column.type, PrimitiveType) or column.type == unordered
+        ):
             raise error("DELTAIC_PARTITION_COLUMN_TYPE", table=table, column=name)
     if len(partition_columns) == len(schema.fields):
         raise error("DELTAIC_NO_DATA_COLUMNS", table=table)

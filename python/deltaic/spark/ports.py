@@ -79,6 +79,7 @@ class JvmTables:
             },
             "plan": summary.plan.to_json(),
             "isBlindAppend": summary.is_blind_append,
+            "readsWholeTable": summary.reads_whole_table,
             "options": dict(summary.options),
         }
         with jvm_errors():
@@ -86,6 +87,13 @@ class JvmTables:
                 self._session, summary.table, summary.read_version, json.dumps(body)
             )
         return JvmPreparedCommit(prepared)
+
+    def first_violation(self, table: str, version: int, name: str, condition: str) -> str | None:
+        """Return a row of the version that breaks the condition; None if all rows meet it."""
+        with jvm_errors():
+            text = self._api.firstViolation(self._session, table, version, name, condition)
+        row: str | None = json.loads(text)["row"]
+        return row
 
     def default_properties(self) -> Mapping[str, str]:
         """Return the table properties that the session sets for every new table."""

@@ -1,6 +1,6 @@
 package io.deltaic.spark
 
-import java.util.{Map => JMap}
+import java.util.{EnumSet, Map => JMap, Set => JSet}
 
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.analysis.{
@@ -18,7 +18,6 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.replay.DeltaLog
 import io.deltaic.spark.catalog._
-import io.deltaic.spark.write.WriteTransaction
 import io.deltaic.upkeep.UpkeepQueue
 
 /**
@@ -28,6 +27,14 @@ import io.deltaic.upkeep.UpkeepQueue
 class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog {
 
   private def spark: SparkSession = SparkSession.active
+
+  /** What tables of Deltaic can have; other providers' are refused where the catalog below cannot. */
+  override def capabilities(): JSet[TableCatalogCapability] = {
+    val all = EnumSet.noneOf(classOf[TableCatalogCapability])
+    all.addAll(super.capabilities)
+    all.addAll(ColumnDefinitions.capabilities)
+    all
+  }
 
   override def loadTable(identifier: Identifier): Table =
     find(identifier) match {
@@ -67,31 +74,38 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
       columns: Array[Column],
       partitions: Array[Transform],
       properties: JMap[String, String]
-  ): Table =
-    if (isDeltaic(identifier, properties)) {
-      if (tableExists(identifier)) throw new TableAlreadyExistsException(identifier)
-      creation(identifier, columns, partitions, properties).create()
-      loadTable(identifier)
-    } else super.createTable(identifier, columns, partitions, properties)
+  ): Table = createTable(identifier, DeltaicCatalog.info(columns, partitions, properties))
 
   override def createTable(identifier: Identifier, table: TableInfo): Table =
-    createTable(identifier, table.columns, table.partitions, table.properties)
+    if (isDeltaic(identifier, table.properties)) {
+      if (tableExists(identifier)) throw new TableAlreadyExistsException(identifier)
+      new TableCreation(spark, identifier, table).create()
+      loadTable(identifier)
+    } else {
+      ColumnDefinitions.requireKnownTo(super.capabilities, identifier, table)
+      super.createTable(identifier, table.columns, table.partitions, table.properties)
+    }
 
   override def stageCreate(
       identifier: Identifier,
       columns: Array[Column],
       partitions: Array[Transform],
       properties: JMap[String, String]
-  ): StagedTable = stage(identifier, columns, partitions, properties, TableCreation.Create)
+  ): StagedTable = stageCreate(identifier, DeltaicCatalog.info(columns, partitions, properties))
+
+  override def stageCreate(identifier: Identifier, table: TableInfo): StagedTable =
+    stage(identifier, table, TableCreation.Create)
 
   override def stageReplace(
       identifier: Identifier,
       columns: Array[Column],
       partitions: Array[Transform],
       properties: JMap[String, String]
-  ): StagedTable = {
+  ): StagedTable = stageReplace(identifier, DeltaicCatalog.info(columns, partitions, properties))
+
+  override def stageReplace(identifier: Identifier, table: TableInfo): StagedTable = {
     if (!tableExists(identifier)) throw new NoSuchTableException(identifier)
-    stage(identifier, columns, partitions, properties, TableCreation.Replace)
+    stage(identifier, table, TableCreation.Replace)
   }
 
   override def stageCreateOrReplace(
@@ -99,7 +113,11 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
       columns: Array[Column],
       partitions: Array[Transform],
       properties: JMap[String, String]
-  ): StagedTable = stage(identifier, columns, partitions, properties, TableCreation.CreateOrReplace)
+  ): StagedTable =
+    stageCreateOrReplace(identifier, DeltaicCatalog.info(columns, partitions, properties))
+
+  override def stageCreateOrReplace(identifier: Identifier, table: TableInfo): StagedTable =
+    stage(identifier, table, TableCreation.CreateOrReplace)
 
   override def dropTable(identifier: Identifier): Boolean = {
     finishUpkeep()
@@ -120,38 +138,20 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
   override def alterTable(identifier: Identifier, changes: TableChange*): Table =
     loadTable(identifier) match {
       case table: DeltaicTable =>
-        val kinds = changes.map(_.getClass.getSimpleName).distinct.mkString(", ")
-        throw WriteTransaction.unsupported(table.log.table.toString, s"ALTER TABLE ($kinds)")
+        new TableAlteration(spark, table)(changes)
+        loadTable(identifier)
       case _ => super.alterTable(identifier, changes: _*)
     }
 
-  private def stage(
-      identifier: Identifier,
-      columns: Array[Column],
-      partitions: Array[Transform],
-      properties: JMap[String, String],
-      statement: String
-  ): StagedTable =
-    if (isDeltaic(identifier, properties))
-      creation(identifier, columns, partitions, properties).staged(statement)
+  private def stage(identifier: Identifier, table: TableInfo, statement: String): StagedTable =
+    if (isDeltaic(identifier, table.properties))
+      new TableCreation(spark, identifier, table).staged(statement)
     else {
+      ColumnDefinitions.requireKnownTo(super.capabilities, identifier, table)
       if (statement != TableCreation.Create && tableExists(identifier)) super.dropTable(identifier)
-      super.createTable(identifier, columns, partitions, properties)
+      super.createTable(identifier, table.columns, table.partitions, table.properties)
       new UnstagedTable(super.loadTable(identifier), () => super.dropTable(identifier))
     }
-
-  private def creation(
-      identifier: Identifier,
-      columns: Array[Column],
-      partitions: Array[Transform],
-      properties: JMap[String, String]
-  ): TableCreation = new TableCreation(
-    spark,
-    identifier,
-    SchemaShims.schema(columns),
-    partitions,
-    properties
-  )
 
   /** A table of ours at a named version; anything else is `other`. */
   private def load(identifier: Identifier, other: => Table)(asOf: DeltaLog => AsOf): Table =
@@ -230,6 +230,16 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
 private object DeltaicCatalog {
 
   val UpkeepTimeoutMs = 60000L
+
+  def info(
+      columns: Array[Column],
+      partitions: Array[Transform],
+      properties: JMap[String, String]
+  ): TableInfo = new TableInfo.Builder()
+    .withColumns(columns)
+    .withPartitions(partitions)
+    .withProperties(properties)
+    .build()
 
   /** Whether a catalog says that it has no such table, or no such database. */
   def isNotFound(e: AnalysisException): Boolean = e match {

@@ -140,11 +140,18 @@ private final class Save(
   }
 
   private def table: Table = {
-    val current = snapshot.map(s => new DeltaicTable(spark, log, s, TableOrigin.Path).tableSchema)
+    val current = snapshot.map(new DeltaicTable(spark, log, _, TableOrigin.Path))
     val kept = current.filterNot(_ => mode == SaveMode.Overwrite && flag("overwriteschema"))
-    val partitionColumns = kept.map(_.partitionColumns).orElse(partitionBy).getOrElse(Nil)
+    kept.foreach(_.requireCanCompute())
+    val partitionColumns =
+      kept.map(_.tableSchema.partitionColumns).orElse(partitionBy).getOrElse(Nil)
     val target = WriteTarget(spark, log, snapshot, partitionColumns, intent)
-    new WriteOnlyTable(target, kept.fold(SchemaShims.asNullable(data.schema))(_.all))
+    new WriteOnlyTable(
+      target,
+      kept.fold(columnsOfRows)(_.tableSchema.all),
+      kept.fold(Map.empty[String, String])(_.generatedColumns),
+      kept.toSeq.flatMap(_.identityColumns)
+    )
   }
 
   private def intent: WriteIntent = WriteIntent(
@@ -154,12 +161,15 @@ private final class Save(
       "partitionBy" -> Json.of(partitionBy.getOrElse(Nil)).toString
     ),
     mode = if (mode == SaveMode.Overwrite) "overwrite" else "append",
-    schema = Some(SchemaShims.asNullable(data.schema)),
+    schema = Some(columnsOfRows),
     partitionBy = partitionBy,
     properties = tableProperties,
     options = options - DataSourceUtils.PARTITIONING_COLUMNS_KEY - "path",
     joinsIfCreated = mode == SaveMode.Append
   )
+
+  private def columnsOfRows: StructType =
+    ColumnDefinitions.ofRows(SchemaShims.asNullable(data.schema))
 
   /** Options that name table properties; their spelling matters, so they keep their case. */
   private def tableProperties: Map[String, String] = {

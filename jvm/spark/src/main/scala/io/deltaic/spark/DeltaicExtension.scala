@@ -15,7 +15,11 @@ class DeltaicExtension extends (SparkSessionExtensions => Unit) {
     // The hints' batch is the one that runs before Spark resolves tables.
     extensions.injectHintResolutionRule(s => TimeTravelExpressions(s.asInstanceOf[SparkSession]))
     extensions.injectHintResolutionRule(_ => MarkTableChanges)
+    extensions.injectHintResolutionRule(_ => MarkChanges)
     extensions.injectResolutionRule(ResolveTableChanges(_))
+    extensions.injectResolutionRule(_ => PlanConstraints)
+    extensions.injectResolutionRule(ComputeWrittenColumns(_))
+    extensions.injectResolutionRule(ComputeChangedColumns(_))
     extensions.injectPlannerStrategy(_ => RecordReads)
     extensions.injectPlannerStrategy(_ => DeletionVectorStrategy)
     TableChangesFunctions.inject(extensions)

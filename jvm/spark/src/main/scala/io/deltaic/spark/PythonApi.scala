@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import io.deltaic.protocol.{DeltaicException, SetTransaction}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.bridge._
-import io.deltaic.spark.catalog.{DeltaicTable, TableLocation}
+import io.deltaic.spark.catalog.{ConstraintValidation, DeltaicTable, TableLocation}
 import io.deltaic.spark.scan.FileSplits
 import io.deltaic.spark.write.{CachedPlans, CheckpointColumns, SessionWriteOptions}
 import io.deltaic.upkeep.{Upkeep, UpkeepQueue}
@@ -81,7 +81,9 @@ object PythonApi {
         options =
           SessionWriteOptions.userMetadata(spark) ++ Json.strings(summary.get("options")),
         changes = FileChanges(),
-        readSet = ReadSet.nothing
+        readSet =
+          if (summary.path("readsWholeTable").asBoolean(false)) ReadSet.everything
+          else ReadSet.nothing
       ),
       CachedPlans.refresh(spark, log.table, _)
     )
@@ -131,6 +133,19 @@ object PythonApi {
   private def upkeepOf(spark: SparkSession, log: DeltaLog): Upkeep = {
     val zone = FileSplits.sessionZone(spark)
     new Upkeep(log, CheckpointColumns.of(_, zone))
+  }
+
+  /** A row of a version that breaks a condition, as `{"row": ...}`, with null if all rows meet it. */
+  def firstViolation(
+      spark: SparkSession,
+      path: String,
+      version: Long,
+      name: String,
+      condition: String
+  ): String = {
+    val log = TableLocation.log(spark, path)
+    val row = ConstraintValidation.firstViolation(spark, log, version, name, condition)
+    Json.obj("row" -> row).toString
   }
 
   /** The path and full name of a table in the catalog. */

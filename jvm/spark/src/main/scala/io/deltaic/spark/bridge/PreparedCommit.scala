@@ -17,7 +17,8 @@ private[spark] final case class CommitRequest(
     options: Map[String, String],
     changes: FileChanges,
     readSet: ReadSet,
-    engineMetrics: Map[String, Long] = Map.empty
+    engineMetrics: Map[String, Long] = Map.empty,
+    identityMarks: Map[String, Long] = Map.empty
 )
 
 /**
@@ -62,6 +63,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
       "readsWholeTable" -> request.readSet.wholeTable,
       "options" -> request.options,
       "engineMetrics" -> request.engineMetrics,
+      "identityMarks" -> request.identityMarks,
       "files" -> request.changes.summary
     )
     .toString

@@ -19,7 +19,7 @@ import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.changes.ChangesTable
 import io.deltaic.spark.rowlevel.RowLevelChange
 import io.deltaic.spark.scan._
-import io.deltaic.spark.write.{FollowsTable, TableWriteBuilder, WriteIntent, WriteTarget}
+import io.deltaic.spark.write._
 
 /** How a table came into a plan, which decides the version its scans read. */
 private[spark] sealed trait TableOrigin
@@ -48,12 +48,18 @@ private[spark] final class DeltaicTable(
     with SupportsWrite
     with SupportsRowLevelOperations
     with SupportsMetadataColumns
-    with FollowsTable {
+    with FollowsTable
+    with ComputesColumns {
 
   /** The versions that data cached from this table stands for; see [[equals]]. */
   @volatile private var cachedVersions: Set[Long] = Set(snapshot.version)
 
   val tableSchema: TableSchema = TableSchema.of(snapshot)
+
+  override def generatedColumns: Map[String, String] = tableSchema.generated
+
+  override def identityColumns: Seq[IdentityColumn] =
+    tableSchema.stored.filter(f => tableSchema.identity(f.name)).flatMap(IdentityColumn.of)
 
   override def name(): String = displayName.getOrElse(s"delta.`${log.table}`")
 
@@ -108,7 +114,8 @@ private[spark] final class DeltaicTable(
     new ChangeFeedRequest(spark, log, name(), snapshot, timeTravelled, options).table
   }
 
-  override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder =
+  override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
+    requireCanCompute()
     new TableWriteBuilder(
       WriteTarget(
         spark,
@@ -119,6 +126,7 @@ private[spark] final class DeltaicTable(
       ),
       info
     )
+  }
 
   override def newRowLevelOperationBuilder(
       info: RowLevelOperationInfo
@@ -131,33 +139,45 @@ private[spark] final class DeltaicTable(
           "operation" -> s"${info.command} of the older version ${snapshot.version}"
         )
       )
+    requireExtension(info.command.toString)
+    val read = snapshotToRead()
+    // The statement numbers rows from where the table was when it was analysed.
+    if (read.version != snapshot.version && TableSchema.of(read).stored != tableSchema.stored)
+      throw schemaChanged(read)
+    () => new RowLevelChange(spark, log, read, info.command)
+  }
+
+  private def requireExtension(operation: String): Unit =
     if (!SessionShims.plansWith(spark, DeletionVectorStrategy))
       throw new DeltaicException(
         "DELTAIC_EXTENSION_MISSING",
-        Map("table" -> log.table.toString, "operation" -> info.command.toString)
+        Map("table" -> log.table.toString, "operation" -> operation)
       )
-    () => new RowLevelChange(spark, log, snapshotToRead(), info.command)
-  }
+
+  /** The rules of the extension compute columns; without them, nulls would be written in their place. */
+  def requireCanCompute(): Unit =
+    if (computesColumns) requireExtension("a write that computes columns")
 
   /** The pinned version, or the newest with the columns this plan was analysed with. */
   private def snapshotToRead(): Snapshot = origin match {
     case TableOrigin.Catalog | TableOrigin.TimeTravel => snapshot
     case TableOrigin.Path =>
       val latest = log.latest()
-      if (!hasSameColumns(latest))
-        throw new DeltaicException(
-          "DELTAIC_SCHEMA_CHANGED",
-          Map(
-            "table" -> log.table.toString,
-            "analyzedVersion" -> snapshot.version.toString,
-            "version" -> latest.version.toString
-          )
-        )
+      if (!hasSameColumns(latest)) throw schemaChanged(latest)
       latest
   }
 
+  private def schemaChanged(latest: Snapshot): DeltaicException = new DeltaicException(
+    "DELTAIC_SCHEMA_CHANGED",
+    Map(
+      "table" -> log.table.toString,
+      "analyzedVersion" -> snapshot.version.toString,
+      "version" -> latest.version.toString
+    )
+  )
+
   private def hasSameColumns(other: Snapshot): Boolean =
-    other.metadata.schemaString == snapshot.metadata.schemaString &&
+    TableSchema.of(other).hasColumnsOf(tableSchema) &&
     other.metadata.partitionColumns == snapshot.metadata.partitionColumns &&
     TableSchema.of(other).mapping == tableSchema.mapping
 

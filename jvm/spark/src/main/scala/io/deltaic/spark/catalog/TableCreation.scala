@@ -1,7 +1,5 @@
 package io.deltaic.spark.catalog
 
-import java.util.{Map => JMap}
-
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.TableIdentifier
@@ -12,7 +10,7 @@ import org.apache.spark.sql.catalyst.catalog.{
   CatalogUtils
 }
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.connector.catalog.{Identifier, TableCatalog}
+import org.apache.spark.sql.connector.catalog.{Identifier, TableCatalog, TableInfo}
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.deltaic.SessionShims
 import org.apache.spark.sql.types.StructType
@@ -21,7 +19,7 @@ import io.deltaic.protocol.DeltaicException
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.bridge.{CommitterReply, Committers, FileChanges, Json, ReadSet}
 import io.deltaic.spark.scan.SchemaChecks
-import io.deltaic.spark.write.{NewFiles, WriteIntent, WriteTarget, WriteTransaction}
+import io.deltaic.spark.write._
 
 /**
  * One `CREATE TABLE`, `REPLACE TABLE` or their `AS SELECT` forms: where the table goes, what its
@@ -30,10 +28,11 @@ import io.deltaic.spark.write.{NewFiles, WriteIntent, WriteTarget, WriteTransact
 private[spark] final class TableCreation(
     spark: SparkSession,
     identifier: Identifier,
-    schema: StructType,
-    partitions: Array[Transform],
-    properties: JMap[String, String]
+    info: TableInfo
 ) {
+  private val properties = info.properties
+  private val partitions = info.partitions
+  private val schema = ColumnDefinitions.schema(info.columns)
   private val declared = properties.asScala.toMap
   private val path = TableLocation.pathOf(identifier)
   private val external = path.isDefined || declared.contains(TableCatalog.PROP_LOCATION)
@@ -48,6 +47,12 @@ private[spark] final class TableCreation(
   val log: DeltaLog = TableLocation.log(spark, location)
 
   SchemaChecks.requireNamesOfUsers(log.table.toString, schema)
+
+  private val constraints = ColumnDefinitions.constraints(log.table.toString, info)
+  constraints.foreach { case (name, condition) =>
+    new ConditionResolver(spark, log.table.toString, schema)
+      .check(s"CHECK constraint $name", condition)
+  }
 
   private val partitionColumns: Seq[String] = partitions.toSeq.map {
     case identity if identity.name == "identity" && isTopLevel(identity) =>
@@ -77,6 +82,7 @@ private[spark] final class TableCreation(
       "schema" -> schema.json,
       "partitionBy" -> partitionColumns,
       "properties" -> tableProperties,
+      "constraints" -> constraints,
       "description" -> declared.get(TableCatalog.PROP_COMMENT),
       "isManaged" -> !external
     )
@@ -97,11 +103,12 @@ private[spark] final class TableCreation(
         "DELTAIC_TABLE_ALREADY_EXISTS",
         Map("table" -> log.table.toString)
       )
-    val target =
-      WriteTarget(spark, log, snapshot, partitionColumns, intent(s"$statement AS SELECT"))
+    val rows = ColumnDefinitions.ofRows(schema)
+    val asSelect = intent(s"$statement AS SELECT").copy(schema = Some(rows))
+    val target = WriteTarget(spark, log, snapshot, partitionColumns, asSelect)
     new StagedWriteTable(
       target,
-      schema,
+      rows,
       properties,
       () => commitReplacement(statement, snapshot),
       () => register()
@@ -132,6 +139,7 @@ private[spark] final class TableCreation(
     schema = Some(schema),
     partitionBy = Some(partitionColumns),
     properties = tableProperties,
+    constraints = constraints,
     description = declared.get(TableCatalog.PROP_COMMENT),
     options = Map("overwriteschema" -> "true")
   )

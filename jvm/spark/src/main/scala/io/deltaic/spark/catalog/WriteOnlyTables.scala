@@ -12,15 +12,23 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.replay.DeltaLog
-import io.deltaic.spark.write.{TableWriteBuilder, WriteTarget}
+import io.deltaic.spark.write.{ComputesColumns, IdentityColumn, TableWriteBuilder, WriteTarget}
 
 /**
  * The table as a write will leave it: one that exists, one that the write creates, or one whose
  * columns it replaces.
+ *
+ * @param generatedColumns those of a table that keeps its columns
+ * @param identityColumns likewise
  */
-private[spark] class WriteOnlyTable(target: WriteTarget, tableSchema: StructType)
-    extends Table
-    with SupportsWrite {
+private[spark] class WriteOnlyTable(
+    target: WriteTarget,
+    tableSchema: StructType,
+    override val generatedColumns: Map[String, String] = Map.empty,
+    override val identityColumns: Seq[IdentityColumn] = Nil
+) extends Table
+    with SupportsWrite
+    with ComputesColumns {
   override def name(): String = s"delta.`${target.table}`"
   override def columns(): Array[Column] = SchemaShims.columns(tableSchema)
   override def capabilities(): JSet[TableCapability] =

@@ -67,7 +67,7 @@ private[rowlevel] final class FileRewriter(
       override def build(): Write = new Write {
         override def toBatch: BatchWrite = new BatchWrite {
           override def createBatchWriterFactory(info: PhysicalWriteInfo): DataWriterFactory =
-            new TableWriterFactory(transaction.dataSpec)
+            new TableWriterFactory(transaction.dataSpec, rowsAreNew = false)
           override def commit(messages: Array[WriterCommitMessage]): Unit =
             written = files(messages)
           override def abort(messages: Array[WriterCommitMessage]): Unit =
@@ -77,6 +77,6 @@ private[rowlevel] final class FileRewriter(
     }
 
     private def files(messages: Array[WriterCommitMessage]): Seq[AddFile] =
-      messages.toSeq.collect { case WrittenFiles(files) => files }.flatten
+      messages.toSeq.collect { case WrittenFiles(files, _) => files }.flatten
   }
 }

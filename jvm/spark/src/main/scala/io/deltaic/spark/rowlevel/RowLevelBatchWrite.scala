@@ -8,7 +8,7 @@ import io.deltaic.dv.DeletionVector
 import io.deltaic.protocol.{AddFile, RemoveFile}
 import io.deltaic.spark.bridge.{FileChanges, Json}
 import io.deltaic.spark.scan.TableScan
-import io.deltaic.spark.write.{NewFiles, WriteIntent, WriteTransaction}
+import io.deltaic.spark.write.{IdentityMarks, NewFiles, WriteIntent, WriteTransaction}
 
 /** Collects what the tasks report and turns it into one commit. */
 private[spark] final class RowLevelBatchWrite(change: RowLevelChange, reads: Seq[TableScan])
@@ -52,7 +52,8 @@ private[spark] final class RowLevelBatchWrite(change: RowLevelChange, reads: Seq
         "scanTimeMs" -> (scannedAtMs - startedAtMs),
         "rewriteTimeMs" -> (finishedAtMs - scannedAtMs),
         "executionTimeMs" -> (finishedAtMs - startedAtMs)
-      )
+      ),
+      IdentityMarks.merged(transaction.schema.stored, reports.map(_.identityMarks))
     )
   }
 

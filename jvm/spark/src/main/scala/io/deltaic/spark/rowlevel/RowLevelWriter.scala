@@ -17,6 +17,7 @@ import io.deltaic.spark.write.{DataWriteSpec, PartitionedDataWriter}
 private[spark] final case class RowLevelMessage(
     endedRows: Seq[(String, Array[Byte])],
     newFiles: Seq[AddFile],
+    identityMarks: Map[String, Long],
     deletedRows: Long,
     updatedRows: Long,
     insertedRows: Long
@@ -53,7 +54,14 @@ private final class RowLevelWriter(spec: DataWriteSpec, partitionId: Int)
   }
 
   override def commit(): WriterCommitMessage =
-    RowLevelMessage(endedRows.serialized, newRows.commit(), deleted, updated, inserted)
+    RowLevelMessage(
+      endedRows.serialized,
+      newRows.commit(),
+      newRows.identityMarks,
+      deleted,
+      updated,
+      inserted
+    )
 
   override def abort(): Unit = newRows.abort()
 

@@ -56,7 +56,13 @@ private[spark] final class TableScan(
 
   /** Chosen on first use, which is after the optimizer is done with push-down. */
   lazy val selectedFiles: IndexedSeq[AddFile] =
-    FileMetadata.select(files.table, files.select(filters), fileFilters)
+    FileMetadata.select(files.table, files.select(fileSelectionFilters), fileFilters)
+
+  private lazy val fileSelectionFilters: Seq[Expression] =
+    new GeneratedPartitions(spark, schema).implied(filters) match {
+      case Nil => filters // the very same: its selection is kept
+      case implied => filters ++ implied
+    }
 
   /** Holds the Hadoop settings that readers and deletion vectors need in the executors. */
   private lazy val configuration: Broadcast[SerializableConfiguration] =
@@ -150,7 +156,7 @@ private[spark] final class TableScan(
     val sizeBytes = (fileBytes * share).toLong.max(1L)
     val known =
       if (TableStatistics.areCheap(selectedFiles.size, spark.sessionState.conf.cboEnabled))
-        files.rows(filters)
+        files.rows(fileSelectionFilters)
       else None
     new TableStatistics(sizeBytes, known, schema, readSchema())
   }

@@ -4,7 +4,7 @@ import scala.util.control.NonFatal
 
 import org.apache.spark.sql.types._
 
-import io.deltaic.protocol.{DeltaicException, Metadata => TableMetadata, Protocol}
+import io.deltaic.protocol.{DeltaicException, Metadata => TableMetadata, Protocol, TableFeatures}
 import io.deltaic.replay.Snapshot
 import io.deltaic.spark.skipping.SkippingSchema
 
@@ -14,17 +14,33 @@ import io.deltaic.spark.skipping.SkippingSchema
  *
  * @param stored the columns as the log has them, with all their metadata, but without void ones
  * @param mapping how data files and log name them
+ * @param generated the expressions of generated columns
+ * @param identity the names of identity columns
  */
 private[spark] final case class TableSchema(
     stored: StructType,
     partitionColumns: Seq[String],
     mapping: ColumnMapping,
-    rowTracking: Option[RowTracking] = None
+    rowTracking: Option[RowTracking] = None,
+    generated: Map[String, String] = Map.empty,
+    identity: Set[String] = Set.empty
 ) {
   private val partitionNames = partitionColumns.toSet
 
-  /** The columns as users see them: what says how they are stored is left out. */
-  val all: StructType = TableSchema.visible(stored)
+  /**
+   * The columns as users see them: what says how they are stored is left out. What the table computes
+   * may be left out of a statement, so Spark must not ask for it where it is NOT NULL: the writer does.
+   */
+  val all: StructType = StructType(TableSchema.visible(stored).map { field =>
+    if (isComputed(field)) field.copy(nullable = true) else field
+  })
+
+  private def isComputed(field: StructField): Boolean =
+    generated.contains(field.name) || identity.contains(field.name)
+
+  /** Whether plans for either are good for the other: how far identity columns have come does not matter. */
+  def hasColumnsOf(other: TableSchema): Boolean =
+    TableSchema.withoutMarks(stored) == TableSchema.withoutMarks(other.stored)
 
   val data: StructType = StructType(all.filterNot(f => partitionNames(f.name)))
 
@@ -56,7 +72,10 @@ private[spark] object TableSchema {
 
   /** Reads a `metaData` action (Protocol § Schema Serialization Format: Spark's own JSON). */
   def of(table: String, protocol: Protocol, metadata: TableMetadata): TableSchema = {
-    val stored = withoutVoid(parse(table, metadata.schemaString))
+    val declared = withoutVoid(parse(table, metadata.schemaString))
+    val stored =
+      if (TableFeatures.supports(protocol, "allowColumnDefaults")) declared
+      else StructType(declared.map(without(CurrentDefault, _)))
     val missing = metadata.partitionColumns.filterNot(stored.fieldNames.contains)
     if (missing.nonEmpty)
       throw invalid(table, s"partition column ${missing.mkString(", ")} is not among its columns")
@@ -64,8 +83,45 @@ private[spark] object TableSchema {
     SchemaChecks.requireNamesOfUsers(table, stored)
     SchemaChecks.requireMapped(table, stored, mapping)
     SchemaChecks.requireKnownTypeChanges(table, stored)
-    TableSchema(stored, metadata.partitionColumns, mapping, RowTracking.of(metadata))
+    TableSchema(
+      stored,
+      metadata.partitionColumns,
+      mapping,
+      RowTracking.of(metadata),
+      generatedIn(stored, protocol),
+      identityIn(stored, protocol)
+    )
   }
+
+  /** Protocol § Generated Columns. */
+  private def generatedIn(stored: StructType, protocol: Protocol): Map[String, String] =
+    if (!TableFeatures.supports(protocol, "generatedColumns")) Map.empty
+    else
+      stored.collect {
+        case field if field.metadata.contains(GenerationExpression) =>
+          field.name -> field.metadata.getString(GenerationExpression)
+      }.toMap
+
+  /** Protocol § Identity Columns. */
+  private def identityIn(stored: StructType, protocol: Protocol): Set[String] =
+    if (!TableFeatures.supports(protocol, "identityColumns")) Set.empty
+    else stored.collect { case f if f.metadata.contains(IdentityStart) => f.name }.toSet
+
+  private def withoutMarks(stored: StructType): StructType = StructType(stored.map { field =>
+    without(IdentityHighWaterMark, field)
+  })
+
+  private def without(key: String, field: StructField): StructField =
+    if (!field.metadata.contains(key)) field
+    else {
+      val metadata = new MetadataBuilder().withMetadata(field.metadata)
+      field.copy(metadata = metadata.remove(key).build())
+    }
+
+  private val CurrentDefault = "CURRENT_DEFAULT"
+  val IdentityStart = "delta.identity.start"
+  val IdentityHighWaterMark = "delta.identity.highWaterMark"
+  val GenerationExpression = "delta.generationExpression"
 
   private[scan] def invalid(table: String, reason: String): DeltaicException =
     new DeltaicException("DELTAIC_INVALID_SCHEMA", Map("table" -> table, "reason" -> reason))
@@ -128,6 +184,13 @@ private[spark] object TableSchema {
     "delta.columnMapping.nested.ids",
     "parquet.field.id",
     "parquet.field.nested.ids",
-    TypeChange.Key
+    TypeChange.Key,
+    "EXISTS_DEFAULT",
+    "delta.invariants",
+    GenerationExpression,
+    IdentityStart,
+    "delta.identity.step",
+    IdentityHighWaterMark,
+    "delta.identity.allowExplicitInsert"
   )
 }

@@ -29,6 +29,7 @@ import io.deltaic.spark.scan.PhysicalSchema
  * @param schema            the columns of the rows, partition columns included, under users' names
  * @param partitionOrdinals the positions of the partition columns in a row, in partition order
  * @param rowSchema         what the rows' plan promises about nulls, when known: not checked again
+ * @param checks            what must be true of every row, over the columns of `schema` by position
  * @param maxRecordsPerFile 0 for no limit
  * @param randomPrefixLength how many random characters replace the partition directories, if any
  */
@@ -37,6 +38,7 @@ private[deltaic] final class DataWriteSpec private (
     val schema: StructType,
     val partitionOrdinals: Array[Int],
     val rowSchema: Option[StructType],
+    val checks: Seq[RowCheck],
     val statistics: StatisticsColumns,
     val maxRecordsPerFile: Long,
     val randomPrefixLength: Option[Int],
@@ -88,6 +90,7 @@ private[deltaic] object DataWriteSpec {
    * @param options          the write's options
    * @param rowSchema        what the incoming rows' plan promises about nulls, position by position
    * @param columnMapping    whether files and log have physical names (Protocol § Column Mapping)
+   * @param checks           what must be true of every row
    */
   def forTable(
       spark: SparkSession,
@@ -97,7 +100,8 @@ private[deltaic] object DataWriteSpec {
       configuration: Map[String, String],
       options: Map[String, String],
       rowSchema: Option[StructType] = None,
-      columnMapping: Boolean = false
+      columnMapping: Boolean = false,
+      checks: Seq[RowCheck] = Nil
   ): DataWriteSpec = {
     val sqlConf = WriteShims.sqlConf(spark)
     val ignoringCase = CaseInsensitiveMap(options)
@@ -115,6 +119,7 @@ private[deltaic] object DataWriteSpec {
       schema,
       partitionColumns.map(schema.fieldIndex).toArray,
       rowSchema,
+      checks,
       StatisticsColumns.select(dataSchema, configuration, PhysicalSchema.nameOf(_, columnMapping)),
       maxRecordsPerFile(ignoringCase, sqlConf),
       randomPrefixLength(configuration),

@@ -17,11 +17,23 @@ import io.deltaic.spark.partition.PartitionValues
  * gets another file. A task without rows writes no file. Not thread safe.
  *
  * @param taskPartition the Spark partition of the task, which the file names carry
+ * @param rowsAreNew    whether the rows enter the table here, so that its conditions must hold; rows that
+ *                      only move to another file are taken as they are
  */
-private[deltaic] final class PartitionedDataWriter(spec: DataWriteSpec, taskPartition: Int) {
+private[deltaic] final class PartitionedDataWriter(
+    spec: DataWriteSpec,
+    taskPartition: Int,
+    rowsAreNew: Boolean = true
+) {
   private val written = mutable.ArrayBuffer.empty[WrittenFile]
   private val notNull: NotNullCheck =
-    NotNullCheck.forRows(spec.tablePath, spec.schema, spec.rowSchema).orNull
+    if (!rowsAreNew) null
+    else NotNullCheck.forRows(spec.tablePath, spec.schema, spec.rowSchema).orNull
+  private val checks: RowChecks =
+    if (!rowsAreNew || spec.checks.isEmpty) null
+    else new RowChecks(spec.tablePath, spec.checks, taskPartition)
+  private val marks: IdentityMarks =
+    Option.when(rowsAreNew)(new IdentityMarks(spec.schema)).filterNot(_.isEmpty).orNull
   private val maxRecordsPerFile: Long =
     if (spec.maxRecordsPerFile > 0) spec.maxRecordsPerFile else Long.MaxValue
   private val split: PartitionSplit =
@@ -32,6 +44,8 @@ private[deltaic] final class PartitionedDataWriter(spec: DataWriteSpec, taskPart
 
   def write(row: InternalRow): Unit = {
     if (notNull != null) notNull.check(row)
+    if (checks != null) checks.check(row)
+    if (marks != null) marks.see(row)
     if (split == null) {
       if (current == null) open(Nil)
       current.write(row)
@@ -49,6 +63,9 @@ private[deltaic] final class PartitionedDataWriter(spec: DataWriteSpec, taskPart
     WriteShims.addOutputMetrics(written.iterator.map(_.addFile.sizeBytes).sum, numRecords)
     written.iterator.map(_.addFile).toSeq
   }
+
+  /** How far the rows take identity columns beyond what the table has seen, by column. */
+  def identityMarks: Map[String, Long] = if (marks == null) Map.empty else marks.result
 
   /** The rows in files that are complete. */
   def numRecords: Long = written.iterator.map(_.numRecords).sum

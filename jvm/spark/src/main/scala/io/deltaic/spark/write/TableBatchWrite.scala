@@ -17,6 +17,7 @@ private[spark] final class TableBatchWrite(
     target: WriteTarget,
     replaced: Replaced,
     writeOptions: JMap[String, String],
+    computed: Set[String],
     reads: Seq[TableScan]
 ) extends BatchWrite {
 
@@ -37,10 +38,12 @@ private[spark] final class TableBatchWrite(
     }
     val deletionTimestampMs = System.currentTimeMillis()
     val removes = ended.toSeq.flatMap(_.files).map(_.remove(deletionTimestampMs))
+    val marks = messages.collect { case WrittenFiles(_, marks) => marks }
     transaction.commit(
       FileChanges(removes, adds),
       NewFiles(adds),
-      ReadSet.union(ended.fold(readOfNoTable)(_.readSet), queryReads)
+      ReadSet.union(ended.fold(readOfNoTable)(_.readSet), queryReads),
+      identityMarks = IdentityMarks.merged(transaction.schema.stored, marks)
     )
   }
 
@@ -55,7 +58,8 @@ private[spark] final class TableBatchWrite(
     own.copy(
       mode = if (replaced == Replaced.Nothing) own.mode else "overwrite",
       operationParameters = own.operationParameters ++ modeParameters,
-      options = own.options ++ options
+      options = own.options ++ options,
+      computed = computed
     )
   }
 
@@ -66,7 +70,7 @@ private[spark] final class TableBatchWrite(
     else Map("mode" -> (if (replaced == Replaced.Nothing) "Append" else "Overwrite"))
 
   private def written(messages: Array[WriterCommitMessage]): Seq[AddFile] =
-    messages.toSeq.collect { case WrittenFiles(files) => files }.flatten
+    messages.toSeq.collect { case WrittenFiles(files, _) => files }.flatten
 
   /** An overwrite has read that there is no table. */
   private def readOfNoTable: ReadSet =
@@ -76,12 +80,15 @@ private[spark] final class TableBatchWrite(
     if (reads.isEmpty) ReadSet.nothing else new ScannedRows(reads, sessionZone(target.spark))
 }
 
-private[spark] final class TableWriterFactory(spec: DataWriteSpec) extends DataWriterFactory {
+/** @param rowsAreNew see [[PartitionedDataWriter]] */
+private[spark] final class TableWriterFactory(spec: DataWriteSpec, rowsAreNew: Boolean = true)
+    extends DataWriterFactory {
   override def createWriter(partitionId: Int, taskId: Long): DataWriter[InternalRow] =
     new DataWriter[InternalRow] {
-      private val writer = new PartitionedDataWriter(spec, partitionId)
+      private val writer = new PartitionedDataWriter(spec, partitionId, rowsAreNew)
       override def write(row: InternalRow): Unit = writer.write(row)
-      override def commit(): WriterCommitMessage = WrittenFiles(writer.commit())
+      override def commit(): WriterCommitMessage =
+        WrittenFiles(writer.commit(), writer.identityMarks)
       override def abort(): Unit = writer.abort()
       override def close(): Unit = ()
     }

@@ -97,9 +97,16 @@ private[spark] final class TableWrite(
 
   /** Called when the query runs, not when it is explained. */
   override def toBatch: BatchWrite =
-    new TableBatchWrite(target, replaced, info.options.asCaseSensitiveMap, reads)
+    new TableBatchWrite(
+      target,
+      replaced,
+      info.options.asCaseSensitiveMap,
+      ComputedColumns.namesIn(info.schema),
+      reads
+    )
 
   override def description(): String = s"deltaic write to ${target.table}"
 }
 
-private[spark] final case class WrittenFiles(files: Seq[AddFile]) extends WriterCommitMessage
+private[spark] final case class WrittenFiles(files: Seq[AddFile], identityMarks: Map[String, Long])
+    extends WriterCommitMessage

@@ -16,6 +16,8 @@ import io.deltaic.spark.scan.{ColumnMapping, TableSchema}
  *
  * @param mode how it treats what is there: `append`, `overwrite`, `delete`, ...
  * @param schema the columns a new or replaced table is to have
+ * @param constraints the conditions of the CHECK constraints a new or replaced table is to have, by name
+ * @param computed the generated columns that the query computes
  * @param options the writer's options, keys in lower case
  * @param joinsIfCreated whether a write that finds no table appends to one that appears meanwhile
  */
@@ -26,7 +28,9 @@ private[spark] final case class WriteIntent(
     schema: Option[StructType] = None,
     partitionBy: Option[Seq[String]] = None,
     properties: Map[String, String] = Map.empty,
+    constraints: Map[String, String] = Map.empty,
     description: Option[String] = None,
+    computed: Set[String] = Set.empty,
     options: Map[String, String] = Map.empty,
     joinsIfCreated: Boolean = false
 )
@@ -73,20 +77,33 @@ private[spark] final class WriteTransaction(
     schema.partitionColumns,
     plan.metadata.configuration,
     intent.options,
-    columnMapping = schema.mapping != ColumnMapping.NoMapping
+    columnMapping = schema.mapping != ColumnMapping.NoMapping,
+    checks =
+      TableConditions.of(
+        spark,
+        log.table.toString,
+        plan.protocol,
+        plan.metadata,
+        schema.stored,
+        intent.computed
+      )
   )
 
   /**
    * Makes the changes a version of the table. A write that an earlier one with the same `txnAppId` and
    * `txnVersion` has made already is not made again, and its files are deleted.
+   *
+   * @param identityMarks how far the rows take identity columns, by column
    */
   def commit(
       changes: FileChanges,
       written: NewFiles,
       readSet: ReadSet,
-      engineMetrics: Map[String, Long] = Map.empty
+      engineMetrics: Map[String, Long] = Map.empty,
+      identityMarks: Map[String, Long] = Map.empty
   ): Unit = {
-    val skipped = plan.alreadyApplied || decide(changes, readSet, engineMetrics)
+    val skipped =
+      plan.alreadyApplied || decide(changes, readSet, engineMetrics, identityMarks)
     sessionOptions.used()
     if (skipped) abort(written, tasksLost = false)
   }
@@ -95,7 +112,8 @@ private[spark] final class WriteTransaction(
   private def decide(
       changes: FileChanges,
       readSet: ReadSet,
-      engineMetrics: Map[String, Long]
+      engineMetrics: Map[String, Long],
+      identityMarks: Map[String, Long]
   ): Boolean = {
     val commit = new PreparedCommit(
       CommitRequest(
@@ -108,7 +126,8 @@ private[spark] final class WriteTransaction(
         intent.options,
         changes,
         readSet,
-        engineMetrics
+        engineMetrics,
+        identityMarks
       ),
       CachedPlans.refresh(spark, log.table, _)
     )
@@ -152,6 +171,7 @@ private[spark] final class WriteTransaction(
       "schema" -> intent.schema.map(_.json),
       "partitionBy" -> intent.partitionBy,
       "properties" -> intent.properties,
+      "constraints" -> intent.constraints,
       "description" -> intent.description,
       "options" -> intent.options,
       "joinsIfCreated" -> intent.joinsIfCreated

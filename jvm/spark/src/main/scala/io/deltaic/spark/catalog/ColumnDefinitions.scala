@@ -1,0 +1,98 @@
+package io.deltaic.spark.catalog
+
+import java.util.{EnumSet, Set => JSet}
+
+import org.apache.spark.sql.catalyst.util.quoteIfNeeded
+import org.apache.spark.sql.connector.catalog.TableCatalogCapability._
+import org.apache.spark.sql.connector.catalog.{
+  Column,
+  Identifier,
+  TableCatalogCapability,
+  TableInfo
+}
+import org.apache.spark.sql.deltaic.SchemaShims
+import org.apache.spark.sql.types.{Metadata, MetadataBuilder, StructType}
+
+import io.deltaic.protocol.DeltaicException
+import io.deltaic.spark.scan.TableSchema
+import io.deltaic.spark.write.IdentityColumn
+
+/** What the columns and constraints of a `CREATE TABLE` are in the log. */
+private[spark] object ColumnDefinitions {
+
+  /** What a table of ours can be created with. */
+  val capabilities: JSet[TableCatalogCapability] =
+    EnumSet.of(
+      SUPPORT_COLUMN_DEFAULT_VALUE,
+      SUPPORT_TABLE_CONSTRAINT,
+      SUPPORTS_CREATE_TABLE_WITH_GENERATED_COLUMNS,
+      SUPPORTS_CREATE_TABLE_WITH_IDENTITY_COLUMNS
+    )
+
+  /**
+   * The columns with what the log keeps in their metadata (Protocol § Column Metadata, § Default
+   * Columns). Spark writes defaults there by itself.
+   */
+  def schema(columns: Array[Column]): StructType =
+    StructType(SchemaShims.schema(columns).zip(columns).map { case (field, column) =>
+      val metadata = new MetadataBuilder().withMetadata(field.metadata)
+      Option(column.generationExpression).foreach {
+        metadata.putString(TableSchema.GenerationExpression, _)
+      }
+      Option(column.identityColumnSpec).foreach { identity =>
+        metadata.putLong(IdentityColumn.Start, identity.getStart)
+        metadata.putLong(IdentityColumn.Step, identity.getStep)
+        metadata.putBoolean(IdentityColumn.AllowExplicitInsert, identity.isAllowExplicitInsert)
+      }
+      field.copy(metadata = metadata.build())
+    })
+
+  /** Name and condition of each CHECK constraint. */
+  def constraints(table: String, info: TableInfo): Map[String, String] =
+    info.constraints.map(TableAlteration.requireCheck(table, _))
+      .map(check => check.name -> check.predicateSql).toMap
+
+  /**
+   * Refuses a table of another provider with columns or constraints that the catalog below ours would
+   * leave out: the session believes that all of its catalog can what ours can.
+   */
+  def requireKnownTo(
+      known: JSet[TableCatalogCapability],
+      identifier: Identifier,
+      info: TableInfo
+  ): Unit = {
+    val needed = Seq(
+      SUPPORT_TABLE_CONSTRAINT -> info.constraints.nonEmpty,
+      SUPPORTS_CREATE_TABLE_WITH_GENERATED_COLUMNS ->
+        info.columns.exists(_.generationExpression != null),
+      SUPPORTS_CREATE_TABLE_WITH_IDENTITY_COLUMNS ->
+        info.columns.exists(_.identityColumnSpec != null)
+    )
+    needed.collectFirst { case (capability, true) if !known.contains(capability) => capability }
+      .foreach { capability =>
+        throw new DeltaicException(
+          "DELTAIC_PROVIDER_LACKS_CAPABILITY",
+          Map(
+            "table" -> (identifier.namespace :+ identifier.name).map(quoteIfNeeded).mkString("."),
+            "provider" -> info.properties.getOrDefault("provider", "the default"),
+            "capability" -> capability.toString
+          )
+        )
+      }
+  }
+
+  /**
+   * The columns of a query's rows, without what a table they come from says about writing to it: a table
+   * made of them is another one.
+   */
+  def ofRows(schema: StructType): StructType = StructType(schema.map { field =>
+    field.copy(metadata = withoutKeys(field.metadata))
+  })
+
+  private def withoutKeys(metadata: Metadata): Metadata =
+    OfWriters.filter(metadata.contains)
+      .foldLeft(new MetadataBuilder().withMetadata(metadata))(_.remove(_))
+      .build()
+
+  private val OfWriters = Seq("CURRENT_DEFAULT", "EXISTS_DEFAULT")
+}

@@ -1,0 +1,102 @@
+package io.deltaic.spark.scan
+
+import scala.util.control.NonFatal
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.deltaic.ExpressionShims
+import org.apache.spark.sql.types._
+
+/**
+ * What a filter on a column implies for the partition columns that are generated from it.
+ *
+ * The rule: a predicate is added only if it is true of every row for which the filter is, whatever the
+ * time zone of the session that wrote the row. Two facts are used:
+ *
+ *   - Equal values have equal images, so `base = v` implies `g = f(v)` for any `f` of `base` alone.
+ *   - Where `f` never descends, `base < v` implies `g <= f(v)`, and so on.
+ *
+ * `f` of a TIMESTAMP is the image of a local time that differs from UTC by up to 18 hours, in a zone
+ * nobody has noted down. So `f` is evaluated in UTC, at times moved 18 hours down or up, and equality
+ * becomes a range.
+ */
+private[scan] final class GeneratedPartitions(spark: SparkSession, schema: TableSchema) {
+
+  private val columns: Seq[Generated] = if (schema.generated.isEmpty) Nil
+  else {
+    val attributes = ExpressionShims.attributes(schema.all)
+    for {
+      name <- schema.partitionColumns
+      sql <- schema.generated.get(name)
+      value <- resolved(sql, attributes)
+      base <- value.references.toSeq match {
+        case Seq(only: AttributeReference) => Some(only)
+        case _ => None
+      }
+      if value.deterministic
+    } yield new Generated(schema.all(name), inColumnType(value, schema.all(name)), base)
+  }
+
+  private val clocks: Seq[GeneratedClock] = GeneratedClock.of(columns)
+
+  def implied(filters: Seq[Expression]): Seq[Expression] =
+    if (columns.isEmpty) Nil
+    else filters.flatMap(filter => columns.flatMap(of(_, filter)) ++ clocks.flatMap(_.of(filter)))
+
+  private def of(column: Generated, filter: Expression): Option[Expression] = filter match {
+    case And(left, right) =>
+      (of(column, left) ++ of(column, right)).reduceOption(And(_, _))
+    case Or(left, right) =>
+      for (l <- of(column, left); r <- of(column, right)) yield Or(l, r)
+    case BaseComparison(base, comparison) if base == column.base.name => column.of(comparison)
+    case _ => None
+  }
+
+  private def resolved(sql: String, attributes: Seq[Attribute]): Option[Expression] =
+    try Some(ExpressionShims.resolved(spark, sql, attributes))
+    catch { case NonFatal(_) => None } // another engine's function: nothing to prune by
+
+  private def inColumnType(value: Expression, column: StructField): Expression =
+    if (value.dataType == column.dataType) value else Cast(value, column.dataType, Some("UTC"))
+}
+
+/** A bound that a filter puts on a column; `value` is not null. */
+private[scan] sealed trait Comparison
+private[scan] final case class Exactly(value: Literal) extends Comparison
+private[scan] final case class AtMost(value: Literal) extends Comparison
+private[scan] final case class AtLeast(value: Literal) extends Comparison
+private[scan] final case class OneOf(values: Seq[Literal]) extends Comparison
+private[scan] case object Absent extends Comparison
+
+/** Finds the column and the bound in a filter. `<` and `<=` bound images alike. */
+private[scan] object BaseComparison {
+
+  def unapply(filter: Expression): Option[(String, Comparison)] = filter match {
+    case EqualTo(a: AttributeReference, Value(v)) => Some(a.name -> Exactly(v))
+    case EqualTo(Value(v), a: AttributeReference) => Some(a.name -> Exactly(v))
+    case EqualNullSafe(a: AttributeReference, Value(v)) => Some(a.name -> Exactly(v))
+    case EqualNullSafe(Value(v), a: AttributeReference) => Some(a.name -> Exactly(v))
+    case LessThan(a: AttributeReference, Value(v)) => Some(a.name -> AtMost(v))
+    case LessThanOrEqual(a: AttributeReference, Value(v)) => Some(a.name -> AtMost(v))
+    case GreaterThan(a: AttributeReference, Value(v)) => Some(a.name -> AtLeast(v))
+    case GreaterThanOrEqual(a: AttributeReference, Value(v)) => Some(a.name -> AtLeast(v))
+    case LessThan(Value(v), a: AttributeReference) => Some(a.name -> AtLeast(v))
+    case LessThanOrEqual(Value(v), a: AttributeReference) => Some(a.name -> AtLeast(v))
+    case GreaterThan(Value(v), a: AttributeReference) => Some(a.name -> AtMost(v))
+    case GreaterThanOrEqual(Value(v), a: AttributeReference) => Some(a.name -> AtMost(v))
+    case In(a: AttributeReference, values) =>
+      val known = values.collect { case Value(v) => v }
+      Option.when(known.length == values.length)(a.name -> OneOf(known))
+    case InSet(a: AttributeReference, values) if !values.contains(null) =>
+      Some(a.name -> OneOf(values.toSeq.map(Literal(_, a.dataType))))
+    case IsNull(a: AttributeReference) => Some(a.name -> Absent)
+    case _ => None
+  }
+
+  private object Value {
+    def unapply(expression: Expression): Option[Literal] = expression match {
+      case literal: Literal if literal.value != null => Some(literal)
+      case _ => None
+    }
+  }
+}

@@ -1,0 +1,47 @@
+package io.deltaic.spark.sql
+
+import java.util.Locale
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.deltaic.ExpressionShims
+import org.apache.spark.sql.types.StructType
+
+/**
+ * Generation expressions with values in the place of the columns they speak of.
+ *
+ * @param generated the expression of each generated column
+ */
+private[sql] final class ColumnValues(
+    spark: SparkSession,
+    columns: StructType,
+    generated: Map[String, String]
+) {
+  private val attributes = ExpressionShims.attributes(columns)
+
+  private val expressions: Map[String, Expression] = generated.map { case (name, sql) =>
+    key(name) -> ExpressionShims.resolved(spark, sql, attributes)
+  }
+
+  def isGenerated(column: String): Boolean = expressions.contains(key(column))
+
+  /** The columns that the expression of a generated column speaks of. */
+  def basesOf(column: String): Seq[String] =
+    expressions(key(column)).references.toSeq.map(_.name)
+
+  /** @param valueOf what a row holds in another column */
+  def of(column: String, valueOf: String => Expression): Expression = {
+    val zone = Some(spark.sessionState.conf.sessionLocalTimeZone)
+    def as(value: Expression, name: String): Expression = {
+      val wanted = attributes.find(a => key(a.name) == key(name)).get.dataType
+      if (value.dataType == wanted) value else Cast(value, wanted, zone)
+    }
+    // Upwards: a value may speak of the very column whose place it takes.
+    val computed = expressions(key(column)).transformUp {
+      case base: AttributeReference => as(valueOf(base.name), base.name)
+    }
+    as(computed, column)
+  }
+
+  private def key(name: String): String = name.toLowerCase(Locale.ROOT)
+}

@@ -1,0 +1,107 @@
+package io.deltaic.spark.sql
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, Expression, NamedExpression}
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+
+import io.deltaic.spark.write.{ComputedColumns, ComputesColumns, IdentityColumn, IdentityValue}
+
+/**
+ * Computes the generated and identity columns that the rows of an append or an overwrite lack.
+ *
+ * Spark has put a null into their place, in a projection of its own: what the user gave, a null as
+ * well, refers to a column of the query there.
+ *
+ * {{{
+ *   AppendData t                                AppendData t
+ *   +- Project [a, null AS g]            =>     +- Project [a, f(a) AS g]
+ *      +- query                                    +- Project [a, null AS g]
+ *                                                     +- query
+ * }}}
+ */
+private[spark] final case class ComputeWrittenColumns(spark: SparkSession)
+    extends Rule[LogicalPlan] {
+
+  override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
+    case write: AppendData => computed(write)
+    case write: OverwriteByExpression => computed(write)
+    case write: OverwritePartitionsDynamic => computed(write)
+  }
+
+  private def computed(write: V2WriteCommand): LogicalPlan = (write.table, write.query) match {
+    case (relation @ DataSourceV2Relation(table: ComputesColumns, _, _, _, _, _), rows: Project)
+        if table.computesColumns && rows.resolved && write.outputResolved =>
+      // Where columns go by position, as from a MERGE, none is left out.
+      val left = if (write.isByName) leftOut(rows) else Set.empty[String]
+      requireNotGiven(relation, table, rows, left)
+      val numbered = withIdentity(rows, left, table)
+      val all = withGenerated(numbered, left, relation, table)
+      if (all eq rows) write else write.withNewQuery(all)
+    case _ => write
+  }
+
+  private def leftOut(rows: Project): Set[String] = rows.projectList.collect {
+    case filled: Alias
+        if filled.explicitMetadata.isDefined && filled.references.isEmpty &&
+        !isNumbered(filled) =>
+      filled.name
+  }.toSet
+
+  private def isNumbered(column: NamedExpression): Boolean =
+    column.exists(_.isInstanceOf[IdentityValue]) || ComputedColumns.isMarked(column.metadata)
+
+  /** Protocol § Identity Columns: some cannot be given. */
+  private def requireNotGiven(
+      relation: DataSourceV2Relation,
+      table: ComputesColumns,
+      rows: Project,
+      left: Set[String]
+  ): Unit = table.identityColumns.filterNot(_.allowExplicitInsert).foreach { column =>
+    val isGiven = !left(column.name) &&
+      rows.projectList.exists(c => c.name == column.name && !isNumbered(c))
+    if (isGiven) throw IdentityColumn.explicitInsert(relation.name, column.name)
+  }
+
+  private def withIdentity(rows: Project, left: Set[String], table: ComputesColumns): Project = {
+    val columns = table.identityColumns.filter(c => left(c.name)).map(c => c.name -> c).toMap
+    if (columns.isEmpty) rows
+    else
+      Project(
+        rows.output.map { column =>
+          columns.get(column.name).fold[NamedExpression](column) { identity =>
+            computedAs(column, identity.value(table.toString))
+          }
+        },
+        rows
+      )
+  }
+
+  private def withGenerated(
+      rows: Project,
+      left: Set[String],
+      relation: DataSourceV2Relation,
+      table: ComputesColumns
+  ): Project = {
+    val columns = table.generatedColumns.filter { case (name, _) => left(name) }
+    if (columns.isEmpty) rows
+    else {
+      val classic = spark.asInstanceOf[org.apache.spark.sql.classic.SparkSession]
+      val values = new ColumnValues(classic, relation.schema, columns)
+      val output = rows.output
+      def valueOf(base: String): Attribute = output.find(_.name == base).get
+      Project(
+        output.map { column =>
+          if (values.isGenerated(column.name))
+            computedAs(column, values.of(column.name, valueOf))
+          else column
+        },
+        rows
+      )
+    }
+  }
+
+  private def computedAs(column: Attribute, value: Expression): NamedExpression =
+    Alias(value, column.name)(explicitMetadata = Some(ComputedColumns.marked(column.metadata)))
+}

@@ -1,0 +1,69 @@
+package io.deltaic.spark.write
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.Literal.TrueLiteral
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.unsafe.types.UTF8String
+
+import io.deltaic.protocol.DeltaicException
+
+/**
+ * A condition that is true of every row of a table.
+ *
+ * @param name what the error calls it, such as `CHECK constraint positive`
+ * @param sql the condition as the table states it
+ * @param condition over the columns of a row to be written, by position
+ * @param shown the columns it speaks of, by name, as texts
+ */
+private[deltaic] final case class RowCheck(
+    name: String,
+    sql: String,
+    condition: Expression,
+    shown: Seq[(String, Expression)]
+) {
+
+  /** A condition that is null has not been met (Protocol § Column Invariants, § CHECK Constraints). */
+  def isTrue: Expression = EqualNullSafe(condition, TrueLiteral)
+}
+
+/** Refuses rows that break a condition. One generated predicate stands for all of them. */
+private[write] final class RowChecks(table: String, checks: Seq[RowCheck], taskPartition: Int) {
+
+  private val allTrue: BasePredicate = Predicate.create(checks.map(_.isTrue).reduce(And(_, _)))
+  allTrue.initialize(taskPartition)
+
+  def check(row: InternalRow): Unit = if (!allTrue.eval(row)) throw violation(row)
+
+  private def violation(row: InternalRow): DeltaicException = {
+    val broken = checks.find(!isMet(_, row)).getOrElse(checks.head)
+    val values = broken.shown.map { case (name, text) => s"$name = ${shown(text, row)}" }
+    new DeltaicException(
+      "DELTAIC_CHECK_VIOLATED",
+      Map(
+        "table" -> table,
+        "constraint" -> broken.name,
+        "expression" -> broken.sql,
+        "row" -> (if (values.isEmpty) "(it names no column)" else values.mkString(", "))
+      )
+    )
+  }
+
+  private def isMet(check: RowCheck, row: InternalRow): Boolean = {
+    val predicate = Predicate.createInterpreted(check.isTrue)
+    predicate.initialize(taskPartition)
+    predicate.eval(row)
+  }
+
+  private def shown(text: Expression, row: InternalRow): String = text.eval(row) match {
+    case null => "null"
+    case value: UTF8String if value.numChars > RowChecks.maxShownChars =>
+      value.substring(0, RowChecks.maxShownChars).toString + "..."
+    case value => value.toString
+  }
+}
+
+private object RowChecks {
+
+  /** An error message is for reading. */
+  val maxShownChars = 200
+}

@@ -1,0 +1,158 @@
+package io.deltaic.spark.write
+
+import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.util.QuotingUtils
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.deltaic.ExpressionShims
+import org.apache.spark.sql.types._
+
+import io.deltaic.protocol.{DeltaicException, Metadata => TableMetadata, Protocol, TableFeatures}
+import io.deltaic.spark.bridge.Json
+import io.deltaic.spark.scan.TableSchema
+
+/**
+ * The conditions that a table sets its rows, each only where the protocol supports its feature
+ * (Protocol § Column Invariants, § CHECK Constraints, § Generated Columns).
+ */
+private[spark] object TableConditions {
+
+  val ConstraintPrefix = "delta.constraints."
+  val Invariant = "delta.invariants"
+
+  /**
+   * @param rows the columns of the rows that will be written, in their order
+   * @param computed generated columns that the write's own query computes
+   */
+  def of(
+      spark: SparkSession,
+      table: String,
+      protocol: Protocol,
+      metadata: TableMetadata,
+      rows: StructType,
+      computed: Set[String] = Set.empty
+  ): Seq[RowCheck] = {
+    val resolver = new ConditionResolver(spark, table, rows)
+    val constraints =
+      if (!TableFeatures.supports(protocol, "checkConstraints")) Nil
+      else
+        metadata.configuration.toSeq.sorted.collect {
+          case (key, sql) if key.startsWith(ConstraintPrefix) =>
+            resolver.check(s"CHECK constraint ${key.drop(ConstraintPrefix.length)}", sql)
+        }
+    val invariants =
+      if (!TableFeatures.supports(protocol, "invariants")) Nil
+      else
+        invariantsIn(table, rows, Nil).map { case (column, sql) =>
+          resolver.check(s"invariant of column $column", sql)
+        }
+    val generated =
+      if (!TableFeatures.supports(protocol, "generatedColumns")) Nil
+      else
+        rows.toSeq.collect {
+          case field
+              if field.metadata.contains(TableSchema.GenerationExpression) &&
+              !computed(field.name) =>
+            val sql = field.metadata.getString(TableSchema.GenerationExpression)
+            val condition = s"${QuotingUtils.quoteIdentifier(field.name)} <=> ($sql)"
+            resolver.check(s"generated column ${field.name}", condition)
+        }
+    constraints ++ invariants ++ generated
+  }
+
+  /** The invariants of columns and of fields in structs, with the dotted names of those. */
+  private def invariantsIn(
+      table: String,
+      struct: StructType,
+      path: Seq[String]
+  ): Seq[(String, String)] = struct.toSeq.flatMap { field =>
+    val here = path :+ field.name
+    val own = Option.when(field.metadata.contains(Invariant)) {
+      here.mkString(".") -> invariantSql(table, here, field.metadata.getString(Invariant))
+    }
+    val below = field.dataType match {
+      case nested: StructType => invariantsIn(table, nested, here)
+      case _ => Nil
+    }
+    own.toSeq ++ below
+  }
+
+  private def invariantSql(table: String, column: Seq[String], json: String): String = {
+    val sql =
+      try Json.parse(json).path("expression").path("expression")
+      catch { case e: Exception => throw malformed(table, column, json, e) }
+    if (!sql.isTextual) throw malformed(table, column, json, null)
+    sql.textValue
+  }
+
+  private def malformed(
+      table: String,
+      column: Seq[String],
+      json: String,
+      cause: Throwable
+  ): DeltaicException = new DeltaicException(
+    "DELTAIC_INVALID_CONSTRAINT",
+    Map(
+      "table" -> table,
+      "constraint" -> s"invariant of column ${column.mkString(".")}",
+      "expression" -> json,
+      "reason" -> "it is not of the form {\"expression\": {\"expression\": \"<SQL>\"}}"
+    ),
+    cause
+  )
+}
+
+/** Finds the columns that conditions speak of. */
+private[spark] final class ConditionResolver(
+    spark: SparkSession,
+    table: String,
+    rows: StructType
+) {
+  private val columns = ExpressionShims.attributes(rows)
+
+  /** @throws DeltaicException if it is no condition on one row of the table */
+  def check(name: String, sql: String): RowCheck = {
+    val condition =
+      try ExpressionShims.resolved(spark, sql, columns)
+      catch {
+        case e @ (_: AnalysisException | _: IllegalArgumentException) =>
+          throw invalid(name, sql, e.getMessage, e)
+      }
+    if (condition.dataType != BooleanType)
+      throw invalid(name, sql, s"it is of type ${condition.dataType.sql}, not BOOLEAN", null)
+    RowCheck(name, sql, ExpressionShims.bound(condition, columns), shown(condition))
+  }
+
+  private def invalid(
+      name: String,
+      sql: String,
+      reason: String,
+      cause: Throwable
+  ): DeltaicException = new DeltaicException(
+    "DELTAIC_INVALID_CONSTRAINT",
+    Map("table" -> table, "constraint" -> name, "expression" -> sql, "reason" -> reason),
+    cause
+  )
+
+  /** The values that the condition looks at: nested fields alone, not all that is around them. */
+  private def shown(condition: Expression): Seq[(String, Expression)] = {
+    val zone = Some(spark.sessionState.conf.sessionLocalTimeZone)
+    valuesIn(condition).distinct.map { case (name, value) =>
+      name -> ToPrettyString(ExpressionShims.bound(value, columns), zone)
+    }
+  }
+
+  private def valuesIn(expression: Expression): Seq[(String, Expression)] =
+    ConditionResolver.nameOf(expression) match {
+      case Some(name) => Seq(name -> expression)
+      case None => expression.children.flatMap(valuesIn)
+    }
+}
+
+private object ConditionResolver {
+  def nameOf(expression: Expression): Option[String] = expression match {
+    case column: Attribute => Some(column.name)
+    case field: GetStructField => nameOf(field.child).map(_ + "." + field.extractFieldName)
+    case _ => None
+  }
+}

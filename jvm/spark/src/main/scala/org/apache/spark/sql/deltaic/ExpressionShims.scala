@@ -1,0 +1,48 @@
+package org.apache.spark.sql.deltaic
+
+import org.apache.spark.sql.catalyst.expressions.{
+  Alias,
+  Attribute,
+  BindReferences,
+  Expression,
+  SubqueryExpression
+}
+import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan, Project}
+import org.apache.spark.sql.catalyst.types.DataTypeUtils
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.types.StructType
+
+/** SQL expressions over the columns of a table, as the session understands them. */
+object ExpressionShims {
+
+  /** The columns, as attributes that expressions can refer to. */
+  def attributes(schema: StructType): Seq[Attribute] =
+    DataTypeUtils.toAttributes(CharVarcharUtils.replaceCharVarcharWithStringInSchema(schema))
+
+  /**
+   * An expression ready to be evaluated over rows of one kind, without plan around it.
+   *
+   * @throws org.apache.spark.sql.AnalysisException if it does not fit the columns
+   * @throws IllegalArgumentException if it needs more than one row: subqueries, aggregates, windows
+   */
+  def resolved(spark: SparkSession, sql: String, columns: Seq[Attribute]): Expression = {
+    val parsed = spark.sessionState.sqlParser.parseExpression(sql)
+    val analyzer = spark.sessionState.analyzer
+    val analyzed = analyzer.execute(Project(Seq(Alias(parsed, "value")()), LocalRelation(columns)))
+    analyzer.checkAnalysis(analyzed)
+    valueIn(spark.sessionState.optimizer.FinishAnalysis(analyzed))
+      .filterNot(SubqueryExpression.hasSubquery)
+      .getOrElse(throw new IllegalArgumentException(s"$sql is not computed from one row alone"))
+  }
+
+  /** The expression over rows that are given by position. */
+  def bound(expression: Expression, columns: Seq[Attribute]): Expression =
+    BindReferences.bindReference(expression, columns)
+
+  private def valueIn(plan: LogicalPlan): Option[Expression] = plan match {
+    case Project(Seq(Alias(value, _)), _: LocalRelation) => Some(value)
+    case Project(Seq(value: Attribute), _: LocalRelation) => Some(value)
+    case _ => None
+  }
+}

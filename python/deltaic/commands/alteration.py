@@ -1,0 +1,85 @@
+"""What every ALTER TABLE does: read the definition, change it, commit it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from deltaic.commit.operations import Operation
+from deltaic.commit.plan import CommitPlan, Definition
+from deltaic.commit.ports import CommitSummary, TableHeader, Tables
+from deltaic.commit.transaction import CommitResult, RetryPolicy, commit
+from deltaic.exceptions import error
+from deltaic.protocol import in_commit_timestamps
+from deltaic.protocol.actions import Metadata
+from deltaic.protocol.features import require_definable, require_writable
+from deltaic.protocol.negotiation import protocol_for_new_definition
+from deltaic.protocol.properties import ProtocolRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Alteration:
+    """A new definition for a table.
+
+    Attributes
+    ----------
+    current
+        What it is based on.
+    request
+        What the user asks of the protocol beside.
+    reads_whole_table
+        Whether it holds only for the rows that the table had.
+    """
+
+    table: str
+    current: TableHeader
+    metadata: Metadata
+    operation: Operation
+    parameters: Mapping[str, str]
+    request: ProtocolRequest = field(default_factory=ProtocolRequest)
+    reads_whole_table: bool = False
+
+
+def altered_header(table: str, tables: Tables) -> TableHeader:
+    """Return what an alteration is based on.
+
+    Raises
+    ------
+    TableStateError
+        If there is no table.
+    ProtocolError
+        If this build cannot write to it.
+    """
+    current = tables.header(table)
+    if current is None:
+        raise error("DELTAIC_NOT_A_TABLE", table=table)
+    require_writable(table, current.version, current.protocol, current.metadata)
+    return current
+
+
+def alter(alteration: Alteration, tables: Tables, policy: RetryPolicy, now_ms: int) -> CommitResult:
+    """Commit a new definition, and the protocol that it needs."""
+    table, current, metadata = alteration.table, alteration.current, alteration.metadata
+    protocol = protocol_for_new_definition(table, current.protocol, metadata, alteration.request)
+    require_definable(table, protocol, metadata)
+    changes_metadata = metadata != current.metadata
+    if protocol == current.protocol and not changes_metadata:
+        return CommitResult(current.version, skipped=True)
+    plan = CommitPlan(
+        Definition(protocol, metadata),
+        current.as_predecessor(),
+        changes_protocol=protocol != current.protocol,
+        changes_metadata=changes_metadata,
+        enables_in_commit_timestamps=in_commit_timestamps.is_enabled(metadata)
+        and not in_commit_timestamps.is_enabled(current.metadata),
+    )
+    summary = CommitSummary(
+        table=table,
+        read_version=current.version,
+        operation=alteration.operation,
+        operation_parameters=alteration.parameters,
+        plan=plan,
+        is_blind_append=False,
+        reads_whole_table=alteration.reads_whole_table,
+    )
+    return commit(tables.prepare_header_commit(summary), tables, policy, lambda: now_ms)

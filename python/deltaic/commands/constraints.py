@@ -1,0 +1,132 @@
+"""ALTER TABLE ADD CONSTRAINT and DROP CONSTRAINT (Protocol § CHECK Constraints)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from deltaic.commands.alteration import Alteration, alter, altered_header
+from deltaic.commit.operations import Operation
+from deltaic.commit.ports import Tables
+from deltaic.commit.transaction import CommitResult, RetryPolicy
+from deltaic.exceptions import error
+from deltaic.protocol.constraints import constraint_key, find_constraint
+
+
+@dataclass(frozen=True, slots=True)
+class AddConstraint:
+    """The arguments of ADD CONSTRAINT; `expression` is the condition, in SQL."""
+
+    table: str
+    name: str
+    expression: str
+
+    @staticmethod
+    def from_json(body: Mapping[str, Any]) -> AddConstraint:
+        """Read the JSON of ``Committer.run``."""
+        return AddConstraint(body["table"], body["name"], body["expression"])
+
+
+@dataclass(frozen=True, slots=True)
+class DropConstraint:
+    """The arguments of DROP CONSTRAINT."""
+
+    table: str
+    name: str
+    if_exists: bool = False
+
+    @staticmethod
+    def from_json(body: Mapping[str, Any]) -> DropConstraint:
+        """Read the JSON of ``Committer.run``."""
+        return DropConstraint(body["table"], body["name"], bool(body.get("ifExists")))
+
+
+def add_constraint(
+    arguments: AddConstraint, tables: Tables, policy: RetryPolicy, now_ms: int
+) -> CommitResult:
+    """Give the table a condition that all its rows must meet, those that it has included.
+
+    A condition that is null for a row counts as broken, as it does when rows are written.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the condition is none, or the table has a constraint of this name.
+    TableStateError
+        If a row of the table breaks the condition.
+    ConcurrentModificationError
+        If rows were added meanwhile that nobody held against the condition.
+    """
+    current = altered_header(arguments.table, tables)
+    configuration = current.metadata.configuration
+    there = find_constraint(configuration, arguments.name)
+    if there is not None:
+        raise error(
+            "DELTAIC_CONSTRAINT_EXISTS",
+            table=arguments.table,
+            constraint=arguments.name,
+            expression=configuration[there],
+        )
+    row = tables.first_violation(
+        arguments.table, current.version, arguments.name, arguments.expression
+    )
+    if row is not None:
+        raise error(
+            "DELTAIC_CONSTRAINT_VIOLATED_BY_DATA",
+            table=arguments.table,
+            version=current.version,
+            constraint=arguments.name,
+            expression=arguments.expression,
+            row=row,
+        )
+    key = constraint_key(arguments.name)
+    after = replace(current.metadata, configuration={**configuration, key: arguments.expression})
+    return alter(
+        Alteration(
+            arguments.table,
+            current,
+            after,
+            Operation.ADD_CONSTRAINT,
+            {"name": arguments.name, "expr": arguments.expression},
+            reads_whole_table=True,
+        ),
+        tables,
+        policy,
+        now_ms,
+    )
+
+
+def drop_constraint(
+    arguments: DropConstraint, tables: Tables, policy: RetryPolicy, now_ms: int
+) -> CommitResult:
+    """Take a constraint off the table; the protocol keeps the feature.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such constraint, unless that is allowed for.
+    """
+    current = altered_header(arguments.table, tables)
+    configuration = current.metadata.configuration
+    there = find_constraint(configuration, arguments.name)
+    if there is None:
+        if arguments.if_exists:
+            return CommitResult(current.version, skipped=True)
+        raise error(
+            "DELTAIC_CONSTRAINT_NOT_FOUND", table=arguments.table, constraint=arguments.name
+        )
+    kept = {key: value for key, value in configuration.items() if key != there}
+    after = replace(current.metadata, configuration=kept)
+    return alter(
+        Alteration(
+            arguments.table,
+            current,
+            after,
+            Operation.DROP_CONSTRAINT,
+            {"name": arguments.name, "expr": configuration[there]},
+        ),
+        tables,
+        policy,
+        now_ms,
+    )

@@ -1,0 +1,116 @@
+"""ALTER TABLE SET and UNSET TBLPROPERTIES."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from deltaic.commands.alteration import Alteration, alter, altered_header
+from deltaic.commit.operations import Operation
+from deltaic.commit.ports import Tables
+from deltaic.commit.transaction import CommitResult, RetryPolicy
+from deltaic.exceptions import error
+from deltaic.protocol.change_data import check_feed_columns
+from deltaic.protocol.column_mapping import MAX_COLUMN_ID, MODE, upgraded
+from deltaic.protocol.properties import (
+    CONSTRAINT_PREFIX,
+    check_properties,
+    find_property,
+    is_true,
+)
+from deltaic.protocol.schema import parse_schema
+
+#: Properties that promise something of files or commits that are there already.
+_NEEDS_MORE = (
+    "delta.enableRowTracking",
+    "delta.enableIcebergCompatV1",
+    "delta.enableIcebergCompatV2",
+    "delta.enableIcebergWriterCompatV1",
+)
+_COMMENT = "comment"
+
+
+@dataclass(frozen=True, slots=True)
+class AlterProperties:
+    """The arguments: what to set and what to unset."""
+
+    table: str
+    properties: Mapping[str, str]
+    unset: Sequence[str] = ()
+
+    @staticmethod
+    def from_json(body: Mapping[str, Any]) -> AlterProperties:
+        """Read the JSON of ``Committer.run``."""
+        return AlterProperties(body["table"], body.get("set") or {}, tuple(body.get("unset") or ()))
+
+
+def alter_properties(
+    arguments: AlterProperties, tables: Tables, policy: RetryPolicy, now_ms: int
+) -> CommitResult:
+    """Change properties of a table, and with them what its protocol asks for.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a property cannot be what it is set to, or cannot be changed on a table that exists.
+    """
+    table = arguments.table
+    current = altered_header(table, tables)
+    before = current.metadata
+    given = {k: v for k, v in arguments.properties.items() if k != _COMMENT}
+    checked = check_properties(table, given)
+    for name in _NEEDS_MORE:
+        if is_true(checked.configuration, name) and not is_true(before.configuration, name):
+            value = checked.configuration[name]
+            raise error("DELTAIC_PROPERTY_NEEDS_MORE", table=table, property=name, value=value)
+    removed = {_removable(table, name) for name in arguments.unset}
+    kept = {k: v for k, v in before.configuration.items() if k not in removed}
+    after = replace(
+        before,
+        configuration={**kept, **checked.configuration},
+        description=_description(arguments, before.description),
+    )
+    check_feed_columns(table, parse_schema(after.schema_string, table), after.configuration)
+    return alter(
+        Alteration(
+            table,
+            current,
+            upgraded(table, after, before),
+            Operation.SET_TBLPROPERTIES if arguments.properties else Operation.UNSET_TBLPROPERTIES,
+            _parameters(arguments),
+            checked.request,
+        ),
+        tables,
+        policy,
+        now_ms,
+    )
+
+
+def _removable(table: str, name: str) -> str:
+    known = find_property(name)
+    stored = known.name if known is not None else name
+    if stored in (MODE, MAX_COLUMN_ID):
+        advice = "Files are read by it. Write the rows to a new table that is without it."
+        raise error("DELTAIC_PROPERTY_KEPT", table=table, property=stored, advice=advice)
+    if name.casefold().startswith(CONSTRAINT_PREFIX):
+        advice = "Use ALTER TABLE ... DROP CONSTRAINT."
+        raise error("DELTAIC_PROPERTY_KEPT", table=table, property=name, advice=advice)
+    return stored
+
+
+def _description(arguments: AlterProperties, before: str | None) -> str | None:
+    if _COMMENT in arguments.unset:
+        return None
+    return arguments.properties.get(_COMMENT, before)
+
+
+def _parameters(arguments: AlterProperties) -> dict[str, str]:
+    if arguments.properties:
+        return {"properties": _compact(dict(arguments.properties))}
+    return {"properties": _compact(list(arguments.unset)), "ifExists": "true"}
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,68 @@
+"""What a commit to a table with a change data feed may hold (Protocol § Add CDC File).
+
+A commit without ``cdc`` files says by its file actions which rows came and which went: those of
+added files, those of removed files, and those that a new deletion vector adds to the old one. That
+is the truth about appends, overwrites and deletes by vectors. It is not about changed rows, of
+which the feed has both images, nor about rows that only moved to another file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from deltaic.exceptions import error
+from deltaic.protocol.actions import Metadata, Protocol
+from deltaic.protocol.features import writer_features
+from deltaic.protocol.properties import is_true
+from deltaic.protocol.schema import StructType
+
+_PROPERTY = "delta.enableChangeDataFeed"
+_RESERVED = frozenset({"_change_type", "_commit_version", "_commit_timestamp"})
+
+
+def feeds_changes(protocol: Protocol, metadata: Metadata) -> bool:
+    """Whether writers must keep the table's change data feed true."""
+    supported = "changeDataFeed" in writer_features(protocol)
+    return supported and is_true(metadata.configuration, _PROPERTY)
+
+
+def check_feed_columns(table: str, schema: StructType, configuration: Mapping[str, str]) -> None:
+    """Refuse columns under names that the feed has for its own.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is one, and the feed is to be on.
+    """
+    if not is_true(configuration, _PROPERTY):
+        return
+    for column in schema.fields:
+        if column.name.casefold() in _RESERVED:
+            raise error("DELTAIC_RESERVED_COLUMN_NAME", table=table, column=column.name)
+
+
+def require_derivable_changes(
+    table: str, version: int, operation: str, metrics: Mapping[str, int]
+) -> None:
+    """Refuse a commit whose file actions do not tell its changes.
+
+    Parameters
+    ----------
+    metrics
+        The engine's counts: rows updated, and rows that were copied to new files unchanged.
+
+    Raises
+    ------
+    TableStateError
+        If rows were updated or copied.
+    """
+    updated, copied = metrics.get("numUpdatedRows", 0), metrics.get("numCopiedRows", 0)
+    if updated or copied:
+        what = f"{updated} updated rows" if updated else f"{copied} rows that were only copied"
+        raise error(
+            "DELTAIC_CHANGE_DATA_FILES_NEEDED",
+            table=table,
+            version=version,
+            operation=operation,
+            what=what,
+        )

@@ -1,0 +1,146 @@
+"""Ids and physical names of columns (Protocol § Column Mapping)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from deltaic.exceptions import error
+from deltaic.protocol.actions import Metadata
+from deltaic.protocol.properties import property_value
+from deltaic.protocol.schema import (
+    ArrayType,
+    DataType,
+    Field,
+    MapType,
+    StructType,
+    map_fields,
+    parse_schema,
+    walk,
+    write_schema,
+)
+
+MODE = "delta.columnMapping.mode"
+MAX_COLUMN_ID = "delta.columnMapping.maxColumnId"
+COLUMN_ID = "delta.columnMapping.id"
+PHYSICAL_NAME = "delta.columnMapping.physicalName"
+
+
+def is_mapped(configuration: Mapping[str, str]) -> bool:
+    """Whether columns have physical names; whether the protocol allows it is another matter."""
+    return _mode(configuration) != "none"
+
+
+def new_mapping(metadata: Metadata, before: Metadata | None = None) -> Metadata:
+    """Return the metadata of a new or replaced table with a mapping for each column.
+
+    A column that was there under the same name and type keeps its own: it is the same column. Every
+    other one gets a name that no file has ever had, and an id above all that the table has given.
+
+    Parameters
+    ----------
+    metadata
+        The definition.
+    before
+        What it replaces.
+    """
+    if not is_mapped(metadata.configuration):
+        return metadata
+    known: dict[str, Field] = {}
+    last_id = 0
+    if before is not None:
+        last_id = int(before.configuration.get(MAX_COLUMN_ID, "0"))
+        if is_mapped(before.configuration):
+            known = dict(walk(parse_schema(before.schema_string, metadata.id)))
+    return _mapped(metadata, known, last_id, lambda _: f"col-{uuid.uuid4()}")
+
+
+def upgraded(table: str, metadata: Metadata, before: Metadata) -> Metadata:
+    """Return the metadata of a table whose property for the mode has been set.
+
+    From mode ``none`` to ``name`` the files stay as they are: physical names are the present ones.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the mode cannot be changed like that: the files of the table could no longer be read.
+    """
+    now, then = _mode(metadata.configuration), _mode(before.configuration)
+    if now == then:
+        return metadata
+    if (then, now) != ("none", "name"):
+        raise error("DELTAIC_COLUMN_MAPPING_CHANGE", table=table, current=then, requested=now)
+    return _mapped(metadata, {}, 0, lambda column: column.name)
+
+
+def _mode(configuration: Mapping[str, str]) -> str:
+    return property_value(configuration, MODE).strip().casefold() or "none"
+
+
+def _mapped(
+    metadata: Metadata,
+    known: Mapping[str, Field],
+    last_id: int,
+    physical_name: Callable[[Field], str],
+) -> Metadata:
+    ids = _ids_after(last_id, known.values())
+
+    def on_struct(struct: StructType, path: str) -> StructType:
+        return StructType(tuple(on_field(column, path) for column in struct.fields))
+
+    def on_field(column: Field, path: str) -> Field:
+        here = path + column.name
+        mapping = _same_column(known.get(here), column) or {
+            COLUMN_ID: next(ids),
+            PHYSICAL_NAME: physical_name(column),
+        }
+        return replace(
+            column,
+            type=on_type(column.type, here),
+            metadata={**column.metadata, **mapping},
+        )
+
+    def on_type(data_type: DataType, path: str) -> DataType:
+        match data_type:
+            case StructType():
+                return on_struct(data_type, f"{path}.")
+            case ArrayType():
+                return replace(data_type, element=on_type(data_type.element, f"{path}.element"))
+            case MapType():
+                return replace(
+                    data_type,
+                    key=on_type(data_type.key, f"{path}.key"),
+                    value=on_type(data_type.value, f"{path}.value"),
+                )
+            case _:
+                return data_type
+
+    schema = on_struct(parse_schema(metadata.schema_string, metadata.id), "")
+    newest = max([last_id, *(column.metadata[COLUMN_ID] for _, column in walk(schema))])
+    return replace(
+        metadata,
+        schema_string=write_schema(schema),
+        configuration={**metadata.configuration, MAX_COLUMN_ID: str(newest)},
+    )
+
+
+def _ids_after(last_id: int, known: Iterable[Field]) -> Iterator[int]:
+    newest = max([last_id, *(column.metadata.get(COLUMN_ID, 0) for column in known)])
+    while True:
+        newest += 1
+        yield newest
+
+
+def _same_column(before: Field | None, now: Field) -> dict[str, object] | None:
+    if before is None or _bare(before.type) != _bare(now.type):
+        return None
+    kept = {key: before.metadata.get(key) for key in (COLUMN_ID, PHYSICAL_NAME)}
+    return None if None in kept.values() else kept
+
+
+def _bare(data_type: DataType) -> DataType:
+    """Return a type without what is said of its fields beside their names and types."""
+    wrapped = StructType((Field("", data_type),))
+    bare = map_fields(wrapped, lambda column: Field(column.name, column.type))
+    return bare.fields[0].type

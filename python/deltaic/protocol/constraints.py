@@ -1,0 +1,18 @@
+"""CHECK constraints in a table's properties (Protocol § CHECK Constraints)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from deltaic.protocol.properties import CONSTRAINT_PREFIX
+
+
+def constraint_key(name: str) -> str:
+    """Return the property that holds a constraint; case does not count in names of constraints."""
+    return CONSTRAINT_PREFIX + name.casefold()
+
+
+def find_constraint(configuration: Mapping[str, str], name: str) -> str | None:
+    """Return the property under which a constraint of this name is there, in its own spelling."""
+    wanted = constraint_key(name)
+    return next((key for key in configuration if key.casefold() == wanted), None)

@@ -1,0 +1,61 @@
+"""Identity columns in a table's schema (Protocol § Identity Columns)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from deltaic.exceptions import error
+from deltaic.protocol.actions import Metadata
+from deltaic.protocol.identity_marks import HIGH_WATER_MARK
+from deltaic.protocol.schema import Field, PrimitiveType, StructType, parse_schema, write_schema
+
+_PREFIX = "delta.identity."
+_START = "delta.identity.start"
+_STEP = "delta.identity.step"
+
+
+def check_identity(table: str, path: str, column: Field, partition_columns: Sequence[str]) -> None:
+    """Refuse a column that a new table cannot number.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the column is said to be an identity column and cannot be one.
+    """
+    if not any(key.startswith(_PREFIX) for key in column.metadata):
+        return
+    reason = None
+    if column.type != PrimitiveType("long"):
+        reason = "it is not of type BIGINT"
+    elif path != column.name:
+        reason = "it is a field of a struct"
+    elif column.name in partition_columns:
+        reason = "the table is partitioned by it"
+    elif not isinstance(column.metadata.get(_START), int):
+        reason = f"it has no {_START}"
+    elif not isinstance(column.metadata.get(_STEP), int) or column.metadata[_STEP] == 0:
+        reason = "its step is 0 or missing"
+    if reason is not None:
+        raise error("DELTAIC_IDENTITY_INVALID", table=table, column=path, reason=reason)
+
+
+def with_high_water_marks(metadata: Metadata, marks: Mapping[str, int]) -> Metadata:
+    """Return the metadata after rows with these values, by column, have been written.
+
+    A mark only moves away from the start: to the largest value there ever was, or to the smallest
+    if the step is negative.
+    """
+
+    def marked(column: Field) -> Field:
+        mark = marks.get(column.name)
+        if mark is None or _START not in column.metadata:
+            return column
+        before = column.metadata.get(HIGH_WATER_MARK)
+        pick = max if column.metadata[_STEP] > 0 else min
+        newest = mark if before is None else pick(mark, before)
+        return replace(column, metadata={**column.metadata, HIGH_WATER_MARK: newest})
+
+    schema = parse_schema(metadata.schema_string, metadata.id)
+    after = StructType(tuple(marked(column) for column in schema.fields))
+    return replace(metadata, schema_string=write_schema(after))

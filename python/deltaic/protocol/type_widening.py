@@ -1,0 +1,44 @@
+"""Changes of a column's type that files need not follow (Protocol § Type Widening)."""
+
+from __future__ import annotations
+
+import re
+
+from deltaic.protocol.schema import PrimitiveType
+
+#: Column metadata that holds what a column's type has been.
+TYPE_CHANGES = "delta.typeChanges"
+PROPERTY = "delta.enableTypeWidening"
+
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
+_WIDER = {
+    "byte": {"short", "integer", "long", "double"},
+    "short": {"integer", "long", "double"},
+    "integer": {"long", "double"},
+    "float": {"double"},
+    "date": {"timestamp_ntz"},
+}
+#: How many digits a decimal needs to hold a whole number.
+_DIGITS = {"byte": 10, "short": 10, "integer": 10, "long": 20}
+
+
+def widens(older: PrimitiveType, newer: PrimitiveType) -> bool:
+    """Whether readers turn every value of the older type into the newer; the protocol lists how."""
+    if newer.name in _WIDER.get(older.name, ()):
+        return True
+    to = _decimal(newer)
+    if to is None:
+        return False
+    before = _decimal(older)
+    if before is None:
+        digits = _DIGITS.get(older.name)
+        if digits is None:
+            return False
+        before = (digits, 0)
+    whole, scale = before[0] - before[1], before[1]
+    return to[1] >= scale and to[0] - to[1] >= whole
+
+
+def _decimal(data_type: PrimitiveType) -> tuple[int, int] | None:
+    found = _DECIMAL.fullmatch(data_type.name)
+    return None if found is None else (int(found[1]), int(found[2]))

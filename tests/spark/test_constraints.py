@@ -1,0 +1,219 @@
+"""CHECK constraints, invariants and NOT NULL: whichever way a row comes, it must meet them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.types import IntegerType, StructField, StructType
+
+from deltaic.exceptions import DeltaError, InvalidArgumentError, TableStateError
+from tests.support import log
+from tests.support.table_builder import build_table, in_order, rows_of
+
+SCHEMA = "id INT, v INT, p STRING"
+ROWS = [(1, 10, "a"), (2, 20, "b"), (3, 30, "a")]
+
+
+def add(spark: SparkSession, table: str, name: str, condition: str) -> None:
+    spark.sql(f"ALTER TABLE delta.`{table}` ADD CONSTRAINT {name} CHECK ({condition})")
+
+
+@pytest.fixture(params=[True, False], ids=["vectors", "rewrite"])
+def checked(request: pytest.FixtureRequest, spark: SparkSession, table: str) -> str:
+    build_table(
+        spark,
+        table,
+        SCHEMA,
+        [ROWS],
+        partition_by=["p"],
+        deletion_vectors=bool(request.param),
+    )
+    add(spark, table, "small", "v < 100")
+    return table
+
+
+def save(mode: str) -> Callable[[SparkSession, str, str], None]:
+    def run(spark: SparkSession, table: str, row: str) -> None:
+        frame = spark.sql(f"SELECT * FROM VALUES {row} r(id, v, p)")
+        frame.write.format("delta").mode(mode).save(table)
+
+    return run
+
+
+def sql(statement: str) -> Callable[[SparkSession, str, str], None]:
+    def run(spark: SparkSession, table: str, row: str) -> None:
+        spark.sql(statement.format(t=f"delta.`{table}`", row=row))
+
+    return run
+
+
+#: Ways to write a row `(id, v, p)`.
+WAYS: dict[str, Callable[[SparkSession, str, str], None]] = {
+    "save append": save("append"),
+    "save overwrite": save("overwrite"),
+    "insert": sql("INSERT INTO {t} VALUES {row}"),
+    "insert overwrite": sql("INSERT OVERWRITE {t} VALUES {row}"),
+    "update": sql("UPDATE {t} SET v = (SELECT max(v) FROM VALUES {row} r(i, v, p)) WHERE id = 1"),
+    "merge update": sql(
+        "MERGE INTO {t} t USING (SELECT * FROM VALUES {row} r(id, v, p)) s ON t.p = 'b' "
+        "WHEN MATCHED THEN UPDATE SET v = s.v"
+    ),
+    "merge insert": sql(
+        "MERGE INTO {t} t USING (SELECT * FROM VALUES {row} r(id, v, p)) s ON t.id = -s.id "
+        "WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT *"
+    ),
+    "merge insert only": sql(
+        "MERGE INTO {t} t USING (SELECT * FROM VALUES {row} r(id, v, p)) s ON t.id = -s.id "
+        "WHEN NOT MATCHED THEN INSERT *"
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("value", ["100", "CAST(NULL AS INT)"])
+def test_row_that_breaks_a_constraint_is_refused_and_nothing_is_written(
+    spark: SparkSession, checked: str, way: str, value: str
+) -> None:
+    with pytest.raises(Exception, match="DELTAIC_CHECK_VIOLATED") as caught:
+        WAYS[way](spark, checked, f"(7, {value}, 'a')")
+    shown = "NULL" if value != "100" else "100"
+    for part in (checked, "CHECK constraint small", "v < 100", f"v = {shown}"):
+        assert part in str(caught.value)
+    assert log.newest(checked) == 1
+    assert rows_of(spark, checked) == in_order(ROWS)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_row_that_meets_a_constraint_is_written(
+    spark: SparkSession, checked: str, way: str
+) -> None:
+    WAYS[way](spark, checked, "(7, 99, 'a')")
+    assert log.newest(checked) == 2
+    assert 99 in [v for _, v, _ in rows_of(spark, checked)]
+
+
+def test_delete_does_not_hold_rows_that_stay_against_constraints(
+    spark: SparkSession, checked: str
+) -> None:
+    metadata = log.metadata(checked)
+    metadata["configuration"]["delta.constraints.small"] = "v < 15"
+    log.write_commit(checked, 2, {"metaData": metadata})
+    spark.sql(f"DELETE FROM delta.`{checked}` WHERE id = 1")
+    assert rows_of(spark, checked) == in_order(ROWS[1:])
+
+
+@pytest.mark.parametrize("condition", ["v > 10", "v > CASE WHEN id > 1 THEN 0 END"])
+def test_constraint_that_a_row_of_the_table_breaks_is_not_added(
+    spark: SparkSession, checked: str, condition: str
+) -> None:
+    with pytest.raises(TableStateError, match="id = 1") as caught:
+        add(spark, checked, "wrong", condition)
+    assert caught.value.condition == "DELTAIC_CONSTRAINT_VIOLATED_BY_DATA"
+    assert log.newest(checked) == 1
+
+
+@pytest.mark.parametrize("condition", ["v + 1", "v > rand()", "max(v) > 1", "w > 1"])
+def test_what_is_no_condition_on_rows_is_refused(
+    spark: SparkSession, checked: str, condition: str
+) -> None:
+    with pytest.raises(
+        Exception,
+        match=r"DELTAIC_INVALID_CONSTRAINT|DATATYPE_MISMATCH|UNRESOLVED_COLUMN|INVALID_NON_DET"
+        r"|UNSUPPORTED_EXPR",
+    ):
+        add(spark, checked, "wrong", condition)
+    assert log.newest(checked) == 1
+
+
+def test_constraint_of_a_name_that_is_there_is_refused(spark: SparkSession, checked: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="already has a constraint"):
+        add(spark, checked, "SMALL", "v > 0")
+
+
+def test_dropped_constraint_no_longer_holds(spark: SparkSession, checked: str) -> None:
+    spark.sql(f"ALTER TABLE delta.`{checked}` DROP CONSTRAINT Small")
+    WAYS["insert"](spark, checked, "(7, 100, 'a')")
+    assert len(rows_of(spark, checked)) == 4
+    spark.sql(f"ALTER TABLE delta.`{checked}` DROP CONSTRAINT IF EXISTS small")
+    with pytest.raises(InvalidArgumentError, match="has no constraint small"):
+        spark.sql(f"ALTER TABLE delta.`{checked}` DROP CONSTRAINT small")
+
+
+def test_adding_a_constraint_upgrades_the_protocol_by_what_it_needs(
+    spark: SparkSession, checked: str
+) -> None:
+    (before,) = log.actions(checked, 0, "protocol")
+    (after,) = log.actions(checked, 1, "protocol")
+    if before["minWriterVersion"] == 2:
+        assert after == {"minReaderVersion": 1, "minWriterVersion": 3}
+    else:
+        assert set(after["writerFeatures"]) == {*before["writerFeatures"], "checkConstraints"}
+    (info,) = log.actions(checked, 1, "commitInfo")
+    assert info["operation"] == "ADD CONSTRAINT"
+    assert info["operationParameters"] == {"name": "small", "expr": "v < 100"}
+
+
+def test_constraints_are_created_with_the_table(spark: SparkSession, table: str) -> None:
+    spark.sql(
+        f"CREATE TABLE delta.`{table}` (id INT CHECK (id > 0), s STRUCT<a: INT>, "
+        "CONSTRAINT nested CHECK (s.a <> 3)) USING delta"
+    )
+    spark.sql(f"INSERT INTO delta.`{table}` VALUES (1, named_struct('a', 1))")
+    with pytest.raises(Exception, match=r"nested: s.a <> 3 .* s.a = 3"):
+        spark.sql(f"INSERT INTO delta.`{table}` VALUES (1, named_struct('a', 3))")
+    with pytest.raises(Exception, match="id > 0"):
+        spark.sql(f"INSERT INTO delta.`{table}` VALUES (0, named_struct('a', 1))")
+    with pytest.raises(DeltaError, match="DELTAIC_UNSUPPORTED_CONSTRAINT"):
+        spark.sql(f"ALTER TABLE delta.`{table}` ADD CONSTRAINT k PRIMARY KEY (id)")
+
+
+def test_other_providers_do_not_lose_constraints_in_silence(
+    spark: SparkSession, tmp_path: object
+) -> None:
+    with pytest.raises(Exception, match="support CONSTRAINT"):
+        spark.sql(
+            "CREATE TABLE with_a_check (id INT, CONSTRAINT c CHECK (id > 0)) USING parquet "
+            f"LOCATION '{tmp_path}/p'"
+        )
+
+
+def test_invariants_hold_at_the_top_and_in_structs(spark: SparkSession, table: str) -> None:
+    def invariant(sql: str) -> dict[str, str]:
+        return {"delta.invariants": f'{{"expression": {{"expression": "{sql}"}}}}'}
+
+    inner = StructType([StructField("n", IntegerType(), True, invariant("s.n <> 5"))])
+    schema = StructType(
+        [
+            StructField("x", IntegerType(), True, invariant("x > 3")),
+            StructField("s", inner, True),
+        ]
+    )
+    spark.createDataFrame([(4, (1,))], schema).write.format("delta").save(table)
+    for row, broken in (((3, (1,)), "x > 3"), ((None, (1,)), "x > 3"), ((4, (5,)), "s.n <> 5")):
+        with pytest.raises(Exception, match=f"DELTAIC_CHECK_VIOLATED.*{broken}"):
+            plain = spark.createDataFrame([row], "x INT, s STRUCT<n: INT>")
+            plain.write.format("delta").mode("append").save(table)
+    assert log.newest(table) == 0
+
+
+@pytest.mark.parametrize(
+    ("columns", "row"),
+    [
+        ("a INT NOT NULL", "CAST(NULL AS INT)"),
+        ("s STRUCT<a: INT NOT NULL>", "named_struct('a', CAST(NULL AS INT))"),
+        ("s ARRAY<STRUCT<a: INT NOT NULL>>", "array(named_struct('a', CAST(NULL AS INT)))"),
+        (
+            "s MAP<STRING, STRUCT<a: INT NOT NULL>>",
+            "map('k', named_struct('a', CAST(NULL AS INT)))",
+        ),
+    ],
+)
+def test_not_null_holds_at_every_depth(
+    spark: SparkSession, table: str, columns: str, row: str
+) -> None:
+    spark.sql(f"CREATE TABLE delta.`{table}` (id INT, {columns}) USING delta")
+    with pytest.raises(Exception, match="NULL"):
+        spark.sql(f"INSERT INTO delta.`{table}` SELECT 1, {row}")
+    assert log.newest(table) == 0

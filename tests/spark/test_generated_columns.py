@@ -1,0 +1,223 @@
+"""Generated columns: computed where they are left out, checked where they are given."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.support import log
+from tests.support.plans import scanned_files
+from tests.support.session_settings import session_settings
+from tests.support.table_builder import in_order, rows_of
+
+
+@pytest.fixture(params=[True, False], ids=["vectors", "rewrite"])
+def generated(request: pytest.FixtureRequest, spark: SparkSession, table: str) -> str:
+    spark.sql(
+        f"CREATE TABLE delta.`{table}` (id INT, s STRUCT<a: INT, b: INT>, "
+        "double BIGINT GENERATED ALWAYS AS (id * 2), "
+        "sum INT NOT NULL GENERATED ALWAYS AS (coalesce(s.a + s.b, 0)), "
+        "p STRING GENERATED ALWAYS AS (CASE WHEN id > 5 THEN 'high' ELSE 'low' END)) "
+        "USING delta PARTITIONED BY (p) "
+        f"TBLPROPERTIES ('delta.enableDeletionVectors' = '{str(request.param).lower()}')"
+    )
+    return table
+
+
+def row(i: int | None, a: int | None = 1, b: int | None = 2) -> tuple[Any, ...]:
+    total = 0 if a is None or b is None else a + b
+    high = i is not None and i > 5
+    return (i, (a, b), None if i is None else 2 * i, total, "high" if high else "low")
+
+
+def run(spark: SparkSession, table: str, *statements: str) -> None:
+    for statement in statements:
+        spark.sql(statement.format(t=f"delta.`{table}`"))
+
+
+def seed(spark: SparkSession, table: str, *ids: int) -> None:
+    rows = ", ".join(f"({i}, named_struct('a', 1, 'b', 2))" for i in ids)
+    run(spark, table, f"INSERT INTO {{t}} (id, s) VALUES {rows}")
+
+
+def contents(spark: SparkSession, table: str) -> list[tuple[Any, ...]]:
+    return in_order((i, tuple(s), *rest) for i, s, *rest in rows_of(spark, table))
+
+
+def test_protocol_and_schema_hold_the_expressions(generated: str) -> None:
+    (protocol,) = log.actions(generated, 0, "protocol")
+    assert "generatedColumns" in protocol["writerFeatures"]
+    assert protocol["minReaderVersion"] in (1, 3)
+    assert '"delta.generationExpression":"id * 2"' in log.metadata(generated)["schemaString"]
+
+
+def test_column_that_is_left_out_is_computed(spark: SparkSession, generated: str) -> None:
+    seed(spark, generated, 1, 9)
+    frame = spark.sql("SELECT 7L id, named_struct('a', 3, 'b', 4) s")
+    frame.write.format("delta").mode("append").save(generated)
+    run(spark, generated, "INSERT INTO {t} (s, id) VALUES (named_struct('b', 1, 'a', NULL), NULL)")
+    # By position within structs: b of the statement is a of the table.
+    expected = [row(1), row(9), row(7, 3, 4), row(None, 1, None)]
+    assert contents(spark, generated) == in_order(expected)
+    assert {f["partitionValues"]["p"] for f in log.active_files(generated)} == {"high", "low"}
+
+
+def test_column_that_is_given_is_checked(spark: SparkSession, generated: str) -> None:
+    run(spark, generated, "INSERT INTO {t} VALUES (1, named_struct('a', 1, 'b', 2), 2, 3, 'low')")
+    for values in (
+        "(1, named_struct('a', 1, 'b', 2), 3, 3, 'low')",
+        "(1, named_struct('a', 1, 'b', 2), NULL, 3, 'low')",
+        "(1, named_struct('a', 1, 'b', 2), 2, 3, 'high')",
+    ):
+        with pytest.raises(Exception, match=r"DELTAIC_CHECK_VIOLATED.*generated column"):
+            run(spark, generated, f"INSERT INTO {{t}} VALUES {values}")
+    frame = spark.sql("SELECT 1 id, named_struct('a', 1, 'b', 2) s, 4L double, 3 sum, 'low' p")
+    with pytest.raises(Exception, match="generated column double"):
+        frame.write.format("delta").mode("append").save(generated)
+    assert contents(spark, generated) == [row(1)]
+
+
+def test_overwrite_computes_too(spark: SparkSession, generated: str) -> None:
+    seed(spark, generated, 1, 9)
+    frame = spark.sql("SELECT 4 id, named_struct('a', 1, 'b', 2) s")
+    frame.write.format("delta").mode("overwrite").save(generated)
+    assert contents(spark, generated) == [row(4)]
+    run(spark, generated, "INSERT OVERWRITE {t} (id, s) SELECT 8, named_struct('a', 1, 'b', 2)")
+    assert contents(spark, generated) == [row(8)]
+
+
+def test_update_computes_what_depends_on_what_it_sets(spark: SparkSession, generated: str) -> None:
+    seed(spark, generated, 1, 2, 9)
+    run(spark, generated, "UPDATE {t} SET id = id + 5 WHERE id < 3")
+    assert contents(spark, generated) == in_order([row(6), row(7), row(9)])
+    run(spark, generated, "UPDATE {t} SET s.b = 10")
+    expected = [row(6, 1, 10), row(7, 1, 10), row(9, 1, 10)]
+    assert contents(spark, generated) == in_order(expected)
+    run(spark, generated, "UPDATE {t} SET double = 2 * id, s = NULL WHERE id = 6")
+    assert (6, None, 12, 0, "high") in rows_of(spark, generated)
+    with pytest.raises(Exception, match="generated column double"):
+        run(spark, generated, "UPDATE {t} SET double = 1")
+
+
+def test_merge_computes_in_every_clause(spark: SparkSession, generated: str) -> None:
+    seed(spark, generated, 1, 2, 3)
+    run(
+        spark,
+        generated,
+        "MERGE INTO {t} t USING (SELECT explode(array(2, 8)) k) src ON t.id = src.k "
+        "WHEN MATCHED THEN UPDATE SET id = k + 10 "
+        "WHEN NOT MATCHED THEN INSERT (id, s) VALUES (k, named_struct('a', 5, 'b', 5)) "
+        "WHEN NOT MATCHED BY SOURCE AND t.id = 3 THEN UPDATE SET s.a = 7",
+    )
+    expected = [row(1), row(12), row(3, 7, 2), row(8, 5, 5)]
+    assert contents(spark, generated) == in_order(expected)
+    run(
+        spark,
+        generated,
+        "MERGE INTO {t} t USING (SELECT 20 k) src ON t.id = src.k WHEN NOT MATCHED "
+        "THEN INSERT (id, s) VALUES (k, named_struct('a', 5, 'b', 5))",
+    )
+    assert contents(spark, generated) == in_order([*expected, row(20, 5, 5)])
+
+
+@pytest.mark.parametrize(
+    "expression", ["g + 1", "rand()", "(SELECT 1)", "h + 1", "current_date() + id"]
+)
+def test_expression_that_is_not_computed_from_the_row_is_refused(
+    spark: SparkSession, table: str, expression: str
+) -> None:
+    with pytest.raises(Exception, match=r"GENERATED|UNSUPPORTED|aggregate|DELTAIC|MISSING"):
+        spark.sql(
+            f"CREATE TABLE delta.`{table}` (id INT, h INT GENERATED ALWAYS AS (id + 1), "
+            f"g INT GENERATED ALWAYS AS ({expression})) USING delta"
+        )
+
+
+def test_rows_of_a_generated_table_make_a_plain_one(
+    spark: SparkSession, generated: str, tmp_path: object
+) -> None:
+    seed(spark, generated, 1)
+    spark.read.format("delta").load(generated).write.format("delta").save(f"{tmp_path}/copy")
+    assert "generation" not in log.metadata(f"{tmp_path}/copy")["schemaString"]
+
+
+#: Times of more than a year, around two turns of a year.
+_TIMES = [dt.datetime(2022, 12, 1) + dt.timedelta(hours=305 * n) for n in range(40)]
+_VALUES = ", ".join(
+    f"({n}, TIMESTAMP'{t}', DATE'{t.date()}', 'k{n:03}')" for n, t in enumerate(_TIMES)
+)
+
+#: Generation expressions of partition columns, and filters on what they are computed from.
+PRUNED: dict[str, tuple[list[str], list[str]]] = {
+    "date": (["DATE", "CAST(ts AS DATE)"], ["ts >= '2023-06-01'", "ts = '2022-12-26 10:00:00'"]),
+    "year": (["INT", "year(d)"], ["d < '2023-01-01'", "d IN (DATE'2024-03-01', DATE'2023-12-30')"]),
+    "month": (
+        ["STRING", "date_format(ts, 'yyyy-MM')"],
+        ["ts BETWEEN '2023-03-01' AND '2023-03-20'", "ts < '2023-01-01' OR ts > '2024-04-01'"],
+    ),
+    "hour": (["STRING", "date_format(ts, 'yyyy-MM-dd-HH')"], ["ts > '2024-04-01 10:00:00'"]),
+    "trunc": (["DATE", "trunc(d, 'MONTH')"], ["d = DATE'2023-05-05'", "d > DATE'2024-03-01'"]),
+    "date_trunc": (
+        ["TIMESTAMP", "date_trunc('MONTH', ts)"],
+        ["ts >= '2024-03-10'", "ts <= '2023-01-10 12:00:00'"],
+    ),
+    "substring": (
+        ["STRING", "substring(k, 1, 3)"],
+        ["k = 'k017'", "k > 'k030'", "k IN ('k001', 'k039')", "k <=> 'k020'"],
+    ),
+    "empty": (["STRING", "substring(k, 3, 1)"], ["k = 'k017'", "k IN ('k001', 'k039')"]),
+    "any function": (["INT", "pmod(hash(k), 16)"], ["k = 'k017'", "k IN ('k001', 'k039')"]),
+}
+
+
+@pytest.mark.parametrize("name", PRUNED)
+def test_filter_on_the_base_column_leaves_out_partitions(
+    spark: SparkSession, table: str, name: str
+) -> None:
+    (data_type, expression), filters = PRUNED[name]
+    create_times(spark, table, {"g": (data_type, expression)})
+    assert_pruned_soundly(spark, table, filters)
+
+
+def test_year_month_day_and_hour_prune_together(spark: SparkSession, table: str) -> None:
+    hands = {"y": "year(ts)", "m": "month(ts)", "dd": "day(ts)"}
+    create_times(spark, table, {name: ("INT", sql) for name, sql in hands.items()})
+    filters = ["ts >= '2023-06-15'", "ts < '2023-02-03 10:00:00'", "ts = '2022-12-26 10:00:00'"]
+    assert_pruned_soundly(spark, table, filters)
+
+
+def create_times(spark: SparkSession, table: str, partitions: dict[str, tuple[str, str]]) -> None:
+    columns = ", ".join(
+        f"{name} {data_type} GENERATED ALWAYS AS ({sql})"
+        for name, (data_type, sql) in partitions.items()
+    )
+    spark.sql(
+        f"CREATE TABLE delta.`{table}` (n INT, ts TIMESTAMP, d DATE, k STRING, {columns}) "
+        f"USING delta PARTITIONED BY ({', '.join(partitions)}) "
+        # Without statistics nothing but the partition values can leave out a file.
+        "TBLPROPERTIES ('delta.dataSkippingNumIndexedCols' = '0')"
+    )
+    spark.sql(f"INSERT INTO delta.`{table}` (n, ts, d, k) VALUES {_VALUES}, (-1, NULL, NULL, NULL)")
+
+
+def assert_pruned_soundly(spark: SparkSession, table: str, filters: list[str]) -> None:
+    files = len(log.active_files(table))
+    rows = f"VALUES {_VALUES}, (-1, NULL, NULL, NULL) r(n, ts, d, k)"
+    for condition in filters:
+        for zone in ("Pacific/Kiritimati", "America/Los_Angeles"):
+            # A session in another zone must find the rows that one in UTC has written.
+            expected = brute_force(spark, rows, condition, zone)
+            with session_settings(spark, {"spark.sql.session.timeZone": zone}):
+                frame = spark.read.format("delta").load(table).where(condition)
+                assert sorted(r.n for r in frame.select("n").collect()) == expected
+                assert len(scanned_files(frame)) < files, (condition, zone)
+
+
+def brute_force(spark: SparkSession, rows: str, condition: str, zone: str) -> list[int]:
+    with session_settings(spark, {"spark.sql.session.timeZone": "UTC"}):
+        frame = spark.sql(f"SELECT * FROM {rows}").localCheckpoint()
+    with session_settings(spark, {"spark.sql.session.timeZone": zone}):
+        return sorted(r.n for r in frame.where(condition).collect())

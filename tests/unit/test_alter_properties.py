@@ -1,0 +1,140 @@
+"""SET and UNSET TBLPROPERTIES, and column mapping, as commits without Spark."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from deltaic.commands.table_properties import AlterProperties, alter_properties
+from deltaic.commit.transaction import CommitResult, RetryPolicy
+from deltaic.exceptions import InvalidArgumentError, TableStateError
+from deltaic.protocol.actions import Metadata
+from deltaic.protocol.change_data import require_derivable_changes
+from deltaic.protocol.identity import with_high_water_marks
+from tests.support.definitions import column, create, plan, schema, struct
+from tests.support.memory_log import MemoryLog
+
+MODE = "delta.columnMapping.mode"
+
+
+def alter(log: MemoryLog, given: dict[str, str], *unset: str) -> CommitResult:
+    return alter_properties(AlterProperties(log.table, given, unset), log, RetryPolicy(), 1)
+
+
+def configuration(log: MemoryLog, version: int) -> dict[str, str]:
+    return dict(log.actions(version, "metaData")[0]["configuration"])
+
+
+def fields(metadata: Metadata) -> list[dict[str, Any]]:
+    return list(json.loads(metadata.schema_string)["fields"])
+
+
+def test_feature_of_a_property_is_added_to_what_the_old_versions_imply() -> None:
+    log = create()
+    alter(log, {"delta.enableDeletionVectors": "true"})
+    assert log.actions(1, "protocol") == [
+        {
+            "minReaderVersion": 3,
+            "minWriterVersion": 7,
+            "readerFeatures": ["deletionVectors"],
+            "writerFeatures": ["appendOnly", "deletionVectors", "invariants"],
+        }
+    ]
+
+
+def test_change_data_feed_of_a_legacy_table_lists_what_version_2_meant() -> None:
+    log = create()
+    alter(log, {"delta.enableChangeDataFeed": "true"})
+    (protocol,) = log.actions(1, "protocol")
+    assert protocol["writerFeatures"] == ["appendOnly", "changeDataFeed", "invariants"]
+    assert protocol["minReaderVersion"] == 1
+
+
+def test_nothing_new_makes_no_version() -> None:
+    log = create(appendOnly="true")
+    assert alter(log, {"delta.appendOnly": "true"}).skipped
+    assert alter(log, {}, "delta.enableDeletionVectors").skipped
+    assert log.version == 0
+
+
+def test_property_outside_of_the_namespace_keeps_its_spelling() -> None:
+    log = create()
+    alter(log, {"My.Own": "1", "comment": "text"})
+    assert configuration(log, 1) == {"My.Own": "1"}
+    assert log.actions(1, "metaData")[0]["description"] == "text"
+
+
+@pytest.mark.parametrize(
+    ("given", "unset", "condition"),
+    [
+        ({"delta.constraints.c": "id > 0"}, (), "DELTAIC_CONSTRAINT_AS_PROPERTY"),
+        ({"delta.appendOnly": "maybe"}, (), "DELTAIC_INVALID_TABLE_PROPERTY"),
+        ({MODE: "id"}, (), "DELTAIC_COLUMN_MAPPING_CHANGE"),
+        ({"delta.columnMapping.maxColumnId": "9"}, (), "DELTAIC_INTERNAL_TABLE_PROPERTY"),
+        ({}, ("delta.constraints.c",), "DELTAIC_PROPERTY_KEPT"),
+        ({}, ("DELTA.columnMapping.MODE",), "DELTAIC_PROPERTY_KEPT"),
+        ({"delta.enableRowTracking": "true"}, (), "DELTAIC_PROPERTY_NEEDS_MORE"),
+    ],
+)
+def test_what_cannot_be_changed_is_refused(
+    given: dict[str, str], unset: tuple[str, ...], condition: str
+) -> None:
+    log = create()
+    with pytest.raises(InvalidArgumentError) as caught:
+        alter(log, given, *unset)
+    assert caught.value.condition == condition
+    assert log.version == 0
+
+
+def test_upgrade_names_columns_as_files_do() -> None:
+    log = create()
+    alter(log, {MODE: "name"})
+    (metadata,) = log.actions(1, "metaData")
+    mapped = [f["metadata"] for f in json.loads(metadata["schemaString"])["fields"]]
+    assert mapped == [
+        {"delta.columnMapping.id": 1, "delta.columnMapping.physicalName": "id"},
+        {"delta.columnMapping.id": 2, "delta.columnMapping.physicalName": "p"},
+    ]
+    assert configuration(log, 1)["delta.columnMapping.maxColumnId"] == "2"
+    (protocol,) = log.actions(1, "protocol")
+    assert (protocol["minReaderVersion"], protocol["minWriterVersion"]) == (2, 7)
+
+
+def test_new_mapped_table_numbers_fields_at_every_depth() -> None:
+    nested = struct("x", column("m", {**_MAP, "valueType": struct("y")}))
+    text = schema("id", column("s s", nested))
+    planned = plan(MemoryLog(), schema_string=text, properties={MODE: "name"})
+    metadata = planned.effective.metadata
+    _, outer = fields(metadata)
+    inner, mapped = outer["type"]["fields"]
+    deepest = mapped["type"]["valueType"]["fields"][0]
+    ids = [f["metadata"]["delta.columnMapping.id"] for f in (outer, inner, mapped, deepest)]
+    assert ids == [2, 3, 4, 5]
+    assert metadata.configuration["delta.columnMapping.maxColumnId"] == "5"
+
+
+_MAP = {"type": "map", "keyType": "string", "valueContainsNull": True}
+
+
+@pytest.mark.parametrize(
+    ("step", "before", "mark", "after"),
+    [(1, None, 5, 5), (1, 7, 5, 7), (2, 7, 9, 9), (-1, -7, -5, -7), (-1, None, -5, -5)],
+)
+def test_high_water_mark_only_moves_on(
+    step: int, before: int | None, mark: int, after: int
+) -> None:
+    identity = {"delta.identity.start": 1, "delta.identity.step": step}
+    known = {} if before is None else {"delta.identity.highWaterMark": before}
+    metadata = Metadata("m", schema(column("id", metadata={**identity, **known}), "v"))
+    numbered, other = fields(with_high_water_marks(metadata, {"id": mark, "v": 3}))
+    assert numbered["metadata"]["delta.identity.highWaterMark"] == after
+    assert other["metadata"] == {}
+
+
+def test_changes_that_files_do_not_tell_are_refused() -> None:
+    require_derivable_changes("/t", 1, "DELETE", {"numDeletedRows": 5, "numCopiedRows": 0})
+    for metrics in ({"numUpdatedRows": 1}, {"numCopiedRows": 2}):
+        with pytest.raises(TableStateError, match="DELTAIC_CHANGE_DATA_FILES_NEEDED"):
+            require_derivable_changes("/t", 1, "MERGE", metrics)
