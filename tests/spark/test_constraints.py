@@ -132,6 +132,12 @@ def test_constraint_of_a_name_that_is_there_is_refused(spark: SparkSession, chec
         add(spark, checked, "SMALL", "v > 0")
 
 
+def test_older_version_is_not_altered(spark: SparkSession, checked: str) -> None:
+    with pytest.raises(DeltaError, match="older version 0"):
+        spark.sql(f"ALTER TABLE delta.`{checked}@v0` SET TBLPROPERTIES ('a' = 'b')")
+    assert log.newest(checked) == 1
+
+
 def test_dropped_constraint_no_longer_holds(spark: SparkSession, checked: str) -> None:
     spark.sql(f"ALTER TABLE delta.`{checked}` DROP CONSTRAINT Small")
     WAYS["insert"](spark, checked, "(7, 100, 'a')")

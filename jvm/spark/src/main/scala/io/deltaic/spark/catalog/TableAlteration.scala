@@ -21,7 +21,16 @@ private[spark] final class TableAlteration(spark: SparkSession, table: DeltaicTa
 
   private val location = table.log.table.toString
 
-  def apply(changes: Seq[TableChange]): Unit = changes match {
+  def apply(changes: Seq[TableChange]): Unit = {
+    if (!table.followsNewVersions)
+      throw WriteTransaction.unsupported(
+        location,
+        s"ALTER TABLE of the older version ${table.snapshot.version}"
+      )
+    alter(changes)
+  }
+
+  private def alter(changes: Seq[TableChange]): Unit = changes match {
     case Seq(add: AddConstraint) =>
       val check = TableAlteration.requireCheck(location, add.constraint)
       run("addConstraint", "name" -> check.name, "expression" -> check.predicateSql)
