@@ -189,6 +189,98 @@ def test_year_month_day_and_hour_prune_together(spark: SparkSession, table: str)
     assert_pruned_soundly(spark, table, filters)
 
 
+def test_hands_of_one_clock_prune_within_a_year(spark: SparkSession, table: str) -> None:
+    create_times(spark, table, {"y": ("BIGINT", "year(d)"), "m": ("INT", "month(d)")})
+    frame = spark.read.format("delta").load(table).where("d >= DATE'2024-03-01'")
+    in_reach = {
+        f["path"]
+        for f in log.active_files(table)
+        if f["partitionValues"]["y"] == "2024" and f["partitionValues"]["m"] in ("3", "4")
+    }
+    expected = [n for n, t in enumerate(_TIMES) if t.date() >= dt.date(2024, 3, 1)]
+    assert sorted(r.n for r in frame.select("n").collect()) == expected
+    assert len(scanned_files(frame)) == len(in_reach)
+
+
+def test_month_as_text_does_not_order_as_months_do(spark: SparkSession, table: str) -> None:
+    create_times(spark, table, {"y": ("INT", "year(ts)"), "m": ("STRING", "month(ts)")})
+    assert_pruned_soundly(spark, table, ["ts >= '2023-09-15'", "ts < '2023-11-02'"])
+
+
+@pytest.mark.parametrize(
+    ("year", "month"),
+    [("year(trunc(d, 'week'))", "month(d)"), ("year(d)", "month(trunc(d, 'week'))")],
+)
+def test_hands_of_different_times_are_no_clock(
+    spark: SparkSession, table: str, year: str, month: str
+) -> None:
+    # The week of 1 January 2023 begins in December 2022.
+    create_times(spark, table, {"y": ("INT", year), "m": ("INT", month)})
+    spark.sql(f"INSERT INTO delta.`{table}` (n, d) VALUES (100, DATE'2023-01-01')")
+    after = [n for n, t in enumerate(_TIMES) if t.date() >= dt.date(2022, 12, 20)]
+    before = [n for n, t in enumerate(_TIMES) if t.date() <= dt.date(2023, 1, 10)]
+    assert found(spark, table, "d >= DATE'2022-12-20'") == [*after, 100]
+    assert found(spark, table, "d <= DATE'2023-01-10'") == [*before, 100]
+
+
+#: Images that depend on the zone of the session, and rows that must be found in any other.
+ZONED: dict[str, tuple[str, str, str, list[int]]] = {
+    # 00:13 in UTC, which is still the day before in Los Angeles.
+    "from_unixtime": ("STRING", "from_unixtime(n * 20000L, 'yyyy-MM-dd')", "n = 13", [13]),
+    "several": ("STRING", "from_unixtime(n * 20000L, 'yyyy-MM-dd')", "n IN (13, 26)", [13, 26]),
+    "unix_timestamp": (
+        "BIGINT",
+        "unix_timestamp(concat('20', substring(k, 3, 2), '-01-01'), 'yyyy-MM-dd')",
+        "k = 'k017'",
+        [17],
+    ),
+    "absent": (
+        "DATE",
+        "CAST(coalesce(ts, TIMESTAMP'2020-01-01 00:00:00') AS DATE)",
+        "ts IS NULL",
+        [-1],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ZONED)
+@pytest.mark.parametrize("reader", ["UTC", "America/Los_Angeles", "Pacific/Kiritimati"])
+@pytest.mark.parametrize("writer", ["UTC", "America/Los_Angeles"])
+def test_image_that_reads_the_zone_loses_no_row_in_another(
+    spark: SparkSession, table: str, name: str, writer: str, reader: str
+) -> None:
+    data_type, expression, condition, expected = ZONED[name]
+    with session_settings(spark, {"spark.sql.session.timeZone": writer}):
+        create_times(spark, table, {"g": (data_type, expression)})
+    with session_settings(spark, {"spark.sql.session.timeZone": reader}):
+        assert found(spark, table, condition) == expected
+
+
+@pytest.mark.parametrize(
+    "partitions",
+    [
+        {"g": ("DATE", "CAST(ts AS DATE)")},
+        {"g": ("TIMESTAMP", "date_trunc('MONTH', ts)")},
+        {"y": ("INT", "year(ts)"), "m": ("INT", "month(ts)")},
+    ],
+    ids=["date", "trunc", "clock"],
+)
+def test_largest_timestamp_is_a_bound_that_prunes_nothing(
+    spark: SparkSession, table: str, partitions: dict[str, tuple[str, str]]
+) -> None:
+    create_times(spark, table, partitions)
+    largest = "timestamp_micros(9223372036854775807)"
+    everything = list(range(len(_TIMES)))
+    assert found(spark, table, f"ts <= {largest}") == everything
+    assert found(spark, table, f"ts < {largest} AND n < 3") == [0, 1, 2]
+    assert found(spark, table, f"ts = {largest}") == []
+
+
+def found(spark: SparkSession, table: str, condition: str) -> list[int]:
+    frame = spark.read.format("delta").load(table).where(condition)
+    return sorted(r.n for r in frame.select("n").collect())
+
+
 def create_times(spark: SparkSession, table: str, partitions: dict[str, tuple[str, str]]) -> None:
     columns = ", ".join(
         f"{name} {data_type} GENERATED ALWAYS AS ({sql})"

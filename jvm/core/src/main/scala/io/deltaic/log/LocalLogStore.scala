@@ -50,22 +50,31 @@ private[log] object LocalLogStore extends LogStore {
 
   private val BlockSizeBytes = 32L << 20
 
-  override protected def create(path: Path)(write: OutputStream => Unit): WriteOutcome = {
+  override protected def create(path: Path, guard: Option[() => Unit])(
+      write: OutputStream => Unit
+  ): WriteOutcome = {
     val target = local(path)
     if (Files.exists(target)) WriteOutcome.AlreadyExists
     else {
       val temporary = local(FileNames.temporary(path))
       try {
         prepare(path) {
-          Files.createDirectories(target.getParent)
+          if (guard.isEmpty) Files.createDirectories(target.getParent)
           writeDurably(temporary, write)
         }
+        guard.foreach(check => check())
         val outcome = link(temporary, target)
         forceDirectory(target.getParent)
         outcome
       } finally deleteQuietly(temporary)
     }
   }
+
+  override def makeDirectory(path: Path): Unit =
+    try {
+      Files.createDirectory(local(path))
+      forceDirectory(local(path).getParent)
+    } catch { case _: FileAlreadyExistsException => () }
 
   override def replace(path: Path, content: Array[Byte]): Unit = {
     val temporary = local(FileNames.temporary(path))

@@ -43,21 +43,34 @@ trait LogStore {
 
   /** Creates the file with these bytes unless it exists; makes the directory when it is missing. */
   final def writeIfAbsent(path: Path, content: Array[Byte]): WriteOutcome =
-    create(path)(_.write(content))
+    create(path, None)(_.write(content))
 
   /** Creates the file with these lines, each followed by a newline, unless it exists. */
-  final def writeIfAbsent(path: Path, lines: Iterator[String]): WriteOutcome = create(path) { out =>
-    lines.foreach { line =>
-      out.write(line.getBytes(UTF_8))
-      out.write('\n')
+  final def writeIfAbsent(path: Path, lines: Iterator[String]): WriteOutcome =
+    create(path, None) { out =>
+      lines.foreach { line =>
+        out.write(line.getBytes(UTF_8))
+        out.write('\n')
+      }
     }
-  }
 
-  /** Creates the file with what is written to the stream, which stays open, unless it exists. */
-  final def writeStreamIfAbsent(path: Path)(write: OutputStream => Unit): WriteOutcome =
-    create(path)(write)
+  /**
+   * Creates a file that only makes sense beside what is there, with what is written to the stream, which stays open,
+   * unless it exists. Makes no directory: where there is none, the table is gone, and must not come back.
+   *
+   * @param guard throws if the file must not appear; asked when it is complete, right before it gets its name
+   */
+  final def writeBesideIfAbsent(path: Path, guard: () => Unit)(
+      write: OutputStream => Unit
+  ): WriteOutcome = create(path, Some(guard))(write)
 
-  /** Makes this the content of the file, whether it exists or not; a reader sees the old one or the new one. */
+  /** Makes a directory unless it exists; fails if there is none above it. */
+  def makeDirectory(path: Path): Unit
+
+  /**
+   * Makes this the content of the file, whether it exists or not; a reader sees the old one or the new one. Fails if its
+   * directory is missing.
+   */
   def replace(path: Path, content: Array[Byte]): Unit
 
   /** Deletes a file; whether it was there. */
@@ -66,7 +79,10 @@ trait LogStore {
   /** Fails if this store cannot create files, before there is anything that would be lost. */
   def requireWritable(path: Path): Unit = ()
 
-  protected def create(path: Path)(write: OutputStream => Unit): WriteOutcome
+  /** @param guard if there is one, as of `writeBesideIfAbsent`; then no directory is made either */
+  protected def create(path: Path, guard: Option[() => Unit])(
+      write: OutputStream => Unit
+  ): WriteOutcome
 
   /**
    * Runs what comes before the file gets its name. A failure here is certain: the caller may clean up after a commit that
@@ -128,8 +144,11 @@ private[log] final class ReadOnlyLogStore(conf: Configuration) extends HadoopLog
 
   override def requireWritable(path: Path): Unit = refuse(path)
 
-  override protected def create(path: Path)(write: OutputStream => Unit): WriteOutcome =
-    refuse(path)
+  override protected def create(path: Path, guard: Option[() => Unit])(
+      write: OutputStream => Unit
+  ): WriteOutcome = refuse(path)
+
+  override def makeDirectory(path: Path): Unit = refuse(path)
 
   override def replace(path: Path, content: Array[Byte]): Unit = refuse(path)
 

@@ -4,6 +4,7 @@ import java.io.{IOException, OutputStream}
 import java.util.EnumSet
 
 import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.permission.FsPermission
 import org.apache.hadoop.fs.{
   CreateFlag,
   FSDataOutputStream,
@@ -19,30 +20,47 @@ import org.apache.hadoop.fs.{
  */
 private[log] final class RenamingLogStore(conf: Configuration) extends HadoopLogStore(conf) {
 
-  override protected def create(path: Path)(write: OutputStream => Unit): WriteOutcome = {
+  override protected def create(path: Path, guard: Option[() => Unit])(
+      write: OutputStream => Unit
+  ): WriteOutcome = {
     val files = FileContext.getFileContext(path.toUri, conf)
     // Saves writing the content when the answer is already known; the rename decides.
     if (files.util.exists(path)) WriteOutcome.AlreadyExists
     else {
       val temporary = FileNames.temporary(path)
       try {
-        prepare(path)(writeDurably(created(files, temporary), write))
+        prepare(path)(writeDurably(created(files, temporary, guard.isEmpty), write))
+        guard.foreach(check => check())
         rename(files, temporary, path)
       } finally deleteQuietly(files, temporary)
     }
   }
 
+  override def makeDirectory(path: Path): Unit =
+    try {
+      FileContext.getFileContext(path.toUri, conf)
+        .mkdir(path, FsPermission.getDirDefault, false)
+    } catch { case _: FileAlreadyExistsException => () }
+
   override def replace(path: Path, content: Array[Byte]): Unit = {
     val files = FileContext.getFileContext(path.toUri, conf)
     val temporary = FileNames.temporary(path)
     try {
-      prepare(path)(writeDurably(created(files, temporary), _.write(content)))
+      prepare(path)(writeDurably(created(files, temporary, makesParent = false), _.write(content)))
       files.rename(temporary, path, Options.Rename.OVERWRITE)
     } finally deleteQuietly(files, temporary)
   }
 
-  private def created(files: FileContext, path: Path): FSDataOutputStream =
-    files.create(path, EnumSet.of(CreateFlag.CREATE), Options.CreateOpts.createParent())
+  private def created(
+      files: FileContext,
+      path: Path,
+      makesParent: Boolean
+  ): FSDataOutputStream = {
+    val parent =
+      if (makesParent) Options.CreateOpts.createParent()
+      else Options.CreateOpts.donotCreateParent()
+    files.create(path, EnumSet.of(CreateFlag.CREATE), parent)
+  }
 
   private def writeDurably(out: FSDataOutputStream, write: OutputStream => Unit): Unit =
     try {

@@ -14,7 +14,7 @@ import io.deltaic.protocol._
  * What a version checksum file, `00000000000000000007.crc`, says of the table at its version. Newer editions of the
  * protocol describe it; writers leave out what they do not know.
  *
- * @param transactions those it tells of; expired ones may be missing
+ * @param transactions None if it tells of none; expired ones may be missing
  * @param domains None if it tells of none
  */
 private[deltaic] final case class VersionChecksum(
@@ -27,7 +27,7 @@ private[deltaic] final case class VersionChecksum(
     inCommitTimestampMs: Option[Long],
     protocol: Option[Protocol],
     metadata: Option[Metadata],
-    transactions: Seq[SetTransaction],
+    transactions: Option[Seq[SetTransaction]],
     domains: Option[Seq[DomainMetadata]]
 )
 
@@ -68,9 +68,9 @@ private[deltaic] object VersionChecksum {
       inCommitTimestampMs = long("inCommitTimestampOpt"),
       protocol = action("protocol", json.get("protocol")).collect { case p: Protocol => p },
       metadata = action("metaData", json.get("metadata")).collect { case m: Metadata => m },
-      transactions = actions("txn", "setTransactions").getOrElse(Nil).collect {
+      transactions = actions("txn", "setTransactions").map(_.collect {
         case t: SetTransaction => t
-      },
+      }),
       domains = actions("domainMetadata", "domainMetadata").map(_.collect {
         case d: DomainMetadata => d
       })

@@ -53,7 +53,7 @@ private[replay] object ChecksumCheck {
       expected: VersionChecksum,
       snapshot: Snapshot
   ): Option[String] =
-    expected.transactions
+    expected.transactions.toSeq.flatten
       .find(t => !snapshot.transactions.get(t.appId).exists(_.version == t.version))
       .map(t => s"txn of ${t.appId} differs")
 }

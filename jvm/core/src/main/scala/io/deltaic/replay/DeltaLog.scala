@@ -84,14 +84,32 @@ final class DeltaLog private (
   private[deltaic] def withoutCheckpoint(snapshot: Snapshot, reason: String): Snapshot =
     snapshot.stored.fold(snapshot) { stored =>
       val unreadable = new UnreadableCheckpoint(stored.checkpoint, reason)
-      val (other, segment) = replay.full(listing.at(snapshot.version, _), Seq(unreadable))
+      // Else two that are both unreadable would take turns.
+      val before = newest.held.find(_.snapshot eq snapshot).fold(Set.empty[String])(_.unreadable)
+      var all = before
+      val (other, segment) = replay.full(
+        { passed =>
+          all = before ++ passed
+          listing.at(snapshot.version, all)
+        },
+        Seq(unreadable)
+      )
+      val now = Known(other, segment.lastCommit, all)
       newest.synchronized {
-        if (newest.known != null && (newest.known.snapshot eq snapshot)) {
-          val passed = newest.known.unreadable + stored.checkpoint.name
-          newest.known = Known(other, segment.lastCommit, passed)
-        }
+        val isNewest = newest.known != null && (newest.known.snapshot eq snapshot)
+        if (isNewest) newest.known = now else newest.travelled = now
       }
       other
+    }
+
+  /** What `read` makes of a snapshot, or of the same version without its checkpoint if that turns out to be unreadable. */
+  private[deltaic] def withReadableFiles[A](snapshot: Snapshot)(read: Snapshot => A): A =
+    try read(snapshot)
+    catch {
+      case e: DeltaicException
+          if e.condition == "DELTAIC_CHECKPOINT_UNREADABLE" && snapshot.isDistributed =>
+        val reason = e.parameters.getOrElse("tried", e.getMessage)
+        withReadableFiles(withoutCheckpoint(snapshot, reason))(read)
     }
 
   /**
@@ -101,9 +119,9 @@ final class DeltaLog private (
   private[deltaic] def afterCommit(version: Long): Option[Snapshot] = {
     val held = newest.held
     val known = held.find(k => k.snapshot.version == version && isUnchanged(k)).map(_.snapshot)
-    def reached(base: Snapshot, segment: LogSegment): Snapshot = {
-      val snapshot = replay.advance(base, segment.after(base.version))
-      val now = Known(snapshot, segment.lastCommit)
+    def reached(base: Known, segment: LogSegment): Snapshot = {
+      val snapshot = replay.advance(base.snapshot, segment.after(base.snapshot.version))
+      val now = Known(snapshot, segment.lastCommit, base.unreadable)
       newest.synchronized {
         val isNewer = newest.known == null || newest.known.snapshot.version < version
         if (isNewer) newest.known = now else newest.passed = now
@@ -131,7 +149,7 @@ final class DeltaLog private (
     val startedAtNanos = System.nanoTime
     val segment = listing.at(version)
     val snapshot = nearest(segment, held) match {
-      case Some(base) => replay.advance(base, segment.after(base.version))
+      case Some(base) => replay.advance(base.snapshot, segment.after(base.snapshot.version))
       case None =>
         var first = Option(segment)
         replay.full { unreadable =>
@@ -165,12 +183,11 @@ final class DeltaLog private (
     )
 
   /** The newest snapshot on the way from the segment's checkpoint to its version. */
-  private def nearest(segment: LogSegment, held: Seq[Known]): Option[Snapshot] =
+  private def nearest(segment: LogSegment, held: Seq[Known]): Option[Known] =
     held
       .filter(known => segment.commits.exists(same(known, _)))
-      .map(_.snapshot)
-      .filter(_.version <= segment.version)
-      .maxByOption(_.version)
+      .filter(_.snapshot.version <= segment.version)
+      .maxByOption(_.snapshot.version)
 
   /**
    * The newest version that was committed at that time or before.

@@ -1,7 +1,5 @@
 package io.deltaic.replay
 
-import java.io.IOException
-
 import io.deltaic.protocol.{DeletionVectorDescriptor, RemoveFile}
 
 /**
@@ -121,5 +119,5 @@ private[replay] object FileCells {
   def valueOf(cell: MapCell): Map[String, String] = if (cell == null) Map.empty else cell.map
 
   def lacks(field: String): Nothing =
-    throw new IOException(s"a row lacks the required field $field")
+    throw new MalformedRow(s"a row lacks the required field $field")
 }

@@ -2,7 +2,6 @@ package io.deltaic.replay
 
 import scala.collection.immutable.HashSet
 import scala.collection.mutable
-import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
 
@@ -47,8 +46,7 @@ private[deltaic] final class StoredFiles(
   ): Iterator[A] = LogThreads
     .mapInOrder(slices.iterator) { slice =>
       val found = Vector.newBuilder[A]
-      try read(slice, found)
-      catch { case NonFatal(e) => throw unreadable(slice, e) }
+      UnreadableContent.orElse(read(slice, found)).left.foreach(e => throw unreadable(slice, e))
       found.result()
     }
     .flatten

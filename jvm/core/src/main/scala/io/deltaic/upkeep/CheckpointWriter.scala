@@ -34,7 +34,7 @@ private[upkeep] final case class WrittenCheckpoint(
  * Writes checkpoints (Protocol § Checkpoints), row by row from the snapshot. Every file appears complete or not at all,
  * and none is written over: whoever else made the same checkpoint made the same state.
  *
- * @param isStillThere asked before a file gets its name; if the table was replaced meanwhile, its new log must be spared
+ * @param guard throws if the table was replaced meanwhile, whose new log must be spared; asked before a file gets its name
  */
 private[upkeep] final class CheckpointWriter(
     snapshot: Snapshot,
@@ -42,7 +42,7 @@ private[upkeep] final class CheckpointWriter(
     store: LogStore,
     conf: Configuration,
     nowMs: Long,
-    isStillThere: () => Boolean
+    guard: () => Unit
 ) {
   import CheckpointWriter._
 
@@ -68,10 +68,11 @@ private[upkeep] final class CheckpointWriter(
 
   private def adds: Iterator[FileAction] = snapshot.adds
 
-  private lazy val addCount: Long =
-    if (snapshot.isDistributed) adds.size.toLong else snapshot.filesInMemory.size.toLong
-
-  private lazy val fileCount: Long = tombstones.size.toLong + addCount
+  /** Of a distributed snapshot this reads all of its checkpoint. */
+  private def fileCount: Long = {
+    val addCount = if (snapshot.isDistributed) adds.size else snapshot.filesInMemory.size
+    tombstones.size.toLong + addCount
+  }
 
   /**
    * A checkpoint of the V1 spec under the classic name; in several files if it has more than `partSize` rows.
@@ -79,13 +80,12 @@ private[upkeep] final class CheckpointWriter(
    * @return None if there is one already
    */
   def writeClassic(partSize: Option[Int]): Option[WrittenCheckpoint] = {
-    val rows = header.size + fileCount
-    partSize.filter(_ < rows) match {
-      case Some(size) => writeParts(Math.toIntExact((rows + size - 1) / size))
-      case None =>
-        val path = FileNames.classicCheckpoint(directory, version)
-        write(path, CheckpointSchema.full(layout), header.iterator ++ tombstones ++ adds)
-          .map(file => written(file.sizeBytes))
+    val parts = partSize.fold(1L)(size => (header.size + fileCount + size - 1) / size)
+    if (parts > 1) writeParts(Math.toIntExact(parts))
+    else {
+      val path = FileNames.classicCheckpoint(directory, version)
+      write(path, CheckpointSchema.full(layout), header.iterator ++ tombstones ++ adds)
+        .map(file => written(Seq(file)))
     }
   }
 
@@ -105,7 +105,7 @@ private[upkeep] final class CheckpointWriter(
       write(path, CheckpointSchema.full(layout), rows)
     }
     Option.when(files.forall(_.isDefined)) {
-      written(files.flatten.map(_.sizeBytes).sum).copy(parts = Some(count))
+      written(files.flatten).copy(parts = Some(count))
     }
   }
 
@@ -118,6 +118,7 @@ private[upkeep] final class CheckpointWriter(
    */
   def writeV2(sidecarSize: Int, alsoClassic: Boolean): Option[WrittenCheckpoint] = {
     val files = tombstones ++ adds
+    if (files.hasNext) store.makeDirectory(FileNames.sidecarDirectory(directory))
     val sidecarFiles = Iterator.from(1).takeWhile(_ => files.hasNext).map { number =>
       val name = FileNames.sidecar(version, number, UUID.randomUUID())
       val path = new Path(FileNames.sidecarDirectory(directory), name)
@@ -131,18 +132,15 @@ private[upkeep] final class CheckpointWriter(
       val path = FileNames.classicCheckpoint(directory, version)
       write(path, CheckpointSchema.topLevel(layout), rows.iterator)
     }
-    val sizeBytes = topLevel.sizeBytes + sidecarFiles.map(_.sizeBytes).sum
-    Some(WrittenCheckpoint(
-      version,
-      rows.size + fileCount,
-      addCount,
-      sizeBytes,
-      topLevel = store.status(topLevel.path)
-    ))
+    Some(written(topLevel +: sidecarFiles).copy(topLevel = store.status(topLevel.path)))
   }
 
-  private def written(sizeBytes: Long): WrittenCheckpoint =
-    WrittenCheckpoint(version, header.size + fileCount, addCount, sizeBytes)
+  private def written(files: Seq[WrittenFile]): WrittenCheckpoint = WrittenCheckpoint(
+    version,
+    files.map(_.actions).sum,
+    files.map(_.adds).sum,
+    files.map(_.sizeBytes).sum
+  )
 
   private def modifiedMs(path: Path): Long =
     store.status(path).fold(nowMs)(_.getModificationTime)
@@ -156,8 +154,8 @@ private[upkeep] final class CheckpointWriter(
       schema: MessageType,
       rows: Iterator[Action]
   ): Option[WrittenFile] = {
-    var sizeBytes = 0L
-    val outcome = store.writeStreamIfAbsent(path) { out =>
+    var sizeBytes, actionCount, addCount = 0L
+    val outcome = store.writeBesideIfAbsent(path, guard) { out =>
       val file = new StreamFile(path, out)
       val builder = new Builder(file, new ActionWriteSupport(schema, layout))
       val writer = builder
@@ -165,12 +163,18 @@ private[upkeep] final class CheckpointWriter(
         .withCompressionCodec(CompressionCodecName.SNAPPY)
         .withRowGroupSize(RowGroupBytes)
         .build()
-      try rows.foreach(writer.write)
+      try
+        rows.foreach { row =>
+          writer.write(row)
+          actionCount += 1
+          if (row.isInstanceOf[AddFile]) addCount += 1
+        }
       finally writer.close()
       sizeBytes = file.position
-      if (!isStillThere()) throw new TableReplaced(snapshot)
     }
-    Option.when(outcome == WriteOutcome.Written)(WrittenFile(path, sizeBytes))
+    Option.when(outcome == WriteOutcome.Written) {
+      WrittenFile(path, sizeBytes, actionCount, addCount)
+    }
   }
 }
 
@@ -186,7 +190,7 @@ private object CheckpointWriter {
     override def next(): Action = { left -= 1; rows.next() }
   }
 
-  private final case class WrittenFile(path: Path, sizeBytes: Long)
+  private final case class WrittenFile(path: Path, sizeBytes: Long, actions: Long, adds: Long)
 
   private final class Builder(file: OutputFile, support: WriteSupport[Action])
       extends ParquetWriter.Builder[Action, Builder](file) {
@@ -216,9 +220,3 @@ private object CheckpointWriter {
     override def getPath: String = path.toString
   }
 }
-
-/** The commit that a snapshot ends with is gone, or another one. */
-private[upkeep] final class TableReplaced(snapshot: Snapshot)
-    extends java.io.IOException(
-      s"version ${snapshot.version} of ${snapshot.table} is no longer what was read"
-    )

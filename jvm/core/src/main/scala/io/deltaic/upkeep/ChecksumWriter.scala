@@ -11,8 +11,10 @@ import io.deltaic.replay.Snapshot
 /**
  * Writes version checksum files, `00000000000000000007.crc`, by which readers tell whether they replay the log as its
  * writer did. Fields are those of delta-spark.
+ *
+ * @param guard see [[CheckpointWriter]]
  */
-private[upkeep] final class ChecksumWriter(table: Path, store: LogStore) {
+private[upkeep] final class ChecksumWriter(table: Path, store: LogStore, guard: () => Unit) {
   import ChecksumWriter._
 
   private val directory = FileNames.logDirectory(table)
@@ -34,7 +36,7 @@ private[upkeep] final class ChecksumWriter(table: Path, store: LogStore) {
 
   private def write(version: Long, content: Content): Unit = {
     val bytes = ActionJson.mapper.writeValueAsBytes(json(content))
-    store.writeIfAbsent(FileNames.checksum(directory, version), bytes)
+    store.writeBesideIfAbsent(FileNames.checksum(directory, version), guard)(_.write(bytes))
     ()
   }
 }
@@ -80,6 +82,7 @@ private object ChecksumWriter {
       sizeBytes <- previous.sizeBytes
       protocol <- commit.protocol.orElse(previous.protocol)
       metadata <- commit.metadata.orElse(previous.metadata)
+      known <- previous.transactions
       domains <- previous.domains
       if removes.forall(_.sizeBytes.isDefined)
       timestampMs = commit.commitInfo.flatMap(_.inCommitTimestampMs)
@@ -98,7 +101,7 @@ private object ChecksumWriter {
         timestampMs.filter(_ => keepsTimestamps(protocol, metadata)),
         protocol,
         metadata,
-        (previous.transactions ++ transactions).map(t => t.appId -> t).toMap.values,
+        (known ++ transactions).map(t => t.appId -> t).toMap.values,
         (domains ++ newDomains).map(d => d.domain -> d).toMap.values.filterNot(_.removed)
       )
     }

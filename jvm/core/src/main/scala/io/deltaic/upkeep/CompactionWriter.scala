@@ -1,5 +1,7 @@
 package io.deltaic.upkeep
 
+import java.nio.charset.StandardCharsets.UTF_8
+
 import scala.collection.mutable
 
 import org.apache.hadoop.fs.Path
@@ -8,8 +10,12 @@ import io.deltaic.log._
 import io.deltaic.protocol._
 import io.deltaic.replay.FileKey
 
-/** Writes log compaction files: the reconciled actions of a range of commits (Protocol § Log Compaction Files). */
-private[upkeep] final class CompactionWriter(table: Path, store: LogStore) {
+/**
+ * Writes log compaction files: the reconciled actions of a range of commits (Protocol § Log Compaction Files).
+ *
+ * @param guard see [[CheckpointWriter]]
+ */
+private[upkeep] final class CompactionWriter(table: Path, store: LogStore, guard: () => Unit) {
 
   private val directory = FileNames.logDirectory(table)
   private val reader = new CommitReader(table, store)
@@ -41,10 +47,9 @@ private[upkeep] final class CompactionWriter(table: Path, store: LogStore) {
         }
       val actions = protocol.iterator ++ metadata ++ transactions.values ++ domains.values ++
         newest.values
-      store.writeIfAbsent(
-        FileNames.compaction(directory, first, last),
-        actions.map(ActionJson.write)
-      )
+      store.writeBesideIfAbsent(FileNames.compaction(directory, first, last), guard) { out =>
+        actions.foreach(action => out.write(s"${ActionJson.write(action)}\n".getBytes(UTF_8)))
+      }
     }
   }
 }

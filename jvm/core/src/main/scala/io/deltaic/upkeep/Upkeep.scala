@@ -1,10 +1,11 @@
 package io.deltaic.upkeep
 
+import scala.util.Try
 import scala.util.control.NonFatal
 
 import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
-import org.apache.hadoop.fs.FileStatus
+import org.apache.hadoop.fs.{FileStatus, Path}
 import org.slf4j.LoggerFactory
 
 import io.deltaic.log._
@@ -41,29 +42,58 @@ object UpkeepTask {
 final class Upkeep(log: DeltaLog, layoutOf: Snapshot => CheckpointLayout) {
   import Upkeep._
 
+  def table: Path = log.table
+
   private val directory = FileNames.logDirectory(log.table)
   private val store = LogStore.forPath(directory, log.conf)
-  private val state = UpkeepState.of(log.table)
 
   /**
    * The newest checkpoint that this process knows of, -1 for none. The log is only asked if that is older than
    * `notBelow`: others may have written one since.
    */
   def newestCheckpoint(notBelow: Long): Long = {
+    val state = UpkeepState.of(log.table)
     if (state.newestCheckpoint < notBelow)
       LastCheckpoint.version(directory, store).foreach(state.checkpointed)
     state.newestCheckpoint
   }
 
   /** The names of the tasks that failed when they were tried last. */
-  def failed: Set[String] = state.failed
+  def failed: Set[String] = UpkeepState.of(log.table).failed
 
-  /** Without the commit there is nothing to do: the table was deleted, or the log cleaned up. */
-  def run(version: Long, tasks: Seq[UpkeepTask]): Unit = tasks.foreach { task =>
-    try {
-      if (store.status(FileNames.commit(directory, version)).isDefined) perform(version, task)
-      state.succeeded(task.name)
-    } catch {
+  /** Does the tasks that are due once this version is committed. */
+  def run(version: Long, tasks: Seq[UpkeepTask]): Unit = due(version, tasks)()
+
+  /**
+   * The same, to be done later. Unless the commit is then still the file that it is now, nothing is done: the table was
+   * deleted or replaced, or the log cleaned up.
+   */
+  def due(version: Long, tasks: Seq[UpkeepTask]): () => Unit = {
+    val commit = Try(new Commit(version, store.status(FileNames.commit(directory, version))))
+    if (isOfAnotherTable(version)) UpkeepState.forget(log.table)
+    val state = UpkeepState.of(log.table)
+    () => tasks.foreach(task => attempt(version, task, commit, state))
+  }
+
+  /**
+   * Versions of one table may be handed over in another order than theirs; what is then forgotten costs a look at the
+   * log.
+   */
+  private def isOfAnotherTable(version: Long): Boolean =
+    version == 0 || UpkeepState.of(log.table).newestCheckpoint > version
+
+  private def attempt(
+      version: Long,
+      task: UpkeepTask,
+      commit: Try[Commit],
+      state: UpkeepState
+  ): Unit =
+    try
+      if (commit.get.isStillThere) {
+        perform(commit.get, task, state)
+        state.succeeded(task.name)
+      }
+    catch {
       case NonFatal(e) =>
         state.failedAt(task.name)
         logger.warn(
@@ -75,20 +105,20 @@ final class Upkeep(log: DeltaLog, layoutOf: Snapshot => CheckpointLayout) {
           e
         )
     }
-  }
 
-  private def perform(version: Long, task: UpkeepTask): Unit = task match {
+  private def perform(commit: Commit, task: UpkeepTask, state: UpkeepState): Unit = task match {
     case UpkeepTask.Checksum =>
-      val writer = new ChecksumWriter(log.table, store)
-      log.afterCommit(version) match {
+      val writer = new ChecksumWriter(log.table, store, () => commit.require())
+      log.afterCommit(commit.version) match {
         case Some(snapshot) if !snapshot.isDistributed => writer.write(snapshot)
-        case _ => writer.writeFromPrevious(version)
+        case _ => writer.writeFromPrevious(commit.version)
       }
-    case UpkeepTask.ClassicCheckpoint(partSize) => checkpoint(version)(_.writeClassic(partSize))
+    case UpkeepTask.ClassicCheckpoint(partSize) =>
+      checkpoint(commit, state)(_.writeClassic(partSize))
     case UpkeepTask.V2Checkpoint(sidecarSize, alsoClassic) =>
-      checkpoint(version)(_.writeV2(sidecarSize, alsoClassic))
+      checkpoint(commit, state)(_.writeV2(sidecarSize, alsoClassic))
     case UpkeepTask.Compaction(first, last) =>
-      new CompactionWriter(log.table, store).write(first, last)
+      new CompactionWriter(log.table, store, () => commit.require()).write(first, last)
       ()
     case UpkeepTask.Cleanup(retentionMs) =>
       val nowMs = System.currentTimeMillis
@@ -100,19 +130,35 @@ final class Upkeep(log: DeltaLog, layoutOf: Snapshot => CheckpointLayout) {
       }
   }
 
-  private def checkpoint(version: Long)(
+  private def checkpoint(commit: Commit, state: UpkeepState)(
       write: CheckpointWriter => Option[WrittenCheckpoint]
   ): Unit = {
-    val commit = FileNames.commit(directory, version)
-    store.status(commit).foreach { seen =>
-      val snapshot = log.afterCommit(version).getOrElse(log.at(version))
-      val isStillThere = () => store.status(commit).exists(isSame(_, seen))
-      val layout = layoutOf(snapshot)
-      val nowMs = System.currentTimeMillis
-      val writer = new CheckpointWriter(snapshot, layout, store, log.conf, nowMs, isStillThere)
-      write(writer).foreach(w => LastCheckpoint.write(directory, store, hint(w)))
-      state.checkpointed(version)
+    val snapshot = log.afterCommit(commit.version).getOrElse(log.at(commit.version))
+    val written = log.withReadableFiles(snapshot)(s => write(writerOf(s, commit)))
+    written.foreach { w =>
+      commit.require()
+      LastCheckpoint.write(directory, store, hint(w))
     }
+    state.checkpointed(commit.version)
+  }
+
+  private def writerOf(snapshot: Snapshot, commit: Commit): CheckpointWriter =
+    new CheckpointWriter(
+      snapshot,
+      layoutOf(snapshot),
+      store,
+      log.conf,
+      System.currentTimeMillis,
+      () => commit.require()
+    )
+
+  /** @param seen the file when it was handed over, if there was one */
+  private final class Commit(val version: Long, seen: Option[FileStatus]) {
+
+    def isStillThere: Boolean =
+      seen.exists(s => store.status(FileNames.commit(directory, version)).exists(isSame(_, s)))
+
+    def require(): Unit = if (!isStillThere) throw new TableReplaced(log.table, version)
   }
 
   private def isSame(a: FileStatus, b: FileStatus): Boolean =
@@ -140,3 +186,7 @@ final class Upkeep(log: DeltaLog, layoutOf: Snapshot => CheckpointLayout) {
 private object Upkeep {
   private val logger = LoggerFactory.getLogger(classOf[Upkeep])
 }
+
+/** The commit that upkeep follows is gone, or another one. */
+private[upkeep] final class TableReplaced(table: Path, version: Long)
+    extends java.io.IOException(s"version $version of $table is no longer what was read")

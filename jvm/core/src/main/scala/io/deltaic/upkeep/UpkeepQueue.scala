@@ -1,8 +1,9 @@
 package io.deltaic.upkeep
 
 import java.security.PrivilegedAction
-import java.util.concurrent.{Executors, TimeUnit}
+import java.util.concurrent.{ConcurrentHashMap, Executors, Future, FutureTask, TimeUnit}
 
+import org.apache.hadoop.fs.Path
 import org.apache.hadoop.security.UserGroupInformation
 import org.apache.hadoop.util.ShutdownHookManager
 import org.slf4j.LoggerFactory
@@ -30,24 +31,42 @@ object UpkeepQueue {
     .get()
     .addShutdownHook(() => shutdown(), ShutdownPriority, ShutdownSeconds + 5, TimeUnit.SECONDS)
 
+  /** The last task of each table that has any under way. */
+  private val newest = new ConcurrentHashMap[String, FutureTask[Unit]]
+
   /** Runs the task as the user who asks for it. */
-  def submit(task: () => Unit): Unit = {
+  def submit(table: Path)(task: () => Unit): Unit = {
     val user = UserGroupInformation.getCurrentUser
     val action: PrivilegedAction[Unit] = () => task()
-    executor.execute { () =>
+    val run: Runnable = () =>
       try user.doAs(action)
       catch { case e: Throwable => logger.error("The upkeep of a table failed", e) }
+    val key = table.toString
+    val future = new FutureTask[Unit](run, ()) {
+      override protected def done(): Unit = {
+        newest.remove(key, this)
+        ()
+      }
+    }
+    // So that the newest of a table is the one that runs last.
+    synchronized {
+      newest.put(key, future)
+      executor.execute(future)
     }
   }
 
   /** Waits until all that was submitted so far is done; false if that took longer. */
-  def await(timeoutMs: Long): Boolean = {
-    val done = executor.submit((() => ()): Runnable)
+  def await(timeoutMs: Long): Boolean = await(executor.submit((() => ()): Runnable), timeoutMs)
+
+  /** The same of one table; none that has nothing under way waits for others. */
+  def await(table: Path, timeoutMs: Long): Boolean =
+    Option(newest.get(table.toString)).forall(await(_, timeoutMs))
+
+  private def await(done: Future[_], timeoutMs: Long): Boolean =
     try {
       done.get(timeoutMs, TimeUnit.MILLISECONDS)
       true
     } catch { case _: java.util.concurrent.TimeoutException => false }
-  }
 
   private def shutdown(): Unit = {
     executor.shutdown()

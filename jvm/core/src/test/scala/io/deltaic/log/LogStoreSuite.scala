@@ -1,6 +1,6 @@
 package io.deltaic.log
 
-import java.io.FileNotFoundException
+import java.io.{FileNotFoundException, IOException}
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Paths}
 import java.util.concurrent.{Callable, CountDownLatch, Executors}
@@ -38,6 +38,22 @@ abstract class WritingLogStoreSuite extends munit.FunSuite {
     intercept[IllegalStateException](store.writeIfAbsent(path, broken))
     assertEquals(store.status(path), None)
     assertEquals(store.listFrom(path.getParent, "").toList, Nil)
+  }
+
+  test("a file beside others makes no directory, and does not appear against its guard") {
+    val path = commit(newDirectory(), 0)
+    val store = LogStore.forPath(path, conf)
+    def write(guard: () => Unit): WriteOutcome =
+      store.writeBesideIfAbsent(path, guard)(_.write(1))
+    intercept[DeltaicException](write(() => ()))
+    intercept[IOException](store.makeDirectory(new Path(path.getParent, "inner")))
+    assertEquals(store.status(path.getParent), None)
+    store.writeIfAbsent(new Path(path.getParent, "other"), Iterator("x"))
+    intercept[IllegalStateException](write(() => throw new IllegalStateException("replaced")))
+    assertEquals(store.listFrom(path.getParent, "").map(_.getPath.getName).toList, List("other"))
+    assertEquals(write(() => ()), WriteOutcome.Written)
+    (0 until 2).foreach(_ => store.makeDirectory(new Path(path.getParent, "inner")))
+    assert(store.status(new Path(path.getParent, "inner")).exists(_.isDirectory))
   }
 
   test("of threads that race for one version, one wins and its content stays") {

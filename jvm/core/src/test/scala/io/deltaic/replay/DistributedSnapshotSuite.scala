@@ -1,12 +1,15 @@
 package io.deltaic.replay
 
+import java.io.{FileNotFoundException, IOException}
 import java.nio.file.{Files => LocalFiles}
 
 import org.apache.parquet.example.data.Group
+import org.apache.parquet.io.ParquetDecodingException
 
 import io.deltaic.TableBuilder
 import io.deltaic.TableBuilder.{add, dv}
 import io.deltaic.protocol._
+import io.deltaic.upkeep.{Upkeep, UpkeepFixture, UpkeepTask}
 
 /** Snapshots whose files stay in the checkpoint; that they hold what golden tables hold is [[GoldenTablesSuite]]'s to say. */
 class DistributedSnapshotSuite extends munit.FunSuite {
@@ -237,6 +240,60 @@ class DistributedSnapshotSuite extends munit.FunSuite {
     val nothing = intercept[DeltaicException](log.withoutCheckpoint(snapshot, "damaged"))
     assertEquals(nothing.condition, "DELTAIC_CHECKPOINT_UNREADABLE")
     assert(nothing.parameters("tried").contains("damaged"), nothing.getMessage)
+  }
+
+  private def damage(table: TableBuilder, name: String): Unit = {
+    val file = table.log.resolve(name)
+    val bytes = LocalFiles.readAllBytes(file)
+    java.util.Arrays.fill(bytes, 4, bytes.length / 2, 0.toByte)
+    LocalFiles.write(file, bytes)
+    ()
+  }
+
+  test("of checkpoints that are all damaged, none is tried twice, also after commits") {
+    val next = f"${1}%020d.checkpoint.parquet"
+    val rows = Seq(protocolRow _, metadataRow _) ++ many("f", 500).map(p => fileRow(p) _)
+    val table = created()
+    write(table, classic, schema(header, files))(rows: _*)
+    table.commit(1, add("b"))
+    write(table, next, schema(header, files))(rows: _*)
+    table.commit(2, add("c"))
+    val log = distributed(table)
+    assertEquals(log.latest().stored.map(_.checkpoint.version), Some(1L))
+    val older = log.withoutCheckpoint(log.latest(), "damaged")
+    assertEquals(older.stored.map(_.checkpoint.version), Some(0L))
+    table.commit(3, add("d"))
+    val after = log.afterCommit(3).get
+    assert(after.isDistributed)
+    assert(!log.withoutCheckpoint(after, "damaged").isDistributed)
+  }
+
+  test("a damaged checkpoint is followed by a good one") {
+    val table = checkpointed(many("f", 500).map(p => fileRow(p) _): _*)
+    val log = distributed(table)
+    table.commit(1, add("b"))
+    assert(log.latest().isDistributed)
+    damage(table, classic)
+    val upkeep = new Upkeep(log, _ => UpkeepFixture.plain)
+    upkeep.run(1, Seq(UpkeepTask.ClassicCheckpoint(None)))
+    assertEquals(upkeep.failed, Set.empty[String])
+    val healed = distributed(table).latest()
+    assertEquals(healed.stored.map(_.checkpoint.version), Some(1L))
+    assertEquals(paths(healed), List("b", "from-commit"))
+  }
+
+  test("a read that failed, or what was done meanwhile, is not the checkpoint's fault") {
+    def read(failure: Exception): Either[Throwable, Unit] =
+      UnreadableContent.orElse(throw failure)
+    intercept[IOException](read(new IOException("connection reset")))
+    intercept[RuntimeException](read(new RuntimeException(new IOException("connection reset"))))
+    intercept[ClassCastException](
+      UnreadableContent.orElse[Unit](
+        UnreadableContent.notIn[Unit](throw new ClassCastException("a bug"))
+      )
+    )
+    assert(read(new FileNotFoundException("gone")).isLeft)
+    assert(read(new ParquetDecodingException("damaged")).isLeft)
   }
 
   test("a large checkpoint that cannot be read is not tried again for each query") {

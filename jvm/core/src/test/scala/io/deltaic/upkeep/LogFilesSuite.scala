@@ -2,6 +2,9 @@ package io.deltaic.upkeep
 
 import java.nio.file.Files
 
+import com.fasterxml.jackson.databind.node.ObjectNode
+import org.apache.hadoop.fs.FileUtil
+
 import io.deltaic.TableBuilder
 import io.deltaic.TableBuilder.{add, dv}
 import io.deltaic.protocol._
@@ -106,6 +109,62 @@ class LogFilesSuite extends munit.FunSuite {
         name
       )
     }
+  }
+
+  test("a checksum that does not tell of transactions is nothing to go on from") {
+    val table = TableBuilder.created(add("a"), SetTransaction("old", 1))
+    run(table, 0, UpkeepTask.Checksum)
+    val name = f"${0}%020d.crc"
+    val fields = ActionJson.mapper
+      .readTree(table.log.resolve(name).toFile)
+      .asInstanceOf[ObjectNode]
+    fields.remove("setTransactions")
+    table.file(name, fields.toString).commit(1, add("b"), SetTransaction("new", 1))
+    assertEquals(run(table, 1, UpkeepTask.Checksum).failed, Set.empty[String])
+    assertEquals(names(table).filter(_.endsWith(".crc")), Seq(name))
+  }
+
+  private val everyTask = Seq(
+    UpkeepTask.Checksum,
+    UpkeepTask.ClassicCheckpoint(None),
+    UpkeepTask.V2Checkpoint(10, alsoClassic = true),
+    UpkeepTask.Compaction(0, 0),
+    UpkeepTask.Cleanup(0)
+  )
+
+  test("what was handed over for a table that was deleted does not bring its directory back") {
+    val table = TableBuilder.created(add("a"))
+    val upkeep = new Upkeep(table.open(), _ => plain)
+    val parked = upkeep.due(0, everyTask)
+    assert(FileUtil.fullyDelete(table.directory.toFile))
+    parked()
+    assert(!Files.exists(table.directory))
+    assertEquals(upkeep.failed, Set.empty[String])
+  }
+
+  test("what was handed over for a table that was replaced is not done to the next one") {
+    val table = TableBuilder.created(add("a"))
+    val upkeep = new Upkeep(table.open(), _ => plain)
+    val parked = upkeep.due(0, everyTask)
+    table.delete(f"${0}%020d.json").commit(
+      0,
+      TableBuilder.protocol,
+      TableBuilder.metadata.copy(id = "the next table"),
+      add("b"),
+      add("c")
+    )
+    parked()
+    assertEquals(names(table), Seq(f"${0}%020d.json"))
+  }
+
+  test("a table that begins at the path of another one has no checkpoint of that one") {
+    val table = TableBuilder.created(add("a")).commit(1, add("b"))
+    val upkeep = run(table, 1, UpkeepTask.ClassicCheckpoint(None))
+    assertEquals(upkeep.newestCheckpoint(0), 1L)
+    names(table).foreach(table.delete)
+    table.commit(0, TableBuilder.protocol, TableBuilder.metadata, add("c"))
+    run(table, 0, UpkeepTask.Checksum)
+    assertEquals(upkeep.newestCheckpoint(0), -1L)
   }
 
   test("a compaction stands for its commits, and keeps what cancels older actions") {

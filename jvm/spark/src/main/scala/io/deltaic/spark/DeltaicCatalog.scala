@@ -2,6 +2,8 @@ package io.deltaic.spark
 
 import java.util.{EnumSet, Map => JMap, Set => JSet}
 
+import scala.util.control.NonFatal
+
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.analysis.{
   NoSuchDatabaseException,
@@ -15,10 +17,11 @@ import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.deltaic.SchemaShims
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
+import org.slf4j.{Logger, LoggerFactory}
 
 import io.deltaic.replay.DeltaLog
 import io.deltaic.spark.catalog._
-import io.deltaic.upkeep.UpkeepQueue
+import io.deltaic.upkeep.{UpkeepQueue, UpkeepState}
 
 /**
  * The session catalog with Deltaic's tables in it: `spark.sql.catalog.spark_catalog`. Tables of other
@@ -120,19 +123,30 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
     stage(identifier, table, TableCreation.CreateOrReplace)
 
   override def dropTable(identifier: Identifier): Boolean = {
-    finishUpkeep()
+    finishUpkeep(identifier)
     super.dropTable(identifier)
   }
 
   override def purgeTable(identifier: Identifier): Boolean = {
-    finishUpkeep()
+    finishUpkeep(identifier)
     super.purgeTable(identifier)
   }
 
-  /** Nothing may be written into a directory while it is deleted, or into the next table there. */
-  private def finishUpkeep(): Unit = {
-    UpkeepQueue.await(DeltaicCatalog.UpkeepTimeoutMs)
-    ()
+  /** Nothing should be written into a directory of ours while it is deleted. */
+  private def finishUpkeep(identifier: Identifier): Unit = {
+    // What is wrong with the table, dropping it says.
+    val log =
+      try listed(identifier)
+      catch { case NonFatal(_) => None }
+    log.map(_.table).foreach { table =>
+      if (!UpkeepQueue.await(table, DeltaicCatalog.UpkeepTimeoutMs))
+        DeltaicCatalog.logger.warn(
+          "Table {} is dropped while its log is still looked after, which took more than {} ms",
+          table,
+          DeltaicCatalog.UpkeepTimeoutMs
+        )
+      UpkeepState.forget(table)
+    }
   }
 
   override def alterTable(identifier: Identifier, changes: TableChange*): Table =
@@ -230,6 +244,8 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
 private object DeltaicCatalog {
 
   val UpkeepTimeoutMs = 60000L
+
+  val logger: Logger = LoggerFactory.getLogger(classOf[DeltaicCatalog])
 
   def info(
       columns: Array[Column],

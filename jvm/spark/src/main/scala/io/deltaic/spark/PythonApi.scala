@@ -157,8 +157,8 @@ object PythonApi {
 
   private def run(upkeep: Upkeep, version: Long, requestJson: String): Unit = {
     val request = UpkeepRequest.parse(requestJson)
-    if (request.inBackground) UpkeepQueue.submit(() => upkeep.run(version, request.tasks))
-    else upkeep.run(version, request.tasks)
+    val work = upkeep.due(version, request.tasks)
+    if (request.inBackground) UpkeepQueue.submit(upkeep.table)(work) else work()
   }
 
   /** Waits until what past commits have left to the background is done; false if it takes longer. */

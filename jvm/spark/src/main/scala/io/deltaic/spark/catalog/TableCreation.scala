@@ -15,7 +15,7 @@ import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.deltaic.SessionShims
 import org.apache.spark.sql.types.StructType
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.{DeltaicException, RemoveFile}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.bridge.{CommitterReply, Committers, FileChanges, Json, ReadSet}
 import io.deltaic.spark.scan.SchemaChecks
@@ -122,7 +122,9 @@ private[spark] final class TableCreation(
     val replace = intent(statement).copy(mode = "overwrite")
     val transaction = new WriteTransaction(spark, log, snapshot, replace)
     val now = System.currentTimeMillis()
-    val removes = snapshot.toSeq.flatMap(_.adds.map(_.remove(now)))
+    val removes = snapshot.fold(Vector.empty[RemoveFile]) { s =>
+      log.withReadableFiles(s)(_.adds.map(_.remove(now)).toVector)
+    }
     transaction.commit(FileChanges(removes), NewFiles.none, ReadSet.everything)
   }
 

@@ -1,7 +1,5 @@
 package io.deltaic.spark.scan
 
-import scala.util.control.NonFatal
-
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.classic.SparkSession
@@ -121,13 +119,19 @@ private object DistributedFiles {
       of: ChosenFiles => Iterator[T]
   ): Iterator[Either[String, T]] = {
     val found = Vector.newBuilder[T]
-    try {
+    val read = UnreadableContent.orElse {
       slice.files(shared.value.conf.value) { batch =>
-        val files = batch.without(shared.value.superseded)
-        val statistics = SnapshotStatistics.ofTable(files, choice.schema.skipping, choice.zone)
-        found ++= of(choice.among(files, statistics))
+        UnreadableContent.notIn {
+          val files = batch.without(shared.value.superseded)
+          val statistics = SnapshotStatistics.ofTable(files, choice.schema.skipping, choice.zone)
+          found ++= of(choice.among(files, statistics))
+          ()
+        }
       }
-      found.result().iterator.map(Right(_))
-    } catch { case NonFatal(e) => Iterator(Left(s"${slice.path}: $e")) }
+    }
+    read match {
+      case Right(_) => found.result().iterator.map(Right(_))
+      case Left(cause) => Iterator(Left(s"${slice.path}: $cause"))
+    }
   }
 }

@@ -22,7 +22,11 @@ private[scan] final class Generated(
   private val attribute = AttributeReference(column.name, column.dataType)()
 
   /** Whether the image depends on the zone of the session that computed it. */
-  private val isLocal = value != base && value.exists(_.dataType == TimestampType)
+  val isLocal: Boolean =
+    value != base && value.exists(e => holdsInstants(e.dataType) || readsZone(e))
+
+  /** How far the bounds of the image are off: a zone's breadth, or nothing. */
+  private val breadth = if (isLocal) 1 else 0
 
   /** An instant made of a date, in a zone that nobody knows. */
   private val hasUnknownResult =
@@ -45,38 +49,30 @@ private[scan] final class Generated(
           else Some(each.flatten.reduce(Or(_, _)))
         case AtMost(v) if ascends(value) => upper(v)
         case AtLeast(v) if ascends(value) => lower(v)
-        case Absent =>
-          image(Literal(null, base.dataType)).filterNot(isEmptyText).map(EqualNullSafe(
-            attribute,
-            _
-          ))
+        case Absent if !isLocal || ascends(value) => imageOf(Literal(null, base.dataType))
         case _ => None
       }
 
   private def equal(v: Literal): Option[Expression] =
-    if (!isLocal) {
-      if (!comparesAsItEquals) None
-      else image(v).filterNot(isEmptyText).map(EqualNullSafe(attribute, _))
-    } else if (!ascends(value)) None
+    if (!isLocal) Option.when(comparesAsItEquals)(v).flatMap(imageOf)
+    else if (!ascends(value)) None
     else for (low <- lower(v); high <- upper(v)) yield And(low, high)
 
+  private def imageOf(v: Literal): Option[Expression] =
+    image(v, 0).filterNot(isEmptyText).map(EqualNullSafe(attribute, _))
+
   private def upper(v: Literal): Option[Expression] =
-    image(moved(v, +1)).map(resultMoved(_, +1)).filter(isBound)
-      .map { bound =>
-        val below = LessThanOrEqual(attribute, bound)
-        if (bound.dataType.isInstanceOf[StringType]) Or(below, IsNull(attribute)) else below
-      }
+    image(v, breadth).filter(isBound).map { bound =>
+      val below = LessThanOrEqual(attribute, bound)
+      if (bound.dataType.isInstanceOf[StringType]) Or(below, IsNull(attribute)) else below
+    }
 
   /** Years beyond 9999 are written with a sign, which sorts before the digits. */
   private def lower(v: Literal): Option[Expression] =
-    image(moved(v, -1)).map(resultMoved(_, -1)).filter(isBound).map { bound =>
+    image(v, -breadth).filter(isBound).map { bound =>
       val above = GreaterThanOrEqual(attribute, bound)
       if (isFormatted) Or(above, LessThan(attribute, Literal("0"))) else above
     }
-
-  /** An instant made of a local time is as far from UTC once more. */
-  private def resultMoved(image: Literal, direction: Int): Literal =
-    if (image.value != null && image.dataType == TimestampType) moved(image, direction) else image
 
   private def isFormatted: Boolean = value.exists(_.isInstanceOf[DateFormatClass])
 
@@ -93,26 +89,27 @@ private[scan] final class Generated(
     case _ => true
   }
 
-  /** By as much as a zone can make of it. Zones have left out whole days of their calendars, too. */
-  def moved(literal: Literal, direction: Int): Literal = literal match {
-    case Literal(micros: Long, TimestampType) if isLocal =>
-      Literal(Math.addExact(micros, direction * LongestOffsetMicros), TimestampType)
-    case Literal(micros: Long, TimestampNTZType) if isLocal =>
-      Literal(Math.addExact(micros, direction * 2 * DayMicros), TimestampNTZType)
-    case Literal(days: Int, DateType) if isLocal && base.dataType == DateType =>
-      Literal(Math.addExact(days, direction * 2), DateType)
-    case other => other
-  }
-
-  /** What the expression makes of a value of the base column; none if that fails. */
-  def image(v: Literal): Option[Literal] =
+  /**
+   * What the expression makes of a value of the base column; none if that fails, as it does for the
+   * last times there are, which nothing is later than.
+   *
+   * @param shift up (1) or down (-1) by as much as a zone can make of it, or not at all (0)
+   */
+  def image(v: Literal, shift: Int): Option[Literal] =
     try {
+      val argument = moved(v, shift)
       val of = value.transform {
-        case _: AttributeReference => v
+        case _: AttributeReference => argument
         case zoned: TimeZoneAwareExpression => zoned.withTimeZone("UTC")
       }
-      Option.when(v.dataType == base.dataType)(Literal(of.eval(), column.dataType))
+      Option.when(v.dataType == base.dataType)(resultMoved(of.eval(), shift))
     } catch { case NonFatal(_) => None }
+
+  /** An instant made of a local time is as far from UTC once more. */
+  private def resultMoved(result: Any, shift: Int): Literal = {
+    val image = Literal(result, column.dataType)
+    if (column.dataType == TimestampType) moved(image, shift) else image
+  }
 }
 
 private[scan] object Generated {
@@ -123,6 +120,32 @@ private[scan] object Generated {
   private val DayMicros = 24L * 3600 * 1000 * 1000
 
   private val ascendingFormats = Set("yyyy", "yyyy-MM", "yyyy-MM-dd", "yyyy-MM-dd-HH")
+
+  /** Zones have left out whole days of their calendars: two days for what is not an instant. */
+  private def moved(literal: Literal, shift: Int): Literal = literal match {
+    case Literal(micros: Long, TimestampType) =>
+      Literal(Math.addExact(micros, shift * LongestOffsetMicros), TimestampType)
+    case Literal(micros: Long, TimestampNTZType) =>
+      Literal(Math.addExact(micros, shift * 2 * DayMicros), TimestampNTZType)
+    case Literal(days: Int, DateType) => Literal(Math.addExact(days, shift * 2), DateType)
+    case other => other
+  }
+
+  /** An instant is written and read in the zone of the session, its literals included. */
+  private def holdsInstants(dataType: DataType): Boolean = dataType match {
+    case TimestampType | VariantType => true
+    case ArrayType(element, _) => holdsInstants(element)
+    case MapType(key, value, _) => holdsInstants(key) || holdsInstants(value)
+    case struct: StructType => struct.fields.exists(field => holdsInstants(field.dataType))
+    case _ => false
+  }
+
+  /** `from_unixtime` and its like depend on the zone with no TIMESTAMP in sight. */
+  private def readsZone(e: Expression): Boolean = e match {
+    case cast: Cast => Cast.needsTimeZone(cast.child.dataType, cast.dataType)
+    case hand: GetTimeField => hand.child.dataType != TimestampNTZType
+    case _ => e.isInstanceOf[TimeZoneAwareExpression]
+  }
 
   /** Whether a larger base never has a smaller image. */
   def ascends(e: Expression): Boolean = e match {

@@ -1,12 +1,16 @@
 package io.deltaic.spark.scan
 
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.types._
 
 /**
  * Partition columns that together tell the time of one column: its year and, in turn, month, day and
  * hour. Only together do they ascend.
  */
 private[scan] final class GeneratedClock(base: AttributeReference, hands: Seq[Generated]) {
+
+  /** The hands are read at one time, so all are moved or none is. */
+  private val shift = if (hands.exists(_.isLocal)) 1 else 0
 
   def of(filter: Expression): Option[Expression] = filter match {
     case And(left, right) => (of(left) ++ of(right)).reduceOption(And(_, _))
@@ -23,7 +27,7 @@ private[scan] final class GeneratedClock(base: AttributeReference, hands: Seq[Ge
 
   private def bound(v: Literal, direction: Int): Option[Expression] = {
     val images = hands.map { hand =>
-      hand.image(hand.moved(v, direction)).filter(_.value != null).map(attribute(hand) -> _)
+      hand.image(v, direction * shift).filter(_.value != null).map(attribute(hand) -> _)
     }
     Option.when(images.forall(_.isDefined))(lexicographic(images.flatten, direction))
   }
@@ -46,24 +50,50 @@ private[scan] final class GeneratedClock(base: AttributeReference, hands: Seq[Ge
 }
 
 private[scan] object GeneratedClock {
+
+  /** @param rank 0 for the year, 1 for the month, 2 for the day, 3 for the hour */
+  private final case class Hand(rank: Int, time: Expression, column: Generated)
+
+  /** Only hands of the same time make a clock: `year(trunc(d, 'week'))` lags behind `month(d)`. */
   def of(columns: Seq[Generated]): Seq[GeneratedClock] =
-    columns.groupBy(_.base.name).values.toSeq.flatMap { ofBase =>
-      val hands = Seq[PartialFunction[Expression, Expression]](
-        { case Year(time) => time },
-        { case Month(time) => time },
-        { case DayOfMonth(time) => time },
-        { case Hour(time, _) => time }
-      )
-      val found = hands.map(hand => ofBase.find(c => timeIn(c, hand).exists(Generated.ascends)))
-      val chain = found.takeWhile(_.isDefined).flatten
+    columns.flatMap(hand(_)).groupBy(_.time.canonicalized).values.toSeq.flatMap { ofTime =>
+      val found = (0 to 3).map(rank => ofTime.find(_.rank == rank))
+      val chain = found.takeWhile(_.isDefined).flatten.map(_.column)
       Option.when(chain.length > 1)(new GeneratedClock(chain.head.base, chain))
     }
 
-  private def timeIn(
-      column: Generated,
-      hand: PartialFunction[Expression, Expression]
-  ): Option[Expression] = column.value match {
-    case cast: Cast if Cast.canUpCast(cast.child.dataType, cast.dataType) => hand.lift(cast.child)
-    case value => hand.lift(value)
+  private def hand(column: Generated): Option[Hand] = {
+    val told = withoutWidening(column.value) match {
+      case Year(time) => Some((0, time))
+      case Month(time) => Some((1, time))
+      case DayOfMonth(time) => Some((2, time))
+      case Hour(time, _) => Some((3, time))
+      case _ => None
+    }
+    told.collect {
+      case (rank, time) if Generated.ascends(time) => Hand(rank, withoutDate(time), column)
+    }
+  }
+
+  /** Text does not order as its numbers do: '9' is larger than '10'. */
+  private def withoutWidening(value: Expression): Expression = value match {
+    case cast: Cast
+        if isIntegral(cast.child.dataType) && isIntegral(cast.dataType) &&
+          Cast.canUpCast(cast.child.dataType, cast.dataType) => cast.child
+    case _ => value
+  }
+
+  /** `year(ts)` is the year of a date of `ts`, but `hour(ts)` of `ts` itself. */
+  private def withoutDate(time: Expression): Expression = time match {
+    case cast: Cast if cast.dataType == DateType && isTimestamp(cast.child.dataType) => cast.child
+    case _ => time
+  }
+
+  private def isTimestamp(dataType: DataType): Boolean =
+    dataType == TimestampType || dataType == TimestampNTZType
+
+  private def isIntegral(dataType: DataType): Boolean = dataType match {
+    case ByteType | ShortType | IntegerType | LongType => true
+    case _ => false
   }
 }

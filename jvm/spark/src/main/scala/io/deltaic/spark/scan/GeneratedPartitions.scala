@@ -1,5 +1,7 @@
 package io.deltaic.spark.scan
 
+import java.util.Locale
+
 import scala.util.control.NonFatal
 
 import org.apache.spark.sql.catalyst.expressions._
@@ -18,7 +20,7 @@ import org.apache.spark.sql.types._
  *
  * `f` of a TIMESTAMP is the image of a local time that differs from UTC by up to 18 hours, in a zone
  * nobody has noted down. So `f` is evaluated in UTC, at times moved 18 hours down or up, and equality
- * becomes a range.
+ * becomes a range. An `f` that reads the zone and is not known to ascend implies nothing.
  */
 private[scan] final class GeneratedPartitions(spark: SparkSession, schema: TableSchema) {
 
@@ -28,6 +30,7 @@ private[scan] final class GeneratedPartitions(spark: SparkSession, schema: Table
     for {
       name <- schema.partitionColumns
       sql <- schema.generated.get(name)
+      if !namesSessionZone(sql)
       value <- resolved(sql, attributes)
       base <- value.references.toSeq match {
         case Seq(only: AttributeReference) => Some(only)
@@ -50,6 +53,12 @@ private[scan] final class GeneratedPartitions(spark: SparkSession, schema: Table
       for (l <- of(column, left); r <- of(column, right)) yield Or(l, r)
     case BaseComparison(base, comparison) if base == column.base.name => column.of(comparison)
     case _ => None
+  }
+
+  /** Once resolved, the zone of this session is a literal like any other. */
+  private def namesSessionZone(sql: String): Boolean = {
+    val lower = sql.toLowerCase(Locale.ROOT)
+    lower.contains("current_timezone") || lower.contains("convert_timezone")
   }
 
   private def resolved(sql: String, attributes: Seq[Attribute]): Option[Expression] =
