@@ -428,6 +428,7 @@ OTHER_COLUMNS = {"schema_string": schema("id", column("p", "string"))}
         (OTHER_COLUMNS, {}),
         ({}, {"partition_by": ("p",)}),
         ({"partition_by": ("p",)}, {}),
+        ({"constraints": {"c": "id > 0"}}, {}),
         (
             {"options": {"txnappid": "app", "txnversion": "1"}},
             {"options": {"txnappid": "app", "txnversion": "2"}},

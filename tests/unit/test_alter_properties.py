@@ -75,6 +75,8 @@ def test_property_outside_of_the_namespace_keeps_its_spelling() -> None:
         ({"delta.columnMapping.maxColumnId": "9"}, (), "DELTAIC_INTERNAL_TABLE_PROPERTY"),
         ({}, ("delta.constraints.c",), "DELTAIC_PROPERTY_KEPT"),
         ({}, ("DELTA.columnMapping.MODE",), "DELTAIC_PROPERTY_KEPT"),
+        ({}, ("delta.rowTracking.materializedRowIdColumnName",), "DELTAIC_PROPERTY_KEPT"),
+        ({}, ("delta.inCommitTimestampEnablementVersion",), "DELTAIC_PROPERTY_KEPT"),
         ({"delta.enableRowTracking": "true"}, (), "DELTAIC_PROPERTY_NEEDS_MORE"),
     ],
 )

@@ -13,8 +13,9 @@ from deltaic.commit.ports import TableHeader, Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
 from deltaic.protocol.actions import Metadata
+from deltaic.protocol.constraints import conditions
 from deltaic.protocol.features import supports
-from deltaic.protocol.properties import CONSTRAINT_PREFIX, is_true
+from deltaic.protocol.properties import is_true
 from deltaic.protocol.schema import (
     ArrayType,
     DataType,
@@ -94,12 +95,13 @@ def _require_widening(arguments: AlterColumn, current: TableHeader) -> None:
         raise _unsupported(arguments, f"table property {PROPERTY} is not true")
     schema = parse_schema(current.metadata.schema_string, arguments.table)
     expressions = [
-        sql for name, sql in configuration.items() if name.startswith(CONSTRAINT_PREFIX)
-    ] + [
-        str(column.metadata[key])
-        for _, column in walk(schema)
-        for key in _EXPRESSIONS
-        if key in column.metadata
+        *conditions(configuration),
+        *(
+            str(column.metadata[key])
+            for _, column in walk(schema)
+            for key in _EXPRESSIONS
+            if key in column.metadata
+        ),
     ]
     name = re.compile(rf"(?<!\w){re.escape(arguments.column[0])}(?!\w)", re.IGNORECASE)
     using = next((sql for sql in expressions if name.search(sql)), None)

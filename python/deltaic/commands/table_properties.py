@@ -94,6 +94,9 @@ def _removable(table: str, name: str) -> str:
     if stored in (MODE, MAX_COLUMN_ID):
         advice = "Files are read by it. Write the rows to a new table that is without it."
         raise error("DELTAIC_PROPERTY_KEPT", table=table, property=stored, advice=advice)
+    if known is not None and known.internal:
+        advice = "Deltaic and other writers keep it; what it says of files and commits stays true."
+        raise error("DELTAIC_PROPERTY_KEPT", table=table, property=stored, advice=advice)
     if name.casefold().startswith(CONSTRAINT_PREFIX):
         advice = "Use ALTER TABLE ... DROP CONSTRAINT."
         raise error("DELTAIC_PROPERTY_KEPT", table=table, property=name, advice=advice)

@@ -9,6 +9,7 @@ from deltaic.commit.plan import Definition, Predecessor
 from deltaic.commit.ports import PreparedCommit, Winner
 from deltaic.commit.read_set import ReadSet
 from deltaic.protocol import row_tracking
+from deltaic.protocol.constraints import conditions
 from deltaic.protocol.features import is_writable
 from deltaic.protocol.schema import parse_schema
 
@@ -71,8 +72,9 @@ def _after(previous: Predecessor, winner: Winner) -> Predecessor:
 def _joined(ours: ReadSet, winner: Winner) -> ReadSet | None:
     """Return our append to the table that the winner created; None if it is not one.
 
-    Its rows fit if they were written for the same columns, partitioned alike, and nothing in the
-    table's protocol asks more of a writer than we do.
+    Its rows fit if they were written for the same columns, partitioned alike, with nothing to check
+    in them that was not checked, and if nothing in the table's protocol asks more of a writer than
+    we do.
     """
     if not (ours.creates_table and ours.plan.joins_if_created and winner.version == 0):
         return None
@@ -82,9 +84,10 @@ def _joined(ours: ReadSet, winner: Winner) -> ReadSet | None:
         return None
     created = Definition(winner.protocol, winner.metadata)
     fits = is_writable(ours.table, created.protocol, created.metadata)
-    return (
-        ours.joined_to(created, winner.version) if fits and _same_columns(ours, created) else None
-    )
+    unchecked = bool(conditions(created.metadata.configuration))
+    if unchecked or not fits or not _same_columns(ours, created):
+        return None
+    return ours.joined_to(created, winner.version)
 
 
 def _same_columns(ours: ReadSet, created: Definition) -> bool:

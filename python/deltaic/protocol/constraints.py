@@ -16,3 +16,10 @@ def find_constraint(configuration: Mapping[str, str], name: str) -> str | None:
     """Return the property under which a constraint of this name is there, in its own spelling."""
     wanted = constraint_key(name)
     return next((key for key in configuration if key.casefold() == wanted), None)
+
+
+def conditions(configuration: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the conditions that every row of a table has to meet."""
+    return tuple(
+        sql for key, sql in configuration.items() if key.casefold().startswith(CONSTRAINT_PREFIX)
+    )

@@ -56,12 +56,12 @@ private object ChecksumWriter {
   )
 
   private def ofSnapshot(snapshot: Snapshot): Content = {
-    val files = snapshot.files
+    val files = totals(snapshot)
     Content(
-      files.size.toLong,
-      files.totalSizeBytes,
+      files.numFiles,
+      files.sizeBytes,
       Option.when(TableFeatures.supports(snapshot.protocol, "deletionVectors")) {
-        (files.deletedRecords, files.withDeletionVectors.toLong)
+        (files.deletedRows, files.vectors)
       },
       Option.when(keepsTimestamps(snapshot.protocol, snapshot.metadata))(snapshot.timestampMs),
       snapshot.protocol,
@@ -70,6 +70,33 @@ private object ChecksumWriter {
       snapshot.domains.values
     )
   }
+
+  private final case class Totals(
+      numFiles: Long,
+      sizeBytes: Long,
+      deletedRows: Long,
+      vectors: Long
+  ) {
+    def plus(add: AddFile): Totals = Totals(
+      numFiles + 1,
+      sizeBytes + add.sizeBytes,
+      deletedRows + add.deletionVector.fold(0L)(_.cardinality),
+      vectors + add.deletionVector.size
+    )
+  }
+
+  /** Files that are not in memory are counted one after another. */
+  private def totals(snapshot: Snapshot): Totals =
+    if (snapshot.isDistributed) snapshot.adds.foldLeft(Totals(0, 0, 0, 0))(_ plus _)
+    else {
+      val files = snapshot.filesInMemory
+      Totals(
+        files.size.toLong,
+        files.totalSizeBytes,
+        files.deletedRecords,
+        files.withDeletionVectors.toLong
+      )
+    }
 
   /** None if the one or the other leaves anything open. */
   private def ofPrevious(previous: VersionChecksum, commit: CommitFile): Option[Content] = {

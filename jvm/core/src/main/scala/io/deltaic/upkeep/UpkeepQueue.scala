@@ -9,7 +9,7 @@ import org.apache.hadoop.util.ShutdownHookManager
 import org.slf4j.LoggerFactory
 
 /**
- * The one thread of this process that looks after logs, so that who commits need not wait (docs/decisions/0011). Tasks
+ * The one thread of this process that looks after logs, so that who commits need not wait (docs/decisions/0013). Tasks
  * run in the order of their commits. A process that ends in the normal way waits for them; one that is killed leaves
  * nothing half written, for every file appears complete or not at all.
  */

@@ -69,10 +69,6 @@ private[spark] final class SnapshotFiles private (
   /** The last choice: a scan asks for its files, and about their rows, by the same filters. */
   @volatile private var chosen: Option[(FileChoice, ChosenFiles)] = None
 
-  /** Of a distributed snapshot: Spark asks whether it gets an answer, and then for the answer. */
-  @volatile private var answered
-      : Option[(FileChoice, SnapshotFiles.Question, Option[Seq[Array[Any]]])] = None
-
   override def select(
       filters: Seq[Expression],
       fileFilters: Seq[Expression]
@@ -85,19 +81,10 @@ private[spark] final class SnapshotFiles private (
       filters: Seq[Expression],
       groupBy: Seq[Attribute],
       aggregates: Seq[RowAggregate]
-  ): Option[Seq[Array[Any]]] = distributed match {
-    case None => super.aggregate(filters, groupBy, aggregates)
-    case Some(files) =>
-      val choice = FileChoice(table, schema, zone, filters, Nil, None)
-      val question = (groupBy, aggregates)
-      answered match {
-        case Some((same, `question`, answer)) if same.sameAs(choice) => answer
-        case _ =>
-          val answer = files.aggregate(choice, groupBy, aggregates)
-          answered = Some((choice, question, answer))
-          answer
-      }
-  }
+  ): Option[Seq[Array[Any]]] =
+    distributed.fold(super.aggregate(filters, groupBy, aggregates)) {
+      _.aggregate(FileChoice(table, schema, zone, filters, Nil, None), groupBy, aggregates)
+    }
 
   /** All files, counted. */
   def size: TableSize = {
@@ -132,9 +119,6 @@ private[spark] final class SnapshotFiles private (
 }
 
 private[spark] object SnapshotFiles {
-
-  /** Columns to group by, and aggregates. */
-  private type Question = (Seq[Attribute], Seq[RowAggregate])
 
   /** @param options of the read, which may tell how to reach the file system */
   def apply(

@@ -39,6 +39,7 @@ private[spark] final class TableScanBuilder(
   private var fileFilters: Seq[Expression] = Nil
   private var requiredColumns: StructType = schema.all
   private var source: FileSource = files
+  private var tried: Option[(Aggregation, Option[AnswerFromLog])] = None
   private var answer: Option[AnswerFromLog] = None
 
   /**
@@ -78,11 +79,15 @@ private[spark] final class TableScanBuilder(
     scan
   }
 
-  private def answerFor(aggregation: Aggregation): Option[AnswerFromLog] =
-    if (filtersAreDecided) {
+  /** Spark asks whether there is an answer, and then for the answer, which may have taken a job. */
+  private def answerFor(aggregation: Aggregation): Option[AnswerFromLog] = tried match {
+    case Some((same, found)) if same eq aggregation => found
+    case _ =>
       val scan = new TableScan(spark, files, schema, new StructType(), filters, Nil, options)
-      MetadataAggregation.of(scan, aggregation)
-    } else None
+      val found = if (filtersAreDecided) MetadataAggregation.of(scan, aggregation) else None
+      tried = Some((aggregation, found))
+      found
+  }
 
   private def filtersAreDecided: Boolean =
     fileFilters.isEmpty && FileSelection.split(filters, schema.skipping).remaining.isEmpty
