@@ -37,10 +37,10 @@ private[log] final class RenamingLogStore(conf: Configuration) extends HadoopLog
   }
 
   override def makeDirectory(path: Path): Unit =
-    try {
+    try
       FileContext.getFileContext(path.toUri, conf)
         .mkdir(path, FsPermission.getDirDefault, false)
-    } catch { case _: FileAlreadyExistsException => () }
+    catch { case _: FileAlreadyExistsException => () }
 
   override def replace(path: Path, content: Array[Byte]): Unit = {
     val files = FileContext.getFileContext(path.toUri, conf)

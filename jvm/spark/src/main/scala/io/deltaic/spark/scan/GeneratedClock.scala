@@ -79,7 +79,7 @@ private[scan] object GeneratedClock {
   private def withoutWidening(value: Expression): Expression = value match {
     case cast: Cast
         if isIntegral(cast.child.dataType) && isIntegral(cast.dataType) &&
-          Cast.canUpCast(cast.child.dataType, cast.dataType) => cast.child
+        Cast.canUpCast(cast.child.dataType, cast.dataType) => cast.child
     case _ => value
   }
 
