@@ -78,10 +78,7 @@ object TableFeatures {
   def requireReadable(table: String, version: Long, protocol: Protocol): Unit =
     requireReadable(table, version, protocol, None)
 
-  /**
-   * Refuses a table that needs something of its readers which this build lacks. A table that supports column mapping in
-   * mode `none` is read like any other (Protocol § Reader Requirements for Column Mapping).
-   */
+  /** Refuses a table that needs something of its readers which this build lacks, or whose files are not Parquet. */
   def requireReadable(
       table: String,
       version: Long,
@@ -94,26 +91,30 @@ object TableFeatures {
     if (protocol.minReaderVersion == ReaderVersionWithFeatures && protocol.readerFeatures.isEmpty) {
       invalid(table, version, "reader version 3 without readerFeatures")
     }
-    refuseFeatures("READER", table, version, unreadable(protocol, metadata))
+    refuseFeatures("READER", table, version, unreadable(protocol))
+    metadata.map(_.format.provider).filterNot(isKnownFormat).foreach { provider =>
+      throw new DeltaicException(
+        "DELTAIC_UNSUPPORTED_FILE_FORMAT",
+        Map("table" -> table, "version" -> version.toString, "provider" -> provider)
+      )
+    }
   }
+
+  /** Protocol § Format Specification: data files are Parquet. */
+  private def isKnownFormat(provider: String): Boolean = provider.equalsIgnoreCase("parquet")
 
   /** Whether [[requireReadable]] would let a table pass. */
   def isReadable(protocol: Protocol, metadata: Option[Metadata]): Boolean =
-    protocol.minReaderVersion <= ReaderVersionWithFeatures &&
-    unreadable(protocol, metadata).isEmpty
+    protocol.minReaderVersion <= ReaderVersionWithFeatures && unreadable(protocol).isEmpty &&
+    metadata.forall(m => isKnownFormat(m.format.provider))
 
-  private def unreadable(protocol: Protocol, metadata: Option[Metadata]): Set[String] = {
+  private def unreadable(protocol: Protocol): Set[String] = {
     // A feature that writers alone must know is no concern of a reader, except one whose use changes what data means.
     val needed = readerFeaturesOf(protocol) ++
       writerFeaturesOf(protocol).filter(f =>
         byName.get(f).exists(k => !k.isReaderWriter && !k.read)
       )
-    needed.filterNot { name =>
-      byName.get(name).exists { feature =>
-        feature.read || (feature.name == "columnMapping" &&
-        metadata.exists(m => !inUse(m)("columnMapping")))
-      }
-    }
+    needed.filterNot(name => byName.get(name).exists(_.read))
   }
 
   /** Refuses a table to which this build cannot write without breaking what another feature promises. */

@@ -66,6 +66,16 @@ class TableFeaturesSuite extends munit.FunSuite {
     )
   }
 
+  test("data files of another format than Parquet are refused by its name") {
+    val orc = metadata.copy(format = Format("orc"))
+    val e = intercept[DeltaicException](
+      TableFeatures.requireReadable("/t", 4, Protocol(1, 2), Some(orc))
+    )
+    assertEquals(e.condition, "DELTAIC_UNSUPPORTED_FILE_FORMAT")
+    assert(e.getMessage.contains("orc") && e.getMessage.contains("/t"), e.getMessage)
+    assert(!TableFeatures.isReadable(Protocol(1, 2), Some(orc)))
+  }
+
   test("features for writers alone do not keep readers away, unknown ones neither") {
     val protocol = Protocol(1, 7, None, Some(Set("collations-preview", "fromTheFuture")))
     TableFeatures.requireReadable("/t", 4, protocol, Some(metadata))
