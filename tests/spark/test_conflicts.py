@@ -344,8 +344,9 @@ def test_a_changed_definition_conflicts_with_every_write(
 ) -> None:
     build_table(spark, table, "id BIGINT", [[(n,) for n in FIRST]])
     [definition] = log.actions(table, 0, action)
+    changes = {"configuration": {"my.own": "1"}} if action == "metaData" else {}
     hold = held.condition()
     held.start(lambda: mine(spark, table, hold))
-    log.write_commit(table, 1, {action: definition})
+    log.write_commit(table, 1, {action: {**definition, **changes}})
     assert isinstance(held.release(), expected)
     assert log.versions(table) == [0, 1]
