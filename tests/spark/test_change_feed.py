@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
-import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,11 +16,10 @@ from pyspark.sql import functions as F
 
 from tests.support import log
 from tests.support.change_feed import (
-    PROPERTY,
     apply_changes,
     changes,
     enable_feed,
-    forget,
+    kinds,
     rows_at,
 )
 from tests.support.paths import JAR
@@ -32,7 +30,7 @@ from tests.support.spark_process import SparkProcess
 from tests.support.table_builder import append_file, build_table, build_twin
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 #: When version 0 of `recorded` was committed; each further one is a minute later.
 START = dt.datetime(2024, 3, 1, 12, 0, tzinfo=dt.timezone.utc)
@@ -69,15 +67,6 @@ def named(spark: SparkSession, recorded: str) -> Iterator[str]:
     spark.sql(f"CREATE TABLE recorded USING delta LOCATION '{recorded}'")
     yield "recorded"
     spark.sql("DROP TABLE recorded")
-
-
-def kinds(frame: DataFrame) -> dict[int, dict[str, int]]:
-    """Count the rows of each kind in each version."""
-    found: dict[int, dict[str, int]] = {}
-    counts = frame.groupBy("_commit_version", "_change_type").count()
-    for version, kind, count in counts.collect():
-        found.setdefault(version, {})[kind] = count
-    return found
 
 
 def between(first: int, last: int) -> dict[int, dict[str, int]]:
@@ -295,68 +284,6 @@ def test_what_is_no_delta_table_has_no_changes(spark: SparkSession, named: str, 
             spark.sql("SELECT * FROM table_changes('on_recorded', 0)")
     finally:
         spark.catalog.dropTempView("on_recorded")
-
-
-def test_version_that_does_not_record_changes_is_named(spark: SparkSession, table: str):
-    twin = build_twin(spark, table, spark.range(5))
-    twin.append(spark.range(5, 6))
-    with pytest.raises(Exception, match=r"DELTAIC_CHANGES_NOT_RECORDED.*at version 0"):
-        changes(spark, table, startingVersion=0).collect()
-    enable_feed(spark, table)
-    assert changes(spark, table, startingVersion=0).count() == 6
-    metadata = log.actions(table, 0, "metaData")[0]
-    metadata["configuration"] = {PROPERTY: "false"}
-    log.write_commit(table, 2, {"metaData": metadata})
-    forget(spark, table)
-    assert changes(spark, table, startingVersion=0, endingVersion=1).count() == 6
-    with pytest.raises(Exception, match=r"DELTAIC_CHANGES_NOT_RECORDED.*at version 2"):
-        changes(spark, table, startingVersion=0).collect()
-
-
-def test_schema_that_changed_by_more_than_added_columns_is_an_error_naming_both_versions(
-    spark: SparkSession, table: str
-):
-    spark.range(3).selectExpr("id", "1 AS a").write.format("delta").save(table)
-    metadata = {"metaData": log.actions(table, 0, "metaData")[0]}
-    changed = json.loads(json.dumps(metadata).replace("integer", "string"))
-    log.write_commit(table, 1, changed)
-    enable_feed(spark, table)
-    with pytest.raises(
-        Exception,
-        match=r"DELTAIC_CHANGES_SCHEMA_INCOMPATIBLE.*of version 1: .*of version 0 differs",
-    ):
-        changes(spark, table, startingVersion=0, endingVersion=0).collect()
-    shown = changes(spark, table, startingVersion=0, endingVersion=0, versionAsOf=0)
-    assert kinds(shown) == {0: {"insert": 3}}
-    with pytest.raises(Exception, match="DELTAIC_CHANGES_SCHEMA_INCOMPATIBLE"):
-        changes(spark, table, startingVersion=0, versionAsOf=0).collect()
-    assert changes(spark, table, startingVersion=1).collect() == []
-
-
-def test_protocol_within_the_range_that_cannot_be_read_is_an_error(spark: SparkSession, table: str):
-    build_twin(spark, table, spark.range(3))
-    enable_feed(spark, table)
-    new = {"minReaderVersion": 3, "minWriterVersion": 7, "writerFeatures": ["zzz"]}
-    log.write_commit(table, 1, {"protocol": {**new, "readerFeatures": ["zzz"]}})
-    log.write_commit(table, 2, {"protocol": {**new, "readerFeatures": [], "writerFeatures": []}})
-    forget(spark, table)
-    assert spark.read.format("delta").load(table).count() == 3
-    with pytest.raises(Exception, match=r"(?s)UNSUPPORTED_READER_FEATURE.*version 1.*zzz"):
-        changes(spark, table, startingVersion=0).collect()
-
-
-def test_commit_or_file_that_is_gone_is_an_error_that_names_it(spark: SparkSession, table: str):
-    twin = build_twin(spark, table, spark.range(3))
-    twin.append(spark.range(3, 4))
-    enable_feed(spark, table)
-    gone = Path(table, log.actions(table, 1, "add")[0]["path"])
-    gone.unlink()
-    with pytest.raises(Exception, match=gone.name):
-        changes(spark, table, startingVersion=0).collect()
-    log.commit_path(table, 0).unlink()
-    forget(spark, table)
-    with pytest.raises(Exception, match=r"DELTAIC_LOG_INCOMPLETE|DELTAIC_VERSION_NOT_FOUND"):
-        changes(spark, table, startingVersion=0).collect()
 
 
 def test_changes_are_read_in_one_columnar_scan_of_the_columns_asked_for(

@@ -77,3 +77,12 @@ def apply_changes(rows: Counter[str], feed: DataFrame) -> Counter[str]:
 def rows_at(spark: SparkSession, path: str, version: int) -> Counter[str]:
     frame = spark.read.format("delta").option("versionAsOf", version).load(path)
     return Counter(repr(tuple(row)) for row in frame.collect())
+
+
+def kinds(frame: DataFrame) -> dict[int, dict[str, int]]:
+    """Count the rows of each kind in each version."""
+    found: dict[int, dict[str, int]] = {}
+    counts = frame.groupBy("_commit_version", "_change_type").count()
+    for version, kind, count in counts.collect():
+        found.setdefault(version, {})[kind] = count
+    return found

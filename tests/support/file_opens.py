@@ -10,7 +10,6 @@ import threading
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
 
 _OPENED = 0x20
 _EVENT = struct.Struct("iIII")
@@ -45,12 +44,7 @@ class FileOpens:
         self._reader.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         os.close(self._end)
         self._reader.join()
         os.close(self._stop)

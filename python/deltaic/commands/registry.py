@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from deltaic.commands.column_changes import AlterColumn, alter_column
 from deltaic.commands.constraints import (
@@ -21,6 +21,7 @@ from deltaic.commit.ports import Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
 
+_Arguments = TypeVar("_Arguments")
 _Command = Callable[[Mapping[str, Any], Tables, RetryPolicy, int], dict[str, Any]]
 
 
@@ -40,39 +41,19 @@ def run_command(
     return command(arguments, tables, policy, now_ms)
 
 
-def _create_table(
-    arguments: Mapping[str, Any], tables: Tables, policy: RetryPolicy, now_ms: int
-) -> dict[str, Any]:
-    result = create_table(CreateTable.from_json(arguments), tables, policy, now_ms)
-    return _reply(result)
+def _commits(
+    parse: Callable[[Mapping[str, Any]], _Arguments],
+    run: Callable[[_Arguments, Tables, RetryPolicy, int], CommitResult],
+) -> _Command:
+    """Return the command that makes a commit and tells of it."""
 
+    def command(
+        arguments: Mapping[str, Any], tables: Tables, policy: RetryPolicy, now_ms: int
+    ) -> dict[str, Any]:
+        result = run(parse(arguments), tables, policy, now_ms)
+        return {"version": result.version, "skipped": result.skipped}
 
-def _add_constraint(
-    arguments: Mapping[str, Any], tables: Tables, policy: RetryPolicy, now_ms: int
-) -> dict[str, Any]:
-    return _reply(add_constraint(AddConstraint.from_json(arguments), tables, policy, now_ms))
-
-
-def _drop_constraint(
-    arguments: Mapping[str, Any], tables: Tables, policy: RetryPolicy, now_ms: int
-) -> dict[str, Any]:
-    return _reply(drop_constraint(DropConstraint.from_json(arguments), tables, policy, now_ms))
-
-
-def _alter_column(
-    arguments: Mapping[str, Any], tables: Tables, policy: RetryPolicy, now_ms: int
-) -> dict[str, Any]:
-    return _reply(alter_column(AlterColumn.from_json(arguments), tables, policy, now_ms))
-
-
-def _alter_properties(
-    arguments: Mapping[str, Any], tables: Tables, policy: RetryPolicy, now_ms: int
-) -> dict[str, Any]:
-    return _reply(alter_properties(AlterProperties.from_json(arguments), tables, policy, now_ms))
-
-
-def _reply(result: CommitResult) -> dict[str, Any]:
-    return {"version": result.version, "skipped": result.skipped}
+    return command
 
 
 def _describe_history(
@@ -93,11 +74,11 @@ def _rows(found: RowSet) -> dict[str, Any]:
 
 #: Those that give rows have their columns in ``command-results.json``, under the same names.
 _COMMANDS: Mapping[str, _Command] = {
-    "addConstraint": _add_constraint,
-    "alterColumn": _alter_column,
-    "alterProperties": _alter_properties,
-    "createTable": _create_table,
+    "addConstraint": _commits(AddConstraint.from_json, add_constraint),
+    "alterColumn": _commits(AlterColumn.from_json, alter_column),
+    "alterProperties": _commits(AlterProperties.from_json, alter_properties),
+    "createTable": _commits(CreateTable.from_json, create_table),
     "describeDetail": _describe_detail,
     "describeHistory": _describe_history,
-    "dropConstraint": _drop_constraint,
+    "dropConstraint": _commits(DropConstraint.from_json, drop_constraint),
 }

@@ -20,6 +20,7 @@ private[upkeep] final class ChecksumWriter(table: Path, store: LogStore, guard: 
   private val directory = FileNames.logDirectory(table)
   private val reader = new CommitReader(table, store)
 
+  /** @param snapshot all of it in memory: to count the files of a checkpoint would cost each commit a read of it */
   def write(snapshot: Snapshot): Unit = write(snapshot.version, ofSnapshot(snapshot))
 
   /**
@@ -56,12 +57,12 @@ private object ChecksumWriter {
   )
 
   private def ofSnapshot(snapshot: Snapshot): Content = {
-    val files = totals(snapshot)
+    val files = snapshot.filesInMemory
     Content(
-      files.numFiles,
-      files.sizeBytes,
+      files.size.toLong,
+      files.totalSizeBytes,
       Option.when(TableFeatures.supports(snapshot.protocol, "deletionVectors")) {
-        (files.deletedRows, files.vectors)
+        (files.deletedRecords, files.withDeletionVectors.toLong)
       },
       Option.when(keepsTimestamps(snapshot.protocol, snapshot.metadata))(snapshot.timestampMs),
       snapshot.protocol,
@@ -70,33 +71,6 @@ private object ChecksumWriter {
       snapshot.domains.values
     )
   }
-
-  private final case class Totals(
-      numFiles: Long,
-      sizeBytes: Long,
-      deletedRows: Long,
-      vectors: Long
-  ) {
-    def plus(add: AddFile): Totals = Totals(
-      numFiles + 1,
-      sizeBytes + add.sizeBytes,
-      deletedRows + add.deletionVector.fold(0L)(_.cardinality),
-      vectors + add.deletionVector.size
-    )
-  }
-
-  /** Files that are not in memory are counted one after another. */
-  private def totals(snapshot: Snapshot): Totals =
-    if (snapshot.isDistributed) snapshot.adds.foldLeft(Totals(0, 0, 0, 0))(_ plus _)
-    else {
-      val files = snapshot.filesInMemory
-      Totals(
-        files.size.toLong,
-        files.totalSizeBytes,
-        files.deletedRecords,
-        files.withDeletionVectors.toLong
-      )
-    }
 
   /** None if the one or the other leaves anything open. */
   private def ofPrevious(previous: VersionChecksum, commit: CommitFile): Option[Content] = {

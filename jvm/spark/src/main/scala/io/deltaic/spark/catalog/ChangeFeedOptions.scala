@@ -9,6 +9,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.{DeltaicException, Metadata}
 import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.spark.SessionSettings
 import io.deltaic.spark.changes.ChangesTable
 
 /** The options of a read that ask for what changed in a table instead of for its rows. */
@@ -65,7 +66,8 @@ private[spark] final class ChangeFeedRequest(
   import ChangeFeedOptions._
   import ChangeFeedRequest._
 
-  private val allowsOutOfRange = setting("timestampOutOfRange.enabled").contains("true")
+  private val allowsOutOfRange =
+    SessionSettings.get(spark, "changeDataFeed.timestampOutOfRange.enabled").contains("true")
 
   /** The changes as a table; everything about the range that does not need its commits is checked. */
   def table: ChangesTable = {
@@ -82,7 +84,10 @@ private[spark] final class ChangeFeedRequest(
       start,
       start.fold(snapshot)(columnsOf(_, last)),
       checksSchema =
-        !setting("unsafeBatchReadOnIncompatibleSchemaChanges.enabled").contains("true")
+        !SessionSettings.get(
+          spark,
+          "unsafeBatchReadOnIncompatibleSchemaChanges.enabled"
+        ).contains("true")
     )
   }
 
@@ -121,7 +126,8 @@ private[spark] final class ChangeFeedRequest(
    * and with column mapping, where columns are renamed and dropped, the last version of the range.
    */
   private def columnsOf(start: Snapshot, last: Option[Bound]): Snapshot = {
-    val mode = setting("defaultSchemaModeForColumnMappingTable").getOrElse("endVersion")
+    val mode =
+      SessionSettings.get(spark, "defaultSchemaModeForColumnMappingTable").getOrElse("endVersion")
     val end = last.map(_.version).filter(_ < snapshot.version)
     if (timeTravelled || end.isEmpty || !mode.equalsIgnoreCase("endVersion")) snapshot
     else if (Seq(start, snapshot).exists(s => mapsColumns(s.metadata))) at(end.get)
@@ -169,11 +175,6 @@ private[spark] final class ChangeFeedRequest(
     if (allowsOutOfRange && log.versionFrom(timestampMs) > latest) latest
     else log.versionAt(timestampMs)
   }
-
-  private def setting(name: String): Option[String] =
-    Seq("spark.deltaic.changeDataFeed.", "spark.databricks.delta.changeDataFeed.")
-      .flatMap(prefix => spark.conf.getOption(prefix + name))
-      .headOption
 
   private def fail(condition: String, parameters: (String, String)*): DeltaicException =
     new DeltaicException(condition, Map("table" -> log.table.toString) ++ parameters)

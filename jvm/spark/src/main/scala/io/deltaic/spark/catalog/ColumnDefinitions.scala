@@ -14,8 +14,7 @@ import org.apache.spark.sql.deltaic.SchemaShims
 import org.apache.spark.sql.types.{Metadata, MetadataBuilder, StructType}
 
 import io.deltaic.protocol.DeltaicException
-import io.deltaic.spark.scan.TableSchema
-import io.deltaic.spark.write.IdentityColumn
+import io.deltaic.spark.scan.ColumnKeys
 
 /** What the columns and constraints of a `CREATE TABLE` are in the log. */
 private[spark] object ColumnDefinitions {
@@ -37,12 +36,12 @@ private[spark] object ColumnDefinitions {
     StructType(SchemaShims.schema(columns).zip(columns).map { case (field, column) =>
       val metadata = new MetadataBuilder().withMetadata(field.metadata)
       Option(column.generationExpression).foreach {
-        metadata.putString(TableSchema.GenerationExpression, _)
+        metadata.putString(ColumnKeys.GenerationExpression, _)
       }
       Option(column.identityColumnSpec).foreach { identity =>
-        metadata.putLong(IdentityColumn.Start, identity.getStart)
-        metadata.putLong(IdentityColumn.Step, identity.getStep)
-        metadata.putBoolean(IdentityColumn.AllowExplicitInsert, identity.isAllowExplicitInsert)
+        metadata.putLong(ColumnKeys.IdentityStart, identity.getStart)
+        metadata.putLong(ColumnKeys.IdentityStep, identity.getStep)
+        metadata.putBoolean(ColumnKeys.IdentityAllowExplicitInsert, identity.isAllowExplicitInsert)
       }
       field.copy(metadata = metadata.build())
     })
@@ -94,5 +93,5 @@ private[spark] object ColumnDefinitions {
       .foldLeft(new MetadataBuilder().withMetadata(metadata))(_.remove(_))
       .build()
 
-  private val OfWriters = Seq("CURRENT_DEFAULT", "EXISTS_DEFAULT")
+  private val OfWriters = Seq(ColumnKeys.CurrentDefault, ColumnKeys.ExistsDefault)
 }

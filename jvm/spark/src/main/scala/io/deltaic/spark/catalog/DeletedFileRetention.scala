@@ -7,6 +7,7 @@ import org.apache.spark.sql.classic.SparkSession
 
 import io.deltaic.protocol.{DeltaicException, TableProperties}
 import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.spark.SessionSettings
 
 /**
  * Refuses a version whose files VACUUM may have deleted meanwhile: one that is not the newest and is
@@ -27,12 +28,8 @@ private[catalog] object DeletedFileRetention {
       }
     }
 
-  private def isEnforced(spark: SparkSession): Boolean = {
-    val conf = spark.sessionState.conf
-    Seq(s"spark.deltaic.$setting", s"spark.databricks.delta.$setting")
-      .find(conf.contains)
-      .forall(name => !conf.getConfString(name).trim.equalsIgnoreCase("false"))
-  }
+  private def isEnforced(spark: SparkSession): Boolean =
+    SessionSettings.get(spark, setting).forall(!_.trim.equalsIgnoreCase("false"))
 
   private def expired(log: DeltaLog, snapshot: Snapshot, retentionMs: Long): DeltaicException =
     new DeltaicException(
@@ -42,7 +39,7 @@ private[catalog] object DeletedFileRetention {
         "version" -> snapshot.version.toString,
         "versionTimestamp" -> Instant.ofEpochMilli(snapshot.timestampMs).toString,
         "retentionHours" -> TimeUnit.MILLISECONDS.toHours(retentionMs).toString,
-        "setting" -> s"spark.deltaic.$setting"
+        "setting" -> (SessionSettings.Prefix + setting)
       )
     )
 }

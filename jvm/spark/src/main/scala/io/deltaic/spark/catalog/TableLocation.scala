@@ -8,12 +8,12 @@ import scala.util.control.NonFatal
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.Identifier
+import org.apache.spark.sql.deltaic.WriteShims
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.replay.DeltaLog
 import io.deltaic.spark.scan.FileSplits
-import io.deltaic.spark.write.WriteTransaction
 
 /** Finds the log of a table from what users write: a path, an option, or an identifier. */
 private[spark] object TableLocation {
@@ -26,7 +26,7 @@ private[spark] object TableLocation {
       path: String,
       options: Map[String, String] = Map.empty
   ): DeltaLog = {
-    val configuration = WriteTransaction.hadoopConfiguration(spark, options)
+    val configuration = WriteShims.hadoopConf(spark, options)
     val unqualified = new Path(path)
     val qualified = unqualified.getFileSystem(configuration).makeQualified(unqualified)
     DeltaLog.forTable(qualified, configuration, SnapshotSettings.bytesInMemory(spark))
@@ -79,7 +79,7 @@ private[spark] object TableLocation {
 
   /** There is no table: perhaps because the path leads into one. */
   def missing(spark: SparkSession, log: DeltaLog): DeltaicException = {
-    val configuration = WriteTransaction.hadoopConfiguration(spark, Map.empty)
+    val configuration = WriteShims.hadoopConf(spark, Map.empty)
     // A directory above that may not be listed is no table that this error could name.
     def isTable(directory: Path): Boolean =
       try new DeltaLog(directory, configuration).exists

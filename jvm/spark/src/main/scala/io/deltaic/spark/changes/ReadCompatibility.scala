@@ -5,6 +5,7 @@ import java.util.Locale
 import org.apache.spark.sql.types._
 
 import io.deltaic.protocol.Metadata
+import io.deltaic.spark.scan.PhysicalSchema
 
 /**
  * Whether data written under one schema means the same when read under another.
@@ -14,8 +15,6 @@ import io.deltaic.protocol.Metadata
  * rows would show wrong values, or none.
  */
 private[changes] object ReadCompatibility {
-
-  private val physicalName = "delta.columnMapping.physicalName"
 
   /** @param dataIsOlder whether `data` is of a version before the one that `read` is of */
   def holds(data: Metadata, read: Metadata, dataIsOlder: Boolean): Boolean =
@@ -62,6 +61,5 @@ private[changes] object ReadCompatibility {
 
   /** Under column mapping, a column that was dropped and added again is another one. */
   private def storedAs(field: StructField): String =
-    if (field.metadata.contains(physicalName)) field.metadata.getString(physicalName)
-    else field.name
+    PhysicalSchema.nameOf(field, columnMapping = true)
 }

@@ -1,6 +1,7 @@
 package io.deltaic.spark.rowlevel
 
 import org.apache.hadoop.conf.Configuration
+import org.apache.spark.sql.deltaic.WriteShims
 
 import io.deltaic.dv.{DeletionVector, DeletionVectorStore}
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, RemoveFile, TableFeatures}
@@ -22,7 +23,7 @@ private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: Wri
 
   private val table = change.log.table
   private val configuration: Configuration =
-    WriteTransaction.hadoopConfiguration(change.spark, Map.empty)
+    WriteShims.hadoopConf(change.spark, Map.empty)
   private val vectors = new DeletionVectorStore(configuration)
 
   /** @param ended rows that end now, by the path of their file */

@@ -3,7 +3,7 @@ package io.deltaic.spark.scan
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.JobShims
+import org.apache.spark.sql.deltaic.{JobShims, WriteShims}
 import org.apache.spark.util.SerializableConfiguration
 
 import io.deltaic.replay._
@@ -26,7 +26,7 @@ private[scan] final class DistributedFiles(
 
   /** What executors need for any choice. */
   private lazy val shared: Broadcast[Shared] = {
-    val conf = spark.sessionState.newHadoopConfWithOptions(options)
+    val conf = WriteShims.hadoopConf(spark, options)
     val superseded = snapshot.stored.fold(Set.empty[String])(s => s.superseded)
     spark.sparkContext.broadcast(Shared(new SerializableConfiguration(conf), superseded))
   }

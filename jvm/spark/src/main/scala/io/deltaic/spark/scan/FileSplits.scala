@@ -39,12 +39,9 @@ private[spark] object FileSplits {
       val row = constantRow(table, file, constants, zone, changedRows)
       split(SparkPath.fromPath(LogPath.toAbsolute(table, file.path)), file, row, maxSplitBytes)
     }
-    // Large splits first: Spark closes a task as soon as the next split does not fit.
-    val sized =
-      FilePartition.getFilePartitions(spark, splits.sortBy(-_.length), maxSplitBytes).size
     val slots = SessionShims.leafParallelism(spark)
     TaskPacking(openCostBytes, slots, spark.sessionState.conf.filesMaxPartitionNum)
-      .pack(splits, sized)
+      .pack(splits, FilePartition.getFilePartitions(spark, _, maxSplitBytes).size)
       .toArray[InputPartition]
   }
 

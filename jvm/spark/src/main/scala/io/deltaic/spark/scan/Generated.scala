@@ -3,7 +3,7 @@ package io.deltaic.spark.scan
 import scala.util.control.NonFatal
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.util.CollationFactory
+import org.apache.spark.sql.deltaic.SchemaShims
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -34,7 +34,7 @@ private[scan] final class Generated(
 
   private val comparesAsItEquals = base.dataType match {
     case FloatType | DoubleType => false // -0.0 = 0.0, but they have different images
-    case string: StringType => Generated.isBinary(string)
+    case string: StringType => SchemaShims.isBinary(string)
     case _ => true
   }
 
@@ -162,13 +162,10 @@ private[scan] object Generated {
   }
 
   private def isOrdered(dataType: DataType): Boolean = dataType match {
-    case string: StringType => isBinary(string)
+    case string: StringType => SchemaShims.isBinary(string)
     case _: NumericType | DateType | TimestampType | TimestampNTZType | BooleanType => true
     case _ => false
   }
-
-  def isBinary(string: StringType): Boolean =
-    string.collationId == CollationFactory.UTF8_BINARY_COLLATION_ID
 
   private def keepsOrder(from: DataType, to: DataType): Boolean = (from, to) match {
     case (_: NumericType, _: NumericType) => Cast.canUpCast(from, to)

@@ -75,7 +75,7 @@ private[spark] object TableSchema {
     val declared = withoutVoid(parse(table, metadata.schemaString))
     val stored =
       if (TableFeatures.supports(protocol, "allowColumnDefaults")) declared
-      else StructType(declared.map(without(CurrentDefault, _)))
+      else StructType(declared.map(without(ColumnKeys.CurrentDefault, _)))
     val missing = metadata.partitionColumns.filterNot(stored.fieldNames.contains)
     if (missing.nonEmpty)
       throw invalid(table, s"partition column ${missing.mkString(", ")} is not among its columns")
@@ -98,17 +98,17 @@ private[spark] object TableSchema {
     if (!TableFeatures.supports(protocol, "generatedColumns")) Map.empty
     else
       stored.collect {
-        case field if field.metadata.contains(GenerationExpression) =>
-          field.name -> field.metadata.getString(GenerationExpression)
+        case field if field.metadata.contains(ColumnKeys.GenerationExpression) =>
+          field.name -> field.metadata.getString(ColumnKeys.GenerationExpression)
       }.toMap
 
   /** Protocol § Identity Columns. */
   private def identityIn(stored: StructType, protocol: Protocol): Set[String] =
     if (!TableFeatures.supports(protocol, "identityColumns")) Set.empty
-    else stored.collect { case f if f.metadata.contains(IdentityStart) => f.name }.toSet
+    else stored.collect { case f if f.metadata.contains(ColumnKeys.IdentityStart) => f.name }.toSet
 
   private def withoutMarks(stored: StructType): StructType = StructType(stored.map { field =>
-    without(IdentityHighWaterMark, field)
+    without(ColumnKeys.IdentityHighWaterMark, field)
   })
 
   private def without(key: String, field: StructField): StructField =
@@ -117,11 +117,6 @@ private[spark] object TableSchema {
       val metadata = new MetadataBuilder().withMetadata(field.metadata)
       field.copy(metadata = metadata.remove(key).build())
     }
-
-  private val CurrentDefault = "CURRENT_DEFAULT"
-  val IdentityStart = "delta.identity.start"
-  val IdentityHighWaterMark = "delta.identity.highWaterMark"
-  val GenerationExpression = "delta.generationExpression"
 
   private[scan] def invalid(table: String, reason: String): DeltaicException =
     new DeltaicException("DELTAIC_INVALID_SCHEMA", Map("table" -> table, "reason" -> reason))
@@ -185,12 +180,12 @@ private[spark] object TableSchema {
     "parquet.field.id",
     "parquet.field.nested.ids",
     TypeChange.Key,
-    "EXISTS_DEFAULT",
-    "delta.invariants",
-    GenerationExpression,
-    IdentityStart,
-    "delta.identity.step",
-    IdentityHighWaterMark,
-    "delta.identity.allowExplicitInsert"
+    ColumnKeys.ExistsDefault,
+    ColumnKeys.Invariant,
+    ColumnKeys.GenerationExpression,
+    ColumnKeys.IdentityStart,
+    ColumnKeys.IdentityStep,
+    ColumnKeys.IdentityHighWaterMark,
+    ColumnKeys.IdentityAllowExplicitInsert
   )
 }

@@ -22,10 +22,13 @@ private[scan] final case class TaskPacking(
     maxTasks: Option[Int]
 ) {
 
-  /** @param sizedFor the number of tasks that Spark's sizing asks for */
-  def pack(splits: Seq[PartitionedFile], sizedFor: Int): Array[FilePartition] = {
+  /** @param sizing how many tasks Spark's sizing asks for, for the splits with the largest first */
+  def pack(
+      splits: Seq[PartitionedFile],
+      sizing: Seq[PartitionedFile] => Int
+  ): Array[FilePartition] = {
     val largestFirst = splits.sortBy(-_.length)
-    val tasks = Array.fill(taskCount(splits.size, sizedFor))(new Task)
+    val tasks = Array.fill(taskCount(splits.size, sizing(largestFirst)))(new Task)
     val leastFirst = mutable.PriorityQueue.from(tasks.indices)(
       Ordering.by((i: Int) => (tasks(i).bytes, i)).reverse
     )

@@ -15,7 +15,7 @@ import org.apache.parquet.column.statistics.Statistics
 import org.apache.parquet.hadoop.metadata.{ColumnChunkMetaData, ParquetMetadata}
 import org.apache.parquet.io.api.Binary
 import org.apache.parquet.schema.{GroupType, MessageType}
-import org.apache.spark.sql.catalyst.util.CollationFactory
+import org.apache.spark.sql.deltaic.SchemaShims
 import org.apache.spark.sql.types._
 
 /**
@@ -129,7 +129,7 @@ private[write] object FileStatistics {
 
   /** Whether columns of this type have a minimum and a maximum. */
   def hasBounds(dataType: DataType): Boolean = dataType match {
-    case string: StringType => string.collationId == CollationFactory.UTF8_BINARY_COLLATION_ID
+    case string: StringType => SchemaShims.isBinary(string)
     case _: NumericType | DateType | TimestampType | TimestampNTZType => true
     case _ => false
   }

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCo
 import org.apache.spark.sql.types.{DataType, LongType, StructField}
 
 import io.deltaic.protocol.DeltaicException
-import io.deltaic.spark.scan.TableSchema
+import io.deltaic.spark.scan.ColumnKeys
 
 /**
  * A column whose values the table numbers (Protocol § Identity Columns).
@@ -43,20 +43,19 @@ private[spark] final case class IdentityColumn(
 }
 
 private[spark] object IdentityColumn {
-  val Start: String = TableSchema.IdentityStart
-  val Step = "delta.identity.step"
-  val HighWaterMark: String = TableSchema.IdentityHighWaterMark
-  val AllowExplicitInsert = "delta.identity.allowExplicitInsert"
-
   def of(field: StructField): Option[IdentityColumn] = {
     val metadata = field.metadata
-    Option.when(metadata.contains(Start))(
+    Option.when(metadata.contains(ColumnKeys.IdentityStart))(
       IdentityColumn(
         field.name,
-        metadata.getLong(Start),
-        metadata.getLong(Step),
-        metadata.contains(AllowExplicitInsert) && metadata.getBoolean(AllowExplicitInsert),
-        Option.when(metadata.contains(HighWaterMark))(metadata.getLong(HighWaterMark))
+        metadata.getLong(ColumnKeys.IdentityStart),
+        metadata.getLong(ColumnKeys.IdentityStep),
+        metadata.contains(ColumnKeys.IdentityAllowExplicitInsert) && metadata.getBoolean(
+          ColumnKeys.IdentityAllowExplicitInsert
+        ),
+        Option.when(
+          metadata.contains(ColumnKeys.IdentityHighWaterMark)
+        )(metadata.getLong(ColumnKeys.IdentityHighWaterMark))
       )
     )
   }

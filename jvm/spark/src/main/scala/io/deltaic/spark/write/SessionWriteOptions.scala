@@ -2,6 +2,8 @@ package io.deltaic.spark.write
 
 import org.apache.spark.sql.classic.SparkSession
 
+import io.deltaic.spark.SessionSettings
+
 /**
  * Options that a session may set for all its writes, SQL statements included: progress that makes a
  * write count once, and a remark for the history. What a write states itself takes precedence.
@@ -30,20 +32,14 @@ private[spark] final class SessionWriteOptions(spark: SparkSession, stated: Map[
       txn.contains("txnversion") &&
       setting("write.txnVersion.autoReset.enabled").exists(_.trim.equalsIgnoreCase("true"))
     )
-      Prefixes.foreach(prefix => spark.conf.unset(prefix + "write.txnVersion"))
+      SessionSettings.unset(spark, "write.txnVersion")
 
-  private def setting(name: String): Option[String] = SessionWriteOptions.setting(spark, name)
+  private def setting(name: String): Option[String] = SessionSettings.get(spark, name)
 }
 
 private[spark] object SessionWriteOptions {
 
-  /** Ours, and delta-spark's. */
-  private val Prefixes = Seq("spark.deltaic.", "spark.databricks.delta.")
-
   /** The remark alone, for commits that are not writes. */
   def userMetadata(spark: SparkSession): Map[String, String] =
-    setting(spark, "commitInfo.userMetadata").map("usermetadata" -> _).toMap
-
-  private def setting(spark: SparkSession, name: String): Option[String] =
-    Prefixes.iterator.flatMap(prefix => spark.conf.getOption(prefix + name)).nextOption()
+    SessionSettings.get(spark, "commitInfo.userMetadata").map("usermetadata" -> _).toMap
 }

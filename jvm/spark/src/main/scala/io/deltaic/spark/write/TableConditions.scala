@@ -9,7 +9,7 @@ import org.apache.spark.sql.types._
 
 import io.deltaic.protocol.{DeltaicException, Metadata => TableMetadata, Protocol, TableFeatures}
 import io.deltaic.spark.bridge.Json
-import io.deltaic.spark.scan.TableSchema
+import io.deltaic.spark.scan.ColumnKeys
 
 /**
  * The conditions that a table sets its rows, each only where the protocol supports its feature
@@ -18,7 +18,6 @@ import io.deltaic.spark.scan.TableSchema
 private[spark] object TableConditions {
 
   val ConstraintPrefix = "delta.constraints."
-  val Invariant = "delta.invariants"
 
   /**
    * @param rows the columns of the rows that will be written, in their order
@@ -51,9 +50,9 @@ private[spark] object TableConditions {
       else
         rows.toSeq.collect {
           case field
-              if field.metadata.contains(TableSchema.GenerationExpression) &&
+              if field.metadata.contains(ColumnKeys.GenerationExpression) &&
               !computed(field.name) =>
-            val sql = field.metadata.getString(TableSchema.GenerationExpression)
+            val sql = field.metadata.getString(ColumnKeys.GenerationExpression)
             val condition = s"${QuotingUtils.quoteIdentifier(field.name)} <=> ($sql)"
             resolver.check(s"generated column ${field.name}", condition)
         }
@@ -67,8 +66,12 @@ private[spark] object TableConditions {
       path: Seq[String]
   ): Seq[(String, String)] = struct.toSeq.flatMap { field =>
     val here = path :+ field.name
-    val own = Option.when(field.metadata.contains(Invariant)) {
-      here.mkString(".") -> invariantSql(table, here, field.metadata.getString(Invariant))
+    val own = Option.when(field.metadata.contains(ColumnKeys.Invariant)) {
+      here.mkString(".") -> invariantSql(
+        table,
+        here,
+        field.metadata.getString(ColumnKeys.Invariant)
+      )
     }
     val below = field.dataType match {
       case nested: StructType => invariantsIn(table, nested, here)

@@ -1,8 +1,8 @@
 package io.deltaic.spark.write
 
-import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.deltaic.WriteShims
 import org.apache.spark.sql.types.StructType
 import org.slf4j.LoggerFactory
 
@@ -152,7 +152,7 @@ private[spark] final class WriteTransaction(
   def abort(written: NewFiles, tasksLost: Boolean): Unit =
     // Once it is abandoned, a commit that Python may still be deciding on can no longer be made.
     if (prepared.forall(_.abandon())) {
-      val configuration = WriteTransaction.hadoopConfiguration(spark, intent.options)
+      val configuration = WriteShims.hadoopConf(spark, intent.options)
       val files = written.dataFiles.map(f => LogPath.toAbsolute(log.table, f.path)) ++
         written.vectorFiles
       files.foreach(path => path.getFileSystem(configuration).delete(path, false))
@@ -180,10 +180,6 @@ private[spark] final class WriteTransaction(
 }
 
 private[spark] object WriteTransaction {
-
-  /** Session settings, overlaid by the options of a read or write. */
-  def hadoopConfiguration(spark: SparkSession, options: Map[String, String]): Configuration =
-    spark.sessionState.newHadoopConfWithOptions(options)
 
   def unsupported(table: String, what: String): DeltaicException =
     new DeltaicException(

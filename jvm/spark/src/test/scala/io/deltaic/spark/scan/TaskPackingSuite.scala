@@ -23,7 +23,7 @@ class TaskPackingSuite extends munit.FunSuite {
       maxTasks: Option[Int] = None
   ): Seq[Seq[Long]] =
     TaskPacking(openCostBytes, slots, maxTasks)
-      .pack(files, sizedFor)
+      .pack(files, _ => sizedFor)
       .toSeq
       .map(_.files.toSeq.map(_.length))
 
@@ -63,7 +63,7 @@ class TaskPackingSuite extends munit.FunSuite {
     (1 to 200).foreach { _ =>
       val files = splits(Seq.fill(1 + random.nextInt(60))(random.nextLong(1000L)): _*)
       val slots = 1 + random.nextInt(8)
-      val tasks = TaskPacking(openCostBytes, slots, None).pack(files, 1 + random.nextInt(40))
+      val tasks = TaskPacking(openCostBytes, slots, None).pack(files, _ => 1 + random.nextInt(40))
       assertEquals(
         tasks.flatMap(_.files).map(_.urlEncodedPath).sorted.toSeq,
         files.map(_.urlEncodedPath).sorted

@@ -1,6 +1,7 @@
 package org.apache.spark.sql.deltaic
 
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.catalyst.util.CollationFactory
 import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Column, Table, V1Table}
 import org.apache.spark.sql.connector.expressions.{
   FieldReference,
@@ -8,7 +9,7 @@ import org.apache.spark.sql.connector.expressions.{
   NamedReference,
   Transform
 }
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types.{StringType, StructType}
 
 /** Conversions between the schemas of Spark's connectors and its own. */
 object SchemaShims {
@@ -21,6 +22,10 @@ object SchemaShims {
 
   def identityPartitioning(column: String): Transform =
     IdentityTransform(FieldReference(Seq(column)))
+
+  /** Whether texts of this type are compared by their bytes, as bounds and files' statistics are. */
+  def isBinary(string: StringType): Boolean =
+    string.collationId == CollationFactory.UTF8_BINARY_COLLATION_ID
 
   /** The same columns with nullability lifted at every depth. */
   def asNullable(schema: StructType): StructType = schema.asNullable
