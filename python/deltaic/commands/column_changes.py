@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +12,6 @@ from deltaic.commit.ports import TableHeader, Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
 from deltaic.protocol.actions import Metadata
-from deltaic.protocol.constraints import conditions
 from deltaic.protocol.features import supports
 from deltaic.protocol.properties import is_true
 from deltaic.protocol.schema import (
@@ -25,13 +23,17 @@ from deltaic.protocol.schema import (
     StructType,
     parse_schema,
     type_text,
-    walk,
     write_schema,
 )
-from deltaic.protocol.type_widening import PROPERTY, TYPE_CHANGES, widens
+from deltaic.protocol.type_widening import (
+    PROPERTY,
+    TYPE_CHANGES,
+    computed_from,
+    type_change,
+    widens,
+)
 
 _DEFAULT = "CURRENT_DEFAULT"
-_EXPRESSIONS = ("delta.generationExpression", "delta.invariants")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +96,7 @@ def _require_widening(arguments: AlterColumn, current: TableHeader) -> None:
     if not supports(current.protocol, "typeWidening") or not is_true(configuration, PROPERTY):
         raise _unsupported(arguments, f"table property {PROPERTY} is not true")
     schema = parse_schema(current.metadata.schema_string, arguments.table)
-    expressions = [
-        *conditions(configuration),
-        *(
-            str(column.metadata[key])
-            for _, column in walk(schema)
-            for key in _EXPRESSIONS
-            if key in column.metadata
-        ),
-    ]
-    name = re.compile(rf"(?<!\w){re.escape(arguments.column[0])}(?!\w)", re.IGNORECASE)
-    using = next((sql for sql in expressions if name.search(sql)), None)
+    using = computed_from(configuration, schema, arguments.column[0])
     if using is not None:
         raise _unsupported(arguments, f"what is computed from it could change: {using}")
 
@@ -190,10 +182,7 @@ def _retyped(
         return column
     if not isinstance(inner, PrimitiveType) or not widens(inner, newer):
         raise _unsupported(arguments, f"{type_text(inner)} is not widened to {type_text(newer)}")
-    entry = {"toType": newer.name, "fromType": inner.name}
-    if below:
-        entry["fieldPath"] = ".".join(below)
-    history = [*column.metadata.get(TYPE_CHANGES, ()), entry]
+    history = [*column.metadata.get(TYPE_CHANGES, ()), type_change(inner, newer, below)]
     return replace(column, type=wrap(newer), metadata={**column.metadata, TYPE_CHANGES: history})
 
 

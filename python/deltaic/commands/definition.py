@@ -13,11 +13,11 @@ from deltaic.exceptions import error
 from deltaic.protocol import in_commit_timestamps, row_tracking
 from deltaic.protocol.actions import Metadata
 from deltaic.protocol.change_data import check_feed_columns
-from deltaic.protocol.column_mapping import is_mapped, new_mapping
+from deltaic.protocol.column_mapping import is_mapped, new_mapping, with_new_columns
 from deltaic.protocol.constraints import constraint_key
-from deltaic.protocol.features import require_definable
+from deltaic.protocol.features import require_definable, supports
 from deltaic.protocol.negotiation import protocol_for_new_definition, protocol_for_new_table
-from deltaic.protocol.properties import check_properties
+from deltaic.protocol.properties import ProtocolRequest, check_properties, is_true
 from deltaic.protocol.schema import (
     Field,
     PrimitiveType,
@@ -27,6 +27,9 @@ from deltaic.protocol.schema import (
     write_schema,
 )
 from deltaic.protocol.schema_checks import check_table_schema, resolve_partition_columns
+from deltaic.protocol.schema_evolution import SchemaEvolution
+from deltaic.protocol.type_widening import PROPERTY as TYPE_WIDENING
+from deltaic.protocol.type_widening import computed_from
 
 #: Metadata by which Spark carries another table's column mapping along with its rows.
 _FOREIGN_METADATA_PREFIX = "delta.columnMapping."
@@ -120,6 +123,38 @@ def redefine_table(
     return Definition(protocol, metadata)
 
 
+def evolve_table(table: str, current: TableHeader, written: str) -> Definition:
+    """Return the definition of a table with the columns that rows bring along.
+
+    Parameters
+    ----------
+    written
+        The schema of the table with those columns in it.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a column cannot be added, or its type cannot become that of the rows.
+    """
+    before = current.metadata
+    schema = parse_schema(before.schema_string, table)
+    evolution = SchemaEvolution(
+        table,
+        current.version,
+        widens_types=supports(current.protocol, "typeWidening")
+        and is_true(before.configuration, TYPE_WIDENING),
+        computed_from=lambda column: computed_from(before.configuration, schema, column),
+    )
+    evolved = evolution.evolved(schema, map_fields(parse_schema(written, table), stored_column))
+    if evolved == schema:
+        return Definition(current.protocol, before)
+    _check_columns(table, evolved, before.partition_columns, before.configuration)
+    metadata = with_new_columns(replace(before, schema_string=write_schema(evolved)))
+    protocol = protocol_for_new_definition(table, current.protocol, metadata, ProtocolRequest())
+    require_definable(table, protocol, metadata)
+    return Definition(protocol, metadata)
+
+
 def _constraint_properties(request: DefinitionRequest) -> dict[str, str]:
     return {constraint_key(name): sql for name, sql in (request.constraints or {}).items()}
 
@@ -137,9 +172,18 @@ def _columns(
         raise error("DELTAIC_SCHEMA_MISSING", table=request.table)
     schema = map_fields(parse_schema(request.schema_string, request.table), stored_column)
     partition_columns = resolve_partition_columns(request.table, schema, request.partition_by)
-    check_table_schema(request.table, schema, partition_columns, any_names=is_mapped(configuration))
-    check_feed_columns(request.table, schema, configuration)
+    _check_columns(request.table, schema, partition_columns, configuration)
     return schema, partition_columns
+
+
+def _check_columns(
+    table: str,
+    schema: StructType,
+    partition_columns: Sequence[str],
+    configuration: Mapping[str, str],
+) -> None:
+    check_table_schema(table, schema, partition_columns, any_names=is_mapped(configuration))
+    check_feed_columns(table, schema, configuration)
 
 
 def stored_column(column: Field) -> Field:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 
-from deltaic.protocol.schema import PrimitiveType
+from deltaic.protocol.constraints import conditions
+from deltaic.protocol.schema import PrimitiveType, StructType, walk
 
 #: Column metadata that holds what a column's type has been.
 TYPE_CHANGES = "delta.typeChanges"
 PROPERTY = "delta.enableTypeWidening"
+
+#: Column metadata that holds expressions over other columns.
+_EXPRESSIONS = ("delta.generationExpression", "delta.invariants")
 
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
 _WIDER = {
@@ -37,6 +42,35 @@ def widens(older: PrimitiveType, newer: PrimitiveType) -> bool:
         before = (digits, 0)
     whole, scale = before[0] - before[1], before[1]
     return to[1] >= scale and to[0] - to[1] >= whole
+
+
+def type_change(older: PrimitiveType, newer: PrimitiveType, below: Sequence[str]) -> dict[str, str]:
+    """Return the entry of a column's history for a wider type.
+
+    Parameters
+    ----------
+    below
+        The names that lead from the column to what has changed in it; none for itself.
+    """
+    entry = {"toType": newer.name, "fromType": older.name}
+    if below:
+        entry["fieldPath"] = ".".join(below)
+    return entry
+
+
+def computed_from(configuration: Mapping[str, str], schema: StructType, column: str) -> str | None:
+    """Return an expression over a top-level column whose value another type could change."""
+    expressions = [
+        *conditions(configuration),
+        *(
+            str(field.metadata[key])
+            for _, field in walk(schema)
+            for key in _EXPRESSIONS
+            if key in field.metadata
+        ),
+    ]
+    name = re.compile(rf"(?<!\w){re.escape(column)}(?!\w)", re.IGNORECASE)
+    return next((sql for sql in expressions if name.search(sql)), None)
 
 
 def _decimal(data_type: PrimitiveType) -> tuple[int, int] | None:

@@ -6,7 +6,7 @@ import org.apache.spark.sql.deltaic.WriteShims
 import io.deltaic.dv.{DeletionVector, DeletionVectorStore}
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, RemoveFile, TableFeatures}
 import io.deltaic.spark.bridge.FileChanges
-import io.deltaic.spark.write.{DataWriteSpec, WriteTransaction}
+import io.deltaic.spark.write.{DataWriteSpec, EndedFiles, WriteTransaction}
 
 /**
  * Turns ended rows into file actions.
@@ -67,7 +67,7 @@ private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: Wri
 
   private def rewritten(removes: Seq[RemoveFile], survivors: Seq[Touched]): EndedFiles = {
     val sources = survivors.map(s => withVector(s.file, vectors.inline(s.ended)))
-    val adds = new FileRewriter(change.spark, transaction, change.snapshot).rewrite(sources)
+    val adds = new FileRewriter(transaction).rewrite(sources)
     EndedFiles(removes, adds, adds, Nil, copiedRows = adds.flatMap(FileChanges.rows).sum)
   }
 

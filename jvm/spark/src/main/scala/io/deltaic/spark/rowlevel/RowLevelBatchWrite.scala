@@ -1,14 +1,11 @@
 package io.deltaic.spark.rowlevel
 
-import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.util.toPrettySQL
 import org.apache.spark.sql.connector.write._
 
-import io.deltaic.dv.DeletionVector
-import io.deltaic.protocol.{AddFile, RemoveFile}
 import io.deltaic.spark.bridge.{FileChanges, Json}
 import io.deltaic.spark.scan.TableScan
-import io.deltaic.spark.write.{IdentityMarks, NewFiles, WriteIntent, WriteTransaction}
+import io.deltaic.spark.write._
 
 /** Collects what the tasks report and turns it into one commit. */
 private[spark] final class RowLevelBatchWrite(change: RowLevelChange, reads: Seq[TableScan])
@@ -34,9 +31,9 @@ private[spark] final class RowLevelBatchWrite(change: RowLevelChange, reads: Seq
     new RowLevelWriterFactory(transaction.dataSpec)
 
   override def commit(messages: Array[WriterCommitMessage]): Unit = {
-    val reports = reported(messages)
+    val reports = RowLevelMessage.in(messages)
     val scannedAtMs = System.currentTimeMillis()
-    val ended = new FileEnder(change, transaction).apply(merged(reports))
+    val ended = new FileEnder(change, transaction).apply(RowLevelMessage.endedRows(reports))
     rewritten = ended
     val changes = FileChanges(ended.removes, ended.adds ++ reports.flatMap(_.newFiles))
     val finishedAtMs = System.currentTimeMillis()
@@ -58,44 +55,14 @@ private[spark] final class RowLevelBatchWrite(change: RowLevelChange, reads: Seq
   }
 
   override def abort(messages: Array[WriterCommitMessage]): Unit =
-    transaction.abort(newFiles(reported(messages)), tasksLost = messages.contains(null))
+    transaction.abort(newFiles(RowLevelMessage.in(messages)), tasksLost = messages.contains(null))
 
   override def toString: String = s"deltaic ${change.command} on ${change.log.table}"
 
   private def newFiles(reports: Seq[RowLevelMessage]): NewFiles =
-    NewFiles(reports.flatMap(_.newFiles) ++ rewritten.newDataFiles, rewritten.newVectorFiles)
-
-  private def reported(messages: Array[WriterCommitMessage]): Seq[RowLevelMessage] =
-    messages.toSeq.collect { case message: RowLevelMessage => message }
-
-  /** One bitmap for each file, out of those of the tasks that read parts of it. */
-  private def merged(reports: Seq[RowLevelMessage]): Map[String, DeletionVector] =
-    reports.flatMap(_.endedRows).groupMapReduce(_._1) { case (_, bytes) =>
-      DeletionVector.deserialize(bytes)
-    } { (left, right) =>
-      left.or(right)
-      left
-    }
+    rewritten.newFiles(reports.flatMap(_.newFiles))
 
   /** As delta-spark records it: a JSON array of SQL expressions. */
   private def predicateParameter: String =
     Json.of(change.predicates.map(toPrettySQL(_))).toString
-}
-
-/**
- * What becomes of the files whose rows end.
- *
- * @param newDataFiles those of `adds` whose data file this commit wrote
- * @param newVectorFiles the files it wrote deletion vectors to
- */
-private[rowlevel] final case class EndedFiles(
-    removes: Seq[RemoveFile],
-    adds: Seq[AddFile],
-    newDataFiles: Seq[AddFile],
-    newVectorFiles: Seq[Path],
-    copiedRows: Long
-)
-
-private[rowlevel] object EndedFiles {
-  val none: EndedFiles = EndedFiles(Nil, Nil, Nil, Nil, 0L)
 }

@@ -19,12 +19,15 @@ import io.deltaic.spark.write.{RecordsReads, ScannedRows}
 /**
  * One DELETE, UPDATE or MERGE, from the snapshot it reads to the commit it makes. Spark plans it; its
  * tasks report positions of rows that end, and write the rows that begin.
+ *
+ * @param batchWrite makes a commit of what they report, given the other scans of the statement
  */
 private[spark] final class RowLevelChange(
     val spark: SparkSession,
     val log: DeltaLog,
     val snapshot: Snapshot,
-    override val command: Command
+    override val command: Command,
+    batchWrite: (RowLevelChange, Seq[TableScan]) => DeltaBatchWrite = new RowLevelBatchWrite(_, _)
 ) extends SupportsDelta {
 
   private val schema = TableSchema.of(snapshot)
@@ -44,7 +47,7 @@ private[spark] final class RowLevelChange(
     override def build(): DeltaWrite = new DeltaWrite with RecordsReads {
       override val log: DeltaLog = RowLevelChange.this.log
       override val readVersion: Long = snapshot.version
-      override def toBatch: DeltaBatchWrite = new RowLevelBatchWrite(RowLevelChange.this, reads)
+      override def toBatch: DeltaBatchWrite = batchWrite(RowLevelChange.this, reads)
       override def description(): String = s"deltaic $command on ${log.table}"
     }
   }

@@ -23,6 +23,21 @@ private[spark] final case class RowLevelMessage(
     insertedRows: Long
 ) extends WriterCommitMessage
 
+private[rowlevel] object RowLevelMessage {
+
+  def in(messages: Array[WriterCommitMessage]): Seq[RowLevelMessage] =
+    messages.toSeq.collect { case message: RowLevelMessage => message }
+
+  /** One bitmap for each file, out of those of the tasks that read parts of it. */
+  def endedRows(reports: Seq[RowLevelMessage]): Map[String, DeletionVector] =
+    reports.flatMap(_.endedRows).groupMapReduce(_._1) { case (_, bytes) =>
+      DeletionVector.deserialize(bytes)
+    } { (left, right) =>
+      left.or(right)
+      left
+    }
+}
+
 private[spark] final class RowLevelWriterFactory(spec: DataWriteSpec) extends DeltaWriterFactory {
   override def createWriter(partitionId: Int, taskId: Long): DeltaWriter[InternalRow] =
     new RowLevelWriter(spec, partitionId)

@@ -1,12 +1,13 @@
 package io.deltaic.spark.write
 
 import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.WriteShims
 import org.apache.spark.sql.types.StructType
 import org.slf4j.LoggerFactory
 
-import io.deltaic.protocol.{AddFile, DeltaicException, LogPath}
+import io.deltaic.protocol.{AddFile, DeltaicException, LogPath, RemoveFile}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.bridge._
 import io.deltaic.spark.scan.{ColumnMapping, TableSchema}
@@ -20,6 +21,9 @@ import io.deltaic.spark.scan.{ColumnMapping, TableSchema}
  * @param computed the generated columns that the query computes
  * @param options the writer's options, keys in lower case
  * @param joinsIfCreated whether a write that finds no table appends to one that appears meanwhile
+ * @param evolved the table's columns with those that the rows bring along, if they may bring any
+ * @param keepsDefinition whether the table's definition stays although the operation's name says otherwise
+ * @param rowCondition what the rows must meet because the write replaces none but such, if it is checked
  */
 private[spark] final case class WriteIntent(
     operation: String,
@@ -32,7 +36,10 @@ private[spark] final case class WriteIntent(
     description: Option[String] = None,
     computed: Set[String] = Set.empty,
     options: Map[String, String] = Map.empty,
-    joinsIfCreated: Boolean = false
+    joinsIfCreated: Boolean = false,
+    evolved: Option[StructType] = None,
+    keepsDefinition: Boolean = false,
+    rowCondition: Option[Expression] = None
 )
 
 /** The files that a write has made, and that nothing needs if it fails. */
@@ -50,7 +57,7 @@ private[spark] object NewFiles {
  * @param snapshot what the write is based on; none when it creates the table
  */
 private[spark] final class WriteTransaction(
-    spark: SparkSession,
+    val spark: SparkSession,
     val log: DeltaLog,
     val snapshot: Option[Snapshot],
     stated: WriteIntent
@@ -86,7 +93,9 @@ private[spark] final class WriteTransaction(
         plan.metadata,
         schema.stored,
         intent.computed
-      )
+      ) ++ intent.rowCondition.map {
+        new ConditionResolver(spark, log.table.toString, schema.stored).replaced(_)
+      }
   )
 
   /**
@@ -106,6 +115,15 @@ private[spark] final class WriteTransaction(
       plan.alreadyApplied || decide(changes, readSet, engineMetrics, identityMarks)
     sessionOptions.used()
     if (skipped) abort(written, tasksLost = false)
+  }
+
+  /** Commits a version without rows: all files that the table has are removed. */
+  def commitWithoutRows(engineMetrics: => Map[String, Long] = Map.empty): Unit = {
+    val now = System.currentTimeMillis()
+    val removes = snapshot.fold(Vector.empty[RemoveFile]) { s =>
+      log.withReadableFiles(s)(_.adds.map(_.remove(now)).toVector)
+    }
+    commit(FileChanges(removes), NewFiles.none, ReadSet.everything, engineMetrics)
   }
 
   /** @return whether the commit turned out to have been made before */
@@ -174,7 +192,9 @@ private[spark] final class WriteTransaction(
       "constraints" -> intent.constraints,
       "description" -> intent.description,
       "options" -> intent.options,
-      "joinsIfCreated" -> intent.joinsIfCreated
+      "joinsIfCreated" -> intent.joinsIfCreated,
+      "evolvedSchema" -> intent.evolved.map(_.json),
+      "keepsDefinition" -> intent.keepsDefinition
     )
     .toString
 }
