@@ -1,6 +1,7 @@
 package io.deltaic.spark.sql
 
 import org.apache.spark.sql.catalyst.expressions.Literal.TrueLiteral
+import org.apache.spark.sql.catalyst.expressions.{Cast, Expression, Literal}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, OverwriteByExpression}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
@@ -21,8 +22,14 @@ private[spark] object NameReplacedRows extends Rule[LogicalPlan] {
           _,
           _
         ) if overwrite.resolved && condition != TrueLiteral =>
-      val named = table.writeTarget.copy(replacedSql = Some(condition.sql))
+      val named = table.writeTarget.copy(replacedSql = Some(folded(condition).sql))
       overwrite.copy(table = relation.copy(table = table.forWriting(named)))
+  }
+
+  /** Without the casts of literals that the analyser has put in. */
+  private def folded(condition: Expression): Expression = condition.transformUp {
+    case Cast(literal: Literal, dataType, zone, mode) if literal.value != null =>
+      Literal.create(Cast(literal, dataType, zone, mode).eval(), dataType)
   }
 }
 
