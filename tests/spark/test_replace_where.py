@@ -154,7 +154,8 @@ def test_table_that_is_not_there_is_created_with_rows_that_meet_the_condition(
             "DELTAIC_REPLACE_WHERE_REFUSED",
         ),
         ({"replaceWhere": "id = 1", "dataChange": "false"}, "dataChange=false"),
-        ({"replaceUsing": "id"}, "replaceUsing"),
+        ({"replaceUsing": "nowhere"}, "nowhere"),
+        ({"replaceUsing": "id", "replaceWhere": "id = 1"}, "replaceUsing"),
     ],
 )
 def test_what_cannot_be_replaced_is_refused_before_anything_is_written(
@@ -271,6 +272,23 @@ def test_rows_that_go_with_a_new_one_are_replaced(
     assert log.contents(table) == before
     spark.sql(f"INSERT INTO {name} REPLACE USING (id) SELECT * FROM {name} WHERE false")
     assert len(rows_of(spark, table)) == len(expected) + 1
+
+
+def test_rows_that_go_with_one_of_a_frame_are_replaced(spark: SparkSession, table: str) -> None:
+    create(spark, table, vectors=True)
+
+    def save_by(frame: DataFrame, **options: str) -> dict[str, str]:
+        frame.write.format("delta").mode("overwrite").options(**options).save(table)
+        return dict(log.commit_info(table)["operationParameters"])
+
+    told = save_by(rows(spark, 1, 3, "new"), replaceUsing="ID, p")
+    assert told["replaceUsingCols"] == "(ID, p)"
+    condition = "t.id + 1 = s.id"
+    told = save_by(rows(spark, 8, 9, "more").alias("s"), replaceOn=condition, targetAlias="t")
+    assert told["replaceOnCond"] == condition
+    expected = [(n, n % 3, f"old{n}") for n in (0, 3, 4, 5, 6, 8, 9, 10, 11)]
+    expected += [(1, 1, "new1"), (2, 2, "new2"), (8, 2, "more8")]
+    assert rows_of(spark, table) == sorted(expected, key=repr)
 
 
 def test_rows_appended_meanwhile_conflict_with_what_goes_with_new_ones(

@@ -231,9 +231,7 @@ def test_rows_appended_meanwhile_stay_and_columns_added_meanwhile_conflict(
     assert spark.read.format("delta").load(table).columns == ["id", "a", "b"]
 
 
-def test_merge_that_would_leave_new_columns_out_is_refused(
-    spark: SparkSession, table: str
-) -> None:
+def test_merge_that_would_leave_new_columns_out_is_refused(spark: SparkSession, table: str) -> None:
     spark.range(2).write.format("delta").save(table)
     with pytest.raises(Exception, match="MERGE WITH SCHEMA EVOLUTION"):
         spark.sql(

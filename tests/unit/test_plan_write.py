@@ -82,7 +82,7 @@ def test_text_of_limited_length_is_stored_as_a_string() -> None:
             "DELTAIC_UNSUPPORTED_TABLE_PROPERTY",
         ),
         ({"options": {"replacewhere": "p = 1"}}, "DELTAIC_REPLACE_WHERE_REFUSED"),
-        ({"options": {"replaceusing": "p"}}, "DELTAIC_UNSUPPORTED_OPTION"),
+        ({"options": {"replaceusing": "p"}}, "DELTAIC_REPLACE_WHERE_REFUSED"),
         ({"options": {"datachange": "perhaps"}}, "DELTAIC_INVALID_WRITE_OPTION"),
         ({"options": {"txnappid": "a"}}, "DELTAIC_TRANSACTION_OPTIONS_INCOMPLETE"),
         ({"options": {"txnversion": "1"}}, "DELTAIC_TRANSACTION_OPTIONS_INCOMPLETE"),

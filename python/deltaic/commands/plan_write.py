@@ -24,6 +24,9 @@ from deltaic.protocol.properties import is_true
 from deltaic.protocol.schema import parse_schema
 from deltaic.protocol.schema_checks import extra_columns, same_names
 
+#: Options that say which rows a write replaces.
+_REPLACES_ROWS = frozenset({"replacewhere", "replaceon", "replaceusing"})
+
 
 @dataclass(frozen=True, slots=True)
 class WriteRequest:
@@ -94,7 +97,7 @@ class WriteRequest:
         """Whether the data's columns become the table's."""
         overwrites = self.mode is WriteMode.OVERWRITE and self.option_is_true("overwriteschema")
         # Rows that a condition leaves in the table keep their columns.
-        return self.replaces_table or (overwrites and "replacewhere" not in self.options)
+        return self.replaces_table or (overwrites and not _REPLACES_ROWS & self.options.keys())
 
     @property
     def changes_data(self) -> bool:
@@ -251,26 +254,15 @@ def _require_partitioning_fits(request: WriteRequest, current: TableHeader) -> N
         )
 
 
-#: Options that change which rows are written or replaced, and that nothing implements yet. Ignoring
-#: one would lose or duplicate rows.
-_UNSUPPORTED_OPTIONS: Mapping[str, tuple[str, str]] = {
-    "replaceon": ("replaceOn", "Use MERGE or DELETE, then append."),
-    "replaceusing": ("replaceUsing", "Use MERGE or DELETE, then append."),
-}
-
-
 def _refuse_options(request: WriteRequest) -> None:
-    for key, (name, advice) in _UNSUPPORTED_OPTIONS.items():
-        if key in request.options:
-            raise _unsupported(request, name, request.options[key], advice)
-    if "replacewhere" in request.options:
-        _require_replacement(request)
+    for option in sorted(_REPLACES_ROWS & request.options.keys()):
+        _require_replacement(request, request.options[option])
     data_change = request.options.get("datachange", "true").strip().casefold()
     if data_change not in ("true", "false"):
         raise error("DELTAIC_INVALID_WRITE_OPTION", option="dataChange", value=data_change)
 
 
-def _require_replacement(request: WriteRequest) -> None:
+def _require_replacement(request: WriteRequest, predicate: str) -> None:
     """Refuse what contradicts a replacement of those rows alone that meet a condition."""
     clash = None
     if request.mode is not WriteMode.OVERWRITE:
@@ -283,16 +275,6 @@ def _require_replacement(request: WriteRequest) -> None:
         raise error(
             "DELTAIC_REPLACE_WHERE_REFUSED",
             table=request.table,
-            predicate=request.options["replacewhere"],
+            predicate=predicate,
             reason=f"it goes with mode overwrite alone, and not with {clash}",
         )
-
-
-def _unsupported(request: WriteRequest, option: str, value: str, advice: str) -> Exception:
-    return error(
-        "DELTAIC_UNSUPPORTED_OPTION",
-        table=request.table,
-        option=option,
-        value=value,
-        advice=advice,
-    )

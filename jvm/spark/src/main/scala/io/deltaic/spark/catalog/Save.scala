@@ -43,7 +43,7 @@ private[spark] final class Save(
 
   /** Rows that a condition leaves in the table keep their columns. */
   private def replacesColumns: Boolean = mode == SaveMode.Overwrite && flag("overwriteschema") &&
-    !options.contains(ReplaceWhere.Key.toLowerCase(Locale.ROOT))
+    !Seq(ReplaceWhere.Key, ReplaceWhere.OnKey, ReplaceWhere.UsingKey).exists(option(_).isDefined)
 
   /** The table, if this write leaves its columns in place. */
   private val kept: Option[DeltaicTable] = snapshot
@@ -51,7 +51,7 @@ private[spark] final class Save(
     .filterNot(_ => replacesColumns)
 
   private val condition: Option[Expression] =
-    options.get(ReplaceWhere.Key.toLowerCase(Locale.ROOT)).map { text =>
+    option(ReplaceWhere.Key).map { text =>
       kept.foreach(_.requireExtension(ReplaceWhere.Key))
       if (mode != SaveMode.Overwrite)
         throw ReplaceWhere.refused(log.table.toString, text, "it goes with mode overwrite alone")
@@ -69,8 +69,10 @@ private[spark] final class Save(
     kept.foreach(_.requireCanCompute())
     val relation = DataSourceV2Relation.create(table, None, None, CaseInsensitiveStringMap.empty())
     val rows = query.transformWithSubqueries(readsOfThisVersion)
+    val matching = kept.flatMap(matchingRows(_, relation, rows))
     val write =
-      if (mode != SaveMode.Overwrite) AppendData.byName(relation, rows, writeOptions)
+      if (matching.isDefined) AppendData.byName(replacing(relation, matching), rows, writeOptions)
+      else if (mode != SaveMode.Overwrite) AppendData.byName(relation, rows, writeOptions)
       else if (condition.isEmpty && overwritesPartitions)
         OverwritePartitionsDynamic.byName(relation, rows, writeOptions)
       else {
@@ -79,6 +81,34 @@ private[spark] final class Save(
       }
     if (kept.isEmpty) write else WriteCommandShims.withResolvedOutput(spark, write)
   }
+
+  /** The rows to replace because they go with a new one. */
+  private def matchingRows(
+      table: DeltaicTable,
+      relation: DataSourceV2Relation,
+      rows: LogicalPlan
+  ): Option[Replaced] = if (mode != SaveMode.Overwrite || condition.isDefined) None
+  else {
+    lazy val matching = new MatchingRows(spark, table, relation, rows, byName = true)
+    val on = option(ReplaceWhere.OnKey).map { text =>
+      val parsed = ReplaceWhere.parse(spark, log.table.toString, text)
+      matching.on(parsed, option("targetAlias"), text)
+    }
+    on.orElse(option(ReplaceWhere.UsingKey).map { text =>
+      matching.using(text.split(",").toSeq.map(_.trim))
+    })
+  }
+
+  private def replacing(
+      relation: DataSourceV2Relation,
+      replaced: Option[Replaced]
+  ): DataSourceV2Relation = relation.table match {
+    case table: WriteTargets =>
+      relation.copy(table = table.forWriting(table.writeTarget.copy(replacing = replaced)))
+    case _ => relation
+  }
+
+  private def option(name: String): Option[String] = options.get(name.toLowerCase(Locale.ROOT))
 
   /** The query reads the version that the write is based on, even if the table grows meanwhile. */
   private def readsOfThisVersion: PartialFunction[LogicalPlan, LogicalPlan] = {
@@ -125,8 +155,12 @@ private[spark] final class Save(
   private def writeOptions: Map[String, String] = {
     val ofWriter = options - DataSourceUtils.PARTITIONING_COLUMNS_KEY - "path" -
       SupportsV1OverwriteWithSaveAsTable.OPTION_NAME
-    // A condition that is always true is none.
-    if (condition.isDefined) ofWriter else ofWriter - ReplaceWhere.Key.toLowerCase(Locale.ROOT)
+    // A condition that is always true is none, and a table that is not there has no rows.
+    val ofMatching = Seq(ReplaceWhere.OnKey, ReplaceWhere.UsingKey)
+    val heeded =
+      (if (condition.isDefined) Nil else Seq(ReplaceWhere.Key)) ++
+        (if (kept.isDefined) Nil else ofMatching)
+    ofWriter -- heeded.map(_.toLowerCase(Locale.ROOT))
   }
 
   private def columnsOfRows: StructType =

@@ -36,7 +36,7 @@ private[spark] object RowReplacement extends EndsRows {
     val target = relation(new ChangedTable(change))
     val condition = replaced match {
       case Replaced.Rows(condition) => over(target)(condition)
-      case Replaced.Matching(condition, ofNewRows) =>
+      case Replaced.Matching(condition, ofNewRows, _) =>
         val added = relation(new ListedRows(transaction, newRows))
         matches(condition, ofNewRows, target, added)
       case other => throw new IllegalArgumentException(s"$other is not about single rows")

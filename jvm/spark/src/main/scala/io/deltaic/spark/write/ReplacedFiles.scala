@@ -36,7 +36,7 @@ private[write] final class ReplacedFiles(
    */
   def readSet: ReadSet = replaced match {
     case Replaced.Nothing => ReadSet.nothing
-    case Replaced.Everything | Replaced.Matching(_, _) => ReadSet.everything
+    case Replaced.Everything | Replaced.Matching(_, _, _) => ReadSet.everything
     case Replaced.Rows(_) | Replaced.WrittenPartitions => readPartitions
   }
 
@@ -51,7 +51,7 @@ private[write] final class ReplacedFiles(
 
   /** Whether a file of this table, written under the same definition, is in what the write replaces. */
   private lazy val selects: AddFile => Boolean = replaced match {
-    case Replaced.Nothing | Replaced.Matching(_, _) => _ => false
+    case Replaced.Nothing | Replaced.Matching(_, _, _) => _ => false
     case Replaced.Everything => _ => true
     case Replaced.Rows(condition) =>
       val selected = Predicate.createInterpreted(over(column)(condition))
@@ -72,7 +72,7 @@ private[write] final class ReplacedFiles(
     if (snapshot.isDistributed) candidates.select(filters, Nil).iterator else snapshot.adds
 
   private def filters: Seq[Expression] = replaced match {
-    case Replaced.Nothing | Replaced.Everything | Replaced.Matching(_, _) => Nil
+    case Replaced.Nothing | Replaced.Everything | Replaced.Matching(_, _, _) => Nil
     case Replaced.Rows(condition) => Seq(over(attribute)(condition))
     case Replaced.WrittenPartitions => inPartitionsOfAdds
   }

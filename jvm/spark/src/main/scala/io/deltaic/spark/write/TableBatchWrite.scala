@@ -61,7 +61,7 @@ private[spark] final class TableBatchWrite(
   private def replacedIn(snapshot: Snapshot, adds: Seq[AddFile]): EndedRows = replaced match {
     case Replaced.Rows(condition) if !isOfPartitions(condition) =>
       target.endsRows(transaction, snapshot, replaced, adds)
-    case Replaced.Matching(_, _) => target.endsRows(transaction, snapshot, replaced, adds)
+    case Replaced.Matching(_, _, _) => target.endsRows(transaction, snapshot, replaced, adds)
     case _ =>
       val schema = transaction.schema
       val candidates = SnapshotFiles(target.spark, target.log, snapshot, schema)
@@ -94,7 +94,8 @@ private[spark] final class TableBatchWrite(
     )
     replaced match {
       case Replaced.Rows(condition) => replacing(stated, condition)
-      case Replaced.Matching(condition, _) => replacingMatches(stated, condition)
+      case Replaced.Matching(_, _, told) =>
+        stated.copy(operationParameters = stated.operationParameters + told)
       case _ => stated
     }
   }
@@ -116,11 +117,6 @@ private[spark] final class TableBatchWrite(
       rowCondition = Option.when(ReplaceWhere.isChecked(target.spark))(condition)
     )
   }
-
-  private def replacingMatches(stated: WriteIntent, condition: Expression): WriteIntent =
-    stated.copy(
-      operationParameters = stated.operationParameters + ("predicate" -> condition.sql)
-    )
 
   /** `mode` is what the user asked for, also when the table is created on the way. */
   private def modeParameters: Map[String, String] =

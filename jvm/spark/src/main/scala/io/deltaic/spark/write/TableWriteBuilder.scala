@@ -58,8 +58,13 @@ private[spark] object Replaced {
    *
    * @param condition over the columns of both, by their names
    * @param ofNewRows those that are the new row's
+   * @param told how the history tells of it, with the name it does it under
    */
-  final case class Matching(condition: Expression, ofNewRows: AttributeSet) extends Replaced
+  final case class Matching(
+      condition: Expression,
+      ofNewRows: AttributeSet,
+      told: (String, String)
+  ) extends Replaced
 
   /** The files of those partitions into which the write puts a row. */
   case object WrittenPartitions extends Replaced
@@ -103,12 +108,7 @@ private[spark] final class TableWriteBuilder(target: WriteTarget, info: LogicalW
 
   override def build(): Write = {
     ReadOnlyOptions.refuse(target.table, info.options.keySet.asScala)
-    if (info.options.containsKey(ReplaceWhere.Key) && !replaced.isInstanceOf[Replaced.Rows])
-      throw ReplaceWhere.refused(
-        target.table,
-        info.options.get(ReplaceWhere.Key),
-        "this way of writing does not take it; give it to a DataFrame's writer with mode overwrite"
-      )
+    ReplaceWhere.requireHeeded(target.table, info.options, replaced)
     new TableWrite(target, replaced, info)
   }
 }
