@@ -21,8 +21,10 @@ class DeltaicExtension extends (SparkSessionExtensions => Unit) {
     extensions.injectResolutionRule(_ => PlanConstraints)
     extensions.injectResolutionRule(ComputeWrittenColumns(_))
     extensions.injectResolutionRule(ComputeChangedColumns(_))
+    extensions.injectPostHocResolutionRule(_ => CountChanges)
     extensions.injectPlannerStrategy(_ => RecordReads)
     extensions.injectPlannerStrategy(_ => DeletionVectorStrategy)
+    extensions.injectPlannerStrategy(_ => CountedChangeStrategy)
     TableChangesFunctions.inject(extensions)
   }
 }

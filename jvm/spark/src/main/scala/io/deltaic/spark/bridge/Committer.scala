@@ -44,6 +44,9 @@ private[spark] final class CommitPlan(val json: ObjectNode) {
   val protocol: io.deltaic.protocol.Protocol = ActionBody.protocol(json.get("effectiveProtocol"))
   val isBlindAppend: Boolean = json.path("isBlindAppend").asBoolean(false)
 
+  /** Whether the table has a change data feed, which this commit has to keep true. */
+  val feedsChanges: Boolean = json.path("feedsChanges").asBoolean(false)
+
   /** A write that an earlier one with the same `txnAppId` and `txnVersion` has already made. */
   val alreadyApplied: Boolean = json.path("skipped").asBoolean(false)
 }
