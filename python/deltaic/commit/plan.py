@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deltaic.protocol.actions import DomainMetadata, Metadata, Protocol
+from deltaic.protocol.change_data import feeds_changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,7 @@ class CommitPlan:
             "domains": [domain.to_json() for domain in self.domains],
             "changesData": self.changes_data,
             "skipped": self.skipped,
+            "feedsChanges": feeds_changes(self.effective.protocol, self.effective.metadata),
         }
 
     @staticmethod

@@ -26,12 +26,14 @@ class DeltaicExtension extends (SparkSessionExtensions => Unit) {
     extensions.injectResolutionRule(s => SaveOverTable(s.asInstanceOf[SparkSession]))
     extensions.injectResolutionRule(ComputeWrittenColumns(_))
     extensions.injectResolutionRule(ComputeChangedColumns(_))
+    extensions.injectPostHocResolutionRule(_ => CountChanges)
     extensions.injectPostHocResolutionRule(_ => NameReplacedRows)
     extensions.injectPostHocResolutionRule(s => PlanTableLike(s.asInstanceOf[SparkSession]))
     extensions.injectPreCBORule(_ => PlanReplacedRows)
     extensions.injectPreCBORule(s => RebalanceWrites(s.asInstanceOf[SparkSession]))
     extensions.injectPlannerStrategy(_ => RecordReads)
     extensions.injectPlannerStrategy(_ => DeletionVectorStrategy)
+    extensions.injectPlannerStrategy(_ => CountedChangeStrategy)
     TableChangesFunctions.inject(extensions)
   }
 }

@@ -2,12 +2,9 @@ package io.deltaic.spark
 
 import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
-import org.apache.spark.sql.Column
 import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
-import org.apache.spark.sql.catalyst.expressions.Literal
-import org.apache.spark.sql.catalyst.plans.logical.{DeleteFromTable, View}
-import org.apache.spark.sql.classic.{DataFrame, SparkSession}
-import org.apache.spark.sql.deltaic.SessionShims
+import org.apache.spark.sql.catalyst.plans.logical.View
+import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 
 import io.deltaic.protocol._
@@ -19,8 +16,8 @@ import io.deltaic.spark.write.{CachedPlans, CheckpointColumns, SessionWriteOptio
 import io.deltaic.upkeep.{Upkeep, UpkeepQueue}
 
 /**
- * All that Python calls in the JVM. Paths and names come as users give them; what has structure
- * crosses as JSON.
+ * All that Python calls in the JVM, but for [[RowChanges]]. Paths and names come as users give them;
+ * what has structure crosses as JSON.
  */
 object PythonApi {
 
@@ -200,15 +197,6 @@ object PythonApi {
       case _: View => notDelta("a view")
       case _ => notDelta("a table of another format")
     }
-  }
-
-  /** Deletes the rows for which `condition` is true, all rows when it is null. */
-  def delete(target: DataFrame, condition: Column): Unit = {
-    val spark = target.sparkSession
-    val matching =
-      if (condition == null) Literal.TrueLiteral else SessionShims.expression(spark, condition)
-    SessionShims.run(spark, DeleteFromTable(target.queryExecution.analyzed, matching))
-    ()
   }
 
   private def headerJson(

@@ -47,6 +47,9 @@ private[spark] final class CommitPlan(val json: ObjectNode) {
   /** Whether the rows are others afterwards; if not, they only lie in other files. */
   val changesData: Boolean = json.path("changesData").asBoolean(true)
 
+  /** Whether the table has a change data feed, which this commit has to keep true. */
+  val feedsChanges: Boolean = json.path("feedsChanges").asBoolean(false)
+
   /** A write that an earlier one with the same `txnAppId` and `txnVersion` has already made. */
   val alreadyApplied: Boolean = json.path("skipped").asBoolean(false)
 }

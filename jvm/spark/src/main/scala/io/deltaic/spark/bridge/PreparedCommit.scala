@@ -82,7 +82,8 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
         firstRowId,
         version
       )
-    val fileActions = request.changes.removes.iterator ++ adds.iterator
+    val fileActions =
+      request.changes.removes.iterator ++ adds.iterator ++ request.changes.changeFiles.iterator
     val lines = headerLines.linesIterator ++ fileActions.map(ActionJson.write)
     begin()
     val outcome =

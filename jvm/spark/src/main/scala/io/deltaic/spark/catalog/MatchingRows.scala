@@ -56,7 +56,7 @@ private[spark] final class MatchingRows(
    * @param sql how the user wrote it
    */
   def on(condition: Expression, alias: Option[String], sql: String): Replaced = {
-    val target = alias.fold[LogicalPlan](named)(SubqueryAlias(_, relation))
+    val target = alias.fold(named)(SubqueryAlias(_, columns))
     val analyzer = spark.sessionState.analyzer
     val analyzed = analyzer.execute(Join(target, query, Inner, Some(condition), JoinHint.NONE))
     analyzer.checkAnalysis(analyzed)
@@ -81,11 +81,14 @@ private[spark] final class MatchingRows(
     }
   }
 
+  /** The table as far as a condition sees it; its rows are not asked for. */
+  private def columns: LogicalPlan = LocalRelation(relation.output)
+
   private def named: LogicalPlan = (relation.catalog, relation.identifier) match {
     case (Some(catalog), Some(identifier)) =>
       val qualifier = catalog.name +: identifier.namespace.toSeq
-      SubqueryAlias(qualifier :+ identifier.name, relation)
-    case _ => relation
+      SubqueryAlias(qualifier :+ identifier.name, columns)
+    case _ => columns
   }
 
   private def isSame(left: String, right: String): Boolean =

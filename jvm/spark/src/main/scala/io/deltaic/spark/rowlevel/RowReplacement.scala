@@ -42,8 +42,10 @@ private[spark] object RowReplacement extends EndsRows {
       case other => throw new IllegalArgumentException(s"$other is not about single rows")
     }
     SessionShims.run(spark, DeleteFromTable(target, condition))
-    val files = new FileEnder(change, transaction).apply(RowLevelMessage.endedRows(sink.reports))
-    EndedRows(files, change.readSet(Nil), Some(sink.reports.map(_.deletedRows).sum))
+    val ended = RowLevelMessage.merged(sink.reports.flatMap(_.deletedRows))
+    val numRows = ended.valuesIterator.map(_.cardinality).sum
+    val files = new FileEnder(change, transaction).apply(ended)
+    EndedRows(files, change.readSet(Nil), Some(numRows))
   }
 
   private def over(relation: DataSourceV2Relation)(condition: Expression): Expression = {

@@ -103,7 +103,12 @@ private[scan] object ScanLayout {
       constants: Seq[StructField],
       rowTracking: Option[RowTracking]
   ): ScanLayout = {
-    val wanted = computed.map(_.dataType).collect { case s: StructType => s.fieldNames }.flatten
+    val wanted = computed.flatMap { field =>
+      field.dataType match {
+        case struct: StructType => struct.fieldNames.toSeq
+        case _ => Seq(fieldOf(field.name))
+      }
+    }
     def tracked(names: String*): Boolean = names.exists(wanted.contains)
     val materialized = rowTracking.toSeq.flatMap { tracking =>
       tracking.rowId.filter(_ => tracked(FileMetadata.RowId)) ++
@@ -136,9 +141,11 @@ private[scan] object ScanLayout {
       case FileMetadata.DefaultRowCommitVersion => commitVersion
       case other => ofSplit(other)
     }
-    val computedSources = computed.map(_.dataType).map {
-      case struct: StructType => Struct(struct.fieldNames.toSeq.map(metadata))
-      case _ => Position
+    val computedSources = computed.map { field =>
+      field.dataType match {
+        case struct: StructType => Struct(struct.fieldNames.toSeq.map(metadata))
+        case _ => metadata(fieldOf(field.name))
+      }
     }
     ScanLayout(
       StructType(data ++ computed ++ constants),
@@ -147,5 +154,12 @@ private[scan] object ScanLayout {
       StructType(ofFiles),
       StructType(ofSplits)
     )
+  }
+
+  /** The field of `_metadata` that a flat column is the same as. */
+  private def fieldOf(computed: String): String = computed match {
+    case ScanColumns.TrackedRowId => FileMetadata.RowId
+    case ScanColumns.TrackedCommitVersion => FileMetadata.RowCommitVersion
+    case _ => FileMetadata.RowIndex
   }
 }

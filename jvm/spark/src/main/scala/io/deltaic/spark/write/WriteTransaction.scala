@@ -4,12 +4,13 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.WriteShims
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types.{StructField, StructType}
 import org.slf4j.LoggerFactory
 
 import io.deltaic.protocol.{AddFile, DeltaicException, LogPath, RemoveFile}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.bridge._
+import io.deltaic.spark.changes.ChangeColumns
 import io.deltaic.spark.scan.{ColumnMapping, TableSchema}
 
 /**
@@ -24,6 +25,7 @@ import io.deltaic.spark.scan.{ColumnMapping, TableSchema}
  * @param evolved the table's columns with those that the rows bring along, if they may bring any
  * @param keepsDefinition whether the table's definition stays although the operation's name says otherwise
  * @param rowCondition what the rows must meet because the write replaces none but such, if it is checked
+ * @param movesRows whether rows that were there before are written anew, and bring their ids along
  */
 private[spark] final case class WriteIntent(
     operation: String,
@@ -39,7 +41,8 @@ private[spark] final case class WriteIntent(
     joinsIfCreated: Boolean = false,
     evolved: Option[StructType] = None,
     keepsDefinition: Boolean = false,
-    rowCondition: Option[Expression] = None
+    rowCondition: Option[Expression] = None,
+    movesRows: Boolean = false
 )
 
 /** The files that a write has made, and that nothing needs if it fails. */
@@ -95,8 +98,14 @@ private[spark] final class WriteTransaction(
         intent.computed
       ) ++ intent.rowCondition.map {
         new ConditionResolver(spark, log.table.toString, schema.stored).replaced(_)
-      }
+      },
+    tracked =
+      if (intent.movesRows) schema.rowTracking.fold(Seq.empty[StructField])(_.materialized) else Nil
   )
+
+  /** The same for its change data files. */
+  lazy val changeSpec: DataWriteSpec =
+    DataWriteSpec.forChanges(spark, dataSpec, ChangeColumns.changeTypeField, intent.options)
 
   /**
    * Makes the changes a version of the table. A write that an earlier one with the same `txnAppId` and
