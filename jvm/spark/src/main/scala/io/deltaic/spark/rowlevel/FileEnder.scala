@@ -67,7 +67,7 @@ private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: Wri
 
   private def rewritten(removes: Seq[RemoveFile], survivors: Seq[Touched]): EndedFiles = {
     val sources = survivors.map(s => withVector(s.file, vectors.inline(s.ended)))
-    val adds = new FileRewriter(transaction).rewrite(sources)
+    val adds = new FileRewriter(change.spark, transaction, change.snapshot).rewrite(sources)
     EndedFiles(removes, adds, adds, Nil, copiedRows = adds.flatMap(FileChanges.rows).sum)
   }
 
