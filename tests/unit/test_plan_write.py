@@ -78,8 +78,13 @@ def test_text_of_limited_length_is_stored_as_a_string() -> None:
             "DELTAIC_UNSUPPORTED_TABLE_PROPERTY",
         ),
         (
-            {"properties": {"delta.compatibility.symlinkFormatManifest.enabled": "true"}},
-            "DELTAIC_UNSUPPORTED_TABLE_PROPERTY",
+            {
+                "properties": {
+                    "delta.compatibility.symlinkFormatManifest.enabled": "true",
+                    "delta.enableDeletionVectors": "true",
+                }
+            },
+            "DELTAIC_PROPERTIES_EXCLUDE_EACH_OTHER",
         ),
         ({"options": {"replacewhere": "p = 1"}}, "DELTAIC_UNSUPPORTED_OPTION"),
         ({"options": {"datachange": "false"}}, "DELTAIC_UNSUPPORTED_OPTION"),

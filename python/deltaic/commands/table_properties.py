@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from deltaic.commands.alteration import Alteration, alter, altered_header
+from deltaic.commands.row_ids import give_row_ids
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
+from deltaic.protocol import row_tracking
 from deltaic.protocol.change_data import check_feed_columns
 from deltaic.protocol.column_mapping import MAX_COLUMN_ID, MODE, upgraded
 from deltaic.protocol.properties import (
@@ -24,7 +26,6 @@ from deltaic.protocol.schema import parse_schema
 
 #: Properties that promise something of files or commits that are there already.
 _NEEDS_MORE = (
-    "delta.enableRowTracking",
     "delta.enableIcebergCompatV1",
     "delta.enableIcebergCompatV2",
     "delta.enableIcebergWriterCompatV1",
@@ -66,10 +67,16 @@ def alter_properties(
             value = checked.configuration[name]
             raise error("DELTAIC_PROPERTY_NEEDS_MORE", table=table, property=name, value=value)
     removed = {_removable(table, name) for name in arguments.unset}
+    if is_true(checked.configuration, row_tracking.ENABLED) and not row_tracking.is_enabled(before):
+        give_row_ids(table, tables, policy, now_ms)
+        current = altered_header(table, tables)
+        before = current.metadata
     kept = {k: v for k, v in before.configuration.items() if k not in removed}
     after = replace(
         before,
-        configuration={**kept, **checked.configuration},
+        configuration=row_tracking.with_materialized_columns(
+            {**kept, **checked.configuration}, before.configuration
+        ),
         description=_description(arguments, before.description),
     )
     check_feed_columns(table, parse_schema(after.schema_string, table), after.configuration)

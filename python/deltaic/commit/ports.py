@@ -318,6 +318,9 @@ class Tables(Protocol):
     def prepare_header_commit(self, summary: CommitSummary) -> PreparedCommit:
         """Prepare a commit that holds no file."""
 
+    def prepare_row_ids(self, summary: CommitSummary) -> PreparedCommit | None:
+        """Prepare a commit that adds anew every file without row ids; None if all have some."""
+
     def first_violation(self, table: str, version: int, name: str, condition: str) -> str | None:
         """Return a row of the version that breaks the condition; None if all rows meet it.
 

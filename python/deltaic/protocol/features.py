@@ -17,6 +17,7 @@ from deltaic.protocol.actions import (
     Metadata,
     Protocol,
 )
+from deltaic.protocol.properties import SYMLINK_MANIFEST_PROPERTY, is_true
 from deltaic.protocol.schema import PrimitiveType, StructType, leaf_types, parse_schema, walk
 from deltaic.resources import load_json
 
@@ -218,12 +219,18 @@ def require_definable(table: str, protocol: Protocol, metadata: Metadata) -> Non
     ------
     ProtocolError
         Naming the features.
+    InvalidArgumentError
+        If two properties do not go together.
     """
     refused = _unwritable_features(table, protocol, metadata)
     if refused:
         raise error(
             "DELTAIC_UNSUPPORTED_FEATURE_REQUESTED", table=table, features=", ".join(refused)
         )
+    # Whoever reads a list of files reads the rows that vectors mark as deleted, too.
+    apart = (SYMLINK_MANIFEST_PROPERTY, "delta.enableDeletionVectors")
+    if all(is_true(metadata.configuration, name) for name in apart):
+        raise error("DELTAIC_PROPERTIES_EXCLUDE_EACH_OTHER", table=table, a=apart[0], b=apart[1])
 
 
 def _unwritable_features(table: str, protocol: Protocol, metadata: Metadata) -> list[str]:

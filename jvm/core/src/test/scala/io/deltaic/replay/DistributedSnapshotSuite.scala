@@ -274,7 +274,7 @@ class DistributedSnapshotSuite extends munit.FunSuite {
     table.commit(1, add("b"))
     assert(log.latest().isDistributed)
     damage(table, classic)
-    val upkeep = new Upkeep(log, _ => UpkeepFixture.plain)
+    val upkeep = UpkeepFixture.upkeep(log, _ => UpkeepFixture.plain)
     upkeep.run(1, Seq(UpkeepTask.ClassicCheckpoint(None)))
     assertEquals(upkeep.failed, Set.empty[String])
     val healed = distributed(table).latest()

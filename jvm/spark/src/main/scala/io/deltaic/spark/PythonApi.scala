@@ -15,7 +15,7 @@ import io.deltaic.replay.{DeltaLog, TableSummary}
 import io.deltaic.spark.bridge._
 import io.deltaic.spark.catalog.{ConstraintValidation, DeltaicTable, TableLocation}
 import io.deltaic.spark.scan.{FileSplits, SnapshotFiles, TableSchema}
-import io.deltaic.spark.write.{CachedPlans, CheckpointColumns, SessionWriteOptions}
+import io.deltaic.spark.write.{CachedPlans, CheckpointColumns, PartitionFolders, SessionWriteOptions}
 import io.deltaic.upkeep.{Upkeep, UpkeepQueue}
 
 /**
@@ -93,18 +93,28 @@ object PythonApi {
   }
 
   /** A commit of header actions only, for commands that touch no file. */
-  def prepareHeaderCommit(
-      spark: SparkSession,
-      path: String,
-      readVersion: Long,
-      summaryJson: String
-  ): PreparedCommit = {
-    val summary = Json.parse(summaryJson)
+  def prepareHeaderCommit(spark: SparkSession, path: String, summary: String): PreparedCommit =
+    prepare(spark, TableLocation.log(spark, path), Json.parse(summary), FileChanges())
+
+  /** A commit that adds the files without row ids anew, for them to get some; null if all have. */
+  def prepareRowIds(spark: SparkSession, path: String, summary: String): PreparedCommit = {
+    val outline = Json.parse(summary)
     val log = TableLocation.log(spark, path)
+    val snapshot = log.at(outline.required("readVersion").longValue)
+    val older = snapshot.adds.filter(_.baseRowId.isEmpty).map(_.copy(dataChange = false)).toVector
+    if (older.isEmpty) null else prepare(spark, log, outline, FileChanges(adds = older))
+  }
+
+  private def prepare(
+      spark: SparkSession,
+      log: DeltaLog,
+      summary: JsonNode,
+      changes: FileChanges
+  ): PreparedCommit =
     new PreparedCommit(
       CommitRequest(
         log = log,
-        readVersion = readVersion,
+        readVersion = summary.required("readVersion").longValue,
         operation = summary.path("operation").asText,
         operationParameters = Json.strings(summary.get("operationParameters")),
         plan = summary.get("plan") match {
@@ -114,14 +124,13 @@ object PythonApi {
         isBlindAppend = summary.path("isBlindAppend").asBoolean(false),
         options =
           SessionWriteOptions.userMetadata(spark) ++ Json.strings(summary.get("options")),
-        changes = FileChanges(),
+        changes = changes,
         readSet =
           if (summary.path("readsWholeTable").asBoolean(false)) ReadSet.everything
           else ReadSet.nothing
       ),
       CachedPlans.refresh(spark, log.table, _)
     )
-  }
 
   /** Which tasks of a table's upkeep failed, and those of the settings named that the session has. */
   def upkeepState(spark: SparkSession, commit: PreparedCommit, settingsJson: String): String = {
@@ -166,7 +175,7 @@ object PythonApi {
 
   private def upkeepOf(spark: SparkSession, log: DeltaLog): Upkeep = {
     val zone = FileSplits.sessionZone(spark)
-    new Upkeep(log, CheckpointColumns.of(_, zone))
+    new Upkeep(log, CheckpointColumns.of(_, zone), PartitionFolders.of)
   }
 
   /** A row of a version that breaks a condition, as `{"row": ...}`, with null if all rows meet it. */
