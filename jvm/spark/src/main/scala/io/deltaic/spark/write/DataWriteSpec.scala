@@ -31,6 +31,7 @@ import io.deltaic.spark.scan.PhysicalSchema
  * @param rowSchema         what the rows' plan promises about nulls, when known: not checked again
  * @param checks            what must be true of every row, over the columns of `schema` by position
  * @param maxRecordsPerFile 0 for no limit
+ * @param materializesPartitions whether the values of partition columns are in the files, too
  * @param randomPrefixLength how many random characters replace the partition directories, if any
  */
 private[deltaic] final class DataWriteSpec private (
@@ -43,11 +44,14 @@ private[deltaic] final class DataWriteSpec private (
     val maxRecordsPerFile: Long,
     val randomPrefixLength: Option[Int],
     columnMapping: Boolean,
+    materializesPartitions: Boolean,
     conf: Broadcast[SerializableConfiguration]
 ) extends Serializable {
 
-  @transient lazy val dataOrdinals: Array[Int] =
-    schema.indices.filterNot(partitionOrdinals.contains(_)).toArray
+  /** The columns in the files, by their positions in a row. */
+  @transient lazy val fileOrdinals: Array[Int] =
+    schema.indices.filterNot(partitionOrdinals.contains(_)).toArray ++
+      (if (materializesPartitions) partitionOrdinals else Array.empty[Int])
 
   /** The partition columns' names in the log and in directories: physical under column mapping. */
   @transient lazy val partitionNames: Array[String] =
@@ -91,6 +95,7 @@ private[deltaic] object DataWriteSpec {
    * @param rowSchema        what the incoming rows' plan promises about nulls, position by position
    * @param columnMapping    whether files and log have physical names (Protocol § Column Mapping)
    * @param checks           what must be true of every row
+   * @param materializesPartitions whether the values of partition columns are in the files, too
    */
   def forTable(
       spark: SparkSession,
@@ -101,16 +106,20 @@ private[deltaic] object DataWriteSpec {
       options: Map[String, String],
       rowSchema: Option[StructType] = None,
       columnMapping: Boolean = false,
-      checks: Seq[RowCheck] = Nil
+      checks: Seq[RowCheck] = Nil,
+      materializesPartitions: Boolean = false
   ): DataWriteSpec = {
     val sqlConf = WriteShims.sqlConf(spark)
     val ignoringCase = CaseInsensitiveMap(options)
     val dataSchema = StructType(schema.filterNot(f => partitionColumns.contains(f.name)))
     if (dataSchema.isEmpty) throw noDataColumns(tablePath)
+    val fileSchema =
+      if (materializesPartitions) StructType(dataSchema ++ partitionColumns.map(schema(_)))
+      else dataSchema
     val hadoopConf = WriteShims.hadoopConf(spark, options)
     configureParquet(
       hadoopConf,
-      PhysicalSchema.of(dataSchema, columnMapping),
+      PhysicalSchema.of(fileSchema, columnMapping),
       ignoringCase,
       sqlConf
     )
@@ -124,6 +133,7 @@ private[deltaic] object DataWriteSpec {
       maxRecordsPerFile(ignoringCase, sqlConf),
       randomPrefixLength(configuration),
       columnMapping,
+      materializesPartitions,
       spark.sparkContext.broadcast(new SerializableConfiguration(hadoopConf))
     )
   }

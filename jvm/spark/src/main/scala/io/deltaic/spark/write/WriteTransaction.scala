@@ -6,7 +6,7 @@ import org.apache.spark.sql.deltaic.WriteShims
 import org.apache.spark.sql.types.StructType
 import org.slf4j.LoggerFactory
 
-import io.deltaic.protocol.{AddFile, DeltaicException, LogPath}
+import io.deltaic.protocol.{AddFile, DeltaicException, LogPath, TableFeatures}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.bridge._
 import io.deltaic.spark.scan.{ColumnMapping, TableSchema}
@@ -86,7 +86,11 @@ private[spark] final class WriteTransaction(
         plan.metadata,
         schema.stored,
         intent.computed
-      )
+      ),
+    materializesPartitions = WriteTransaction.icebergFeatures.exists { case (feature, property) =>
+      TableFeatures.supports(plan.protocol, feature) &&
+      plan.metadata.configuration.get(property).exists(_.trim.equalsIgnoreCase("true"))
+    }
   )
 
   /**
@@ -180,6 +184,12 @@ private[spark] final class WriteTransaction(
 }
 
 private[spark] object WriteTransaction {
+
+  /** Features that ask for partition values in data files, and the properties that activate them. */
+  private val icebergFeatures = Map(
+    "icebergCompatV1" -> "delta.enableIcebergCompatV1",
+    "icebergCompatV2" -> "delta.enableIcebergCompatV2"
+  )
 
   def unsupported(table: String, what: String): DeltaicException =
     new DeltaicException(
