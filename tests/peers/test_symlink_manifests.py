@@ -32,11 +32,6 @@ TABLES = {
         "DELETE FROM delta.`{t}` WHERE id = 1",
         "UPDATE delta.`{t}` SET p = 'moved' WHERE id = 6",
     ],
-    "columns under other names": [
-        "CREATE TABLE delta.`{t}` (id BIGINT, `a b` STRING) USING delta PARTITIONED BY (`a b`) "
-        f"{LISTED[:-1]}, 'delta.columnMapping.mode' = 'name')",
-        "INSERT INTO delta.`{t}` VALUES (1, 'x'), (2, null)",
-    ],
 }
 
 

@@ -86,6 +86,15 @@ def test_text_of_limited_length_is_stored_as_a_string() -> None:
             },
             "DELTAIC_PROPERTIES_EXCLUDE_EACH_OTHER",
         ),
+        (
+            {
+                "properties": {
+                    "delta.compatibility.symlinkFormatManifest.enabled": "true",
+                    "delta.columnMapping.mode": "name",
+                }
+            },
+            "DELTAIC_PROPERTIES_EXCLUDE_EACH_OTHER",
+        ),
         ({"options": {"replacewhere": "p = 1"}}, "DELTAIC_UNSUPPORTED_OPTION"),
         ({"options": {"datachange": "false"}}, "DELTAIC_UNSUPPORTED_OPTION"),
         ({"options": {"txnappid": "a"}}, "DELTAIC_TRANSACTION_OPTIONS_INCOMPLETE"),

@@ -28,6 +28,8 @@ COLUMN_ID = "delta.columnMapping.id"
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
 #: The ids of the elements, keys and values within a column (Protocol § Iceberg Compatibility V2).
 NESTED_IDS = "parquet.field.nested.ids"
+#: The key under which delta-spark keeps them.
+_NESTED_IDS_OF_DELTA_SPARK = "delta.columnMapping.nested.ids"
 #: The property by which a table asks for them.
 ICEBERG_COMPAT_V2 = "delta.enableIcebergCompatV2"
 
@@ -140,7 +142,12 @@ def _ids_after(last_id: int, known: Iterable[Field]) -> Iterator[int]:
 
 def _ids_of(column: Field) -> Iterator[int]:
     yield column.metadata.get(COLUMN_ID, 0)
-    yield from column.metadata.get(NESTED_IDS, {}).values()
+    yield from _nested_ids(column).values()
+
+
+def _nested_ids(column: Field) -> dict[str, int]:
+    ids = column.metadata.get(NESTED_IDS) or column.metadata.get(_NESTED_IDS_OF_DELTA_SPARK)
+    return dict(ids or {})
 
 
 def _nested_paths(data_type: DataType, path: str) -> Iterator[str]:
@@ -163,8 +170,8 @@ def _same_column(before: Field | None, now: Field) -> dict[str, Any] | None:
     kept = {key: before.metadata.get(key) for key in (COLUMN_ID, PHYSICAL_NAME)}
     if None in kept.values():
         return None
-    nested = before.metadata.get(NESTED_IDS)
-    return kept if nested is None else {**kept, NESTED_IDS: nested}
+    nested = _nested_ids(before)
+    return {**kept, NESTED_IDS: nested} if nested else kept
 
 
 def _bare(data_type: DataType) -> DataType:

@@ -9,7 +9,7 @@ import org.apache.parquet.io.ParquetDecodingException
 import io.deltaic.TableBuilder
 import io.deltaic.TableBuilder.{add, dv}
 import io.deltaic.protocol._
-import io.deltaic.upkeep.{Upkeep, UpkeepFixture, UpkeepTask}
+import io.deltaic.upkeep.{UpkeepFixture, UpkeepTask}
 
 /** Snapshots whose files stay in the checkpoint; that they hold what golden tables hold is [[GoldenTablesSuite]]'s to say. */
 class DistributedSnapshotSuite extends munit.FunSuite {

@@ -15,7 +15,12 @@ import io.deltaic.replay.{DeltaLog, TableSummary}
 import io.deltaic.spark.bridge._
 import io.deltaic.spark.catalog.{ConstraintValidation, DeltaicTable, TableLocation}
 import io.deltaic.spark.scan.{FileSplits, SnapshotFiles, TableSchema}
-import io.deltaic.spark.write.{CachedPlans, CheckpointColumns, PartitionFolders, SessionWriteOptions}
+import io.deltaic.spark.write.{
+  CachedPlans,
+  CheckpointColumns,
+  PartitionFolders,
+  SessionWriteOptions
+}
 import io.deltaic.upkeep.{Upkeep, UpkeepQueue}
 
 /**

@@ -83,10 +83,14 @@ private[spark] object PhysicalSchema {
     case other => other
   }
 
+  /** The protocol's, and delta-spark's own. */
+  private val nestedIdKeys = Seq(NestedIds, "delta.columnMapping.nested.ids")
+
   private def fieldIds(field: StructField): Metadata = {
     val ids = new MetadataBuilder().withMetadata(fieldId(field))
-    if (field.metadata.contains(NestedIds))
-      ids.putMetadata(NestedIds, field.metadata.getMetadata(NestedIds))
+    nestedIdKeys
+      .find(field.metadata.contains)
+      .foreach(key => ids.putMetadata(NestedIds, field.metadata.getMetadata(key)))
     ids.build()
   }
 
