@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -79,6 +80,7 @@ class MemoryLog:
         self.defaults: dict[str, str] = {}
         self.kept_up = MemoryUpkeep()
         self.violation: str | None = None
+        self.furthest: int | None = None
         self.before_try: Callable[[int], None] = lambda version: None
         self._lock = threading.Lock()
 
@@ -177,6 +179,17 @@ class MemoryLog:
     def first_violation(self, table: str, version: int, name: str, condition: str) -> str | None:
         """Return what `violation` says: a log in memory has no rows to look at."""
         return self.violation
+
+    def columns_in(self, expressions: Sequence[str]) -> Sequence[Sequence[Sequence[str]] | None]:
+        """Return all names in each expression; one with a question mark cannot be read."""
+        return [
+            None if "?" in sql else [name.split(".") for name in re.findall(r"[A-Za-z_.]+", sql)]
+            for sql in expressions
+        ]
+
+    def furthest_value(self, table: str, version: int, column: str, *, largest: bool) -> int | None:
+        """Return what `furthest` says: a log in memory has no rows to look at."""
+        return self.furthest
 
     def default_properties(self) -> Mapping[str, str]:
         """Return the session's defaults."""

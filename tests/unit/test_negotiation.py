@@ -211,7 +211,7 @@ def test_table_that_can_be_written(
 @pytest.mark.parametrize(
     ("protocol", "schema_string", "configuration", "named"),
     [
-        (Protocol(1, 7, None, frozenset({"clustering"})), PLAIN, {}, "clustering"),
+        (Protocol(1, 7, None, frozenset({"collations"})), PLAIN, {}, "collations"),
         (Protocol(1, 7, None, frozenset({"warpDrive"})), PLAIN, {}, "warpDrive"),
         (
             Protocol(1, 7, None, frozenset({"icebergCompatV1"})),

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from deltaic.commands.alteration import Alteration, alter, altered_header
+from deltaic.commands.column_parameters import compact
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
 from deltaic.protocol.change_data import check_feed_columns
+from deltaic.protocol.clustering import FEATURE as CLUSTERING
+from deltaic.protocol.clustering import require_no_clustering
 from deltaic.protocol.column_mapping import MAX_COLUMN_ID, MODE, upgraded
+from deltaic.protocol.features import supports
 from deltaic.protocol.properties import (
     CONSTRAINT_PREFIX,
     check_properties,
@@ -65,6 +68,8 @@ def alter_properties(
         if is_true(checked.configuration, name) and not is_true(before.configuration, name):
             value = checked.configuration[name]
             raise error("DELTAIC_PROPERTY_NEEDS_MORE", table=table, property=name, value=value)
+    if not supports(current.protocol, CLUSTERING):
+        require_no_clustering(table, checked.request.features)
     removed = {_removable(table, name) for name in arguments.unset}
     kept = {k: v for k, v in before.configuration.items() if k not in removed}
     after = replace(
@@ -111,9 +116,5 @@ def _description(arguments: AlterProperties, before: str | None) -> str | None:
 
 def _parameters(arguments: AlterProperties) -> dict[str, str]:
     if arguments.properties:
-        return {"properties": _compact(dict(arguments.properties))}
-    return {"properties": _compact(list(arguments.unset)), "ifExists": "true"}
-
-
-def _compact(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return {"properties": compact(dict(arguments.properties))}
+    return {"properties": compact(list(arguments.unset)), "ifExists": "true"}

@@ -327,6 +327,15 @@ class Tables(Protocol):
             If it is no condition on single rows of the table; `name` is the constraint's.
         """
 
+    def columns_in(self, expressions: Sequence[str]) -> Sequence[Sequence[Sequence[str]] | None]:
+        """Return the columns that each SQL expression names, by the parts of their names.
+
+        None stands for an expression that cannot be read: it may name any.
+        """
+
+    def furthest_value(self, table: str, version: int, column: str, *, largest: bool) -> int | None:
+        """Return the largest or smallest value of a whole-number column; None without rows."""
+
     def default_properties(self) -> Mapping[str, str]:
         """Return the table properties that the session sets for every new table."""
 

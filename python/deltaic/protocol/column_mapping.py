@@ -56,6 +56,15 @@ def new_mapping(metadata: Metadata, before: Metadata | None = None) -> Metadata:
     return _mapped(metadata, known, last_id, lambda _: f"col-{uuid.uuid4()}")
 
 
+def with_new_columns(metadata: Metadata) -> Metadata:
+    """Return the metadata of a table to which columns were added, with a mapping for these."""
+    if not is_mapped(metadata.configuration):
+        return metadata
+    last_id = int(metadata.configuration.get(MAX_COLUMN_ID, "0"))
+    known = dict(walk(parse_schema(metadata.schema_string, metadata.id)))
+    return _mapped(metadata, known, last_id, lambda _: f"col-{uuid.uuid4()}")
+
+
 def upgraded(table: str, metadata: Metadata, before: Metadata) -> Metadata:
     """Return the metadata of a table whose property for the mode has been set.
 

@@ -92,6 +92,19 @@ class JvmTables:
         row: str | None = json.loads(text)["row"]
         return row
 
+    def columns_in(self, expressions: Sequence[str]) -> Sequence[Sequence[Sequence[str]] | None]:
+        """Return the columns that each SQL expression names; None if it cannot be read."""
+        with jvm_errors():
+            text = self._api.columnsIn(self._session, json.dumps(list(expressions)))
+        return list(json.loads(text))
+
+    def furthest_value(self, table: str, version: int, column: str, *, largest: bool) -> int | None:
+        """Return the largest or smallest value of a whole-number column; None without rows."""
+        with jvm_errors():
+            text = self._api.furthestValue(self._session, table, version, column, largest)
+        value: int | None = json.loads(text)["value"]
+        return value
+
     def default_properties(self) -> Mapping[str, str]:
         """Return the table properties that the session sets for every new table."""
         with jvm_errors():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,11 @@ class SessionApi:
             configuration = self._session.sessionState().newHadoopConf()
             file_system = hadoop_path.getFileSystem(configuration)
             return str(file_system.makeQualified(hadoop_path).toString())
+
+    def create_table(self, definition: Mapping[str, Any]) -> None:
+        """Create or replace a table, as a builder describes it."""
+        with jvm_errors():
+            self._api.createTable(self._session, json.dumps(definition, ensure_ascii=False))
 
     def delete(self, frame: DataFrame, condition: Column | None) -> None:
         """Delete the rows of a table's frame for which the condition is true."""

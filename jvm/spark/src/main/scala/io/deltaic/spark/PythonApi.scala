@@ -6,14 +6,17 @@ import org.apache.spark.sql.Column
 import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
 import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.catalyst.plans.logical.{DeleteFromTable, View}
+import org.apache.spark.sql.catalyst.util.quoteIfNeeded
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.deltaic.SessionShims
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.functions.{max, min}
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol._
 import io.deltaic.replay.{DeltaLog, TableSummary}
 import io.deltaic.spark.bridge._
-import io.deltaic.spark.catalog.{ConstraintValidation, DeltaicTable, TableLocation}
+import io.deltaic.spark.catalog._
 import io.deltaic.spark.scan.{FileSplits, SnapshotFiles, TableSchema}
 import io.deltaic.spark.write.{CachedPlans, CheckpointColumns, SessionWriteOptions}
 import io.deltaic.upkeep.{Upkeep, UpkeepQueue}
@@ -182,6 +185,27 @@ object PythonApi {
     Json.obj("row" -> row).toString
   }
 
+  /** The columns that each expression of a JSON array names, each as its parts; null if any may be meant. */
+  def columnsIn(spark: SparkSession, expressionsJson: String): String =
+    Json.of(Json.parseStrings(expressionsJson).map(ReferredColumns.in(spark, _))).toString
+
+  /** The largest or smallest value of a column in a version, as `{"value": ...}`, with null if none. */
+  def furthestValue(
+      spark: SparkSession,
+      path: String,
+      version: Long,
+      column: String,
+      largest: Boolean
+  ): String = {
+    val log = TableLocation.log(spark, path)
+    val table = new DeltaicTable(spark, log, log.at(version), TableOrigin.TimeTravel)
+    val relation = DataSourceV2Relation.create(table, None, None, CaseInsensitiveStringMap.empty())
+    val rows = SessionShims.run(spark, relation)
+    val value = rows.col(quoteIfNeeded(column))
+    val found = rows.agg(if (largest) max(value) else min(value)).head()
+    Json.obj("value" -> found.get(0)).toString
+  }
+
   /** The path and full name of a table in the catalog. */
   def resolveName(spark: SparkSession, name: String): String = {
     def notDelta(found: String): Nothing = throw new DeltaicException(
@@ -200,6 +224,13 @@ object PythonApi {
       case _: View => notDelta("a view")
       case _ => notDelta("a table of another format")
     }
+  }
+
+  /** Creates or replaces a table as a builder of Python describes it. */
+  def createTable(spark: SparkSession, definitionJson: String): Unit = {
+    val statement = new TableBuilding(spark, Json.parse(definitionJson)).statement
+    spark.sql(statement.sql)
+    ()
   }
 
   /** Deletes the rows for which `condition` is true, all rows when it is null. */

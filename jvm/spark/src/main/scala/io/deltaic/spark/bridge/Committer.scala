@@ -1,5 +1,7 @@
 package io.deltaic.spark.bridge
 
+import scala.jdk.CollectionConverters._
+
 import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
 
@@ -43,6 +45,11 @@ private[spark] final class CommitPlan(val json: ObjectNode) {
   val metadata: io.deltaic.protocol.Metadata = ActionBody.metadata(json.get("effectiveMetaData"))
   val protocol: io.deltaic.protocol.Protocol = ActionBody.protocol(json.get("effectiveProtocol"))
   val isBlindAppend: Boolean = json.path("isBlindAppend").asBoolean(false)
+
+  /** What the commit sets a metadata domain to, if it sets it. */
+  def domain(name: String): Option[String] = json.path("domains").elements.asScala
+    .find(domain => domain.path("domain").asText == name && !domain.path("removed").asBoolean)
+    .map(_.path("configuration").asText)
 
   /** A write that an earlier one with the same `txnAppId` and `txnVersion` has already made. */
   val alreadyApplied: Boolean = json.path("skipped").asBoolean(false)

@@ -91,6 +91,7 @@ private[deltaic] object DataWriteSpec {
    * @param rowSchema        what the incoming rows' plan promises about nulls, position by position
    * @param columnMapping    whether files and log have physical names (Protocol § Column Mapping)
    * @param checks           what must be true of every row
+   * @param clusteredBy      the columns, by their names in files, that have statistics in any case
    */
   def forTable(
       spark: SparkSession,
@@ -101,7 +102,8 @@ private[deltaic] object DataWriteSpec {
       options: Map[String, String],
       rowSchema: Option[StructType] = None,
       columnMapping: Boolean = false,
-      checks: Seq[RowCheck] = Nil
+      checks: Seq[RowCheck] = Nil,
+      clusteredBy: Seq[Seq[String]] = Nil
   ): DataWriteSpec = {
     val sqlConf = WriteShims.sqlConf(spark)
     val ignoringCase = CaseInsensitiveMap(options)
@@ -120,7 +122,12 @@ private[deltaic] object DataWriteSpec {
       partitionColumns.map(schema.fieldIndex).toArray,
       rowSchema,
       checks,
-      StatisticsColumns.select(dataSchema, configuration, PhysicalSchema.nameOf(_, columnMapping)),
+      StatisticsColumns.select(
+        dataSchema,
+        configuration,
+        PhysicalSchema.nameOf(_, columnMapping),
+        clusteredBy
+      ),
       maxRecordsPerFile(ignoringCase, sqlConf),
       randomPrefixLength(configuration),
       columnMapping,
