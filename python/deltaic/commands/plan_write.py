@@ -8,10 +8,11 @@ from typing import Any
 
 from deltaic.commands.definition import (
     DefinitionRequest,
+    clustering_of,
     define_table,
-    evolve_table,
     redefine_table,
 )
+from deltaic.commands.evolve_table import evolve_table
 from deltaic.commit.idempotence import requested_txn
 from deltaic.commit.operations import Operation, WriteMode
 from deltaic.commit.plan import CommitPlan, Definition
@@ -45,6 +46,8 @@ class WriteRequest:
         The partition columns asked for; None or empty if none were.
     constraints
         The conditions of CHECK constraints that a new or replaced table is to have, by name.
+    cluster_by
+        The columns that such a table is to be clustered by; None if that is not said.
     options
         The writer's options, their names in lower case.
     evolved_schema_string
@@ -61,6 +64,7 @@ class WriteRequest:
     partition_by: Sequence[str] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
     constraints: Mapping[str, str] = field(default_factory=dict)
+    cluster_by: Sequence[Sequence[str]] | None = None
     description: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     joins_if_created: bool = False
@@ -79,6 +83,7 @@ class WriteRequest:
             partition_by=tuple(body.get("partitionBy") or ()),
             properties=body.get("properties") or {},
             constraints=body.get("constraints") or {},
+            cluster_by=body.get("clusterBy"),
             description=body.get("description"),
             options=body.get("options") or {},
             joins_if_created=body.get("joinsIfCreated", False),
@@ -123,7 +128,8 @@ def plan_write(request: WriteRequest, tables: Tables, now_ms: int) -> CommitPlan
     _refuse_options(request)
     txn = requested_txn(request.table, request.options)
     if request.read_version < 0:
-        definition = define_table(_definition(request, tables.default_properties()), now_ms)
+        asked = _definition(request, tables.default_properties())
+        definition = define_table(asked, now_ms)
         return CommitPlan(
             definition,
             is_blind_append=request.mode is WriteMode.APPEND,
@@ -131,19 +137,24 @@ def plan_write(request: WriteRequest, tables: Tables, now_ms: int) -> CommitPlan
             changes_metadata=True,
             joins_if_created=request.joins_if_created,
             changes_data=request.changes_data,
+            domains=clustering_of(asked, definition),
         )
     current = tables.header(request.table, request.read_version)
     if current is None:
         raise error("DELTAIC_NOT_A_TABLE", table=request.table)
     require_writable(request.table, current.version, current.protocol, current.metadata)
     _require_removes_allowed(request, current)
-    plan = _replacement(request, current) if request.replaces_columns else _kept(request, current)
+    plan = (
+        _replacement(request, current)
+        if request.replaces_columns
+        else _kept(request, current, tables)
+    )
     if txn is not None and current.transactions.get(txn.app_id, -1) >= txn.version:
         return replace(plan, skipped=True)
     return plan
 
 
-def _kept(request: WriteRequest, current: TableHeader) -> CommitPlan:
+def _kept(request: WriteRequest, current: TableHeader, tables: Tables) -> CommitPlan:
     """Plan a write that leaves the definition alone, or only adds to its columns.
 
     Properties given with it are ignored. New columns are null in the rows of others: that there are
@@ -154,7 +165,7 @@ def _kept(request: WriteRequest, current: TableHeader) -> CommitPlan:
         _require_columns_fit(request, current)
         definition = Definition(current.protocol, current.metadata)
     else:
-        definition = evolve_table(request.table, current, request.evolved_schema_string)
+        definition = evolve_table(request.table, current, request.evolved_schema_string, tables)
     return CommitPlan(
         definition,
         current.as_predecessor(),
@@ -166,9 +177,8 @@ def _kept(request: WriteRequest, current: TableHeader) -> CommitPlan:
 
 
 def _replacement(request: WriteRequest, current: TableHeader) -> CommitPlan:
-    definition = redefine_table(
-        _definition(request, {}), current, keep_properties=not request.replaces_table
-    )
+    asked, keep = _definition(request, {}), not request.replaces_table
+    definition = redefine_table(asked, current, keep_properties=keep)
     before, after = current.metadata, definition.metadata
     columns_change = (before.schema_string, before.partition_columns) != (
         after.schema_string,
@@ -183,6 +193,7 @@ def _replacement(request: WriteRequest, current: TableHeader) -> CommitPlan:
         enables_in_commit_timestamps=in_commit_timestamps.is_enabled(after)
         and not in_commit_timestamps.is_enabled(before),
         changes_data=request.changes_data,
+        domains=clustering_of(asked, definition, current, keep_properties=keep),
     )
 
 
@@ -195,6 +206,7 @@ def _definition(request: WriteRequest, defaults: Mapping[str, str]) -> Definitio
         request.description,
         defaults,
         request.constraints,
+        request.cluster_by,
     )
 
 

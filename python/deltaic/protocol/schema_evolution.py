@@ -36,14 +36,14 @@ class SchemaEvolution:
         For errors.
     widens_types
         Whether the table allows columns to take wider types.
-    computed_from
-        Returns what is computed from a top-level column, if anything is: its type must stay.
+    require_independent
+        Refuses another type of a column from which something is computed.
     """
 
     table: str
     version: int
     widens_types: bool
-    computed_from: Callable[[str], str | None]
+    require_independent: Callable[[Sequence[str]], None]
 
     def evolved(self, current: StructType, written: StructType) -> StructType:
         """Return the columns after the write.
@@ -128,10 +128,7 @@ class SchemaEvolution:
         if not self.widens_types:
             reason = f"table property {PROPERTY} is not true"
             raise self._refusal(current, written, path + below, reason)
-        using = self.computed_from(path[0])
-        if using is not None:
-            reason = f"what is computed from it could change: {using}"
-            raise self._refusal(current, written, path + below, reason)
+        self.require_independent(path)
 
     def _refusal(
         self, current: DataType, written: DataType, path: Sequence[str], reason: str

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from deltaic.protocol.constraints import conditions
-from deltaic.protocol.schema import PrimitiveType, StructType, walk
+from deltaic.protocol.schema import PrimitiveType
 
 #: Column metadata that holds what a column's type has been.
 TYPE_CHANGES = "delta.typeChanges"
 PROPERTY = "delta.enableTypeWidening"
-
-#: Column metadata that holds expressions over other columns.
-_EXPRESSIONS = ("delta.generationExpression", "delta.invariants")
 
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
 _WIDER = {
@@ -56,21 +52,6 @@ def type_change(older: PrimitiveType, newer: PrimitiveType, below: Sequence[str]
     if below:
         entry["fieldPath"] = ".".join(below)
     return entry
-
-
-def computed_from(configuration: Mapping[str, str], schema: StructType, column: str) -> str | None:
-    """Return an expression over a top-level column whose value another type could change."""
-    expressions = [
-        *conditions(configuration),
-        *(
-            str(field.metadata[key])
-            for _, field in walk(schema)
-            for key in _EXPRESSIONS
-            if key in field.metadata
-        ),
-    ]
-    name = re.compile(rf"(?<!\w){re.escape(column)}(?!\w)", re.IGNORECASE)
-    return next((sql for sql in expressions if name.search(sql)), None)
 
 
 def _decimal(data_type: PrimitiveType) -> tuple[int, int] | None:

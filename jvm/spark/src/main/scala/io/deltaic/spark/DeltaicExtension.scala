@@ -20,6 +20,7 @@ class DeltaicExtension extends (SparkSessionExtensions => Unit) {
     extensions.injectHintResolutionRule(s => MarkWrites(s.asInstanceOf[SparkSession]))
     extensions.injectResolutionRule(ResolveTableChanges(_))
     extensions.injectResolutionRule(_ => PlanConstraints)
+    extensions.injectResolutionRule(_ => PlanShowStatements)
     extensions.injectResolutionRule(_ => PlanTruncation)
     extensions.injectResolutionRule(s => ReplaceMatchingRows(s.asInstanceOf[SparkSession]))
     extensions.injectResolutionRule(s => EvolveWrittenColumns(s.asInstanceOf[SparkSession]))

@@ -14,6 +14,7 @@ import org.apache.spark.sql.connector.catalog.{
   V1Table
 }
 import org.apache.spark.sql.connector.expressions.{
+  ClusterByTransform,
   FieldReference,
   IdentityTransform,
   NamedReference,
@@ -35,6 +36,14 @@ object SchemaShims {
     case IdentityTransform(FieldReference(Seq(column))) => Some(column)
     case _ => None
   }
+
+  /** What a table is clustered by, each column by the names that lead to it. */
+  def clustering(columns: Seq[Seq[String]]): Transform =
+    ClusterByTransform(columns.map(FieldReference(_)))
+
+  /** The columns that a transform clusters by; none if it is another one. */
+  def clusteringColumns(transform: Transform): Option[Seq[Seq[String]]] =
+    ClusterByTransform.unapply(transform).map(_.map(_.fieldNames.toSeq))
 
   def identityPartitioning(column: String): Transform =
     IdentityTransform(FieldReference(Seq(column)))
