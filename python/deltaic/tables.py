@@ -5,10 +5,12 @@ In the examples, `path` and ``sales.orders`` are tables of one file with the ids
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from deltaic.arguments import assignments, column, optional_column
+from deltaic.builders import DeltaTableBuilder, IdentityGenerator
 from deltaic.commands.detail import detail
 from deltaic.commands.domain_metadata import (
     remove_domain_metadata,
@@ -16,6 +18,7 @@ from deltaic.commands.domain_metadata import (
     user_domains,
 )
 from deltaic.commands.history import history
+from deltaic.commands.upgrade_protocol import UpgradeProtocol, feature_kept, upgrade_protocol
 from deltaic.exceptions import error
 from deltaic.merge import DeltaMergeBuilder
 
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 
     from deltaic.spark.session_api import SessionApi
 
-__all__ = ["DeltaMergeBuilder", "DeltaTable"]
+__all__ = ["DeltaMergeBuilder", "DeltaTable", "DeltaTableBuilder", "IdentityGenerator"]
 
 
 class DeltaTable:
@@ -368,6 +371,187 @@ class DeltaTable:
         location = api.qualified(self._path)
         return to_frame(self._spark, detail(location, api.tables, self._name))
 
+    @classmethod
+    def create(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
+        """Return a builder of a table that does not exist yet.
+
+        Parameters
+        ----------
+        sparkSession
+            The session to work in; the active one by default.
+
+        Returns
+        -------
+        DeltaTableBuilder
+
+        Examples
+        --------
+        >>> builder = DeltaTable.create(spark).tableName("sales.returns")
+        >>> builder.addColumn("id", "BIGINT").execute().toDF().count()
+        0
+        >>> dropped = spark.sql("DROP TABLE sales.returns")
+        """
+        return _builder(sparkSession, "CREATE TABLE")
+
+    @classmethod
+    def createIfNotExists(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
+        """Return a builder of a table that may exist; then it stays as it is.
+
+        Parameters
+        ----------
+        sparkSession
+            The session to work in; the active one by default.
+
+        Returns
+        -------
+        DeltaTableBuilder
+
+        Examples
+        --------
+        >>> table = DeltaTable.createIfNotExists(spark).location(path).execute()
+        >>> table.toDF().count()
+        10
+        """
+        return _builder(sparkSession, "CREATE TABLE IF NOT EXISTS")
+
+    @classmethod
+    def replace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
+        """Return a builder of a table that takes the place of one that exists.
+
+        Parameters
+        ----------
+        sparkSession
+            The session to work in; the active one by default.
+
+        Returns
+        -------
+        DeltaTableBuilder
+
+        Examples
+        --------
+        >>> builder = DeltaTable.replace(spark).location(path).addColumn("n", "INT")
+        >>> builder.execute().toDF().columns
+        ['n']
+        """
+        return _builder(sparkSession, "REPLACE TABLE")
+
+    @classmethod
+    def createOrReplace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
+        """Return a builder of a table that takes the place of one, if there is one.
+
+        Parameters
+        ----------
+        sparkSession
+            The session to work in; the active one by default.
+
+        Returns
+        -------
+        DeltaTableBuilder
+
+        Examples
+        --------
+        >>> builder = DeltaTable.createOrReplace(spark).location(path).addColumn("n", "INT")
+        >>> builder.execute().history(1).first().operation
+        'CREATE OR REPLACE TABLE'
+        """
+        return _builder(sparkSession, "CREATE OR REPLACE TABLE")
+
+    def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
+        """Ask more of the table's readers and writers, for good.
+
+        Parameters
+        ----------
+        readerVersion
+            The reader version, at least that of the table.
+        writerVersion
+            The writer version, at least that of the table.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such version, or the table's is newer.
+
+        Notes
+        -----
+        Protocol § Protocol Evolution.
+
+        Examples
+        --------
+        >>> table = DeltaTable.forPath(spark, path)
+        >>> table.upgradeTableProtocol(3, 7)
+        >>> table.detail().select("minReaderVersion", "minWriterVersion").first()
+        Row(minReaderVersion=3, minWriterVersion=7)
+        """
+        versions = {"readerVersion": readerVersion, "writerVersion": writerVersion}
+        for name, version in versions.items():
+            if not isinstance(version, int) or isinstance(version, bool):
+                raise error(
+                    "DELTAIC_INVALID_ARGUMENT",
+                    argument=name,
+                    value=repr(version),
+                    reason="it is a whole number",
+                )
+        self._upgrade(UpgradeProtocol(self._path, readerVersion, writerVersion))
+
+    def addFeatureSupport(self, featureName: str) -> None:
+        """Let the table support a feature, and those that it requires, from now on.
+
+        Parameters
+        ----------
+        featureName
+            Its name in the protocol.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such feature.
+        ProtocolError
+            If this version of Deltaic could not write to the table any more.
+
+        Notes
+        -----
+        Protocol § Table Features.
+
+        Examples
+        --------
+        >>> table = DeltaTable.forPath(spark, path)
+        >>> table.addFeatureSupport("deletionVectors")
+        >>> "deletionVectors" in table.detail().first().tableFeatures
+        True
+        """
+        _require_text("featureName", featureName)
+        self._upgrade(UpgradeProtocol(self._path, features=(featureName,)))
+
+    def _upgrade(self, arguments: UpgradeProtocol) -> None:
+        tables = _api(self._spark, "DeltaTable.upgradeTableProtocol").tables
+        now_ms = time.time_ns() // 1_000_000
+        upgrade_protocol(arguments, tables, tables.retry_policy(), now_ms)
+
+    def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
+        """Take a feature off the table. Not supported yet.
+
+        Parameters
+        ----------
+        featureName
+            Its name in the protocol.
+        truncateHistory
+            Whether versions that use it are deleted.
+
+        Raises
+        ------
+        InvalidArgumentError
+            Always.
+
+        Examples
+        --------
+        >>> DeltaTable.forPath(spark, path).dropFeatureSupport("deletionVectors")
+        Traceback (most recent call last):
+        ...
+        deltaic.exceptions.InvalidArgumentError: ...
+        """
+        _require_text("featureName", featureName)
+        raise feature_kept(self._path, featureName)
+
     def domainMetadata(self) -> dict[str, str]:
         """Return the metadata domains that users have set: texts that travel with the table.
 
@@ -463,6 +647,12 @@ class DeltaTable:
         _require_text("domain", domain)
         tables = _api(self._spark, "DeltaTable.removeDomainMetadata").tables
         remove_domain_metadata(self._path, domain, tables, tables.retry_policy())
+
+
+def _builder(spark: SparkSession | None, verb: str) -> DeltaTableBuilder:
+    from pyspark.sql import SparkSession
+
+    return DeltaTableBuilder(SparkSession.builder.getOrCreate() if spark is None else spark, verb)
 
 
 def _api(spark: SparkSession, what: str) -> SessionApi:

@@ -77,7 +77,7 @@ def test_property_outside_of_the_namespace_keeps_its_spelling() -> None:
         ({}, ("DELTA.columnMapping.MODE",), "DELTAIC_PROPERTY_KEPT"),
         ({}, ("delta.rowTracking.materializedRowIdColumnName",), "DELTAIC_PROPERTY_KEPT"),
         ({}, ("delta.inCommitTimestampEnablementVersion",), "DELTAIC_PROPERTY_KEPT"),
-        ({"delta.enableRowTracking": "true"}, (), "DELTAIC_PROPERTY_NEEDS_MORE"),
+        ({"delta.enableIcebergCompatV1": "true"}, (), "DELTAIC_PROPERTY_NEEDS_MORE"),
     ],
 )
 def test_what_cannot_be_changed_is_refused(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from deltaic.commands.column_parameters import compact
 from deltaic.commands.definition import (
     DefinitionRequest,
+    clustering_of,
     define_table,
     stored_column,
 )
@@ -17,9 +18,11 @@ from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import CommitSummary, TableHeader, Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy, commit
 from deltaic.exceptions import ProtocolChangedException, error
+from deltaic.protocol.actions import DomainMetadata
 from deltaic.protocol.properties import check_properties
 from deltaic.protocol.schema import StructType, map_fields, parse_schema, type_text
 from deltaic.protocol.schema_checks import same_names
+from deltaic.protocol.schema_edits import path_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,7 @@ class CreateTable:
     description: str | None
     is_managed: bool
     constraints: Mapping[str, str] = field(default_factory=dict)
+    cluster_by: Sequence[Sequence[str]] | None = None
 
     @staticmethod
     def from_json(body: Mapping[str, Any]) -> CreateTable:
@@ -45,6 +49,7 @@ class CreateTable:
             description=body.get("description"),
             is_managed=body.get("isManaged", False),
             constraints=body.get("constraints") or {},
+            cluster_by=body.get("clusterBy"),
         )
 
 
@@ -64,19 +69,19 @@ def create_table(
     current = tables.header(arguments.table)
     if current is not None:
         return _taken_over(arguments, current)
-    definition = define_table(
-        DefinitionRequest(
-            arguments.table,
-            arguments.schema_string,
-            arguments.partition_by,
-            arguments.properties,
-            arguments.description,
-            tables.default_properties(),
-            arguments.constraints,
-        ),
-        now_ms,
+    request = DefinitionRequest(
+        arguments.table,
+        arguments.schema_string,
+        arguments.partition_by,
+        arguments.properties,
+        arguments.description,
+        tables.default_properties(),
+        arguments.constraints,
+        arguments.cluster_by,
     )
-    prepared = tables.prepare_header_commit(_summary(arguments, definition))
+    definition = define_table(request, now_ms)
+    domains = clustering_of(request, definition)
+    prepared = tables.prepare_header_commit(_summary(arguments, definition, domains))
     try:
         return commit(prepared, tables, policy, lambda: now_ms)
     except ProtocolChangedException:
@@ -91,9 +96,15 @@ def _taken_over(arguments: CreateTable, current: TableHeader) -> CommitResult:
     return CommitResult(current.version, skipped=True)
 
 
-def _summary(arguments: CreateTable, definition: Definition) -> CommitSummary:
+def _summary(
+    arguments: CreateTable, definition: Definition, domains: tuple[DomainMetadata, ...]
+) -> CommitSummary:
     plan = CommitPlan(
-        definition, is_blind_append=True, changes_protocol=True, changes_metadata=True
+        definition,
+        is_blind_append=True,
+        changes_protocol=True,
+        changes_metadata=True,
+        domains=domains,
     )
     return CommitSummary(
         table=arguments.table,
@@ -102,8 +113,9 @@ def _summary(arguments: CreateTable, definition: Definition) -> CommitSummary:
         operation_parameters={
             "isManaged": "true" if arguments.is_managed else "false",
             "description": arguments.description,
-            "partitionBy": _compact(list(definition.metadata.partition_columns)),
-            "properties": _compact(dict(definition.metadata.configuration)),
+            "partitionBy": compact(list(definition.metadata.partition_columns)),
+            "clusterBy": compact([path_text(path) for path in arguments.cluster_by or ()]),
+            "properties": compact(dict(definition.metadata.configuration)),
         },
         plan=plan,
         is_blind_append=True,
@@ -156,7 +168,3 @@ def _shown(value: str | Sequence[str] | None) -> str:
     if value is None:
         return "unset"
     return value if isinstance(value, str) else f"({', '.join(value)})"
-
-
-def _compact(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -8,6 +8,7 @@ from typing import Any
 
 from deltaic.commands.definition import (
     DefinitionRequest,
+    clustering_of,
     define_table,
     redefine_table,
 )
@@ -41,6 +42,8 @@ class WriteRequest:
         The partition columns asked for; None or empty if none were.
     constraints
         The conditions of CHECK constraints that a new or replaced table is to have, by name.
+    cluster_by
+        The columns that such a table is to be clustered by; None if that is not said.
     options
         The writer's options, their names in lower case.
     """
@@ -53,6 +56,7 @@ class WriteRequest:
     partition_by: Sequence[str] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
     constraints: Mapping[str, str] = field(default_factory=dict)
+    cluster_by: Sequence[Sequence[str]] | None = None
     description: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     joins_if_created: bool = False
@@ -69,6 +73,7 @@ class WriteRequest:
             partition_by=tuple(body.get("partitionBy") or ()),
             properties=body.get("properties") or {},
             constraints=body.get("constraints") or {},
+            cluster_by=body.get("clusterBy"),
             description=body.get("description"),
             options=body.get("options") or {},
             joins_if_created=body.get("joinsIfCreated", False),
@@ -100,13 +105,15 @@ def plan_write(request: WriteRequest, tables: Tables, now_ms: int) -> CommitPlan
     _refuse_options(request)
     txn = requested_txn(request.table, request.options)
     if request.read_version < 0:
-        definition = define_table(_definition(request, tables.default_properties()), now_ms)
+        asked = _definition(request, tables.default_properties())
+        definition = define_table(asked, now_ms)
         return CommitPlan(
             definition,
             is_blind_append=request.mode is WriteMode.APPEND,
             changes_protocol=True,
             changes_metadata=True,
             joins_if_created=request.joins_if_created,
+            domains=clustering_of(asked, definition),
         )
     current = tables.header(request.table, request.read_version)
     if current is None:
@@ -131,9 +138,8 @@ def _kept(request: WriteRequest, current: TableHeader) -> CommitPlan:
 
 
 def _replacement(request: WriteRequest, current: TableHeader) -> CommitPlan:
-    definition = redefine_table(
-        _definition(request, {}), current, keep_properties=not request.operation.replaces_table
-    )
+    asked, keep = _definition(request, {}), not request.operation.replaces_table
+    definition = redefine_table(asked, current, keep_properties=keep)
     before, after = current.metadata, definition.metadata
     columns_change = (before.schema_string, before.partition_columns) != (
         after.schema_string,
@@ -147,6 +153,7 @@ def _replacement(request: WriteRequest, current: TableHeader) -> CommitPlan:
         changes_columns=columns_change,
         enables_in_commit_timestamps=in_commit_timestamps.is_enabled(after)
         and not in_commit_timestamps.is_enabled(before),
+        domains=clustering_of(asked, definition, current, keep_properties=keep),
     )
 
 
@@ -159,6 +166,7 @@ def _definition(request: WriteRequest, defaults: Mapping[str, str]) -> Definitio
         request.description,
         defaults,
         request.constraints,
+        request.cluster_by,
     )
 
 

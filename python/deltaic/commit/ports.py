@@ -322,6 +322,9 @@ class Tables(Protocol):
     def prepare_header_commit(self, summary: CommitSummary) -> PreparedCommit:
         """Prepare a commit that holds no file."""
 
+    def prepare_row_ids(self, summary: CommitSummary) -> PreparedCommit | None:
+        """Prepare a commit that adds anew every file without row ids; None if all have some."""
+
     def first_violation(self, table: str, version: int, name: str, condition: str) -> str | None:
         """Return a row of the version that breaks the condition; None if all rows meet it.
 
@@ -330,6 +333,15 @@ class Tables(Protocol):
         InvalidArgumentError
             If it is no condition on single rows of the table; `name` is the constraint's.
         """
+
+    def columns_in(self, expressions: Sequence[str]) -> Sequence[Sequence[Sequence[str]] | None]:
+        """Return the columns that each SQL expression names, by the parts of their names.
+
+        None stands for an expression that cannot be read: it may name any.
+        """
+
+    def furthest_value(self, table: str, version: int, column: str, *, largest: bool) -> int | None:
+        """Return the largest or smallest value of a whole-number column; None without rows."""
 
     def default_properties(self) -> Mapping[str, str]:
         """Return the table properties that the session sets for every new table."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -105,6 +105,11 @@ class SessionApi:
             configuration = self._session.sessionState().newHadoopConf()
             file_system = hadoop_path.getFileSystem(configuration)
             return str(file_system.makeQualified(hadoop_path).toString())
+
+    def create_table(self, definition: Mapping[str, Any]) -> None:
+        """Create or replace a table, as a builder describes it."""
+        with jvm_errors():
+            self._api.createTable(self._session, json.dumps(definition, ensure_ascii=False))
 
     def delete(self, target: DataFrame, condition: Column | None) -> None:
         """Delete the rows of a table's frame for which the condition is true."""

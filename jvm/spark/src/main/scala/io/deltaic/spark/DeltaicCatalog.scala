@@ -41,9 +41,16 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
 
   override def loadTable(identifier: Identifier): Table =
     find(identifier) match {
-      case Some(FoundTable(log, Some(asOf))) => travelled(identifier, log, asOf)
-      case Some(FoundTable(log, None)) =>
-        new DeltaicTable(spark, log, log.latest(), TableOrigin.Catalog, displayName(identifier))
+      case Some(FoundTable(log, Some(asOf), _)) => travelled(identifier, log, asOf)
+      case Some(FoundTable(log, None, entry)) =>
+        new DeltaicTable(
+          spark,
+          log,
+          log.latest(),
+          TableOrigin.Catalog,
+          displayName(identifier),
+          entry
+        )
       case None => super.loadTable(identifier)
     }
 
@@ -138,7 +145,7 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
     val log =
       try listed(identifier)
       catch { case NonFatal(_) => None }
-    log.map(_.table).foreach { table =>
+    log.map(_.log.table).foreach { table =>
       if (!UpkeepQueue.await(table, DeltaicCatalog.UpkeepTimeoutMs))
         DeltaicCatalog.logger.warn(
           "Table {} is dropped while its log is still looked after, which took more than {} ms",
@@ -152,7 +159,11 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
   override def alterTable(identifier: Identifier, changes: TableChange*): Table =
     loadTable(identifier) match {
       case table: DeltaicTable =>
-        new TableAlteration(spark, table)(changes)
+        changes match {
+          case Seq(set: TableChange.SetProperty) if set.property == TableCatalog.PROP_LOCATION =>
+            new TableRelocation(spark, identifier, table)(set.value)
+          case _ => new TableAlteration(spark, table)(changes)
+        }
         loadTable(identifier)
       case _ => super.alterTable(identifier, changes: _*)
     }
@@ -184,7 +195,7 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
     TableLocation.pathOf(identifier) match {
       case Some(path) => Some(existing(TableLocation.find(spark, path)))
       case None =>
-        try listed(identifier).map(FoundTable(_, None))
+        try listed(identifier)
         catch {
           case notListed: AnalysisException if DeltaicCatalog.isNotFound(notListed) =>
             Some(travelledName(identifier).orElse(relativePath(identifier)).getOrElse(
@@ -193,18 +204,18 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
         }
     }
 
-  private def listed(identifier: Identifier): Option[DeltaLog] =
+  private def listed(identifier: Identifier): Option[FoundTable] =
     SchemaShims.listed(super.loadTable(identifier)).collect {
       case table if table.provider.exists(TableLocation.isDeltaic(_)) =>
         val log = TableLocation.log(spark, CatalogUtils.URIToString(table.location))
-        TableLocation.requireExists(spark, log)
+        FoundTable(TableLocation.requireExists(spark, log), None, Some(table))
     }
 
   private def travelledName(identifier: Identifier): Option[FoundTable] =
     TimeTravelSuffix.of(identifier.name).flatMap { suffix =>
       val base = Identifier.of(identifier.namespace, suffix.base)
       val log =
-        try listed(base)
+        try listed(base).map(_.log)
         catch { case e: AnalysisException if DeltaicCatalog.isNotFound(e) => None }
       log.map(l => FoundTable(l, Some(TableLocation.asOf(spark, l, suffix))))
     }

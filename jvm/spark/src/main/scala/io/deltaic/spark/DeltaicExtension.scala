@@ -19,6 +19,7 @@ class DeltaicExtension extends (SparkSessionExtensions => Unit) {
     extensions.injectHintResolutionRule(_ => MarkChanges)
     extensions.injectResolutionRule(ResolveTableChanges(_))
     extensions.injectResolutionRule(_ => PlanConstraints)
+    extensions.injectResolutionRule(_ => PlanShowStatements)
     extensions.injectResolutionRule(ComputeWrittenColumns(_))
     extensions.injectResolutionRule(ComputeChangedColumns(_))
     extensions.injectPostHocResolutionRule(_ => CountChanges)

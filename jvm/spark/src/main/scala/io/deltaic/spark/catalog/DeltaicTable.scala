@@ -5,6 +5,7 @@ import java.util.{EnumSet, Map => JMap, Set => JSet}
 import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.TableCapability._
 import org.apache.spark.sql.connector.catalog._
@@ -36,13 +37,18 @@ private[spark] object TableOrigin {
   case object TimeTravel extends TableOrigin
 }
 
-/** A table as Spark's planner sees it. */
+/**
+ * A table as Spark's planner sees it.
+ *
+ * @param entry what the session catalog lists, for a table that was found there
+ */
 private[spark] final class DeltaicTable(
     val spark: SparkSession,
     val log: DeltaLog,
     val snapshot: Snapshot,
     origin: TableOrigin,
-    displayName: Option[String] = None
+    displayName: Option[String] = None,
+    entry: Option[CatalogTable] = None
 ) extends Table
     with SupportsRead
     with SupportsWrite
@@ -70,20 +76,15 @@ private[spark] final class DeltaicTable(
 
   override def columns(): Array[Column] = SchemaShims.columns(tableSchema.all)
 
-  override def partitioning(): Array[Transform] =
-    tableSchema.partitionColumns.map(SchemaShims.identityPartitioning).toArray
+  private lazy val description = new TableDescription(snapshot, tableSchema, entry)
 
-  override def properties(): JMap[String, String] = {
-    val metadata = snapshot.metadata
-    val own = Map(
-      TableCatalog.PROP_PROVIDER -> TableLocation.provider,
-      TableCatalog.PROP_LOCATION -> log.table.toString,
-      "delta.minReaderVersion" -> snapshot.protocol.minReaderVersion.toString,
-      "delta.minWriterVersion" -> snapshot.protocol.minWriterVersion.toString
-    )
-    val comment = metadata.description.map(TableCatalog.PROP_COMMENT -> _)
-    (metadata.configuration ++ own ++ comment).asJava
-  }
+  override def partitioning(): Array[Transform] = description.partitioning
+
+  override def properties(): JMap[String, String] = description.properties.asJava
+
+  /** A statement that makes such a table; see [[TableDescription.createStatement]]. */
+  def createStatement(name: String, isPath: Boolean): CreateStatement =
+    description.createStatement(name, isPath)
 
   /**
    * A table from a path cannot be written by Spark's V2 commands: `save(path)` must reach

@@ -3,6 +3,7 @@ package io.deltaic.spark.catalog
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
 import org.apache.spark.sql.catalyst.catalog.{
   CatalogStorageFormat,
   CatalogTable,
@@ -12,7 +13,7 @@ import org.apache.spark.sql.catalyst.catalog.{
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.{Identifier, TableCatalog, TableInfo}
 import org.apache.spark.sql.connector.expressions.Transform
-import org.apache.spark.sql.deltaic.SessionShims
+import org.apache.spark.sql.deltaic.{SchemaShims, SessionShims}
 import org.apache.spark.sql.types.StructType
 
 import io.deltaic.protocol.{DeltaicException, RemoveFile}
@@ -54,10 +55,13 @@ private[spark] final class TableCreation(
       .check(s"CHECK constraint $name", condition)
   }
 
-  private val partitionColumns: Seq[String] = partitions.toSeq.map {
+  private val clusterBy: Option[Seq[Seq[String]]] =
+    partitions.toSeq.flatMap(SchemaShims.clusteringColumns(_)).headOption
+
+  private val partitionColumns: Seq[String] = partitions.toSeq.collect {
     case identity if identity.name == "identity" && isTopLevel(identity) =>
       identity.references.head.fieldNames.head
-    case other =>
+    case other if SchemaShims.clusteringColumns(other).isEmpty =>
       throw WriteTransaction.unsupported(
         log.table.toString,
         s"partitioning by ${other.describe}; partition by columns of the table"
@@ -81,6 +85,7 @@ private[spark] final class TableCreation(
       "table" -> log.table.toString,
       "schema" -> schema.json,
       "partitionBy" -> partitionColumns,
+      "clusterBy" -> clusterBy,
       "properties" -> tableProperties,
       "constraints" -> constraints,
       "description" -> declared.get(TableCatalog.PROP_COMMENT),
@@ -134,6 +139,7 @@ private[spark] final class TableCreation(
       "isManaged" -> (!external).toString,
       "description" -> declared.getOrElse(TableCatalog.PROP_COMMENT, null),
       "partitionBy" -> Json.of(partitionColumns).toString,
+      "clusterBy" -> Json.of(clusterBy.getOrElse(Nil).map(UnresolvedAttribute(_).name)).toString,
       "properties" -> Json.of(tableProperties).toString
     ),
     mode = "append",
@@ -141,6 +147,7 @@ private[spark] final class TableCreation(
     partitionBy = Some(partitionColumns),
     properties = tableProperties,
     constraints = constraints,
+    clusterBy = clusterBy,
     description = declared.get(TableCatalog.PROP_COMMENT),
     options = Map("overwriteschema" -> "true")
   )

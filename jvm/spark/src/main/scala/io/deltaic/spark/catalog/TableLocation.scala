@@ -6,6 +6,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.Identifier
 import org.apache.spark.sql.deltaic.WriteShims
@@ -102,5 +103,10 @@ private[spark] object TableLocation {
  * A table as a user names it, whether it exists or not.
  *
  * @param suffix the version that the name asks for at its end
+ * @param entry what the session catalog lists under the name, if it was found there
  */
-private[spark] final case class FoundTable(log: DeltaLog, suffix: Option[AsOf])
+private[spark] final case class FoundTable(
+    log: DeltaLog,
+    suffix: Option[AsOf],
+    entry: Option[CatalogTable] = None
+)

@@ -4,8 +4,12 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.deltaic.{FileMetadataShims, ParquetScanShims}
 import org.apache.spark.sql.execution.datasources.PartitionedFile
-import org.apache.spark.sql.execution.vectorized.{ColumnVectorUtils, ConstantColumnVector}
-import org.apache.spark.sql.types.{DataType, LongType, StructField, StructType}
+import org.apache.spark.sql.execution.vectorized.{
+  ColumnVectorUtils,
+  ConstantColumnVector,
+  WritableColumnVector
+}
+import org.apache.spark.sql.types._
 import org.apache.spark.sql.vectorized.ColumnVector
 
 /**
@@ -39,7 +43,7 @@ private[scan] final case class ScanLayout(
       new JoinedRow(split.partitionValues, ofSplit)
     }
 
-  /** The columns of a batch. Those that the reader fills are the reader's own. */
+  /** The columns of a batch. Those that the reader fills are the reader's own, or look into them. */
   def vectors(
       columns: Int => ColumnVector,
       positions: PositionVector,
@@ -47,7 +51,12 @@ private[scan] final case class ScanLayout(
       batchRows: Int
   ): Array[ColumnVector] = {
     def vector(source: ColumnSource, dataType: DataType): ColumnVector = source match {
-      case Stored(ordinal) => columns(ordinal)
+      case Stored(ordinal) =>
+        columns(ordinal) match {
+          case strings: WritableColumnVector if dataType.isInstanceOf[StringType] =>
+            new StringVector(strings, dataType)
+          case other => other
+        }
       case Constant(ordinal) =>
         val constant = new ConstantColumnVector(batchRows, dataType)
         ColumnVectorUtils.populate(constant, constantValues, ordinal)

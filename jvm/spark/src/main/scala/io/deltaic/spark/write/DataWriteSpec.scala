@@ -33,6 +33,7 @@ import io.deltaic.spark.scan.PhysicalSchema
  * @param rowSchema         what the rows' plan promises about nulls, when known: not checked again
  * @param checks            what must be true of every row, over the columns of `schema` by position
  * @param maxRecordsPerFile 0 for no limit
+ * @param materializesPartitions whether the values of partition columns are in the files, too
  * @param randomPrefixLength how many random characters replace the partition directories, if any
  * @param kind               which folder the files go to, and how their names begin
  * @param nameMark           half of the UUIDs in the names of the write's files: what a lost task wrote
@@ -51,11 +52,14 @@ private[deltaic] final class DataWriteSpec private (
     private val kind: FileKind,
     private val nameMark: Long,
     private val columnMapping: Boolean,
+    materializesPartitions: Boolean,
     conf: Broadcast[SerializableConfiguration]
 ) extends Serializable {
 
-  @transient lazy val dataOrdinals: Array[Int] =
-    schema.indices.filterNot(partitionOrdinals.contains(_)).toArray
+  /** The columns in the files, by their positions in a row. */
+  @transient lazy val fileOrdinals: Array[Int] =
+    schema.indices.filterNot(partitionOrdinals.contains(_)).toArray ++
+      (if (materializesPartitions) partitionOrdinals else Array.empty[Int])
 
   /** The partition columns' names in the log and in directories: physical under column mapping. */
   @transient lazy val partitionNames: Array[String] =
@@ -111,6 +115,8 @@ private[deltaic] object DataWriteSpec {
    * @param columnMapping    whether files and log have physical names (Protocol § Column Mapping)
    * @param checks           what must be true of every row
    * @param tracked          further columns of files, with what row tracking knows of rows that move
+   * @param materializesPartitions whether the values of partition columns are in the files, too
+   * @param clusteredBy      the columns, by their names in files, that have statistics in any case
    */
   def forTable(
       spark: SparkSession,
@@ -122,16 +128,23 @@ private[deltaic] object DataWriteSpec {
       rowSchema: Option[StructType] = None,
       columnMapping: Boolean = false,
       checks: Seq[RowCheck] = Nil,
-      tracked: Seq[StructField] = Nil
+      tracked: Seq[StructField] = Nil,
+      materializesPartitions: Boolean = false,
+      clusteredBy: Seq[Seq[String]] = Nil
   ): DataWriteSpec = {
     val sqlConf = WriteShims.sqlConf(spark)
     val ignoringCase = CaseInsensitiveMap(options)
     val dataSchema = StructType(schema.filterNot(f => partitionColumns.contains(f.name)))
     if (dataSchema.isEmpty) throw noDataColumns(tablePath)
+    val fileSchema =
+      StructType(
+        dataSchema ++ tracked ++
+          (if (materializesPartitions) partitionColumns.map(schema(_)) else Nil)
+      )
     val hadoopConf = WriteShims.hadoopConf(spark, options)
     configureParquet(
       hadoopConf,
-      PhysicalSchema.of(StructType(dataSchema ++ tracked), columnMapping),
+      PhysicalSchema.of(fileSchema, columnMapping),
       ignoringCase,
       sqlConf
     )
@@ -142,12 +155,18 @@ private[deltaic] object DataWriteSpec {
       partitionColumns.map(schema.fieldIndex).toArray,
       rowSchema,
       checks,
-      StatisticsColumns.select(dataSchema, configuration, PhysicalSchema.nameOf(_, columnMapping)),
+      StatisticsColumns.select(
+        dataSchema,
+        configuration,
+        PhysicalSchema.nameOf(_, columnMapping),
+        clusteredBy
+      ),
       maxRecordsPerFile(ignoringCase, sqlConf),
       randomPrefixLength(configuration),
       FileKind.Data,
       UUID.randomUUID().getMostSignificantBits,
       columnMapping,
+      materializesPartitions,
       spark.sparkContext.broadcast(new SerializableConfiguration(hadoopConf))
     )
   }
@@ -187,6 +206,7 @@ private[deltaic] object DataWriteSpec {
       FileKind.Changes,
       data.nameMark,
       data.columnMapping,
+      materializesPartitions = false,
       spark.sparkContext.broadcast(new SerializableConfiguration(hadoopConf))
     )
   }

@@ -6,11 +6,11 @@ import org.apache.spark.sql.deltaic.WriteShims
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.slf4j.LoggerFactory
 
-import io.deltaic.protocol.{AddFile, DeltaicException, LogPath}
+import io.deltaic.protocol.{AddFile, DeltaicException, LogPath, TableFeatures}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.bridge._
 import io.deltaic.spark.changes.ChangeColumns
-import io.deltaic.spark.scan.{ColumnMapping, TableSchema}
+import io.deltaic.spark.scan.{ClusteringColumns, ColumnMapping, TableSchema}
 
 /**
  * What a write means to do, as its commit will record it.
@@ -18,6 +18,7 @@ import io.deltaic.spark.scan.{ColumnMapping, TableSchema}
  * @param mode how it treats what is there: `append`, `overwrite`, `delete`, ...
  * @param schema the columns a new or replaced table is to have
  * @param constraints the conditions of the CHECK constraints a new or replaced table is to have, by name
+ * @param clusterBy the columns a new or replaced table is to be clustered by
  * @param computed the generated columns that the query computes
  * @param options the writer's options, keys in lower case
  * @param joinsIfCreated whether a write that finds no table appends to one that appears meanwhile
@@ -31,6 +32,7 @@ private[spark] final case class WriteIntent(
     partitionBy: Option[Seq[String]] = None,
     properties: Map[String, String] = Map.empty,
     constraints: Map[String, String] = Map.empty,
+    clusterBy: Option[Seq[Seq[String]]] = None,
     description: Option[String] = None,
     computed: Set[String] = Set.empty,
     options: Map[String, String] = Map.empty,
@@ -72,6 +74,12 @@ private[spark] final class WriteTransaction(
 
   val schema: TableSchema = TableSchema.of(log.table.toString, plan.protocol, plan.metadata)
 
+  /** Protocol § Clustered Table: files need statistics of these, by the names that files have. */
+  private def clusteredBy: Seq[Seq[String]] = plan.domain(ClusteringColumns.Domain) match {
+    case Some(configuration) => ClusteringColumns.physical(configuration)
+    case None => snapshot.toSeq.flatMap(ClusteringColumns.physical(_))
+  }
+
   /** How this write's data files are laid out and described. */
   lazy val dataSpec: DataWriteSpec = DataWriteSpec.forTable(
     spark,
@@ -81,6 +89,7 @@ private[spark] final class WriteTransaction(
     plan.metadata.configuration,
     intent.options,
     columnMapping = schema.mapping != ColumnMapping.NoMapping,
+    clusteredBy = clusteredBy,
     checks =
       TableConditions.of(
         spark,
@@ -90,6 +99,10 @@ private[spark] final class WriteTransaction(
         schema.stored,
         intent.computed
       ),
+    materializesPartitions = WriteTransaction.icebergFeatures.exists { case (feature, property) =>
+      TableFeatures.supports(plan.protocol, feature) &&
+      plan.metadata.configuration.get(property).exists(_.trim.equalsIgnoreCase("true"))
+    },
     tracked =
       if (intent.movesRows) schema.rowTracking.fold(Seq.empty[StructField])(_.materialized) else Nil
   )
@@ -181,6 +194,7 @@ private[spark] final class WriteTransaction(
       "partitionBy" -> intent.partitionBy,
       "properties" -> intent.properties,
       "constraints" -> intent.constraints,
+      "clusterBy" -> intent.clusterBy,
       "description" -> intent.description,
       "options" -> intent.options,
       "joinsIfCreated" -> intent.joinsIfCreated
@@ -189,6 +203,12 @@ private[spark] final class WriteTransaction(
 }
 
 private[spark] object WriteTransaction {
+
+  /** Features that ask for partition values in data files, and the properties that activate them. */
+  private val icebergFeatures = Map(
+    "icebergCompatV1" -> "delta.enableIcebergCompatV1",
+    "icebergCompatV2" -> "delta.enableIcebergCompatV2"
+  )
 
   def unsupported(table: String, what: String): DeltaicException =
     new DeltaicException(

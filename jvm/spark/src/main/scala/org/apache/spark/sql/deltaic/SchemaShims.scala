@@ -4,6 +4,7 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.util.CollationFactory
 import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Column, Table, V1Table}
 import org.apache.spark.sql.connector.expressions.{
+  ClusterByTransform,
   FieldReference,
   IdentityTransform,
   NamedReference,
@@ -19,6 +20,14 @@ object SchemaShims {
 
   /** A top-level column by its name as it is; the public factories parse it as SQL. */
   def reference(column: String): NamedReference = FieldReference(Seq(column))
+
+  /** What a table is clustered by, each column by the names that lead to it. */
+  def clustering(columns: Seq[Seq[String]]): Transform =
+    ClusterByTransform(columns.map(FieldReference(_)))
+
+  /** The columns that a transform clusters by; none if it is another one. */
+  def clusteringColumns(transform: Transform): Option[Seq[Seq[String]]] =
+    ClusterByTransform.unapply(transform).map(_.map(_.fieldNames.toSeq))
 
   def identityPartitioning(column: String): Transform =
     IdentityTransform(FieldReference(Seq(column)))

@@ -1,5 +1,8 @@
 package org.apache.spark.sql.deltaic
 
+import java.net.URI
+
+import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
@@ -28,4 +31,11 @@ object SessionShims {
    */
   def register(spark: SparkSession, table: CatalogTable): Unit =
     spark.sessionState.catalog.createTable(table, ignoreIfExists = false, validateLocation = false)
+
+  /** Lets a table of the session catalog lie somewhere else; nothing is moved. */
+  def relocate(spark: SparkSession, table: TableIdentifier, location: URI): Unit = {
+    val catalog = spark.sessionState.catalog
+    val entry = catalog.getTableMetadata(table)
+    catalog.alterTable(entry.withNewStorage(locationUri = Some(location)))
+  }
 }
