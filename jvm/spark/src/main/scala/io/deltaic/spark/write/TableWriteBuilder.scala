@@ -136,9 +136,7 @@ private[spark] final class TableWrite(
 
   override def requiredDistribution(): Distribution = Distributions.unspecified()
 
-  override def requiredOrdering(): Array[SortOrder] = target.partitionColumns.map { column =>
-    Expressions.sort(SchemaShims.reference(column), SortDirection.ASCENDING)
-  }.toArray
+  override def requiredOrdering(): Array[SortOrder] = TableWrite.orderedBy(target.partitionColumns)
 
   /** Called when the query runs, not when it is explained. */
   override def toBatch: BatchWrite =
@@ -151,6 +149,13 @@ private[spark] final class TableWrite(
     )
 
   override def description(): String = s"deltaic write to ${target.table}"
+}
+
+private[spark] object TableWrite {
+
+  def orderedBy(partitionColumns: Seq[String]): Array[SortOrder] = partitionColumns.map { column =>
+    Expressions.sort(SchemaShims.reference(column), SortDirection.ASCENDING)
+  }.toArray
 }
 
 private[spark] final case class WrittenFiles(files: Seq[AddFile], identityMarks: Map[String, Long])
