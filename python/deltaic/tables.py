@@ -8,24 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from deltaic.commands.detail import detail
-from deltaic.commands.domain_metadata import (
-    remove_domain_metadata,
-    set_domain_metadata,
-    user_domains,
-)
+from deltaic.arguments import assignments, column, optional_column, require_text
+from deltaic.builders import DeltaTableBuilder, IdentityGenerator
 from deltaic.commands.history import history
 from deltaic.exceptions import error
+from deltaic.merge import DeltaMergeBuilder
+from deltaic.table_definition import TableDefinition, session_api
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from deltaic.spark.session_api import SessionApi
-
-__all__ = ["DeltaTable"]
+__all__ = ["DeltaMergeBuilder", "DeltaTable", "DeltaTableBuilder", "IdentityGenerator"]
 
 
-class DeltaTable:
+class DeltaTable(TableDefinition):
     """A Delta table. Make one with `forPath` or `forName`.
 
     Names and signatures are those of delta-spark.
@@ -82,7 +78,7 @@ class DeltaTable:
         >>> DeltaTable.forPath(spark, path).toDF().count()
         10
         """
-        _require_text("path", path)
+        require_text("path", path)
         if hadoopConf:
             raise error(
                 "DELTAIC_INVALID_ARGUMENT",
@@ -90,7 +86,7 @@ class DeltaTable:
                 value=", ".join(sorted(hadoopConf)),
                 reason="it is not supported yet; set spark.hadoop.<name> for the session",
             )
-        if not _api(sparkSession, "DeltaTable.forPath").is_delta_table(path):
+        if not session_api(sparkSession, "DeltaTable.forPath").is_delta_table(path):
             raise error("DELTAIC_NOT_A_TABLE", table=path)
         return cls(sparkSession, path)
 
@@ -119,8 +115,8 @@ class DeltaTable:
         >>> DeltaTable.forName(spark, "sales.orders").toDF()
         DataFrame[id: bigint]
         """
-        _require_text("tableOrViewName", tableOrViewName)
-        resolved = _api(sparkSession, "DeltaTable.forName").resolve_name(tableOrViewName)
+        require_text("tableOrViewName", tableOrViewName)
+        resolved = session_api(sparkSession, "DeltaTable.forName").resolve_name(tableOrViewName)
         return cls(sparkSession, resolved.path, resolved.name)
 
     @classmethod
@@ -143,8 +139,8 @@ class DeltaTable:
         >>> DeltaTable.isDeltaTable(spark, path)
         True
         """
-        _require_text("identifier", identifier)
-        return _api(sparkSession, "DeltaTable.isDeltaTable").is_delta_table(identifier)
+        require_text("identifier", identifier)
+        return session_api(sparkSession, "DeltaTable.isDeltaTable").is_delta_table(identifier)
 
     def toDF(self) -> DataFrame:
         """Return the table's rows.
@@ -181,7 +177,7 @@ class DeltaTable:
         --------
         >>> DeltaTable.forPath(spark, path).alias("t").delete("t.id = 3")
         """
-        _require_text("aliasName", aliasName)
+        require_text("aliasName", aliasName)
         return DeltaTable(self._spark, self._path, self._name, aliasName)
 
     def delete(self, condition: str | Column | None = None) -> None:
@@ -217,8 +213,80 @@ class DeltaTable:
         >>> table.delete("id = 3")
         >>> table.delete(col("id") > 7)
         """
-        api = _api(self._spark, "DeltaTable.delete")
-        api.delete(self.toDF(), _as_column(condition))
+        api = session_api(self._spark, "DeltaTable.delete")
+        api.delete(self.toDF(), optional_column("condition", condition))
+
+    def update(
+        self,
+        condition: str | Column | None = None,
+        set: Mapping[str, str | Column] | None = None,
+    ) -> None:
+        """Update rows.
+
+        Parameters
+        ----------
+        condition
+            Which rows: SQL, or a Column. All of them by default.
+        set
+            The new values, SQL or Columns, by the name of the column. A name may lead into a
+            struct, as in ``address.city``; what is not an identifier stands in backquotes.
+
+        Raises
+        ------
+        ConcurrentModificationError
+            If another writer committed meanwhile and the two do not go together. Nothing was
+            changed then.
+        TableStateError
+            If the table is append-only.
+        InvalidArgumentError
+            If there is nothing to set, or a condition or value is neither SQL nor a Column.
+
+        Notes
+        -----
+        Protocol § Deletion Vectors, Protocol § Append-only Tables.
+
+        Examples
+        --------
+        >>> from pyspark.sql.functions import col
+        >>> table = DeltaTable.forPath(spark, path)
+        >>> table.update("id > 7", {"id": col("id") + 100})
+        >>> table.update(set={"id": "id + 1"})
+        """
+        api = session_api(self._spark, "DeltaTable.update")
+        when = optional_column("condition", condition)
+        api.update(self.toDF(), when, assignments("set", set))
+
+    def merge(self, source: DataFrame, condition: str | Column) -> DeltaMergeBuilder:
+        """Begin to merge a source into the table; `execute` of what this returns does it.
+
+        Parameters
+        ----------
+        source
+            The rows to merge. Give it an alias, and the table too, if they have columns of the
+            same names.
+        condition
+            When a row of the source matches one of the table: SQL, or a Column.
+
+        Returns
+        -------
+        DeltaMergeBuilder
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the source is not a DataFrame, or the condition neither SQL nor a Column.
+
+        Examples
+        --------
+        >>> source = spark.createDataFrame([(3, True), (12, False)], "id BIGINT, gone BOOLEAN")
+        >>> table = DeltaTable.forPath(spark, path).alias("t")
+        >>> merge = table.merge(source.alias("s"), "t.id = s.id")
+        >>> merge = merge.whenMatchedDelete("s.gone").whenNotMatchedInsert(values={"id": "s.id"})
+        >>> merge.execute().select("num_deleted_rows", "num_inserted_rows").collect()
+        [Row(num_deleted_rows=1, num_inserted_rows=1)]
+        """
+        api = session_api(self._spark, "DeltaTable.merge")
+        return DeltaMergeBuilder(self.toDF, source, column("condition", condition), api)
 
     def history(self, limit: int | None = None) -> DataFrame:
         """Return the commits that the log still has, newest first.
@@ -263,162 +331,96 @@ class DeltaTable:
             )
         from deltaic.spark.frames import to_frame
 
-        tables = _api(self._spark, "DeltaTable.history").tables
+        tables = session_api(self._spark, "DeltaTable.history").tables
         return to_frame(self._spark, history(self._path, tables, limit))
 
-    def detail(self) -> DataFrame:
-        """Return what the table is, in one row.
-
-        Returns
-        -------
-        DataFrame
-            ``format`` string, ``id`` string, ``name`` string, ``description`` string,
-            ``location`` string, ``createdAt`` timestamp, ``lastModified`` timestamp,
-            ``partitionColumns`` array<string>, ``clusteringColumns`` array<string>, ``numFiles``
-            bigint, ``sizeInBytes`` bigint, ``properties`` map<string, string>,
-            ``minReaderVersion`` int, ``minWriterVersion`` int, ``tableFeatures`` array<string>.
-
-        Notes
-        -----
-        Protocol § Change Metadata, Protocol § Protocol Evolution.
-
-        Examples
-        --------
-        >>> table = DeltaTable.forPath(spark, path)
-        >>> table.detail().select("format", "numFiles").collect()
-        [Row(format='delta', numFiles=1)]
-        """
-        from deltaic.spark.frames import to_frame
-
-        api = _api(self._spark, "DeltaTable.detail")
-        location = api.qualified(self._path)
-        return to_frame(self._spark, detail(location, api.tables, self._name))
-
-    def domainMetadata(self) -> dict[str, str]:
-        """Return the metadata domains that users have set: texts that travel with the table.
-
-        delta-spark has no such method.
-
-        Returns
-        -------
-        dict
-            The configuration of each domain, by the domain's name. The protocol's own domains,
-            whose names begin with ``delta.``, are not among them.
-
-        Notes
-        -----
-        Protocol § Domain Metadata.
-
-        Examples
-        --------
-        >>> DeltaTable.forPath(spark, path).domainMetadata()
-        {}
-        """
-        return user_domains(self._path, _api(self._spark, "DeltaTable.domainMetadata").tables)
-
-    def setDomainMetadata(self, domain: str, configuration: str) -> None:
-        """Set a metadata domain, in a commit of its own.
-
-        The table has to support the feature: create it with the table property
-        ``delta.feature.domainMetadata = supported``.
+    @classmethod
+    def create(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
+        """Return a builder of a table that does not exist yet.
 
         Parameters
         ----------
-        domain
-            Its name, such as ``com.example.pipeline``; it may be there already.
-        configuration
-            What the domain says, often JSON.
+        sparkSession
+            The session to work in; the active one by default.
 
-        Raises
-        ------
-        InvalidArgumentError
-            If the name begins with ``delta.``: these domains are the protocol's.
-        ProtocolError
-            If the table does not support the feature ``domainMetadata``.
-        ConcurrentTransactionException
-            If another writer set or removed the same domain meanwhile.
-
-        Notes
-        -----
-        Protocol § Domain Metadata.
+        Returns
+        -------
+        DeltaTableBuilder
 
         Examples
         --------
-        >>> replaced = spark.range(3).writeTo("sales.orders").using("delta")
-        >>> replaced.tableProperty("delta.feature.domainMetadata", "supported").replace()
-        >>> orders = DeltaTable.forName(spark, "sales.orders")
-        >>> orders.setDomainMetadata("com.example.pipeline", "step 7")
-        >>> orders.domainMetadata()
-        {'com.example.pipeline': 'step 7'}
+        >>> builder = DeltaTable.create(spark).tableName("sales.returns")
+        >>> builder.addColumn("id", "BIGINT").execute().toDF().count()
+        0
+        >>> dropped = spark.sql("DROP TABLE sales.returns")
         """
-        _require_text("domain", domain)
-        tables = _api(self._spark, "DeltaTable.setDomainMetadata").tables
-        set_domain_metadata(self._path, domain, configuration, tables, tables.retry_policy())
+        return _builder(sparkSession, "CREATE TABLE")
 
-    def removeDomainMetadata(self, domain: str) -> None:
-        """Remove a metadata domain, if it is there.
+    @classmethod
+    def createIfNotExists(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
+        """Return a builder of a table that may exist; then it stays as it is.
 
         Parameters
         ----------
-        domain
-            Its name.
+        sparkSession
+            The session to work in; the active one by default.
 
-        Raises
-        ------
-        InvalidArgumentError
-            If the name begins with ``delta.``: these domains are the protocol's.
-        ProtocolError
-            If the table does not support the feature ``domainMetadata``.
-        ConcurrentTransactionException
-            If another writer set or removed the same domain meanwhile.
-
-        Notes
-        -----
-        Protocol § Domain Metadata.
+        Returns
+        -------
+        DeltaTableBuilder
 
         Examples
         --------
-        >>> replaced = spark.range(3).writeTo("sales.orders").using("delta")
-        >>> replaced.tableProperty("delta.feature.domainMetadata", "supported").replace()
-        >>> orders = DeltaTable.forName(spark, "sales.orders")
-        >>> orders.setDomainMetadata("com.example.pipeline", "step 7")
-        >>> orders.removeDomainMetadata("com.example.pipeline")
-        >>> orders.domainMetadata()
-        {}
+        >>> table = DeltaTable.createIfNotExists(spark).location(path).execute()
+        >>> table.toDF().count()
+        10
         """
-        _require_text("domain", domain)
-        tables = _api(self._spark, "DeltaTable.removeDomainMetadata").tables
-        remove_domain_metadata(self._path, domain, tables, tables.retry_policy())
+        return _builder(sparkSession, "CREATE TABLE IF NOT EXISTS")
+
+    @classmethod
+    def replace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
+        """Return a builder of a table that takes the place of one that exists.
+
+        Parameters
+        ----------
+        sparkSession
+            The session to work in; the active one by default.
+
+        Returns
+        -------
+        DeltaTableBuilder
+
+        Examples
+        --------
+        >>> builder = DeltaTable.replace(spark).location(path).addColumn("n", "INT")
+        >>> builder.execute().toDF().columns
+        ['n']
+        """
+        return _builder(sparkSession, "REPLACE TABLE")
+
+    @classmethod
+    def createOrReplace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
+        """Return a builder of a table that takes the place of one, if there is one.
+
+        Parameters
+        ----------
+        sparkSession
+            The session to work in; the active one by default.
+
+        Returns
+        -------
+        DeltaTableBuilder
+
+        Examples
+        --------
+        >>> builder = DeltaTable.createOrReplace(spark).location(path).addColumn("n", "INT")
+        >>> builder.execute().history(1).first().operation
+        'CREATE OR REPLACE TABLE'
+        """
+        return _builder(sparkSession, "CREATE OR REPLACE TABLE")
 
 
-def _api(spark: SparkSession, what: str) -> SessionApi:
-    # Importing this module must not need pyspark: the package is also read where there is none.
-    from deltaic.spark.session_api import SessionApi
+def _builder(spark: SparkSession | None, verb: str) -> DeltaTableBuilder:
+    from pyspark.sql import SparkSession
 
-    return SessionApi(spark, what)
-
-
-def _require_text(argument: str, value: object) -> None:
-    if not isinstance(value, str) or not value:
-        raise error(
-            "DELTAIC_INVALID_ARGUMENT",
-            argument=argument,
-            value=repr(value),
-            reason="it is a text that is not empty",
-        )
-
-
-def _as_column(condition: str | Column | None) -> Column | None:
-    from pyspark.sql import Column
-    from pyspark.sql.functions import expr
-
-    if condition is None or isinstance(condition, Column):
-        return condition
-    if isinstance(condition, str):
-        return expr(condition)
-    raise error(
-        "DELTAIC_INVALID_ARGUMENT",
-        argument="condition",
-        value=repr(condition),
-        reason="it is SQL or a Column",
-    )
+    return DeltaTableBuilder(SparkSession.builder.getOrCreate() if spark is None else spark, verb)

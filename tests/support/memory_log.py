@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -79,6 +80,7 @@ class MemoryLog:
         self.defaults: dict[str, str] = {}
         self.kept_up = MemoryUpkeep()
         self.violation: str | None = None
+        self.furthest: int | None = None
         self.before_try: Callable[[int], None] = lambda version: None
         self._lock = threading.Lock()
 
@@ -174,9 +176,27 @@ class MemoryLog:
             reads=EVERYTHING if summary.reads_whole_table else frozenset(),
         )
 
+    def prepare_row_ids(self, summary: CommitSummary) -> MemoryCommit | None:
+        """Prepare a commit that adds anew every file without row ids."""
+        older = [f for f in self.files(summary.read_version) if f.base_row_id is None]
+        if not older:
+            return None
+        return replace(self.prepare_header_commit(summary), adds=older, data_change=False)
+
     def first_violation(self, table: str, version: int, name: str, condition: str) -> str | None:
         """Return what `violation` says: a log in memory has no rows to look at."""
         return self.violation
+
+    def columns_in(self, expressions: Sequence[str]) -> Sequence[Sequence[Sequence[str]] | None]:
+        """Return all names in each expression; one with a question mark cannot be read."""
+        return [
+            None if "?" in sql else [name.split(".") for name in re.findall(r"[A-Za-z_.]+", sql)]
+            for sql in expressions
+        ]
+
+    def furthest_value(self, table: str, version: int, column: str, *, largest: bool) -> int | None:
+        """Return what `furthest` says: a log in memory has no rows to look at."""
+        return self.furthest
 
     def default_properties(self) -> Mapping[str, str]:
         """Return the session's defaults."""
@@ -284,6 +304,8 @@ class MemoryCommit:
         protocol = self.log.actions(version, "protocol")
         metadata = self.log.actions(version, "metaData")
         removed = [b["path"] for b in removes]
+        touched = removed + [b["path"] for b in adds]
+        ours = {*self.removes, *(f.path for f in self.adds)}
         return Winner(
             version=version,
             operation=info.get("operation"),
@@ -302,7 +324,7 @@ class MemoryCommit:
             data_change=any(b["dataChange"] for b in [*adds, *removes]),
             add_matching_reads=next(iter(matching), None),
             removed_file_read=next((p for p in removed if p in self.read_paths), None),
-            removed_file_removed=next((p for p in removed if p in self.removes), None),
+            removed_file_removed=next((p for p in touched if p in ours), None),
         )
 
 

@@ -39,6 +39,7 @@ def test_create_table_commits_the_definition_alone() -> None:
         "isManaged": "false",
         "description": "rows",
         "partitionBy": '["p"]',
+        "clusterBy": "[]",
         "properties": '{"delta.appendOnly":"true","owner":"me"}',
     }
     assert info["isBlindAppend"] is True

@@ -211,13 +211,13 @@ def test_table_that_can_be_written(
 @pytest.mark.parametrize(
     ("protocol", "schema_string", "configuration", "named"),
     [
-        (Protocol(1, 7, None, frozenset({"clustering"})), PLAIN, {}, "clustering"),
+        (Protocol(1, 7, None, frozenset({"collations"})), PLAIN, {}, "collations"),
         (Protocol(1, 7, None, frozenset({"warpDrive"})), PLAIN, {}, "warpDrive"),
         (
-            Protocol(1, 7, None, frozenset({"icebergCompatV1"})),
+            Protocol(1, 7, None, frozenset({"icebergWriterCompatV1"})),
             PLAIN,
-            {"delta.enableIcebergCompatV1": "true"},
-            "icebergCompatV1",
+            {"delta.enableIcebergWriterCompatV1": "true"},
+            "icebergWriterCompatV1",
         ),
     ],
 )

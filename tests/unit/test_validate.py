@@ -166,6 +166,19 @@ def test_each_rule_is_checked(commits: list[list[Action]], detail: str | None) -
     assert (found == []) if detail is None else (detail in found)
 
 
+def test_change_files_belong_to_a_feed_and_lie_in_their_folder() -> None:
+    feed: list[Action] = [
+        ("protocol", {**PROTOCOL, "minWriterVersion": 4}),
+        ("metaData", metadata(("p",), {"delta.enableChangeDataFeed": "true"})),
+    ]
+    cdc = {"path": "_change_data/p=1/c", "partitionValues": {"p": "1"}, "size": 1}
+    right: Action = ("cdc", {**cdc, "dataChange": False})
+    assert validate_log([(0, feed), (1, [right])]) == []
+    wrong = {**cdc, "path": "c", "partitionValues": {}, "size": None, "dataChange": True}
+    for definition, action, problems in ((DEFINITION, right, 2), (feed, ("cdc", wrong), 4)):
+        assert len(validate_log([(0, definition), (1, [action])])) == problems
+
+
 def test_gap_between_versions_is_found() -> None:
     (violation,) = validate_log([(0, DEFINITION), (2, [add("a")])])
     assert str(violation).startswith("version 2: it follows version 0")
@@ -225,3 +238,80 @@ def test_enabled_row_tracking_names_its_columns() -> None:
     commit = [("protocol", FEATURES), ("metaData", metadata(properties=properties))]
     (problem,) = validate_log([(0, commit)])
     assert "columns of preserved row ids" in problem.detail
+
+
+CLUSTERED: dict[str, Any] = {
+    "minReaderVersion": 1,
+    "minWriterVersion": 7,
+    "writerFeatures": ["clustering", "domainMetadata"],
+}
+
+
+def clustered_by(*columns: list[str]) -> Action:
+    configuration = json.dumps({"clusteringColumns": columns})
+    body = {"domain": "delta.clustering", "configuration": configuration, "removed": False}
+    return "domainMetadata", body
+
+
+@pytest.mark.parametrize(
+    ("actions", "details"),
+    [
+        ([("metaData", metadata()), clustered_by()], []),
+        ([("metaData", metadata())], ["nothing says"]),
+        ([("metaData", metadata(("p",))), clustered_by(["id"])], ["partitioned"]),
+        ([("metaData", metadata()), clustered_by(["id"]), add("a")], ["no statistics of id"]),
+        (
+            [
+                ("metaData", metadata()),
+                clustered_by(["id"]),
+                add("a", stats='{"numRecords":1,"nullCount":{"id":0}}'),
+            ],
+            [],
+        ),
+    ],
+)
+def test_clustered_table_says_its_columns_and_has_their_statistics(
+    actions: list[Action], details: list[str]
+) -> None:
+    found = validate_log([(0, [("protocol", CLUSTERED), *actions])])
+    assert [any(d in str(v) for d in details) for v in found] == [True] * len(details)
+
+
+def test_feature_without_one_that_it_requires_is_found() -> None:
+    alone = {**CLUSTERED, "writerFeatures": ["clustering"]}
+    found = validate_log([(0, [("protocol", alone), ("metaData", metadata()), clustered_by()])])
+    assert ["clustering is supported without domainMetadata" in str(v) for v in found] == [True]
+
+
+def test_mapped_columns_have_ids_of_their_own_within_those_given() -> None:
+    def mapped(*ids: int | None) -> dict[str, Any]:
+        columns = [
+            {
+                "name": f"c{n}",
+                "type": "long",
+                "nullable": True,
+                "metadata": {}
+                if number is None
+                else {
+                    "delta.columnMapping.id": number,
+                    "delta.columnMapping.physicalName": f"p{n}",
+                },
+            }
+            for n, number in enumerate(ids)
+        ]
+        properties = {
+            "delta.columnMapping.mode": "name",
+            "delta.columnMapping.maxColumnId": "2",
+        }
+        schema = json.dumps({"type": "struct", "fields": columns})
+        return {**metadata(properties=properties), "schemaString": schema}
+
+    def problems(*ids: int | None) -> list[str]:
+        protocol = {"minReaderVersion": 2, "minWriterVersion": 5}
+        actions: list[Action] = [("protocol", protocol), ("metaData", mapped(*ids))]
+        return [str(violation) for violation in validate_log([(0, actions)])]
+
+    assert problems(2, 1) == []
+    assert ["share the id 1" in text for text in problems(1, 1)] == [True]
+    assert ["maxColumnId is 2" in text for text in problems(1, 3)] == [True]
+    assert ["c1 has the id None" in text for text in problems(1, None)] == [True]

@@ -11,8 +11,9 @@ from deltaic.commit.ports import CommitSummary, TableHeader, Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy, commit
 from deltaic.exceptions import error
 from deltaic.protocol import in_commit_timestamps
-from deltaic.protocol.actions import Metadata
+from deltaic.protocol.actions import DomainMetadata, Metadata
 from deltaic.protocol.features import require_definable, require_writable
+from deltaic.protocol.iceberg_compat import require_compatible
 from deltaic.protocol.negotiation import protocol_for_new_definition
 from deltaic.protocol.properties import ProtocolRequest
 
@@ -29,6 +30,8 @@ class Alteration:
         What the user asks of the protocol beside.
     reads_whole_table
         Whether it holds only for the rows that the table had.
+    domains
+        The metadata domains that it sets.
     """
 
     table: str
@@ -38,6 +41,7 @@ class Alteration:
     parameters: Mapping[str, str]
     request: ProtocolRequest = field(default_factory=ProtocolRequest)
     reads_whole_table: bool = False
+    domains: tuple[DomainMetadata, ...] = ()
 
 
 def altered_header(table: str, tables: Tables) -> TableHeader:
@@ -62,8 +66,9 @@ def alter(alteration: Alteration, tables: Tables, policy: RetryPolicy, now_ms: i
     table, current, metadata = alteration.table, alteration.current, alteration.metadata
     protocol = protocol_for_new_definition(table, current.protocol, metadata, alteration.request)
     require_definable(table, protocol, metadata)
+    require_compatible(table, protocol, metadata)
     changes_metadata = metadata != current.metadata
-    if protocol == current.protocol and not changes_metadata:
+    if protocol == current.protocol and not (changes_metadata or alteration.domains):
         return CommitResult(current.version, skipped=True)
     plan = CommitPlan(
         Definition(protocol, metadata),
@@ -72,6 +77,7 @@ def alter(alteration: Alteration, tables: Tables, policy: RetryPolicy, now_ms: i
         changes_metadata=changes_metadata,
         enables_in_commit_timestamps=in_commit_timestamps.is_enabled(metadata)
         and not in_commit_timestamps.is_enabled(current.metadata),
+        domains=alteration.domains,
     )
     summary = CommitSummary(
         table=table,

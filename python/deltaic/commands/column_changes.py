@@ -1,87 +1,115 @@
-"""ALTER TABLE ALTER COLUMN: defaults and types."""
+"""ALTER TABLE ALTER COLUMN: comments, places, nulls, defaults and types."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from deltaic.commands.add_columns import Position
 from deltaic.commands.alteration import Alteration, alter, altered_header
+from deltaic.commands.altered_schema import with_schema
+from deltaic.commands.column_parameters import column_parameter, compact, with_position
+from deltaic.commands.definition import LIMITED_TEXT, LIMITED_TEXT_KEY
+from deltaic.commands.dependents import require_independent
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import TableHeader, Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
-from deltaic.protocol.actions import Metadata
-from deltaic.protocol.constraints import conditions
 from deltaic.protocol.features import supports
 from deltaic.protocol.properties import is_true
 from deltaic.protocol.schema import (
-    ArrayType,
     DataType,
     Field,
-    MapType,
     PrimitiveType,
     StructType,
     parse_schema,
     type_text,
-    walk,
-    write_schema,
 )
-from deltaic.protocol.type_widening import PROPERTY, TYPE_CHANGES, widens
+from deltaic.protocol.schema_edits import edit_field, edit_struct, edit_type, path_text, spelled
+from deltaic.protocol.type_widening import PROPERTY, TYPE_CHANGES, type_change, widens
 
 _DEFAULT = "CURRENT_DEFAULT"
-_EXPRESSIONS = ("delta.generationExpression", "delta.invariants")
+_TEXT = PrimitiveType("string")
 
 
 @dataclass(frozen=True, slots=True)
-class AlterColumn:
-    """The arguments: the column, by the names that lead to it, and one change of it.
+class ColumnChange:
+    """What is to change of one column, which is named by the names that lead to it.
 
     Attributes
     ----------
     default
         The SQL of the new default; the empty text drops it, None leaves it alone.
     data_type
-        The name of the new type; None leaves it alone.
+        The name of the new type; None leaves it alone, as for what follows.
     """
 
-    table: str
     column: Sequence[str]
     default: str | None = None
     data_type: str | None = None
+    nullable: bool | None = None
+    comment: str | None = None
+    position: Position | None = None
 
     @staticmethod
-    def from_json(body: Mapping[str, Any]) -> AlterColumn:
-        """Read the JSON of ``Committer.run``."""
-        return AlterColumn(
-            body["table"], tuple(body["column"]), body.get("default"), body.get("type")
+    def from_json(body: Mapping[str, Any]) -> ColumnChange:
+        """Read one entry of ``columns``."""
+        return ColumnChange(
+            tuple(body["column"]),
+            body.get("default"),
+            body.get("type"),
+            body.get("nullable"),
+            body.get("comment"),
+            Position.from_json(body.get("position")),
         )
 
 
-def alter_column(
-    arguments: AlterColumn, tables: Tables, policy: RetryPolicy, now_ms: int
+@dataclass(frozen=True, slots=True)
+class AlterColumns:
+    """The arguments: changes of different columns, made together."""
+
+    table: str
+    changes: Sequence[ColumnChange]
+
+    @staticmethod
+    def from_json(body: Mapping[str, Any]) -> AlterColumns:
+        """Read the JSON of ``Committer.run``."""
+        return AlterColumns(
+            body["table"], tuple(ColumnChange.from_json(change) for change in body["columns"])
+        )
+
+
+def alter_columns(
+    arguments: AlterColumns, tables: Tables, policy: RetryPolicy, now_ms: int
 ) -> CommitResult:
-    """Change one column.
+    """Change columns, all in one commit.
 
     Raises
     ------
     InvalidArgumentError
         If there is no such column, or it cannot be changed like that.
     """
-    current = altered_header(arguments.table, tables)
-    before = current.metadata
-    if arguments.data_type is not None:
-        _require_widening(arguments, current)
-    schema = parse_schema(before.schema_string, arguments.table)
-    after = replace(before, schema_string=write_schema(_changed(arguments, schema)))
+    table = arguments.table
+    current = altered_header(table, tables)
+    schema = parse_schema(current.metadata.schema_string, table)
+    named = []
+    for change in arguments.changes:
+        path = spelled(schema, change.column)
+        if change.data_type is not None:
+            _require_retypable(table, path, change.data_type, current, tables)
+        changed = _Changed(table, path, change)
+        schema = changed.in_schema(schema)
+        position = None if change.position is None else str(change.position)
+        named.append((column_parameter(changed.parent, changed.recorded), position))
+    operation = Operation.CHANGE_COLUMN if len(named) == 1 else Operation.CHANGE_COLUMNS
     return alter(
         Alteration(
-            arguments.table,
+            table,
             current,
-            after,
-            Operation.CHANGE_COLUMN,
-            _parameters(arguments, after),
+            with_schema(table, current.metadata, schema),
+            operation,
+            _parameters(named),
         ),
         tables,
         policy,
@@ -89,126 +117,128 @@ def alter_column(
     )
 
 
-def _require_widening(arguments: AlterColumn, current: TableHeader) -> None:
+def _parameters(named: Sequence[tuple[Mapping[str, Any], str | None]]) -> dict[str, str]:
+    if len(named) > 1:
+        return {"columns": compact([with_position(column, at) for column, at in named])}
+    ((column, position),) = named
+    return with_position({"column": compact(column)}, position)
+
+
+class _Changed:
+    """One change as it is made: the names above its field, and what that has come to.
+
+    What commits record of it lacks the note of an earlier type that the change itself makes.
+    """
+
+    def __init__(self, table: str, path: Sequence[str], change: ColumnChange) -> None:
+        self._table, self._path, self._change = table, path, change
+        self.parent: Sequence[str] = path[:-1]
+        self.field = self.recorded = Field("", _TEXT)
+
+    def in_schema(self, schema: StructType) -> StructType:
+        after = edit_field(self._table, schema, self._path, self._on_field)
+        position = self._change.position
+        if position is None:
+            return after
+        return edit_struct(
+            self._table,
+            after,
+            self._path[:-1],
+            lambda struct: position.place(self._table, struct, self.field),
+        )
+
+    def _on_field(self, column: Field, below: Sequence[str]) -> Field:
+        change, whole = self._change, column
+        of_columns = (change.default, change.nullable, change.comment, change.position)
+        if below and any(part is not None for part in of_columns):
+            raise _unsupported(self._table, self._path, "this is a part of a type, not a column")
+        self.parent = self._path[: len(self._path) - 1 - len(below)]
+        if change.default is not None:
+            whole = with_key(whole, _DEFAULT, change.default or None)
+        if change.comment is not None:
+            whole = with_key(whole, "comment", change.comment)
+        if change.nullable is not None:
+            if whole.nullable and not change.nullable:
+                reason = "the rows that are there may hold nulls; a CHECK constraint can say more"
+                raise _unsupported(self._table, self._path, reason)
+            whole = replace(whole, nullable=change.nullable)
+        if change.data_type is not None:
+            whole = retyped(self._table, self._path, whole, below, change.data_type)
+        self.field = whole
+        history = column.metadata.get(TYPE_CHANGES)
+        self.recorded = with_key(whole, TYPE_CHANGES, history) if change.data_type else whole
+        return whole
+
+
+def with_key(column: Field, key: str, value: Any) -> Field:
+    """Return the column with another entry in its metadata, or without it."""
+    kept = {name: text for name, text in column.metadata.items() if name != key}
+    return replace(column, metadata=kept if value is None else {**kept, key: value})
+
+
+def retyped(
+    table: str, path: Sequence[str], column: Field, below: Sequence[str], data_type: str
+) -> Field:
+    """Return the column with a wider type, and a note of what the type was before.
+
+    Parameters
+    ----------
+    below
+        Where in the column's type the type to be changed is (Protocol § Type Change Metadata).
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the protocol does not list the change.
+    """
+    if LIMITED_TEXT.fullmatch(data_type) and not below and column.type == _TEXT:
+        return with_key(column, LIMITED_TEXT_KEY, data_type)
+    newer = PrimitiveType(data_type)
+    if newer == column.type == _TEXT:
+        return with_key(column, LIMITED_TEXT_KEY, None)
+    older: list[DataType] = []
+
+    def widen(inner: DataType) -> DataType:
+        older.append(inner)
+        if inner == newer:
+            return inner
+        if not isinstance(inner, PrimitiveType) or not widens(inner, newer):
+            reason = f"{type_text(inner)} is not widened to {type_text(newer)}"
+            raise _unsupported(table, path, reason)
+        return newer
+
+    wider = edit_type(table, column.type, below, widen)
+    if wider == column.type:
+        return column
+    (before,) = older
+    assert isinstance(before, PrimitiveType)
+    history = [*column.metadata.get(TYPE_CHANGES, ()), type_change(before, newer, below)]
+    return replace(column, type=wider, metadata={**column.metadata, TYPE_CHANGES: history})
+
+
+def require_widening(table: str, path: Sequence[str], current: TableHeader, tables: Tables) -> None:
+    """Refuse another type where the table does not take it.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If type widening is not on, or something is computed from the column.
+    """
     configuration = current.metadata.configuration
     if not supports(current.protocol, "typeWidening") or not is_true(configuration, PROPERTY):
-        raise _unsupported(arguments, f"table property {PROPERTY} is not true")
-    schema = parse_schema(current.metadata.schema_string, arguments.table)
-    expressions = [
-        *conditions(configuration),
-        *(
-            str(column.metadata[key])
-            for _, column in walk(schema)
-            for key in _EXPRESSIONS
-            if key in column.metadata
-        ),
-    ]
-    name = re.compile(rf"(?<!\w){re.escape(arguments.column[0])}(?!\w)", re.IGNORECASE)
-    using = next((sql for sql in expressions if name.search(sql)), None)
-    if using is not None:
-        raise _unsupported(arguments, f"what is computed from it could change: {using}")
+        raise _unsupported(table, path, f"table property {PROPERTY} is not true")
+    require_independent(table, "given another type", [path], current.metadata, tables)
 
 
-def _changed(arguments: AlterColumn, schema: StructType) -> StructType:
-    if arguments.default is not None:
-        return _on_field(arguments, schema, arguments.column, _with_default(arguments.default))
-    newer = PrimitiveType(arguments.data_type or "")
-    return _on_field(
-        arguments,
-        schema,
-        arguments.column,
-        lambda column, path: _retyped(arguments, column, path, newer),
-    )
+def _require_retypable(
+    table: str, path: Sequence[str], data_type: str, current: TableHeader, tables: Tables
+) -> None:
+    """Refuse another type; a text's limit may grow in any table, and Spark has checked that."""
+    if data_type != "string" and not LIMITED_TEXT.fullmatch(data_type):
+        require_widening(table, path, current, tables)
 
 
-_Change = Callable[[Field, Sequence[str]], Field]
-
-
-def _on_field(
-    arguments: AlterColumn, struct: StructType, path: Sequence[str], change: _Change
-) -> StructType:
-    """Apply `change` to the innermost field of a path, with what the path says below it."""
-    found = struct.find(path[0])
-    if found is None:
-        raise error(
-            "DELTAIC_COLUMN_NOT_FOUND",
-            table=arguments.table,
-            column=".".join(arguments.column),
-            columns=", ".join(column.name for column in struct.fields),
-        )
-    rest, inner = list(path[1:]), found.type
-    wrap: _Wrap = _same
-    below: list[str] = []
-    while rest and not isinstance(inner, StructType):
-        part = rest.pop(0)
-        inner, wrap = _step(arguments, inner, part, wrap)
-        below.append(part)
-    if rest and isinstance(inner, StructType):
-        changed = replace(found, type=wrap(_on_field(arguments, inner, rest, change)))
-    else:
-        changed = change(found, below)
-    return StructType(tuple(changed if c is found else c for c in struct.fields))
-
-
-_Wrap = Callable[[DataType], DataType]
-
-
-def _same(data_type: DataType) -> DataType:
-    return data_type
-
-
-def _step(
-    arguments: AlterColumn, outer: DataType, part: str, wrap: _Wrap
-) -> tuple[DataType, _Wrap]:
-    match outer, part:
-        case ArrayType(), "element":
-            return outer.element, lambda t: wrap(replace(outer, element=t))
-        case MapType(), "key":
-            return outer.key, lambda t: wrap(replace(outer, key=t))
-        case MapType(), "value":
-            return outer.value, lambda t: wrap(replace(outer, value=t))
-        case _:
-            raise _unsupported(arguments, f"{type_text(outer)} has no part {part}")
-
-
-def _with_default(default: str) -> _Change:
-    def change(column: Field, _: Sequence[str]) -> Field:
-        metadata = {key: value for key, value in column.metadata.items() if key != _DEFAULT}
-        return replace(column, metadata={**metadata, **({_DEFAULT: default} if default else {})})
-
-    return change
-
-
-def _retyped(
-    arguments: AlterColumn, column: Field, below: Sequence[str], newer: PrimitiveType
-) -> Field:
-    inner = column.type
-    wrap: _Wrap = _same
-    for part in below:
-        inner, wrap = _step(arguments, inner, part, wrap)
-    if inner == newer:
-        return column
-    if not isinstance(inner, PrimitiveType) or not widens(inner, newer):
-        raise _unsupported(arguments, f"{type_text(inner)} is not widened to {type_text(newer)}")
-    entry = {"toType": newer.name, "fromType": inner.name}
-    if below:
-        entry["fieldPath"] = ".".join(below)
-    history = [*column.metadata.get(TYPE_CHANGES, ()), entry]
-    return replace(column, type=wrap(newer), metadata={**column.metadata, TYPE_CHANGES: history})
-
-
-def _parameters(arguments: AlterColumn, after: Metadata) -> dict[str, str]:
-    schema = parse_schema(after.schema_string, arguments.table)
-    column = schema.find(arguments.column[0])
-    body = StructType((column,) if column is not None else ())
-    return {"column": write_schema(body)}
-
-
-def _unsupported(arguments: AlterColumn, reason: str) -> Exception:
+def _unsupported(table: str, path: Sequence[str], reason: str) -> Exception:
     return error(
-        "DELTAIC_UNSUPPORTED_COLUMN_CHANGE",
-        table=arguments.table,
-        column=".".join(arguments.column),
-        type=type_text(PrimitiveType(arguments.data_type or "")),
-        reason=reason,
+        "DELTAIC_UNSUPPORTED_COLUMN_CHANGE", table=table, column=path_text(path), reason=reason
     )

@@ -124,7 +124,7 @@ def drop_constraint(
             current,
             after,
             Operation.DROP_CONSTRAINT,
-            {"name": arguments.name, "expr": configuration[there]},
+            {"name": arguments.name, "expr": configuration[there], "existed": "true"},
         ),
         tables,
         policy,

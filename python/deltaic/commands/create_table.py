@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from deltaic.commands.column_parameters import compact
+from deltaic.commands.copied_definition import copied_definition
 from deltaic.commands.definition import (
     DefinitionRequest,
+    clustering_of,
     define_table,
     stored_column,
 )
@@ -17,14 +19,22 @@ from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import CommitSummary, TableHeader, Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy, commit
 from deltaic.exceptions import ProtocolChangedException, error
+from deltaic.protocol.actions import DomainMetadata
 from deltaic.protocol.properties import check_properties
 from deltaic.protocol.schema import StructType, map_fields, parse_schema, type_text
 from deltaic.protocol.schema_checks import same_names
+from deltaic.protocol.schema_edits import path_text
 
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """The arguments of the command."""
+    """The arguments of the command.
+
+    Attributes
+    ----------
+    like
+        The table, and its version, whose definition the new one has beside what is stated.
+    """
 
     table: str
     schema_string: str | None
@@ -33,6 +43,8 @@ class CreateTable:
     description: str | None
     is_managed: bool
     constraints: Mapping[str, str] = field(default_factory=dict)
+    like: tuple[str, int] | None = None
+    cluster_by: Sequence[Sequence[str]] | None = None
 
     @staticmethod
     def from_json(body: Mapping[str, Any]) -> CreateTable:
@@ -45,6 +57,8 @@ class CreateTable:
             description=body.get("description"),
             is_managed=body.get("isManaged", False),
             constraints=body.get("constraints") or {},
+            like=(like["table"], like["version"]) if (like := body.get("like")) else None,
+            cluster_by=body.get("clusterBy"),
         )
 
 
@@ -61,22 +75,24 @@ def create_table(
     InvalidArgumentError
         If the statement is not valid, or contradicts the table that is there.
     """
+    if arguments.like is not None:
+        arguments = _like(arguments, *arguments.like, tables)
     current = tables.header(arguments.table)
     if current is not None:
         return _taken_over(arguments, current)
-    definition = define_table(
-        DefinitionRequest(
-            arguments.table,
-            arguments.schema_string,
-            arguments.partition_by,
-            arguments.properties,
-            arguments.description,
-            tables.default_properties(),
-            arguments.constraints,
-        ),
-        now_ms,
+    request = DefinitionRequest(
+        arguments.table,
+        arguments.schema_string,
+        arguments.partition_by,
+        arguments.properties,
+        arguments.description,
+        tables.default_properties(),
+        arguments.constraints,
+        arguments.cluster_by,
     )
-    prepared = tables.prepare_header_commit(_summary(arguments, definition))
+    definition = define_table(request, now_ms)
+    domains = clustering_of(request, definition)
+    prepared = tables.prepare_header_commit(_summary(arguments, definition, domains))
     try:
         return commit(prepared, tables, policy, lambda: now_ms)
     except ProtocolChangedException:
@@ -86,14 +102,36 @@ def create_table(
         return _taken_over(arguments, created)
 
 
+def _like(arguments: CreateTable, source: str, version: int, tables: Tables) -> CreateTable:
+    """Return what to create, with all that another table's definition says."""
+    found = tables.header(source, version)
+    if found is None:
+        raise error("DELTAIC_NOT_A_TABLE", table=source)
+    copied = copied_definition(found.protocol, found.metadata)
+    return replace(
+        arguments,
+        schema_string=copied.schema_string,
+        partition_by=found.metadata.partition_columns,
+        properties={**copied.properties, **arguments.properties},
+        constraints={**copied.constraints, **arguments.constraints},
+        description=arguments.description or found.metadata.description,
+    )
+
+
 def _taken_over(arguments: CreateTable, current: TableHeader) -> CommitResult:
     _require_same(arguments, current)
     return CommitResult(current.version, skipped=True)
 
 
-def _summary(arguments: CreateTable, definition: Definition) -> CommitSummary:
+def _summary(
+    arguments: CreateTable, definition: Definition, domains: tuple[DomainMetadata, ...]
+) -> CommitSummary:
     plan = CommitPlan(
-        definition, is_blind_append=True, changes_protocol=True, changes_metadata=True
+        definition,
+        is_blind_append=True,
+        changes_protocol=True,
+        changes_metadata=True,
+        domains=domains,
     )
     return CommitSummary(
         table=arguments.table,
@@ -102,8 +140,9 @@ def _summary(arguments: CreateTable, definition: Definition) -> CommitSummary:
         operation_parameters={
             "isManaged": "true" if arguments.is_managed else "false",
             "description": arguments.description,
-            "partitionBy": _compact(list(definition.metadata.partition_columns)),
-            "properties": _compact(dict(definition.metadata.configuration)),
+            "partitionBy": compact(list(definition.metadata.partition_columns)),
+            "clusterBy": compact([path_text(path) for path in arguments.cluster_by or ()]),
+            "properties": compact(dict(definition.metadata.configuration)),
         },
         plan=plan,
         is_blind_append=True,
@@ -156,7 +195,3 @@ def _shown(value: str | Sequence[str] | None) -> str:
     if value is None:
         return "unset"
     return value if isinstance(value, str) else f"({', '.join(value)})"
-
-
-def _compact(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -10,14 +10,19 @@ from dataclasses import dataclass, replace
 from deltaic.commit.plan import Definition
 from deltaic.commit.ports import TableHeader
 from deltaic.exceptions import error
-from deltaic.protocol import in_commit_timestamps, row_tracking
-from deltaic.protocol.actions import Metadata
+from deltaic.protocol import clustering, in_commit_timestamps, row_tracking
+from deltaic.protocol.actions import DomainMetadata, Metadata
 from deltaic.protocol.change_data import check_feed_columns
 from deltaic.protocol.column_mapping import is_mapped, new_mapping
 from deltaic.protocol.constraints import constraint_key
-from deltaic.protocol.features import require_definable
+from deltaic.protocol.features import require_definable, supports
+from deltaic.protocol.iceberg_compat import (
+    require_compatible,
+    require_same_partitioning,
+    with_column_mapping,
+)
 from deltaic.protocol.negotiation import protocol_for_new_definition, protocol_for_new_table
-from deltaic.protocol.properties import check_properties
+from deltaic.protocol.properties import CheckedProperties, ProtocolRequest, check_properties
 from deltaic.protocol.schema import (
     Field,
     PrimitiveType,
@@ -27,12 +32,14 @@ from deltaic.protocol.schema import (
     write_schema,
 )
 from deltaic.protocol.schema_checks import check_table_schema, resolve_partition_columns
+from deltaic.protocol.schema_edits import find_field
 
 #: Metadata by which Spark carries another table's column mapping along with its rows.
 _FOREIGN_METADATA_PREFIX = "delta.columnMapping."
 
-_LIMITED_TEXT = re.compile(r"(var)?char\(\d+\)")
-_LIMITED_TEXT_KEY = "__CHAR_VARCHAR_TYPE_STRING"
+#: Texts of limited length, and the metadata of a column that says of it that it has such.
+LIMITED_TEXT = re.compile(r"(var)?char\(\d+\)")
+LIMITED_TEXT_KEY = "__CHAR_VARCHAR_TYPE_STRING"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,8 @@ class DefinitionRequest:
         The properties that the session gives every new table; those given take precedence.
     constraints
         The conditions of CHECK constraints, by name.
+    cluster_by
+        The columns to cluster by, each by the names that lead to it; None if that is not said.
     """
 
     table: str
@@ -56,6 +65,7 @@ class DefinitionRequest:
     description: str | None = None
     default_properties: Mapping[str, str] | None = None
     constraints: Mapping[str, str] | None = None
+    cluster_by: Sequence[Sequence[str]] | None = None
 
 
 def define_table(request: DefinitionRequest, now_ms: int) -> Definition:
@@ -71,20 +81,22 @@ def define_table(request: DefinitionRequest, now_ms: int) -> Definition:
     checked = check_properties(
         request.table, {**(request.default_properties or {}), **(request.properties or {})}
     )
-    schema, partition_columns = _columns(request, checked.configuration)
+    configuration = with_column_mapping(checked.configuration)
+    schema, partition_columns = _columns(request, configuration)
     metadata = Metadata(
         id=str(uuid.uuid4()),
         schema_string=write_schema(schema),
         partition_columns=partition_columns,
         configuration=row_tracking.with_materialized_columns(
-            {**checked.configuration, **_constraint_properties(request)}, {}
+            {**configuration, **_constraint_properties(request)}, {}
         ),
         description=request.description,
         created_time_ms=now_ms,
     )
     metadata = new_mapping(metadata)
-    protocol = protocol_for_new_table(request.table, metadata, checked.request)
+    protocol = protocol_for_new_table(request.table, metadata, _asked(request, checked))
     require_definable(request.table, protocol, metadata)
+    require_compatible(request.table, protocol, metadata)
     return Definition(protocol, metadata)
 
 
@@ -98,7 +110,9 @@ def redefine_table(
     given = {} if keep_properties else request.properties or {}
     checked = check_properties(request.table, given)
     before = current.metadata
-    configuration = before.configuration if keep_properties else checked.configuration
+    configuration = (
+        before.configuration if keep_properties else with_column_mapping(checked.configuration)
+    )
     schema, partition_columns = _columns(request, configuration)
     metadata = replace(
         before,
@@ -114,10 +128,63 @@ def redefine_table(
     else:
         metadata = new_mapping(metadata, before)
     protocol = protocol_for_new_definition(
-        request.table, current.protocol, metadata, checked.request
+        request.table, current.protocol, metadata, _asked(request, checked)
     )
     require_definable(request.table, protocol, metadata)
+    require_compatible(request.table, protocol, metadata)
+    require_same_partitioning(request.table, metadata, before)
     return Definition(protocol, metadata)
+
+
+def _asked(request: DefinitionRequest, checked: CheckedProperties) -> ProtocolRequest:
+    asked = checked.request
+    if not request.cluster_by:
+        return asked
+    return replace(asked, features=(*asked.features, clustering.FEATURE))
+
+
+def clustering_of(
+    request: DefinitionRequest,
+    definition: Definition,
+    current: TableHeader | None = None,
+    *,
+    keep_properties: bool = False,
+) -> tuple[DomainMetadata, ...]:
+    """Return what the commit of a definition says of clustering, if it has to say anything.
+
+    Of a table that keeps its properties, clustering columns stay that are still there.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the table cannot be clustered like that.
+    """
+    metadata = definition.metadata
+    if not supports(definition.protocol, clustering.FEATURE):
+        return ()
+    before: tuple[tuple[str, ...], ...] = ()
+    if current is not None:
+        if metadata.partition_columns and supports(current.protocol, clustering.FEATURE):
+            raise error(
+                "DELTAIC_CLUSTERED_TABLE_PARTITIONED",
+                table=request.table,
+                version=current.version,
+                columns=", ".join(metadata.partition_columns),
+            )
+        known = parse_schema(current.metadata.schema_string, request.table)
+        before = clustering.clustering_columns(known, current.domains)
+    schema = parse_schema(metadata.schema_string, request.table)
+    wanted = request.cluster_by or ()
+    if request.cluster_by is None and keep_properties:
+        wanted = [path for path in before if find_field(schema, path) is not None]
+    columns = clustering.checked_columns(
+        request.table, schema, metadata.partition_columns, metadata.configuration, wanted
+    )
+    domain = clustering.clustering_domain(metadata, columns)
+    is_there = current is not None and (
+        current.domains.get(clustering.DOMAIN) == domain.configuration
+    )
+    return () if is_there else (domain,)
 
 
 def _constraint_properties(request: DefinitionRequest) -> dict[str, str]:
@@ -152,8 +219,8 @@ def stored_column(column: Field) -> Field:
         for key, value in column.metadata.items()
         if not key.startswith(_FOREIGN_METADATA_PREFIX)
     }
-    if isinstance(column.type, PrimitiveType) and _LIMITED_TEXT.fullmatch(column.type.name):
-        metadata[_LIMITED_TEXT_KEY] = column.type.name
+    if isinstance(column.type, PrimitiveType) and LIMITED_TEXT.fullmatch(column.type.name):
+        metadata[LIMITED_TEXT_KEY] = column.type.name
         return replace(column, type=PrimitiveType("string"), metadata=metadata)
     return replace(column, metadata=metadata)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 from deltaic.commands.rows import RowSet, result_schema, timestamp_text
 from deltaic.commit.ports import TableHeader, Tables
 from deltaic.exceptions import error
+from deltaic.protocol.clustering import clustering_columns
 from deltaic.protocol.features import reader_features, writer_features
-from deltaic.protocol.schema import StructType, parse_schema
+from deltaic.protocol.schema import parse_schema
 
 DETAIL_SCHEMA = result_schema("describeDetail")
 
@@ -60,28 +59,5 @@ def detail(table: str, tables: Tables, name: str | None = None) -> RowSet:
 
 
 def _clustering_columns(table: str, header: TableHeader) -> list[str]:
-    """Return the columns that the table is clustered by (Protocol § Clustered Table)."""
-    configuration = header.domains.get("delta.clustering")
-    if configuration is None:
-        return []
     schema = parse_schema(header.metadata.schema_string, table)
-    paths = json.loads(configuration).get("clusteringColumns") or []
-    return [_logical_name(schema, path) for path in paths]
-
-
-def _logical_name(schema: StructType, path: list[str]) -> str:
-    """Return the name of a column that the log gives by physical names, outermost first."""
-    names = []
-    struct: object = schema
-    for physical in path:
-        column = next(
-            (
-                field
-                for field in (struct.fields if isinstance(struct, StructType) else ())
-                if field.metadata.get("delta.columnMapping.physicalName", field.name) == physical
-            ),
-            None,
-        )
-        names.append(physical if column is None else column.name)
-        struct = None if column is None else column.type
-    return ".".join(names)
+    return [".".join(path) for path in clustering_columns(schema, header.domains)]

@@ -8,20 +8,24 @@ from typing import Any
 
 from deltaic.commands.definition import (
     DefinitionRequest,
+    clustering_of,
     define_table,
     redefine_table,
 )
+from deltaic.commands.evolve_table import evolve_table
 from deltaic.commit.idempotence import requested_txn
 from deltaic.commit.operations import Operation, WriteMode
 from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import TableHeader, Tables
 from deltaic.exceptions import error
 from deltaic.protocol import in_commit_timestamps
-from deltaic.protocol.change_data import feeds_changes
 from deltaic.protocol.features import require_writable
 from deltaic.protocol.properties import is_true
 from deltaic.protocol.schema import parse_schema
 from deltaic.protocol.schema_checks import extra_columns, same_names
+
+#: Options that say which rows a write replaces.
+_REPLACES_ROWS = frozenset({"replacewhere", "replaceon", "replaceusing"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +46,14 @@ class WriteRequest:
         The partition columns asked for; None or empty if none were.
     constraints
         The conditions of CHECK constraints that a new or replaced table is to have, by name.
+    cluster_by
+        The columns that such a table is to be clustered by; None if that is not said.
     options
         The writer's options, their names in lower case.
+    evolved_schema_string
+        The table's columns with those that the data brings along, if it may bring any.
+    keeps_definition
+        Whether the operation leaves columns and properties alone although its name says otherwise.
     """
 
     table: str
@@ -54,9 +64,12 @@ class WriteRequest:
     partition_by: Sequence[str] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
     constraints: Mapping[str, str] = field(default_factory=dict)
+    cluster_by: Sequence[Sequence[str]] | None = None
     description: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     joins_if_created: bool = False
+    evolved_schema_string: str | None = None
+    keeps_definition: bool = False
 
     @staticmethod
     def from_json(body: Mapping[str, Any]) -> WriteRequest:
@@ -70,16 +83,30 @@ class WriteRequest:
             partition_by=tuple(body.get("partitionBy") or ()),
             properties=body.get("properties") or {},
             constraints=body.get("constraints") or {},
+            cluster_by=body.get("clusterBy"),
             description=body.get("description"),
             options=body.get("options") or {},
             joins_if_created=body.get("joinsIfCreated", False),
+            evolved_schema_string=body.get("evolvedSchema"),
+            keeps_definition=body.get("keepsDefinition", False),
         )
+
+    @property
+    def replaces_table(self) -> bool:
+        """Whether the operation states the table anew, properties included."""
+        return self.operation.replaces_table and not self.keeps_definition
 
     @property
     def replaces_columns(self) -> bool:
         """Whether the data's columns become the table's."""
         overwrites = self.mode is WriteMode.OVERWRITE and self.option_is_true("overwriteschema")
-        return self.operation.replaces_table or overwrites
+        # Rows that a condition leaves in the table keep their columns.
+        return self.replaces_table or (overwrites and not _REPLACES_ROWS & self.options.keys())
+
+    @property
+    def changes_data(self) -> bool:
+        """Whether the rows are others afterwards, or lie in other files only."""
+        return self.options.get("datachange", "true").strip().casefold() == "true"
 
     def option_is_true(self, name: str) -> bool:
         """Return a boolean option, given in lower case."""
@@ -101,49 +128,57 @@ def plan_write(request: WriteRequest, tables: Tables, now_ms: int) -> CommitPlan
     _refuse_options(request)
     txn = requested_txn(request.table, request.options)
     if request.read_version < 0:
-        definition = define_table(_definition(request, tables.default_properties()), now_ms)
+        asked = _definition(request, tables.default_properties())
+        definition = define_table(asked, now_ms)
         return CommitPlan(
             definition,
             is_blind_append=request.mode is WriteMode.APPEND,
             changes_protocol=True,
             changes_metadata=True,
             joins_if_created=request.joins_if_created,
+            changes_data=request.changes_data,
+            domains=clustering_of(asked, definition),
         )
     current = tables.header(request.table, request.read_version)
     if current is None:
         raise error("DELTAIC_NOT_A_TABLE", table=request.table)
     require_writable(request.table, current.version, current.protocol, current.metadata)
     _require_removes_allowed(request, current)
-    if request.mode is WriteMode.UPDATE and feeds_changes(current.protocol, current.metadata):
-        # At least one row will be: otherwise there is no commit, and nothing to refuse in vain.
-        raise error(
-            "DELTAIC_CHANGE_DATA_FILES_NEEDED",
-            table=request.table,
-            version=current.version,
-            operation=request.operation.value,
-            what="updated rows",
-        )
-    plan = _replacement(request, current) if request.replaces_columns else _kept(request, current)
+    plan = (
+        _replacement(request, current)
+        if request.replaces_columns
+        else _kept(request, current, tables)
+    )
     if txn is not None and current.transactions.get(txn.app_id, -1) >= txn.version:
         return replace(plan, skipped=True)
     return plan
 
 
-def _kept(request: WriteRequest, current: TableHeader) -> CommitPlan:
-    """Plan a write that leaves the definition alone; properties given with it are ignored."""
-    _require_columns_fit(request, current)
+def _kept(request: WriteRequest, current: TableHeader, tables: Tables) -> CommitPlan:
+    """Plan a write that leaves the definition alone, or only adds to its columns.
+
+    Properties given with it are ignored. New columns are null in the rows of others: that there are
+    any is no matter to who appends meanwhile, and no file has to be written anew.
+    """
     _require_partitioning_fits(request, current)
+    if request.evolved_schema_string is None:
+        _require_columns_fit(request, current)
+        definition = Definition(current.protocol, current.metadata)
+    else:
+        definition = evolve_table(request.table, current, request.evolved_schema_string, tables)
     return CommitPlan(
-        Definition(current.protocol, current.metadata),
+        definition,
         current.as_predecessor(),
         is_blind_append=request.mode is WriteMode.APPEND,
+        changes_protocol=definition.protocol != current.protocol,
+        changes_metadata=definition.metadata != current.metadata,
+        changes_data=request.changes_data,
     )
 
 
 def _replacement(request: WriteRequest, current: TableHeader) -> CommitPlan:
-    definition = redefine_table(
-        _definition(request, {}), current, keep_properties=not request.operation.replaces_table
-    )
+    asked, keep = _definition(request, {}), not request.replaces_table
+    definition = redefine_table(asked, current, keep_properties=keep)
     before, after = current.metadata, definition.metadata
     columns_change = (before.schema_string, before.partition_columns) != (
         after.schema_string,
@@ -157,6 +192,8 @@ def _replacement(request: WriteRequest, current: TableHeader) -> CommitPlan:
         changes_columns=columns_change,
         enables_in_commit_timestamps=in_commit_timestamps.is_enabled(after)
         and not in_commit_timestamps.is_enabled(before),
+        changes_data=request.changes_data,
+        domains=clustering_of(asked, definition, current, keep_properties=keep),
     )
 
 
@@ -169,15 +206,17 @@ def _definition(request: WriteRequest, defaults: Mapping[str, str]) -> Definitio
         request.description,
         defaults,
         request.constraints,
+        request.cluster_by,
     )
 
 
 def _require_removes_allowed(request: WriteRequest, current: TableHeader) -> None:
     """Refuse early what an append-only table forbids (Protocol § Append-only Tables)."""
-    removes = request.mode is not WriteMode.APPEND or request.operation.replaces_table
+    removes = request.mode is not WriteMode.APPEND or request.replaces_table
     # A MERGE may do nothing but insert; whether it does is seen when it commits.
     if (
         removes
+        and request.changes_data
         and request.mode is not WriteMode.MERGE
         and (is_true(current.metadata.configuration, "delta.appendOnly"))
     ):
@@ -196,24 +235,12 @@ def _require_columns_fit(request: WriteRequest, current: TableHeader) -> None:
     extra = extra_columns(known, parse_schema(request.schema_string, request.table))
     if not extra:
         return
-    if request.option_is_true("mergeschema"):
-        raise _unsupported(
-            request,
-            "mergeSchema",
-            "the data has new columns: " + ", ".join(extra),
-            "Leave the columns out, or replace the table with mode overwrite and "
-            "overwriteSchema=true.",
-        )
-    advice = "Leave them out; adding columns while writing (mergeSchema) is not supported yet."
-    if request.mode is WriteMode.OVERWRITE:
-        advice += " To replace the table's columns by the data's, set overwriteSchema=true."
     raise error(
         "DELTAIC_SCHEMA_MISMATCH",
         table=request.table,
         version=current.version,
         columns=", ".join(extra),
         tableColumns=", ".join(f.name for f in known.fields),
-        advice=advice,
     )
 
 
@@ -229,29 +256,27 @@ def _require_partitioning_fits(request: WriteRequest, current: TableHeader) -> N
         )
 
 
-#: Options that change which rows are written or replaced, and that nothing implements yet. Ignoring
-#: one would lose or duplicate rows.
-_UNSUPPORTED_OPTIONS: Mapping[str, tuple[str, str]] = {
-    "replacewhere": ("replaceWhere", "Use DELETE with the condition, then append."),
-    "replaceon": ("replaceOn", "Use MERGE or DELETE, then append."),
-    "replaceusing": ("replaceUsing", "Use MERGE or DELETE, then append."),
-}
-
-
 def _refuse_options(request: WriteRequest) -> None:
-    for key, (name, advice) in _UNSUPPORTED_OPTIONS.items():
-        if key in request.options:
-            raise _unsupported(request, name, request.options[key], advice)
+    for option in sorted(_REPLACES_ROWS & request.options.keys()):
+        _require_replacement(request, request.options[option])
     data_change = request.options.get("datachange", "true").strip().casefold()
-    if data_change != "true":
-        raise _unsupported(request, "dataChange", data_change, "Leave the option out.")
+    if data_change not in ("true", "false"):
+        raise error("DELTAIC_INVALID_WRITE_OPTION", option="dataChange", value=data_change)
 
 
-def _unsupported(request: WriteRequest, option: str, value: str, advice: str) -> Exception:
-    return error(
-        "DELTAIC_UNSUPPORTED_OPTION",
-        table=request.table,
-        option=option,
-        value=value,
-        advice=advice,
-    )
+def _require_replacement(request: WriteRequest, predicate: str) -> None:
+    """Refuse what contradicts a replacement of those rows alone that meet a condition."""
+    clash = None
+    if request.mode is not WriteMode.OVERWRITE:
+        clash = f"mode {request.mode.value}, which replaces no row"
+    elif request.replaces_table:
+        clash = "a replacement of the table, which leaves no rows"
+    elif request.options.get("partitionoverwritemode", "").strip().casefold() == "dynamic":
+        clash = "partitionOverwriteMode=dynamic, which replaces whole partitions"
+    if clash is not None:
+        raise error(
+            "DELTAIC_REPLACE_WHERE_REFUSED",
+            table=request.table,
+            predicate=predicate,
+            reason=f"it goes with mode overwrite alone, and not with {clash}",
+        )

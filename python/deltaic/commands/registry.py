@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from deltaic.commands.column_changes import AlterColumn, alter_column
+from deltaic.commands.add_columns import AddColumns, add_columns
+from deltaic.commands.clustering import ClusterBy, cluster_by
+from deltaic.commands.column_changes import AlterColumns, alter_columns
 from deltaic.commands.constraints import (
     AddConstraint,
     DropConstraint,
@@ -14,9 +16,14 @@ from deltaic.commands.constraints import (
 )
 from deltaic.commands.create_table import CreateTable, create_table
 from deltaic.commands.detail import detail
+from deltaic.commands.drop_columns import DropColumns, drop_columns
 from deltaic.commands.history import history
+from deltaic.commands.rename_column import RenameColumn, rename_column
+from deltaic.commands.replace_columns import ReplaceColumns, replace_columns
 from deltaic.commands.rows import RowSet
+from deltaic.commands.sync_identity import SyncIdentity, sync_identity
 from deltaic.commands.table_properties import AlterProperties, alter_properties
+from deltaic.commands.upgrade_protocol import drop_feature
 from deltaic.commit.ports import Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
@@ -74,11 +81,18 @@ def _rows(found: RowSet) -> dict[str, Any]:
 
 #: Those that give rows have their columns in ``command-results.json``, under the same names.
 _COMMANDS: Mapping[str, _Command] = {
+    "addColumns": _commits(AddColumns.from_json, add_columns),
     "addConstraint": _commits(AddConstraint.from_json, add_constraint),
-    "alterColumn": _commits(AlterColumn.from_json, alter_column),
+    "alterColumns": _commits(AlterColumns.from_json, alter_columns),
     "alterProperties": _commits(AlterProperties.from_json, alter_properties),
+    "clusterBy": _commits(ClusterBy.from_json, cluster_by),
     "createTable": _commits(CreateTable.from_json, create_table),
     "describeDetail": _describe_detail,
     "describeHistory": _describe_history,
+    "dropColumns": _commits(DropColumns.from_json, drop_columns),
     "dropConstraint": _commits(DropConstraint.from_json, drop_constraint),
+    "dropFeature": drop_feature,
+    "renameColumn": _commits(RenameColumn.from_json, rename_column),
+    "replaceColumns": _commits(ReplaceColumns.from_json, replace_columns),
+    "syncIdentity": _commits(SyncIdentity.from_json, sync_identity),
 }

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from deltaic.commands.alteration import Alteration, alter, altered_header
+from deltaic.commands.column_parameters import compact
+from deltaic.commands.row_ids import give_row_ids
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
+from deltaic.protocol import row_tracking
 from deltaic.protocol.change_data import check_feed_columns
+from deltaic.protocol.clustering import FEATURE as CLUSTERING
+from deltaic.protocol.clustering import require_no_clustering
 from deltaic.protocol.column_mapping import MAX_COLUMN_ID, MODE, upgraded
+from deltaic.protocol.features import supports
 from deltaic.protocol.properties import (
     CONSTRAINT_PREFIX,
     check_properties,
@@ -24,7 +29,6 @@ from deltaic.protocol.schema import parse_schema
 
 #: Properties that promise something of files or commits that are there already.
 _NEEDS_MORE = (
-    "delta.enableRowTracking",
     "delta.enableIcebergCompatV1",
     "delta.enableIcebergCompatV2",
     "delta.enableIcebergWriterCompatV1",
@@ -65,11 +69,19 @@ def alter_properties(
         if is_true(checked.configuration, name) and not is_true(before.configuration, name):
             value = checked.configuration[name]
             raise error("DELTAIC_PROPERTY_NEEDS_MORE", table=table, property=name, value=value)
+    if not supports(current.protocol, CLUSTERING):
+        require_no_clustering(table, checked.request.features)
     removed = {_removable(table, name) for name in arguments.unset}
+    if is_true(checked.configuration, row_tracking.ENABLED) and not row_tracking.is_enabled(before):
+        give_row_ids(table, tables, policy, now_ms)
+        current = altered_header(table, tables)
+        before = current.metadata
     kept = {k: v for k, v in before.configuration.items() if k not in removed}
     after = replace(
         before,
-        configuration={**kept, **checked.configuration},
+        configuration=row_tracking.with_materialized_columns(
+            {**kept, **checked.configuration}, before.configuration
+        ),
         description=_description(arguments, before.description),
     )
     check_feed_columns(table, parse_schema(after.schema_string, table), after.configuration)
@@ -111,9 +123,5 @@ def _description(arguments: AlterProperties, before: str | None) -> str | None:
 
 def _parameters(arguments: AlterProperties) -> dict[str, str]:
     if arguments.properties:
-        return {"properties": _compact(dict(arguments.properties))}
-    return {"properties": _compact(list(arguments.unset)), "ifExists": "true"}
-
-
-def _compact(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return {"properties": compact(dict(arguments.properties))}
+    return {"properties": compact(list(arguments.unset)), "ifExists": "true"}

@@ -40,6 +40,20 @@ def check_identity(table: str, path: str, column: Field, partition_columns: Sequ
         raise error("DELTAIC_IDENTITY_INVALID", table=table, column=path, reason=reason)
 
 
+def mark_at(column: Field, value: int) -> int | None:
+    """Return the high-water mark of an identity column that holds this value at its furthest.
+
+    It is the first of the column's own values that is not before the one given; None if that lies
+    before the start, where the column counts from anyway.
+    """
+    start, step = int(column.metadata[_START]), int(column.metadata[_STEP])
+    passed = value - start
+    if passed * step < 0:
+        return None
+    mark = start - (-abs(passed) // abs(step)) * step
+    return mark if -(2**63) <= mark < 2**63 else value
+
+
 def with_high_water_marks(metadata: Metadata, marks: Mapping[str, int]) -> Metadata:
     """Return the metadata after rows with these values, by column, have been written.
 

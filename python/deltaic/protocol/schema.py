@@ -101,6 +101,11 @@ def parse_schema(text: str, table: str) -> StructType:
     return schema
 
 
+def parse_field(node: Mapping[str, Any]) -> Field:
+    """Read one column, as it stands in the JSON of a schema."""
+    return _parse_field(node)
+
+
 def write_schema(schema: StructType) -> str:
     """Write a schema string."""
     return json.dumps(_write_type(schema), ensure_ascii=False, separators=(",", ":"))

@@ -14,15 +14,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deltaic.exceptions import DeltaError
-from deltaic.protocol import in_commit_timestamps, row_tracking
+from deltaic.protocol import clustering, in_commit_timestamps, row_tracking
 from deltaic.protocol.actions import (
     READER_VERSION_WITH_FEATURES,
     WRITER_VERSION_WITH_FEATURES,
     Metadata,
     Protocol,
 )
-from deltaic.protocol.features import features_in_use, find_feature, writer_features
-from deltaic.protocol.schema import parse_schema
+from deltaic.protocol.change_data import feeds_changes
+from deltaic.protocol.column_mapping import COLUMN_ID, MAX_COLUMN_ID, PHYSICAL_NAME, is_mapped
+from deltaic.protocol.features import (
+    features_in_use,
+    find_feature,
+    supports,
+    writer_features,
+)
+from deltaic.protocol.schema import StructType, parse_schema, walk
 
 #: One action as a commit file stores it: its name, and its body.
 Action = tuple[str, Mapping[str, Any]]
@@ -99,6 +106,7 @@ class _Table:
     files: dict[LogicalFile, Mapping[str, Any]] = field(default_factory=dict)
     high_water_mark: int = -1
     in_commit_timestamp_ms: int | None = None
+    clustered_by: str | None = None
 
 
 _Problems = Iterator[tuple[str, str]]
@@ -121,7 +129,9 @@ def _problems(table: _Table, version: int, actions: Sequence[Action]) -> _Proble
         yield from _definition_problems(table.protocol, table.metadata)
     yield from _timestamp_problems(table, table.metadata, version, actions)
     yield from _file_problems(table, table.protocol, table.metadata, actions)
+    yield from _change_file_problems(table.protocol, table.metadata, actions)
     yield from _row_id_problems(table, table.protocol, table.metadata, version, actions)
+    yield from _clustering_problems(table, table.protocol, table.metadata, actions)
 
 
 def _repetitions(actions: Sequence[Action]) -> _Problems:
@@ -180,6 +190,58 @@ def _definition_problems(protocol: Protocol, metadata: Metadata) -> _Problems:
     names = {column.name for column in columns.fields}
     if strangers := [c for c in metadata.partition_columns if c not in names]:
         yield "Protocol § Change Metadata", f"partition columns without a column: {strangers}"
+    for name in sorted(writer or ()):
+        feature = find_feature(name)
+        missing = [n for n in (feature.requires if feature else ()) if not supports(protocol, n)]
+        if missing:
+            yield rule, f"{name} is supported without {', '.join(missing)}"
+    if is_mapped(metadata.configuration):
+        yield from _mapping_problems(metadata, columns)
+
+
+def _mapping_problems(metadata: Metadata, columns: StructType) -> _Problems:
+    rule = "Protocol § Column Mapping"
+    newest = int(metadata.configuration.get(MAX_COLUMN_ID, "0"))
+    seen: dict[int, str] = {}
+    for path, column in walk(columns):
+        number, name = column.metadata.get(COLUMN_ID), column.metadata.get(PHYSICAL_NAME)
+        if not isinstance(number, int) or not name:
+            yield rule, f"{path} has the id {number!r} and the physical name {name!r}"
+        elif number in seen:
+            yield rule, f"{path} and {seen[number]} share the id {number}"
+        elif number > newest:
+            yield rule, f"{path} has the id {number}, but maxColumnId is {newest}"
+        seen.setdefault(number or -1, path)
+
+
+def _clustering_problems(
+    table: _Table, protocol: Protocol, metadata: Metadata, actions: Sequence[Action]
+) -> _Problems:
+    if not supports(protocol, clustering.FEATURE):
+        return
+    rule = "Protocol § Clustered Table"
+    for name, body in actions:
+        if name == "domainMetadata" and body["domain"] == clustering.DOMAIN:
+            table.clustered_by = None if body["removed"] else body["configuration"]
+    if table.clustered_by is None:
+        yield rule, "nothing says by which columns the table is clustered"
+        return
+    if metadata.partition_columns:
+        yield rule, f"it is partitioned by {list(metadata.partition_columns)}, too"
+    paths = clustering.physical_paths(table.clustered_by)
+    for name, body in actions:
+        if name != "add" or not body["dataChange"] or body.get("deletionVector") is not None:
+            continue
+        counts = _stats(body).get("nullCount")
+        for path in paths:
+            if not isinstance(_at(counts, path), int):
+                yield rule, f"{body['path']} has no statistics of {'.'.join(path)}"
+
+
+def _at(values: Any, path: Sequence[str]) -> Any:
+    for part in path:
+        values = values.get(part) if isinstance(values, Mapping) else None
+    return values
 
 
 def _timestamp_problems(
@@ -248,6 +310,24 @@ def _add_problems(protocol: Protocol, metadata: Metadata, add: Mapping[str, Any]
         yield rule, f"{path} has a deletion vector, but no numRecords"
     elif not 0 < vector["cardinality"] <= num_records:
         yield rule, f"{path}: {vector['cardinality']} of {num_records} rows are deleted"
+
+
+def _change_file_problems(
+    protocol: Protocol, metadata: Metadata, actions: Sequence[Action]
+) -> _Problems:
+    rule = "Protocol § Add CDC File"
+    expected = set(_partition_keys(metadata))
+    for path, body in ((body["path"], body) for name, body in actions if name == "cdc"):
+        if not feeds_changes(protocol, metadata):
+            yield rule, f"{path}: the table has no change data feed"
+        if body.get("dataChange") is not False:
+            yield rule, f"{path}: dataChange is {body.get('dataChange')!r}"
+        if not isinstance(body.get("size"), int):
+            yield rule, f"{path}: size is {body.get('size')!r}"
+        if set(body.get("partitionValues") or {}) != expected:
+            yield rule, f"{path}: partition columns {sorted(expected)}"
+        if not path.startswith("_change_data/"):
+            yield "Protocol § Change Data Files", f"{path} is not in the folder _change_data"
 
 
 def _row_id_problems(

@@ -11,6 +11,8 @@ singleStatement: statement ';'* EOF;
 statement
     : (DESCRIBE | DESC) HISTORY target (LIMIT limit=INTEGER)?  # describeHistory
     | (DESCRIBE | DESC) DETAIL target                          # describeDetail
+    | ALTER TABLE table=name (ALTER | CHANGE) COLUMN? column=name SYNC IDENTITY  # syncIdentity
+    | ALTER TABLE table=name DROP FEATURE feature=name (TRUNCATE HISTORY)?       # dropFeature
     ;
 
 /** A path as a text, or a name, whose parts Spark's parser reads. */
@@ -26,13 +28,23 @@ part
     | INTEGER
     | QUOTED
     | DESCRIBE | DESC | DETAIL | HISTORY | LIMIT
+    | ALTER | CHANGE | COLUMN | DROP | FEATURE | IDENTITY | SYNC | TABLE | TRUNCATE
     ;
 
+ALTER: 'ALTER';
+CHANGE: 'CHANGE';
+COLUMN: 'COLUMN';
 DESC: 'DESC';
 DESCRIBE: 'DESCRIBE';
 DETAIL: 'DETAIL';
+DROP: 'DROP';
+FEATURE: 'FEATURE';
 HISTORY: 'HISTORY';
+IDENTITY: 'IDENTITY';
 LIMIT: 'LIMIT';
+SYNC: 'SYNC';
+TABLE: 'TABLE';
+TRUNCATE: 'TRUNCATE';
 
 STRING
     : '\'' (~['\\] | '\\' . | '\'\'')* '\''

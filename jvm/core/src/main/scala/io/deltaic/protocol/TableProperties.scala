@@ -36,6 +36,17 @@ private[deltaic] object TableProperties {
   def transactionRetentionMs(metadata: Metadata): Option[Long] =
     value(metadata, "delta.setTransactionRetentionDuration").flatMap(intervalMs)
 
+  /** Whether only writers set the property, and users cannot. */
+  def isInternal(name: String): Boolean = internal(name)
+
+  private lazy val internal: Set[String] = SharedResource
+    .json("table-properties.json")
+    .elements
+    .asScala
+    .filter(_.path("internal").asBoolean(false))
+    .map(_.get("name").textValue)
+    .toSet
+
   /** What a property is set to, or its default. */
   def value(metadata: Metadata, name: String): Option[String] =
     metadata.configuration.get(name).orElse(defaults.get(name))

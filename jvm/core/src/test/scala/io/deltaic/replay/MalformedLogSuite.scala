@@ -14,7 +14,7 @@ import org.scalacheck.Prop.forAll
 
 import io.deltaic.TableBuilder.{add, dv}
 import io.deltaic.protocol._
-import io.deltaic.upkeep.{Upkeep, UpkeepFixture, UpkeepTask}
+import io.deltaic.upkeep.{UpkeepFixture, UpkeepTask}
 import io.deltaic.{Damage, TableBuilder}
 
 /**
@@ -176,7 +176,7 @@ class MalformedLogSuite extends ScalaCheckSuite {
     )
     val log = table.open()
     log.latest()
-    new Upkeep(log, _ => UpkeepFixture.plain)
+    UpkeepFixture.upkeep(log, _ => UpkeepFixture.plain)
       .run(8, Seq(UpkeepTask.Checksum, UpkeepTask.Compaction(5, 7)))
     table
   }

@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.analysis.{
   NoSuchTableException,
   TableAlreadyExistsException
 }
-import org.apache.spark.sql.catalyst.catalog.CatalogUtils
+import org.apache.spark.sql.catalyst.catalog.{CatalogTableType, CatalogUtils}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.expressions.Transform
@@ -41,9 +41,16 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
 
   override def loadTable(identifier: Identifier): Table =
     find(identifier) match {
-      case Some(FoundTable(log, Some(asOf))) => travelled(identifier, log, asOf)
-      case Some(FoundTable(log, None)) =>
-        new DeltaicTable(spark, log, log.latest(), TableOrigin.Catalog, displayName(identifier))
+      case Some(FoundTable(log, Some(asOf), _)) => travelled(identifier, log, asOf)
+      case Some(FoundTable(log, None, entry)) =>
+        new DeltaicTable(
+          spark,
+          log,
+          log.latest(),
+          TableOrigin.Catalog,
+          displayName(identifier),
+          entry
+        )
       case None => super.loadTable(identifier)
     }
 
@@ -88,6 +95,19 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
       ColumnDefinitions.requireKnownTo(super.capabilities, identifier, table)
       super.createTable(identifier, table.columns, table.partitions, table.properties)
     }
+
+  override def createTableLike(identifier: Identifier, table: TableInfo, source: Table): Table = {
+    val like = Some(source).collect { case ours: DeltaicTable => ours.snapshot }
+    val isOurs =
+      if (table.properties.containsKey(TableCatalog.PROP_PROVIDER))
+        isDeltaic(identifier, table.properties)
+      else like.isDefined || TableLocation.pathOf(identifier).isDefined
+    if (isOurs) {
+      if (tableExists(identifier)) throw new TableAlreadyExistsException(identifier)
+      new TableCreation(spark, identifier, table).create(like)
+      loadTable(identifier)
+    } else super.createTable(identifier, table.columns, table.partitions, table.properties)
+  }
 
   override def stageCreate(
       identifier: Identifier,
@@ -138,7 +158,7 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
     val log =
       try listed(identifier)
       catch { case NonFatal(_) => None }
-    log.map(_.table).foreach { table =>
+    log.map(_.log.table).foreach { table =>
       if (!UpkeepQueue.await(table, DeltaicCatalog.UpkeepTimeoutMs))
         DeltaicCatalog.logger.warn(
           "Table {} is dropped while its log is still looked after, which took more than {} ms",
@@ -152,7 +172,11 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
   override def alterTable(identifier: Identifier, changes: TableChange*): Table =
     loadTable(identifier) match {
       case table: DeltaicTable =>
-        new TableAlteration(spark, table)(changes)
+        changes match {
+          case Seq(set: TableChange.SetProperty) if set.property == TableCatalog.PROP_LOCATION =>
+            new TableRelocation(spark, identifier, table)(set.value)
+          case _ => new TableAlteration(spark, table)(changes)
+        }
         loadTable(identifier)
       case _ => super.alterTable(identifier, changes: _*)
     }
@@ -184,7 +208,7 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
     TableLocation.pathOf(identifier) match {
       case Some(path) => Some(existing(TableLocation.find(spark, path)))
       case None =>
-        try listed(identifier).map(FoundTable(_, None))
+        try listed(identifier)
         catch {
           case notListed: AnalysisException if DeltaicCatalog.isNotFound(notListed) =>
             Some(travelledName(identifier).orElse(relativePath(identifier)).getOrElse(
@@ -193,18 +217,35 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
         }
     }
 
-  private def listed(identifier: Identifier): Option[DeltaLog] =
+  private def listed(identifier: Identifier): Option[FoundTable] =
     SchemaShims.listed(super.loadTable(identifier)).collect {
       case table if table.provider.exists(TableLocation.isDeltaic(_)) =>
         val log = TableLocation.log(spark, CatalogUtils.URIToString(table.location))
-        TableLocation.requireExists(spark, log)
+        FoundTable(TableLocation.requireExists(spark, log), None, Some(table))
     }
+
+  /** A table of ours that is there under a name, or at the path that stands in its place. */
+  private[spark] def existing(identifier: Identifier): Option[ExistingTable] = {
+    val found = TableLocation.pathOf(identifier) match {
+      case Some(path) => Some(ExistingTable(TableLocation.log(spark, path), isManaged = false))
+      case None =>
+        try SchemaShims.listed(super.loadTable(identifier)).collect {
+            case table if table.provider.exists(TableLocation.isDeltaic(_)) =>
+              ExistingTable(
+                TableLocation.log(spark, CatalogUtils.URIToString(table.location)),
+                table.tableType == CatalogTableType.MANAGED
+              )
+          }
+        catch { case e: AnalysisException if DeltaicCatalog.isNotFound(e) => None }
+    }
+    found.filter(_.log.exists)
+  }
 
   private def travelledName(identifier: Identifier): Option[FoundTable] =
     TimeTravelSuffix.of(identifier.name).flatMap { suffix =>
       val base = Identifier.of(identifier.namespace, suffix.base)
       val log =
-        try listed(base)
+        try listed(base).map(_.log)
         catch { case e: AnalysisException if DeltaicCatalog.isNotFound(e) => None }
       log.map(l => FoundTable(l, Some(TableLocation.asOf(spark, l, suffix))))
     }

@@ -2,25 +2,31 @@ package io.deltaic.spark
 
 import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
-import org.apache.spark.sql.Column
 import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
-import org.apache.spark.sql.catalyst.expressions.Literal
-import org.apache.spark.sql.catalyst.plans.logical.{DeleteFromTable, View}
-import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.catalyst.plans.logical.View
+import org.apache.spark.sql.catalyst.util.quoteIfNeeded
+import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.SessionShims
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.functions.{max, min}
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol._
 import io.deltaic.replay.{DeltaLog, TableSummary}
 import io.deltaic.spark.bridge._
-import io.deltaic.spark.catalog.{ConstraintValidation, DeltaicTable, TableLocation}
+import io.deltaic.spark.catalog._
 import io.deltaic.spark.scan.{FileSplits, SnapshotFiles, TableSchema}
-import io.deltaic.spark.write.{CachedPlans, CheckpointColumns, SessionWriteOptions}
+import io.deltaic.spark.write.{
+  CachedPlans,
+  CheckpointColumns,
+  PartitionFolders,
+  SessionWriteOptions
+}
 import io.deltaic.upkeep.{Upkeep, UpkeepQueue}
 
 /**
- * All that Python calls in the JVM. Paths and names come as users give them; what has structure
- * crosses as JSON.
+ * All that Python calls in the JVM, but for [[RowChanges]]. Paths and names come as users give them;
+ * what has structure crosses as JSON.
  */
 object PythonApi {
 
@@ -93,18 +99,28 @@ object PythonApi {
   }
 
   /** A commit of header actions only, for commands that touch no file. */
-  def prepareHeaderCommit(
-      spark: SparkSession,
-      path: String,
-      readVersion: Long,
-      summaryJson: String
-  ): PreparedCommit = {
-    val summary = Json.parse(summaryJson)
+  def prepareHeaderCommit(spark: SparkSession, path: String, summary: String): PreparedCommit =
+    prepare(spark, TableLocation.log(spark, path), Json.parse(summary), FileChanges())
+
+  /** A commit that adds the files without row ids anew, for them to get some; null if all have. */
+  def prepareRowIds(spark: SparkSession, path: String, summary: String): PreparedCommit = {
+    val outline = Json.parse(summary)
     val log = TableLocation.log(spark, path)
+    val snapshot = log.at(outline.required("readVersion").longValue)
+    val older = snapshot.adds.filter(_.baseRowId.isEmpty).map(_.copy(dataChange = false)).toVector
+    if (older.isEmpty) null else prepare(spark, log, outline, FileChanges(adds = older))
+  }
+
+  private def prepare(
+      spark: SparkSession,
+      log: DeltaLog,
+      summary: JsonNode,
+      changes: FileChanges
+  ): PreparedCommit =
     new PreparedCommit(
       CommitRequest(
         log = log,
-        readVersion = readVersion,
+        readVersion = summary.required("readVersion").longValue,
         operation = summary.path("operation").asText,
         operationParameters = Json.strings(summary.get("operationParameters")),
         plan = summary.get("plan") match {
@@ -114,14 +130,13 @@ object PythonApi {
         isBlindAppend = summary.path("isBlindAppend").asBoolean(false),
         options =
           SessionWriteOptions.userMetadata(spark) ++ Json.strings(summary.get("options")),
-        changes = FileChanges(),
+        changes = changes,
         readSet =
           if (summary.path("readsWholeTable").asBoolean(false)) ReadSet.everything
           else ReadSet.nothing
       ),
       CachedPlans.refresh(spark, log.table, _)
     )
-  }
 
   /** Which tasks of a table's upkeep failed, and those of the settings named that the session has. */
   def upkeepState(spark: SparkSession, commit: PreparedCommit, settingsJson: String): String = {
@@ -166,7 +181,7 @@ object PythonApi {
 
   private def upkeepOf(spark: SparkSession, log: DeltaLog): Upkeep = {
     val zone = FileSplits.sessionZone(spark)
-    new Upkeep(log, CheckpointColumns.of(_, zone))
+    new Upkeep(log, CheckpointColumns.of(_, zone), PartitionFolders.of)
   }
 
   /** A row of a version that breaks a condition, as `{"row": ...}`, with null if all rows meet it. */
@@ -180,6 +195,27 @@ object PythonApi {
     val log = TableLocation.log(spark, path)
     val row = ConstraintValidation.firstViolation(spark, log, version, name, condition)
     Json.obj("row" -> row).toString
+  }
+
+  /** The columns that each expression of a JSON array names, each as its parts; null if any may be meant. */
+  def columnsIn(spark: SparkSession, expressionsJson: String): String =
+    Json.of(Json.parseStrings(expressionsJson).map(ReferredColumns.in(spark, _))).toString
+
+  /** The largest or smallest value of a column in a version, as `{"value": ...}`, with null if none. */
+  def furthestValue(
+      spark: SparkSession,
+      path: String,
+      version: Long,
+      column: String,
+      largest: Boolean
+  ): String = {
+    val log = TableLocation.log(spark, path)
+    val table = new DeltaicTable(spark, log, log.at(version), TableOrigin.TimeTravel)
+    val relation = DataSourceV2Relation.create(table, None, None, CaseInsensitiveStringMap.empty())
+    val rows = SessionShims.run(spark, relation)
+    val value = rows.col(quoteIfNeeded(column))
+    val found = rows.agg(if (largest) max(value) else min(value)).head()
+    Json.obj("value" -> found.get(0)).toString
   }
 
   /** The path and full name of a table in the catalog. */
@@ -202,12 +238,10 @@ object PythonApi {
     }
   }
 
-  /** Deletes the rows for which `condition` is true, all rows when it is null. */
-  def delete(target: DataFrame, condition: Column): Unit = {
-    val spark = target.sparkSession
-    val matching =
-      if (condition == null) Literal.TrueLiteral else SessionShims.expression(spark, condition)
-    SessionShims.run(spark, DeleteFromTable(target.queryExecution.analyzed, matching))
+  /** Creates or replaces a table as a builder of Python describes it. */
+  def createTable(spark: SparkSession, definitionJson: String): Unit = {
+    val statement = new TableBuilding(spark, Json.parse(definitionJson)).statement
+    spark.sql(statement.sql)
     ()
   }
 

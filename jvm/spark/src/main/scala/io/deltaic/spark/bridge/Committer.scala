@@ -1,5 +1,7 @@
 package io.deltaic.spark.bridge
 
+import scala.jdk.CollectionConverters._
+
 import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
 
@@ -43,6 +45,17 @@ private[spark] final class CommitPlan(val json: ObjectNode) {
   val metadata: io.deltaic.protocol.Metadata = ActionBody.metadata(json.get("effectiveMetaData"))
   val protocol: io.deltaic.protocol.Protocol = ActionBody.protocol(json.get("effectiveProtocol"))
   val isBlindAppend: Boolean = json.path("isBlindAppend").asBoolean(false)
+
+  /** Whether the rows are others afterwards; if not, they only lie in other files. */
+  val changesData: Boolean = json.path("changesData").asBoolean(true)
+
+  /** Whether the table has a change data feed, which this commit has to keep true. */
+  val feedsChanges: Boolean = json.path("feedsChanges").asBoolean(false)
+
+  /** What the commit sets a metadata domain to, if it sets it. */
+  def domain(name: String): Option[String] = json.path("domains").elements.asScala
+    .find(domain => domain.path("domain").asText == name && !domain.path("removed").asBoolean)
+    .map(_.path("configuration").asText)
 
   /** A write that an earlier one with the same `txnAppId` and `txnVersion` has already made. */
   val alreadyApplied: Boolean = json.path("skipped").asBoolean(false)

@@ -5,6 +5,7 @@ import java.util.{EnumSet, Map => JMap, Set => JSet}
 import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.TableCapability._
 import org.apache.spark.sql.connector.catalog._
@@ -17,7 +18,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.changes.ChangesTable
-import io.deltaic.spark.rowlevel.RowLevelChange
+import io.deltaic.spark.rowlevel.{RowLevelChange, RowReplacement}
 import io.deltaic.spark.scan._
 import io.deltaic.spark.write._
 
@@ -36,20 +37,26 @@ private[spark] object TableOrigin {
   case object TimeTravel extends TableOrigin
 }
 
-/** A table as Spark's planner sees it. */
+/**
+ * A table as Spark's planner sees it.
+ *
+ * @param entry what the session catalog lists, for a table that was found there
+ */
 private[spark] final class DeltaicTable(
     val spark: SparkSession,
     val log: DeltaLog,
     val snapshot: Snapshot,
     origin: TableOrigin,
-    displayName: Option[String] = None
+    displayName: Option[String] = None,
+    entry: Option[CatalogTable] = None
 ) extends Table
     with SupportsRead
     with SupportsWrite
     with SupportsRowLevelOperations
     with SupportsMetadataColumns
     with FollowsTable
-    with ComputesColumns {
+    with ComputesColumns
+    with WriteTargets {
 
   /** The versions that data cached from this table stands for; see [[equals]]. */
   @volatile private var cachedVersions: Set[Long] = Set(snapshot.version)
@@ -70,20 +77,15 @@ private[spark] final class DeltaicTable(
 
   override def columns(): Array[Column] = SchemaShims.columns(tableSchema.all)
 
-  override def partitioning(): Array[Transform] =
-    tableSchema.partitionColumns.map(SchemaShims.identityPartitioning).toArray
+  private lazy val description = new TableDescription(snapshot, tableSchema, entry)
 
-  override def properties(): JMap[String, String] = {
-    val metadata = snapshot.metadata
-    val own = Map(
-      TableCatalog.PROP_PROVIDER -> TableLocation.provider,
-      TableCatalog.PROP_LOCATION -> log.table.toString,
-      "delta.minReaderVersion" -> snapshot.protocol.minReaderVersion.toString,
-      "delta.minWriterVersion" -> snapshot.protocol.minWriterVersion.toString
-    )
-    val comment = metadata.description.map(TableCatalog.PROP_COMMENT -> _)
-    (metadata.configuration ++ own ++ comment).asJava
-  }
+  override def partitioning(): Array[Transform] = description.partitioning
+
+  override def properties(): JMap[String, String] = description.properties.asJava
+
+  /** A statement that makes such a table; see [[TableDescription.createStatement]]. */
+  def createStatement(name: String, isPath: Boolean): CreateStatement =
+    description.createStatement(name, isPath)
 
   /**
    * A table from a path cannot be written by Spark's V2 commands: `save(path)` must reach
@@ -121,17 +123,26 @@ private[spark] final class DeltaicTable(
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
     requireCanCompute()
-    new TableWriteBuilder(
-      WriteTarget(
-        spark,
-        log,
-        Some(snapshotToRead()),
-        tableSchema.partitionColumns,
-        WriteIntent("WRITE", Map.empty, mode = "append")
-      ),
-      info
-    )
+    new TableWriteBuilder(writeTarget, info)
   }
+
+  override def writeTarget: WriteTarget = WriteTarget(
+    spark,
+    log,
+    Some(snapshotToRead()),
+    tableSchema.partitionColumns,
+    WriteIntent("WRITE", Map.empty, mode = "append"),
+    RowReplacement
+  )
+
+  override def forWriting(target: WriteTarget): WriteOnlyTable =
+    new WriteOnlyTable(
+      target,
+      target.intent.evolved.getOrElse(tableSchema.all),
+      generatedColumns,
+      identityColumns,
+      displayName
+    )
 
   override def newRowLevelOperationBuilder(
       info: RowLevelOperationInfo
@@ -152,7 +163,7 @@ private[spark] final class DeltaicTable(
     () => new RowLevelChange(spark, log, read, info.command)
   }
 
-  private def requireExtension(operation: String): Unit =
+  def requireExtension(operation: String): Unit =
     if (!SessionShims.plansWith(spark, DeletionVectorStrategy))
       throw new DeltaicException(
         "DELTAIC_EXTENSION_MISSING",
@@ -193,6 +204,12 @@ private[spark] final class DeltaicTable(
   def pinnedTo(version: Snapshot): DeltaicTable =
     if (origin == TableOrigin.Path && hasSameColumns(version))
       new DeltaicTable(spark, log, version, TableOrigin.TimeTravel, displayName)
+    else this
+
+  /** The table as a statement names it, for a command that is planned right away. */
+  def forCommand: DeltaicTable =
+    if (origin == TableOrigin.Path)
+      new DeltaicTable(spark, log, snapshot, TableOrigin.Catalog, displayName)
     else this
 
   override def location: Path = log.table

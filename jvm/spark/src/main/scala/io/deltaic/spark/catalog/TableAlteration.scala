@@ -1,25 +1,19 @@
 package io.deltaic.spark.catalog
 
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.connector.catalog.TableChange
-import org.apache.spark.sql.connector.catalog.TableChange.{
-  AddConstraint,
-  DropConstraint,
-  RemoveProperty,
-  SetProperty,
-  UpdateColumnDefaultValue,
-  UpdateColumnType
-}
+import org.apache.spark.sql.connector.catalog.TableChange._
 import org.apache.spark.sql.connector.catalog.constraints.{Check, Constraint}
+import org.apache.spark.sql.connector.catalog.{TableCatalog, TableChange}
 
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.spark.bridge.{CommitterReply, Committers, Json}
 import io.deltaic.spark.write.WriteTransaction
 
-/** `ALTER TABLE`, as far as the Python commands behind it go. */
+/** `ALTER TABLE`: finds the Python command that Spark's changes of a table are about. */
 private[spark] final class TableAlteration(spark: SparkSession, table: DeltaicTable) {
 
   private val location = table.log.table.toString
+  private val columns = new ColumnAlteration(location)
 
   def apply(changes: Seq[TableChange]): Unit = {
     if (!table.followsNewVersions)
@@ -36,12 +30,8 @@ private[spark] final class TableAlteration(spark: SparkSession, table: DeltaicTa
       run("addConstraint", "name" -> check.name, "expression" -> check.predicateSql)
     case Seq(drop: DropConstraint) =>
       run("dropConstraint", "name" -> drop.name, "ifExists" -> drop.ifExists)
-    case Seq(change: UpdateColumnDefaultValue) =>
-      val sql = Option(change.newCurrentDefault).map(_.getSql).getOrElse("")
-      run("alterColumn", "column" -> change.fieldNames.toSeq, "default" -> sql)
-    case Seq(change: UpdateColumnType) =>
-      val name = change.newDataType.json.stripPrefix("\"").stripSuffix("\"")
-      run("alterColumn", "column" -> change.fieldNames.toSeq, "type" -> name)
+    case Seq(cluster: ClusterBy) =>
+      run("clusterBy", "columns" -> cluster.clusteringColumns.toSeq.map(_.fieldNames.toSeq))
     case properties if properties.nonEmpty && properties.forall(isProperty) =>
       run(
         "alterProperties",
@@ -49,12 +39,16 @@ private[spark] final class TableAlteration(spark: SparkSession, table: DeltaicTa
         "unset" -> properties.collect { case unset: RemoveProperty => unset.property }
       )
     case others =>
-      val kinds = others.map(_.getClass.getSimpleName).distinct.mkString(", ")
-      throw WriteTransaction.unsupported(location, s"ALTER TABLE ($kinds)")
+      val (command, arguments) = columns.command(others).getOrElse {
+        val kinds = others.map(_.getClass.getSimpleName).distinct.mkString(", ")
+        throw WriteTransaction.unsupported(location, s"ALTER TABLE ($kinds)")
+      }
+      run(command, arguments: _*)
   }
 
   private def isProperty(change: TableChange): Boolean = change match {
-    case _: SetProperty | _: RemoveProperty => true
+    case set: SetProperty => !TableAlteration.NotStored(set.property)
+    case unset: RemoveProperty => !TableAlteration.NotStored(unset.property)
     case _ => false
   }
 
@@ -66,6 +60,10 @@ private[spark] final class TableAlteration(spark: SparkSession, table: DeltaicTa
 }
 
 private[spark] object TableAlteration {
+
+  /** What Spark passes as properties and the log has no place for. */
+  private val NotStored =
+    Set(TableCatalog.PROP_LOCATION, TableCatalog.PROP_PROVIDER, TableCatalog.PROP_COLLATION)
 
   /** Keys are not part of the protocol: a table could only pretend to have them. */
   def requireCheck(table: String, constraint: Constraint): Check = constraint match {

@@ -3,6 +3,7 @@ package io.deltaic.spark.catalog
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
 import org.apache.spark.sql.catalyst.catalog.{
   CatalogStorageFormat,
   CatalogTable,
@@ -12,12 +13,13 @@ import org.apache.spark.sql.catalyst.catalog.{
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.{Identifier, TableCatalog, TableInfo}
 import org.apache.spark.sql.connector.expressions.Transform
-import org.apache.spark.sql.deltaic.SessionShims
+import org.apache.spark.sql.deltaic.{SchemaShims, SessionShims}
 import org.apache.spark.sql.types.StructType
 
-import io.deltaic.protocol.{DeltaicException, RemoveFile}
+import io.deltaic.protocol.DeltaicException
 import io.deltaic.replay.{DeltaLog, Snapshot}
-import io.deltaic.spark.bridge.{CommitterReply, Committers, FileChanges, Json, ReadSet}
+import io.deltaic.spark.bridge.{CommitterReply, Committers, Json}
+import io.deltaic.spark.rowlevel.RowReplacement
 import io.deltaic.spark.scan.SchemaChecks
 import io.deltaic.spark.write._
 
@@ -54,10 +56,13 @@ private[spark] final class TableCreation(
       .check(s"CHECK constraint $name", condition)
   }
 
-  private val partitionColumns: Seq[String] = partitions.toSeq.map {
+  private val clusterBy: Option[Seq[Seq[String]]] =
+    partitions.toSeq.flatMap(SchemaShims.clusteringColumns(_)).headOption
+
+  private val partitionColumns: Seq[String] = partitions.toSeq.collect {
     case identity if identity.name == "identity" && isTopLevel(identity) =>
       identity.references.head.fieldNames.head
-    case other =>
+    case other if SchemaShims.clusteringColumns(other).isEmpty =>
       throw WriteTransaction.unsupported(
         log.table.toString,
         s"partitioning by ${other.describe}; partition by columns of the table"
@@ -75,16 +80,24 @@ private[spark] final class TableCreation(
     )
   ).filterNot { case (key, _) => key.startsWith(TableCatalog.OPTION_PREFIX) }
 
-  /** Commits an empty table. One that is already at the location is taken over as it is. */
-  def create(): Unit = {
+  /**
+   * Commits an empty table. One that is already at the location is taken over as it is.
+   *
+   * @param like the table whose definition it is to have, with what the statement adds
+   */
+  def create(like: Option[Snapshot] = None): Unit = {
     val arguments = Json.obj(
       "table" -> log.table.toString,
       "schema" -> schema.json,
       "partitionBy" -> partitionColumns,
+      "clusterBy" -> clusterBy,
       "properties" -> tableProperties,
       "constraints" -> constraints,
       "description" -> declared.get(TableCatalog.PROP_COMMENT),
-      "isManaged" -> !external
+      "isManaged" -> !external,
+      "like" -> like.map(source =>
+        Json.obj("table" -> source.table.toString, "version" -> source.version)
+      )
     )
     CommitterReply.require(Committers.current(spark).run("createTable", arguments.toString))
     register()
@@ -105,7 +118,7 @@ private[spark] final class TableCreation(
       )
     val rows = ColumnDefinitions.ofRows(schema)
     val asSelect = intent(s"$statement AS SELECT").copy(schema = Some(rows))
-    val target = WriteTarget(spark, log, snapshot, partitionColumns, asSelect)
+    val target = WriteTarget(spark, log, snapshot, partitionColumns, asSelect, RowReplacement)
     new StagedWriteTable(
       target,
       rows,
@@ -120,12 +133,7 @@ private[spark] final class TableCreation(
 
   private def commitReplacement(statement: String, snapshot: Option[Snapshot]): Unit = {
     val replace = intent(statement).copy(mode = "overwrite")
-    val transaction = new WriteTransaction(spark, log, snapshot, replace)
-    val now = System.currentTimeMillis()
-    val removes = snapshot.fold(Vector.empty[RemoveFile]) { s =>
-      log.withReadableFiles(s)(_.adds.map(_.remove(now)).toVector)
-    }
-    transaction.commit(FileChanges(removes), NewFiles.none, ReadSet.everything)
+    new WriteTransaction(spark, log, snapshot, replace).commitWithoutRows()
   }
 
   private def intent(operation: String): WriteIntent = WriteIntent(
@@ -134,6 +142,7 @@ private[spark] final class TableCreation(
       "isManaged" -> (!external).toString,
       "description" -> declared.getOrElse(TableCatalog.PROP_COMMENT, null),
       "partitionBy" -> Json.of(partitionColumns).toString,
+      "clusterBy" -> Json.of(clusterBy.getOrElse(Nil).map(UnresolvedAttribute(_).name)).toString,
       "properties" -> Json.of(tableProperties).toString
     ),
     mode = "append",
@@ -141,6 +150,7 @@ private[spark] final class TableCreation(
     partitionBy = Some(partitionColumns),
     properties = tableProperties,
     constraints = constraints,
+    clusterBy = clusterBy,
     description = declared.get(TableCatalog.PROP_COMMENT),
     options = Map("overwriteschema" -> "true")
   )

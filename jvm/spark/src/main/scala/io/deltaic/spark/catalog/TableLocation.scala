@@ -6,6 +6,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.Identifier
 import org.apache.spark.sql.deltaic.WriteShims
@@ -14,6 +15,9 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.replay.DeltaLog
 import io.deltaic.spark.scan.FileSplits
+
+/** A table that is there, and whether the catalog manages its files. */
+private[spark] final case class ExistingTable(log: DeltaLog, isManaged: Boolean)
 
 /** Finds the log of a table from what users write: a path, an option, or an identifier. */
 private[spark] object TableLocation {
@@ -102,5 +106,10 @@ private[spark] object TableLocation {
  * A table as a user names it, whether it exists or not.
  *
  * @param suffix the version that the name asks for at its end
+ * @param entry what the session catalog lists under the name, if it was found there
  */
-private[spark] final case class FoundTable(log: DeltaLog, suffix: Option[AsOf])
+private[spark] final case class FoundTable(
+    log: DeltaLog,
+    suffix: Option[AsOf],
+    entry: Option[CatalogTable] = None
+)

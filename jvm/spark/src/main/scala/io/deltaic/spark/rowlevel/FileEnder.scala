@@ -6,7 +6,7 @@ import org.apache.spark.sql.deltaic.WriteShims
 import io.deltaic.dv.{DeletionVector, DeletionVectorStore}
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, RemoveFile, TableFeatures}
 import io.deltaic.spark.bridge.FileChanges
-import io.deltaic.spark.write.{DataWriteSpec, WriteTransaction}
+import io.deltaic.spark.write.{DataWriteSpec, EndedFiles, WriteTransaction}
 
 /**
  * Turns ended rows into file actions.
@@ -24,7 +24,7 @@ private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: Wri
   private val table = change.log.table
   private val configuration: Configuration =
     WriteShims.hadoopConf(change.spark, Map.empty)
-  private val vectors = new DeletionVectorStore(configuration)
+  val vectors = new DeletionVectorStore(configuration)
 
   /** @param ended rows that end now, by the path of their file */
   def apply(ended: Map[String, DeletionVector]): EndedFiles = {

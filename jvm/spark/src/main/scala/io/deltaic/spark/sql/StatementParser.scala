@@ -55,10 +55,29 @@ private[spark] final class StatementParser(spark: ParserInterface) extends Parse
     override def visitDescribeDetail(statement: DescribeDetailContext): LogicalPlan =
       TableCommand.of("describeDetail", table(statement.target, "DESCRIBE DETAIL"), Map.empty)
 
+    override def visitSyncIdentity(statement: SyncIdentityContext): LogicalPlan =
+      TableCommand.of(
+        "syncIdentity",
+        table(statement.table, "ALTER TABLE ... ALTER COLUMN"),
+        Map("column" -> parts(statement.column))
+      )
+
+    override def visitDropFeature(statement: DropFeatureContext): LogicalPlan =
+      TableCommand.of(
+        "dropFeature",
+        table(statement.table, "ALTER TABLE ... DROP FEATURE"),
+        Map("feature" -> parts(statement.feature).mkString("."))
+      )
+
     private def table(target: TargetContext, command: String): LogicalPlan =
       if (target.path != null)
         TableAtPath(spark.parseExpression(target.path.getText).eval().toString)
-      else UnresolvedTable(spark.parseMultipartIdentifier(text(target.name)), command)
+      else table(target.name, command)
+
+    private def table(name: NameContext, command: String): LogicalPlan =
+      UnresolvedTable(parts(name), command)
+
+    private def parts(name: NameContext): Seq[String] = spark.parseMultipartIdentifier(text(name))
 
     private def text(context: ParserRuleContext): String =
       context.start.getInputStream.getText(

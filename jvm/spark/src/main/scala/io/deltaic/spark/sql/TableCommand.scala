@@ -21,7 +21,8 @@ private[spark] final case class TableAtPath(path: String) extends LeafNode {
 }
 
 /**
- * A statement on one table that Python carries out. Its rows are columns of `command-results.json`.
+ * A statement on one table that Python carries out. Its rows, if it has any, are columns of
+ * `command-results.json`.
  *
  * @param command the name Python knows it by
  * @param child the table: a [[TableAtPath]], or one to be resolved by its name
@@ -38,7 +39,7 @@ private[spark] final case class TableCommand(
     val spark = session.asInstanceOf[classic.SparkSession]
     val request = Json.obj((target(spark) ++ arguments).toSeq: _*)
     val reply = CommitterReply.require(Committers.current(spark).run(command, request.toString))
-    rows(reply.get("rows").toString)
+    if (output.isEmpty) Nil else rows(reply.get("rows").toString)
   }
 
   private def target(spark: classic.SparkSession): Map[String, Any] = child match {
@@ -84,5 +85,10 @@ private[spark] object TableCommand {
     }.toMap
 
   def of(command: String, table: LogicalPlan, arguments: Map[String, Any]): TableCommand =
-    TableCommand(command, table, arguments, toAttributes(columns(command)))
+    TableCommand(
+      command,
+      table,
+      arguments,
+      toAttributes(columns.getOrElse(command, new StructType()))
+    )
 }

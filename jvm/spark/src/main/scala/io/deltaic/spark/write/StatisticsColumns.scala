@@ -57,12 +57,14 @@ private[write] object StatisticsColumns {
    * (a struct stands for all below it), else the first `delta.dataSkippingNumIndexedCols` leaves
    * (-1: all).
    *
+   * @param needed columns that have statistics whatever the properties say, by their names in files
    * @param dataSchema the columns in the data files, under the names users know
    */
   def select(
       dataSchema: StructType,
       properties: Map[String, String],
-      physicalName: StructField => String
+      physicalName: StructField => String,
+      needed: Seq[Seq[String]] = Nil
   ): StatisticsColumns = {
     val wanted: (Seq[String], Int) => Boolean = properties.get(NamedColumns) match {
       case Some(list) =>
@@ -73,7 +75,7 @@ private[write] object StatisticsColumns {
         (_, position) => limit < 0 || position < limit
     }
     StatisticsColumns(
-      new Selection(wanted, physicalName).children(dataSchema, Nil, Nil),
+      new Selection(wanted, needed.toSet, physicalName).children(dataSchema, Nil, Nil),
       intProperty(properties, StringPrefixLength, default = 32, minimum = 0)
     )
   }
@@ -81,6 +83,7 @@ private[write] object StatisticsColumns {
   /** A walk over the schema that numbers the leaves it passes and those it takes. */
   private final class Selection(
       wanted: (Seq[String], Int) => Boolean,
+      needed: Set[Seq[String]],
       physicalName: StructField => String
   ) {
     private var seen = 0
@@ -108,7 +111,7 @@ private[write] object StatisticsColumns {
     ): Option[StatisticsLeaf] = {
       val position = seen
       seen += 1
-      Option.when(wanted(logical, position)) {
+      Option.when(wanted(logical, position) || needed(physical)) {
         taken += 1
         StatisticsLeaf(physical.last, taken - 1, physical, dataType)
       }

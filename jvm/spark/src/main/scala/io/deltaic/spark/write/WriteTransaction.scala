@@ -1,15 +1,17 @@
 package io.deltaic.spark.write
 
 import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.WriteShims
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types.{StructField, StructType}
 import org.slf4j.LoggerFactory
 
-import io.deltaic.protocol.{AddFile, DeltaicException, LogPath}
+import io.deltaic.protocol.{AddFile, DeltaicException, LogPath, RemoveFile, TableFeatures}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.bridge._
-import io.deltaic.spark.scan.{ColumnMapping, TableSchema}
+import io.deltaic.spark.changes.ChangeColumns
+import io.deltaic.spark.scan.{ClusteringColumns, ColumnMapping, TableSchema}
 
 /**
  * What a write means to do, as its commit will record it.
@@ -17,9 +19,14 @@ import io.deltaic.spark.scan.{ColumnMapping, TableSchema}
  * @param mode how it treats what is there: `append`, `overwrite`, `delete`, ...
  * @param schema the columns a new or replaced table is to have
  * @param constraints the conditions of the CHECK constraints a new or replaced table is to have, by name
+ * @param clusterBy the columns a new or replaced table is to be clustered by
  * @param computed the generated columns that the query computes
  * @param options the writer's options, keys in lower case
  * @param joinsIfCreated whether a write that finds no table appends to one that appears meanwhile
+ * @param evolved the table's columns with those that the rows bring along, if they may bring any
+ * @param keepsDefinition whether the table's definition stays although the operation's name says otherwise
+ * @param rowCondition what the rows must meet because the write replaces none but such, if it is checked
+ * @param movesRows whether rows that were there before are written anew, and bring their ids along
  */
 private[spark] final case class WriteIntent(
     operation: String,
@@ -29,10 +36,15 @@ private[spark] final case class WriteIntent(
     partitionBy: Option[Seq[String]] = None,
     properties: Map[String, String] = Map.empty,
     constraints: Map[String, String] = Map.empty,
+    clusterBy: Option[Seq[Seq[String]]] = None,
     description: Option[String] = None,
     computed: Set[String] = Set.empty,
     options: Map[String, String] = Map.empty,
-    joinsIfCreated: Boolean = false
+    joinsIfCreated: Boolean = false,
+    evolved: Option[StructType] = None,
+    keepsDefinition: Boolean = false,
+    rowCondition: Option[Expression] = None,
+    movesRows: Boolean = false
 )
 
 /** The files that a write has made, and that nothing needs if it fails. */
@@ -50,7 +62,7 @@ private[spark] object NewFiles {
  * @param snapshot what the write is based on; none when it creates the table
  */
 private[spark] final class WriteTransaction(
-    spark: SparkSession,
+    val spark: SparkSession,
     val log: DeltaLog,
     val snapshot: Option[Snapshot],
     stated: WriteIntent
@@ -69,6 +81,12 @@ private[spark] final class WriteTransaction(
 
   val schema: TableSchema = TableSchema.of(log.table.toString, plan.protocol, plan.metadata)
 
+  /** Protocol § Clustered Table: files need statistics of these, by the names that files have. */
+  private def clusteredBy: Seq[Seq[String]] = plan.domain(ClusteringColumns.Domain) match {
+    case Some(configuration) => ClusteringColumns.physical(configuration)
+    case None => snapshot.toSeq.flatMap(ClusteringColumns.physical(_))
+  }
+
   /** How this write's data files are laid out and described. */
   lazy val dataSpec: DataWriteSpec = DataWriteSpec.forTable(
     spark,
@@ -78,6 +96,7 @@ private[spark] final class WriteTransaction(
     plan.metadata.configuration,
     intent.options,
     columnMapping = schema.mapping != ColumnMapping.NoMapping,
+    clusteredBy = clusteredBy,
     checks =
       TableConditions.of(
         spark,
@@ -86,8 +105,20 @@ private[spark] final class WriteTransaction(
         plan.metadata,
         schema.stored,
         intent.computed
-      )
+      ) ++ intent.rowCondition.map {
+        new ConditionResolver(spark, log.table.toString, schema.stored).replaced(_)
+      },
+    materializesPartitions = WriteTransaction.icebergFeatures.exists { case (feature, property) =>
+      TableFeatures.supports(plan.protocol, feature) &&
+      plan.metadata.configuration.get(property).exists(_.trim.equalsIgnoreCase("true"))
+    },
+    tracked =
+      if (intent.movesRows) schema.rowTracking.fold(Seq.empty[StructField])(_.materialized) else Nil
   )
+
+  /** The same for its change data files. */
+  lazy val changeSpec: DataWriteSpec =
+    DataWriteSpec.forChanges(spark, dataSpec, ChangeColumns.changeTypeField, intent.options)
 
   /**
    * Makes the changes a version of the table. A write that an earlier one with the same `txnAppId` and
@@ -106,6 +137,15 @@ private[spark] final class WriteTransaction(
       plan.alreadyApplied || decide(changes, readSet, engineMetrics, identityMarks)
     sessionOptions.used()
     if (skipped) abort(written, tasksLost = false)
+  }
+
+  /** Commits a version without rows: all files that the table has are removed. */
+  def commitWithoutRows(engineMetrics: => Map[String, Long] = Map.empty): Unit = {
+    val now = System.currentTimeMillis()
+    val removes = snapshot.fold(Vector.empty[RemoveFile]) { s =>
+      log.withReadableFiles(s)(_.adds.map(_.remove(now)).toVector)
+    }
+    commit(FileChanges(removes), NewFiles.none, ReadSet.everything, engineMetrics)
   }
 
   /** @return whether the commit turned out to have been made before */
@@ -172,14 +212,23 @@ private[spark] final class WriteTransaction(
       "partitionBy" -> intent.partitionBy,
       "properties" -> intent.properties,
       "constraints" -> intent.constraints,
+      "clusterBy" -> intent.clusterBy,
       "description" -> intent.description,
       "options" -> intent.options,
-      "joinsIfCreated" -> intent.joinsIfCreated
+      "joinsIfCreated" -> intent.joinsIfCreated,
+      "evolvedSchema" -> intent.evolved.map(_.json),
+      "keepsDefinition" -> intent.keepsDefinition
     )
     .toString
 }
 
 private[spark] object WriteTransaction {
+
+  /** Features that ask for partition values in data files, and the properties that activate them. */
+  private val icebergFeatures = Map(
+    "icebergCompatV1" -> "delta.enableIcebergCompatV1",
+    "icebergCompatV2" -> "delta.enableIcebergCompatV2"
+  )
 
   def unsupported(table: String, what: String): DeltaicException =
     new DeltaicException(

@@ -1,9 +1,13 @@
 package org.apache.spark.sql.deltaic
 
+import java.net.URI
+
+import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
+import org.apache.spark.sql.connector.catalog.CatalogPlugin
 import org.apache.spark.sql.execution.SparkStrategy
 import org.apache.spark.sql.{Column, DataFrame}
 
@@ -20,6 +24,9 @@ object SessionShims {
   /** How many tasks that read a table run at a time, as far as the session knows. */
   def leafParallelism(spark: SparkSession): Int = spark.leafNodeDefaultParallelism
 
+  def sessionCatalog(spark: SparkSession): CatalogPlugin =
+    spark.sessionState.catalogManager.v2SessionCatalog
+
   def expression(spark: SparkSession, column: Column): Expression = spark.expression(column)
 
   /**
@@ -28,4 +35,11 @@ object SessionShims {
    */
   def register(spark: SparkSession, table: CatalogTable): Unit =
     spark.sessionState.catalog.createTable(table, ignoreIfExists = false, validateLocation = false)
+
+  /** Lets a table of the session catalog lie somewhere else; nothing is moved. */
+  def relocate(spark: SparkSession, table: TableIdentifier, location: URI): Unit = {
+    val catalog = spark.sessionState.catalog
+    val entry = catalog.getTableMetadata(table)
+    catalog.alterTable(entry.withNewStorage(locationUri = Some(location)))
+  }
 }

@@ -1,0 +1,90 @@
+package io.deltaic.spark.catalog
+
+import com.fasterxml.jackson.databind.JsonNode
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils
+import org.apache.spark.sql.connector.catalog.TableChange
+import org.apache.spark.sql.connector.catalog.TableChange._
+import org.apache.spark.sql.types.{StructField, StructType}
+
+import io.deltaic.spark.bridge.Json
+import io.deltaic.spark.scan.SchemaChecks
+
+/**
+ * What Spark's changes of columns are to Python: the name of a command and its arguments.
+ *
+ * @param table for messages
+ */
+private[catalog] final class ColumnAlteration(table: String) {
+
+  /** The command that makes all the changes in one commit; none if there is no such one. */
+  def command(changes: Seq[TableChange]): Option[(String, Seq[(String, Any)])] = {
+    val added = changes.collect { case add: AddColumn => add }
+    val dropped = changes.collect { case drop: DeleteColumn => drop }
+    val changed = changes.collect { case change: ColumnChange => change }
+    changes match {
+      case Seq() => None
+      case Seq(rename: RenameColumn) =>
+        requireFree(rename.fieldNames.toSeq.init :+ rename.newName)
+        Some("renameColumn" -> Seq("column" -> rename.fieldNames.toSeq, "name" -> rename.newName))
+      case _ if added.size == changes.size => Some("addColumns" -> Seq("columns" -> added.map(of)))
+      case _ if dropped.size == changes.size =>
+        val paths = dropped.map(_.fieldNames.toSeq)
+        val ifExists = dropped.exists(_.ifExists.booleanValue)
+        Some("dropColumns" -> Seq("columns" -> paths, "ifExists" -> ifExists))
+      // REPLACE COLUMNS: all columns go, and those stated come.
+      case _ if added.nonEmpty && added.size + dropped.size == changes.size =>
+        Some("replaceColumns" -> Seq("columns" -> added.map(of)))
+      case _ if changed.size == changes.size && changed.forall(change(_).isDefined) =>
+        Some("alterColumns" -> Seq("columns" -> byColumn(changed)))
+      case _ => None
+    }
+  }
+
+  private def of(add: AddColumn): Map[String, Any] = {
+    val path = add.fieldNames.toSeq
+    requireFree(path)
+    val bare = StructField(path.last, add.dataType, add.isNullable)
+    val field = Option(add.comment).fold(bare)(bare.withComment)
+    Map(
+      "parent" -> path.init,
+      "field" -> json(field),
+      "stored" -> json(CharVarcharUtils.replaceCharVarcharWithStringInSchema(
+        StructType(Seq(field))
+      ).head),
+      "position" -> Option(add.position).map(place),
+      "default" -> Option(add.defaultValue).map(_.getSql)
+    )
+  }
+
+  /** In the order of the statement, one entry for each column. */
+  private def byColumn(changes: Seq[ColumnChange]): Seq[Map[String, Any]] = {
+    val columns = changes.map(_.fieldNames.toSeq).distinct
+    columns.map { column =>
+      val own = changes.filter(_.fieldNames.toSeq == column).flatMap(change)
+      own.toMap + ("column" -> column)
+    }
+  }
+
+  private def change(change: ColumnChange): Option[(String, Any)] = change match {
+    case default: UpdateColumnDefaultValue =>
+      Some("default" -> Option(default.newCurrentDefault).map(_.getSql).getOrElse(""))
+    case typed: UpdateColumnType =>
+      Some("type" -> typed.newDataType.json.stripPrefix("\"").stripSuffix("\""))
+    case nulls: UpdateColumnNullability => Some("nullable" -> nulls.nullable)
+    case comment: UpdateColumnComment => Some("comment" -> comment.newComment)
+    case moved: UpdateColumnPosition => Some("position" -> place(moved.position))
+    case _ => None
+  }
+
+  private def place(position: ColumnPosition): Map[String, Any] = position match {
+    case after: After => Map("after" -> after.column)
+    case _ => Map("after" -> null)
+  }
+
+  private def json(field: StructField): JsonNode =
+    Json.parse(StructType(Seq(field)).json).get("fields").get(0)
+
+  private def requireFree(path: Seq[String]): Unit =
+    if (path.size == 1)
+      SchemaChecks.requireNamesOfUsers(table, new StructType().add(path.head, "int"))
+}

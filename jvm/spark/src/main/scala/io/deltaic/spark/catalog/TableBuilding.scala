@@ -1,0 +1,74 @@
+package io.deltaic.spark.catalog
+
+import scala.jdk.CollectionConverters._
+
+import com.fasterxml.jackson.databind.JsonNode
+import com.fasterxml.jackson.databind.node.ObjectNode
+import org.apache.spark.sql.catalyst.parser.ParserInterface
+import org.apache.spark.sql.catalyst.util.{quoteIdentifier, quoteIfNeeded}
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.types._
+
+import io.deltaic.spark.bridge.Json
+import io.deltaic.spark.scan.ColumnKeys
+
+/** The statement that a builder's description of a table comes to. Names and types are Spark's to parse. */
+private[spark] final class TableBuilding(spark: SparkSession, definition: ObjectNode) {
+
+  private val parser: ParserInterface = spark.sessionState.sqlParser
+  private val name = text("name")
+  private val location = text("location")
+
+  def statement: CreateStatement = CreateStatement(
+    verb = definition.get("verb").asText,
+    name = name.fold(s"delta.${quoteIdentifier(location.get)}") { given =>
+      parser.parseMultipartIdentifier(given).map(quoteIfNeeded).mkString(".")
+    },
+    columns = elements("columns").map(column),
+    partitionedBy = elements("partitionedBy").map(_.asText),
+    clusteredBy = elements("clusterBy").map(c => parser.parseMultipartIdentifier(c.asText)),
+    comment = text("comment"),
+    location = location.filter(_ => name.isDefined),
+    properties = Json.strings(definition.get("properties"))
+  )
+
+  private def column(node: JsonNode): StructField =
+    if (node.has("field")) {
+      val schema = s"""{"type":"struct","fields":[${node.get("field").asText}]}"""
+      DataType.fromJson(schema).asInstanceOf[StructType].head
+    } else {
+      val bare = StructField(
+        node.get("name").asText,
+        dataType(node),
+        node.get("nullable").asBoolean,
+        metadata(node)
+      )
+      if (node.has("comment")) bare.withComment(node.get("comment").asText) else bare
+    }
+
+  private def dataType(node: JsonNode): DataType =
+    if (node.has("typeJson")) DataType.fromJson(node.get("typeJson").asText)
+    else parser.parseDataType(node.get("typeSql").asText)
+
+  private def metadata(node: JsonNode): Metadata = {
+    val metadata = new MetadataBuilder()
+    if (node.has("generatedAs"))
+      metadata.putString(ColumnKeys.GenerationExpression, node.get("generatedAs").asText)
+    if (node.has("identity")) {
+      val identity = node.get("identity")
+      metadata.putLong(ColumnKeys.IdentityStart, identity.get("start").asLong)
+      metadata.putLong(ColumnKeys.IdentityStep, identity.get("step").asLong)
+      metadata.putBoolean(
+        ColumnKeys.IdentityAllowExplicitInsert,
+        identity.get("allowExplicitInsert").asBoolean
+      )
+    }
+    metadata.build()
+  }
+
+  private def text(key: String): Option[String] =
+    Option(definition.get(key)).filterNot(_.isNull).map(_.asText)
+
+  private def elements(key: String): Seq[JsonNode] =
+    definition.path(key).elements.asScala.toSeq
+}

@@ -1,0 +1,60 @@
+package io.deltaic.spark.catalog
+
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.catalog.Identifier
+import org.apache.spark.sql.deltaic.SessionShims
+
+import io.deltaic.protocol.DeltaicException
+import io.deltaic.spark.SessionSettings
+import io.deltaic.spark.scan.TableSchema
+
+/**
+ * `ALTER TABLE ... SET LOCATION`: the catalog's entry leads to another Delta table from now on, which has
+ * to have the same columns. Neither table changes.
+ */
+private[spark] final class TableRelocation(
+    spark: SparkSession,
+    identifier: Identifier,
+    table: DeltaicTable
+) {
+
+  def apply(location: String): Unit = {
+    if (TableLocation.pathOf(identifier).isDefined)
+      throw new DeltaicException(
+        "DELTAIC_PATH_HAS_NO_CATALOG_ENTRY",
+        Map("table" -> table.log.table.toString, "operation" -> "ALTER TABLE ... SET LOCATION")
+      )
+    val target = TableLocation.requireExists(spark, TableLocation.log(spark, location)).latest()
+    if (!bypassesCheck) requireSame(TableSchema.of(target), target.table.toString)
+    val name = TableIdentifier(identifier.name, identifier.namespace.headOption)
+    SessionShims.relocate(spark, name, target.table.toUri)
+  }
+
+  private def bypassesCheck: Boolean = SessionSettings
+    .get(spark, "alterLocation.bypassSchemaCheck")
+    .exists(_.trim.equalsIgnoreCase("true"))
+
+  private def requireSame(found: TableSchema, location: String): Unit = {
+    val expected = table.tableSchema
+    def differs(what: String, is: Any, wanted: Any): Nothing = throw new DeltaicException(
+      "DELTAIC_LOCATION_DIFFERS",
+      Map(
+        "table" -> table.name(),
+        "location" -> location,
+        "what" -> what,
+        "found" -> is.toString,
+        "expected" -> wanted.toString
+      )
+    )
+    if (found.all != expected.all) differs("schema", found.all.toDDL, expected.all.toDDL)
+    if (found.partitionColumns != expected.partitionColumns)
+      differs(
+        "partitioning",
+        found.partitionColumns.mkString("(", ", ", ")"),
+        expected.partitionColumns.mkString("(", ", ", ")")
+      )
+    if (found.generated != expected.generated)
+      differs("set of generated columns", found.generated, expected.generated)
+  }
+}

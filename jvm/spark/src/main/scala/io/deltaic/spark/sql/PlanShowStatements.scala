@@ -1,0 +1,77 @@
+package io.deltaic.spark.sql
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.analysis.{ResolvedTable, UnresolvedPartitionSpec}
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+import org.apache.spark.unsafe.types.UTF8String
+
+import io.deltaic.protocol.DeltaicException
+import io.deltaic.spark.catalog.{DeltaicTable, TableLocation}
+
+/**
+ * Answers `SHOW CREATE TABLE` and `SHOW PARTITIONS` for tables of ours.
+ *
+ * Spark's own answer to the first leaves out what is computed, clustered or checked, and states the
+ * collation of every text, with which the statement cannot be run again. The second it asks of
+ * catalogs that know partitions; here they are what the rows' columns say, one column for each, as in
+ * delta-spark.
+ *
+ * {{{
+ *   ShowCreateTable                =>   LocalRelation [createtab_stmt]
+ *   +- ResolvedTable t
+ *
+ *   ShowPartitions (p = 'a')       =>   Sort [p, q]
+ *   +- ResolvedTable t                  +- Aggregate [p, q]
+ *                                          +- Filter (p <=> cast('a'))
+ *                                             +- DataSourceV2Relation t
+ * }}}
+ */
+private[spark] object PlanShowStatements extends Rule[LogicalPlan] {
+
+  override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
+    case ShowCreateTable(
+          found @ ResolvedTable(_, identifier, table: DeltaicTable, _),
+          false,
+          output
+        ) =>
+      val isPath = TableLocation.pathOf(identifier).isDefined
+      val statement = table.createStatement(found.name, isPath).sql
+      LocalRelation(output, Seq(InternalRow(UTF8String.fromString(statement))))
+    case show @ ShowPartitions(ResolvedTable(catalog, identifier, table: DeltaicTable, _), _, _) =>
+      val relation = DataSourceV2Relation.create(
+        table,
+        Some(catalog),
+        Some(identifier),
+        CaseInsensitiveStringMap.empty()
+      )
+      partitions(table, relation, show.pattern.collect { case UnresolvedPartitionSpec(s, _) => s })
+  }
+
+  private def partitions(
+      table: DeltaicTable,
+      relation: DataSourceV2Relation,
+      wanted: Option[Map[String, String]]
+  ): LogicalPlan = {
+    val names = table.tableSchema.partitionColumns
+    if (names.isEmpty)
+      throw new DeltaicException("DELTAIC_NOT_PARTITIONED", Map("table" -> table.name()))
+    val columns = names.map(name => relation.output.find(_.name == name).get)
+    val conditions = wanted.getOrElse(Map.empty).map { case (name, value) =>
+      val column = columns.find(c => conf.resolver(c.name, name)).getOrElse {
+        throw new DeltaicException(
+          "DELTAIC_NOT_A_PARTITION_COLUMN",
+          Map("table" -> table.name(), "column" -> name, "columns" -> names.mkString(", "))
+        )
+      }
+      val typed = Cast(Literal(value), column.dataType, Some(conf.sessionLocalTimeZone))
+      EqualNullSafe(column, typed): Expression
+    }
+    val rows = conditions.reduceOption(And(_, _)).fold[LogicalPlan](relation)(Filter(_, relation))
+    val found = Aggregate(columns, columns, rows)
+    Sort(columns.map(SortOrder(_, Ascending)), global = true, found)
+  }
+}

@@ -1,0 +1,387 @@
+"""Builders: a table's definition, said step by step. Names and signatures are those of delta-spark.
+
+In the examples, `path` and ``sales.orders`` are tables of one file with the ids 0 to 9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from deltaic.exceptions import DeltaError, error
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import DataType, StructField, StructType
+
+    from deltaic.tables import DeltaTable
+
+__all__ = ["DeltaTableBuilder", "IdentityGenerator"]
+
+
+@dataclass(frozen=True)
+class IdentityGenerator:
+    """Which numbers an identity column gives to rows: `start`, and every `step` from there.
+
+    Attributes
+    ----------
+    start
+        The first number.
+    step
+        The distance of one from the next; below zero to count down.
+
+    Notes
+    -----
+    Protocol § Identity Columns.
+
+    Examples
+    --------
+    >>> IdentityGenerator(start=10, step=5)
+    IdentityGenerator(start=10, step=5)
+    """
+
+    start: int = 1
+    step: int = 1
+
+
+class DeltaTableBuilder:
+    """A table that is to be created or replaced; `DeltaTable.create` and its likes make one.
+
+    Each method returns the builder; `execute` makes the table, in one commit.
+
+    Examples
+    --------
+    >>> builder = DeltaTable.createOrReplace(spark).location(path)
+    >>> builder = builder.addColumn("id", "BIGINT", nullable=False, comment="a key")
+    >>> builder = builder.addColumn("day", "DATE")
+    >>> builder = builder.addColumn("year", "INT", generatedAlwaysAs="year(day)")
+    >>> table = builder.partitionedBy("year").property("delta.checkpointInterval", "5").execute()
+    >>> table.detail().select("partitionColumns").first()
+    Row(partitionColumns=['year'])
+    """
+
+    def __init__(self, spark: SparkSession, verb: str) -> None:
+        self._spark = spark
+        self._verb = verb
+        self._name: str | None = None
+        self._location: str | None = None
+        self._comment: str | None = None
+        self._columns: list[dict[str, Any]] = []
+        self._partition_columns: list[str] | None = None
+        self._clustering_columns: list[str] | None = None
+        self._properties: dict[str, str] = {}
+
+    def tableName(self, identifier: str) -> DeltaTableBuilder:
+        """Name the table in the catalog.
+
+        Parameters
+        ----------
+        identifier
+            Such as ``sales.orders``, or ``delta.`/data/t` `` for a table that is no more than a
+            path.
+
+        Returns
+        -------
+        DeltaTableBuilder
+
+        Examples
+        --------
+        >>> builder = DeltaTable.create(spark).tableName("sales.returns")
+        """
+        self._name = _text("identifier", identifier)
+        return self
+
+    def location(self, location: str) -> DeltaTableBuilder:
+        """Say where the table's files are to be.
+
+        Parameters
+        ----------
+        location
+            A path; without a name, it is what the table goes by.
+
+        Returns
+        -------
+        DeltaTableBuilder
+
+        Examples
+        --------
+        >>> builder = DeltaTable.create(spark).location("/data/t")
+        """
+        self._location = _text("location", location)
+        return self
+
+    def comment(self, comment: str) -> DeltaTableBuilder:
+        """Describe the table.
+
+        Parameters
+        ----------
+        comment
+            Any text.
+
+        Returns
+        -------
+        DeltaTableBuilder
+
+        Examples
+        --------
+        >>> builder = DeltaTable.create(spark).comment("what was returned")
+        """
+        self._comment = _text("comment", comment, may_be_empty=True)
+        return self
+
+    def addColumn(
+        self,
+        colName: str,
+        dataType: str | DataType,
+        nullable: bool = True,
+        generatedAlwaysAs: str | IdentityGenerator | None = None,
+        generatedByDefaultAs: IdentityGenerator | None = None,
+        comment: str | None = None,
+    ) -> DeltaTableBuilder:
+        """Add a column at the end.
+
+        Parameters
+        ----------
+        colName
+            Its name.
+        dataType
+            A type, or SQL for one, such as ``ARRAY<INT>``.
+        nullable
+            Whether rows may lack a value.
+        generatedAlwaysAs
+            The expression, in SQL, that computes it; or which numbers it always has.
+        generatedByDefaultAs
+            Which numbers it has where a row is given none.
+        comment
+            What it is for.
+
+        Returns
+        -------
+        DeltaTableBuilder
+
+        Raises
+        ------
+        InvalidArgumentError
+            If an argument is not of its type, or both ways to generate the column are given.
+
+        Notes
+        -----
+        Protocol § Generated Columns, Protocol § Identity Columns.
+
+        Examples
+        --------
+        >>> builder = DeltaTable.create(spark).addColumn("id", "BIGINT", nullable=False)
+        >>> builder = builder.addColumn("day", "DATE", comment="of the order")
+        >>> builder = builder.addColumn("year", "INT", generatedAlwaysAs="year(day)")
+        >>> numbers = IdentityGenerator(start=5, step=5)
+        >>> builder = builder.addColumn("n", "BIGINT", generatedByDefaultAs=numbers)
+        """
+        column: dict[str, Any] = {
+            "name": _text("colName", colName),
+            **_type(dataType),
+            "nullable": bool(nullable),
+        }
+        if comment is not None:
+            column["comment"] = _text("comment", comment, may_be_empty=True)
+        if generatedAlwaysAs is not None and generatedByDefaultAs is not None:
+            raise _invalid(
+                "generatedByDefaultAs", generatedByDefaultAs, "generatedAlwaysAs is given, too"
+            )
+        if isinstance(generatedAlwaysAs, str):
+            column["generatedAs"] = generatedAlwaysAs
+        elif generatedAlwaysAs is not None:
+            column["identity"] = _identity("generatedAlwaysAs", generatedAlwaysAs, False)
+        if generatedByDefaultAs is not None:
+            column["identity"] = _identity("generatedByDefaultAs", generatedByDefaultAs, True)
+        self._columns.append(column)
+        return self
+
+    def addColumns(self, cols: StructType | Sequence[StructField]) -> DeltaTableBuilder:
+        """Add columns at the end.
+
+        Parameters
+        ----------
+        cols
+            A schema, or a list of its fields; their comments and defaults are kept.
+
+        Returns
+        -------
+        DeltaTableBuilder
+
+        Raises
+        ------
+        InvalidArgumentError
+            If it is neither.
+
+        Examples
+        --------
+        >>> from pyspark.sql.types import LongType, StructType
+        >>> builder = DeltaTable.create(spark).addColumns(StructType().add("id", LongType()))
+        """
+        from pyspark.sql.types import StructField, StructType
+
+        if not isinstance(cols, (StructType, list, tuple)) or not all(
+            isinstance(column, StructField) for column in cols
+        ):
+            raise _invalid("cols", cols, "it is a StructType or a list of StructField")
+        self._columns += [{"name": column.name, "field": column.json()} for column in cols]
+        return self
+
+    def partitionedBy(self, *cols: str | Iterable[str]) -> DeltaTableBuilder:
+        """Partition the table.
+
+        Parameters
+        ----------
+        *cols
+            Names of columns, or one list of them.
+
+        Returns
+        -------
+        DeltaTableBuilder
+
+        Raises
+        ------
+        InvalidArgumentError
+            If a name is not a text.
+
+        Notes
+        -----
+        Protocol § Partition Value Serialization.
+
+        Examples
+        --------
+        >>> builder = DeltaTable.create(spark).addColumn("p", "STRING").partitionedBy("p")
+        """
+        self._partition_columns = _names("cols", cols)
+        return self
+
+    def clusterBy(self, *cols: str | Iterable[str]) -> DeltaTableBuilder:
+        """Cluster the table.
+
+        Parameters
+        ----------
+        *cols
+            Up to four names of columns, or one list of them; dots lead to fields of structs.
+
+        Returns
+        -------
+        DeltaTableBuilder
+
+        Raises
+        ------
+        InvalidArgumentError
+            If a name is not a text.
+
+        Notes
+        -----
+        Protocol § Clustered Table.
+
+        Examples
+        --------
+        >>> builder = DeltaTable.create(spark).addColumn("n", "INT").clusterBy("n")
+        """
+        self._clustering_columns = _names("cols", cols)
+        return self
+
+    def property(self, key: str, value: str) -> DeltaTableBuilder:
+        """Set a table property.
+
+        Parameters
+        ----------
+        key
+            Its name.
+        value
+            What it is set to.
+
+        Returns
+        -------
+        DeltaTableBuilder
+
+        Raises
+        ------
+        InvalidArgumentError
+            If one of them is not a text.
+
+        Examples
+        --------
+        >>> builder = DeltaTable.create(spark).property("delta.appendOnly", "true")
+        """
+        self._properties[_text("key", key)] = _text("value", value, may_be_empty=True)
+        return self
+
+    def execute(self) -> DeltaTable:
+        """Make the table.
+
+        Returns
+        -------
+        DeltaTable
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is neither a name nor a location, or the definition is not valid.
+        AnalysisException
+            Spark's own, if the table exists and must not, or does not exist and must.
+
+        Examples
+        --------
+        >>> DeltaTable.createIfNotExists(spark).location(path).execute().toDF().count()
+        10
+        """
+        from deltaic.spark.session_api import SessionApi
+        from deltaic.tables import DeltaTable
+
+        if self._name is None and self._location is None:
+            raise _invalid("tableName", None, "a table has a name or a location, or both")
+        api = SessionApi(self._spark, "DeltaTableBuilder.execute")
+        location = None if self._location is None else api.qualified(self._location)
+        api.create_table(
+            {
+                "verb": self._verb,
+                "name": self._name,
+                "location": location,
+                "columns": self._columns,
+                "partitionedBy": self._partition_columns or [],
+                "clusterBy": self._clustering_columns or [],
+                "comment": self._comment,
+                "properties": self._properties,
+            }
+        )
+        if self._name is not None:
+            return DeltaTable.forName(self._spark, self._name)
+        assert location is not None
+        return DeltaTable.forPath(self._spark, location)
+
+
+def _type(data_type: object) -> dict[str, str]:
+    from pyspark.sql.types import DataType
+
+    if isinstance(data_type, DataType):
+        return {"typeJson": data_type.json()}
+    return {"typeSql": _text("dataType", data_type)}
+
+
+def _identity(argument: str, generator: object, takes_values: bool) -> dict[str, Any]:
+    if not isinstance(generator, IdentityGenerator):
+        raise _invalid(argument, generator, "it is SQL or an IdentityGenerator")
+    return {
+        "start": generator.start,
+        "step": generator.step,
+        "allowExplicitInsert": takes_values,
+    }
+
+
+def _names(argument: str, given: Sequence[str | Iterable[str]]) -> list[str]:
+    names = list(given[0]) if len(given) == 1 and not isinstance(given[0], str) else list(given)
+    return [_text(argument, name) for name in names]
+
+
+def _text(argument: str, value: object, *, may_be_empty: bool = False) -> str:
+    if not isinstance(value, str) or not (value or may_be_empty):
+        raise _invalid(argument, value, "it is a text")
+    return value
+
+
+def _invalid(argument: str, value: object, reason: str) -> DeltaError:
+    return error("DELTAIC_INVALID_ARGUMENT", argument=argument, value=repr(value), reason=reason)

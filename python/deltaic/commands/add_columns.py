@@ -1,0 +1,174 @@
+"""ALTER TABLE ADD COLUMNS."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from deltaic.commands.alteration import Alteration, alter, altered_header
+from deltaic.commands.altered_schema import with_schema
+from deltaic.commands.column_parameters import column_parameter, compact, with_position
+from deltaic.commands.definition import stored_column
+from deltaic.commit.operations import Operation
+from deltaic.commit.ports import Tables
+from deltaic.commit.transaction import CommitResult, RetryPolicy
+from deltaic.exceptions import error
+from deltaic.protocol.schema import Field, StructType, map_fields, parse_field, parse_schema
+from deltaic.protocol.schema_edits import edit_struct, path_text, spelled
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a column goes among those beside it: to the front, or behind the one named."""
+
+    after: str | None = None
+
+    @staticmethod
+    def from_json(body: Mapping[str, Any] | None) -> Position | None:
+        """Read ``{"after": name}``, with null for the front."""
+        return None if body is None else Position(body.get("after"))
+
+    def __str__(self) -> str:
+        """Return what commits call it."""
+        return "FIRST" if self.after is None else f"AFTER {self.after}"
+
+    def place(self, table: str, struct: StructType, column: Field) -> StructType:
+        """Return the struct with the column in this place.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no column to put it behind.
+        """
+        others = [field for field in struct.fields if field.name != column.name]
+        if self.after is None:
+            return StructType((column, *others))
+        if self.after.casefold() == column.name.casefold():
+            return struct
+        before = StructType(tuple(others)).find(self.after)
+        if before is None:
+            raise error(
+                "DELTAIC_COLUMN_NOT_FOUND",
+                table=table,
+                column=self.after,
+                columns=", ".join(field.name for field in others),
+            )
+        at = others.index(before) + 1
+        return StructType((*others[:at], column, *others[at:]))
+
+
+@dataclass(frozen=True, slots=True)
+class NewColumn:
+    """A column to be added, to the struct that the names of `parent` lead to.
+
+    Attributes
+    ----------
+    column
+        As the log is to have it.
+    stated
+        As the statement has it, which commits record.
+    """
+
+    parent: Sequence[str]
+    column: Field
+    stated: Field
+    position: Position | None = None
+    default: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumns:
+    """The arguments."""
+
+    table: str
+    columns: Sequence[NewColumn]
+
+    @staticmethod
+    def from_json(body: Mapping[str, Any]) -> AddColumns:
+        """Read the JSON of ``Committer.run``."""
+        return AddColumns(
+            body["table"],
+            tuple(
+                NewColumn(
+                    tuple(column["parent"]),
+                    *fields_of(column),
+                    Position.from_json(column.get("position")),
+                    column.get("default"),
+                )
+                for column in body["columns"]
+            ),
+        )
+
+
+def fields_of(body: Mapping[str, Any]) -> tuple[Field, Field]:
+    """Return a column as the log is to have it, and as the statement has it."""
+    stated = parse_field(body["field"])
+    stored = parse_field(body.get("stored") or body["field"])
+    return map_fields(StructType((stored,)), stored_column).fields[0], stated
+
+
+def add_columns(
+    arguments: AddColumns, tables: Tables, policy: RetryPolicy, now_ms: int
+) -> CommitResult:
+    """Add columns, which are null in the rows that are there.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a column is there already, or cannot be added.
+    """
+    table = arguments.table
+    current = altered_header(table, tables)
+    schema = parse_schema(current.metadata.schema_string, table)
+    named = []
+    for new in arguments.columns:
+        _require_addable(table, new)
+        parent = spelled(schema, new.parent)
+        schema = edit_struct(table, schema, parent, _insertion(table, new, new.column))
+        position = None if new.position is None else str(new.position)
+        named.append(with_position({"column": column_parameter(parent, new.stated)}, position))
+    return alter(
+        Alteration(
+            table,
+            current,
+            with_schema(table, current.metadata, schema),
+            Operation.ADD_COLUMNS,
+            {"columns": compact(named)},
+        ),
+        tables,
+        policy,
+        now_ms,
+    )
+
+
+def _require_addable(table: str, new: NewColumn) -> None:
+    """Refuse what the rows that are there could not have."""
+    reason = None
+    if not new.column.nullable:
+        reason = "it is NOT NULL, but is null in the rows that are there"
+        advice = "Add it without NOT NULL; a CHECK constraint can ask for values later."
+    elif new.default is not None:
+        reason = "it has a DEFAULT, which would have to hold for the rows that are there"
+        advice = "Add it without DEFAULT, then use ALTER COLUMN ... SET DEFAULT for new rows."
+    if reason is not None:
+        column = path_text([*new.parent, new.column.name])
+        raise error(
+            "DELTAIC_COLUMN_NOT_ADDED", table=table, column=column, reason=reason, advice=advice
+        )
+
+
+def _insertion(table: str, new: NewColumn, column: Field) -> Any:
+    def insert(struct: StructType) -> StructType:
+        if struct.find(column.name) is not None:
+            raise error(
+                "DELTAIC_COLUMN_EXISTS",
+                table=table,
+                column=path_text([*new.parent, column.name]),
+                columns=", ".join(field.name for field in struct.fields),
+            )
+        if new.position is None:
+            return StructType((*struct.fields, column))
+        return new.position.place(table, struct, column)
+
+    return insert

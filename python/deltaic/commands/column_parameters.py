@@ -1,0 +1,42 @@
+"""Columns in the ``operationParameters`` of commits, as delta-spark writes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from deltaic.protocol.schema import ArrayType, DataType, Field, MapType, PrimitiveType
+from deltaic.protocol.schema_edits import path_text
+
+
+def column_parameter(parent: Sequence[str], column: Field) -> dict[str, Any]:
+    """Return what a commit says of a column that it adds or changes."""
+    return {
+        "name": path_text([*parent, column.name]),
+        "type": _type_name(column.type),
+        "nullable": column.nullable,
+        "metadata": dict(column.metadata),
+    }
+
+
+def with_position(parameter: Mapping[str, Any], position: str | None) -> dict[str, Any]:
+    """Add where the column goes, if that is said."""
+    return {**parameter, **({} if position is None else {"position": position})}
+
+
+def compact(value: object) -> str:
+    """Return JSON without spaces, as all parameters are written."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _type_name(data_type: DataType) -> str:
+    match data_type:
+        case PrimitiveType(name=name):
+            return name
+        case ArrayType():
+            return "array"
+        case MapType():
+            return "map"
+        case _:
+            return "struct"

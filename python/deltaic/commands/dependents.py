@@ -1,0 +1,77 @@
+"""What a table computes or checks from a column."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from deltaic.commit.ports import Tables
+from deltaic.exceptions import error
+from deltaic.protocol.actions import Metadata
+from deltaic.protocol.properties import CONSTRAINT_PREFIX
+from deltaic.protocol.schema import parse_schema, walk
+from deltaic.protocol.schema_edits import path_text
+
+_GENERATED = "delta.generationExpression"
+_INVARIANT = "delta.invariants"
+
+
+def require_independent(
+    table: str, change: str, paths: Sequence[Sequence[str]], metadata: Metadata, tables: Tables
+) -> None:
+    """Refuse to change columns that constraints, invariants or generated columns are about.
+
+    Parameters
+    ----------
+    change
+        What is to be done to the columns, such as ``renamed``.
+    paths
+        The columns.
+    metadata
+        The definition whose expressions count.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Naming the column, and the first thing that depends on it.
+    """
+    expressions = list(_expressions(table, metadata))
+    if not expressions or not paths:
+        return
+    referred = tables.columns_in([sql for _, sql in expressions])
+    for (owner, sql), names in zip(expressions, referred, strict=True):
+        for path in paths:
+            if names is None or any(_meet(path, name) for name in names):
+                raise error(
+                    "DELTAIC_COLUMN_DEPENDED_ON",
+                    table=table,
+                    column=path_text(path),
+                    change=change,
+                    dependent=owner,
+                    expression=sql,
+                )
+
+
+def _expressions(table: str, metadata: Metadata) -> Iterator[tuple[str, str]]:
+    for key, sql in metadata.configuration.items():
+        if key.casefold().startswith(CONSTRAINT_PREFIX):
+            yield f"the CHECK constraint {key[len(CONSTRAINT_PREFIX) :]}", sql
+    for path, column in walk(parse_schema(metadata.schema_string, table)):
+        if _GENERATED in column.metadata:
+            yield f"the generated column {path}", str(column.metadata[_GENERATED])
+        if _INVARIANT in column.metadata:
+            yield f"an invariant of the column {path}", _invariant(column.metadata[_INVARIANT])
+
+
+def _invariant(text: object) -> str:
+    """Return the condition in an invariant (Protocol § Column Invariants)."""
+    try:
+        return str(json.loads(str(text))["expression"]["expression"])
+    except (ValueError, KeyError, TypeError):
+        return str(text)
+
+
+def _meet(path: Sequence[str], name: Sequence[str]) -> bool:
+    """Whether one of two columns is the other, or a field of it; case does not count."""
+    pairs = zip(path, name, strict=False)
+    return all(ours.casefold() == theirs.casefold() for ours, theirs in pairs)

@@ -1,0 +1,107 @@
+"""ALTER TABLE DROP COLUMNS."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from deltaic.commands.alteration import Alteration, alter, altered_header
+from deltaic.commands.altered_schema import require_droppable, require_mapping, with_schema
+from deltaic.commands.column_parameters import compact
+from deltaic.commands.dependents import require_independent
+from deltaic.commit.operations import Operation
+from deltaic.commit.ports import Tables
+from deltaic.commit.transaction import CommitResult, RetryPolicy
+from deltaic.exceptions import error
+from deltaic.protocol.column_lists import without_columns
+from deltaic.protocol.schema import StructType, parse_schema
+from deltaic.protocol.schema_edits import edit_struct, find_field, path_text, spelled
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumns:
+    """The arguments: columns by the names that lead to them, and whether some may be missing."""
+
+    table: str
+    columns: Sequence[Sequence[str]]
+    if_exists: bool = False
+
+    @staticmethod
+    def from_json(body: Mapping[str, Any]) -> DropColumns:
+        """Read the JSON of ``Committer.run``."""
+        return DropColumns(
+            body["table"],
+            tuple(tuple(path) for path in body["columns"]),
+            bool(body.get("ifExists")),
+        )
+
+
+def drop_columns(
+    arguments: DropColumns, tables: Tables, policy: RetryPolicy, now_ms: int
+) -> CommitResult:
+    """Drop columns; what files hold of them is not read any more.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such column, or the table cannot be without it.
+    """
+    table = arguments.table
+    current = altered_header(table, tables)
+    schema = parse_schema(current.metadata.schema_string, table)
+    paths = [
+        spelled(schema, path)
+        for path in arguments.columns
+        if not arguments.if_exists or find_field(schema, path) is not None
+    ]
+    if not paths:
+        return CommitResult(current.version, skipped=True)
+    require_mapping(table, current, "drop the columns " + ", ".join(map(path_text, paths)))
+    require_droppable(table, current, schema, paths)
+    after = schema
+    for path in paths:
+        after = _without(table, after, path)
+    metadata = with_schema(
+        table,
+        current.metadata,
+        after,
+        configuration=without_columns(current.metadata.configuration, paths),
+    )
+    # A generated column that is dropped with what it is computed from depends on nothing any more.
+    require_independent(table, "dropped", paths, metadata, tables)
+    return alter(
+        Alteration(
+            table,
+            current,
+            metadata,
+            Operation.DROP_COLUMNS,
+            {"columns": compact([path_text(path) for path in paths])},
+        ),
+        tables,
+        policy,
+        now_ms,
+    )
+
+
+def _without(table: str, schema: StructType, path: Sequence[str]) -> StructType:
+    def drop(struct: StructType) -> StructType:
+        gone = struct.find(path[-1])
+        if gone is None:
+            raise error(
+                "DELTAIC_COLUMN_NOT_FOUND",
+                table=table,
+                column=path_text(path),
+                columns=", ".join(field.name for field in struct.fields),
+            )
+        if len(struct.fields) == 1:
+            raise error(
+                "DELTAIC_COLUMN_KEPT",
+                table=table,
+                column=path_text(path),
+                reason="nothing would be left beside it",
+                advice="Drop the column that holds it, or add another one first.",
+            )
+        return StructType(tuple(field for field in struct.fields if field is not gone))
+
+    return edit_struct(table, schema, path[:-1], drop)

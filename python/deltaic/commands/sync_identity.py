@@ -1,0 +1,76 @@
+"""ALTER TABLE ALTER COLUMN SYNC IDENTITY (Protocol § Identity Columns)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from deltaic.commands.alteration import Alteration, alter, altered_header
+from deltaic.commands.column_parameters import column_parameter, compact
+from deltaic.commit.operations import Operation
+from deltaic.commit.ports import Tables
+from deltaic.commit.transaction import CommitResult, RetryPolicy
+from deltaic.exceptions import error
+from deltaic.protocol.identity import mark_at, with_high_water_marks
+from deltaic.protocol.schema import parse_schema
+from deltaic.protocol.schema_edits import find_field, path_text, spelled
+
+
+@dataclass(frozen=True, slots=True)
+class SyncIdentity:
+    """The arguments."""
+
+    table: str
+    column: Sequence[str]
+
+    @staticmethod
+    def from_json(body: Mapping[str, Any]) -> SyncIdentity:
+        """Read the JSON of ``Committer.run``."""
+        return SyncIdentity(body["table"], tuple(body["column"]))
+
+
+def sync_identity(
+    arguments: SyncIdentity, tables: Tables, policy: RetryPolicy, now_ms: int
+) -> CommitResult:
+    """Let an identity column count on from behind all values that the table has.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is no identity column.
+    ConcurrentModificationError
+        If rows were added meanwhile.
+    """
+    table = arguments.table
+    current = altered_header(table, tables)
+    schema = parse_schema(current.metadata.schema_string, table)
+    path = spelled(schema, arguments.column)
+    column = find_field(schema, path)
+    step = None if column is None else column.metadata.get("delta.identity.step")
+    if column is None or not isinstance(step, int):
+        names = [f.name for f in schema.fields if "delta.identity.step" in f.metadata]
+        raise error(
+            "DELTAIC_NOT_IDENTITY",
+            table=table,
+            column=path_text(path),
+            columns=", ".join(names) or "none",
+        )
+    value = tables.furthest_value(table, current.version, column.name, largest=step > 0)
+    metadata = current.metadata
+    if value is not None:
+        mark = mark_at(column, value)
+        metadata = with_high_water_marks(metadata, {} if mark is None else {column.name: mark})
+    return alter(
+        Alteration(
+            table,
+            current,
+            metadata,
+            Operation.CHANGE_COLUMN,
+            {"column": compact(column_parameter([], column))},
+            reads_whole_table=True,
+        ),
+        tables,
+        policy,
+        now_ms,
+    )

@@ -1,0 +1,116 @@
+"""What a table asks of its readers and writers, raised by hand (Protocol § Protocol Evolution)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from deltaic.commands.alteration import Alteration, alter, altered_header
+from deltaic.commands.column_parameters import compact
+from deltaic.commit.operations import Operation
+from deltaic.commit.ports import Tables
+from deltaic.commit.transaction import CommitResult, RetryPolicy
+from deltaic.exceptions import DeltaError, error
+from deltaic.protocol.actions import (
+    READER_VERSION_WITH_FEATURES,
+    WRITER_VERSION_WITH_FEATURES,
+    Protocol,
+)
+from deltaic.protocol.clustering import FEATURE as CLUSTERING
+from deltaic.protocol.clustering import require_no_clustering
+from deltaic.protocol.features import supports
+from deltaic.protocol.negotiation import protocol_for_new_definition
+from deltaic.protocol.properties import ProtocolRequest
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeProtocol:
+    """The arguments: versions to reach, or features to support from now on."""
+
+    table: str
+    reader_version: int | None = None
+    writer_version: int | None = None
+    features: Sequence[str] = ()
+
+
+def upgrade_protocol(
+    arguments: UpgradeProtocol, tables: Tables, policy: RetryPolicy, now_ms: int
+) -> CommitResult:
+    """Raise the protocol of a table. One that is there already makes no version.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a version or a feature does not exist, or the protocol would be lowered.
+    ProtocolError
+        If this build could not write to the table any more.
+    """
+    table = arguments.table
+    current = altered_header(table, tables)
+    _require_versions(arguments, current.protocol)
+    if not supports(current.protocol, CLUSTERING):
+        require_no_clustering(table, arguments.features)
+    request = ProtocolRequest(
+        arguments.reader_version, arguments.writer_version, tuple(arguments.features)
+    )
+    after = protocol_for_new_definition(table, current.protocol, current.metadata, request)
+    return alter(
+        Alteration(
+            table,
+            current,
+            current.metadata,
+            Operation.UPGRADE_PROTOCOL,
+            {"newProtocol": compact(_named(after))},
+            request,
+        ),
+        tables,
+        policy,
+        now_ms,
+    )
+
+
+def feature_kept(table: str, feature: str) -> DeltaError:
+    """Return the error of a feature that is to be dropped, which is not supported yet."""
+    operation = f"ALTER TABLE ... DROP FEATURE {feature}"
+    return error("DELTAIC_UNSUPPORTED_OPERATION", table=table, operation=operation)
+
+
+def drop_feature(
+    arguments: Mapping[str, Any], tables: Tables, policy: RetryPolicy, now_ms: int
+) -> dict[str, Any]:
+    """Refuse to drop a feature.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Always.
+    """
+    raise feature_kept(arguments["table"], arguments["feature"])
+
+
+def _named(protocol: Protocol) -> dict[str, object]:
+    """Return the protocol as delta-spark records it: lists that it has not are null."""
+    body = protocol.to_json()
+    return {**body, **{key: body.get(key) for key in ("readerFeatures", "writerFeatures")}}
+
+
+def _require_versions(arguments: UpgradeProtocol, current: Protocol) -> None:
+    asked = (
+        ("readerVersion", arguments.reader_version, current.min_reader_version),
+        ("writerVersion", arguments.writer_version, current.min_writer_version),
+    )
+    newest = (READER_VERSION_WITH_FEATURES, WRITER_VERSION_WITH_FEATURES)
+    for (name, wanted, now), last in zip(asked, newest, strict=True):
+        if wanted is None:
+            continue
+        if not 1 <= wanted <= last:
+            reason = f"there are versions 1 to {last}"
+            raise error("DELTAIC_INVALID_ARGUMENT", argument=name, value=wanted, reason=reason)
+        if wanted < now:
+            raise error(
+                "DELTAIC_PROTOCOL_DOWNGRADE",
+                table=arguments.table,
+                current=f"{current.min_reader_version}, {current.min_writer_version}",
+                requested=f"{arguments.reader_version}, {arguments.writer_version}",
+            )

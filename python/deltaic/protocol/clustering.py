@@ -1,0 +1,170 @@
+"""The columns that a table is clustered by (Protocol § Clustered Table)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from deltaic.exceptions import error
+from deltaic.protocol.actions import DomainMetadata, Metadata
+from deltaic.protocol.column_lists import has_statistics
+from deltaic.protocol.column_mapping import PHYSICAL_NAME, is_mapped
+from deltaic.protocol.features import find_feature
+from deltaic.protocol.schema import (
+    DataType,
+    Field,
+    PrimitiveType,
+    StructType,
+    parse_schema,
+    type_text,
+)
+from deltaic.protocol.schema_edits import find_field, path_text, spelled
+
+FEATURE = "clustering"
+DOMAIN = "delta.clustering"
+
+#: As many as delta-spark takes; more would make its readers refuse the table's statements.
+MAX_COLUMNS = 4
+
+_ORDERED = frozenset(
+    {
+        "byte",
+        "short",
+        "integer",
+        "long",
+        "float",
+        "double",
+        "date",
+        "timestamp",
+        "timestamp_ntz",
+        "string",
+    }
+)
+
+
+def clustering_columns(
+    schema: StructType, domains: Mapping[str, str | None]
+) -> tuple[tuple[str, ...], ...]:
+    """Return the columns by the names that users know, outermost first.
+
+    A column that the schema does not have any more goes by its physical name.
+    """
+    configuration = domains.get(DOMAIN)
+    if configuration is None:
+        return ()
+    return tuple(_logical(schema, path) for path in physical_paths(configuration))
+
+
+def physical_paths(configuration: str) -> list[list[str]]:
+    """Return the columns that a domain lists, by the names that files know them by.
+
+    The protocol's example has names, delta-spark writes the names that lead to each column.
+    """
+    listed = json.loads(configuration).get("clusteringColumns") or []
+    return [[column] if isinstance(column, str) else list(column) for column in listed]
+
+
+def clustering_domain(metadata: Metadata, columns: Sequence[Sequence[str]]) -> DomainMetadata:
+    """Return the action that says by which columns the table is clustered, maybe by none.
+
+    Parameters
+    ----------
+    metadata
+        The table's definition.
+    columns
+        Paths of columns that it has.
+    """
+    schema = parse_schema(metadata.schema_string, metadata.id)
+    mapped = is_mapped(metadata.configuration)
+    physical = [_physical(schema, path) if mapped else list(path) for path in columns]
+    configuration = json.dumps(
+        {"clusteringColumns": physical}, ensure_ascii=False, separators=(",", ":")
+    )
+    return DomainMetadata(DOMAIN, configuration)
+
+
+def checked_columns(
+    table: str,
+    schema: StructType,
+    partition_columns: Sequence[str],
+    configuration: Mapping[str, str],
+    requested: Sequence[Sequence[str]],
+) -> tuple[tuple[str, ...], ...]:
+    """Return the columns in the schema's spelling.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the table cannot be clustered by them.
+    """
+
+    def refused(reason: str) -> Exception:
+        asked = ", ".join(path_text(path) for path in requested)
+        return error("DELTAIC_CLUSTERING_INVALID", table=table, columns=asked, reason=reason)
+
+    if not requested:
+        return ()
+    if partition_columns:
+        raise refused(f"it is partitioned by {', '.join(partition_columns)}")
+    if len(requested) > MAX_COLUMNS:
+        raise refused(f"there are more than {MAX_COLUMNS}")
+    columns = [spelled(schema, path) for path in requested]
+    if len(set(columns)) < len(columns):
+        raise refused("a column is named twice")
+    for path in columns:
+        name, column = path_text(path), find_field(schema, path)
+        if column is None:
+            names = ", ".join(field.name for field in schema.fields)
+            raise refused(f"there is no column {name} among {names}")
+        if not _is_ordered(column.type):
+            kind = type_text(column.type)
+            raise refused(f"{name} is of type {kind}, for which files have no bounds")
+        if not has_statistics(schema, path, configuration):
+            raise refused(
+                f"no statistics are kept of {name}; name it in delta.dataSkippingStatsColumns, "
+                "raise delta.dataSkippingNumIndexedCols, or move it to the front with "
+                "ALTER TABLE ... ALTER COLUMN ... FIRST"
+            )
+    return tuple(columns)
+
+
+def require_no_clustering(table: str, features: Sequence[str]) -> None:
+    """Refuse to support the feature of a table that no statement says the columns of.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is among the features.
+    """
+    if any(f is not None and f.name == FEATURE for f in map(find_feature, features)):
+        raise error("DELTAIC_CLUSTERING_BY_FEATURE", table=table)
+
+
+def _is_ordered(data_type: DataType) -> bool:
+    return isinstance(data_type, PrimitiveType) and (
+        data_type.name in _ORDERED or data_type.name.startswith("decimal")
+    )
+
+
+def _physical(schema: StructType, path: Sequence[str]) -> list[str]:
+    names = []
+    for end in range(1, len(path) + 1):
+        field = find_field(schema, path[:end])
+        assert field is not None, "the columns have been checked"
+        names.append(str(field.metadata[PHYSICAL_NAME]))
+    return names
+
+
+def _logical(schema: StructType, path: Sequence[str]) -> tuple[str, ...]:
+    names: list[str] = []
+    struct: DataType | None = schema
+    for physical in path:
+        column = _by_physical_name(struct, physical)
+        names.append(physical if column is None else column.name)
+        struct = None if column is None else column.type
+    return tuple(names)
+
+
+def _by_physical_name(struct: DataType | None, name: str) -> Field | None:
+    fields = struct.fields if isinstance(struct, StructType) else ()
+    return next((f for f in fields if f.metadata.get(PHYSICAL_NAME, f.name) == name), None)

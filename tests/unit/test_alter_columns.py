@@ -1,0 +1,421 @@
+"""ADD, DROP, RENAME, ALTER and REPLACE COLUMNS as commits, without Spark."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from deltaic.commands.registry import run_command
+from deltaic.commit.transaction import RetryPolicy
+from deltaic.exceptions import DeltaError
+from tests.support.definitions import column, plan, schema, struct
+from tests.support.memory_log import MemoryCommit, MemoryLog
+
+MODE = "delta.columnMapping.mode"
+ID, NAME = "delta.columnMapping.id", "delta.columnMapping.physicalName"
+LIST = {"type": "array", "containsNull": True}
+MAP = {"type": "map", "keyType": "string", "valueContainsNull": True}
+
+#: A column of every nesting: `s.x`, `arr.element.y` and `m.value.z`; `p` is the partition column.
+COLUMNS = (
+    "id",
+    column("s", struct("x", column("t", "string"))),
+    column("arr", {**LIST, "elementType": struct("y")}),
+    column("m", {**MAP, "valueType": struct("z")}),
+    "p",
+)
+
+
+def table(*columns: Any, mode: str = "none", **properties: str) -> MemoryLog:
+    """A table with these columns, by default those of `COLUMNS`, partitioned by `p`."""
+    log = MemoryLog()
+    named = {f"delta.{name.replace('_', '.')}": value for name, value in properties.items()}
+    planned = plan(
+        log,
+        schema_string=schema(*(columns or COLUMNS)),
+        partition_by=("p",),
+        properties={**({MODE: mode} if mode != "none" else {}), **named},
+    )
+    MemoryCommit(log, "WRITE", plan=planned).log.write_if_absent(
+        0,
+        [
+            json.dumps({"commitInfo": {"operation": "WRITE"}}),
+            json.dumps({"protocol": planned.effective.protocol.to_json()}),
+            json.dumps({"metaData": planned.effective.metadata.to_json()}),
+        ],
+    )
+    return log
+
+
+def alter(log: MemoryLog, command: str, **arguments: Any) -> dict[str, Any]:
+    return run_command(command, {"table": log.table, **arguments}, log, RetryPolicy(), 1)
+
+
+def metadata(log: MemoryLog) -> dict[str, Any]:
+    return dict(log.actions(log.version, "metaData")[0])
+
+
+def parsed(log: MemoryLog) -> dict[str, Any]:
+    return dict(json.loads(metadata(log)["schemaString"]))
+
+
+def fields(node: Any, path: str = "") -> dict[str, dict[str, Any]]:
+    """Return every field by its path."""
+    found: dict[str, dict[str, Any]] = {}
+    if isinstance(node, dict):
+        for part in node.get("fields", ()):
+            found[path + part["name"]] = part
+            found |= fields(part["type"], f"{path}{part['name']}.")
+        for key, name in (("elementType", "element"), ("keyType", "key"), ("valueType", "value")):
+            found |= fields(node.get(key), f"{path}{name}.")
+    return found
+
+
+def operation(log: MemoryLog) -> tuple[str, dict[str, Any]]:
+    (info,) = log.actions(log.version, "commitInfo")
+    return info["operation"], info["operationParameters"]
+
+
+def refusal(log: MemoryLog, command: str, **arguments: Any) -> str:
+    version = log.version
+    with pytest.raises(DeltaError) as caught:
+        alter(log, command, **arguments)
+    assert log.version == version
+    assert not re.search(r"(?<!\w)<\w+>", str(caught.value)), "a parameter is missing"
+    return caught.value.condition
+
+
+def new(path: str, data_type: Any = "long", **more: Any) -> dict[str, Any]:
+    *parent, name = path.split(".")
+    comment = more.pop("comment", None)
+    nullable = more.pop("nullable", True)
+    body = column(name, data_type, nullable, {"comment": comment} if comment else {})
+    return {"parent": parent, "field": body, **more}
+
+
+def test_columns_are_added_at_every_depth_and_place() -> None:
+    log = table()
+    alter(
+        log,
+        "addColumns",
+        columns=[
+            new("last"),
+            new("first", position={"after": None}, comment="to the front"),
+            new("s.between", "string", position={"after": "X"}),
+            new("arr.element.more"),
+            new("m.value.front", position={"after": None}),
+        ],
+    )
+    assert list(fields(parsed(log))) == [
+        *("first", "id", "s", "s.x", "s.between", "s.t"),
+        *("arr", "arr.element.y", "arr.element.more"),
+        *("m", "m.value.front", "m.value.z", "p", "last"),
+    ]
+    name, parameters = operation(log)
+    columns = json.loads(parameters["columns"])
+    assert name == "ADD COLUMNS"
+    assert columns[1] == {
+        "column": {
+            "name": "first",
+            "type": "long",
+            "nullable": True,
+            "metadata": {"comment": "to the front"},
+        },
+        "position": "FIRST",
+    }
+    assert columns[2]["column"]["name"] == "s.between"
+    assert columns[2]["position"] == "AFTER X"
+
+
+@pytest.mark.parametrize("mode", ["name", "id"])
+def test_added_columns_get_ids_and_names_that_no_column_has_had(mode: str) -> None:
+    log = table(mode=mode)
+    before = fields(parsed(log))
+    alter(log, "dropColumns", columns=[["m"]])
+    alter(log, "addColumns", columns=[new("s.n", struct("a", "b")), new("m")])
+    after = fields(parsed(log))
+    for path in ("id", "s", "s.x", "arr", "arr.element.y", "p"):
+        assert after[path]["metadata"] == before[path]["metadata"], path
+    used = {field["metadata"][ID] for field in before.values()}
+    fresh = [after[path]["metadata"] for path in ("s.n", "s.n.a", "s.n.b", "m")]
+    assert [column[ID] for column in fresh] == [max(used) + n for n in (1, 2, 3, 4)]
+    assert len({field["metadata"][NAME] for field in (*before.values(), *after.values())}) == 13
+    assert metadata(log)["configuration"]["delta.columnMapping.maxColumnId"] == str(max(used) + 4)
+
+
+def test_limited_text_is_stored_as_a_string() -> None:
+    log = table()
+    alter(
+        log,
+        "addColumns",
+        columns=[new("v", "varchar(7)"), new("n", struct(column("c", "char(2)")))],
+    )
+    added = fields(parsed(log))
+    assert (added["v"]["type"], added["n.c"]["type"]) == ("string", "string")
+    assert added["v"]["metadata"] == {"__CHAR_VARCHAR_TYPE_STRING": "varchar(7)"}
+    alter(log, "alterColumns", columns=[{"column": ["v"], "type": "varchar(9)"}])
+    assert fields(parsed(log))["v"]["metadata"] == {"__CHAR_VARCHAR_TYPE_STRING": "varchar(9)"}
+    alter(log, "alterColumns", columns=[{"column": ["v"], "type": "string"}])
+    assert fields(parsed(log))["v"]["metadata"] == {}
+
+
+@pytest.mark.parametrize(
+    ("column_", "condition"),
+    [
+        (new("ID"), "DELTAIC_COLUMN_EXISTS"),
+        (new("s.T"), "DELTAIC_COLUMN_EXISTS"),
+        (new("n", nullable=False), "DELTAIC_COLUMN_NOT_ADDED"),
+        (new("n", default="1"), "DELTAIC_COLUMN_NOT_ADDED"),
+        (new("nowhere.n"), "DELTAIC_COLUMN_NOT_FOUND"),
+        (new("id.n"), "DELTAIC_COLUMN_NOT_FOUND"),
+        (new("arr.y.n"), "DELTAIC_COLUMN_NOT_FOUND"),
+        (new("n", position={"after": "nowhere"}), "DELTAIC_COLUMN_NOT_FOUND"),
+        (new("a b"), "DELTAIC_INVALID_COLUMN_NAME"),
+        (new("n", "void"), "DELTAIC_UNSUPPORTED_TYPE"),
+        (new("_change_type"), "DELTAIC_RESERVED_COLUMN_NAME"),
+    ],
+)
+def test_columns_that_cannot_be_added_are_refused(column_: Any, condition: str) -> None:
+    log = table(enableChangeDataFeed="true")
+    assert refusal(log, "addColumns", columns=[new("fine"), column_]) == condition
+
+
+def test_columns_are_dropped_at_every_depth() -> None:
+    log = table(mode="name", dataSkippingStatsColumns="id, s.x,`s`.t,p")
+    alter(log, "dropColumns", columns=[["S", "X"], ["id"], ["nowhere"]], ifExists=True)
+    assert list(fields(parsed(log)))[:3] == ["s", "s.t", "arr"]
+    assert metadata(log)["configuration"]["delta.dataSkippingStatsColumns"] == "s.t,p"
+    assert operation(log) == ("DROP COLUMNS", {"columns": '["s.x","id"]'})
+    assert alter(log, "dropColumns", columns=[["id"]], ifExists=True)["skipped"]
+
+
+CHECKED = ("id", "v", column("g", metadata={"delta.generationExpression": "v + d.x"}), "p")
+
+
+@pytest.mark.parametrize(
+    ("path", "condition"),
+    [
+        (["p"], "DELTAIC_COLUMN_KEPT"),
+        (["arr", "element", "y"], "DELTAIC_COLUMN_KEPT"),
+        (["arr", "element"], "DELTAIC_COLUMN_NOT_FOUND"),
+        (["nowhere"], "DELTAIC_COLUMN_NOT_FOUND"),
+        (["s", "nowhere"], "DELTAIC_COLUMN_NOT_FOUND"),
+    ],
+)
+def test_columns_that_a_table_needs_are_not_dropped(path: list[str], condition: str) -> None:
+    assert refusal(table(mode="name"), "dropColumns", columns=[path]) == condition
+
+
+def test_columns_that_something_is_computed_from_are_kept_as_they_are() -> None:
+    log = table("id", "v", *CHECKED[2:], mode="name")
+    log.commits_lines[0] = [
+        line.replace('"configuration": {', '"configuration": {"delta.constraints.c": "id > 3", ')
+        for line in log.commits_lines[0]
+    ]
+    for path in (["id"], ["V"]):
+        assert refusal(log, "dropColumns", columns=[path]) == "DELTAIC_COLUMN_DEPENDED_ON"
+        depended = refusal(log, "renameColumn", column=path, name="other")
+        assert depended == "DELTAIC_COLUMN_DEPENDED_ON"
+    alter(log, "dropColumns", columns=[["v"], ["g"]])
+    assert list(fields(parsed(log))) == ["id", "p"]
+
+
+def test_expression_that_cannot_be_read_keeps_every_column() -> None:
+    log = table("v", column("g", metadata={"delta.generationExpression": "?"}), "w", "p", mode="id")
+    assert refusal(log, "dropColumns", columns=[["w"]]) == "DELTAIC_COLUMN_DEPENDED_ON"
+
+
+def test_renamed_column_is_known_to_files_as_before() -> None:
+    log = table(mode="name", dataSkippingStatsColumns="s.x,p")
+    before = fields(parsed(log))
+    alter(log, "renameColumn", column=["P"], name="q.r")
+    assert operation(log) == (
+        "RENAME COLUMN",
+        {"oldColumnPath": "p", "newColumnPath": "`q.r`"},
+    )
+    assert metadata(log)["partitionColumns"] == ["q.r"]
+    alter(log, "renameColumn", column=["s"], name="S2")
+    alter(log, "renameColumn", column=["m", "value", "z"], name="zz")
+    after = fields(parsed(log))
+    for old, now in (("p", "q.r"), ("s.x", "S2.x"), ("s", "S2"), ("m.value.z", "m.value.zz")):
+        assert after[now]["metadata"] == before[old]["metadata"]
+    assert metadata(log)["configuration"]["delta.dataSkippingStatsColumns"] == "S2.x,`q.r`"
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "condition"),
+    [
+        (["id"], "S", "DELTAIC_DUPLICATE_COLUMNS"),
+        (["s", "x"], "T", "DELTAIC_DUPLICATE_COLUMNS"),
+        (["arr", "element"], "e", "DELTAIC_COLUMN_KEPT"),
+        (["nowhere"], "e", "DELTAIC_COLUMN_NOT_FOUND"),
+    ],
+)
+def test_names_that_columns_cannot_have_are_refused(
+    path: list[str], name: str, condition: str
+) -> None:
+    assert refusal(table(mode="name"), "renameColumn", column=path, name=name) == condition
+
+
+def test_without_column_mapping_nothing_is_renamed_or_dropped() -> None:
+    log = table()
+    dropped = refusal(log, "dropColumns", columns=[["id"]])
+    renamed = refusal(log, "renameColumn", column=["id"], name="e")
+    assert dropped == renamed == "DELTAIC_COLUMN_MAPPING_NEEDED"
+
+
+def test_column_gets_a_comment_another_place_and_nulls() -> None:
+    log = table(column("id", nullable=False), *COLUMNS[1:])
+    alter(
+        log,
+        "alterColumns",
+        columns=[
+            {"column": ["ID"], "comment": "a key", "nullable": True, "position": {"after": "m"}}
+        ],
+    )
+    assert list(fields(parsed(log)))[-2:] == ["id", "p"]
+    moved = fields(parsed(log))["id"]
+    assert (moved["nullable"], moved["metadata"]) == (True, {"comment": "a key"})
+    name, parameters = operation(log)
+    assert (name, parameters["position"]) == ("CHANGE COLUMN", "AFTER m")
+    assert json.loads(parameters["column"]) == {
+        "name": "id",
+        "type": "long",
+        "nullable": True,
+        "metadata": {"comment": "a key"},
+    }
+
+
+def test_several_columns_are_changed_in_one_commit() -> None:
+    log = table()
+    alter(
+        log,
+        "alterColumns",
+        columns=[
+            {"column": ["s", "t"], "position": {"after": None}},
+            {"column": ["arr", "element", "y"], "comment": "deep"},
+        ],
+    )
+    assert list(fields(parsed(log)))[1:4] == ["s", "s.t", "s.x"]
+    assert fields(parsed(log))["arr.element.y"]["metadata"] == {"comment": "deep"}
+    name, parameters = operation(log)
+    assert name == "CHANGE COLUMNS" and log.version == 1
+    assert [c["name"] for c in json.loads(parameters["columns"])] == [
+        "s.t",
+        "arr.element.y",
+    ]
+
+
+def test_nothing_new_about_a_column_makes_no_version() -> None:
+    log = table(column("id", metadata={"comment": "c"}), "p")
+    assert alter(log, "alterColumns", columns=[{"column": ["id"], "comment": "c"}])["skipped"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"column": ["id"], "nullable": False},
+        {"column": ["arr", "element"], "comment": "c"},
+        {"column": ["id"], "type": "double"},
+        {"column": ["s"], "type": "string"},
+    ],
+)
+def test_changes_that_rows_could_not_follow_are_refused(change: Any) -> None:
+    log = table(enableTypeWidening="true")
+    refused = refusal(log, "alterColumns", columns=[change])
+    assert refused == "DELTAIC_UNSUPPORTED_COLUMN_CHANGE"
+
+
+def test_type_is_widened_inside_of_arrays_and_noted_there() -> None:
+    numbers = {**LIST, "elementType": {**MAP, "valueType": "short"}}
+    log = table("id", column("n", numbers), "p", enableTypeWidening="true")
+    path = ["n", "element", "value"]
+    alter(log, "alterColumns", columns=[{"column": path, "type": "integer"}])
+    widened = fields(parsed(log))["n"]
+    assert widened["type"]["elementType"]["valueType"] == "integer"
+    assert widened["metadata"]["delta.typeChanges"] == [
+        {"toType": "integer", "fromType": "short", "fieldPath": "element.value"}
+    ]
+
+
+def stated(*columns: Any) -> list[dict[str, Any]]:
+    return [{"field": c} for c in json.loads(schema(*columns))["fields"]]
+
+
+def test_replaced_columns_are_the_same_columns_in_another_order() -> None:
+    log = table(
+        column("id", "integer", False), *COLUMNS[1:], mode="name", enableTypeWidening="true"
+    )
+    before = fields(parsed(log))
+    columns = stated(
+        "p",
+        column("S", struct(column("t", "string", metadata={"comment": "c"}), "u", "x")),
+        column("id", "long"),
+        *COLUMNS[2:4],
+    )
+    alter(log, "replaceColumns", columns=columns)
+    after = fields(parsed(log))
+    assert list(after)[:7] == ["p", "s", "s.t", "s.u", "s.x", "id", "arr"]
+    for path in ("p", "s", "s.x", "arr.element.y", "m.value.z"):
+        assert after[path] | {"type": 0} == before[path] | {"type": 0}, path
+    assert after["s.t"]["metadata"] == {**before["s.t"]["metadata"], "comment": "c"}
+    assert {ID, NAME} == set(after["s.u"]["metadata"])
+    assert (after["id"]["type"], after["id"]["nullable"]) == ("long", True)
+    assert after["id"]["metadata"]["delta.typeChanges"] == [
+        {"toType": "long", "fromType": "integer"}
+    ]
+    name, parameters = operation(log)
+    assert name == "REPLACE COLUMNS"
+    assert [c["name"] for c in json.loads(parameters["columns"])] == ["p", "S", "id", "arr", "m"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "mode", "condition"),
+    [
+        (("id", "p"), "none", "DELTAIC_COLUMN_MAPPING_NEEDED"),
+        (("id", *COLUMNS[1:4]), "name", "DELTAIC_COLUMN_KEPT"),
+        (("id", "new", "p"), "name", "DELTAIC_UNSUPPORTED_COLUMN_CHANGE"),
+        ((*COLUMNS, column("n", nullable=False)), "name", "DELTAIC_UNSUPPORTED_COLUMN_CHANGE"),
+        ((column("id", nullable=False), *COLUMNS[1:]), "name", "DELTAIC_UNSUPPORTED_COLUMN_CHANGE"),
+        ((column("id", "string"), *COLUMNS[1:]), "none", "DELTAIC_UNSUPPORTED_COLUMN_CHANGE"),
+        ((column("id", struct("x")), *COLUMNS[1:]), "none", "DELTAIC_UNSUPPORTED_COLUMN_CHANGE"),
+    ],
+)
+def test_columns_that_rows_do_not_fit_are_refused(columns: Any, mode: str, condition: str) -> None:
+    assert refusal(table(mode=mode), "replaceColumns", columns=stated(*columns)) == condition
+
+
+def test_fewer_columns_are_dropped_from_the_table() -> None:
+    log = table(mode="name")
+    alter(log, "replaceColumns", columns=stated(column("s", struct("x")), "p"))
+    assert list(fields(parsed(log))) == ["s", "s.x", "p"]
+
+
+@pytest.mark.parametrize(
+    ("step", "start", "value", "mark"),
+    [
+        (1, 1, 7, 7),
+        (3, 1, 7, 7),
+        (3, 1, 8, 10),
+        (-2, 0, -3, -4),
+        (5, 10, 3, None),
+        (1, 1, None, None),
+    ],
+)
+def test_identity_column_counts_on_behind_what_the_table_has(
+    step: int, start: int, value: int | None, mark: int | None
+) -> None:
+    identity = {"delta.identity.start": start, "delta.identity.step": step}
+    identity["delta.identity.allowExplicitInsert"] = True
+    log = table(column("n", metadata=identity), "v", "p")
+    log.furthest = value
+    alter(log, "syncIdentity", column=["N"])
+    if mark is None:
+        assert log.version == 0
+    else:
+        assert fields(parsed(log))["n"]["metadata"]["delta.identity.highWaterMark"] == mark
+        assert operation(log)[0] == "CHANGE COLUMN"
+    assert refusal(log, "syncIdentity", column=["v"]) == "DELTAIC_NOT_IDENTITY"
