@@ -15,6 +15,7 @@ PY := $(VENV)/bin/python
 VENV_STAMP := $(VENV)/.installed
 EDITABLE_STAMP := $(VENV)/.editable
 PEERS_STAMP := .tools/peers/.fetched
+S3_STAMP := .tools/s3/.fetched
 JAR_NAME := deltaic-spark_2.13-$(VERSION).jar
 JAR := build/jars/$(JAR_NAME)
 PACKAGE_JAR := python/deltaic/jars/$(JAR_NAME)
@@ -112,17 +113,22 @@ test-python: build $(PEERS_STAMP) ## Run all Python tests, those on Spark beside
 
 .PHONY: test-py
 test-py: build $(PEERS_STAMP) ## Run the Python tests: units, conflicts, Spark, peers (ARGS="-k name")
-	$(run_python) -m pytest --basetemp build/pytest tests --ignore tests/conformance --ignore tests/faults $(ARGS)
+	$(run_python) -m pytest --basetemp build/pytest tests --ignore tests/conformance --ignore tests/faults \
+	  --ignore tests/s3 $(ARGS)
 
 .PHONY: test-conformance
 test-conformance: build $(PEERS_STAMP) ## Read tables that others wrote, row by row
 	$(call pytest_folder,tests/conformance)
 
 .PHONY: test-faults
-test-faults: build $(PEERS_STAMP) ## Break things on purpose; not part of make test
+test-faults: build $(PEERS_STAMP) ## Kill writers and break disks on purpose, ten minutes; not part of make test
 	$(call pytest_folder,tests/faults)
 
-pytest_folder = if [ -d $(1) ]; then $(run_python) -m pytest --basetemp build/pytest $(1) $(ARGS); else echo "There is no $(1) yet."; fi
+.PHONY: test-s3
+test-s3: build $(S3_STAMP) ## Race for commits on an S3-compatible server; not part of make test
+	$(call pytest_folder,tests/s3)
+
+pytest_folder = $(run_python) -m pytest --basetemp build/pytest $(1) $(ARGS)
 
 .PHONY: bench
 bench: build $(PEERS_STAMP) ## Measure against delta-spark and plain Parquet (ARGS="--scale 0.1")
@@ -149,6 +155,9 @@ lock: ## Pin the newest versions that requirements-dev.in allows
 	.tools/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.10 \
 	  --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
 	  requirements-dev.in --output-file requirements-dev.lock
+	.tools/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.10 \
+	  --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
+	  requirements-s3.in --output-file requirements-s3.lock
 
 .PHONY: clean
 clean: ## Remove everything built; .venv and .tools stay
@@ -184,6 +193,16 @@ $(PEERS_STAMP): project/peers.pom.xml
 	@rm -rf .tools/peers
 	$(with_java) $(MVN) -f project/peers.pom.xml $(MVN_DEPENDENCY):copy-dependencies \
 	  -DincludeGroupIds=io.delta -DoutputDirectory=$(CURDIR)/.tools/peers
+	@touch $@
+
+# Hadoop's S3A and what it needs of the AWS SDK, and an environment for the server.
+$(S3_STAMP): project/s3.pom.xml requirements-s3.lock
+	@$(require_mvn)
+	@rm -rf .tools/s3
+	$(with_java) $(MVN) -f project/s3.pom.xml $(MVN_DEPENDENCY):copy-dependencies \
+	  -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.tools/s3/jars
+	python="$$(project/find-python)" && "$$python" -m venv .tools/s3/venv
+	.tools/s3/venv/bin/pip install --quiet --disable-pip-version-check --no-deps -r requirements-s3.lock
 	@touch $@
 
 require_mvn = command -v mvn > /dev/null || { \

@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from deltaic.arguments import assignments, column, optional_column
 from deltaic.builders import DeltaTableBuilder, IdentityGenerator
 from deltaic.commands.detail import detail
 from deltaic.commands.domain_metadata import (
@@ -19,13 +20,14 @@ from deltaic.commands.domain_metadata import (
 from deltaic.commands.history import history
 from deltaic.commands.upgrade_protocol import UpgradeProtocol, feature_kept, upgrade_protocol
 from deltaic.exceptions import error
+from deltaic.merge import DeltaMergeBuilder
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from deltaic.spark.session_api import SessionApi
 
-__all__ = ["DeltaTable", "DeltaTableBuilder", "IdentityGenerator"]
+__all__ = ["DeltaMergeBuilder", "DeltaTable", "DeltaTableBuilder", "IdentityGenerator"]
 
 
 class DeltaTable:
@@ -221,7 +223,79 @@ class DeltaTable:
         >>> table.delete(col("id") > 7)
         """
         api = _api(self._spark, "DeltaTable.delete")
-        api.delete(self.toDF(), _as_column(condition))
+        api.delete(self.toDF(), optional_column("condition", condition))
+
+    def update(
+        self,
+        condition: str | Column | None = None,
+        set: Mapping[str, str | Column] | None = None,
+    ) -> None:
+        """Update rows.
+
+        Parameters
+        ----------
+        condition
+            Which rows: SQL, or a Column. All of them by default.
+        set
+            The new values, SQL or Columns, by the name of the column. A name may lead into a
+            struct, as in ``address.city``; what is not an identifier stands in backquotes.
+
+        Raises
+        ------
+        ConcurrentModificationError
+            If another writer committed meanwhile and the two do not go together. Nothing was
+            changed then.
+        TableStateError
+            If the table is append-only.
+        InvalidArgumentError
+            If there is nothing to set, or a condition or value is neither SQL nor a Column.
+
+        Notes
+        -----
+        Protocol § Deletion Vectors, Protocol § Append-only Tables.
+
+        Examples
+        --------
+        >>> from pyspark.sql.functions import col
+        >>> table = DeltaTable.forPath(spark, path)
+        >>> table.update("id > 7", {"id": col("id") + 100})
+        >>> table.update(set={"id": "id + 1"})
+        """
+        api = _api(self._spark, "DeltaTable.update")
+        when = optional_column("condition", condition)
+        api.update(self.toDF(), when, assignments("set", set))
+
+    def merge(self, source: DataFrame, condition: str | Column) -> DeltaMergeBuilder:
+        """Begin to merge a source into the table; `execute` of what this returns does it.
+
+        Parameters
+        ----------
+        source
+            The rows to merge. Give it an alias, and the table too, if they have columns of the
+            same names.
+        condition
+            When a row of the source matches one of the table: SQL, or a Column.
+
+        Returns
+        -------
+        DeltaMergeBuilder
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the source is not a DataFrame, or the condition neither SQL nor a Column.
+
+        Examples
+        --------
+        >>> source = spark.createDataFrame([(3, True), (12, False)], "id BIGINT, gone BOOLEAN")
+        >>> table = DeltaTable.forPath(spark, path).alias("t")
+        >>> merge = table.merge(source.alias("s"), "t.id = s.id")
+        >>> merge = merge.whenMatchedDelete("s.gone").whenNotMatchedInsert(values={"id": "s.id"})
+        >>> merge.execute().select("num_deleted_rows", "num_inserted_rows").collect()
+        [Row(num_deleted_rows=1, num_inserted_rows=1)]
+        """
+        api = _api(self._spark, "DeltaTable.merge")
+        return DeltaMergeBuilder(self.toDF, source, column("condition", condition), api)
 
     def history(self, limit: int | None = None) -> DataFrame:
         """Return the commits that the log still has, newest first.
@@ -596,19 +670,3 @@ def _require_text(argument: str, value: object) -> None:
             value=repr(value),
             reason="it is a text that is not empty",
         )
-
-
-def _as_column(condition: str | Column | None) -> Column | None:
-    from pyspark.sql import Column
-    from pyspark.sql.functions import expr
-
-    if condition is None or isinstance(condition, Column):
-        return condition
-    if isinstance(condition, str):
-        return expr(condition)
-    raise error(
-        "DELTAIC_INVALID_ARGUMENT",
-        argument="condition",
-        value=repr(condition),
-        reason="it is SQL or a Column",
-    )

@@ -115,6 +115,7 @@ def test_file_that_only_gets_another_deletion_vector_keeps_its_row_ids() -> None
         ({"numDeletedRows": 3, "numInsertedRows": 2}, True, "true"),
         ({"numCopiedRows": 1}, True, "false"),
         ({"numUpdatedRows": 1}, True, "false"),
+        ({"numUpdatedRows": 1, "numCopiedRows": 2, "numPreservedRows": 3}, True, "true"),
         ({}, False, "false"),
     ],
 )

@@ -102,12 +102,6 @@ def test_both_engines_go_on_giving_row_ids_and_times_after_each_other(
         ("INSERT INTO {t} VALUES (9, 'b')", "true"),
         ("INSERT OVERWRITE {t} VALUES (9, 'b')", "true"),
         ("DELETE FROM {t} WHERE id = 1", "true"),
-        ("UPDATE {t} SET v = 'b' WHERE id = 1", "false"),
-        (
-            "MERGE INTO {t} t USING (SELECT 1L AS id) s ON t.id = s.id"
-            " WHEN MATCHED THEN UPDATE SET v = 'b'",
-            "false",
-        ),
         (
             "MERGE INTO {t} t USING (SELECT 9L AS id) s ON t.id = s.id"
             " WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, 'b')",
@@ -124,11 +118,48 @@ def test_commits_say_whether_rows_kept_their_ids(
     assert len(set(row_ids)) == len(row_ids)
 
 
-def test_copied_rows_are_not_said_to_have_kept_their_ids(spark: SparkSession, table: str) -> None:
-    name = create(spark, table, "'delta.enableRowTracking' = 'true'")
-    spark.sql(f"DELETE FROM {name} WHERE id = 1")
-    assert log.commit_info(table)["tags"] == {"delta.rowTracking.preserved": "false"}
-    assert high_water_mark(table) == 10
+#: Statements, and what they do to the ids 0 to 5: which rows they change, which of them are gone.
+CHANGES: list[tuple[str, set[int], set[int]]] = [
+    ("UPDATE {t} SET v = 'u' WHERE id % 3 = 0", {0, 3}, set()),
+    ("DELETE FROM {t} WHERE id = 1", set(), {1}),
+    (
+        "MERGE INTO {t} t USING (SELECT explode(array(2, 4, 40)) k) s ON t.id = k "
+        "WHEN MATCHED AND k = 4 THEN DELETE WHEN MATCHED THEN UPDATE SET v = 'm' "
+        "WHEN NOT MATCHED THEN INSERT (id, v) VALUES (k, 'i') "
+        "WHEN NOT MATCHED BY SOURCE AND t.id = 5 THEN UPDATE SET v = 'n'",
+        {2, 5},
+        {4},
+    ),
+    ("UPDATE {t} SET v = 'again' WHERE id IN (0, 40)", {0, 40}, set()),
+    ("DELETE FROM {t} WHERE id = 3", set(), {3}),
+]
+
+
+@pytest.mark.parametrize("vectors", ["true", "false"], ids=["vectors", "rewrite"])
+def test_rows_keep_their_ids_and_what_did_not_change_its_version(
+    spark: SparkSession, delta_spark: SparkProcess, table: str, vectors: str
+) -> None:
+    name = create(
+        spark,
+        table,
+        f"'delta.enableRowTracking' = 'true', 'delta.enableDeletionVectors' = '{vectors}'",
+    )
+    known = {row[0]: row[2:] for row in ours(spark, table)}
+    for version, (statement, changed, gone) in enumerate(CHANGES, start=2):
+        spark.sql(statement.replace("{t}", name))
+        rows = {row[0]: row[2:] for row in ours(spark, table)}
+        for key, (row_id, commit_version) in rows.items():
+            before = known.get(key)
+            if before is None:
+                assert row_id > max(taken for taken, _ in known.values()), key
+            expected = version if before is None or key in changed else before[1]
+            assert (row_id, commit_version) == (before[0] if before else row_id, expected), key
+        assert known.keys() - rows.keys() == gone
+        known = rows
+        assert log.commit_info(table)["tags"] == {"delta.rowTracking.preserved": "true"}
+    assert theirs(delta_spark, table) == ours(spark, table)
+    assert len({row_id for row_id, _ in known.values()}) == len(known)
+    assert max(row_id for row_id, _ in known.values()) <= high_water_mark(table)
 
 
 def test_commit_that_lost_to_delta_spark_takes_the_row_ids_and_times_after_its(

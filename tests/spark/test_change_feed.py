@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from tests.support import log
 from tests.support.change_feed import (
+    PROPERTY,
     apply_changes,
     changes,
     enable_feed,
@@ -393,15 +394,31 @@ def test_without_the_extension_changes_are_refused_and_never_rows_that_did_not_c
 _numbers = itertools.count()
 
 
+#: Statements on ``{t}`` for the rows that ``{c}`` selects: the conditions speak of the table alone.
+STATEMENTS = {
+    "delete": "DELETE FROM {t} WHERE {c}",
+    "update": "UPDATE {t} SET p = p + 1, s = concat('u', s) WHERE {c}",
+    "merge": """MERGE INTO {t} t USING (SELECT explode(array(0, 1, 5)) k) x ON t.p = k
+        WHEN MATCHED AND ({c}) THEN DELETE
+        WHEN MATCHED THEN UPDATE SET s = 'm', p = k + 1
+        WHEN NOT MATCHED THEN INSERT (p, s) VALUES (k, 'i')
+        WHEN NOT MATCHED BY SOURCE AND ({c}) THEN UPDATE SET n = 0
+        WHEN NOT MATCHED BY SOURCE AND flag THEN DELETE""",
+}
+
+
 @settings(
     max_examples=8,
     deadline=None,
+    derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(
     files=st.lists(st.lists(rows(), min_size=1, max_size=6), min_size=1, max_size=3),
     appended=st.lists(rows(), min_size=1, max_size=4),
-    deletes=st.lists(predicates(), min_size=1, max_size=3),
+    statements=st.lists(
+        st.tuples(st.sampled_from(list(STATEMENTS)), predicates()), min_size=2, max_size=4
+    ),
     query=predicates(),
     deletion_vectors=st.booleans(),
     partitioned=st.booleans(),
@@ -411,21 +428,25 @@ def test_changes_since_a_version_lead_from_it_to_the_next(
     tmp_path_factory: pytest.TempPathFactory,
     files: list[list[tuple[Any, ...]]],
     appended: list[tuple[Any, ...]],
-    deletes: list[Predicate],
+    statements: list[tuple[str, Predicate]],
     query: Predicate,
     deletion_vectors: bool,
     partitioned: bool,
 ):
     path = str(tmp_path_factory.getbasetemp() / f"changed-{next(_numbers)}")
-    partition_by = ("p",) if partitioned else ()
     build_table(
-        spark, path, SCHEMA, files, deletion_vectors=deletion_vectors, partition_by=partition_by
+        spark,
+        path,
+        SCHEMA,
+        files,
+        deletion_vectors=deletion_vectors,
+        partition_by=("p",) if partitioned else (),
+        properties={PROPERTY: "true"},
     )
-    spark.sql(f"DELETE FROM delta.`{path}` WHERE {deletes[0].sql}")
-    append_file(spark, path, SCHEMA, appended)
-    for condition in deletes[1:]:
-        spark.sql(f"DELETE FROM delta.`{path}` WHERE {condition.sql}")
-    enable_feed(spark, path)
+    for number, (kind, condition) in enumerate(statements):
+        spark.sql(STATEMENTS[kind].format(t=f"delta.`{path}`", c=condition.sql))
+        if number == 0:
+            append_file(spark, path, SCHEMA, appended)
     live: Counter[str] = Counter()
     for version in log.versions(path):
         feed = changes(spark, path, startingVersion=version, endingVersion=version)

@@ -1,15 +1,17 @@
-"""Tables with a change data feed take the writes whose changes their file actions tell."""
+"""Writes to tables with a change data feed tell their changes, by ``cdc`` files where they must."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from deltaic.exceptions import InvalidArgumentError, TableStateError
+from deltaic.exceptions import ConcurrentModificationError, InvalidArgumentError
 from tests.support import log
-from tests.support.table_builder import append_file, build_table, in_order, rows_of
+from tests.support.interleave import committed_meanwhile
+from tests.support.table_builder import append_file, build_table, in_order
 
 SCHEMA = "id INT, p STRING"
 ROWS = [(1, "a"), (2, "a"), (3, "b")]
@@ -55,33 +57,66 @@ def test_appends_overwrites_and_deletes_of_whole_files_are_told(
     assert changes(spark, feeding, 3) == in_order(expected)
 
 
+def recorded(table: str, version: int) -> list[str | None]:
+    """Return the partition of each change data file, all of which must lie in theirs."""
+    files = log.actions(table, version, "cdc")
+    for file in files:
+        assert not file["dataChange"]
+        assert file["path"].startswith(f"_change_data/p={file['partitionValues']['p']}/cdc-")
+        assert log.data_path(table, file).stat().st_size == file["size"]
+    return sorted(file["partitionValues"]["p"] for file in files)
+
+
 def test_delete_of_single_rows_is_told_by_vectors_alone(spark: SparkSession, feeding: str) -> None:
-    statement = f"DELETE FROM delta.`{feeding}` WHERE id = 1"
-    if has_vectors(feeding):
-        spark.sql(statement)
-        assert changes(spark, feeding, 1) == [(1, "a", "delete")]
-    else:
-        with pytest.raises(TableStateError, match=r"DELTAIC_CHANGE_DATA_FILES_NEEDED.*copied"):
-            spark.sql(statement)
-        assert rows_of(spark, feeding) == ROWS
-        assert len(log.stored_files(feeding)) == 2
+    spark.sql(f"DELETE FROM delta.`{feeding}` WHERE id = 1")
+    assert changes(spark, feeding, 1) == [(1, "a", "delete")]
+    assert recorded(feeding, 1) == ([] if has_vectors(feeding) else ["a"])
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "UPDATE {t} SET id = id + 10 WHERE id = 1",
-        "MERGE INTO {t} t USING (SELECT 1 k) s ON t.id = s.k WHEN MATCHED THEN UPDATE SET p = 'z' "
-        "WHEN NOT MATCHED THEN INSERT (id) VALUES (k)",
-    ],
-)
-def test_updated_rows_are_refused_and_nothing_is_left_behind(
-    spark: SparkSession, feeding: str, statement: str
-) -> None:
-    with pytest.raises(TableStateError, match=r"DELTAIC_CHANGE_DATA_FILES_NEEDED"):
-        spark.sql(statement.format(t=f"delta.`{feeding}`"))
-    assert log.newest(feeding) == 0
-    assert len(log.stored_files(feeding)) == 2
+def test_update_is_told_by_the_rows_before_and_after(spark: SparkSession, feeding: str) -> None:
+    spark.sql(f"UPDATE delta.`{feeding}` SET id = id + 10, p = 'b' WHERE id = 1")
+    assert changes(spark, feeding, 1) == in_order(
+        [(1, "a", "update_preimage"), (11, "b", "update_postimage")]
+    )
+    assert recorded(feeding, 1) == ["a", "b"]
+    metrics = log.commit_info(feeding, 1)["operationMetrics"]
+    assert metrics["numAddedChangeFiles"] == "2"
+    spark.sql(f"UPDATE delta.`{feeding}` SET id = 0 WHERE id = 99")
+    assert log.newest(feeding) == 1
+
+
+def test_merge_is_told_by_all_that_its_clauses_do(spark: SparkSession, feeding: str) -> None:
+    spark.sql(
+        f"MERGE INTO delta.`{feeding}` t USING (SELECT explode(array(1, 2, 7)) k) s ON t.id = k "
+        "WHEN MATCHED AND k = 1 THEN DELETE WHEN MATCHED THEN UPDATE SET p = 'z' "
+        "WHEN NOT MATCHED THEN INSERT (id, p) VALUES (k, 'n') "
+        "WHEN NOT MATCHED BY SOURCE THEN DELETE"
+    )
+    expected = [
+        (1, "a", "delete"),
+        (2, "a", "update_preimage"),
+        (2, "z", "update_postimage"),
+        (3, "b", "delete"),
+        (7, "n", "insert"),
+    ]
+    assert changes(spark, feeding, 1) == in_order(expected)
+    assert set(recorded(feeding, 1)) == {"a", "b", "n", "z"}
+
+
+def test_statement_that_fails_leaves_no_file_behind(spark: SparkSession, feeding: str) -> None:
+    before = set(Path(feeding).rglob("*.parquet"))
+    table = f"delta.`{feeding}`"
+    with pytest.raises(Exception, match="three"):
+        spark.sql(f"UPDATE {table} SET id = if(id = 3, raise_error('three'), 0)").collect()
+
+    def delete_too() -> None:
+        spark.sql(f"DELETE FROM {table} WHERE id = 1")
+
+    with committed_meanwhile(delete_too), pytest.raises(ConcurrentModificationError):
+        spark.sql(f"UPDATE {table} SET id = id + 1 WHERE p = 'a'")
+    after = {log.data_path(feeding, file) for file in log.actions(feeding, 1, "cdc")}
+    after |= {log.data_path(feeding, file) for file in log.actions(feeding, 1, "add")}
+    assert set(Path(feeding).rglob("*.parquet")) == before | after
 
 
 def test_merge_that_only_inserts_is_an_append(spark: SparkSession, feeding: str) -> None:

@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 import doctest
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import deltaic.builders
+import deltaic.merge
 import deltaic.tables
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-EXAMPLES = [
-    example
-    for module in (deltaic.tables, deltaic.builders)
-    for example in doctest.DocTestFinder().find(module)
-    if example.examples
-]
+CLASSES: tuple[type, ...] = (
+    deltaic.tables.DeltaTable,
+    deltaic.merge.DeltaMergeBuilder,
+    deltaic.builders.DeltaTableBuilder,
+)
+EXAMPLES: dict[type, list[doctest.DocTest]] = {
+    found: [e for e in doctest.DocTestFinder().find(found) if e.examples] for found in CLASSES
+}
 
 
-def test_every_public_method_has_an_example() -> None:
-    classes = (deltaic.tables.DeltaTable, deltaic.builders.DeltaTableBuilder)
-    public = {name for c in classes for name in vars(c) if not name.startswith("_")}
-    shown = {example.name.rpartition(".")[2] for example in EXAMPLES}
-    assert public <= shown
+@pytest.mark.parametrize("documented", CLASSES)
+def test_every_public_method_has_an_example(documented: type) -> None:
+    public = {name for name in vars(documented) if not name.startswith("_")}
+    assert public <= {example.name.rpartition(".")[2] for example in EXAMPLES[documented]}
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+@pytest.mark.parametrize(
+    "example", [*EXAMPLES[CLASSES[0]], *EXAMPLES[CLASSES[2]]], ids=lambda example: example.name
+)
 def test_example_prints_what_it_says(
     example: doctest.DocTest, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -49,3 +54,14 @@ def test_example_prints_what_it_says(
         spark.sql("DROP DATABASE sales CASCADE")
     assert outcome.failed == 0
     assert outcome.attempted > 0
+
+
+def test_examples_of_merge_print_what_they_say(spark: SparkSession, tmp_path: Path) -> None:
+    ten = spark.range(0, 10, 1, 1).write.format("delta")
+    ten.option("delta.enableDeletionVectors", "true").save(str(tmp_path / "ten"))
+    for example in EXAMPLES[CLASSES[1]]:
+        path = str(shutil.copytree(tmp_path / "ten", tmp_path / example.name))
+        example.globs.update(spark=spark, path=path, DeltaTable=deltaic.tables.DeltaTable)
+        outcome = doctest.DocTestRunner(verbose=False).run(example)
+        assert outcome.failed == 0, example.name
+        assert outcome.attempted > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -264,8 +265,8 @@ TRACKED_QUERIES = [
 
 @pytest.fixture(
     scope="module",
-    params=[("true", "none"), ("false", "none"), ("true", "name"), ("false", "id")],
-    ids=["vectors", "no vectors", "vectors, columns by name", "no vectors, columns by id"],
+    params=[("true", "none"), ("false", "id")],
+    ids=["vectors", "no vectors, columns by id"],
 )
 def tracked(
     delta_spark: SparkProcess,
@@ -279,15 +280,16 @@ def tracked(
     return path
 
 
-@pytest.mark.parametrize("mode", ["default", "row-based reader", "small splits"])
 @pytest.mark.parametrize("query", TRACKED_QUERIES)
 def test_row_ids_and_commit_versions_are_those_of_delta_spark(
-    spark: SparkSession, delta_spark: SparkProcess, tracked: str, query: str, mode: str
+    spark: SparkSession, delta_spark: SparkProcess, tracked: str, query: str
 ):
     text = query.format(t=f"delta.`{tracked}`")
     theirs = delta_spark.run(SHOW, query=text)
-    with session_settings(spark, MODES[mode] if "_metadata FROM" not in query else {}):
-        assert show(spark, text) == theirs
+    for mode in ["default", "row-based reader", "small splits"]:
+        # The place of a block depends on how files are split.
+        with session_settings(spark, MODES[mode] if "_metadata FROM" not in query else {}):
+            assert show(spark, text) == theirs, mode
 
 
 def test_row_ids_of_older_versions_are_what_they_were(
@@ -299,9 +301,9 @@ def test_row_ids_of_older_versions_are_what_they_were(
 
 
 def test_a_file_without_a_row_id_on_a_tracked_table_is_an_error_that_names_it(
-    spark: SparkSession, delta_spark: SparkProcess, table: str
+    spark: SparkSession, tracked: str, table: str
 ):
-    delta_spark.run(TRACKED, path=table, vectors="true", mapping="none")
+    shutil.copytree(tracked, table)
     add = log.active_files(table)[0]
     broken = {k: v for k, v in add.items() if k != "baseRowId"}
     remove = {"path": add["path"], "dataChange": False, "deletionTimestamp": 1}

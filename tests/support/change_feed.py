@@ -1,7 +1,8 @@
-"""Tables with a change data feed, written by Deltaic, which does not write such tables yet.
+"""Tables with a change data feed, and what their feeds say.
 
-A table is written without a feed, and its log is then edited as if it had had one from the start.
-Its commits have no ``cdc`` files: all changes follow from adds, removes and deletion vectors.
+`enable_feed` edits the log of a table that was written without a feed, as if it had had one from
+the start: its commits have no ``cdc`` files, so all changes follow from adds, removes and deletion
+vectors.
 """
 
 from __future__ import annotations

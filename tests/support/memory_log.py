@@ -176,6 +176,13 @@ class MemoryLog:
             reads=EVERYTHING if summary.reads_whole_table else frozenset(),
         )
 
+    def prepare_row_ids(self, summary: CommitSummary) -> MemoryCommit | None:
+        """Prepare a commit that adds anew every file without row ids."""
+        older = [f for f in self.files(summary.read_version) if f.base_row_id is None]
+        if not older:
+            return None
+        return replace(self.prepare_header_commit(summary), adds=older, data_change=False)
+
     def first_violation(self, table: str, version: int, name: str, condition: str) -> str | None:
         """Return what `violation` says: a log in memory has no rows to look at."""
         return self.violation
@@ -297,6 +304,8 @@ class MemoryCommit:
         protocol = self.log.actions(version, "protocol")
         metadata = self.log.actions(version, "metaData")
         removed = [b["path"] for b in removes]
+        touched = removed + [b["path"] for b in adds]
+        ours = {*self.removes, *(f.path for f in self.adds)}
         return Winner(
             version=version,
             operation=info.get("operation"),
@@ -315,7 +324,7 @@ class MemoryCommit:
             data_change=any(b["dataChange"] for b in [*adds, *removes]),
             add_matching_reads=next(iter(matching), None),
             removed_file_read=next((p for p in removed if p in self.read_paths), None),
-            removed_file_removed=next((p for p in removed if p in self.removes), None),
+            removed_file_removed=next((p for p in touched if p in ours), None),
         )
 
 

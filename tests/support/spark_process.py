@@ -135,6 +135,11 @@ class SparkProcess:
             self._process.stdout.close()
         self._folder.cleanup()
 
+    def kill(self) -> None:
+        """End the process, which has no time to stop its session, and remove its folder."""
+        self._process.kill()
+        self.close()
+
     def __enter__(self) -> SparkProcess:
         return self
 

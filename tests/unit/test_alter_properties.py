@@ -9,9 +9,9 @@ import pytest
 
 from deltaic.commands.table_properties import AlterProperties, alter_properties
 from deltaic.commit.transaction import CommitResult, RetryPolicy
-from deltaic.exceptions import InvalidArgumentError, TableStateError
+from deltaic.exceptions import DeltaError, InvalidArgumentError, TableStateError
 from deltaic.protocol.actions import Metadata
-from deltaic.protocol.change_data import require_derivable_changes
+from deltaic.protocol.change_data import require_told_changes
 from deltaic.protocol.identity import with_high_water_marks
 from tests.support.definitions import column, create, plan, schema, struct
 from tests.support.memory_log import MemoryLog
@@ -77,7 +77,7 @@ def test_property_outside_of_the_namespace_keeps_its_spelling() -> None:
         ({}, ("DELTA.columnMapping.MODE",), "DELTAIC_PROPERTY_KEPT"),
         ({}, ("delta.rowTracking.materializedRowIdColumnName",), "DELTAIC_PROPERTY_KEPT"),
         ({}, ("delta.inCommitTimestampEnablementVersion",), "DELTAIC_PROPERTY_KEPT"),
-        ({"delta.enableRowTracking": "true"}, (), "DELTAIC_PROPERTY_NEEDS_MORE"),
+        ({"delta.enableIcebergCompatV1": "true"}, (), "DELTAIC_PROPERTY_NEEDS_MORE"),
     ],
 )
 def test_what_cannot_be_changed_is_refused(
@@ -136,7 +136,11 @@ def test_high_water_mark_only_moves_on(
 
 
 def test_changes_that_files_do_not_tell_are_refused() -> None:
-    require_derivable_changes("/t", 1, "DELETE", {"numDeletedRows": 5, "numCopiedRows": 0})
+    told = {"numUpdatedRows": 2, "numInsertedRows": 3, "numRecordedChanges": 7}
+    require_told_changes("/t", 1, "DELETE", {"numDeletedRows": 5, "numCopiedRows": 0}, 0)
+    require_told_changes("/t", 1, "MERGE", told, 2)
     for metrics in ({"numUpdatedRows": 1}, {"numCopiedRows": 2}):
         with pytest.raises(TableStateError, match="DELTAIC_CHANGE_DATA_FILES_NEEDED"):
-            require_derivable_changes("/t", 1, "MERGE", metrics)
+            require_told_changes("/t", 1, "MERGE", metrics, 0)
+    with pytest.raises(DeltaError, match="DELTAIC_CHANGE_DATA_INCOMPLETE"):
+        require_told_changes("/t", 1, "MERGE", {**told, "numDeletedRows": 1}, 2)

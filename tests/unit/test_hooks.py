@@ -139,3 +139,12 @@ def test_a_hook_that_fails_leaves_the_commit_and_says_which(
     (record,) = caplog.records
     assert log.table in record.getMessage() and "version 0" in record.getMessage()
     assert "no thread left" in str(record.exc_info)
+
+
+def test_files_are_listed_after_every_commit_where_the_property_is_on() -> None:
+    upkeep = MemoryUpkeep()
+    commit_versions(upkeep, range(3))
+    assert upkeep.versions("symlinkManifest") == []
+    listed = metadata(compatibility__symlinkFormatManifest__enabled="true")
+    commit_versions(upkeep, range(3, 6), listed)
+    assert upkeep.versions("symlinkManifest") == [3, 4, 5]

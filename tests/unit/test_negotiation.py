@@ -214,10 +214,10 @@ def test_table_that_can_be_written(
         (Protocol(1, 7, None, frozenset({"collations"})), PLAIN, {}, "collations"),
         (Protocol(1, 7, None, frozenset({"warpDrive"})), PLAIN, {}, "warpDrive"),
         (
-            Protocol(1, 7, None, frozenset({"icebergCompatV1"})),
+            Protocol(1, 7, None, frozenset({"icebergWriterCompatV1"})),
             PLAIN,
-            {"delta.enableIcebergCompatV1": "true"},
-            "icebergCompatV1",
+            {"delta.enableIcebergWriterCompatV1": "true"},
+            "icebergWriterCompatV1",
         ),
     ],
 )

@@ -70,7 +70,7 @@ def test_text_of_limited_length_is_stored_as_a_string() -> None:
         ({"partition_by": ("id", "p")}, "DELTAIC_NO_DATA_COLUMNS"),
         ({"properties": {"delta.nowhere": "1"}}, "DELTAIC_UNKNOWN_TABLE_PROPERTY"),
         (
-            {"properties": {"delta.enableIcebergCompatV1": "true"}},
+            {"properties": {"delta.enableIcebergWriterCompatV1": "true"}},
             "DELTAIC_UNSUPPORTED_FEATURE_REQUESTED",
         ),
         (
@@ -78,8 +78,22 @@ def test_text_of_limited_length_is_stored_as_a_string() -> None:
             "DELTAIC_UNSUPPORTED_TABLE_PROPERTY",
         ),
         (
-            {"properties": {"delta.compatibility.symlinkFormatManifest.enabled": "true"}},
-            "DELTAIC_UNSUPPORTED_TABLE_PROPERTY",
+            {
+                "properties": {
+                    "delta.compatibility.symlinkFormatManifest.enabled": "true",
+                    "delta.enableDeletionVectors": "true",
+                }
+            },
+            "DELTAIC_PROPERTIES_EXCLUDE_EACH_OTHER",
+        ),
+        (
+            {
+                "properties": {
+                    "delta.compatibility.symlinkFormatManifest.enabled": "true",
+                    "delta.columnMapping.mode": "name",
+                }
+            },
+            "DELTAIC_PROPERTIES_EXCLUDE_EACH_OTHER",
         ),
         ({"options": {"replacewhere": "p = 1"}}, "DELTAIC_UNSUPPORTED_OPTION"),
         ({"options": {"datachange": "false"}}, "DELTAIC_UNSUPPORTED_OPTION"),
@@ -254,24 +268,24 @@ def test_write_to_a_table_with_a_foreign_feature_is_refused_by_name() -> None:
         plan(log)
 
 
-def test_table_with_constraints_is_refused_by_name() -> None:
+def test_table_with_a_feature_that_is_not_written_is_refused_by_name() -> None:
     log = create()
     header = log.header(log.table)
     assert header is not None
     metadata = Metadata(
         header.metadata.id,
         header.metadata.schema_string,
-        configuration={"delta.enableIcebergCompatV1": "true"},
+        configuration={"delta.enableIcebergWriterCompatV1": "true"},
     )
     log.write_if_absent(
         1,
         [
             '{"protocol":{"minReaderVersion":1,"minWriterVersion":7,'
-            '"writerFeatures":["icebergCompatV1"]}}',
+            '"writerFeatures":["icebergWriterCompatV1"]}}',
             '{"metaData":' + json.dumps(metadata.to_json()) + "}",
         ],
     )
-    with pytest.raises(ProtocolError, match="icebergCompatV1"):
+    with pytest.raises(ProtocolError, match="icebergWriterCompatV1"):
         plan(log)
 
 

@@ -166,6 +166,19 @@ def test_each_rule_is_checked(commits: list[list[Action]], detail: str | None) -
     assert (found == []) if detail is None else (detail in found)
 
 
+def test_change_files_belong_to_a_feed_and_lie_in_their_folder() -> None:
+    feed: list[Action] = [
+        ("protocol", {**PROTOCOL, "minWriterVersion": 4}),
+        ("metaData", metadata(("p",), {"delta.enableChangeDataFeed": "true"})),
+    ]
+    cdc = {"path": "_change_data/p=1/c", "partitionValues": {"p": "1"}, "size": 1}
+    right: Action = ("cdc", {**cdc, "dataChange": False})
+    assert validate_log([(0, feed), (1, [right])]) == []
+    wrong = {**cdc, "path": "c", "partitionValues": {}, "size": None, "dataChange": True}
+    for definition, action, problems in ((DEFINITION, right, 2), (feed, ("cdc", wrong), 4)):
+        assert len(validate_log([(0, definition), (1, [action])])) == problems
+
+
 def test_gap_between_versions_is_found() -> None:
     (violation,) = validate_log([(0, DEFINITION), (2, [add("a")])])
     assert str(violation).startswith("version 2: it follows version 0")

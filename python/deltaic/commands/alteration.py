@@ -13,6 +13,7 @@ from deltaic.exceptions import error
 from deltaic.protocol import in_commit_timestamps
 from deltaic.protocol.actions import DomainMetadata, Metadata
 from deltaic.protocol.features import require_definable, require_writable
+from deltaic.protocol.iceberg_compat import require_compatible
 from deltaic.protocol.negotiation import protocol_for_new_definition
 from deltaic.protocol.properties import ProtocolRequest
 
@@ -65,6 +66,7 @@ def alter(alteration: Alteration, tables: Tables, policy: RetryPolicy, now_ms: i
     table, current, metadata = alteration.table, alteration.current, alteration.metadata
     protocol = protocol_for_new_definition(table, current.protocol, metadata, alteration.request)
     require_definable(table, protocol, metadata)
+    require_compatible(table, protocol, metadata)
     changes_metadata = metadata != current.metadata
     if protocol == current.protocol and not (changes_metadata or alteration.domains):
         return CommitResult(current.version, skipped=True)

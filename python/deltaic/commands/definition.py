@@ -16,6 +16,11 @@ from deltaic.protocol.change_data import check_feed_columns
 from deltaic.protocol.column_mapping import is_mapped, new_mapping
 from deltaic.protocol.constraints import constraint_key
 from deltaic.protocol.features import require_definable, supports
+from deltaic.protocol.iceberg_compat import (
+    require_compatible,
+    require_same_partitioning,
+    with_column_mapping,
+)
 from deltaic.protocol.negotiation import protocol_for_new_definition, protocol_for_new_table
 from deltaic.protocol.properties import CheckedProperties, ProtocolRequest, check_properties
 from deltaic.protocol.schema import (
@@ -76,13 +81,14 @@ def define_table(request: DefinitionRequest, now_ms: int) -> Definition:
     checked = check_properties(
         request.table, {**(request.default_properties or {}), **(request.properties or {})}
     )
-    schema, partition_columns = _columns(request, checked.configuration)
+    configuration = with_column_mapping(checked.configuration)
+    schema, partition_columns = _columns(request, configuration)
     metadata = Metadata(
         id=str(uuid.uuid4()),
         schema_string=write_schema(schema),
         partition_columns=partition_columns,
         configuration=row_tracking.with_materialized_columns(
-            {**checked.configuration, **_constraint_properties(request)}, {}
+            {**configuration, **_constraint_properties(request)}, {}
         ),
         description=request.description,
         created_time_ms=now_ms,
@@ -90,6 +96,7 @@ def define_table(request: DefinitionRequest, now_ms: int) -> Definition:
     metadata = new_mapping(metadata)
     protocol = protocol_for_new_table(request.table, metadata, _asked(request, checked))
     require_definable(request.table, protocol, metadata)
+    require_compatible(request.table, protocol, metadata)
     return Definition(protocol, metadata)
 
 
@@ -103,7 +110,9 @@ def redefine_table(
     given = {} if keep_properties else request.properties or {}
     checked = check_properties(request.table, given)
     before = current.metadata
-    configuration = before.configuration if keep_properties else checked.configuration
+    configuration = (
+        before.configuration if keep_properties else with_column_mapping(checked.configuration)
+    )
     schema, partition_columns = _columns(request, configuration)
     metadata = replace(
         before,
@@ -122,6 +131,8 @@ def redefine_table(
         request.table, current.protocol, metadata, _asked(request, checked)
     )
     require_definable(request.table, protocol, metadata)
+    require_compatible(request.table, protocol, metadata)
+    require_same_partitioning(request.table, metadata, before)
     return Definition(protocol, metadata)
 
 

@@ -18,7 +18,6 @@ from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import TableHeader, Tables
 from deltaic.exceptions import error
 from deltaic.protocol import in_commit_timestamps
-from deltaic.protocol.change_data import feeds_changes
 from deltaic.protocol.features import require_writable
 from deltaic.protocol.properties import is_true
 from deltaic.protocol.schema import parse_schema
@@ -121,15 +120,6 @@ def plan_write(request: WriteRequest, tables: Tables, now_ms: int) -> CommitPlan
         raise error("DELTAIC_NOT_A_TABLE", table=request.table)
     require_writable(request.table, current.version, current.protocol, current.metadata)
     _require_removes_allowed(request, current)
-    if request.mode is WriteMode.UPDATE and feeds_changes(current.protocol, current.metadata):
-        # At least one row will be: otherwise there is no commit, and nothing to refuse in vain.
-        raise error(
-            "DELTAIC_CHANGE_DATA_FILES_NEEDED",
-            table=request.table,
-            version=current.version,
-            operation=request.operation.value,
-            what="updated rows",
-        )
     plan = _replacement(request, current) if request.replaces_columns else _kept(request, current)
     if txn is not None and current.transactions.get(txn.app_id, -1) >= txn.version:
         return replace(plan, skipped=True)

@@ -8,10 +8,12 @@ from typing import Any
 
 from deltaic.commands.alteration import Alteration, alter, altered_header
 from deltaic.commands.column_parameters import compact
+from deltaic.commands.row_ids import give_row_ids
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
+from deltaic.protocol import row_tracking
 from deltaic.protocol.change_data import check_feed_columns
 from deltaic.protocol.clustering import FEATURE as CLUSTERING
 from deltaic.protocol.clustering import require_no_clustering
@@ -27,7 +29,6 @@ from deltaic.protocol.schema import parse_schema
 
 #: Properties that promise something of files or commits that are there already.
 _NEEDS_MORE = (
-    "delta.enableRowTracking",
     "delta.enableIcebergCompatV1",
     "delta.enableIcebergCompatV2",
     "delta.enableIcebergWriterCompatV1",
@@ -71,10 +72,16 @@ def alter_properties(
     if not supports(current.protocol, CLUSTERING):
         require_no_clustering(table, checked.request.features)
     removed = {_removable(table, name) for name in arguments.unset}
+    if is_true(checked.configuration, row_tracking.ENABLED) and not row_tracking.is_enabled(before):
+        give_row_ids(table, tables, policy, now_ms)
+        current = altered_header(table, tables)
+        before = current.metadata
     kept = {k: v for k, v in before.configuration.items() if k not in removed}
     after = replace(
         before,
-        configuration={**kept, **checked.configuration},
+        configuration=row_tracking.with_materialized_columns(
+            {**kept, **checked.configuration}, before.configuration
+        ),
         description=_description(arguments, before.description),
     )
     check_feed_columns(table, parse_schema(after.schema_string, table), after.configuration)

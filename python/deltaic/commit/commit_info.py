@@ -61,8 +61,10 @@ def _preserves_row_ids(summary: CommitSummary) -> bool:
     """Whether each row that was there before and still is has kept its id.
 
     A file that only gets another deletion vector keeps its rows where they are. Rows that an
-    operation copies or updates lie in new files, which have new ids.
+    operation copies or updates lie in new files, which have new ids; whether the rows have brought
+    their own along, only who wrote them knows.
     """
-    moved = sum(summary.engine_metrics.get(n, 0) for n in ("numCopiedRows", "numUpdatedRows"))
+    counts = summary.engine_metrics
+    moved = sum(counts.get(name, 0) for name in ("numCopiedRows", "numUpdatedRows"))
     rearranges = summary.files.num_added > 0 and not summary.files.data_change
-    return moved == 0 and not rearranges
+    return moved == counts.get("numPreservedRows", 0) and not rearranges

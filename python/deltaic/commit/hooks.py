@@ -14,7 +14,12 @@ from typing import Any
 from deltaic.commit.ports import CommitSummary, PreparedCommit, Tables, Upkeep, UpkeepSettings
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.features import writer_features
-from deltaic.protocol.properties import interval_ms, is_true, property_value
+from deltaic.protocol.properties import (
+    SYMLINK_MANIFEST_PROPERTY,
+    interval_ms,
+    is_true,
+    property_value,
+)
 
 _logger = logging.getLogger(__name__)
 
@@ -81,6 +86,8 @@ def due_tasks(
         last = version if (version + 1) % interval == 0 else _missed(version, interval, failed)
         if last is not None:
             tasks.append(Task("compaction", {"first": last + 1 - interval, "last": last}))
+    if is_true(metadata.configuration, SYMLINK_MANIFEST_PROPERTY):
+        tasks.append(Task("symlinkManifest"))
     if _is_checkpoint_due(version, metadata, upkeep, failed):
         tasks.append(_checkpoint(version, protocol, metadata, upkeep, settings))
         retention_ms = interval_ms(

@@ -54,7 +54,7 @@ _DELETE: Mapping[str, _Source] = {
     "numAddedBytes": _files(lambda f: f.added_bytes),
     "numRemovedBytes": _files(lambda f: f.removed_bytes),
     **{f"num{name}": source for name, source in _DELETION_VECTORS.items()},
-    "numAddedChangeFiles": _engine("numAddedChangeFiles"),
+    "numAddedChangeFiles": _files(lambda f: f.num_change_files),
     "numDeletedRows": _engine("numDeletedRows"),
     "numCopiedRows": _engine("numCopiedRows"),
     **_TIMES,
@@ -70,9 +70,19 @@ def _merged(detail: str, total: str) -> _Source:
     return lambda s: s.engine_metrics.get(detail, s.engine_metrics.get(total, 0))
 
 
+def _inserted(summary: CommitSummary) -> int:
+    """Count the rows that a MERGE inserted; one that only inserts is an append to the engine."""
+    return summary.engine_metrics.get("numInsertedRows", summary.files.added_rows)
+
+
+def _output_rows(summary: CommitSummary) -> int:
+    counts = summary.engine_metrics
+    return _inserted(summary) + counts.get("numUpdatedRows", 0) + counts.get("numCopiedRows", 0)
+
+
 _MERGE: Mapping[str, _Source] = {
     "numSourceRows": _engine("numSourceRows"),
-    "numTargetRowsInserted": _engine("numInsertedRows"),
+    "numTargetRowsInserted": _inserted,
     "numTargetRowsUpdated": _engine("numUpdatedRows"),
     "numTargetRowsMatchedUpdated": _merged("numMatchedUpdatedRows", "numUpdatedRows"),
     "numTargetRowsNotMatchedBySourceUpdated": _engine("numNotMatchedBySourceUpdatedRows"),
@@ -84,12 +94,9 @@ _MERGE: Mapping[str, _Source] = {
     "numTargetBytesRemoved": _files(lambda f: f.removed_bytes),
     "numTargetFilesAdded": _files(lambda f: f.num_added),
     "numTargetFilesRemoved": _files(lambda f: f.num_removed),
-    "numTargetChangeFilesAdded": _engine("numAddedChangeFiles"),
+    "numTargetChangeFilesAdded": _files(lambda f: f.num_change_files),
     **{f"numTarget{name}": source for name, source in _DELETION_VECTORS.items()},
-    "numOutputRows": lambda s: sum(
-        s.engine_metrics.get(name, 0)
-        for name in ("numInsertedRows", "numUpdatedRows", "numCopiedRows")
-    ),
+    "numOutputRows": _output_rows,
     "materializeSourceTimeMs": _engine("materializeSourceTimeMs"),
     **_TIMES,
 }

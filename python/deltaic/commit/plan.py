@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deltaic.protocol.actions import DomainMetadata, Metadata, Protocol
+from deltaic.protocol.change_data import feeds_changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,7 @@ class CommitPlan:
             "joinsIfCreated": self.joins_if_created,
             "domains": [domain.to_json() for domain in self.domains],
             "skipped": self.skipped,
+            "feedsChanges": feeds_changes(self.effective.protocol, self.effective.metadata),
         }
 
     @staticmethod

@@ -24,6 +24,8 @@ class FileCounts:
 
     Attributes
     ----------
+    num_change_files
+        The change data files. They tell all that the commit changes, if there are any.
     fresh_rows
         The rows, deleted ones included, of the files that have no row ids yet.
     """
@@ -36,6 +38,7 @@ class FileCounts:
     num_deletion_vectors_added: int = 0
     num_deletion_vectors_removed: int = 0
     num_deletion_vectors_updated: int = 0
+    num_change_files: int = 0
     fresh_rows: int = 0
     data_change: bool = False
 
@@ -51,6 +54,7 @@ class FileCounts:
             num_deletion_vectors_added=body.get("numDeletionVectorsAdded", 0),
             num_deletion_vectors_removed=body.get("numDeletionVectorsRemoved", 0),
             num_deletion_vectors_updated=body.get("numDeletionVectorsUpdated", 0),
+            num_change_files=body.get("numChangeFiles", 0),
             fresh_rows=body.get("freshRows", 0),
             data_change=body.get("dataChange", False),
         )
@@ -317,6 +321,9 @@ class Tables(Protocol):
 
     def prepare_header_commit(self, summary: CommitSummary) -> PreparedCommit:
         """Prepare a commit that holds no file."""
+
+    def prepare_row_ids(self, summary: CommitSummary) -> PreparedCommit | None:
+        """Prepare a commit that adds anew every file without row ids; None if all have some."""
 
     def first_violation(self, table: str, version: int, name: str, condition: str) -> str | None:
         """Return a row of the version that breaks the condition; None if all rows meet it.

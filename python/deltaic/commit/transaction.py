@@ -23,7 +23,7 @@ from deltaic.commit.ports import CommitSummary, PreparedCommit, Tables
 from deltaic.commit.read_set import ReadSet, read_set_of
 from deltaic.commit.rebase import rebase
 from deltaic.exceptions import DeltaError, error
-from deltaic.protocol.change_data import feeds_changes, require_derivable_changes
+from deltaic.protocol.change_data import feeds_changes, require_told_changes
 from deltaic.protocol.features import require_writable
 from deltaic.protocol.properties import is_true
 
@@ -174,8 +174,12 @@ def _require_allowed(summary: CommitSummary) -> None:
     protocol, metadata = summary.plan.effective.protocol, summary.plan.effective.metadata
     require_writable(summary.table, max(summary.read_version, 0), protocol, metadata)
     if feeds_changes(protocol, metadata):
-        require_derivable_changes(
-            summary.table, summary.read_version, summary.operation.value, summary.engine_metrics
+        require_told_changes(
+            summary.table,
+            summary.read_version,
+            summary.operation.value,
+            summary.engine_metrics,
+            summary.files.num_change_files,
         )
     if summary.files.removes_data and is_true(metadata.configuration, "delta.appendOnly"):
         raise error(

@@ -3,7 +3,8 @@
 A commit without ``cdc`` files says by its file actions which rows came and which went: those of
 added files, those of removed files, and those that a new deletion vector adds to the old one. That
 is the truth about appends, overwrites and deletes by vectors. It is not about changed rows, of
-which the feed has both images, nor about rows that only moved to another file.
+which the feed has both images, nor about rows that only moved to another file: a commit with such
+rows has ``cdc`` files, and these tell all its changes.
 """
 
 from __future__ import annotations
@@ -41,28 +42,51 @@ def check_feed_columns(table: str, schema: StructType, configuration: Mapping[st
             raise error("DELTAIC_RESERVED_COLUMN_NAME", table=table, column=column.name)
 
 
-def require_derivable_changes(
-    table: str, version: int, operation: str, metrics: Mapping[str, int]
+def require_told_changes(
+    table: str,
+    version: int,
+    operation: str,
+    metrics: Mapping[str, int],
+    num_change_files: int,
 ) -> None:
-    """Refuse a commit whose file actions do not tell its changes.
+    """Refuse a commit that does not tell its changes.
 
     Parameters
     ----------
     metrics
-        The engine's counts: rows updated, and rows that were copied to new files unchanged.
+        The engine's counts: of rows updated, deleted, inserted, and copied to new files unchanged;
+        and of the rows in the commit's change data files.
+    num_change_files
+        How many of these there are.
 
     Raises
     ------
     TableStateError
-        If rows were updated or copied.
+        If rows were updated or copied, and there is no change data file.
+    DeltaError
+        If the files do not hold as many rows as were changed, which is a bug.
     """
     updated, copied = metrics.get("numUpdatedRows", 0), metrics.get("numCopiedRows", 0)
-    if updated or copied:
-        what = f"{updated} updated rows" if updated else f"{copied} rows that were only copied"
+    if not num_change_files:
+        if updated or copied:
+            what = f"{updated} updated rows" if updated else f"{copied} rows that were only copied"
+            raise error(
+                "DELTAIC_CHANGE_DATA_FILES_NEEDED",
+                table=table,
+                version=version,
+                operation=operation,
+                what=what,
+            )
+        return
+    changed = (metrics.get(name, 0) for name in ("numDeletedRows", "numInsertedRows"))
+    expected, found = sum(changed) + 2 * updated, metrics.get("numRecordedChanges", 0)
+    if expected != found:
         raise error(
-            "DELTAIC_CHANGE_DATA_FILES_NEEDED",
+            "DELTAIC_CHANGE_DATA_INCOMPLETE",
             table=table,
             version=version,
             operation=operation,
-            what=what,
+            expected=expected,
+            found=found,
+            files=num_change_files,
         )

@@ -5,10 +5,11 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from deltaic.exceptions import error
 from deltaic.protocol.actions import Metadata
-from deltaic.protocol.properties import property_value
+from deltaic.protocol.properties import is_true, property_value
 from deltaic.protocol.schema import (
     ArrayType,
     DataType,
@@ -25,6 +26,12 @@ MODE = "delta.columnMapping.mode"
 MAX_COLUMN_ID = "delta.columnMapping.maxColumnId"
 COLUMN_ID = "delta.columnMapping.id"
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
+#: The ids of the elements, keys and values within a column (Protocol § Iceberg Compatibility V2).
+NESTED_IDS = "parquet.field.nested.ids"
+#: The key under which delta-spark keeps them.
+_NESTED_IDS_OF_DELTA_SPARK = "delta.columnMapping.nested.ids"
+#: The property by which a table asks for them.
+ICEBERG_COMPAT_V2 = "delta.enableIcebergCompatV2"
 
 
 def is_mapped(configuration: Mapping[str, str]) -> bool:
@@ -94,6 +101,7 @@ def _mapped(
     physical_name: Callable[[Field], str],
 ) -> Metadata:
     ids = _ids_after(last_id, known.values())
+    nested = is_true(metadata.configuration, ICEBERG_COMPAT_V2)
 
     def on_struct(struct: StructType, path: str) -> StructType:
         return StructType(tuple(on_field(column, path) for column in struct.fields))
@@ -104,11 +112,11 @@ def _mapped(
             COLUMN_ID: next(ids),
             PHYSICAL_NAME: physical_name(column),
         }
-        return replace(
-            column,
-            type=on_type(column.type, here),
-            metadata={**column.metadata, **mapping},
-        )
+        data_type = on_type(column.type, here)
+        if nested and (paths := list(_nested_paths(column.type, mapping[PHYSICAL_NAME]))):
+            given = mapping.get(NESTED_IDS, {})
+            mapping[NESTED_IDS] = {p: given[p] if p in given else next(ids) for p in paths}
+        return replace(column, type=data_type, metadata={**column.metadata, **mapping})
 
     def on_type(data_type: DataType, path: str) -> DataType:
         match data_type:
@@ -126,7 +134,7 @@ def _mapped(
                 return data_type
 
     schema = on_struct(parse_schema(metadata.schema_string, metadata.id), "")
-    newest = max([last_id, *(column.metadata[COLUMN_ID] for _, column in walk(schema))])
+    newest = max([last_id, *(i for _, column in walk(schema) for i in _ids_of(column))])
     return replace(
         metadata,
         schema_string=write_schema(schema),
@@ -135,17 +143,44 @@ def _mapped(
 
 
 def _ids_after(last_id: int, known: Iterable[Field]) -> Iterator[int]:
-    newest = max([last_id, *(column.metadata.get(COLUMN_ID, 0) for column in known)])
+    newest = max([last_id, *(i for column in known for i in _ids_of(column))])
     while True:
         newest += 1
         yield newest
 
 
-def _same_column(before: Field | None, now: Field) -> dict[str, object] | None:
+def _ids_of(column: Field) -> Iterator[int]:
+    yield column.metadata.get(COLUMN_ID, 0)
+    yield from _nested_ids(column).values()
+
+
+def _nested_ids(column: Field) -> dict[str, int]:
+    ids = column.metadata.get(NESTED_IDS) or column.metadata.get(_NESTED_IDS_OF_DELTA_SPARK)
+    return dict(ids or {})
+
+
+def _nested_paths(data_type: DataType, path: str) -> Iterator[str]:
+    """Yield the paths of elements, keys and values that belong to no field of a struct below."""
+    match data_type:
+        case ArrayType():
+            parts = {"element": data_type.element}
+        case MapType():
+            parts = {"key": data_type.key, "value": data_type.value}
+        case _:
+            parts = {}
+    for name, part in parts.items():
+        yield f"{path}.{name}"
+        yield from _nested_paths(part, f"{path}.{name}")
+
+
+def _same_column(before: Field | None, now: Field) -> dict[str, Any] | None:
     if before is None or _bare(before.type) != _bare(now.type):
         return None
     kept = {key: before.metadata.get(key) for key in (COLUMN_ID, PHYSICAL_NAME)}
-    return None if None in kept.values() else kept
+    if None in kept.values():
+        return None
+    nested = _nested_ids(before)
+    return {**kept, NESTED_IDS: nested} if nested else kept
 
 
 def _bare(data_type: DataType) -> DataType:

@@ -17,6 +17,7 @@ from deltaic.protocol.actions import (
     Metadata,
     Protocol,
 )
+from deltaic.protocol.properties import SYMLINK_MANIFEST_PROPERTY, is_true, property_value
 from deltaic.protocol.schema import PrimitiveType, StructType, leaf_types, parse_schema, walk
 from deltaic.resources import load_json
 
@@ -218,12 +219,35 @@ def require_definable(table: str, protocol: Protocol, metadata: Metadata) -> Non
     ------
     ProtocolError
         Naming the features.
+    InvalidArgumentError
+        If two properties do not go together.
     """
     refused = _unwritable_features(table, protocol, metadata)
     if refused:
         raise error(
             "DELTAIC_UNSUPPORTED_FEATURE_REQUESTED", table=table, features=", ".join(refused)
         )
+    if is_true(metadata.configuration, SYMLINK_MANIFEST_PROPERTY):
+        _require_plain_files(table, metadata)
+
+
+def _require_plain_files(table: str, metadata: Metadata) -> None:
+    """Refuse what readers of a list of files would not know of: deleted rows, and other names."""
+    mode = property_value(metadata.configuration, "delta.columnMapping.mode").casefold()
+    for name, used in (
+        (
+            "delta.enableDeletionVectors",
+            is_true(metadata.configuration, "delta.enableDeletionVectors"),
+        ),
+        ("delta.columnMapping.mode", mode not in ("", "none")),
+    ):
+        if used:
+            raise error(
+                "DELTAIC_PROPERTIES_EXCLUDE_EACH_OTHER",
+                table=table,
+                a=SYMLINK_MANIFEST_PROPERTY,
+                b=name,
+            )
 
 
 def _unwritable_features(table: str, protocol: Protocol, metadata: Metadata) -> list[str]:

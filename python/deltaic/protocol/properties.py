@@ -21,6 +21,9 @@ PREFIX = "delta."
 FEATURE_PREFIX = "delta.feature."
 CONSTRAINT_PREFIX = "delta.constraints."
 
+#: Whether every commit lists the data files for engines that read such lists, and no log.
+SYMLINK_MANIFEST_PROPERTY = "delta.compatibility.symlinkFormatManifest.enabled"
+
 _MIN_READER_VERSION = "delta.minReaderVersion"
 _MIN_WRITER_VERSION = "delta.minWriterVersion"
 _IGNORE_DEFAULTS = "delta.ignoreProtocolDefaults"

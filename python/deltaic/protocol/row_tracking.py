@@ -15,8 +15,11 @@ DOMAIN = "delta.rowTracking"
 #: The tag of a commitInfo that says whether rows kept their ids.
 PRESERVED_TAG = "delta.rowTracking.preserved"
 
-_ENABLED = "delta.enableRowTracking"
-_SUSPENDED = "delta.rowTrackingSuspended"
+#: The property without which ids are given, but not relied upon.
+ENABLED = "delta.enableRowTracking"
+#: The property with which a table that supports the feature gives no ids for now.
+SUSPENDED = "delta.rowTrackingSuspended"
+
 _ROW_ID_COLUMN = "delta.rowTracking.materializedRowIdColumnName"
 _COMMIT_VERSION_COLUMN = "delta.rowTracking.materializedRowCommitVersionColumnName"
 
@@ -27,7 +30,7 @@ _MARK_IN_TEXT = "highWaterMark"
 
 def is_enabled(metadata: Metadata) -> bool:
     """Whether row ids can be relied upon, and are to be preserved."""
-    return is_true(metadata.configuration, _ENABLED)
+    return is_true(metadata.configuration, ENABLED)
 
 
 def names_columns(metadata: Metadata) -> bool:
@@ -37,7 +40,7 @@ def names_columns(metadata: Metadata) -> bool:
 
 def assigns_row_ids(protocol: Protocol, metadata: Metadata) -> bool:
     """Whether a writer gives every new row an id: where the feature is supported, used or not."""
-    suspended = is_true(metadata.configuration, _SUSPENDED) and not is_enabled(metadata)
+    suspended = is_true(metadata.configuration, SUSPENDED) and not is_enabled(metadata)
     return supports(protocol, FEATURE) and not suspended
 
 
@@ -73,7 +76,7 @@ def with_materialized_columns(
         Those of the table before; empty for a new one.
     """
     named = dict(configuration)
-    if is_true(configuration, _ENABLED):
+    if is_true(configuration, ENABLED):
         for key, prefix in (
             (_ROW_ID_COLUMN, "_row-id-col-"),
             (_COMMIT_VERSION_COLUMN, "_row-commit-version-col-"),

@@ -21,6 +21,7 @@ from deltaic.protocol.actions import (
     Metadata,
     Protocol,
 )
+from deltaic.protocol.change_data import feeds_changes
 from deltaic.protocol.column_mapping import COLUMN_ID, MAX_COLUMN_ID, PHYSICAL_NAME, is_mapped
 from deltaic.protocol.features import (
     features_in_use,
@@ -128,6 +129,7 @@ def _problems(table: _Table, version: int, actions: Sequence[Action]) -> _Proble
         yield from _definition_problems(table.protocol, table.metadata)
     yield from _timestamp_problems(table, table.metadata, version, actions)
     yield from _file_problems(table, table.protocol, table.metadata, actions)
+    yield from _change_file_problems(table.protocol, table.metadata, actions)
     yield from _row_id_problems(table, table.protocol, table.metadata, version, actions)
     yield from _clustering_problems(table, table.protocol, table.metadata, actions)
 
@@ -308,6 +310,24 @@ def _add_problems(protocol: Protocol, metadata: Metadata, add: Mapping[str, Any]
         yield rule, f"{path} has a deletion vector, but no numRecords"
     elif not 0 < vector["cardinality"] <= num_records:
         yield rule, f"{path}: {vector['cardinality']} of {num_records} rows are deleted"
+
+
+def _change_file_problems(
+    protocol: Protocol, metadata: Metadata, actions: Sequence[Action]
+) -> _Problems:
+    rule = "Protocol § Add CDC File"
+    expected = set(_partition_keys(metadata))
+    for path, body in ((body["path"], body) for name, body in actions if name == "cdc"):
+        if not feeds_changes(protocol, metadata):
+            yield rule, f"{path}: the table has no change data feed"
+        if body.get("dataChange") is not False:
+            yield rule, f"{path}: dataChange is {body.get('dataChange')!r}"
+        if not isinstance(body.get("size"), int):
+            yield rule, f"{path}: size is {body.get('size')!r}"
+        if set(body.get("partitionValues") or {}) != expected:
+            yield rule, f"{path}: partition columns {sorted(expected)}"
+        if not path.startswith("_change_data/"):
+            yield "Protocol § Change Data Files", f"{path} is not in the folder _change_data"
 
 
 def _row_id_problems(

@@ -1,4 +1,4 @@
-"""The one class of the JVM that Python calls, and whether there is a JVM to call."""
+"""The classes of the JVM that Python calls, and whether there is a JVM to call."""
 
 from __future__ import annotations
 
@@ -20,10 +20,24 @@ def python_api(jvm: Any) -> Any:
     TableStateError
         If the JVM does not have the jar.
     """
-    api = jvm.io.deltaic.spark.PythonApi
-    if not isinstance(api, JavaClass):
+    return _loaded(jvm.io.deltaic.spark.PythonApi)
+
+
+def row_changes(jvm: Any) -> Any:
+    """Return ``io.deltaic.spark.RowChanges``.
+
+    Raises
+    ------
+    TableStateError
+        If the JVM does not have the jar.
+    """
+    return _loaded(jvm.io.deltaic.spark.RowChanges)
+
+
+def _loaded(found: Any) -> Any:
+    if not isinstance(found, JavaClass):
         raise error("DELTAIC_JAR_NOT_LOADED")
-    return api
+    return found
 
 
 def is_connect(spark: SparkSession) -> bool:

@@ -69,21 +69,17 @@ class JvmTables:
 
     def prepare_header_commit(self, summary: CommitSummary) -> PreparedCommit:
         """Prepare a commit that holds no file."""
-        body = {
-            "operation": summary.operation.value,
-            "operationParameters": {
-                k: v for k, v in summary.operation_parameters.items() if v is not None
-            },
-            "plan": summary.plan.to_json(),
-            "isBlindAppend": summary.is_blind_append,
-            "readsWholeTable": summary.reads_whole_table,
-            "options": dict(summary.options),
-        }
         with jvm_errors():
             prepared = self._api.prepareHeaderCommit(
-                self._session, summary.table, summary.read_version, json.dumps(body)
+                self._session, summary.table, _outline(summary)
             )
         return JvmPreparedCommit(prepared)
+
+    def prepare_row_ids(self, summary: CommitSummary) -> PreparedCommit | None:
+        """Prepare a commit that adds anew every file without row ids; None if all have some."""
+        with jvm_errors():
+            prepared = self._api.prepareRowIds(self._session, summary.table, _outline(summary))
+        return None if prepared is None else JvmPreparedCommit(prepared)
 
     def first_violation(self, table: str, version: int, name: str, condition: str) -> str | None:
         """Return a row of the version that breaks the condition; None if all rows meet it."""
@@ -136,6 +132,22 @@ class JvmTables:
             if value.isDefined():
                 return RetryPolicy(max_attempts=_positive(name, value.get()))
         return RetryPolicy()
+
+
+def _outline(summary: CommitSummary) -> str:
+    """Return what the JVM needs to know of a commit that Python thought of."""
+    body = {
+        "readVersion": summary.read_version,
+        "operation": summary.operation.value,
+        "operationParameters": {
+            k: v for k, v in summary.operation_parameters.items() if v is not None
+        },
+        "plan": summary.plan.to_json(),
+        "isBlindAppend": summary.is_blind_append,
+        "readsWholeTable": summary.reads_whole_table,
+        "options": dict(summary.options),
+    }
+    return json.dumps(body)
 
 
 def _if_table(header: Callable[[], str]) -> TableHeader | None:

@@ -3,18 +3,58 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from deltaic.exceptions import error
 from deltaic.spark.errors import jvm_errors
 from deltaic.spark.gateway import register_committer
-from deltaic.spark.jvm import is_connect, python_api
+from deltaic.spark.jvm import is_connect, python_api, row_changes
 from deltaic.spark.ports import JvmTables
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+
+#: Columns, as SQL spells their names, and the values that they are to have.
+Assignments = Sequence[tuple[str, "Column"]]
+
+
+class ClauseKind(Enum):
+    """The clauses of a MERGE, by the names under which the JVM takes them."""
+
+    MATCHED_UPDATE = "matchedUpdate"
+    MATCHED_UPDATE_ALL = "matchedUpdateAll"
+    MATCHED_DELETE = "matchedDelete"
+    NOT_MATCHED_INSERT = "notMatchedInsert"
+    NOT_MATCHED_INSERT_ALL = "notMatchedInsertAll"
+    NOT_MATCHED_BY_SOURCE_UPDATE = "notMatchedBySourceUpdate"
+    NOT_MATCHED_BY_SOURCE_DELETE = "notMatchedBySourceDelete"
+
+    @property
+    def group(self) -> str:
+        """The rows that the clause is about, as SQL says it."""
+        if self.value.startswith("notMatchedBySource"):
+            return "WHEN NOT MATCHED BY SOURCE"
+        return "WHEN NOT MATCHED" if self.value.startswith("notMatched") else "WHEN MATCHED"
+
+
+@dataclass(frozen=True, slots=True)
+class MergeClause:
+    """One clause of a MERGE.
+
+    Attributes
+    ----------
+    condition
+        Which rows of its kind; None for all of them.
+    assignments
+        What is set or inserted, where the clause says so itself.
+    """
+
+    kind: ClauseKind
+    condition: Column | None
+    assignments: Assignments | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +111,47 @@ class SessionApi:
         with jvm_errors():
             self._api.createTable(self._session, json.dumps(definition, ensure_ascii=False))
 
-    def delete(self, frame: DataFrame, condition: Column | None) -> None:
+    def delete(self, target: DataFrame, condition: Column | None) -> None:
         """Delete the rows of a table's frame for which the condition is true."""
-        matching = None if condition is None else condition._jc
         with jvm_errors():
-            self._api.delete(frame._jdf, matching)
+            row_changes(self._jvm).delete(target._jdf, _java(condition))
+
+    def update(self, target: DataFrame, condition: Column | None, assignments: Assignments) -> None:
+        """Set columns of the rows of a table's frame for which the condition is true."""
+        columns, values = _java_lists(assignments)
+        with jvm_errors():
+            row_changes(self._jvm).update(target._jdf, _java(condition), columns, values)
+
+    def merge(
+        self,
+        target: DataFrame,
+        source: DataFrame,
+        condition: Column,
+        clauses: Sequence[MergeClause],
+        *,
+        evolves_schema: bool,
+    ) -> DataFrame:
+        """Merge a source into a table's frame; return what the statement returns."""
+        from pyspark.sql import DataFrame
+
+        with jvm_errors():
+            changes = row_changes(self._jvm)
+            statement = changes.merge(target._jdf, source._jdf, _java(condition))
+            for clause in clauses:
+                add = getattr(statement, clause.kind.value)
+                if clause.assignments is None:
+                    add(_java(clause.condition))
+                else:
+                    add(_java(clause.condition), *_java_lists(clause.assignments))
+            if evolves_schema:
+                statement.withSchemaEvolution()
+            return DataFrame(statement.run(), target.sparkSession)
+
+
+def _java(column: Column | None) -> Any:
+    return None if column is None else column._jc
+
+
+def _java_lists(assignments: Assignments) -> tuple[list[str], list[Any]]:
+    """Return names and values, as two lists that Py4J turns into Java's."""
+    return [name for name, _ in assignments], [value._jc for _, value in assignments]

@@ -38,8 +38,13 @@ private[deltaic] final class CommitReader(table: Path, store: LogStore) {
   def readForReplay(entry: LogEntry): Seq[CommitFile] =
     if (!entry.isCompacted) Seq(replayed(entry.file, entry.lastVersion))
     else {
-      try Seq(replayed(entry.file, entry.lastVersion))
-      catch {
+      try {
+        val compacted = replayed(entry.file, entry.lastVersion)
+        // Of a file that was cut off or never filled. Commits that say nothing cost little.
+        if (compacted.actions.isEmpty)
+          throw new IOException("it holds no action")
+        Seq(compacted)
+      } catch {
         case e @ (_: DeltaicException | _: IOException) =>
           logger.warn(
             "Table {}: the log compaction {} cannot be read, its commits are read instead: {}",

@@ -108,7 +108,7 @@ private[log] object LocalLogStore extends LogStore {
   private def link(temporary: LocalPath, target: LocalPath): WriteOutcome =
     try {
       Files.createLink(target, temporary)
-      WriteOutcome.Written
+      if (linkCount(temporary) == 1) unseenLink(temporary, target) else WriteOutcome.Written
     } catch {
       // On a network file system the reply to a link that was made may be lost, and the repeated request then finds the
       // name taken. The link count tells.
@@ -117,11 +117,25 @@ private[log] object LocalLogStore extends LogStore {
       case e: UnsupportedOperationException =>
         throw failed("DELTAIC_HARD_LINK_UNSUPPORTED", "path", target, e)
       // With a count of one there is no link, so the failure is certain; otherwise nobody knows.
-      case e: FileSystemException if linkCount(temporary) == 1 =>
-        if (Option(e.getReason).exists(ForbidsLinks.contains))
-          throw failed("DELTAIC_HARD_LINK_UNSUPPORTED", "path", target, e)
-        else throw failed("DELTAIC_LOG_WRITE_FAILED", "file", target, e)
+      case e: IOException if linkCount(temporary) == 1 =>
+        val condition =
+          if (forbidsLinks(e)) "DELTAIC_HARD_LINK_UNSUPPORTED" else "DELTAIC_LOG_WRITE_FAILED"
+        throw failed(condition, if (forbidsLinks(e)) "path" else "file", target, e)
     }
+
+  /** Some user-space file systems say that they have made a link and have not, others have and do not count it. */
+  private def unseenLink(temporary: LocalPath, target: LocalPath): WriteOutcome =
+    try
+      if (Files.mismatch(temporary, target) < 0) WriteOutcome.Written
+      else WriteOutcome.AlreadyExists
+    catch {
+      case e: NoSuchFileException => throw failed("DELTAIC_LOG_WRITE_FAILED", "file", target, e)
+    }
+
+  private def forbidsLinks(e: IOException): Boolean = e match {
+    case f: FileSystemException => Option(f.getReason).exists(ForbidsLinks.contains)
+    case _ => false
+  }
 
   /** What systems without hard links say: EPERM, ENOTSUP and EOPNOTSUPP. */
   private val ForbidsLinks =

@@ -91,26 +91,22 @@ trait LogStore {
   protected def prepare[A](path: Path)(step: => A): A =
     try step
     catch {
-      case e: IOException =>
-        throw new DeltaicException(
-          "DELTAIC_LOG_WRITE_FAILED",
-          Map("file" -> path.toString, "reason" -> e.toString),
-          e
-        )
+      case e: IOException => throw writeFailed(path, e)
     }
+
+  /** A failure that is certain. */
+  protected def writeFailed(path: Path, cause: Exception): DeltaicException =
+    new DeltaicException(
+      "DELTAIC_LOG_WRITE_FAILED",
+      Map("file" -> path.toString, "reason" -> cause.toString),
+      cause
+    )
 }
 
 object LogStore {
 
   /** The store for the file system of a path. */
-  def forPath(path: Path, conf: Configuration): LogStore = {
-    val scheme = Option(path.toUri.getScheme).getOrElse(FileSystem.getDefaultUri(conf).getScheme)
-    scheme match {
-      case "file" => LocalLogStore
-      case "hdfs" | "viewfs" => new RenamingLogStore(conf)
-      case _ => new ReadOnlyLogStore(conf)
-    }
-  }
+  def forPath(path: Path, conf: Configuration): LogStore = LogStoreChoice(path, conf)
 }
 
 /** Reading through a Hadoop file system, which every store but the local one does alike. */
@@ -154,11 +150,13 @@ private[log] final class ReadOnlyLogStore(conf: Configuration) extends HadoopLog
 
   override def delete(path: Path): Boolean = refuse(path)
 
-  private def refuse(path: Path): Nothing = throw new DeltaicException(
+  private def refuse(path: Path): Nothing =
+    throw HadoopLogStore.unsupported(path.getFileSystem(conf), path)
+}
+
+private[log] object HadoopLogStore {
+  def unsupported(files: FileSystem, path: Path): DeltaicException = new DeltaicException(
     "DELTAIC_LOG_STORE_UNSUPPORTED",
-    Map(
-      "path" -> path.toString,
-      "scheme" -> path.getFileSystem(conf).getUri.getScheme
-    )
+    Map("path" -> path.toString, "scheme" -> files.getUri.getScheme)
   )
 }

@@ -68,17 +68,25 @@ private[log] final class RenamingLogStore(conf: Configuration) extends HadoopLog
       out.hsync()
     } finally out.close()
 
-  private def rename(files: FileContext, temporary: Path, path: Path): WriteOutcome =
-    try {
-      files.rename(temporary, path, Options.Rename.NONE)
-      WriteOutcome.Written
-    } catch {
-      // The reply may be lost on the way, and a repeated request then finds the name taken. Nobody else knows the
-      // temporary name, so if it is gone the rename was done.
-      case _: IOException if !files.util.exists(temporary) && files.util.exists(path) =>
-        WriteOutcome.Written
-      case _: FileAlreadyExistsException => WriteOutcome.AlreadyExists
+  /**
+   * Nobody else knows the temporary name, so what became of it tells more than the file system's answer: a reply may be lost
+   * on the way, a repeated request then finds the name taken, and Azure's rename says no more than that it failed.
+   */
+  private def rename(files: FileContext, temporary: Path, path: Path): WriteOutcome = {
+    val failure =
+      try {
+        files.rename(temporary, path, Options.Rename.NONE)
+        None
+      } catch { case e: IOException => Some(e) }
+    (files.util.exists(temporary), files.util.exists(path), failure) match {
+      case (false, true, _) => WriteOutcome.Written
+      case (true, true, _) => WriteOutcome.AlreadyExists
+      case (true, _, Some(_: FileAlreadyExistsException)) => WriteOutcome.AlreadyExists
+      case (true, false, None) => throw writeFailed(path, new IOException("nothing was renamed"))
+      case (_, _, Some(e)) => throw e
+      case (false, false, None) => throw new IOException(s"$temporary was not renamed, and is gone")
     }
+  }
 
   /** A left-over does no harm, and the outcome is already decided. */
   private def deleteQuietly(files: FileContext, temporary: Path): Unit =

@@ -161,7 +161,8 @@ private[deltaic] final class ActionParser(parser: JsonParser, wanted: ActionsWan
       case "schemaString" => schema = string()
       case "partitionColumns" => partitionColumns = strings()
       case "createdTime" => createdTime = Some(long())
-      case "configuration" => configuration = stringMap()
+      // A property that is null says as little as none.
+      case "configuration" => configuration = stringMap().filter(_._2 != null)
       case _ => skip()
     }
     Metadata(

@@ -25,6 +25,9 @@ private[deltaic] object TableProperties {
     "millisecond" -> 1L
   )
 
+  /** So that a time of today minus it is still a number. */
+  private val LongestMs = BigInt(Long.MaxValue / 2)
+
   /** How long a tombstone is kept; None when the property cannot be understood, and then it is kept for ever. */
   def deletedFileRetentionMs(metadata: Metadata): Option[Long] =
     value(metadata, "delta.deletedFileRetentionDuration").flatMap(intervalMs)
@@ -55,9 +58,12 @@ private[deltaic] object TableProperties {
         for {
           amount <- m.group(1).toLongOption
           unit <- unitMs.get(m.group(2).toLowerCase(java.util.Locale.ROOT).stripSuffix("s"))
-        } yield amount * unit
+        } yield BigInt(amount) * unit
       }.toSeq
-      Option.when(amounts.forall(_.isDefined))(amounts.flatten.sum).filter(_ >= 0)
+      // A longer one than can be counted is for ever, as far as anyone can tell.
+      Option.when(amounts.forall(_.isDefined))(amounts.flatten.sum)
+        .filter(sum => sum >= 0 && sum <= LongestMs)
+        .map(_.toLong)
     case _ => None
   }
 }

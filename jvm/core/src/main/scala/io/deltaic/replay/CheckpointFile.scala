@@ -1,5 +1,7 @@
 package io.deltaic.replay
 
+import java.io.EOFException
+
 import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.conf.Configuration
@@ -33,6 +35,13 @@ private[replay] final class CheckpointFile(val status: FileStatus, conf: Configu
   }
 
   private val rowGroups = footer.getBlocks.asScala.toVector
+
+  // A footer has no checksum, and what it claims would be allocated before anything is read.
+  rowGroups.iterator.flatMap(_.getColumns.asScala).foreach { column =>
+    val end = column.getStartingPos + column.getTotalSize
+    if (column.getStartingPos < 0 || column.getTotalSize < 0 || end > status.getLen || end < 0)
+      throw new EOFException(s"column ${column.getPath} would end at $end of ${status.getLen}")
+  }
 
   /** The row groups that hold any action of these kinds, by number. */
   def rowGroupsWith(actions: Set[String]): Seq[Int] =
@@ -100,7 +109,8 @@ private[replay] final class CheckpointFile(val status: FileStatus, conf: Configu
     // New ones for each reader: they hold its decompressors, which it releases when it is closed.
     val columns = anyOf.filter(c => schema.containsPath(c.toArray))
     val filters = columns.map(notNull)
-    val builder = HadoopReadOptions.builder(conf, status.getPath)
+    // Damage that decodes would change the table, and nothing else would tell.
+    val builder = HadoopReadOptions.builder(conf, status.getPath).usePageChecksumVerification()
     if (filters.isEmpty || filters.contains(None)) builder.build()
     else {
       builder

@@ -175,8 +175,12 @@ private[deltaic] final class CheckpointReader(
 
   private def open(checkpoint: Checkpoint, listed: Seq[Sidecar]): Seq[CheckpointFile] =
     inParallel(checkpoint, listed) { sidecar =>
+      // Protocol § Sidecar Files: all lie in this directory, however the action spells their path.
+      val name = LogPath.canonical(sidecarDirectory, sidecar.path)
+      if (name.isEmpty || name.contains('/'))
+        throw new UnreadableCheckpoint(checkpoint, s"its sidecar ${sidecar.path} lies elsewhere")
       // The file's own size counts: a wrong one in the action would only hide a footer that is there.
-      val path = LogPath.toAbsolute(sidecarDirectory, sidecar.path)
+      val path = new Path(sidecarDirectory, new Path(null, null, name))
       val file = store.status(path).getOrElse {
         throw new UnreadableCheckpoint(checkpoint, s"its sidecar ${sidecar.path} is missing")
       }

@@ -50,7 +50,7 @@ private[replay] object CheckpointRow {
     text(c, "schemaString").getOrElse(Metadata.EmptySchema),
     strings(c, "partitionColumns").getOrElse(Vector.empty),
     long(c, "createdTime"),
-    map(c, "configuration")
+    map(c, "configuration").filter(_._2 != null)
   )
 
   private def txn(c: StructCell): SetTransaction = SetTransaction(

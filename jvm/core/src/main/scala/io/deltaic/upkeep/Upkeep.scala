@@ -32,14 +32,22 @@ object UpkeepTask {
 
   /** The deletion of what the log no longer needs. */
   final case class Cleanup(retentionMs: Long) extends UpkeepTask("cleanup")
+
+  /** The lists of data files for engines that read no log. */
+  case object SymlinkManifest extends UpkeepTask("symlinkManifest")
 }
 
 /**
  * Does what is due for one table. A task that fails is logged and remembered, never thrown: the commit it follows stands.
  *
  * @param layoutOf which columns the table's checkpoints have
+ * @param partitionFolderOf by which name a partition of these values has a folder
  */
-final class Upkeep(log: DeltaLog, layoutOf: Snapshot => CheckpointLayout) {
+final class Upkeep(
+    log: DeltaLog,
+    layoutOf: Snapshot => CheckpointLayout,
+    partitionFolderOf: Snapshot => Map[String, String] => String
+) {
   import Upkeep._
 
   def table: Path = log.table
@@ -128,6 +136,26 @@ final class Upkeep(log: DeltaLog, layoutOf: Snapshot => CheckpointLayout) {
         new LogCleanup(log, store).run(retentionMs, nowMs)
         state.cleaned(cutoffMs)
       }
+    case UpkeepTask.SymlinkManifest => listFiles(commit, state)
+  }
+
+  /** Of the newest version there is: a list must not go back to what an older commit left. */
+  private def listFiles(commit: Commit, state: UpkeepState): Unit = {
+    val snapshot = log.latest()
+    val manifests = new SymlinkManifests(
+      snapshot,
+      partitionFolderOf(snapshot),
+      store,
+      log.conf,
+      () => commit.require()
+    )
+    val actions = log.commit(commit.version)
+    val removed = actions.removes.map(_.partitionValues).toSeq
+    val isWhole = snapshot.metadata.partitionColumns.isEmpty || actions.metadata.isDefined ||
+      removed.exists(_.isEmpty) || !manifests.exist ||
+      state.failed(UpkeepTask.SymlinkManifest.name)
+    if (isWhole) manifests.writeAll()
+    else manifests.write(removed ++ actions.adds.map(_.partitionValues))
   }
 
   private def checkpoint(commit: Commit, state: UpkeepState)(

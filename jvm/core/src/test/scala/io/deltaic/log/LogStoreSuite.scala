@@ -6,11 +6,13 @@ import java.nio.file.{Files, Paths}
 import java.util.concurrent.{Callable, CountDownLatch, Executors}
 
 import scala.jdk.CollectionConverters._
+import scala.util.{Failure, Success, Try}
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.hadoop.hdfs.MiniDFSCluster
 
+import io.deltaic.faults.{Faults, FaultyContext, FaultySchemeFileSystem}
 import io.deltaic.protocol.DeltaicException
 
 /** What [[LogStore]] promises, on every store that can write. */
@@ -212,4 +214,182 @@ class HdfsLogStoreSuite extends WritingLogStoreSuite {
   }
 
   override def afterAll(): Unit = if (cluster != null) cluster.shutdown()
+}
+
+/** Publishing by closing a stream, and no rename. */
+class ObjectLogStoreSuite extends WritingLogStoreSuite {
+
+  override protected val conf: Configuration = {
+    val settings = new Configuration()
+    settings.set("fs.objects.impl", classOf[ObjectsFileSystem].getName)
+    settings.set("spark.deltaic.logStore.objects.impl", "createIfAbsent")
+    settings
+  }
+
+  override protected def newDirectory(): Path =
+    new Path(s"objects://${Files.createTempDirectory("object store é")}")
+
+  override def afterEach(context: AfterEach): Unit = {
+    Faults.disarm()
+    ()
+  }
+
+  test("a put whose reply is lost was made, and one that is repeated finds its own content") {
+    val path = FileNames.commit(FileNames.logDirectory(newDirectory()), 0)
+    val store = LogStore.forPath(path, conf)
+    Faults.arm("put", "", 1, "fail after")
+    assertEquals(store.writeIfAbsent(path, Iterator("ours")), WriteOutcome.Written)
+    assertEquals(Faults.disarm(), 1)
+    assertEquals(new String(store.read(path), UTF_8), "ours\n")
+  }
+
+  test("a put that may still arrive is neither made nor refused") {
+    val path = FileNames.commit(FileNames.logDirectory(newDirectory()), 0)
+    val store = LogStore.forPath(path, conf)
+    Faults.arm("put", "", 1, "fail before")
+    intercept[IOException](store.writeIfAbsent(path, Iterator("ours")))
+    assertEquals(store.status(path), None)
+    assertEquals(store.writeIfAbsent(path, Iterator("ours")), WriteOutcome.Written)
+  }
+
+  test("more than memory should hold is put as well, and its spool is gone") {
+    val path = FileNames.commit(FileNames.logDirectory(newDirectory()), 0)
+    val store = LogStore.forPath(path, conf)
+    val line = "x" * 1023
+    assertEquals(store.writeIfAbsent(path, Iterator.fill(20 << 10)(line)), WriteOutcome.Written)
+    val bytes = store.read(path)
+    assertEquals(bytes.length, 20 << 20)
+    assert(bytes.grouped(1024).forall(b => b.length == 1024 && b(1023) == '\n'))
+    val temporary = Files.list(Paths.get(sys.props("java.io.tmpdir"))).iterator.asScala
+    assertEquals(
+      temporary.map(_.getFileName.toString).filter(_.startsWith("deltaic-log-")).toList,
+      Nil
+    )
+  }
+
+  test("a file is replaced, but not where there is no directory") {
+    val path = new Path(FileNames.logDirectory(newDirectory()), FileNames.LastCheckpoint)
+    val store = LogStore.forPath(path, conf)
+    intercept[DeltaicException](store.replace(path, "a".getBytes))
+    store.writeIfAbsent(new Path(path.getParent, "other"), Iterator("x"))
+    Seq("a", "b").foreach(text => store.replace(path, text.getBytes))
+    assertEquals(new String(store.read(path), UTF_8), "b")
+  }
+}
+
+/** A rename that fails, lies, or loses its reply: what became of the temporary file tells. */
+class FaultyRenameSuite extends WritingLogStoreSuite {
+
+  override protected val conf: Configuration = {
+    val settings = new Configuration()
+    settings.set("fs.faulty.impl", classOf[FaultySchemeFileSystem].getName)
+    settings.set("fs.AbstractFileSystem.faulty.impl", classOf[FaultyContext].getName)
+    settings.set("spark.deltaic.logStore.faulty.impl", "rename")
+    settings
+  }
+
+  override protected def newDirectory(): Path =
+    new Path(s"faulty://${Files.createTempDirectory("renaming")}")
+
+  override def afterEach(context: AfterEach): Unit = {
+    Faults.disarm()
+    ()
+  }
+
+  private def written(effect: String)(meanwhile: Path => Unit): (Path, Try[WriteOutcome]) = {
+    val path = FileNames.commit(FileNames.logDirectory(newDirectory()), 0)
+    val store = LogStore.forPath(path, conf)
+    store.writeIfAbsent(new Path(path.getParent, "first"), Iterator("makes the directory"))
+    Faults.arm("rename", "json", 1, effect)
+    Faults.meanwhile = () => meanwhile(path)
+    val outcome = Try(store.writeBesideIfAbsent(path, () => ())(_.write('a')))
+    assertEquals(Faults.disarm(), 1)
+    assertEquals(
+      store.listFrom(path.getParent, ".").map(_.getPath.getName).count(_.startsWith(".")),
+      0
+    )
+    (path, outcome)
+  }
+
+  private def exists(path: Path): Boolean = LogStore.forPath(path, conf).status(path).isDefined
+
+  test("one that is done and whose reply is lost is done") {
+    val (path, outcome) = written("fail after")(_ => ())
+    assertEquals(outcome, Success(WriteOutcome.Written): Try[WriteOutcome])
+    assert(exists(path))
+  }
+
+  test("one that says it is done and is not fails for certain") {
+    val (path, outcome) = written("lie")(_ => ())
+    outcome match {
+      case Failure(e: DeltaicException) => assertEquals(e.condition, "DELTAIC_LOG_WRITE_FAILED")
+      case other => fail(s"$other")
+    }
+    assert(!exists(path))
+  }
+
+  test("one that says it is done, where another writer was first, was not") {
+    val (path, outcome) = written("lie") { path =>
+      Files.writeString(Paths.get(path.toUri.getPath), "theirs")
+      ()
+    }
+    assertEquals(outcome, Success(WriteOutcome.AlreadyExists): Try[WriteOutcome])
+    assertEquals(new String(LogStore.forPath(path, conf).read(path), UTF_8), "theirs")
+  }
+
+  test("one that fails without saying why, where another writer was first, was not done") {
+    val (_, outcome) = written("fail before") { path =>
+      Files.writeString(Paths.get(path.toUri.getPath), "theirs")
+      ()
+    }
+    assertEquals(outcome, Success(WriteOutcome.AlreadyExists): Try[WriteOutcome])
+  }
+
+  test("one that fails with nobody else about leaves open what happened") {
+    val (path, outcome) = written("fail before")(_ => ())
+    assert(outcome.failed.get.isInstanceOf[IOException], outcome)
+    assert(!exists(path))
+  }
+}
+
+class LogStoreChoiceSuite extends munit.FunSuite {
+
+  private def choose(scheme: String, settings: (String, String)*): LogStore = {
+    val conf = new Configuration()
+    settings.foreach { case (name, value) => conf.set(name, value) }
+    LogStore.forPath(new Path(s"$scheme://host/table/_delta_log"), conf)
+  }
+
+  test("each scheme gets the store that its file system can hold to, and others only read") {
+    Seq("hdfs", "viewfs", "abfs", "abfss").foreach { scheme =>
+      assert(choose(scheme).isInstanceOf[RenamingLogStore], scheme)
+    }
+    Seq("s3a", "s3", "gs").foreach(s => assert(choose(s).isInstanceOf[ObjectLogStore], s))
+    assert(choose("other").isInstanceOf[ReadOnlyLogStore])
+    assertEquals(choose("file"), LocalLogStore)
+  }
+
+  test("a setting names a store of ours or a class, for its scheme alone") {
+    val setting = "spark.deltaic.logStore.other.impl"
+    assert(choose("other", setting -> "rename").isInstanceOf[RenamingLogStore])
+    assert(choose("another", setting -> "rename").isInstanceOf[ReadOnlyLogStore])
+    val own = classOf[RenamingLogStore].getName
+    assert(choose("other", setting -> own).isInstanceOf[RenamingLogStore])
+    Seq("nonsense", "java.lang.String").foreach { value =>
+      val e = intercept[DeltaicException](choose("other", setting -> value))
+      assertEquals(e.condition, "DELTAIC_INVALID_SESSION_SETTING")
+      assertEquals((e.parameters("setting"), e.parameters("value")), (setting, value))
+    }
+  }
+
+  test("delta-spark's setting counts if it names a class of ours, and after our own") {
+    val older = "spark.delta.logStore.other.impl"
+    val ours = classOf[RenamingLogStore].getName
+    assert(choose("other", older -> ours).isInstanceOf[RenamingLogStore])
+    val theirs = "io.delta.storage.S3SingleDriverLogStore"
+    assert(choose("other", older -> theirs).isInstanceOf[ReadOnlyLogStore])
+    val both =
+      choose("other", older -> ours, "spark.deltaic.logStore.other.impl" -> "conditionalPut")
+    assert(both.isInstanceOf[ObjectLogStore])
+  }
 }

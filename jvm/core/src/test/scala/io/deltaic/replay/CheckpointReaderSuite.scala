@@ -35,7 +35,7 @@ class CheckpointReaderSuite extends munit.FunSuite {
     )
     assertEquals(
       snapshot.metadata,
-      Metadata("from-checkpoint", schemaString = "{}", configuration = Map("a" -> "b", "c" -> null))
+      Metadata("from-checkpoint", schemaString = "{}", configuration = Map("a" -> "b"))
     )
     assertEquals(paths(table), List("a", "b%20c", "d"))
     assertEquals(

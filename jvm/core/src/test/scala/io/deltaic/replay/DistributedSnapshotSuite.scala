@@ -9,7 +9,7 @@ import org.apache.parquet.io.ParquetDecodingException
 import io.deltaic.TableBuilder
 import io.deltaic.TableBuilder.{add, dv}
 import io.deltaic.protocol._
-import io.deltaic.upkeep.{Upkeep, UpkeepFixture, UpkeepTask}
+import io.deltaic.upkeep.{UpkeepFixture, UpkeepTask}
 
 /** Snapshots whose files stay in the checkpoint; that they hold what golden tables hold is [[GoldenTablesSuite]]'s to say. */
 class DistributedSnapshotSuite extends munit.FunSuite {
@@ -274,7 +274,7 @@ class DistributedSnapshotSuite extends munit.FunSuite {
     table.commit(1, add("b"))
     assert(log.latest().isDistributed)
     damage(table, classic)
-    val upkeep = new Upkeep(log, _ => UpkeepFixture.plain)
+    val upkeep = UpkeepFixture.upkeep(log, _ => UpkeepFixture.plain)
     upkeep.run(1, Seq(UpkeepTask.ClassicCheckpoint(None)))
     assertEquals(upkeep.failed, Set.empty[String])
     val healed = distributed(table).latest()

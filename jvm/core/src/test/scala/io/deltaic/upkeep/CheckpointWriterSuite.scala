@@ -178,7 +178,7 @@ class CheckpointWriterSuite extends munit.FunSuite {
       table.delete(f"${2}%020d.json").commit(2, add("of another table"))
       plain
     }
-    val upkeep = new Upkeep(table.open(), layout)
+    val upkeep = UpkeepFixture.upkeep(table.open(), layout)
     upkeep.run(2, Seq(classic))
     assertEquals(upkeep.failed, Set("checkpoint"))
     assertEquals(names(table).filterNot(_.endsWith(".json")), Nil)

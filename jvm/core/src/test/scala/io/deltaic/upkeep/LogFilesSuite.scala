@@ -49,7 +49,7 @@ class LogFilesSuite extends munit.FunSuite {
 
   test("every version gets its own checksum, also when others were committed meanwhile") {
     val table = TableBuilder.created(add("a"))
-    val upkeep = new Upkeep(table.open(), _ => plain)
+    val upkeep = UpkeepFixture.upkeep(table.open(), _ => plain)
     upkeep.run(0, Seq(UpkeepTask.Checksum))
     (1 to 4).foreach(v => table.commit(v.toLong, add(s"f$v")))
     (1 to 4).foreach(v => upkeep.run(v.toLong, Seq(UpkeepTask.Checksum)))
@@ -93,7 +93,7 @@ class LogFilesSuite extends munit.FunSuite {
       )
     )
     val whole = TableBuilder()
-    val upkeep = new Upkeep(whole.open(), _ => plain)
+    val upkeep = UpkeepFixture.upkeep(whole.open(), _ => plain)
     val stepwise = TableBuilder()
     commits.zipWithIndex.foreach { case (actions, v) =>
       whole.commit(v.toLong, actions: _*)
@@ -134,7 +134,7 @@ class LogFilesSuite extends munit.FunSuite {
 
   test("what was handed over for a table that was deleted does not bring its directory back") {
     val table = TableBuilder.created(add("a"))
-    val upkeep = new Upkeep(table.open(), _ => plain)
+    val upkeep = UpkeepFixture.upkeep(table.open(), _ => plain)
     val parked = upkeep.due(0, everyTask)
     assert(FileUtil.fullyDelete(table.directory.toFile))
     parked()
@@ -144,7 +144,7 @@ class LogFilesSuite extends munit.FunSuite {
 
   test("what was handed over for a table that was replaced is not done to the next one") {
     val table = TableBuilder.created(add("a"))
-    val upkeep = new Upkeep(table.open(), _ => plain)
+    val upkeep = UpkeepFixture.upkeep(table.open(), _ => plain)
     val parked = upkeep.due(0, everyTask)
     table.delete(f"${0}%020d.json").commit(
       0,

@@ -13,6 +13,15 @@ object UpkeepFixture {
 
   val plain: CheckpointLayout = CheckpointLayout(hasJsonStats = true, None, Nil)
 
+  /** Folders of partitions are named by the values alone, `-` for null. */
+  def upkeep(log: DeltaLog, layoutOf: Snapshot => CheckpointLayout): Upkeep = new Upkeep(
+    log,
+    layoutOf,
+    snapshot =>
+      values =>
+        snapshot.metadata.partitionColumns.map(c => Option(values(c)).getOrElse("-")).mkString("/")
+  )
+
   def run(table: TableBuilder, version: Long, tasks: UpkeepTask*): Upkeep =
     runWith(table, plain, version, tasks: _*)
 
@@ -22,7 +31,7 @@ object UpkeepFixture {
       version: Long,
       tasks: UpkeepTask*
   ): Upkeep = {
-    val upkeep = new Upkeep(table.open(), _ => layout)
+    val upkeep = this.upkeep(table.open(), _ => layout)
     upkeep.run(version, tasks)
     upkeep
   }

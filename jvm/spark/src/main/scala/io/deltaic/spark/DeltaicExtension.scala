@@ -22,8 +22,10 @@ class DeltaicExtension extends (SparkSessionExtensions => Unit) {
     extensions.injectResolutionRule(_ => PlanShowStatements)
     extensions.injectResolutionRule(ComputeWrittenColumns(_))
     extensions.injectResolutionRule(ComputeChangedColumns(_))
+    extensions.injectPostHocResolutionRule(_ => CountChanges)
     extensions.injectPlannerStrategy(_ => RecordReads)
     extensions.injectPlannerStrategy(_ => DeletionVectorStrategy)
+    extensions.injectPlannerStrategy(_ => CountedChangeStrategy)
     TableChangesFunctions.inject(extensions)
   }
 }

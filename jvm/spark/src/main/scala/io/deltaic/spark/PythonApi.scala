@@ -2,12 +2,10 @@ package io.deltaic.spark
 
 import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
-import org.apache.spark.sql.Column
 import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
-import org.apache.spark.sql.catalyst.expressions.Literal
-import org.apache.spark.sql.catalyst.plans.logical.{DeleteFromTable, View}
+import org.apache.spark.sql.catalyst.plans.logical.View
 import org.apache.spark.sql.catalyst.util.quoteIfNeeded
-import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.SessionShims
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.functions.{max, min}
@@ -18,12 +16,17 @@ import io.deltaic.replay.{DeltaLog, TableSummary}
 import io.deltaic.spark.bridge._
 import io.deltaic.spark.catalog._
 import io.deltaic.spark.scan.{FileSplits, SnapshotFiles, TableSchema}
-import io.deltaic.spark.write.{CachedPlans, CheckpointColumns, SessionWriteOptions}
+import io.deltaic.spark.write.{
+  CachedPlans,
+  CheckpointColumns,
+  PartitionFolders,
+  SessionWriteOptions
+}
 import io.deltaic.upkeep.{Upkeep, UpkeepQueue}
 
 /**
- * All that Python calls in the JVM. Paths and names come as users give them; what has structure
- * crosses as JSON.
+ * All that Python calls in the JVM, but for [[RowChanges]]. Paths and names come as users give them;
+ * what has structure crosses as JSON.
  */
 object PythonApi {
 
@@ -96,18 +99,28 @@ object PythonApi {
   }
 
   /** A commit of header actions only, for commands that touch no file. */
-  def prepareHeaderCommit(
-      spark: SparkSession,
-      path: String,
-      readVersion: Long,
-      summaryJson: String
-  ): PreparedCommit = {
-    val summary = Json.parse(summaryJson)
+  def prepareHeaderCommit(spark: SparkSession, path: String, summary: String): PreparedCommit =
+    prepare(spark, TableLocation.log(spark, path), Json.parse(summary), FileChanges())
+
+  /** A commit that adds the files without row ids anew, for them to get some; null if all have. */
+  def prepareRowIds(spark: SparkSession, path: String, summary: String): PreparedCommit = {
+    val outline = Json.parse(summary)
     val log = TableLocation.log(spark, path)
+    val snapshot = log.at(outline.required("readVersion").longValue)
+    val older = snapshot.adds.filter(_.baseRowId.isEmpty).map(_.copy(dataChange = false)).toVector
+    if (older.isEmpty) null else prepare(spark, log, outline, FileChanges(adds = older))
+  }
+
+  private def prepare(
+      spark: SparkSession,
+      log: DeltaLog,
+      summary: JsonNode,
+      changes: FileChanges
+  ): PreparedCommit =
     new PreparedCommit(
       CommitRequest(
         log = log,
-        readVersion = readVersion,
+        readVersion = summary.required("readVersion").longValue,
         operation = summary.path("operation").asText,
         operationParameters = Json.strings(summary.get("operationParameters")),
         plan = summary.get("plan") match {
@@ -117,14 +130,13 @@ object PythonApi {
         isBlindAppend = summary.path("isBlindAppend").asBoolean(false),
         options =
           SessionWriteOptions.userMetadata(spark) ++ Json.strings(summary.get("options")),
-        changes = FileChanges(),
+        changes = changes,
         readSet =
           if (summary.path("readsWholeTable").asBoolean(false)) ReadSet.everything
           else ReadSet.nothing
       ),
       CachedPlans.refresh(spark, log.table, _)
     )
-  }
 
   /** Which tasks of a table's upkeep failed, and those of the settings named that the session has. */
   def upkeepState(spark: SparkSession, commit: PreparedCommit, settingsJson: String): String = {
@@ -169,7 +181,7 @@ object PythonApi {
 
   private def upkeepOf(spark: SparkSession, log: DeltaLog): Upkeep = {
     val zone = FileSplits.sessionZone(spark)
-    new Upkeep(log, CheckpointColumns.of(_, zone))
+    new Upkeep(log, CheckpointColumns.of(_, zone), PartitionFolders.of)
   }
 
   /** A row of a version that breaks a condition, as `{"row": ...}`, with null if all rows meet it. */
@@ -230,15 +242,6 @@ object PythonApi {
   def createTable(spark: SparkSession, definitionJson: String): Unit = {
     val statement = new TableBuilding(spark, Json.parse(definitionJson)).statement
     spark.sql(statement.sql)
-    ()
-  }
-
-  /** Deletes the rows for which `condition` is true, all rows when it is null. */
-  def delete(target: DataFrame, condition: Column): Unit = {
-    val spark = target.sparkSession
-    val matching =
-      if (condition == null) Literal.TrueLiteral else SessionShims.expression(spark, condition)
-    SessionShims.run(spark, DeleteFromTable(target.queryExecution.analyzed, matching))
     ()
   }
 

@@ -46,6 +46,9 @@ private[spark] final class CommitPlan(val json: ObjectNode) {
   val protocol: io.deltaic.protocol.Protocol = ActionBody.protocol(json.get("effectiveProtocol"))
   val isBlindAppend: Boolean = json.path("isBlindAppend").asBoolean(false)
 
+  /** Whether the table has a change data feed, which this commit has to keep true. */
+  val feedsChanges: Boolean = json.path("feedsChanges").asBoolean(false)
+
   /** What the commit sets a metadata domain to, if it sets it. */
   def domain(name: String): Option[String] = json.path("domains").elements.asScala
     .find(domain => domain.path("domain").asText == name && !domain.path("removed").asBoolean)

@@ -2,12 +2,17 @@ package io.deltaic.spark.bridge
 
 import com.fasterxml.jackson.databind.node.ObjectNode
 
-import io.deltaic.protocol.{AddFile, DeltaicException, RemoveFile}
+import io.deltaic.protocol.{AddCdcFile, AddFile, DeltaicException, RemoveFile}
 
-/** The files a commit removes and adds; they stay in the JVM, however many. */
+/**
+ * The files a commit removes and adds; they stay in the JVM, however many.
+ *
+ * @param changeFiles if there are any, all that a change data feed has of the commit
+ */
 private[spark] final case class FileChanges(
     removes: Seq[RemoveFile] = Nil,
-    adds: Seq[AddFile] = Nil
+    adds: Seq[AddFile] = Nil,
+    changeFiles: Seq[AddCdcFile] = Nil
 ) {
 
   /** Counts, taken from the actions alone, that operation metrics are derived from. */
@@ -28,6 +33,7 @@ private[spark] final case class FileChanges(
       "numDeletionVectorsAdded" -> newVectors.size,
       "numDeletionVectorsRemoved" -> oldVectors.size,
       "numDeletionVectorsUpdated" -> newVectors.intersect(oldVectors).size,
+      "numChangeFiles" -> changeFiles.size,
       "freshRows" -> adds.filter(_.baseRowId.isEmpty).flatMap(FileChanges.rows).sum,
       "dataChange" -> (adds.exists(_.dataChange) || removes.exists(_.dataChange))
     )

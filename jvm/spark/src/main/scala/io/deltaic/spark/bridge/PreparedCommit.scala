@@ -82,7 +82,8 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
         firstRowId,
         version
       )
-    val fileActions = request.changes.removes.iterator ++ adds.iterator
+    val fileActions =
+      request.changes.removes.iterator ++ adds.iterator ++ request.changes.changeFiles.iterator
     val lines = headerLines.linesIterator ++ fileActions.map(ActionJson.write)
     begin()
     val outcome =
@@ -121,7 +122,6 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     val adds = commit.adds.toSeq
     val removes = commit.removes.toSeq
     val info = commit.commitInfo.map(_.json)
-    val removedByUs = request.changes.removes.iterator.map(r => canonical(r.path)).toSet
     // A file that was only added anew, as when it gets row ids, is not any more what we remove.
     val touched = removes.iterator.map(_.path) ++ adds.iterator.map(_.path)
     Json
@@ -142,10 +142,16 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
         "dataChange" -> (adds.exists(_.dataChange) || removes.exists(_.dataChange)),
         "addMatchingReads" -> request.readSet.firstMatching(adds.filter(_.dataChange)).map(_.path),
         "removedFileRead" -> request.readSet.firstRead(removes).map(_.path),
-        "removedFileRemoved" -> touched.find(path => removedByUs(canonical(path)))
+        "removedFileRemoved" -> touched.find(path => changedByUs(canonical(path)))
       )
       .toString
   }
+
+  /** Files that are removed, and those that are added: some are there already, under another description. */
+  private lazy val changedByUs: Set[String] =
+    (request.changes.removes.iterator.map(_.path) ++ request.changes.adds.iterator.map(_.path))
+      .map(canonical)
+      .toSet
 
   /** Writers differ in how they spell a path. */
   private def canonical(logPath: String): String = LogPath.canonical(request.log.table, logPath)

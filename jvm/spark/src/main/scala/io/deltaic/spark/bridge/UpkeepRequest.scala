@@ -33,6 +33,7 @@ private[spark] object UpkeepRequest {
             json.required("alsoClassic").booleanValue
           )
         case "compaction" => UpkeepTask.Compaction(number("first"), number("last"))
+        case "symlinkManifest" => UpkeepTask.SymlinkManifest
         case "cleanup" => UpkeepTask.Cleanup(number("retentionMs"))
         case other => throw new IllegalArgumentException(s"there is no task $other")
       }

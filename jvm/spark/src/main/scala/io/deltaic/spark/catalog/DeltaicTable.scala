@@ -196,6 +196,12 @@ private[spark] final class DeltaicTable(
       new DeltaicTable(spark, log, version, TableOrigin.TimeTravel, displayName)
     else this
 
+  /** The table as a statement names it, for a command that is planned right away. */
+  def forCommand: DeltaicTable =
+    if (origin == TableOrigin.Path)
+      new DeltaicTable(spark, log, snapshot, TableOrigin.Catalog, displayName)
+    else this
+
   override def location: Path = log.table
 
   override def followsNewVersions: Boolean = origin != TableOrigin.TimeTravel

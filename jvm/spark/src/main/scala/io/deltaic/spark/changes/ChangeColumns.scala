@@ -13,9 +13,13 @@ private[spark] object ChangeColumns {
 
   val Insert = "insert"
   val Delete = "delete"
+  val UpdatePreimage = "update_preimage"
+  val UpdatePostimage = "update_postimage"
+
+  val changeTypeField: StructField = StructField(ChangeType, StringType)
 
   val fields: Seq[StructField] = Seq(
-    StructField(ChangeType, StringType),
+    changeTypeField,
     StructField(CommitVersion, LongType),
     StructField(CommitTimestamp, TimestampType)
   )

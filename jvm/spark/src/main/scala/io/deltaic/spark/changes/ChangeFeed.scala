@@ -13,6 +13,23 @@ private[spark] final case class CommittedChange(
     timestampMs: Long
 )
 
+/** Changes of a table's rows that a query can read. Two equal ones are the same changes. */
+private[spark] trait ChangeSource {
+  def table: Path
+
+  /** The last version that they are of, or are based on; for errors. */
+  def version: Long
+
+  def changes: IndexedSeq[CommittedChange]
+}
+
+/** Exactly these changes. */
+private[spark] final case class ListedChanges(
+    table: Path,
+    version: Long,
+    changes: IndexedSeq[CommittedChange]
+) extends ChangeSource
+
 /** Versions of a table from `first` to `last`, both inclusive. */
 private[spark] final case class VersionRange(first: Long, last: Long) {
   def isEmpty: Boolean = last < first
@@ -34,13 +51,15 @@ private[spark] final class ChangeFeed(
     start: Snapshot,
     val read: Snapshot,
     checksSchema: Boolean
-) {
-  def table: Path = log.table
+) extends ChangeSource {
+  override def table: Path = log.table
+
+  override def version: Long = versions.last
 
   private def name: String = table.toString
 
   /** Read on first use, which is when the plan is final. */
-  lazy val changes: IndexedSeq[CommittedChange] =
+  override lazy val changes: IndexedSeq[CommittedChange] =
     if (versions.isEmpty) Vector.empty
     else {
       requireRecorded(start.metadata, versions.first)

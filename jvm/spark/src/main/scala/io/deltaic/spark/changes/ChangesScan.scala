@@ -23,7 +23,7 @@ import io.deltaic.spark.scan._
  */
 private[spark] final class ChangesScan(
     spark: SparkSession,
-    private val feed: ChangeFeed,
+    private val feed: ChangeSource,
     schema: TableSchema,
     requiredColumns: StructType,
     private val filters: Seq[Expression],
@@ -73,7 +73,7 @@ private[spark] final class ChangesScan(
         "DELTAIC_DELETION_VECTOR_FILTER_MISSING",
         Map(
           "table" -> feed.table.toString,
-          "version" -> feed.versions.last.toString,
+          "version" -> feed.version.toString,
           "file" -> inferred.selected.files
             .find(inferred.selected.unchangedRows(_) != null)
             .fold("")(_.path)
@@ -136,7 +136,7 @@ private[spark] final class ChangesScan(
     /** Not asked for its files: it is only the reader that matters. */
     lazy val reader: TableScan = new TableScan(
       spark,
-      ListedFiles(feed.table, feed.versions.last, Vector.empty),
+      ListedFiles(feed.table, feed.version, Vector.empty),
       schema,
       readSchema(),
       filters,

@@ -14,7 +14,7 @@ import io.deltaic.spark.skipping.FileSelection
 /** Takes filters and columns from the optimizer for a [[ChangesScan]]. */
 private[spark] final class ChangesScanBuilder(
     spark: SparkSession,
-    feed: ChangeFeed,
+    feed: ChangeSource,
     schema: TableSchema,
     options: CaseInsensitiveStringMap
 ) extends ScanBuilder

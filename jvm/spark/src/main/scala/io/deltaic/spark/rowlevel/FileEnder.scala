@@ -24,7 +24,7 @@ private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: Wri
   private val table = change.log.table
   private val configuration: Configuration =
     WriteShims.hadoopConf(change.spark, Map.empty)
-  private val vectors = new DeletionVectorStore(configuration)
+  val vectors = new DeletionVectorStore(configuration)
 
   /** @param ended rows that end now, by the path of their file */
   def apply(ended: Map[String, DeletionVector]): EndedFiles = {

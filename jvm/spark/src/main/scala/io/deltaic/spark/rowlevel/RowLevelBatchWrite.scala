@@ -2,10 +2,11 @@ package io.deltaic.spark.rowlevel
 
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.util.toPrettySQL
+import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 import org.apache.spark.sql.connector.write._
 
 import io.deltaic.dv.DeletionVector
-import io.deltaic.protocol.{AddFile, RemoveFile}
+import io.deltaic.protocol.{AddCdcFile, AddFile, RemoveFile}
 import io.deltaic.spark.bridge.{FileChanges, Json}
 import io.deltaic.spark.scan.TableScan
 import io.deltaic.spark.write.{IdentityMarks, NewFiles, WriteIntent, WriteTransaction}
@@ -23,38 +24,74 @@ private[spark] final class RowLevelBatchWrite(change: RowLevelChange, reads: Seq
     WriteIntent(
       operation = change.command.toString,
       operationParameters = Map("predicate" -> predicateParameter),
-      mode = change.command.toString.toLowerCase(java.util.Locale.ROOT)
+      mode = change.command.toString.toLowerCase(java.util.Locale.ROOT),
+      movesRows = true
     )
   )
 
   /** Files written on the driver's side of the commit; they are cleaned up with the tasks' own. */
   private var rewritten: EndedFiles = EndedFiles.none
+  private var images: Seq[AddFile] = Nil
+
+  @volatile private var committed = ChangedRows()
+
+  /** What has been committed. */
+  def changedRows: ChangedRows = committed
 
   override def createBatchWriterFactory(info: PhysicalWriteInfo): DeltaWriterFactory =
-    new RowLevelWriterFactory(transaction.dataSpec)
+    new RowLevelWriterFactory(
+      transaction.dataSpec,
+      Option.when(transaction.plan.feedsChanges && changesRows)(transaction.changeSpec)
+    )
 
-  override def commit(messages: Array[WriterCommitMessage]): Unit = {
+  private def keepsRowIds: Boolean = transaction.dataSpec.tracked > 0
+
+  /** A DELETE has no rows that begin. */
+  private def changesRows: Boolean = change.command != Command.DELETE
+
+  override def commit(messages: Array[WriterCommitMessage]): Unit = finish(messages, Map.empty)
+
+  override def commit(messages: Array[WriterCommitMessage], summary: WriteSummary): Unit =
+    finish(messages, ChangedRows.byClause(summary))
+
+  private def finish(
+      messages: Array[WriterCommitMessage],
+      countsByClause: Map[String, Long]
+  ): Unit = {
     val reports = reported(messages)
     val scannedAtMs = System.currentTimeMillis()
-    val ended = new FileEnder(change, transaction).apply(merged(reports))
-    rewritten = ended
-    val changes = FileChanges(ended.removes, ended.adds ++ reports.flatMap(_.newFiles))
+    val deleted = merged(reports.flatMap(_.deletedRows))
+    val updated = merged(reports.flatMap(_.updatedRows))
+    val ender = new FileEnder(change, transaction)
+    rewritten = ender(union(deleted, updated))
+    if (needsImages)
+      images = new ImageRecorder(change, transaction, ender.vectors).record(deleted, updated)
+    val changeFiles = reports.flatMap(_.changeFiles) ++ images
+    val rows =
+      ChangedRows(cardinality(updated), cardinality(deleted), reports.map(_.insertedRows).sum)
     val finishedAtMs = System.currentTimeMillis()
     transaction.commit(
-      changes,
+      FileChanges(
+        rewritten.removes,
+        rewritten.adds ++ reports.flatMap(_.newFiles),
+        changeFiles.map(f => AddCdcFile(f.path, f.partitionValues, f.sizeBytes))
+      ),
       newFiles(reports),
       change.readSet(reads),
       Map(
-        "numDeletedRows" -> reports.map(_.deletedRows).sum,
-        "numUpdatedRows" -> reports.map(_.updatedRows).sum,
-        "numInsertedRows" -> reports.map(_.insertedRows).sum,
-        "numCopiedRows" -> ended.copiedRows,
+        "numDeletedRows" -> rows.deleted,
+        "numUpdatedRows" -> rows.updated,
+        "numInsertedRows" -> rows.inserted,
+        "numCopiedRows" -> rewritten.copiedRows,
+        "numPreservedRows" -> (if (keepsRowIds) rows.updated + rewritten.copiedRows else 0L),
+        "numRecordedChanges" -> changeFiles.flatMap(FileChanges.rows).sum,
         "scanTimeMs" -> (scannedAtMs - startedAtMs),
         "rewriteTimeMs" -> (finishedAtMs - scannedAtMs),
         "executionTimeMs" -> (finishedAtMs - startedAtMs)
-      ),
+      ) ++ countsByClause,
       IdentityMarks.merged(transaction.schema.stored, reports.map(_.identityMarks))
     )
+    committed = rows
   }
 
   override def abort(messages: Array[WriterCommitMessage]): Unit =
@@ -62,20 +99,43 @@ private[spark] final class RowLevelBatchWrite(change: RowLevelChange, reads: Seq
 
   override def toString: String = s"deltaic ${change.command} on ${change.log.table}"
 
-  private def newFiles(reports: Seq[RowLevelMessage]): NewFiles =
-    NewFiles(reports.flatMap(_.newFiles) ++ rewritten.newDataFiles, rewritten.newVectorFiles)
+  /**
+   * Whether change data files have to tell what ended. What a DELETE does to whole files and to
+   * deletion vectors tells itself, rows that it copies do not (Protocol § Change Data Files).
+   */
+  private def needsImages: Boolean =
+    transaction.plan.feedsChanges && (changesRows || rewritten.copiedRows > 0)
+
+  private def newFiles(reports: Seq[RowLevelMessage]): NewFiles = {
+    val ofTasks = reports.flatMap(report => report.newFiles ++ report.changeFiles)
+    NewFiles(ofTasks ++ rewritten.newDataFiles ++ images, rewritten.newVectorFiles)
+  }
 
   private def reported(messages: Array[WriterCommitMessage]): Seq[RowLevelMessage] =
     messages.toSeq.collect { case message: RowLevelMessage => message }
 
   /** One bitmap for each file, out of those of the tasks that read parts of it. */
-  private def merged(reports: Seq[RowLevelMessage]): Map[String, DeletionVector] =
-    reports.flatMap(_.endedRows).groupMapReduce(_._1) { case (_, bytes) =>
+  private def merged(rows: Seq[(String, Array[Byte])]): Map[String, DeletionVector] =
+    rows.groupMapReduce(_._1) { case (_, bytes) =>
       DeletionVector.deserialize(bytes)
     } { (left, right) =>
       left.or(right)
       left
     }
+
+  /** All rows that end, in bitmaps of their own. */
+  private def union(
+      left: Map[String, DeletionVector],
+      right: Map[String, DeletionVector]
+  ): Map[String, DeletionVector] =
+    (left.keySet ++ right.keySet).iterator.map { path =>
+      val rows = new DeletionVector
+      Seq(left, right).flatMap(_.get(path)).foreach(rows.or)
+      path -> rows
+    }.toMap
+
+  private def cardinality(rows: Map[String, DeletionVector]): Long =
+    rows.valuesIterator.map(_.cardinality).sum
 
   /** As delta-spark records it: a JSON array of SQL expressions. */
   private def predicateParameter: String =

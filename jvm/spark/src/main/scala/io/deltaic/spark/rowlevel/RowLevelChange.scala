@@ -41,16 +41,30 @@ private[spark] final class RowLevelChange(
     )
 
   override def newWriteBuilder(info: LogicalWriteInfo): DeltaWriteBuilder = new DeltaWriteBuilder {
-    override def build(): DeltaWrite = new DeltaWrite with RecordsReads {
+    override def build(): DeltaWrite = new DeltaWrite with RecordsReads with CountsChangedRows {
+      @volatile private var batch: Option[RowLevelBatchWrite] = None
+
       override val log: DeltaLog = RowLevelChange.this.log
       override val readVersion: Long = snapshot.version
-      override def toBatch: DeltaBatchWrite = new RowLevelBatchWrite(RowLevelChange.this, reads)
+      override def toBatch: DeltaBatchWrite = {
+        val write = new RowLevelBatchWrite(RowLevelChange.this, reads)
+        batch = Some(write)
+        write
+      }
+      override def changedRows: ChangedRows = batch.fold(ChangedRows())(_.changedRows)
       override def description(): String = s"deltaic $command on ${log.table}"
     }
   }
 
   override def rowId(): Array[NamedReference] =
     ScanColumns.rowId.map(name => Expressions.column(name): NamedReference).toArray
+
+  /** Where rows keep their ids, an update hands the old row's to the new one. */
+  override def requiredMetadataAttributes(): Array[NamedReference] =
+    if (command == Command.DELETE || !keepsRowIds) Array.empty
+    else Array(Expressions.column(ScanColumns.TrackedRowId))
+
+  private def keepsRowIds: Boolean = schema.rowTracking.exists(_.materialized.nonEmpty)
 
   /** An update stays one operation: its old row's position and its new row travel together. */
   override def representUpdateAsDeleteAndInsert(): Boolean = false

@@ -3,69 +3,119 @@ package io.deltaic.spark.rowlevel
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, JoinedRow}
 import org.apache.spark.sql.connector.write.{DeltaWriter, DeltaWriterFactory, WriterCommitMessage}
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.deltaic.dv.DeletionVector
 import io.deltaic.protocol.AddFile
+import io.deltaic.spark.changes.ChangeColumns
+import io.deltaic.spark.scan.ScanColumns
 import io.deltaic.spark.write.{DataWriteSpec, PartitionedDataWriter}
 
 /**
- * What a task found out: which rows end, as a serialized bitmap for each file it saw, and the files
- * with the rows that begin. A file split over several tasks has a bitmap from each.
+ * What a task found out: which rows end, as serialized bitmaps for each file it saw, and the files
+ * with the rows that begin. A file split over several tasks has bitmaps from each.
+ *
+ * @param deletedRows rows that are gone
+ * @param updatedRows rows that another one takes the place of
+ * @param changeFiles change data files with the rows that begin, where the task writes any
  */
 private[spark] final case class RowLevelMessage(
-    endedRows: Seq[(String, Array[Byte])],
+    deletedRows: Seq[(String, Array[Byte])],
+    updatedRows: Seq[(String, Array[Byte])],
     newFiles: Seq[AddFile],
+    changeFiles: Seq[AddFile],
     identityMarks: Map[String, Long],
-    deletedRows: Long,
-    updatedRows: Long,
     insertedRows: Long
 ) extends WriterCommitMessage
 
-private[spark] final class RowLevelWriterFactory(spec: DataWriteSpec) extends DeltaWriterFactory {
+/** @param changes how change data files are written, where tasks have to write any */
+private[spark] final class RowLevelWriterFactory(
+    spec: DataWriteSpec,
+    changes: Option[DataWriteSpec] = None
+) extends DeltaWriterFactory {
   override def createWriter(partitionId: Int, taskId: Long): DeltaWriter[InternalRow] =
-    new RowLevelWriter(spec, partitionId)
+    new RowLevelWriter(spec, changes, partitionId)
 }
 
-private final class RowLevelWriter(spec: DataWriteSpec, partitionId: Int)
-    extends DeltaWriter[InternalRow] {
+private final class RowLevelWriter(
+    spec: DataWriteSpec,
+    changes: Option[DataWriteSpec],
+    partitionId: Int
+) extends DeltaWriter[InternalRow] {
 
   private val newRows = new PartitionedDataWriter(spec, partitionId)
-  private val endedRows = new EndedRows
-  private var deleted = 0L
-  private var updated = 0L
+  private val images = changes.map(new ImageWriter(_, partitionId)).orNull
+  private val tracked = if (spec.tracked > 0) new TrackedRow else null
+  private val deletedRows = new EndedRows
+  private val updatedRows = new EndedRows
   private var inserted = 0L
 
-  override def delete(metadata: InternalRow, id: InternalRow): Unit = {
-    endedRows.add(id)
-    deleted += 1
-  }
+  override def delete(metadata: InternalRow, id: InternalRow): Unit = deletedRows.add(id)
 
   override def update(metadata: InternalRow, id: InternalRow, row: InternalRow): Unit = {
-    endedRows.add(id)
-    newRows.write(row)
-    updated += 1
+    updatedRows.add(id)
+    newRows.write(if (tracked == null) row else tracked.updated(row, metadata))
+    if (images != null) images.updated(row)
   }
 
   override def insert(row: InternalRow): Unit = {
-    newRows.write(row)
+    newRows.write(if (tracked == null) row else tracked.inserted(row))
+    if (images != null) images.inserted(row)
     inserted += 1
   }
 
   override def commit(): WriterCommitMessage =
     RowLevelMessage(
-      endedRows.serialized,
+      deletedRows.serialized,
+      updatedRows.serialized,
       newRows.commit(),
+      if (images == null) Nil else images.commit(),
       newRows.identityMarks,
-      deleted,
-      updated,
       inserted
     )
 
-  override def abort(): Unit = newRows.abort()
+  override def abort(): Unit =
+    try newRows.abort()
+    finally if (images != null) images.abort()
 
   override def close(): Unit = ()
+}
+
+/**
+ * Rows with the columns behind them in which they keep what row tracking knows of them: an updated row
+ * its id, but no commit version, since it has changed; an inserted one neither.
+ */
+private final class TrackedRow {
+  private val kept = new GenericInternalRow(ScanColumns.tracked.length)
+  private val joined = new JoinedRow
+
+  def updated(row: InternalRow, metadata: InternalRow): InternalRow = {
+    if (metadata.isNullAt(0)) kept.setNullAt(0) else kept.setLong(0, metadata.getLong(0))
+    joined(row, kept)
+  }
+
+  def inserted(row: InternalRow): InternalRow = {
+    kept.setNullAt(0)
+    joined(row, kept)
+  }
+}
+
+/** Writes the rows that begin into change data files, as they are in the table from now on. */
+private final class ImageWriter(spec: DataWriteSpec, partitionId: Int) {
+  private val writer = new PartitionedDataWriter(spec, partitionId, rowsAreNew = false)
+  private val insert = InternalRow(UTF8String.fromString(ChangeColumns.Insert))
+  private val update = InternalRow(UTF8String.fromString(ChangeColumns.UpdatePostimage))
+  private val joined = new JoinedRow
+
+  def inserted(row: InternalRow): Unit = writer.write(joined(row, insert))
+
+  def updated(row: InternalRow): Unit = writer.write(joined(row, update))
+
+  def commit(): Seq[AddFile] = writer.commit()
+
+  def abort(): Unit = writer.abort()
 }
 
 /** Positions of ended rows, by the file they are in; `(file, row index)` is the row id. */

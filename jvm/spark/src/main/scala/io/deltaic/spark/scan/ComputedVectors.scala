@@ -11,7 +11,7 @@ import org.apache.spark.unsafe.types.UTF8String
  * Columns of a batch whose values are worked out when they are asked for, so that they cost nothing
  * to rows nobody asks about. They own no memory.
  */
-private[scan] sealed abstract class ComputedVector(dataType: DataType)
+private[scan] abstract class ComputedVector(dataType: DataType)
     extends ColumnVector(dataType) {
   override def close(): Unit = ()
   override def closeIfFreeable(): Unit = ()

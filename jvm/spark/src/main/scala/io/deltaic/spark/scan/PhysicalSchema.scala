@@ -14,6 +14,9 @@ private[spark] object PhysicalSchema {
   val PhysicalName = "delta.columnMapping.physicalName"
   val ColumnId = "delta.columnMapping.id"
 
+  /** Ids of elements, keys and values, by their paths (Protocol § Iceberg Compatibility V2). */
+  val NestedIds = "parquet.field.nested.ids"
+
   def nameOf(field: StructField, columnMapping: Boolean): String =
     if (columnMapping && field.metadata.contains(PhysicalName)) {
       field.metadata.getString(PhysicalName)
@@ -26,7 +29,7 @@ private[spark] object PhysicalSchema {
         nameOf(field, columnMapping),
         typeOf(field.dataType, columnMapping),
         field.nullable,
-        if (columnMapping) fieldId(field) else Metadata.empty
+        if (columnMapping) fieldIds(field) else Metadata.empty
       )
     })
 
@@ -78,6 +81,17 @@ private[spark] object PhysicalSchema {
         valueType = typeOf(map.valueType, columnMapping)
       )
     case other => other
+  }
+
+  /** The protocol's, and delta-spark's own. */
+  private val nestedIdKeys = Seq(NestedIds, "delta.columnMapping.nested.ids")
+
+  private def fieldIds(field: StructField): Metadata = {
+    val ids = new MetadataBuilder().withMetadata(fieldId(field))
+    nestedIdKeys
+      .find(field.metadata.contains)
+      .foreach(key => ids.putMetadata(NestedIds, field.metadata.getMetadata(key)))
+    ids.build()
   }
 
   private def fieldId(field: StructField): Metadata =

@@ -18,6 +18,10 @@ private[spark] final case class RowTracking(
 ) {
   def rowId: Option[StructField] = rowIdColumn.map(StructField(_, LongType))
   def commitVersion: Option[StructField] = commitVersionColumn.map(StructField(_, LongType))
+
+  /** The columns in which rows that move keep both, in the order of [[ScanColumns.tracked]]. */
+  def materialized: Seq[StructField] =
+    if (rowId.isDefined && commitVersion.isDefined) (rowId ++ commitVersion).toSeq else Nil
 }
 
 private[spark] object RowTracking {

@@ -4,7 +4,7 @@ import java.util.Locale
 
 import org.apache.spark.sql.connector.catalog.MetadataColumn
 import org.apache.spark.sql.deltaic.ParquetScanShims
-import org.apache.spark.sql.types.{DataType, LongType, StringType, StructField}
+import org.apache.spark.sql.types.{DataType, LongType, StringType, StructField, StructType}
 
 /**
  * The columns a scan can produce beside the table's own. They are flat and, where they identify a
@@ -34,6 +34,13 @@ private[spark] object ScanColumns {
   val BaseRowId = "__deltaic_base_row_id"
   val DefaultRowCommitVersion = "__deltaic_default_row_commit_version"
 
+  /** Id and commit version of a row (Protocol § Row Tracking), flat, for those who write it anew. */
+  val TrackedRowId = "__deltaic_row_id"
+  val TrackedCommitVersion = "__deltaic_row_commit_version"
+
+  val tracked: StructType =
+    StructType(Seq(TrackedRowId, TrackedCommitVersion).map(StructField(_, LongType)))
+
   val baseRowIdField: StructField = StructField(BaseRowId, LongType, nullable = false)
   val defaultRowCommitVersionField: StructField =
     StructField(DefaultRowCommitVersion, LongType, nullable = false)
@@ -48,19 +55,24 @@ private[spark] object ScanColumns {
   /** What is hidden behind the columns of a table. */
   def metadataColumns(rowTracking: Option[RowTracking]): Array[MetadataColumn] = Array(
     FileMetadata.column(rowTracking),
-    RowIdColumn(FilePath, StringType, "path of the data file, as in the log"),
-    RowIdColumn(RowIndex, LongType, "position of the row in its data file, from 0")
-  )
+    HiddenColumn(FilePath, StringType, "path of the data file, as in the log"),
+    HiddenColumn(RowIndex, LongType, "position of the row in its data file, from 0")
+  ) ++ rowTracking.map { _ =>
+    HiddenColumn(TrackedRowId, LongType, "id that the row keeps", isNullable = true)
+  }
+
+  /** Whether only row-level operations ask for the column, and no user. */
+  def isHidden(name: String): Boolean = rowId.contains(name) || tracked.fieldNames.contains(name)
 
   /** Whether the column's value is the same for every row of a file. */
   def isFileConstant(name: String): Boolean =
     name == FilePath || name == DeletionVector || name == ChangedRows
 
-  private final case class RowIdColumn(
+  /** Spark keeps its value for the new row of an update, as it does with metadata by default. */
+  private final case class HiddenColumn(
       override val name: String,
       override val dataType: DataType,
-      override val comment: String
-  ) extends MetadataColumn {
-    override def isNullable: Boolean = false
-  }
+      override val comment: String,
+      override val isNullable: Boolean = false
+  ) extends MetadataColumn
 }

@@ -4,8 +4,12 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.deltaic.{FileMetadataShims, ParquetScanShims}
 import org.apache.spark.sql.execution.datasources.PartitionedFile
-import org.apache.spark.sql.execution.vectorized.{ColumnVectorUtils, ConstantColumnVector}
-import org.apache.spark.sql.types.{DataType, LongType, StructField, StructType}
+import org.apache.spark.sql.execution.vectorized.{
+  ColumnVectorUtils,
+  ConstantColumnVector,
+  WritableColumnVector
+}
+import org.apache.spark.sql.types._
 import org.apache.spark.sql.vectorized.ColumnVector
 
 /**
@@ -39,7 +43,7 @@ private[scan] final case class ScanLayout(
       new JoinedRow(split.partitionValues, ofSplit)
     }
 
-  /** The columns of a batch. Those that the reader fills are the reader's own. */
+  /** The columns of a batch. Those that the reader fills are the reader's own, or look into them. */
   def vectors(
       columns: Int => ColumnVector,
       positions: PositionVector,
@@ -47,7 +51,12 @@ private[scan] final case class ScanLayout(
       batchRows: Int
   ): Array[ColumnVector] = {
     def vector(source: ColumnSource, dataType: DataType): ColumnVector = source match {
-      case Stored(ordinal) => columns(ordinal)
+      case Stored(ordinal) =>
+        columns(ordinal) match {
+          case strings: WritableColumnVector if dataType.isInstanceOf[StringType] =>
+            new StringVector(strings, dataType)
+          case other => other
+        }
       case Constant(ordinal) =>
         val constant = new ConstantColumnVector(batchRows, dataType)
         ColumnVectorUtils.populate(constant, constantValues, ordinal)
@@ -103,7 +112,12 @@ private[scan] object ScanLayout {
       constants: Seq[StructField],
       rowTracking: Option[RowTracking]
   ): ScanLayout = {
-    val wanted = computed.map(_.dataType).collect { case s: StructType => s.fieldNames }.flatten
+    val wanted = computed.flatMap { field =>
+      field.dataType match {
+        case struct: StructType => struct.fieldNames.toSeq
+        case _ => Seq(fieldOf(field.name))
+      }
+    }
     def tracked(names: String*): Boolean = names.exists(wanted.contains)
     val materialized = rowTracking.toSeq.flatMap { tracking =>
       tracking.rowId.filter(_ => tracked(FileMetadata.RowId)) ++
@@ -136,9 +150,11 @@ private[scan] object ScanLayout {
       case FileMetadata.DefaultRowCommitVersion => commitVersion
       case other => ofSplit(other)
     }
-    val computedSources = computed.map(_.dataType).map {
-      case struct: StructType => Struct(struct.fieldNames.toSeq.map(metadata))
-      case _ => Position
+    val computedSources = computed.map { field =>
+      field.dataType match {
+        case struct: StructType => Struct(struct.fieldNames.toSeq.map(metadata))
+        case _ => metadata(fieldOf(field.name))
+      }
     }
     ScanLayout(
       StructType(data ++ computed ++ constants),
@@ -147,5 +163,12 @@ private[scan] object ScanLayout {
       StructType(ofFiles),
       StructType(ofSplits)
     )
+  }
+
+  /** The field of `_metadata` that a flat column is the same as. */
+  private def fieldOf(computed: String): String = computed match {
+    case ScanColumns.TrackedRowId => FileMetadata.RowId
+    case ScanColumns.TrackedCommitVersion => FileMetadata.RowCommitVersion
+    case _ => FileMetadata.RowIndex
   }
 }

@@ -19,6 +19,47 @@ private[spark] object SchemaChecks {
           requireDistinct(table, struct, path, PhysicalSchema.ColumnId)(_.getLong(_))
       }
 
+  /** What the metadata of columns says must be of the kind that the protocol gives it, for it is read as such. */
+  def requireKinds(table: String, schema: StructType): Unit =
+    eachStruct(schema, Nil) { (struct, path) =>
+      for (field <- struct; (key, (kind, read)) <- kinds if field.metadata.contains(key)) {
+        val isOfKind =
+          try read(field) != null
+          catch { case _: ClassCastException | _: NoSuchElementException => false }
+        val column = (path :+ field.name).mkString(".")
+        if (!isOfKind) throw TableSchema.invalid(table, s"$key of column $column is no $kind")
+      }
+    }
+
+  private val kinds: Map[String, (String, StructField => Any)] = {
+    def text(key: String) = key -> ("text", (f: StructField) => f.metadata.getString(key): Any)
+    def number(key: String) =
+      key -> ("whole number", (f: StructField) => f.metadata.getLong(key): Any)
+    def flag(key: String) = key -> ("boolean", (f: StructField) => f.metadata.getBoolean(key): Any)
+    def typeChanges = TypeChange.Key ->
+      (
+        "list of type changes",
+        (f: StructField) =>
+          {
+            val names = TypeChange.of(f).flatMap(c => Seq(c.from, c.to) ++ c.fieldPath)
+            if (names.contains(null)) null else names
+          }: Any
+      )
+    Map(
+      text(PhysicalSchema.PhysicalName),
+      number(PhysicalSchema.ColumnId),
+      text(ColumnKeys.CurrentDefault),
+      text(ColumnKeys.ExistsDefault),
+      text(ColumnKeys.Invariant),
+      text(ColumnKeys.GenerationExpression),
+      number(ColumnKeys.IdentityStart),
+      number(ColumnKeys.IdentityStep),
+      number(ColumnKeys.IdentityHighWaterMark),
+      flag(ColumnKeys.IdentityAllowExplicitInsert),
+      typeChanges
+    )
+  }
+
   /** A user's column under a name that scans use for their own would take its place, or lose its own. */
   def requireNamesOfUsers(table: String, schema: StructType): Unit =
     schema.fieldNames.find(ScanColumns.isReserved).foreach { column =>

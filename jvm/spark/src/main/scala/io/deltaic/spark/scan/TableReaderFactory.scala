@@ -78,11 +78,15 @@ private final class BatchReader(
 ) extends PartitionReader[ColumnarBatch] {
 
   private val stored = reader.resultBatch()
-  private val batch = new ColumnarBatch(
-    layout.vectors(stored.column(_), positions, constants, batchRows)
-  )
+  private val columns = layout.vectors(stored.column(_), positions, constants, batchRows)
+  private val strings = columns.collect { case column: StringVector => column }
+  private val batch = new ColumnarBatch(columns)
 
-  override def next(): Boolean = reader.nextBatch()
+  override def next(): Boolean = {
+    val more = reader.nextBatch()
+    if (more) strings.foreach(_.enterBatch())
+    more
+  }
 
   override def get(): ColumnarBatch = {
     batch.setNumRows(stored.numRows)

@@ -175,7 +175,8 @@ private[spark] final class TableScan(
   override def hashCode(): Int = (files, readSchema()).hashCode()
 
   private def isComputed(field: StructField): Boolean =
-    field.name == ScanColumns.RowIndex || FileMetadata.isMetadata(field.name, schema)
+    field.name == ScanColumns.RowIndex || ScanColumns.tracked.fieldNames.contains(field.name) ||
+    FileMetadata.isMetadata(field.name, schema)
 
   private def isConstant(field: StructField): Boolean =
     schema.isPartition(field.name) || ScanColumns.isFileConstant(field.name)

@@ -97,5 +97,5 @@ private[spark] final class TableScanBuilder(
     !filter.references.exists(isHidden)
 
   private def isHidden(attribute: Attribute): Boolean =
-    ScanColumns.rowId.contains(attribute.name) || FileMetadata.isMetadata(attribute.name, schema)
+    ScanColumns.isHidden(attribute.name) || FileMetadata.isMetadata(attribute.name, schema)
 }

@@ -73,6 +73,7 @@ private[spark] object TableSchema {
   /** Reads a `metaData` action (Protocol § Schema Serialization Format: Spark's own JSON). */
   def of(table: String, protocol: Protocol, metadata: TableMetadata): TableSchema = {
     val declared = withoutVoid(parse(table, metadata.schemaString))
+    SchemaChecks.requireKinds(table, declared)
     val stored =
       if (TableFeatures.supports(protocol, "allowColumnDefaults")) declared
       else StructType(declared.map(without(ColumnKeys.CurrentDefault, _)))

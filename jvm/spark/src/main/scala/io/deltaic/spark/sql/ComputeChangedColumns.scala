@@ -23,13 +23,14 @@ private[spark] final case class ComputeChangedColumns(spark: SparkSession)
     extends Rule[LogicalPlan] {
 
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
-    case update @ UpdateTable(table, assignments, Some(PendingColumns(condition)))
+    case update @ UpdateTable(table, assignments, Some(PendingColumns(condition, _)))
         if table.resolved && assignments.forall(_.resolved) && condition.forall(_.resolved) =>
       val all = changesOf(table).fold(assignments)(_.updated(assignments))
       val done = update.copy(assignments = all, condition = condition)
       done.copyTagsFrom(update)
       done
     case merge: MergeIntoTable if isReady(merge) =>
+      requireNoNewColumns(merge)
       val changes = changesOf(merge.targetTable)
       def completed(action: MergeAction): MergeAction = (action, changes) match {
         case (update: UpdateAction, Some(c)) =>
@@ -54,12 +55,34 @@ private[spark] final case class ComputeChangedColumns(spark: SparkSession)
   }
 
   private def isReady(merge: MergeIntoTable): Boolean = merge.mergeCondition match {
-    case PendingColumns(condition) =>
+    case PendingColumns(condition, _) =>
       val actions =
         merge.matchedActions ++ merge.notMatchedActions ++ merge.notMatchedBySourceActions
       merge.childrenResolved && condition.forall(_.resolved) && actions.forall(_.resolved)
     case _ => false
   }
+
+  /** Spark would leave such columns out, and say nothing. */
+  private def requireNoNewColumns(merge: MergeIntoTable): Unit =
+    (merge.mergeCondition, EliminateSubqueryAliases(merge.targetTable)) match {
+      case (
+            PendingColumns(_, true),
+            relation @ DataSourceV2Relation(_: ComputesColumns, _, _, _, _, _)
+          ) =>
+        val known = merge.targetTable.output
+        val added = merge.sourceTable.output.filterNot { column =>
+          known.exists(k => conf.resolver(k.name, column.name))
+        }
+        if (added.nonEmpty)
+          throw new DeltaicException(
+            "DELTAIC_UNSUPPORTED_OPERATION",
+            Map(
+              "table" -> relation.name,
+              "operation" -> s"MERGE that adds columns (${added.map(_.name).mkString(", ")})"
+            )
+          )
+      case _ => ()
+    }
 
   private def changesOf(table: LogicalPlan): Option[ChangedColumns] =
     EliminateSubqueryAliases(table) match {

@@ -5,7 +5,6 @@ import org.apache.parquet.hadoop.api.WriteSupport
 import org.apache.parquet.hadoop.{ParquetFileWriter, ParquetOutputFormat, ParquetWriter}
 import org.apache.parquet.io.OutputFile
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.execution.datasources.parquet.ParquetWriteSupport
 import org.apache.spark.sql.internal.SQLConf
 
 import io.deltaic.protocol.AddFile
@@ -90,7 +89,7 @@ private object DataFileWriter {
       val sqlConf = new SQLConf
       val rebaseMode = SQLConf.PARQUET_REBASE_MODE_IN_WRITE.key
       sqlConf.setConfString(rebaseMode, conf.get(rebaseMode))
-      SQLConf.withExistingConf(sqlConf)(new ParquetWriteSupport)
+      SQLConf.withExistingConf(sqlConf)(new FieldIdWriteSupport)
     }
 
     /**

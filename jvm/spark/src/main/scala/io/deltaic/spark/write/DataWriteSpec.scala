@@ -27,27 +27,39 @@ import io.deltaic.spark.scan.PhysicalSchema
  *
  * @param tablePath         the table's root, not URI-encoded
  * @param schema            the columns of the rows, partition columns included, under users' names
+ * @param tracked            how many of them, at the end, are none of the table's but keep what row
+ *                           tracking knows of rows that move
  * @param partitionOrdinals the positions of the partition columns in a row, in partition order
  * @param rowSchema         what the rows' plan promises about nulls, when known: not checked again
  * @param checks            what must be true of every row, over the columns of `schema` by position
  * @param maxRecordsPerFile 0 for no limit
+ * @param materializesPartitions whether the values of partition columns are in the files, too
  * @param randomPrefixLength how many random characters replace the partition directories, if any
+ * @param kind               which folder the files go to, and how their names begin
+ * @param nameMark           half of the UUIDs in the names of the write's files: what a lost task wrote
+ *                           is found by it
  */
 private[deltaic] final class DataWriteSpec private (
     val tablePath: String,
     val schema: StructType,
+    val tracked: Int,
     val partitionOrdinals: Array[Int],
     val rowSchema: Option[StructType],
     val checks: Seq[RowCheck],
     val statistics: StatisticsColumns,
     val maxRecordsPerFile: Long,
     val randomPrefixLength: Option[Int],
-    columnMapping: Boolean,
+    private val kind: FileKind,
+    private val nameMark: Long,
+    private val columnMapping: Boolean,
+    materializesPartitions: Boolean,
     conf: Broadcast[SerializableConfiguration]
 ) extends Serializable {
 
-  @transient lazy val dataOrdinals: Array[Int] =
-    schema.indices.filterNot(partitionOrdinals.contains(_)).toArray
+  /** The columns in the files, by their positions in a row. */
+  @transient lazy val fileOrdinals: Array[Int] =
+    schema.indices.filterNot(partitionOrdinals.contains(_)).toArray ++
+      (if (materializesPartitions) partitionOrdinals else Array.empty[Int])
 
   /** The partition columns' names in the log and in directories: physical under column mapping. */
   @transient lazy val partitionNames: Array[String] =
@@ -58,12 +70,10 @@ private[deltaic] final class DataWriteSpec private (
 
   def compression: CompressionCodecName = ParquetOutputFormat.getCompression(hadoopConf)
 
-  /** Half of the UUIDs in the names of this write's files: what a lost task wrote is found by it. */
-  private val nameMark: Long = UUID.randomUUID().getMostSignificantBits
-
-  /** Whether a file in the table has a name that this write gave it. */
+  /** Whether a file in the table has a name that this write gave it, whatever its kind. */
   def named(fileName: String): Boolean =
-    fileName.startsWith("part-") && fileName.contains(new UUID(nameMark, 0L).toString.take(19))
+    FileKind.all.exists(kind => fileName.startsWith(kind.prefix)) &&
+    fileName.contains(new UUID(nameMark, 0L).toString.take(19))
 
   def absolutePath(relativePath: String): Path = new Path(new Path(tablePath), relativePath)
 
@@ -71,13 +81,26 @@ private[deltaic] final class DataWriteSpec private (
   def newRelativePath(taskPartition: Int, partitionValues: Seq[String]): String = {
     val extension = compression.getExtension + ".parquet"
     val uuid = new UUID(nameMark, UUID.randomUUID().getLeastSignificantBits)
-    val name = f"part-$taskPartition%05d-$uuid-c000$extension"
+    val name = f"${kind.prefix}$taskPartition%05d-$uuid-c000$extension"
     val directory = randomPrefixLength match {
       case Some(length) => Random.alphanumeric.take(length).mkString
       case None => PartitionPaths.directory(partitionNames.toSeq, partitionValues)
     }
-    if (directory.isEmpty) name else directory + Path.SEPARATOR + name
+    (kind.folder.toSeq :+ directory :+ name).filter(_.nonEmpty).mkString(Path.SEPARATOR)
   }
+}
+
+/** What the files of a write hold. */
+private[write] sealed abstract class FileKind(val folder: Option[String], val prefix: String)
+    extends Serializable
+
+private[write] object FileKind {
+  case object Data extends FileKind(None, "part-")
+
+  /** Protocol § Change Data Files. */
+  case object Changes extends FileKind(Some("_change_data"), "cdc-")
+
+  val all: Seq[FileKind] = Seq(Data, Changes)
 }
 
 private[deltaic] object DataWriteSpec {
@@ -91,6 +114,8 @@ private[deltaic] object DataWriteSpec {
    * @param rowSchema        what the incoming rows' plan promises about nulls, position by position
    * @param columnMapping    whether files and log have physical names (Protocol § Column Mapping)
    * @param checks           what must be true of every row
+   * @param tracked          further columns of files, with what row tracking knows of rows that move
+   * @param materializesPartitions whether the values of partition columns are in the files, too
    * @param clusteredBy      the columns, by their names in files, that have statistics in any case
    */
   def forTable(
@@ -103,22 +128,30 @@ private[deltaic] object DataWriteSpec {
       rowSchema: Option[StructType] = None,
       columnMapping: Boolean = false,
       checks: Seq[RowCheck] = Nil,
+      tracked: Seq[StructField] = Nil,
+      materializesPartitions: Boolean = false,
       clusteredBy: Seq[Seq[String]] = Nil
   ): DataWriteSpec = {
     val sqlConf = WriteShims.sqlConf(spark)
     val ignoringCase = CaseInsensitiveMap(options)
     val dataSchema = StructType(schema.filterNot(f => partitionColumns.contains(f.name)))
     if (dataSchema.isEmpty) throw noDataColumns(tablePath)
+    val fileSchema =
+      StructType(
+        dataSchema ++ tracked ++
+          (if (materializesPartitions) partitionColumns.map(schema(_)) else Nil)
+      )
     val hadoopConf = WriteShims.hadoopConf(spark, options)
     configureParquet(
       hadoopConf,
-      PhysicalSchema.of(dataSchema, columnMapping),
+      PhysicalSchema.of(fileSchema, columnMapping),
       ignoringCase,
       sqlConf
     )
     new DataWriteSpec(
       tablePath,
-      schema,
+      StructType(schema ++ tracked),
+      tracked.length,
       partitionColumns.map(schema.fieldIndex).toArray,
       rowSchema,
       checks,
@@ -130,7 +163,50 @@ private[deltaic] object DataWriteSpec {
       ),
       maxRecordsPerFile(ignoringCase, sqlConf),
       randomPrefixLength(configuration),
+      FileKind.Data,
+      UUID.randomUUID().getMostSignificantBits,
       columnMapping,
+      materializesPartitions,
+      spark.sparkContext.broadcast(new SerializableConfiguration(hadoopConf))
+    )
+  }
+
+  /**
+   * For the change data files of a write: its rows, with the kind of the change behind them. The rows
+   * are the table's already, or about to be, so nothing is checked.
+   *
+   * @param data how the data files of the write are laid out
+   */
+  def forChanges(
+      spark: SparkSession,
+      data: DataWriteSpec,
+      changeType: StructField,
+      options: Map[String, String]
+  ): DataWriteSpec = {
+    val schema = StructType(data.schema.dropRight(data.tracked)).add(changeType)
+    val inFiles =
+      StructType(schema.indices.filterNot(data.partitionOrdinals.contains(_)).map(schema(_)))
+    val hadoopConf = WriteShims.hadoopConf(spark, options)
+    configureParquet(
+      hadoopConf,
+      PhysicalSchema.of(inFiles, data.columnMapping),
+      CaseInsensitiveMap(options),
+      WriteShims.sqlConf(spark)
+    )
+    new DataWriteSpec(
+      data.tablePath,
+      schema,
+      0,
+      data.partitionOrdinals,
+      None,
+      Nil,
+      StatisticsColumns(Nil, stringPrefixLength = 0), // nobody chooses among these files by bounds
+      data.maxRecordsPerFile,
+      data.randomPrefixLength,
+      FileKind.Changes,
+      data.nameMark,
+      data.columnMapping,
+      materializesPartitions = false,
       spark.sparkContext.broadcast(new SerializableConfiguration(hadoopConf))
     )
   }

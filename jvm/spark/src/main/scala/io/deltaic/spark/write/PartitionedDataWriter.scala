@@ -95,8 +95,8 @@ private[deltaic] final class PartitionedDataWriter(
 /** Splits rows into the values of the partition columns and the data columns, by generated code. */
 private final class PartitionSplit(spec: DataWriteSpec) {
 
-  /** The data columns of a row. The result is reused by the next call. */
-  val data: UnsafeProjection = PartitionSplit.projection(spec.schema, spec.dataOrdinals)
+  /** What the files have of a row. The result is reused by the next call. */
+  val data: UnsafeProjection = PartitionSplit.projection(spec.schema, spec.fileOrdinals)
 
   private val key = PartitionSplit.projection(spec.schema, spec.partitionOrdinals)
   private var currentKey: UnsafeRow = _

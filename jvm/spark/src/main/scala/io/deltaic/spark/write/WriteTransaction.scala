@@ -3,12 +3,13 @@ package io.deltaic.spark.write
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.WriteShims
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types.{StructField, StructType}
 import org.slf4j.LoggerFactory
 
-import io.deltaic.protocol.{AddFile, DeltaicException, LogPath}
+import io.deltaic.protocol.{AddFile, DeltaicException, LogPath, TableFeatures}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.bridge._
+import io.deltaic.spark.changes.ChangeColumns
 import io.deltaic.spark.scan.{ClusteringColumns, ColumnMapping, TableSchema}
 
 /**
@@ -21,6 +22,7 @@ import io.deltaic.spark.scan.{ClusteringColumns, ColumnMapping, TableSchema}
  * @param computed the generated columns that the query computes
  * @param options the writer's options, keys in lower case
  * @param joinsIfCreated whether a write that finds no table appends to one that appears meanwhile
+ * @param movesRows whether rows that were there before are written anew, and bring their ids along
  */
 private[spark] final case class WriteIntent(
     operation: String,
@@ -34,7 +36,8 @@ private[spark] final case class WriteIntent(
     description: Option[String] = None,
     computed: Set[String] = Set.empty,
     options: Map[String, String] = Map.empty,
-    joinsIfCreated: Boolean = false
+    joinsIfCreated: Boolean = false,
+    movesRows: Boolean = false
 )
 
 /** The files that a write has made, and that nothing needs if it fails. */
@@ -95,8 +98,18 @@ private[spark] final class WriteTransaction(
         plan.metadata,
         schema.stored,
         intent.computed
-      )
+      ),
+    materializesPartitions = WriteTransaction.icebergFeatures.exists { case (feature, property) =>
+      TableFeatures.supports(plan.protocol, feature) &&
+      plan.metadata.configuration.get(property).exists(_.trim.equalsIgnoreCase("true"))
+    },
+    tracked =
+      if (intent.movesRows) schema.rowTracking.fold(Seq.empty[StructField])(_.materialized) else Nil
   )
+
+  /** The same for its change data files. */
+  lazy val changeSpec: DataWriteSpec =
+    DataWriteSpec.forChanges(spark, dataSpec, ChangeColumns.changeTypeField, intent.options)
 
   /**
    * Makes the changes a version of the table. A write that an earlier one with the same `txnAppId` and
@@ -190,6 +203,12 @@ private[spark] final class WriteTransaction(
 }
 
 private[spark] object WriteTransaction {
+
+  /** Features that ask for partition values in data files, and the properties that activate them. */
+  private val icebergFeatures = Map(
+    "icebergCompatV1" -> "delta.enableIcebergCompatV1",
+    "icebergCompatV2" -> "delta.enableIcebergCompatV2"
+  )
 
   def unsupported(table: String, what: String): DeltaicException =
     new DeltaicException(

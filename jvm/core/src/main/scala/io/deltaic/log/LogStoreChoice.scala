@@ -1,0 +1,69 @@
+package io.deltaic.log
+
+import java.util.Locale
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
+
+import io.deltaic.protocol.DeltaicException
+
+/**
+ * Which store the paths of a scheme get: the one that the session names, else the one that suits the file system that
+ * usually goes by the scheme (docs/decisions/0016).
+ */
+private[log] object LogStoreChoice {
+
+  /** The names by which a setting can ask for a store of ours. */
+  private val named: Map[String, Configuration => LogStore] = Map(
+    "rename" -> (new RenamingLogStore(_)),
+    "conditionalPut" -> (new ObjectLogStore(_, ObjectLogStore.ConditionalPut)),
+    "createIfAbsent" -> (new ObjectLogStore(_, ObjectLogStore.CreateIfAbsent))
+  )
+
+  private val byScheme: Map[String, String] = Map(
+    "hdfs" -> "rename",
+    "viewfs" -> "rename",
+    // A file that is created is there at once, empty; a rename is refused by the service if the name is taken.
+    "abfs" -> "rename",
+    "abfss" -> "rename",
+    "s3a" -> "conditionalPut",
+    "s3" -> "conditionalPut",
+    "gs" -> "createIfAbsent"
+  )
+
+  def apply(path: Path, conf: Configuration): LogStore = {
+    val scheme = Option(path.toUri.getScheme)
+      .getOrElse(org.apache.hadoop.fs.FileSystem.getDefaultUri(conf).getScheme)
+      .toLowerCase(Locale.ROOT)
+    ours(scheme, conf).orElse(olderName(scheme, conf)).getOrElse {
+      if (scheme == "file") LocalLogStore
+      else byScheme.get(scheme).fold[LogStore](new ReadOnlyLogStore(conf))(named(_)(conf))
+    }
+  }
+
+  private def ours(scheme: String, conf: Configuration): Option[LogStore] = {
+    val setting = s"spark.deltaic.logStore.$scheme.impl"
+    Option(conf.getTrimmed(setting)).map { name =>
+      named.get(name).map(_(conf)).orElse(ofClass(name, conf)).getOrElse {
+        throw new DeltaicException(
+          "DELTAIC_INVALID_SESSION_SETTING",
+          Map(
+            "setting" -> setting,
+            "value" -> name,
+            "reason" -> (s"it is one of ${named.keys.toSeq.sorted.mkString(", ")}, or a class that " +
+              "extends io.deltaic.log.LogStore and takes a Hadoop Configuration")
+          )
+        )
+      }
+    }
+  }
+
+  /** delta-spark's setting mostly names a class of delta-spark's, which means nothing here. */
+  private def olderName(scheme: String, conf: Configuration): Option[LogStore] =
+    Option(conf.getTrimmed(s"spark.delta.logStore.$scheme.impl")).flatMap(ofClass(_, conf))
+
+  private def ofClass(name: String, conf: Configuration): Option[LogStore] =
+    Option(conf.getClassByNameOrNull(name))
+      .filter(classOf[LogStore].isAssignableFrom)
+      .map(_.getConstructor(classOf[Configuration]).newInstance(conf).asInstanceOf[LogStore])
+}

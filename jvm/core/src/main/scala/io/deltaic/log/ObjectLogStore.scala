@@ -1,0 +1,153 @@
+package io.deltaic.log
+
+import java.io.{FileNotFoundException, IOException, InputStream, OutputStream}
+import java.util.Arrays
+
+import scala.util.Using
+import scala.util.control.NonFatal
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{FSDataOutputStream, FileAlreadyExistsException, FileSystem, Path}
+
+import io.deltaic.protocol.DeltaicException
+
+/**
+ * A store on an object store: a file appears when its stream is closed, whole, and the service refuses it if the name is
+ * taken. Nothing is renamed, for that would be a copy.
+ *
+ * What is written is complete before the stream is opened. Closing a stream publishes what it got, so a failure must not
+ * find one open that has got a part.
+ */
+private[log] final class ObjectLogStore(conf: Configuration, condition: ObjectLogStore.Condition)
+    extends HadoopLogStore(conf) {
+
+  override def requireWritable(path: Path): Unit = condition.require(path.getFileSystem(conf), path)
+
+  override protected def create(path: Path, guard: Option[() => Unit])(
+      write: OutputStream => Unit
+  ): WriteOutcome = {
+    val files = path.getFileSystem(conf)
+    // Saves writing the content when the answer is already known; the condition decides.
+    if (files.exists(path)) WriteOutcome.AlreadyExists
+    else
+      Using.resource(new Spool) { content =>
+        prepare(path) {
+          if (guard.isDefined) requireDirectory(files, path.getParent)
+          write(content)
+        }
+        guard.foreach(check => check())
+        put(files, path, content)
+      }
+  }
+
+  override def makeDirectory(path: Path): Unit = {
+    val files = path.getFileSystem(conf)
+    requireDirectory(files, path.getParent)
+    files.mkdirs(path)
+    ()
+  }
+
+  override def replace(path: Path, content: Array[Byte]): Unit = {
+    val files = path.getFileSystem(conf)
+    prepare(path)(requireDirectory(files, path.getParent))
+    val out = files.create(path, true)
+    send(out)(out.write(content))
+    out.close()
+  }
+
+  /** There are none but for the files in them, yet a deleted table must not come back by one more file. */
+  private def requireDirectory(files: FileSystem, directory: Path): Unit =
+    if (!files.exists(directory)) throw new FileNotFoundException(directory.toString)
+
+  private def put(files: FileSystem, path: Path, content: Spool): WriteOutcome =
+    try {
+      val out = prepare(path) {
+        val opened = condition.open(files, path)
+        send(opened) {
+          Using.resource(content.open())(_.transferTo(opened))
+          ()
+        }
+        opened
+      }
+      try {
+        out.close()
+        WriteOutcome.Written
+      } catch { case NonFatal(e) => outcomeOf(files, path, content, e) }
+    } catch { case e: DeltaicException if isTaken(e) => WriteOutcome.AlreadyExists }
+
+  /** Some file systems look before they open. */
+  private def isTaken(e: DeltaicException): Boolean =
+    e.getCause.isInstanceOf[FileAlreadyExistsException]
+
+  private def send(out: FSDataOutputStream)(write: => Unit): Unit =
+    try write
+    catch {
+      case e: Throwable =>
+        try {
+          out.abort()
+          ()
+        } catch { case NonFatal(other) => e.addSuppressed(other) }
+        throw e
+    }
+
+  /**
+   * A file system repeats a request whose reply was lost, and then finds the name taken by what the first one wrote. No two
+   * writers write the same, so the content tells. If there is no file, it may still come: nobody knows.
+   */
+  private def outcomeOf(
+      files: FileSystem,
+      path: Path,
+      content: Spool,
+      failure: Throwable
+  ): WriteOutcome =
+    try
+      if (Using.resources(files.open(path), content.open())(isSame)) WriteOutcome.Written
+      else WriteOutcome.AlreadyExists
+    catch {
+      case NonFatal(e) =>
+        failure.addSuppressed(e)
+        throw failure
+    }
+
+  private def isSame(a: InputStream, b: InputStream): Boolean = {
+    var same = true
+    var atEnd = false
+    while (same && !atEnd) {
+      val (left, right) = (a.readNBytes(1 << 16), b.readNBytes(1 << 16))
+      same = Arrays.equals(left, right)
+      atEnd = left.isEmpty
+    }
+    same
+  }
+}
+
+private[log] object ObjectLogStore {
+
+  /** How a file system is told not to write over an object. */
+  sealed trait Condition {
+    def open(files: FileSystem, path: Path): FSDataOutputStream
+
+    /** Fails if it would not be heeded. */
+    def require(files: FileSystem, path: Path): Unit
+  }
+
+  /** S3A of Hadoop 3.5 sends `If-None-Match: *` when the object is put; one that does not know the option refuses it. */
+  case object ConditionalPut extends Condition {
+    private val Option = "fs.option.create.conditional.overwrite"
+
+    override def open(files: FileSystem, path: Path): FSDataOutputStream =
+      try files.createFile(path).create().overwrite(false).must(Option, true).build()
+      catch {
+        case e: IllegalArgumentException => throw new IOException(e.getMessage, e)
+      }
+
+    override def require(files: FileSystem, path: Path): Unit =
+      if (!files.hasPathCapability(path, Option)) throw HadoopLogStore.unsupported(files, path)
+  }
+
+  /** Google's connector asks the service not to replace an object, unless it is told to overwrite. */
+  case object CreateIfAbsent extends Condition {
+    override def open(files: FileSystem, path: Path): FSDataOutputStream = files.create(path, false)
+    override def require(files: FileSystem, path: Path): Unit = ()
+  }
+}

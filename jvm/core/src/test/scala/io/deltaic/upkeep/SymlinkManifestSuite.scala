@@ -1,0 +1,105 @@
+package io.deltaic.upkeep
+
+import java.nio.file.{Files, Path => LocalPath}
+
+import scala.jdk.CollectionConverters._
+
+import io.deltaic.TableBuilder
+import io.deltaic.TableBuilder.{add, dv, protocol}
+import io.deltaic.protocol._
+
+/** Lists of data files for engines that read no log. */
+class SymlinkManifestSuite extends munit.FunSuite {
+  import UpkeepFixture._
+
+  private val partitioned = TableBuilder.metadata.copy(partitionColumns = Seq("p"))
+
+  private def at(path: String, value: String): AddFile =
+    add(path).copy(partitionValues = Map("p" -> value))
+
+  private def gone(path: String, value: String): RemoveFile =
+    remove(path).copy(partitionValues = Map("p" -> value))
+
+  private def list(table: TableBuilder, version: Long): Unit = {
+    run(table, version, UpkeepTask.SymlinkManifest)
+    ()
+  }
+
+  private def root(table: TableBuilder): LocalPath =
+    table.directory.resolve("_symlink_format_manifest")
+
+  /** The names of the files listed, by the folder of the list. */
+  private def lists(table: TableBuilder): Map[String, Set[String]] = {
+    val below = Files.walk(root(table))
+    try
+      below.iterator.asScala
+        .filter(_.getFileName.toString == "manifest")
+        .map { file =>
+          val lines = Files.readAllLines(file).asScala.toSet
+          root(table).relativize(file.getParent).toString ->
+            lines.map(_.stripPrefix(s"${table.path}").stripPrefix("/"))
+        }
+        .toMap
+    finally below.close()
+  }
+
+  test("a table without partitions has one list, of absolute paths, even if it has no file") {
+    val table = TableBuilder.created()
+    list(table, 0)
+    assertEquals(lists(table), Map("" -> Set.empty[String]))
+    table.commit(1, add("a%20b.parquet"), add("/elsewhere/c.parquet"))
+    list(table, 1)
+    assertEquals(lists(table), Map("" -> Set("a b.parquet", "file:/elsewhere/c.parquet")))
+  }
+
+  test("a commit changes the lists of its own partitions, and deletes one that is empty") {
+    val table = TableBuilder().commit(0, protocol, partitioned, at("a", "1"), at("b", null))
+    list(table, 0)
+    assertEquals(lists(table), Map("1" -> Set("a"), "-" -> Set("b")))
+    val untouched = Files.getLastModifiedTime(root(table).resolve("-/manifest"))
+    table.commit(1, gone("a", "1"), at("c", "2"))
+    list(table, 1)
+    assertEquals(lists(table), Map("2" -> Set("c"), "-" -> Set("b")))
+    assertEquals(Files.getLastModifiedTime(root(table).resolve("-/manifest")), untouched)
+  }
+
+  test("lists are of the newest version, also for an older commit that comes late") {
+    val table = TableBuilder().commit(0, protocol, partitioned, at("a", "1"))
+    list(table, 0)
+    table.commit(1, at("b", "1")).commit(2, gone("a", "1"), gone("b", "1"), at("c", "3"))
+    list(table, 2)
+    list(table, 1)
+    assertEquals(lists(table), Map("3" -> Set("c")))
+  }
+
+  test("all lists are made anew if a commit redefines the table or does not tell its partitions") {
+    val table = TableBuilder().commit(0, protocol, partitioned, at("a", "1"), at("b", "2"))
+    list(table, 0)
+    table.commit(1, gone("a", "1")).commit(2, remove("b").copy(partitionValues = Map.empty))
+    list(table, 2)
+    assertEquals(lists(table), Map.empty[String, Set[String]])
+    table.commit(3, at("c", "4")).commit(4, partitioned.copy(name = Some("t")))
+    list(table, 4)
+    assertEquals(lists(table), Map("4" -> Set("c")))
+  }
+
+  test("a failed list is made up for by the next commit, whichever partition that touches") {
+    val table = TableBuilder().commit(0, protocol, partitioned, at("a", "1"))
+    list(table, 0)
+    table.commit(1, at("b", "2"))
+    Files.createDirectories(root(table).resolve("2/manifest/in-the-way"))
+    list(table, 1)
+    Files.delete(root(table).resolve("2/manifest/in-the-way"))
+    Files.delete(root(table).resolve("2/manifest"))
+    table.commit(2, at("c", "3"))
+    list(table, 2)
+    assertEquals(lists(table), Map("1" -> Set("a"), "2" -> Set("b"), "3" -> Set("c")))
+  }
+
+  test("no list where a file has a deletion vector: its reader would see deleted rows") {
+    val table = TableBuilder.created(add("a", 1, Some(dv("x"))))
+    val upkeep = run(table, 0, UpkeepTask.SymlinkManifest)
+    assertEquals(upkeep.failed, Set("symlinkManifest"))
+    assertEquals(Files.exists(root(table)), false)
+  }
+}

@@ -1,0 +1,20 @@
+package io.deltaic.spark.write
+
+import io.deltaic.replay.Snapshot
+import io.deltaic.spark.partition.PartitionPaths
+import io.deltaic.spark.scan.TableSchema
+
+/** By which name the partitions of a table have folders: `a=1/b=x`, in the order of the columns. */
+private[spark] object PartitionFolders {
+
+  /** @return the folder for partition values as the log holds them */
+  def of(snapshot: Snapshot): Map[String, String] => String = {
+    val schema = TableSchema.of(snapshot)
+    val inLog = schema.partitionColumns.map(schema.logName)
+    values =>
+      PartitionPaths.directory(
+        schema.partitionColumns,
+        inLog.map(name => values.get(name).filter(v => v != null && v.nonEmpty).orNull)
+      )
+  }
+}

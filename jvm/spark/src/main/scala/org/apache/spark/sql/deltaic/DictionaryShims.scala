@@ -1,0 +1,33 @@
+package org.apache.spark.sql.deltaic
+
+import java.lang.invoke.{MethodHandle, MethodHandles}
+
+import org.apache.parquet.column.{Dictionary => FileDictionary}
+import org.apache.spark.sql.execution.datasources.parquet.ParquetDictionary
+import org.apache.spark.sql.execution.vectorized.{Dictionary, WritableColumnVector}
+
+/** The dictionaries by whose ids Spark's vectorized reader fills columns. */
+object DictionaryShims {
+
+  /**
+   * The dictionary of the values in a column's batch, the same object for all batches of a row group;
+   * null if the batch holds the values themselves. The reader wraps it anew for every batch.
+   */
+  def dictionaryOf(column: WritableColumnVector): FileDictionary =
+    if (!column.hasDictionary) null
+    else (ofColumn.invoke(column): Any) match {
+      case wrapped: ParquetDictionary => (ofFile.invoke(wrapped): Any).asInstanceOf[FileDictionary]
+      case _ => null
+    }
+
+  private val ofColumn: MethodHandle =
+    getter(classOf[WritableColumnVector], classOf[Dictionary])
+
+  private val ofFile: MethodHandle = getter(classOf[ParquetDictionary], classOf[FileDictionary])
+
+  private def getter(owner: Class[_], fieldType: Class[_]): MethodHandle =
+    MethodHandles
+      .privateLookupIn(owner, MethodHandles.lookup())
+      .findGetter(owner, "dictionary", fieldType)
+      .asType(java.lang.invoke.MethodType.methodType(classOf[Object], classOf[Object]))
+}

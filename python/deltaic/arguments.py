@@ -1,0 +1,67 @@
+"""What users give as conditions and as values: SQL, or Columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from deltaic.exceptions import error
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+    from deltaic.spark.session_api import Assignments
+
+
+def column(argument: str, value: str | Column) -> Column:
+    """Return a condition or value as a Column.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is neither SQL nor a Column.
+    """
+    from pyspark.sql import Column
+    from pyspark.sql.functions import expr
+
+    if isinstance(value, Column):
+        return value
+    if isinstance(value, str):
+        return expr(value)
+    raise error(
+        "DELTAIC_INVALID_ARGUMENT",
+        argument=argument,
+        value=repr(value),
+        reason="it is SQL or a Column",
+    )
+
+
+def optional_column(argument: str, value: str | Column | None) -> Column | None:
+    """As `column`, where None stands for no condition."""
+    return None if value is None else column(argument, value)
+
+
+def assignments(argument: str, values: Mapping[str, str | Column] | None) -> Assignments:
+    """Return what columns are set to.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is no mapping, empty, or a name is no text, or a value neither SQL nor a Column.
+    """
+    if not isinstance(values, Mapping) or not values:
+        raise error(
+            "DELTAIC_INVALID_ARGUMENT",
+            argument=argument,
+            value=repr(values),
+            reason="it is a dict of at least one column's name and value",
+        )
+    for name in values:
+        if not isinstance(name, str):
+            raise error(
+                "DELTAIC_INVALID_ARGUMENT",
+                argument=argument,
+                value=repr(name),
+                reason="the names of columns are texts",
+            )
+    return [(name, column(f"{argument}[{name!r}]", value)) for name, value in values.items()]

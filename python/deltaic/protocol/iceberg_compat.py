@@ -1,0 +1,142 @@
+"""Tables whose files an Iceberg reader understands, too (Protocol § Iceberg Compatibility V1, V2).
+
+What is asked of files is done where they are written: partition values are in them, after the other
+columns, timestamps are 64-bit numbers, and every file says how many rows it has. Here is what is
+asked of the table's definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from deltaic.exceptions import error
+from deltaic.protocol.actions import Metadata, Protocol
+from deltaic.protocol.column_mapping import ICEBERG_COMPAT_V2 as V2
+from deltaic.protocol.column_mapping import MODE, is_mapped
+from deltaic.protocol.features import supports
+from deltaic.protocol.properties import is_true
+from deltaic.protocol.schema import (
+    ArrayType,
+    DataType,
+    MapType,
+    PrimitiveType,
+    StructType,
+    parse_schema,
+    walk,
+)
+
+V1 = "delta.enableIcebergCompatV1"
+_DELETION_VECTORS = "delta.enableDeletionVectors"
+
+_PRIMITIVES_OF_V2 = frozenset(
+    {
+        "byte",
+        "short",
+        "integer",
+        "long",
+        "float",
+        "double",
+        "string",
+        "binary",
+        "boolean",
+        "timestamp",
+        "timestamp_ntz",
+        "date",
+    }
+)
+
+
+def is_active(configuration: Mapping[str, str]) -> bool:
+    """Whether a table is to stay compatible."""
+    return is_true(configuration, V1) or is_true(configuration, V2)
+
+
+def with_column_mapping(configuration: Mapping[str, str]) -> Mapping[str, str]:
+    """Return a new table's properties, with column mapping where it is needed and not mentioned."""
+    if not is_active(configuration) or MODE in configuration:
+        return configuration
+    return {**configuration, MODE: "name"}
+
+
+def require_compatible(table: str, protocol: Protocol, metadata: Metadata) -> None:
+    """Refuse a definition that an Iceberg table could not have.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Naming the property and the reason.
+    """
+    for name, problems in ((V1, _problems_v1), (V2, _problems_v2)):
+        if is_true(metadata.configuration, name):
+            reason = next(problems(protocol, metadata), None)
+            if reason is not None:
+                raise error(
+                    "DELTAIC_ICEBERG_COMPATIBILITY", table=table, property=name, reason=reason
+                )
+
+
+def require_same_partitioning(table: str, metadata: Metadata, before: Metadata) -> None:
+    """Refuse a replacement that is partitioned by columns of other names.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the table was partitioned, and is to stay compatible.
+    """
+    if not is_active(metadata.configuration) or not before.partition_columns:
+        return
+    if metadata.partition_columns != before.partition_columns:
+        raise error(
+            "DELTAIC_ICEBERG_COMPATIBILITY",
+            table=table,
+            property=V1 if is_true(metadata.configuration, V1) else V2,
+            reason=f"it stays partitioned by {', '.join(before.partition_columns)}",
+        )
+
+
+def _problems_v1(protocol: Protocol, metadata: Metadata) -> Iterator[str]:
+    yield from _missing_mapping(metadata)
+    if supports(protocol, "deletionVectors"):
+        yield "the table must not have the feature deletionVectors"
+    for path, data_type in _types(metadata):
+        if isinstance(data_type, ArrayType | MapType) or data_type == PrimitiveType("void"):
+            yield f"column {path} has a type that is not allowed: array, map or void"
+
+
+def _problems_v2(protocol: Protocol, metadata: Metadata) -> Iterator[str]:
+    yield from _missing_mapping(metadata)
+    if is_true(metadata.configuration, V1):
+        yield f"{V1} must not be true beside it"
+    if supports(protocol, "deletionVectors") and is_true(metadata.configuration, _DELETION_VECTORS):
+        yield f"{_DELETION_VECTORS} must not be true"
+    for path, data_type in _types(metadata):
+        if isinstance(data_type, PrimitiveType) and not _is_allowed_in_v2(data_type):
+            yield f"column {path} has the type {data_type.name}, which Iceberg lacks"
+
+
+def _is_allowed_in_v2(data_type: PrimitiveType) -> bool:
+    return data_type.name in _PRIMITIVES_OF_V2 or data_type.name.startswith("decimal")
+
+
+def _missing_mapping(metadata: Metadata) -> Iterator[str]:
+    if not is_mapped(metadata.configuration):
+        yield f"{MODE} must be name or id"
+
+
+def _types(metadata: Metadata) -> Iterator[tuple[str, DataType]]:
+    """Yield every type in the schema with the path of the column or field it belongs to."""
+    for path, column in walk(parse_schema(metadata.schema_string, metadata.id)):
+        yield from ((path, part) for part in _parts(column.type))
+
+
+def _parts(data_type: DataType) -> Iterator[DataType]:
+    """Yield a type and its parts, but no fields of structs, which have paths of their own."""
+    yield data_type
+    match data_type:
+        case ArrayType():
+            yield from _parts(data_type.element)
+        case MapType():
+            yield from _parts(data_type.key)
+            yield from _parts(data_type.value)
+        case StructType() | PrimitiveType():
+            pass

@@ -1,0 +1,155 @@
+"""The driver is killed at a point of a write: the table is as before or as after, never between."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.faults.conftest import BASE_ROWS, BASE_VERSIONS, SCHEMA, _Copies
+from tests.support import log
+from tests.support.faulty import ARM, FaultyProcesses, is_alive
+from tests.support.spark_process import SparkProcessError
+from tests.support.table_builder import append_file, in_order, rows_of
+
+_WRITE = (
+    "spark.range(100, 130, 1, 3).selectExpr('id', \"concat('row ', id) AS v\")"
+    ".write.format('delta').mode({mode!r}).save(table)"
+)
+_WRITTEN = [(n, f"row {n}") for n in range(100, 130)]
+_DELETED = [row for row in BASE_ROWS if row[0] % 3]
+
+#: Each operation: what it runs, the kind of table, and the rows that are there afterwards.
+OPERATIONS = {
+    "append": (_WRITE.format(mode="append"), "vectors", BASE_ROWS + _WRITTEN),
+    "overwrite": (_WRITE.format(mode="overwrite"), "plain", _WRITTEN),
+    "create": (_WRITE.format(mode="error"), None, _WRITTEN),
+    "delete": ("spark.sql(f'DELETE FROM delta.`{table}` WHERE id % 3 = 0')", "vectors", _DELETED),
+    "rewrite": ("spark.sql(f'DELETE FROM delta.`{table}` WHERE id % 3 = 0')", "plain", _DELETED),
+    "append v2": (_WRITE.format(mode="append"), "v2", BASE_ROWS + _WRITTEN),
+}
+
+_DATA = r"/part-[^/]*\.parquet$"
+_VECTORS = r"/deletion_vector_[^/]*\.bin$"
+_VERSION = f"{BASE_VERSIONS:020d}"
+
+
+def _log_file(name: str) -> str:
+    return rf"/_delta_log/{name}$"
+
+
+def _temporary(name: str) -> str:
+    return rf"/\.{name}\.[^/]*\.tmp$"
+
+
+_ENTRY = rf"{_VERSION}\.json"
+_CHECKSUM = rf"{_VERSION}\.crc"
+_COMPACTION = rf"0{{20}}\.{_VERSION}\.compacted\.json"
+_CHECKPOINT = rf"{_VERSION}\.checkpoint\.parquet"
+_UUID_CHECKPOINT = rf"{_VERSION}\.checkpoint\.[0-9a-f-]{{36}}\.parquet"
+_SIDECAR = rf"_sidecars/{_VERSION}\.checkpoint\.[^/]*\.parquet"
+_EXPIRED = _log_file(r"0{19}[0-5]\.[^/]*")
+
+
+@dataclass(frozen=True)
+class Point:
+    """Where the driver dies: before or after the n-th call of an operation on a path."""
+
+    name: str
+    operation: str
+    call: str
+    path: str
+    nth: int = 1
+    when: str = "before"
+    committed: bool = True
+
+
+def _before(name: str, operation: str, call: str, path: str, nth: int = 1) -> Point:
+    return Point(name, operation, call, path, nth, "before", committed=False)
+
+
+POINTS = [
+    _before("before the first data file", "append", "create", _DATA),
+    _before("with an empty data file", "append", "write", _DATA),
+    _before("before the first data file is closed", "append", "close", _DATA),
+    _before("between data files", "append", "create", _DATA, 2),
+    _before("before the last data file is closed", "append", "close", _DATA, 3),
+    _before("before the log entry's temporary file", "append", "create", _temporary(_ENTRY)),
+    _before("with an empty temporary file", "append", "write", _temporary(_ENTRY)),
+    _before("before the temporary file is on disk", "append", "force", _temporary(_ENTRY)),
+    _before("before the log entry has its name", "append", "link", _log_file(_ENTRY)),
+    Point("after the log entry has its name", "append", "link", _log_file(_ENTRY), 1, "after"),
+    Point("before the temporary name goes", "append", "delete", _temporary(_ENTRY)),
+    Point("before the checksum file", "append", "create", _temporary(_CHECKSUM)),
+    Point("with an empty checksum file", "append", "write", _temporary(_CHECKSUM)),
+    Point("before the checksum file has its name", "append", "link", _log_file(_CHECKSUM)),
+    Point("after the checksum file", "append", "link", _log_file(_CHECKSUM), 1, "after"),
+    Point("with an empty compaction", "append", "write", _temporary(_COMPACTION)),
+    Point("before the compaction has its name", "append", "link", _log_file(_COMPACTION)),
+    Point("after the compaction", "append", "link", _log_file(_COMPACTION), 1, "after"),
+    Point("with an empty checkpoint", "append", "write", _temporary(_CHECKPOINT)),
+    Point("before the checkpoint has its name", "append", "link", _log_file(_CHECKPOINT)),
+    Point("after the checkpoint", "append", "link", _log_file(_CHECKPOINT), 1, "after"),
+    Point("with an empty hint", "append", "write", _temporary("_last_checkpoint")),
+    Point("before the hint has its name", "append", "move", _log_file("_last_checkpoint")),
+    Point("after the hint", "append", "move", _log_file("_last_checkpoint"), 1, "after"),
+    Point("before cleanup deletes", "append", "delete", _EXPIRED),
+    Point("while cleanup deletes", "append", "delete", _EXPIRED, 4),
+    Point("after some of cleanup", "append", "delete", _EXPIRED, 7, "after"),
+    Point("before a sidecar has its name", "append v2", "link", _log_file(_SIDECAR)),
+    Point("after a sidecar", "append v2", "link", _log_file(_SIDECAR), 1, "after"),
+    Point("with sidecars alone", "append v2", "link", _log_file(_UUID_CHECKPOINT)),
+    Point("after the V2 checkpoint", "append v2", "link", _log_file(_UUID_CHECKPOINT), 1, "after"),
+    _before("between data files", "create", "create", _DATA, 2),
+    _before("before the first log entry", "create", "link", _log_file(r"0{20}\.json")),
+    Point("after the first log entry", "create", "link", _log_file(r"0{20}\.json"), 1, "after"),
+    _before("before the log entry has its name", "overwrite", "link", _log_file(_ENTRY)),
+    Point("after the log entry has its name", "overwrite", "link", _log_file(_ENTRY), 1, "after"),
+    _before("before the vectors", "delete", "create", _VECTORS),
+    _before("before the vectors are closed", "delete", "close", _VECTORS),
+    _before("before the log entry has its name", "delete", "link", _log_file(_ENTRY)),
+    Point("after the log entry has its name", "delete", "link", _log_file(_ENTRY), 1, "after"),
+    _before("between rewritten files", "rewrite", "create", _DATA, 2),
+    _before("before the log entry has its name", "rewrite", "link", _log_file(_ENTRY)),
+    Point("after the log entry has its name", "rewrite", "link", _log_file(_ENTRY), 1, "after"),
+]
+
+
+@pytest.fixture(scope="module")
+def processes(faults_jar: Path) -> Iterator[FaultyProcesses]:
+    pool = FaultyProcesses(faults_jar, ahead=2)
+    yield pool
+    pool.close()
+
+
+@pytest.mark.parametrize("point", POINTS, ids=lambda p: f"{p.operation}: {p.name}")
+def test_a_table_whose_writer_is_killed_is_as_before_or_as_after(
+    spark: SparkSession,
+    processes: FaultyProcesses,
+    copy_of: _Copies,
+    tmp_path: Path,
+    figures: Counter[str],
+    point: Point,
+) -> None:
+    code, kind, after = OPERATIONS[point.operation]
+    table = copy_of(kind) if kind else str(tmp_path / "table")
+    fault = [point.call, point.path, point.nth, f"kill {point.when}"]
+    with processes.take() as (process, pid), pytest.raises(SparkProcessError):
+        process.run(ARM + code, table=table, fault=fault)
+    assert not is_alive(pid), "it was not killed"
+    figures["kills"] += 1
+    if kind is None and not point.committed:
+        assert log.versions(table) == [] if Path(table, "_delta_log").exists() else True
+        expected = []
+    else:
+        expected = list(after if point.committed else BASE_ROWS)
+        assert rows_of(spark, table) == in_order(expected)
+    append_file(spark, table, SCHEMA, [(999, "next")])
+    figures["commits"] += 1 + point.committed
+    assert rows_of(spark, table) == in_order([*expected, (999, "next")])
+    versions = log.versions(table)
+    assert versions == list(range(versions[0], versions[-1] + 1)), "versions have gaps"

@@ -1,0 +1,236 @@
+"""A disk that fails, lies, stalls or is full at its n-th call.
+
+What was acknowledged is there, what failed for certain is not, and the next write works. Every call
+that changes anything below the table gets its turn.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.faults.conftest import BASE_ROWS, BASE_VERSIONS, SCHEMA, _Copies
+from tests.support import log
+from tests.support.faulty import ARM, RENAMING
+from tests.support.spark_process import SparkProcess
+from tests.support.table_builder import append_file, in_order, rows_of
+
+_CHANGES = "create|write|force|close|link|rename|move|delete|mkdir"
+
+#: A write that is not done and said to be done is no log store's to find out.
+_NAMES = "link|rename|move|delete|mkdir"
+
+#: What needs room.
+_GROWS = "create|write|mkdir"
+
+#: Lets the fault strike in each n-th call, from the first to the last there is, and tells what came
+#: of the write, what is there then, and what is there after the next write.
+SWEEP = """
+import shutil
+from deltaic.exceptions import DeltaError
+
+faults = spark._jvm.io.deltaic.faults.Faults
+
+def rows(table):
+    return sorted(row[0] for row in spark.read.format("delta").load(table).collect())
+
+def append(table, first):
+    frame = spark.range(first, first + 2, 1, 1).selectExpr("id", "concat('row ', id) AS v")
+    frame.write.format("delta").mode("append").save(table)
+
+def delete(table):
+    spark.sql(f"DELETE FROM delta.`{table}` WHERE id % 3 = 0")
+
+def attempt(write, *arguments):
+    try:
+        write(*arguments)
+        return None
+    except DeltaError as problem:
+        return problem.condition
+    except Exception as problem:
+        return type(problem).__name__
+
+result, nth, struck = [], 1, 1
+while struck:
+    table = f"{folder}/{nth}"
+    shutil.copytree(template, table)
+    faults.arm(calls, f"{folder}/{nth}/", nth, effect)
+    if operation == "append":
+        outcome = attempt(append, prefix + table, 100)
+    else:
+        outcome = attempt(delete, prefix + table)
+    struck = faults.disarm()
+    found = rows(prefix + table)
+    again = attempt(append, prefix + table, 200)
+    result.append([nth, struck, outcome, found, again, rows(table)])
+    if not again:
+        shutil.rmtree(table)
+    nth += 1
+"""
+
+BASE_IDS = [row[0] for row in BASE_ROWS]
+
+#: What is there once an operation is committed.
+AFTER = {"append": [*BASE_IDS, 100, 101], "delete": [n for n in BASE_IDS if n % 3]}
+
+
+def check(reached: list[Any], operation: str) -> Iterator[str | None]:
+    """Check what each fault came to, and yield the outcomes."""
+    assert reached[-1][1] == 0, "it ends with a write without a fault"
+    for nth, _, outcome, found, again, finally_ in reached:
+        where = f"call {nth}: {outcome}"
+        assert found in (BASE_IDS, AFTER[operation]), f"{where}: torn, doubled or lost: {found}"
+        if outcome is None:
+            assert found == AFTER[operation], f"{where}: acknowledged and lost"
+        elif outcome != "DELTAIC_COMMIT_STATE_UNKNOWN":
+            assert found == BASE_IDS, f"{where}: it failed, and is there"
+        assert again is None, f"{where}: the next write fails: {again}"
+        assert finally_ == [*found, 200, 201], f"{where}: {finally_}"
+        yield outcome
+
+
+@pytest.mark.parametrize(
+    ("operation", "prefix", "calls", "effect"),
+    [
+        ("append", "", _CHANGES, "fail before"),
+        ("append", "", _CHANGES, "fail after"),
+        ("append", "", _NAMES, "lie"),
+        ("append", "", _GROWS, "full"),
+        ("append", RENAMING, _CHANGES, "fail before"),
+        ("append", RENAMING, _CHANGES, "fail after"),
+        ("append", RENAMING, _NAMES, "lie"),
+        ("append", RENAMING, _GROWS, "full"),
+        ("delete", "", _CHANGES, "fail before"),
+        ("delete", RENAMING, _CHANGES, "fail after"),
+    ],
+    ids=[
+        "append by link: fails before",
+        "append by link: fails after",
+        "append by link: lies",
+        "append by link: full",
+        "append by rename: fails before",
+        "append by rename: fails after",
+        "append by rename: lies",
+        "append by rename: full",
+        "delete by link: fails before",
+        "delete by rename: fails after",
+    ],
+)
+def test_a_disk_that_fails_at_any_call_loses_nothing_and_tears_nothing(
+    faulty: SparkProcess,
+    templates: Path,
+    tmp_path: Path,
+    figures: Counter[str],
+    operation: str,
+    prefix: str,
+    calls: str,
+    effect: str,
+) -> None:
+    reached = faulty.run(
+        SWEEP,
+        template=str(templates / "vectors"),
+        folder=str(tmp_path),
+        operation=operation,
+        prefix=prefix,
+        calls=calls,
+        effect=effect,
+    )
+    outcomes = list(check(reached, operation))
+    figures["faults"] += len(outcomes) - 1
+    figures["commits"] += len(outcomes) + outcomes.count(None)
+    assert len(outcomes) > 10, "the write was watched"
+
+
+_ENTRY = rf"/_delta_log/{BASE_VERSIONS:020d}\.json$"
+
+
+@pytest.mark.parametrize(
+    ("prefix", "call"), [("", "link"), (RENAMING, "rename")], ids=["link", "rename"]
+)
+def test_a_writer_that_stalls_where_its_version_gets_its_name_loses_the_race_and_takes_the_next(
+    spark: SparkSession,
+    faulty: SparkProcess,
+    copy_of: _Copies,
+    tmp_path: Path,
+    figures: Counter[str],
+    prefix: str,
+    call: str,
+) -> None:
+    table, release = copy_of("vectors"), tmp_path / "release"
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(
+            faulty.run,
+            ARM + "spark.range(100, 103, 1, 1).selectExpr('id', \"'slow' AS v\")"
+            ".write.format('delta').mode('append').save(table)\n"
+            "result = spark._jvm.io.deltaic.faults.Faults.disarm()",
+            table=prefix + table,
+            fault=[call, _ENTRY, 1, f"stall {release}"],
+        )
+        try:
+            deadline = time.monotonic() + 60
+            while not list(Path(table, "_delta_log").glob(".*.json.*.tmp")):
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            time.sleep(0.2)
+            append_file(spark, table, SCHEMA, [(50, "fast")])
+        finally:
+            release.touch()
+        assert writing.result() == 1
+    slow = [(n, "slow") for n in range(100, 103)]
+    assert rows_of(spark, table) == in_order([*BASE_ROWS, (50, "fast"), *slow])
+    assert log.newest(table) == BASE_VERSIONS + 1
+    figures["faults"] += 1
+    figures["commits"] += 2
+
+
+def test_a_disk_that_runs_full_refuses_writes_until_there_is_room(
+    spark: SparkSession, tmp_path: Path, figures: Counter[str]
+) -> None:
+    """A real one, of four megabytes."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("no file system may be mounted here")
+    try:
+        _fill(spark, disk, figures)
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+def _fill(spark: SparkSession, disk: Path, figures: Counter[str]) -> None:
+    ballast, table = disk / "ballast", str(disk / "table")
+    ballast.write_bytes(b"\0" * (1 << 20))
+    rows = 20_000
+    expected: list[int] = []
+    refused = 0
+    for number in range(60):
+        frame = spark.range(number * rows, (number + 1) * rows, 1, 1)
+        # Texts that do not compress: each commit takes about 200 kilobytes.
+        frame = frame.selectExpr("id", "unhex(substr(sha1(string(id)), 1, 16)) AS v")
+        try:
+            frame.write.format("delta").mode("append").save(table)
+            expected.append(number)
+        except Exception as problem:
+            assert "No space left on device" in str(problem)
+            refused += 1
+        if refused == 3:
+            ballast.unlink(missing_ok=True)
+        if refused == 6:
+            break
+    figures["commits"] += len(expected)
+    figures["faults"] += refused
+    found = spark.read.format("delta").load(table).selectExpr(f"id DIV {rows} AS n")
+    counts = {row["n"]: row["count"] for row in found.groupBy("n").count().collect()}
+    assert counts == dict.fromkeys(expected, rows)
+    assert max(expected) > 3 + min(expected), json.dumps(expected)
+    assert log.newest(table) == len(expected) - 1

@@ -1,0 +1,65 @@
+"""Names and values that end a quotation, or look like SQL: they stay what they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from deltaic import DeltaTable
+from tests.support import log
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: Column names that break out of backticks, quotes, comments, and JSON, or name a path.
+COLUMNS = ["a`b", "it's; --", 'say "x"', "dot.ted", "c /* d", "${e}", "\\", "{f},<g>"]
+
+#: The same for values, one of them a partition's.
+VALUES = ["'", '"', "`", "'; DROP TABLE t; --", "\\'", "${x}", "%27", "../../up", "a=b/c"]
+
+
+def quoted(name: str) -> str:
+    escaped = name.replace("`", "``")
+    return f"`{escaped}`"
+
+
+def test_hostile_names_and_values_are_written_read_filtered_and_described(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "it's a `table; --" / 'with "quotes" %27')
+    name = quoted("t ` ' \" ;--")
+    columns = ", ".join(f"{quoted(c)} STRING" for c in COLUMNS)
+    location = path.replace("\\", "\\\\").replace("'", "\\'")
+    spark.sql(
+        f"CREATE TABLE {name} ({columns}) USING delta PARTITIONED BY ({quoted(COLUMNS[0])})"
+        f" LOCATION '{location}' TBLPROPERTIES ('delta.columnMapping.mode' = 'name',"
+        " 'delta.enableDeletionVectors' = 'true', 'user`s' = 'it''s; \"here\"')"
+    )
+    try:
+        rows = [tuple(value + str(n) for n in range(len(COLUMNS))) for value in VALUES]
+        frame = spark.createDataFrame(rows, spark.table(name).schema)
+        frame.write.format("delta").mode("append").save(path)
+        table = DeltaTable.forName(spark, name)
+        assert sorted(map(tuple, table.toDF().collect())) == sorted(rows)
+        for value, column in zip(VALUES, COLUMNS, strict=False):
+            index = COLUMNS.index(column)
+            wanted = [row for row in rows if row[index] == value + str(index)]
+            found = table.toDF().filter(table.toDF()[quoted(column)] == value + str(index))
+            assert list(map(tuple, found.collect())) == wanted
+        constrained = quoted("check `' --")
+        spark.sql(
+            f"ALTER TABLE {name} ADD CONSTRAINT {constrained}"
+            f" CHECK ({quoted(COLUMNS[1])} <> 'it\\'s \" `')"
+        )
+        DeltaTable.forPath(spark, path).delete(table.toDF()[quoted(COLUMNS[0])] == "'0")
+        spark.sql(f"DELETE FROM {name} WHERE {quoted(COLUMNS[2])} = '\"2'")
+        left = [row for row in rows if row[0] != "'0" and row[2] != '"2']
+        assert sorted(map(tuple, spark.table(name).collect())) == sorted(left)
+        predicate = json.loads(log.commit_info(path)["operationParameters"]["predicate"])
+        assert len(predicate) == 1 and COLUMNS[2] in predicate[0].replace("``", "`")
+        assert table.detail().collect()[0]["partitionColumns"] == [COLUMNS[0]]
+        assert table.history().count() == log.newest(path) + 1
+        assert log.files_in(tmp_path, ".parquet") == log.files_in(path, ".parquet"), "escaped"
+    finally:
+        spark.sql(f"DROP TABLE {name}")
