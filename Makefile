@@ -200,7 +200,7 @@ $(S3_STAMP): project/s3.pom.xml requirements-s3.lock
 	@$(require_mvn)
 	@rm -rf .tools/s3
 	$(with_java) $(MVN) -f project/s3.pom.xml $(MVN_DEPENDENCY):copy-dependencies \
-	  -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.tools/s3/jars
+	  -DincludeScope=runtime -DexcludeGroupIds=io.netty,org.slf4j -DoutputDirectory=$(CURDIR)/.tools/s3/jars
 	python="$$(project/find-python)" && "$$python" -m venv .tools/s3/venv
 	.tools/s3/venv/bin/pip install --quiet --disable-pip-version-check --no-deps -r requirements-s3.lock
 	@touch $@

@@ -65,3 +65,20 @@ def assignments(argument: str, values: Mapping[str, str | Column] | None) -> Ass
                 reason="the names of columns are texts",
             )
     return [(name, column(f"{argument}[{name!r}]", value)) for name, value in values.items()]
+
+
+def require_text(argument: str, value: object) -> None:
+    """Refuse what is not a text, or empty.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Naming the argument.
+    """
+    if not isinstance(value, str) or not value:
+        raise error(
+            "DELTAIC_INVALID_ARGUMENT",
+            argument=argument,
+            value=repr(value),
+            reason="it is a text that is not empty",
+        )

@@ -5,32 +5,23 @@ In the examples, `path` and ``sales.orders`` are tables of one file with the ids
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from deltaic.arguments import assignments, column, optional_column
+from deltaic.arguments import assignments, column, optional_column, require_text
 from deltaic.builders import DeltaTableBuilder, IdentityGenerator
-from deltaic.commands.detail import detail
-from deltaic.commands.domain_metadata import (
-    remove_domain_metadata,
-    set_domain_metadata,
-    user_domains,
-)
 from deltaic.commands.history import history
-from deltaic.commands.upgrade_protocol import UpgradeProtocol, feature_kept, upgrade_protocol
 from deltaic.exceptions import error
 from deltaic.merge import DeltaMergeBuilder
+from deltaic.table_definition import TableDefinition, session_api
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from deltaic.spark.session_api import SessionApi
-
 __all__ = ["DeltaMergeBuilder", "DeltaTable", "DeltaTableBuilder", "IdentityGenerator"]
 
 
-class DeltaTable:
+class DeltaTable(TableDefinition):
     """A Delta table. Make one with `forPath` or `forName`.
 
     Names and signatures are those of delta-spark.
@@ -87,7 +78,7 @@ class DeltaTable:
         >>> DeltaTable.forPath(spark, path).toDF().count()
         10
         """
-        _require_text("path", path)
+        require_text("path", path)
         if hadoopConf:
             raise error(
                 "DELTAIC_INVALID_ARGUMENT",
@@ -95,7 +86,7 @@ class DeltaTable:
                 value=", ".join(sorted(hadoopConf)),
                 reason="it is not supported yet; set spark.hadoop.<name> for the session",
             )
-        if not _api(sparkSession, "DeltaTable.forPath").is_delta_table(path):
+        if not session_api(sparkSession, "DeltaTable.forPath").is_delta_table(path):
             raise error("DELTAIC_NOT_A_TABLE", table=path)
         return cls(sparkSession, path)
 
@@ -124,8 +115,8 @@ class DeltaTable:
         >>> DeltaTable.forName(spark, "sales.orders").toDF()
         DataFrame[id: bigint]
         """
-        _require_text("tableOrViewName", tableOrViewName)
-        resolved = _api(sparkSession, "DeltaTable.forName").resolve_name(tableOrViewName)
+        require_text("tableOrViewName", tableOrViewName)
+        resolved = session_api(sparkSession, "DeltaTable.forName").resolve_name(tableOrViewName)
         return cls(sparkSession, resolved.path, resolved.name)
 
     @classmethod
@@ -148,8 +139,8 @@ class DeltaTable:
         >>> DeltaTable.isDeltaTable(spark, path)
         True
         """
-        _require_text("identifier", identifier)
-        return _api(sparkSession, "DeltaTable.isDeltaTable").is_delta_table(identifier)
+        require_text("identifier", identifier)
+        return session_api(sparkSession, "DeltaTable.isDeltaTable").is_delta_table(identifier)
 
     def toDF(self) -> DataFrame:
         """Return the table's rows.
@@ -186,7 +177,7 @@ class DeltaTable:
         --------
         >>> DeltaTable.forPath(spark, path).alias("t").delete("t.id = 3")
         """
-        _require_text("aliasName", aliasName)
+        require_text("aliasName", aliasName)
         return DeltaTable(self._spark, self._path, self._name, aliasName)
 
     def delete(self, condition: str | Column | None = None) -> None:
@@ -222,7 +213,7 @@ class DeltaTable:
         >>> table.delete("id = 3")
         >>> table.delete(col("id") > 7)
         """
-        api = _api(self._spark, "DeltaTable.delete")
+        api = session_api(self._spark, "DeltaTable.delete")
         api.delete(self.toDF(), optional_column("condition", condition))
 
     def update(
@@ -261,7 +252,7 @@ class DeltaTable:
         >>> table.update("id > 7", {"id": col("id") + 100})
         >>> table.update(set={"id": "id + 1"})
         """
-        api = _api(self._spark, "DeltaTable.update")
+        api = session_api(self._spark, "DeltaTable.update")
         when = optional_column("condition", condition)
         api.update(self.toDF(), when, assignments("set", set))
 
@@ -294,7 +285,7 @@ class DeltaTable:
         >>> merge.execute().select("num_deleted_rows", "num_inserted_rows").collect()
         [Row(num_deleted_rows=1, num_inserted_rows=1)]
         """
-        api = _api(self._spark, "DeltaTable.merge")
+        api = session_api(self._spark, "DeltaTable.merge")
         return DeltaMergeBuilder(self.toDF, source, column("condition", condition), api)
 
     def history(self, limit: int | None = None) -> DataFrame:
@@ -340,36 +331,8 @@ class DeltaTable:
             )
         from deltaic.spark.frames import to_frame
 
-        tables = _api(self._spark, "DeltaTable.history").tables
+        tables = session_api(self._spark, "DeltaTable.history").tables
         return to_frame(self._spark, history(self._path, tables, limit))
-
-    def detail(self) -> DataFrame:
-        """Return what the table is, in one row.
-
-        Returns
-        -------
-        DataFrame
-            ``format`` string, ``id`` string, ``name`` string, ``description`` string,
-            ``location`` string, ``createdAt`` timestamp, ``lastModified`` timestamp,
-            ``partitionColumns`` array<string>, ``clusteringColumns`` array<string>, ``numFiles``
-            bigint, ``sizeInBytes`` bigint, ``properties`` map<string, string>,
-            ``minReaderVersion`` int, ``minWriterVersion`` int, ``tableFeatures`` array<string>.
-
-        Notes
-        -----
-        Protocol § Change Metadata, Protocol § Protocol Evolution.
-
-        Examples
-        --------
-        >>> table = DeltaTable.forPath(spark, path)
-        >>> table.detail().select("format", "numFiles").collect()
-        [Row(format='delta', numFiles=1)]
-        """
-        from deltaic.spark.frames import to_frame
-
-        api = _api(self._spark, "DeltaTable.detail")
-        location = api.qualified(self._path)
-        return to_frame(self._spark, detail(location, api.tables, self._name))
 
     @classmethod
     def create(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
@@ -456,217 +419,8 @@ class DeltaTable:
         """
         return _builder(sparkSession, "CREATE OR REPLACE TABLE")
 
-    def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
-        """Ask more of the table's readers and writers, for good.
-
-        Parameters
-        ----------
-        readerVersion
-            The reader version, at least that of the table.
-        writerVersion
-            The writer version, at least that of the table.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If there is no such version, or the table's is newer.
-
-        Notes
-        -----
-        Protocol § Protocol Evolution.
-
-        Examples
-        --------
-        >>> table = DeltaTable.forPath(spark, path)
-        >>> table.upgradeTableProtocol(3, 7)
-        >>> table.detail().select("minReaderVersion", "minWriterVersion").first()
-        Row(minReaderVersion=3, minWriterVersion=7)
-        """
-        versions = {"readerVersion": readerVersion, "writerVersion": writerVersion}
-        for name, version in versions.items():
-            if not isinstance(version, int) or isinstance(version, bool):
-                raise error(
-                    "DELTAIC_INVALID_ARGUMENT",
-                    argument=name,
-                    value=repr(version),
-                    reason="it is a whole number",
-                )
-        self._upgrade(UpgradeProtocol(self._path, readerVersion, writerVersion))
-
-    def addFeatureSupport(self, featureName: str) -> None:
-        """Let the table support a feature, and those that it requires, from now on.
-
-        Parameters
-        ----------
-        featureName
-            Its name in the protocol.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If there is no such feature.
-        ProtocolError
-            If this version of Deltaic could not write to the table any more.
-
-        Notes
-        -----
-        Protocol § Table Features.
-
-        Examples
-        --------
-        >>> table = DeltaTable.forPath(spark, path)
-        >>> table.addFeatureSupport("deletionVectors")
-        >>> "deletionVectors" in table.detail().first().tableFeatures
-        True
-        """
-        _require_text("featureName", featureName)
-        self._upgrade(UpgradeProtocol(self._path, features=(featureName,)))
-
-    def _upgrade(self, arguments: UpgradeProtocol) -> None:
-        tables = _api(self._spark, "DeltaTable.upgradeTableProtocol").tables
-        now_ms = time.time_ns() // 1_000_000
-        upgrade_protocol(arguments, tables, tables.retry_policy(), now_ms)
-
-    def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
-        """Take a feature off the table. Not supported yet.
-
-        Parameters
-        ----------
-        featureName
-            Its name in the protocol.
-        truncateHistory
-            Whether versions that use it are deleted.
-
-        Raises
-        ------
-        InvalidArgumentError
-            Always.
-
-        Examples
-        --------
-        >>> DeltaTable.forPath(spark, path).dropFeatureSupport("deletionVectors")
-        Traceback (most recent call last):
-        ...
-        deltaic.exceptions.InvalidArgumentError: ...
-        """
-        _require_text("featureName", featureName)
-        raise feature_kept(self._path, featureName)
-
-    def domainMetadata(self) -> dict[str, str]:
-        """Return the metadata domains that users have set: texts that travel with the table.
-
-        delta-spark has no such method.
-
-        Returns
-        -------
-        dict
-            The configuration of each domain, by the domain's name. The protocol's own domains,
-            whose names begin with ``delta.``, are not among them.
-
-        Notes
-        -----
-        Protocol § Domain Metadata.
-
-        Examples
-        --------
-        >>> DeltaTable.forPath(spark, path).domainMetadata()
-        {}
-        """
-        return user_domains(self._path, _api(self._spark, "DeltaTable.domainMetadata").tables)
-
-    def setDomainMetadata(self, domain: str, configuration: str) -> None:
-        """Set a metadata domain, in a commit of its own.
-
-        The table has to support the feature: create it with the table property
-        ``delta.feature.domainMetadata = supported``.
-
-        Parameters
-        ----------
-        domain
-            Its name, such as ``com.example.pipeline``; it may be there already.
-        configuration
-            What the domain says, often JSON.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If the name begins with ``delta.``: these domains are the protocol's.
-        ProtocolError
-            If the table does not support the feature ``domainMetadata``.
-        ConcurrentTransactionException
-            If another writer set or removed the same domain meanwhile.
-
-        Notes
-        -----
-        Protocol § Domain Metadata.
-
-        Examples
-        --------
-        >>> replaced = spark.range(3).writeTo("sales.orders").using("delta")
-        >>> replaced.tableProperty("delta.feature.domainMetadata", "supported").replace()
-        >>> orders = DeltaTable.forName(spark, "sales.orders")
-        >>> orders.setDomainMetadata("com.example.pipeline", "step 7")
-        >>> orders.domainMetadata()
-        {'com.example.pipeline': 'step 7'}
-        """
-        _require_text("domain", domain)
-        tables = _api(self._spark, "DeltaTable.setDomainMetadata").tables
-        set_domain_metadata(self._path, domain, configuration, tables, tables.retry_policy())
-
-    def removeDomainMetadata(self, domain: str) -> None:
-        """Remove a metadata domain, if it is there.
-
-        Parameters
-        ----------
-        domain
-            Its name.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If the name begins with ``delta.``: these domains are the protocol's.
-        ProtocolError
-            If the table does not support the feature ``domainMetadata``.
-        ConcurrentTransactionException
-            If another writer set or removed the same domain meanwhile.
-
-        Notes
-        -----
-        Protocol § Domain Metadata.
-
-        Examples
-        --------
-        >>> replaced = spark.range(3).writeTo("sales.orders").using("delta")
-        >>> replaced.tableProperty("delta.feature.domainMetadata", "supported").replace()
-        >>> orders = DeltaTable.forName(spark, "sales.orders")
-        >>> orders.setDomainMetadata("com.example.pipeline", "step 7")
-        >>> orders.removeDomainMetadata("com.example.pipeline")
-        >>> orders.domainMetadata()
-        {}
-        """
-        _require_text("domain", domain)
-        tables = _api(self._spark, "DeltaTable.removeDomainMetadata").tables
-        remove_domain_metadata(self._path, domain, tables, tables.retry_policy())
-
 
 def _builder(spark: SparkSession | None, verb: str) -> DeltaTableBuilder:
     from pyspark.sql import SparkSession
 
     return DeltaTableBuilder(SparkSession.builder.getOrCreate() if spark is None else spark, verb)
-
-
-def _api(spark: SparkSession, what: str) -> SessionApi:
-    # Importing this module must not need pyspark: the package is also read where there is none.
-    from deltaic.spark.session_api import SessionApi
-
-    return SessionApi(spark, what)
-
-
-def _require_text(argument: str, value: object) -> None:
-    if not isinstance(value, str) or not value:
-        raise error(
-            "DELTAIC_INVALID_ARGUMENT",
-            argument=argument,
-            value=repr(value),
-            reason="it is a text that is not empty",
-        )

@@ -26,6 +26,9 @@ SCHEMA = "id BIGINT, v STRING"
 BASE_ROWS = [(n, f"row {n}") for n in range(30)]
 BASE_VERSIONS = 6
 
+#: The rows of a table whose deletion vectors are too large for the log.
+MANY_ROWS = [(n, f"row {n}") for n in range(40_000)]
+
 _DAYS = 24 * 3600
 
 #: Properties of each kind of table; every commit of theirs is followed by all there is.
@@ -79,6 +82,9 @@ def templates(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
             build_table(spark, table, SCHEMA, files, deletion_vectors=True, properties=settings)
             for row in BASE_ROWS[-BASE_VERSIONS + 1 :]:
                 append_file(spark, table, SCHEMA, [row])
+        many = spark.range(len(MANY_ROWS)).selectExpr("id", "concat('row ', id) AS v").coalesce(1)
+        writer = many.write.format("delta").option("delta.enableDeletionVectors", "true")
+        writer.save(str(folder / "many"))
     long_ago = time.time() - 40 * _DAYS
     for file in folder.rglob("_delta_log/*"):
         os.utime(file, (long_ago, long_ago))

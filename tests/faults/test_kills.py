@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.faults.conftest import BASE_ROWS, BASE_VERSIONS, SCHEMA, _Copies
+from tests.faults.conftest import BASE_ROWS, BASE_VERSIONS, MANY_ROWS, SCHEMA, _Copies
 from tests.support import log
 from tests.support.faulty import ARM, FaultyProcesses, is_alive
 from tests.support.spark_process import SparkProcessError
@@ -23,13 +23,16 @@ _WRITE = (
 _WRITTEN = [(n, f"row {n}") for n in range(100, 130)]
 _DELETED = [row for row in BASE_ROWS if row[0] % 3]
 
+_DELETE = "spark.sql(f'DELETE FROM delta.`{table}` WHERE id % 3 = 0')"
+
 #: Each operation: what it runs, the kind of table, and the rows that are there afterwards.
 OPERATIONS = {
     "append": (_WRITE.format(mode="append"), "vectors", BASE_ROWS + _WRITTEN),
     "overwrite": (_WRITE.format(mode="overwrite"), "plain", _WRITTEN),
     "create": (_WRITE.format(mode="error"), None, _WRITTEN),
-    "delete": ("spark.sql(f'DELETE FROM delta.`{table}` WHERE id % 3 = 0')", "vectors", _DELETED),
-    "rewrite": ("spark.sql(f'DELETE FROM delta.`{table}` WHERE id % 3 = 0')", "plain", _DELETED),
+    "delete": (_DELETE, "vectors", _DELETED),
+    "delete many": (_DELETE, "many", [row for row in MANY_ROWS if row[0] % 3]),
+    "rewrite": (_DELETE, "plain", _DELETED),
     "append v2": (_WRITE.format(mode="append"), "v2", BASE_ROWS + _WRITTEN),
 }
 
@@ -109,11 +112,11 @@ POINTS = [
     Point("after the first log entry", "create", "link", _log_file(r"0{20}\.json"), 1, "after"),
     _before("before the log entry has its name", "overwrite", "link", _log_file(_ENTRY)),
     Point("after the log entry has its name", "overwrite", "link", _log_file(_ENTRY), 1, "after"),
-    _before("before the vectors", "delete", "create", _VECTORS),
-    _before("before the vectors are closed", "delete", "close", _VECTORS),
+    _before("before the vectors", "delete many", "create", _VECTORS),
+    _before("before the vectors are closed", "delete many", "close", _VECTORS),
     _before("before the log entry has its name", "delete", "link", _log_file(_ENTRY)),
     Point("after the log entry has its name", "delete", "link", _log_file(_ENTRY), 1, "after"),
-    _before("between rewritten files", "rewrite", "create", _DATA, 2),
+    _before("before rewritten files", "rewrite", "create", _DATA),
     _before("before the log entry has its name", "rewrite", "link", _log_file(_ENTRY)),
     Point("after the log entry has its name", "rewrite", "link", _log_file(_ENTRY), 1, "after"),
 ]
@@ -146,7 +149,8 @@ def test_a_table_whose_writer_is_killed_is_as_before_or_as_after(
         assert log.versions(table) == [] if Path(table, "_delta_log").exists() else True
         expected = []
     else:
-        expected = list(after if point.committed else BASE_ROWS)
+        before = MANY_ROWS if kind == "many" else BASE_ROWS
+        expected = list(after if point.committed else before)
         assert rows_of(spark, table) == in_order(expected)
     append_file(spark, table, SCHEMA, [(999, "next")])
     figures["commits"] += 1 + point.committed

@@ -11,6 +11,7 @@ import pytest
 
 import deltaic.builders
 import deltaic.merge
+import deltaic.table_definition
 import deltaic.tables
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ CLASSES: tuple[type, ...] = (
     deltaic.tables.DeltaTable,
     deltaic.merge.DeltaMergeBuilder,
     deltaic.builders.DeltaTableBuilder,
+    deltaic.table_definition.TableDefinition,
 )
 EXAMPLES: dict[type, list[doctest.DocTest]] = {
     found: [e for e in doctest.DocTestFinder().find(found) if e.examples] for found in CLASSES
@@ -32,9 +34,15 @@ def test_every_public_method_has_an_example(documented: type) -> None:
     assert public <= {example.name.rpartition(".")[2] for example in EXAMPLES[documented]}
 
 
-@pytest.mark.parametrize(
-    "example", [*EXAMPLES[CLASSES[0]], *EXAMPLES[CLASSES[2]]], ids=lambda example: example.name
-)
+ONE_BY_ONE = [
+    example
+    for documented in CLASSES
+    if documented is not deltaic.merge.DeltaMergeBuilder
+    for example in EXAMPLES[documented]
+]
+
+
+@pytest.mark.parametrize("example", ONE_BY_ONE, ids=lambda example: example.name)
 def test_example_prints_what_it_says(
     example: doctest.DocTest, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -59,7 +67,7 @@ def test_example_prints_what_it_says(
 def test_examples_of_merge_print_what_they_say(spark: SparkSession, tmp_path: Path) -> None:
     ten = spark.range(0, 10, 1, 1).write.format("delta")
     ten.option("delta.enableDeletionVectors", "true").save(str(tmp_path / "ten"))
-    for example in EXAMPLES[CLASSES[1]]:
+    for example in EXAMPLES[deltaic.merge.DeltaMergeBuilder]:
         path = str(shutil.copytree(tmp_path / "ten", tmp_path / example.name))
         example.globs.update(spark=spark, path=path, DeltaTable=deltaic.tables.DeltaTable)
         outcome = doctest.DocTestRunner(verbose=False).run(example)

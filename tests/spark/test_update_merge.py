@@ -41,6 +41,24 @@ def test_update_moves_rows_to_another_partition(spark: SparkSession, built: str)
     assert rows_of(spark, built) == in_order([r for r in expected if r[0] >= 3 or r[2] != "z"])
 
 
+def test_rows_of_a_partition_share_a_file_in_whatever_order_they_come(
+    spark: SparkSession, table: str
+) -> None:
+    rows = [(n, 0, "a") for n in range(60)]
+    build_table(spark, table, SCHEMA, [rows], partition_by=["p"])
+    spark.sql(f"UPDATE delta.`{table}` SET p = id % 3")
+    assert len(log.actions(table, 1, "add")) == 3
+    spark.sql(
+        f"MERGE INTO delta.`{table}` t USING (SELECT id k FROM range(90)) s ON t.id = k "
+        "WHEN MATCHED THEN UPDATE SET p = id % 4 WHEN NOT MATCHED THEN INSERT (id, p) "
+        "VALUES (k, k % 4)"
+    )
+    tasks = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    assert len(log.actions(table, 2, "add")) <= 4 * tasks
+    expected = [(n, 0 if n < 60 else None, str(n % 4)) for n in range(90)]
+    assert rows_of(spark, table) == in_order(expected)
+
+
 def test_update_that_matches_nothing_commits_nothing(spark: SparkSession, built: str) -> None:
     spark.sql(f"UPDATE delta.`{built}` SET v = 0 WHERE id = 99")
     assert log.versions(built) == [0]

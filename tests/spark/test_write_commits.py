@@ -292,7 +292,7 @@ def test_write_refused_by_the_plan_writes_no_file(spark: SparkSession, table: st
     [
         ("delta.noSuchProperty", "1", "DELTAIC_UNKNOWN_TABLE_PROPERTY"),
         ("delta.appendOnly", "perhaps", "DELTAIC_INVALID_TABLE_PROPERTY"),
-        ("replaceWhere", "id = 1", "DELTAIC_UNSUPPORTED_OPTION"),
+        ("replaceWhere", "id = 1", "DELTAIC_REPLACE_WHERE_REFUSED"),
         ("maxRecordsPerFile", "many", "DELTAIC_INVALID_WRITE_OPTION"),
     ],
 )

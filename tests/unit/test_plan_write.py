@@ -95,8 +95,9 @@ def test_text_of_limited_length_is_stored_as_a_string() -> None:
             },
             "DELTAIC_PROPERTIES_EXCLUDE_EACH_OTHER",
         ),
-        ({"options": {"replacewhere": "p = 1"}}, "DELTAIC_UNSUPPORTED_OPTION"),
-        ({"options": {"datachange": "false"}}, "DELTAIC_UNSUPPORTED_OPTION"),
+        ({"options": {"replacewhere": "p = 1"}}, "DELTAIC_REPLACE_WHERE_REFUSED"),
+        ({"options": {"replaceusing": "p"}}, "DELTAIC_REPLACE_WHERE_REFUSED"),
+        ({"options": {"datachange": "perhaps"}}, "DELTAIC_INVALID_WRITE_OPTION"),
         ({"options": {"txnappid": "a"}}, "DELTAIC_TRANSACTION_OPTIONS_INCOMPLETE"),
         ({"options": {"txnversion": "1"}}, "DELTAIC_TRANSACTION_OPTIONS_INCOMPLETE"),
         ({"options": {"txnappid": "a", "txnversion": "x"}}, "DELTAIC_INVALID_WRITE_OPTION"),
@@ -122,20 +123,46 @@ def test_append_of_columns_the_table_has(written: str | None) -> None:
     plan(create(), schema_string=written)
 
 
-@pytest.mark.parametrize(
-    ("mode", "options", "says"),
-    [
-        ("append", {}, "mergeSchema"),
-        ("overwrite", {}, "overwriteSchema=true"),
-        ("append", {"mergeschema": "true"}, "mergeSchema is not supported"),
-    ],
-)
-def test_write_of_columns_the_table_lacks_is_refused(
-    mode: str, options: dict[str, str], says: str
-) -> None:
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_write_of_columns_the_table_lacks_is_refused(mode: str) -> None:
     with pytest.raises(InvalidArgumentError, match="new") as caught:
-        plan(create(), mode, schema_string=schema("id", "new"), options=options)
-    assert says in str(caught.value)
+        plan(create(), mode, schema_string=schema("id", "new"))
+    assert "mergeSchema=true" in str(caught.value) and "overwriteSchema=true" in str(caught.value)
+
+
+def test_replacement_of_some_rows_goes_with_no_other_kind() -> None:
+    options = {"replacewhere": "p = 1", "partitionoverwritemode": "DYNAMIC"}
+    with pytest.raises(InvalidArgumentError, match="p = 1"):
+        plan(create(), "overwrite", options=options)
+    plan(create(), "overwrite", options={"replacewhere": "p = 1", "overwriteschema": "true"})
+    with pytest.raises(InvalidArgumentError, match="new"):
+        plan(
+            create(),
+            "overwrite",
+            schema_string=schema("id", "new"),
+            options={"replacewhere": "p = 1", "overwriteschema": "true"},
+        )
+
+
+def test_rows_of_an_append_only_table_may_be_laid_out_anew() -> None:
+    planned = plan(create(appendOnly="true"), "overwrite", options={"datachange": "false"})
+    assert not planned.changes_data
+    assert plan(create(), "overwrite").changes_data
+
+
+def test_save_over_a_table_keeps_its_definition_whatever_the_history_calls_it() -> None:
+    log = create(checkpointInterval="5")
+    operation = Operation.CREATE_OR_REPLACE_TABLE_AS_SELECT
+    planned = plan(log, "overwrite", operation=operation, keeps_definition=True)
+    assert not planned.changes_metadata
+    with pytest.raises(InvalidArgumentError, match="new"):
+        plan(
+            log,
+            "overwrite",
+            operation=operation,
+            keeps_definition=True,
+            schema_string=schema("id", "new"),
+        )
 
 
 def test_merge_schema_without_new_columns_is_no_matter() -> None:

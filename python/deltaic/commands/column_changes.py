@@ -27,7 +27,7 @@ from deltaic.protocol.schema import (
     type_text,
 )
 from deltaic.protocol.schema_edits import edit_field, edit_struct, edit_type, path_text, spelled
-from deltaic.protocol.type_widening import PROPERTY, TYPE_CHANGES, widens
+from deltaic.protocol.type_widening import PROPERTY, TYPE_CHANGES, type_change, widens
 
 _DEFAULT = "CURRENT_DEFAULT"
 _TEXT = PrimitiveType("string")
@@ -212,10 +212,7 @@ def retyped(
         return column
     (before,) = older
     assert isinstance(before, PrimitiveType)
-    entry = {"toType": newer.name, "fromType": before.name}
-    if below:
-        entry["fieldPath"] = ".".join(below)
-    history = [*column.metadata.get(TYPE_CHANGES, ()), entry]
+    history = [*column.metadata.get(TYPE_CHANGES, ()), type_change(before, newer, below)]
     return replace(column, type=wider, metadata={**column.metadata, TYPE_CHANGES: history})
 
 

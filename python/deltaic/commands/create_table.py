@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from deltaic.commands.column_parameters import compact
+from deltaic.commands.copied_definition import copied_definition
 from deltaic.commands.definition import (
     DefinitionRequest,
     clustering_of,
@@ -27,7 +28,13 @@ from deltaic.protocol.schema_edits import path_text
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """The arguments of the command."""
+    """The arguments of the command.
+
+    Attributes
+    ----------
+    like
+        The table, and its version, whose definition the new one has beside what is stated.
+    """
 
     table: str
     schema_string: str | None
@@ -36,6 +43,7 @@ class CreateTable:
     description: str | None
     is_managed: bool
     constraints: Mapping[str, str] = field(default_factory=dict)
+    like: tuple[str, int] | None = None
     cluster_by: Sequence[Sequence[str]] | None = None
 
     @staticmethod
@@ -49,6 +57,7 @@ class CreateTable:
             description=body.get("description"),
             is_managed=body.get("isManaged", False),
             constraints=body.get("constraints") or {},
+            like=(like["table"], like["version"]) if (like := body.get("like")) else None,
             cluster_by=body.get("clusterBy"),
         )
 
@@ -66,6 +75,8 @@ def create_table(
     InvalidArgumentError
         If the statement is not valid, or contradicts the table that is there.
     """
+    if arguments.like is not None:
+        arguments = _like(arguments, *arguments.like, tables)
     current = tables.header(arguments.table)
     if current is not None:
         return _taken_over(arguments, current)
@@ -89,6 +100,22 @@ def create_table(
         if created is None:
             raise
         return _taken_over(arguments, created)
+
+
+def _like(arguments: CreateTable, source: str, version: int, tables: Tables) -> CreateTable:
+    """Return what to create, with all that another table's definition says."""
+    found = tables.header(source, version)
+    if found is None:
+        raise error("DELTAIC_NOT_A_TABLE", table=source)
+    copied = copied_definition(found.protocol, found.metadata)
+    return replace(
+        arguments,
+        schema_string=copied.schema_string,
+        partition_by=found.metadata.partition_columns,
+        properties={**copied.properties, **arguments.properties},
+        constraints={**copied.constraints, **arguments.constraints},
+        description=arguments.description or found.metadata.description,
+    )
 
 
 def _taken_over(arguments: CreateTable, current: TableHeader) -> CommitResult:

@@ -12,6 +12,7 @@ from deltaic.commands.definition import (
     define_table,
     redefine_table,
 )
+from deltaic.commands.evolve_table import evolve_table
 from deltaic.commit.idempotence import requested_txn
 from deltaic.commit.operations import Operation, WriteMode
 from deltaic.commit.plan import CommitPlan, Definition
@@ -22,6 +23,9 @@ from deltaic.protocol.features import require_writable
 from deltaic.protocol.properties import is_true
 from deltaic.protocol.schema import parse_schema
 from deltaic.protocol.schema_checks import extra_columns, same_names
+
+#: Options that say which rows a write replaces.
+_REPLACES_ROWS = frozenset({"replacewhere", "replaceon", "replaceusing"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,10 @@ class WriteRequest:
         The columns that such a table is to be clustered by; None if that is not said.
     options
         The writer's options, their names in lower case.
+    evolved_schema_string
+        The table's columns with those that the data brings along, if it may bring any.
+    keeps_definition
+        Whether the operation leaves columns and properties alone although its name says otherwise.
     """
 
     table: str
@@ -60,6 +68,8 @@ class WriteRequest:
     description: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     joins_if_created: bool = False
+    evolved_schema_string: str | None = None
+    keeps_definition: bool = False
 
     @staticmethod
     def from_json(body: Mapping[str, Any]) -> WriteRequest:
@@ -77,13 +87,26 @@ class WriteRequest:
             description=body.get("description"),
             options=body.get("options") or {},
             joins_if_created=body.get("joinsIfCreated", False),
+            evolved_schema_string=body.get("evolvedSchema"),
+            keeps_definition=body.get("keepsDefinition", False),
         )
+
+    @property
+    def replaces_table(self) -> bool:
+        """Whether the operation states the table anew, properties included."""
+        return self.operation.replaces_table and not self.keeps_definition
 
     @property
     def replaces_columns(self) -> bool:
         """Whether the data's columns become the table's."""
         overwrites = self.mode is WriteMode.OVERWRITE and self.option_is_true("overwriteschema")
-        return self.operation.replaces_table or overwrites
+        # Rows that a condition leaves in the table keep their columns.
+        return self.replaces_table or (overwrites and not _REPLACES_ROWS & self.options.keys())
+
+    @property
+    def changes_data(self) -> bool:
+        """Whether the rows are others afterwards, or lie in other files only."""
+        return self.options.get("datachange", "true").strip().casefold() == "true"
 
     def option_is_true(self, name: str) -> bool:
         """Return a boolean option, given in lower case."""
@@ -113,6 +136,7 @@ def plan_write(request: WriteRequest, tables: Tables, now_ms: int) -> CommitPlan
             changes_protocol=True,
             changes_metadata=True,
             joins_if_created=request.joins_if_created,
+            changes_data=request.changes_data,
             domains=clustering_of(asked, definition),
         )
     current = tables.header(request.table, request.read_version)
@@ -120,25 +144,40 @@ def plan_write(request: WriteRequest, tables: Tables, now_ms: int) -> CommitPlan
         raise error("DELTAIC_NOT_A_TABLE", table=request.table)
     require_writable(request.table, current.version, current.protocol, current.metadata)
     _require_removes_allowed(request, current)
-    plan = _replacement(request, current) if request.replaces_columns else _kept(request, current)
+    plan = (
+        _replacement(request, current)
+        if request.replaces_columns
+        else _kept(request, current, tables)
+    )
     if txn is not None and current.transactions.get(txn.app_id, -1) >= txn.version:
         return replace(plan, skipped=True)
     return plan
 
 
-def _kept(request: WriteRequest, current: TableHeader) -> CommitPlan:
-    """Plan a write that leaves the definition alone; properties given with it are ignored."""
-    _require_columns_fit(request, current)
+def _kept(request: WriteRequest, current: TableHeader, tables: Tables) -> CommitPlan:
+    """Plan a write that leaves the definition alone, or only adds to its columns.
+
+    Properties given with it are ignored. New columns are null in the rows of others: that there are
+    any is no matter to who appends meanwhile, and no file has to be written anew.
+    """
     _require_partitioning_fits(request, current)
+    if request.evolved_schema_string is None:
+        _require_columns_fit(request, current)
+        definition = Definition(current.protocol, current.metadata)
+    else:
+        definition = evolve_table(request.table, current, request.evolved_schema_string, tables)
     return CommitPlan(
-        Definition(current.protocol, current.metadata),
+        definition,
         current.as_predecessor(),
         is_blind_append=request.mode is WriteMode.APPEND,
+        changes_protocol=definition.protocol != current.protocol,
+        changes_metadata=definition.metadata != current.metadata,
+        changes_data=request.changes_data,
     )
 
 
 def _replacement(request: WriteRequest, current: TableHeader) -> CommitPlan:
-    asked, keep = _definition(request, {}), not request.operation.replaces_table
+    asked, keep = _definition(request, {}), not request.replaces_table
     definition = redefine_table(asked, current, keep_properties=keep)
     before, after = current.metadata, definition.metadata
     columns_change = (before.schema_string, before.partition_columns) != (
@@ -153,6 +192,7 @@ def _replacement(request: WriteRequest, current: TableHeader) -> CommitPlan:
         changes_columns=columns_change,
         enables_in_commit_timestamps=in_commit_timestamps.is_enabled(after)
         and not in_commit_timestamps.is_enabled(before),
+        changes_data=request.changes_data,
         domains=clustering_of(asked, definition, current, keep_properties=keep),
     )
 
@@ -172,10 +212,11 @@ def _definition(request: WriteRequest, defaults: Mapping[str, str]) -> Definitio
 
 def _require_removes_allowed(request: WriteRequest, current: TableHeader) -> None:
     """Refuse early what an append-only table forbids (Protocol § Append-only Tables)."""
-    removes = request.mode is not WriteMode.APPEND or request.operation.replaces_table
+    removes = request.mode is not WriteMode.APPEND or request.replaces_table
     # A MERGE may do nothing but insert; whether it does is seen when it commits.
     if (
         removes
+        and request.changes_data
         and request.mode is not WriteMode.MERGE
         and (is_true(current.metadata.configuration, "delta.appendOnly"))
     ):
@@ -194,24 +235,12 @@ def _require_columns_fit(request: WriteRequest, current: TableHeader) -> None:
     extra = extra_columns(known, parse_schema(request.schema_string, request.table))
     if not extra:
         return
-    if request.option_is_true("mergeschema"):
-        raise _unsupported(
-            request,
-            "mergeSchema",
-            "the data has new columns: " + ", ".join(extra),
-            "Leave the columns out, or replace the table with mode overwrite and "
-            "overwriteSchema=true.",
-        )
-    advice = "Leave them out; adding columns while writing (mergeSchema) is not supported yet."
-    if request.mode is WriteMode.OVERWRITE:
-        advice += " To replace the table's columns by the data's, set overwriteSchema=true."
     raise error(
         "DELTAIC_SCHEMA_MISMATCH",
         table=request.table,
         version=current.version,
         columns=", ".join(extra),
         tableColumns=", ".join(f.name for f in known.fields),
-        advice=advice,
     )
 
 
@@ -227,29 +256,27 @@ def _require_partitioning_fits(request: WriteRequest, current: TableHeader) -> N
         )
 
 
-#: Options that change which rows are written or replaced, and that nothing implements yet. Ignoring
-#: one would lose or duplicate rows.
-_UNSUPPORTED_OPTIONS: Mapping[str, tuple[str, str]] = {
-    "replacewhere": ("replaceWhere", "Use DELETE with the condition, then append."),
-    "replaceon": ("replaceOn", "Use MERGE or DELETE, then append."),
-    "replaceusing": ("replaceUsing", "Use MERGE or DELETE, then append."),
-}
-
-
 def _refuse_options(request: WriteRequest) -> None:
-    for key, (name, advice) in _UNSUPPORTED_OPTIONS.items():
-        if key in request.options:
-            raise _unsupported(request, name, request.options[key], advice)
+    for option in sorted(_REPLACES_ROWS & request.options.keys()):
+        _require_replacement(request, request.options[option])
     data_change = request.options.get("datachange", "true").strip().casefold()
-    if data_change != "true":
-        raise _unsupported(request, "dataChange", data_change, "Leave the option out.")
+    if data_change not in ("true", "false"):
+        raise error("DELTAIC_INVALID_WRITE_OPTION", option="dataChange", value=data_change)
 
 
-def _unsupported(request: WriteRequest, option: str, value: str, advice: str) -> Exception:
-    return error(
-        "DELTAIC_UNSUPPORTED_OPTION",
-        table=request.table,
-        option=option,
-        value=value,
-        advice=advice,
-    )
+def _require_replacement(request: WriteRequest, predicate: str) -> None:
+    """Refuse what contradicts a replacement of those rows alone that meet a condition."""
+    clash = None
+    if request.mode is not WriteMode.OVERWRITE:
+        clash = f"mode {request.mode.value}, which replaces no row"
+    elif request.replaces_table:
+        clash = "a replacement of the table, which leaves no rows"
+    elif request.options.get("partitionoverwritemode", "").strip().casefold() == "dynamic":
+        clash = "partitionOverwriteMode=dynamic, which replaces whole partitions"
+    if clash is not None:
+        raise error(
+            "DELTAIC_REPLACE_WHERE_REFUSED",
+            table=request.table,
+            predicate=predicate,
+            reason=f"it goes with mode overwrite alone, and not with {clash}",
+        )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deltaic.commit.metrics import operation_metrics
+from deltaic.commit.operations import Operation
 from deltaic.commit.ports import CommitSummary
 from deltaic.commit.read_set import ReadSet
 from deltaic.protocol import in_commit_timestamps, row_tracking
@@ -38,11 +39,11 @@ def commit_info(
     body["operation"] = summary.operation.value
     body["operationParameters"] = {
         name: value for name, value in summary.operation_parameters.items() if value is not None
-    }
+    } | _permissions(summary)
     if ours.read_version >= 0:
         body["readVersion"] = ours.read_version
     body["isolationLevel"] = ours.isolation.value
-    body["isBlindAppend"] = ours.is_blind_append or (ours.creates_table and _only_adds(summary))
+    body["isBlindAppend"] = _is_blind_append(summary, ours)
     body["operationMetrics"] = operation_metrics(summary)
     if row_tracking.is_enabled(ours.plan.effective.metadata):
         preserved = "true" if _preserves_row_ids(summary) else "false"
@@ -50,6 +51,27 @@ def commit_info(
     body["engineInfo"] = provenance.engine_info
     body["txnId"] = provenance.txn_id
     return body
+
+
+def _permissions(summary: CommitSummary) -> dict[str, bool]:
+    """Return what a write's options allow it to do to the columns."""
+    if summary.operation is not Operation.WRITE:
+        return {}
+    options = {"mergeschema": "canMergeSchema", "overwriteschema": "canOverwriteSchema"}
+    return {
+        name: True
+        for option, name in options.items()
+        if summary.options.get(option, "").strip().casefold() == "true"
+    }
+
+
+def _is_blind_append(summary: CommitSummary, ours: ReadSet) -> bool:
+    """Whether only files were added, and nothing was read for it.
+
+    An append that brings columns along is one, although it is not to be reordered with others.
+    """
+    adds_columns = summary.is_blind_append and not summary.identity_marks
+    return ours.is_blind_append or adds_columns or (ours.creates_table and _only_adds(summary))
 
 
 def _only_adds(summary: CommitSummary) -> bool:

@@ -17,9 +17,12 @@ def operation_metrics(summary: CommitSummary) -> dict[str, str]:
     """Return the metrics of a commit, as commitInfo holds them: all values are strings."""
     kind = _kind(summary.operation)
     metrics = {name: str(source(summary)) for name, source in _BY_OPERATION.get(kind, {}).items()}
-    if kind is Operation.WRITE and summary.files.num_removed:
+    replaces_rows = kind is Operation.WRITE and "numDeletedRows" in summary.engine_metrics
+    if replaces_rows or (kind is Operation.WRITE and summary.files.num_removed):
         metrics["numRemovedFiles"] = str(summary.files.num_removed)
         metrics["numRemovedBytes"] = str(summary.files.removed_bytes)
+    if replaces_rows:
+        metrics |= {name: str(source(summary)) for name, source in _REPLACED_ROWS.items()}
     return metrics
 
 
@@ -47,6 +50,12 @@ _TIMES: Mapping[str, _Source] = {
     "executionTimeMs": _engine("executionTimeMs"),
     "scanTimeMs": _engine("scanTimeMs"),
     "rewriteTimeMs": _engine("rewriteTimeMs"),
+}
+#: Of a write that replaces the rows which meet a condition.
+_REPLACED_ROWS: Mapping[str, _Source] = {
+    "numAddedChangeFiles": _engine("numAddedChangeFiles"),
+    "numDeletedRows": _engine("numDeletedRows"),
+    "numCopiedRows": _engine("numCopiedRows"),
 }
 _DELETE: Mapping[str, _Source] = {
     "numAddedFiles": _files(lambda f: f.num_added),

@@ -64,6 +64,8 @@ class CommitPlan:
         created meanwhile, if it has the same columns.
     domains
         The metadata domains that the commit sets or removes.
+    changes_data
+        Whether the rows are others afterwards; if not, they only lie in other files.
     skipped
         Whether an earlier write with the same ``txnAppId`` and ``txnVersion`` has done it already.
     """
@@ -77,6 +79,7 @@ class CommitPlan:
     enables_in_commit_timestamps: bool = False
     joins_if_created: bool = False
     domains: tuple[DomainMetadata, ...] = ()
+    changes_data: bool = True
     skipped: bool = False
 
     @property
@@ -104,6 +107,7 @@ class CommitPlan:
             "enablesInCommitTimestamps": self.enables_in_commit_timestamps,
             "joinsIfCreated": self.joins_if_created,
             "domains": [domain.to_json() for domain in self.domains],
+            "changesData": self.changes_data,
             "skipped": self.skipped,
             "feedsChanges": feeds_changes(self.effective.protocol, self.effective.metadata),
         }
@@ -126,5 +130,6 @@ class CommitPlan:
             enables_in_commit_timestamps=body["enablesInCommitTimestamps"],
             joins_if_created=body["joinsIfCreated"],
             domains=tuple(DomainMetadata.from_json(d) for d in body["domains"]),
+            changes_data=body["changesData"],
             skipped=body["skipped"],
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from deltaic.protocol.schema import PrimitiveType
 
@@ -37,6 +38,20 @@ def widens(older: PrimitiveType, newer: PrimitiveType) -> bool:
         before = (digits, 0)
     whole, scale = before[0] - before[1], before[1]
     return to[1] >= scale and to[0] - to[1] >= whole
+
+
+def type_change(older: PrimitiveType, newer: PrimitiveType, below: Sequence[str]) -> dict[str, str]:
+    """Return the entry of a column's history for a wider type.
+
+    Parameters
+    ----------
+    below
+        The names that lead from the column to what has changed in it; none for itself.
+    """
+    entry = {"toType": newer.name, "fromType": older.name}
+    if below:
+        entry["fieldPath"] = ".".join(below)
+    return entry
 
 
 def _decimal(data_type: PrimitiveType) -> tuple[int, int] | None:

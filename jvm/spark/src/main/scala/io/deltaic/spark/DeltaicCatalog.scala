@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.analysis.{
   NoSuchTableException,
   TableAlreadyExistsException
 }
-import org.apache.spark.sql.catalyst.catalog.CatalogUtils
+import org.apache.spark.sql.catalyst.catalog.{CatalogTableType, CatalogUtils}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.expressions.Transform
@@ -95,6 +95,19 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
       ColumnDefinitions.requireKnownTo(super.capabilities, identifier, table)
       super.createTable(identifier, table.columns, table.partitions, table.properties)
     }
+
+  override def createTableLike(identifier: Identifier, table: TableInfo, source: Table): Table = {
+    val like = Some(source).collect { case ours: DeltaicTable => ours.snapshot }
+    val isOurs =
+      if (table.properties.containsKey(TableCatalog.PROP_PROVIDER))
+        isDeltaic(identifier, table.properties)
+      else like.isDefined || TableLocation.pathOf(identifier).isDefined
+    if (isOurs) {
+      if (tableExists(identifier)) throw new TableAlreadyExistsException(identifier)
+      new TableCreation(spark, identifier, table).create(like)
+      loadTable(identifier)
+    } else super.createTable(identifier, table.columns, table.partitions, table.properties)
+  }
 
   override def stageCreate(
       identifier: Identifier,
@@ -210,6 +223,23 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
         val log = TableLocation.log(spark, CatalogUtils.URIToString(table.location))
         FoundTable(TableLocation.requireExists(spark, log), None, Some(table))
     }
+
+  /** A table of ours that is there under a name, or at the path that stands in its place. */
+  private[spark] def existing(identifier: Identifier): Option[ExistingTable] = {
+    val found = TableLocation.pathOf(identifier) match {
+      case Some(path) => Some(ExistingTable(TableLocation.log(spark, path), isManaged = false))
+      case None =>
+        try SchemaShims.listed(super.loadTable(identifier)).collect {
+            case table if table.provider.exists(TableLocation.isDeltaic(_)) =>
+              ExistingTable(
+                TableLocation.log(spark, CatalogUtils.URIToString(table.location)),
+                table.tableType == CatalogTableType.MANAGED
+              )
+          }
+        catch { case e: AnalysisException if DeltaicCatalog.isNotFound(e) => None }
+    }
+    found.filter(_.log.exists)
+  }
 
   private def travelledName(identifier: Identifier): Option[FoundTable] =
     TimeTravelSuffix.of(identifier.name).flatMap { suffix =>

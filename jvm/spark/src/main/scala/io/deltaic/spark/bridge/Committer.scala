@@ -46,6 +46,9 @@ private[spark] final class CommitPlan(val json: ObjectNode) {
   val protocol: io.deltaic.protocol.Protocol = ActionBody.protocol(json.get("effectiveProtocol"))
   val isBlindAppend: Boolean = json.path("isBlindAppend").asBoolean(false)
 
+  /** Whether the rows are others afterwards; if not, they only lie in other files. */
+  val changesData: Boolean = json.path("changesData").asBoolean(true)
+
   /** Whether the table has a change data feed, which this commit has to keep true. */
   val feedsChanges: Boolean = json.path("feedsChanges").asBoolean(false)
 

@@ -72,6 +72,10 @@ private[spark] object FileChanges {
     }
   }
 
+  /** Rows in the file that are not deleted. */
+  def liveRows(add: AddFile): Option[Long] =
+    rows(add).map(_ - add.deletionVector.fold(0L)(_.cardinality))
+
   /**
    * `numRecords` of a file's statistics: rows in the file, deleted ones included. Statistics that
    * cannot be read are as good as none.

@@ -18,7 +18,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.changes.ChangesTable
-import io.deltaic.spark.rowlevel.RowLevelChange
+import io.deltaic.spark.rowlevel.{RowLevelChange, RowReplacement}
 import io.deltaic.spark.scan._
 import io.deltaic.spark.write._
 
@@ -55,7 +55,8 @@ private[spark] final class DeltaicTable(
     with SupportsRowLevelOperations
     with SupportsMetadataColumns
     with FollowsTable
-    with ComputesColumns {
+    with ComputesColumns
+    with WriteTargets {
 
   /** The versions that data cached from this table stands for; see [[equals]]. */
   @volatile private var cachedVersions: Set[Long] = Set(snapshot.version)
@@ -122,17 +123,26 @@ private[spark] final class DeltaicTable(
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
     requireCanCompute()
-    new TableWriteBuilder(
-      WriteTarget(
-        spark,
-        log,
-        Some(snapshotToRead()),
-        tableSchema.partitionColumns,
-        WriteIntent("WRITE", Map.empty, mode = "append")
-      ),
-      info
-    )
+    new TableWriteBuilder(writeTarget, info)
   }
+
+  override def writeTarget: WriteTarget = WriteTarget(
+    spark,
+    log,
+    Some(snapshotToRead()),
+    tableSchema.partitionColumns,
+    WriteIntent("WRITE", Map.empty, mode = "append"),
+    RowReplacement
+  )
+
+  override def forWriting(target: WriteTarget): WriteOnlyTable =
+    new WriteOnlyTable(
+      target,
+      target.intent.evolved.getOrElse(tableSchema.all),
+      generatedColumns,
+      identityColumns,
+      displayName
+    )
 
   override def newRowLevelOperationBuilder(
       info: RowLevelOperationInfo
@@ -153,7 +163,7 @@ private[spark] final class DeltaicTable(
     () => new RowLevelChange(spark, log, read, info.command)
   }
 
-  private def requireExtension(operation: String): Unit =
+  def requireExtension(operation: String): Unit =
     if (!SessionShims.plansWith(spark, DeletionVectorStrategy))
       throw new DeltaicException(
         "DELTAIC_EXTENSION_MISSING",

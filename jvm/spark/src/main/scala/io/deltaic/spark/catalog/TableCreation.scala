@@ -16,9 +16,10 @@ import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.deltaic.{SchemaShims, SessionShims}
 import org.apache.spark.sql.types.StructType
 
-import io.deltaic.protocol.{DeltaicException, RemoveFile}
+import io.deltaic.protocol.DeltaicException
 import io.deltaic.replay.{DeltaLog, Snapshot}
-import io.deltaic.spark.bridge.{CommitterReply, Committers, FileChanges, Json, ReadSet}
+import io.deltaic.spark.bridge.{CommitterReply, Committers, Json}
+import io.deltaic.spark.rowlevel.RowReplacement
 import io.deltaic.spark.scan.SchemaChecks
 import io.deltaic.spark.write._
 
@@ -79,8 +80,12 @@ private[spark] final class TableCreation(
     )
   ).filterNot { case (key, _) => key.startsWith(TableCatalog.OPTION_PREFIX) }
 
-  /** Commits an empty table. One that is already at the location is taken over as it is. */
-  def create(): Unit = {
+  /**
+   * Commits an empty table. One that is already at the location is taken over as it is.
+   *
+   * @param like the table whose definition it is to have, with what the statement adds
+   */
+  def create(like: Option[Snapshot] = None): Unit = {
     val arguments = Json.obj(
       "table" -> log.table.toString,
       "schema" -> schema.json,
@@ -89,7 +94,10 @@ private[spark] final class TableCreation(
       "properties" -> tableProperties,
       "constraints" -> constraints,
       "description" -> declared.get(TableCatalog.PROP_COMMENT),
-      "isManaged" -> !external
+      "isManaged" -> !external,
+      "like" -> like.map(source =>
+        Json.obj("table" -> source.table.toString, "version" -> source.version)
+      )
     )
     CommitterReply.require(Committers.current(spark).run("createTable", arguments.toString))
     register()
@@ -110,7 +118,7 @@ private[spark] final class TableCreation(
       )
     val rows = ColumnDefinitions.ofRows(schema)
     val asSelect = intent(s"$statement AS SELECT").copy(schema = Some(rows))
-    val target = WriteTarget(spark, log, snapshot, partitionColumns, asSelect)
+    val target = WriteTarget(spark, log, snapshot, partitionColumns, asSelect, RowReplacement)
     new StagedWriteTable(
       target,
       rows,
@@ -125,12 +133,7 @@ private[spark] final class TableCreation(
 
   private def commitReplacement(statement: String, snapshot: Option[Snapshot]): Unit = {
     val replace = intent(statement).copy(mode = "overwrite")
-    val transaction = new WriteTransaction(spark, log, snapshot, replace)
-    val now = System.currentTimeMillis()
-    val removes = snapshot.fold(Vector.empty[RemoveFile]) { s =>
-      log.withReadableFiles(s)(_.adds.map(_.remove(now)).toVector)
-    }
-    transaction.commit(FileChanges(removes), NewFiles.none, ReadSet.everything)
+    new WriteTransaction(spark, log, snapshot, replace).commitWithoutRows()
   }
 
   private def intent(operation: String): WriteIntent = WriteIntent(

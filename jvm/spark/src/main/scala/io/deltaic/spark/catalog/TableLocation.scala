@@ -16,6 +16,9 @@ import io.deltaic.protocol.DeltaicException
 import io.deltaic.replay.DeltaLog
 import io.deltaic.spark.scan.FileSplits
 
+/** A table that is there, and whether the catalog manages its files. */
+private[spark] final case class ExistingTable(log: DeltaLog, isManaged: Boolean)
+
 /** Finds the log of a table from what users write: a path, an option, or an identifier. */
 private[spark] object TableLocation {
 

@@ -5,6 +5,7 @@ import java.util.{EnumSet, Map => JMap, Set => JSet}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.TableCapability._
 import org.apache.spark.sql.connector.catalog._
+import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
 import org.apache.spark.sql.deltaic.SchemaShims
@@ -12,7 +13,13 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.replay.DeltaLog
-import io.deltaic.spark.write.{ComputesColumns, IdentityColumn, TableWriteBuilder, WriteTarget}
+import io.deltaic.spark.write.{
+  ComputesColumns,
+  IdentityColumn,
+  TableWriteBuilder,
+  WriteTarget,
+  WriteTargets
+}
 
 /**
  * The table as a write will leave it: one that exists, one that the write creates, or one whose
@@ -20,21 +27,32 @@ import io.deltaic.spark.write.{ComputesColumns, IdentityColumn, TableWriteBuilde
  *
  * @param generatedColumns those of a table that keeps its columns
  * @param identityColumns likewise
+ * @param displayName what errors call it; its path if there is no other name
  */
 private[spark] class WriteOnlyTable(
     target: WriteTarget,
     tableSchema: StructType,
     override val generatedColumns: Map[String, String] = Map.empty,
-    override val identityColumns: Seq[IdentityColumn] = Nil
+    override val identityColumns: Seq[IdentityColumn] = Nil,
+    displayName: Option[String] = None
 ) extends Table
     with SupportsWrite
-    with ComputesColumns {
-  override def name(): String = s"delta.`${target.table}`"
+    with ComputesColumns
+    with WriteTargets {
+  override def name(): String = displayName.getOrElse(s"delta.`${target.table}`")
   override def columns(): Array[Column] = SchemaShims.columns(tableSchema)
   override def capabilities(): JSet[TableCapability] =
     EnumSet.of(BATCH_WRITE, TRUNCATE, OVERWRITE_BY_FILTER, OVERWRITE_DYNAMIC)
+  override def partitioning(): Array[Transform] =
+    target.partitionColumns.map(SchemaShims.identityPartitioning).toArray
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder =
     new TableWriteBuilder(target, info)
+  override def writeTarget: WriteTarget = target
+
+  /** Whether these columns are more than the table may have had. */
+  def mayAddColumns: Boolean = target.intent.evolved.isDefined
+  override def forWriting(other: WriteTarget): WriteOnlyTable =
+    new WriteOnlyTable(other, tableSchema, generatedColumns, identityColumns, displayName)
 }
 
 /**

@@ -6,7 +6,7 @@ import org.apache.spark.sql.deltaic.WriteShims
 import io.deltaic.dv.{DeletionVector, DeletionVectorStore}
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, RemoveFile, TableFeatures}
 import io.deltaic.spark.bridge.FileChanges
-import io.deltaic.spark.write.{DataWriteSpec, WriteTransaction}
+import io.deltaic.spark.write.{DataWriteSpec, EndedFiles, WriteTransaction}
 
 /**
  * Turns ended rows into file actions.

@@ -1,15 +1,14 @@
 package io.deltaic.spark.rowlevel
 
-import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.util.toPrettySQL
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 import org.apache.spark.sql.connector.write._
 
 import io.deltaic.dv.DeletionVector
-import io.deltaic.protocol.{AddCdcFile, AddFile, RemoveFile}
+import io.deltaic.protocol.{AddCdcFile, AddFile}
 import io.deltaic.spark.bridge.{FileChanges, Json}
 import io.deltaic.spark.scan.TableScan
-import io.deltaic.spark.write.{IdentityMarks, NewFiles, WriteIntent, WriteTransaction}
+import io.deltaic.spark.write._
 
 /** Collects what the tasks report and turns it into one commit. */
 private[spark] final class RowLevelBatchWrite(change: RowLevelChange, reads: Seq[TableScan])
@@ -58,10 +57,10 @@ private[spark] final class RowLevelBatchWrite(change: RowLevelChange, reads: Seq
       messages: Array[WriterCommitMessage],
       countsByClause: Map[String, Long]
   ): Unit = {
-    val reports = reported(messages)
+    val reports = RowLevelMessage.in(messages)
     val scannedAtMs = System.currentTimeMillis()
-    val deleted = merged(reports.flatMap(_.deletedRows))
-    val updated = merged(reports.flatMap(_.updatedRows))
+    val deleted = RowLevelMessage.merged(reports.flatMap(_.deletedRows))
+    val updated = RowLevelMessage.merged(reports.flatMap(_.updatedRows))
     val ender = new FileEnder(change, transaction)
     rewritten = ender(union(deleted, updated))
     if (needsImages)
@@ -95,7 +94,7 @@ private[spark] final class RowLevelBatchWrite(change: RowLevelChange, reads: Seq
   }
 
   override def abort(messages: Array[WriterCommitMessage]): Unit =
-    transaction.abort(newFiles(reported(messages)), tasksLost = messages.contains(null))
+    transaction.abort(newFiles(RowLevelMessage.in(messages)), tasksLost = messages.contains(null))
 
   override def toString: String = s"deltaic ${change.command} on ${change.log.table}"
 
@@ -110,18 +109,6 @@ private[spark] final class RowLevelBatchWrite(change: RowLevelChange, reads: Seq
     val ofTasks = reports.flatMap(report => report.newFiles ++ report.changeFiles)
     NewFiles(ofTasks ++ rewritten.newDataFiles ++ images, rewritten.newVectorFiles)
   }
-
-  private def reported(messages: Array[WriterCommitMessage]): Seq[RowLevelMessage] =
-    messages.toSeq.collect { case message: RowLevelMessage => message }
-
-  /** One bitmap for each file, out of those of the tasks that read parts of it. */
-  private def merged(rows: Seq[(String, Array[Byte])]): Map[String, DeletionVector] =
-    rows.groupMapReduce(_._1) { case (_, bytes) =>
-      DeletionVector.deserialize(bytes)
-    } { (left, right) =>
-      left.or(right)
-      left
-    }
 
   /** All rows that end, in bitmaps of their own. */
   private def union(
@@ -140,22 +127,4 @@ private[spark] final class RowLevelBatchWrite(change: RowLevelChange, reads: Seq
   /** As delta-spark records it: a JSON array of SQL expressions. */
   private def predicateParameter: String =
     Json.of(change.predicates.map(toPrettySQL(_))).toString
-}
-
-/**
- * What becomes of the files whose rows end.
- *
- * @param newDataFiles those of `adds` whose data file this commit wrote
- * @param newVectorFiles the files it wrote deletion vectors to
- */
-private[rowlevel] final case class EndedFiles(
-    removes: Seq[RemoveFile],
-    adds: Seq[AddFile],
-    newDataFiles: Seq[AddFile],
-    newVectorFiles: Seq[Path],
-    copiedRows: Long
-)
-
-private[rowlevel] object EndedFiles {
-  val none: EndedFiles = EndedFiles(Nil, Nil, Nil, Nil, 0L)
 }

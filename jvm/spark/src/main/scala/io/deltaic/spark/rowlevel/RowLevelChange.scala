@@ -4,7 +4,8 @@ import scala.collection.mutable.ArrayBuffer
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, Expression, IsNotNull}
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.connector.expressions.{Expressions, NamedReference}
+import org.apache.spark.sql.connector.distributions.{Distribution, Distributions}
+import org.apache.spark.sql.connector.expressions.{Expressions, NamedReference, SortOrder}
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 import org.apache.spark.sql.connector.write._
@@ -14,17 +15,20 @@ import io.deltaic.protocol.AddFile
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.bridge.ReadSet
 import io.deltaic.spark.scan._
-import io.deltaic.spark.write.{RecordsReads, ScannedRows}
+import io.deltaic.spark.write.{RecordsReads, ScannedRows, TableWrite}
 
 /**
  * One DELETE, UPDATE or MERGE, from the snapshot it reads to the commit it makes. Spark plans it; its
  * tasks report positions of rows that end, and write the rows that begin.
+ *
+ * @param batchWrite makes a commit of what they report, given the other scans of the statement
  */
 private[spark] final class RowLevelChange(
     val spark: SparkSession,
     val log: DeltaLog,
     val snapshot: Snapshot,
-    override val command: Command
+    override val command: Command,
+    batchWrite: (RowLevelChange, Seq[TableScan]) => DeltaBatchWrite = new RowLevelBatchWrite(_, _)
 ) extends SupportsDelta {
 
   private val schema = TableSchema.of(snapshot)
@@ -41,19 +45,35 @@ private[spark] final class RowLevelChange(
     )
 
   override def newWriteBuilder(info: LogicalWriteInfo): DeltaWriteBuilder = new DeltaWriteBuilder {
-    override def build(): DeltaWrite = new DeltaWrite with RecordsReads with CountsChangedRows {
-      @volatile private var batch: Option[RowLevelBatchWrite] = None
+    override def build(): DeltaWrite = new ChangeWrite
+  }
 
-      override val log: DeltaLog = RowLevelChange.this.log
-      override val readVersion: Long = snapshot.version
-      override def toBatch: DeltaBatchWrite = {
-        val write = new RowLevelBatchWrite(RowLevelChange.this, reads)
-        batch = Some(write)
-        write
-      }
-      override def changedRows: ChangedRows = batch.fold(ChangedRows())(_.changedRows)
-      override def description(): String = s"deltaic $command on ${log.table}"
+  /**
+   * Has each task's rows sorted by the partition they go to, as an append has: a join leaves them in
+   * any order, and each change of the partition begins another file. Rows that only end go to none.
+   */
+  private final class ChangeWrite extends DeltaWrite with RequiresDistributionAndOrdering
+      with RecordsReads with CountsChangedRows {
+    @volatile private var batch: Option[RowLevelBatchWrite] = None
+
+    override val log: DeltaLog = RowLevelChange.this.log
+    override val readVersion: Long = snapshot.version
+
+    override def requiredDistribution(): Distribution = Distributions.unspecified()
+
+    override def requiredOrdering(): Array[SortOrder] =
+      if (command == Command.DELETE) Array.empty
+      else TableWrite.orderedBy(schema.partitionColumns)
+
+    override def toBatch: DeltaBatchWrite = {
+      val write = batchWrite(RowLevelChange.this, reads)
+      batch = Some(write).collect { case own: RowLevelBatchWrite => own }
+      write
     }
+
+    override def changedRows: ChangedRows = batch.fold(ChangedRows())(_.changedRows)
+
+    override def description(): String = s"deltaic $command on ${log.table}"
   }
 
   override def rowId(): Array[NamedReference] =

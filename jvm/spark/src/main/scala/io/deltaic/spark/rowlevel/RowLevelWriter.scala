@@ -30,6 +30,21 @@ private[spark] final case class RowLevelMessage(
     insertedRows: Long
 ) extends WriterCommitMessage
 
+private[rowlevel] object RowLevelMessage {
+
+  def in(messages: Array[WriterCommitMessage]): Seq[RowLevelMessage] =
+    messages.toSeq.collect { case message: RowLevelMessage => message }
+
+  /** One bitmap for each file, out of those of the tasks that read parts of it. */
+  def merged(rows: Seq[(String, Array[Byte])]): Map[String, DeletionVector] =
+    rows.groupMapReduce(_._1) { case (_, bytes) =>
+      DeletionVector.deserialize(bytes)
+    } { (left, right) =>
+      left.or(right)
+      left
+    }
+}
+
 /** @param changes how change data files are written, where tasks have to write any */
 private[spark] final class RowLevelWriterFactory(
     spec: DataWriteSpec,

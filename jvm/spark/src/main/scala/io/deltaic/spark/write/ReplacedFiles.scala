@@ -4,8 +4,6 @@ import java.time.ZoneId
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.connector.expressions.NamedReference
-import org.apache.spark.sql.connector.expressions.filter.{Predicate => V2Predicate}
 
 import io.deltaic.protocol.{AddFile, LogPath, RemoveFile}
 import io.deltaic.replay.Snapshot
@@ -38,8 +36,8 @@ private[write] final class ReplacedFiles(
    */
   def readSet: ReadSet = replaced match {
     case Replaced.Nothing => ReadSet.nothing
-    case Replaced.Everything => ReadSet.everything
-    case Replaced.Partitions(_) | Replaced.WrittenPartitions => readPartitions
+    case Replaced.Everything | Replaced.Matching(_, _, _) => ReadSet.everything
+    case Replaced.Rows(_) | Replaced.WrittenPartitions => readPartitions
   }
 
   private def readPartitions: ReadSet = new ReadSet {
@@ -53,11 +51,10 @@ private[write] final class ReplacedFiles(
 
   /** Whether a file of this table, written under the same definition, is in what the write replaces. */
   private lazy val selects: AddFile => Boolean = replaced match {
-    case Replaced.Nothing => _ => false
+    case Replaced.Nothing | Replaced.Matching(_, _, _) => _ => false
     case Replaced.Everything => _ => true
-    case Replaced.Partitions(predicates) =>
-      val selected =
-        Predicate.createInterpreted(predicates.map(condition(_, column)).reduceLeft(And))
+    case Replaced.Rows(condition) =>
+      val selected = Predicate.createInterpreted(over(column)(condition))
       file => selected.eval(InternalRow.fromSeq(partition(file)))
     case Replaced.WrittenPartitions =>
       val written = adds.iterator.map(partition(_).map(comparable)).toSet
@@ -75,8 +72,8 @@ private[write] final class ReplacedFiles(
     if (snapshot.isDistributed) candidates.select(filters, Nil).iterator else snapshot.adds
 
   private def filters: Seq[Expression] = replaced match {
-    case Replaced.Nothing | Replaced.Everything => Nil
-    case Replaced.Partitions(predicates) => predicates.map(condition(_, attribute))
+    case Replaced.Nothing | Replaced.Everything | Replaced.Matching(_, _, _) => Nil
+    case Replaced.Rows(condition) => Seq(over(attribute)(condition))
     case Replaced.WrittenPartitions => inPartitionsOfAdds
   }
 
@@ -106,24 +103,16 @@ private[write] final class ReplacedFiles(
     case other => other
   }
 
-  private def condition(
-      predicate: V2Predicate,
-      column: NamedReference => Expression
-  ): Expression =
-    PartitionPredicate.condition(predicate, column).getOrElse(
-      throw WriteTransaction.unsupported(
-        snapshot.table.toString,
-        s"overwriting the rows where $predicate"
-      )
-    )
+  private def over(column: String => Expression)(condition: Expression): Expression =
+    condition.transformUp { case reference: AttributeReference => column(reference.name) }
 
-  private def column(reference: NamedReference): BoundReference = {
-    val ordinal = schema.partition.fieldIndex(reference.fieldNames.head)
+  private def column(name: String): Expression = {
+    val ordinal = schema.partition.fieldIndex(name)
     BoundReference(ordinal, schema.partition(ordinal).dataType, nullable = true)
   }
 
-  private def attribute(reference: NamedReference): AttributeReference = {
-    val field = schema.partition(reference.fieldNames.head)
+  private def attribute(name: String): Expression = {
+    val field = schema.partition(name)
     AttributeReference(field.name, field.dataType)()
   }
 }

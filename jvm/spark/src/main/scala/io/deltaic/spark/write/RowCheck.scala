@@ -14,12 +14,14 @@ import io.deltaic.protocol.DeltaicException
  * @param sql the condition as the table states it
  * @param condition over the columns of a row to be written, by position
  * @param shown the columns it speaks of, by name, as texts
+ * @param error the condition of the error when it is broken
  */
 private[deltaic] final case class RowCheck(
     name: String,
     sql: String,
     condition: Expression,
-    shown: Seq[(String, Expression)]
+    shown: Seq[(String, Expression)],
+    error: String = "DELTAIC_CHECK_VIOLATED"
 ) {
 
   /** A condition that is null has not been met (Protocol § Column Invariants, § CHECK Constraints). */
@@ -38,7 +40,7 @@ private[write] final class RowChecks(table: String, checks: Seq[RowCheck], taskP
     val broken = checks.find(!isMet(_, row)).getOrElse(checks.head)
     val values = broken.shown.map { case (name, text) => s"$name = ${shown(text, row)}" }
     new DeltaicException(
-      "DELTAIC_CHECK_VIOLATED",
+      broken.error,
       Map(
         "table" -> table,
         "constraint" -> broken.name,

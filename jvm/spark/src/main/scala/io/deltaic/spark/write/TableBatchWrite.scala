@@ -5,9 +5,11 @@ import java.util.{Locale, Map => JMap}
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.connector.write._
 
 import io.deltaic.protocol.AddFile
+import io.deltaic.replay.Snapshot
 import io.deltaic.spark.bridge.{FileChanges, ReadSet}
 import io.deltaic.spark.scan.FileSplits.sessionZone
 import io.deltaic.spark.scan.{SnapshotFiles, TableScan}
@@ -31,37 +33,88 @@ private[spark] final class TableBatchWrite(
   override def createBatchWriterFactory(info: PhysicalWriteInfo): DataWriterFactory =
     new TableWriterFactory(transaction.dataSpec)
 
+  /** Files written on the driver's side of the commit; they are cleaned up with the tasks' own. */
+  private var ended: EndedFiles = EndedFiles.none
+
   override def commit(messages: Array[WriterCommitMessage]): Unit = {
     val adds = written(messages)
-    val schema = transaction.schema
-    val ended = target.snapshot.map { snapshot =>
-      val files = SnapshotFiles(target.spark, target.log, snapshot, schema)
-      new ReplacedFiles(snapshot, schema, sessionZone(target.spark), files, replaced, adds)
-    }
-    val deletionTimestampMs = System.currentTimeMillis()
-    val removes = ended.toSeq.flatMap(_.files).map(_.remove(deletionTimestampMs))
+    val replacedRows = target.snapshot.map(replacedIn(_, adds))
+    ended = replacedRows.fold(EndedFiles.none)(_.files)
     val marks = messages.collect { case WrittenFiles(_, marks) => marks }
     transaction.commit(
-      FileChanges(removes, adds),
-      NewFiles(adds),
-      ReadSet.union(ended.fold(readOfNoTable)(_.readSet), queryReads),
+      FileChanges(
+        ended.removes.map(_.copy(dataChange = transaction.plan.changesData)),
+        ended.adds ++ adds.map(_.copy(dataChange = transaction.plan.changesData))
+      ),
+      ended.newFiles(adds),
+      ReadSet.union(replacedRows.fold(readOfNoTable)(_.readSet), queryReads),
+      replacedRows.flatMap(_.numRows).fold(Map.empty[String, Long]) { rows =>
+        Map("numDeletedRows" -> rows, "numCopiedRows" -> ended.copiedRows)
+      },
       identityMarks = IdentityMarks.merged(transaction.schema.stored, marks)
     )
   }
 
   override def abort(messages: Array[WriterCommitMessage]): Unit =
-    transaction.abort(NewFiles(written(messages)), tasksLost = messages.contains(null))
+    transaction.abort(ended.newFiles(written(messages)), tasksLost = messages.contains(null))
+
+  private def replacedIn(snapshot: Snapshot, adds: Seq[AddFile]): EndedRows = replaced match {
+    case Replaced.Rows(condition) if !isOfPartitions(condition) =>
+      target.endsRows(transaction, snapshot, replaced, adds)
+    case Replaced.Matching(_, _, _) => target.endsRows(transaction, snapshot, replaced, adds)
+    case _ =>
+      val schema = transaction.schema
+      val candidates = SnapshotFiles(target.spark, target.log, snapshot, schema)
+      val zone = sessionZone(target.spark)
+      val whole = new ReplacedFiles(snapshot, schema, zone, candidates, replaced, adds)
+      val deletionTimestampMs = System.currentTimeMillis()
+      val removes = whole.files.map(_.remove(deletionTimestampMs))
+      EndedRows(EndedFiles(removes), whole.readSet, countOf(whole.files))
+  }
+
+  /** Counted where the history tells of it: when the user said which rows. */
+  private def countOf(files: => Seq[AddFile]): Option[Long] = replaced match {
+    case Replaced.Rows(_) => Some(files.flatMap(FileChanges.liveRows).sum)
+    case _ => None
+  }
+
+  private def isOfPartitions(condition: Expression): Boolean =
+    condition.references.forall(column => target.partitionColumns.contains(column.name))
 
   override def toString: String = s"deltaic write to ${target.table}"
 
   private def intent: WriteIntent = {
     val options = writeOptions.asScala.map { case (k, v) => k.toLowerCase(Locale.ROOT) -> v }.toMap
     val own = target.intent
-    own.copy(
+    val stated = own.copy(
       mode = if (replaced == Replaced.Nothing) own.mode else "overwrite",
       operationParameters = own.operationParameters ++ modeParameters,
-      options = own.options ++ options,
+      options = own.options ++ options ++ own.evolved.map(_ => "mergeschema" -> "true"),
       computed = computed
+    )
+    replaced match {
+      case Replaced.Rows(condition) => replacing(stated, condition)
+      case Replaced.Matching(_, _, told) =>
+        stated.copy(operationParameters = stated.operationParameters + told)
+      case _ => stated
+    }
+  }
+
+  private def replacing(stated: WriteIntent, condition: Expression): WriteIntent = {
+    val changesData = !stated.options.get("datachange").exists(_.trim.equalsIgnoreCase("false"))
+    if (!condition.deterministic)
+      throw ReplaceWhere.refused(target.table, condition.sql, "it is not deterministic")
+    if (!changesData && !isOfPartitions(condition))
+      throw ReplaceWhere.refused(
+        target.table,
+        condition.sql,
+        "with dataChange=false, a condition can speak of partition columns only"
+      )
+    val predicate = stated.options.get("replacewhere").orElse(target.replacedSql)
+    stated.copy(
+      operationParameters =
+        stated.operationParameters + ("predicate" -> predicate.getOrElse(condition.sql)),
+      rowCondition = Option.when(ReplaceWhere.isChecked(target.spark))(condition)
     )
   }
 
@@ -69,7 +122,11 @@ private[spark] final class TableBatchWrite(
   private def modeParameters: Map[String, String] =
     if (target.intent.operation != "WRITE" || target.intent.operationParameters.contains("mode"))
       Map.empty
-    else Map("mode" -> (if (replaced == Replaced.Nothing) "Append" else "Overwrite"))
+    else
+      Map(
+        "mode" -> (if (replaced == Replaced.Nothing) "Append" else "Overwrite"),
+        "partitionBy" -> "[]"
+      )
 
   private def written(messages: Array[WriterCommitMessage]): Seq[AddFile] =
     messages.toSeq.collect { case WrittenFiles(files, _) => files }.flatten

@@ -126,6 +126,19 @@ private[spark] final class ConditionResolver(
     RowCheck(name, sql, ExpressionShims.bound(condition, columns), shown(condition))
   }
 
+  /** The condition of the rows that a write replaces, over columns of the same names. */
+  def replaced(condition: Expression): RowCheck = {
+    val byName = columns.map(column => column.name -> column).toMap
+    val own = condition.transformUp { case column: AttributeReference => byName(column.name) }
+    RowCheck(
+      "condition of the rows to replace",
+      condition.sql,
+      ExpressionShims.bound(own, columns),
+      shown(own),
+      error = "DELTAIC_REPLACE_WHERE_MISMATCH"
+    )
+  }
+
   private def invalid(
       name: String,
       sql: String,

@@ -2,7 +2,9 @@ package io.deltaic.spark.write
 
 import scala.jdk.CollectionConverters._
 
+import org.apache.spark.sql.catalyst.expressions.{And, AttributeSet, Expression}
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.catalog.SupportsWrite
 import org.apache.spark.sql.connector.distributions.{Distribution, Distributions}
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.expressions.{Expressions, SortDirection, SortOrder}
@@ -12,15 +14,33 @@ import org.apache.spark.sql.deltaic.SchemaShims
 import io.deltaic.protocol.AddFile
 import io.deltaic.replay.{DeltaLog, Snapshot}
 
-/** What a write is about to change: an existing table, or one that its commit creates. */
+/**
+ * What a write is about to change: an existing table, or one that its commit creates.
+ *
+ * @param endsRows what ends single rows, where a write replaces those
+ * @param replacing the rows that it replaces, where Spark's own way of saying so is narrower than what
+ *   we can do
+ * @param replacedSql how the statement says which rows these are
+ */
 private[spark] final case class WriteTarget(
     spark: SparkSession,
     log: DeltaLog,
     snapshot: Option[Snapshot],
     partitionColumns: Seq[String],
-    intent: WriteIntent
+    intent: WriteIntent,
+    endsRows: EndsRows,
+    replacing: Option[Replaced] = None,
+    replacedSql: Option[String] = None
 ) {
   def table: String = log.table.toString
+}
+
+/** A table of ours in the plan of a write, for rules to change what the write does. */
+private[spark] trait WriteTargets {
+  def writeTarget: WriteTarget
+
+  /** The same table, to be written as stated. */
+  def forWriting(target: WriteTarget): SupportsWrite
 }
 
 /** Which of the table's present files a write replaces. */
@@ -30,8 +50,21 @@ private[spark] object Replaced {
   case object Nothing extends Replaced
   case object Everything extends Replaced
 
-  /** The files of the partitions that the predicates select; they refer to partition columns only. */
-  final case class Partitions(predicates: Seq[Predicate]) extends Replaced
+  /** The rows of which the condition is true: whole files, where it speaks of partition columns alone. */
+  final case class Rows(condition: Expression) extends Replaced
+
+  /**
+   * The rows for which there is a new one that the condition is true of.
+   *
+   * @param condition over the columns of both, by their names
+   * @param ofNewRows those that are the new row's
+   * @param told how the history tells of it, with the name it does it under
+   */
+  final case class Matching(
+      condition: Expression,
+      ofNewRows: AttributeSet,
+      told: (String, String)
+  ) extends Replaced
 
   /** The files of those partitions into which the write puts a row. */
   case object WrittenPartitions extends Replaced
@@ -43,23 +76,26 @@ private[spark] final class TableWriteBuilder(target: WriteTarget, info: LogicalW
     with SupportsOverwriteV2
     with SupportsDynamicOverwrite {
 
-  private var replaced: Replaced = Replaced.Nothing
+  private var replaced: Replaced = target.replacing.getOrElse(Replaced.Nothing)
 
+  /** What Spark can say, for sessions without our extension; see [[WriteTarget.replacing]]. */
   override def canOverwrite(predicates: Array[Predicate]): Boolean =
     predicates.forall { predicate =>
-      PartitionPredicate.isSupported(predicate) && predicate.references.forall { reference =>
-        reference.fieldNames.length == 1 &&
-        target.partitionColumns.contains(reference.fieldNames.head)
+      PartitionPredicate.condition(predicate).isDefined && predicate.references.forall {
+        reference =>
+          reference.fieldNames.length == 1 &&
+          target.partitionColumns.contains(reference.fieldNames.head)
       }
     }
 
   override def overwrite(predicates: Array[Predicate]): WriteBuilder = {
-    replaced = Replaced.Partitions(predicates.toSeq)
+    replaced =
+      Replaced.Rows(predicates.toSeq.flatMap(PartitionPredicate.condition).reduce(And(_, _)))
     this
   }
 
   override def truncate(): WriteBuilder = {
-    replaced = Replaced.Everything
+    replaced = target.replacing.getOrElse(Replaced.Everything)
     this
   }
 
@@ -72,6 +108,7 @@ private[spark] final class TableWriteBuilder(target: WriteTarget, info: LogicalW
 
   override def build(): Write = {
     ReadOnlyOptions.refuse(target.table, info.options.keySet.asScala)
+    ReplaceWhere.requireHeeded(target.table, info.options, replaced)
     new TableWrite(target, replaced, info)
   }
 }
@@ -99,9 +136,7 @@ private[spark] final class TableWrite(
 
   override def requiredDistribution(): Distribution = Distributions.unspecified()
 
-  override def requiredOrdering(): Array[SortOrder] = target.partitionColumns.map { column =>
-    Expressions.sort(SchemaShims.reference(column), SortDirection.ASCENDING)
-  }.toArray
+  override def requiredOrdering(): Array[SortOrder] = TableWrite.orderedBy(target.partitionColumns)
 
   /** Called when the query runs, not when it is explained. */
   override def toBatch: BatchWrite =
@@ -114,6 +149,13 @@ private[spark] final class TableWrite(
     )
 
   override def description(): String = s"deltaic write to ${target.table}"
+}
+
+private[spark] object TableWrite {
+
+  def orderedBy(partitionColumns: Seq[String]): Array[SortOrder] = partitionColumns.map { column =>
+    Expressions.sort(SchemaShims.reference(column), SortDirection.ASCENDING)
+  }.toArray
 }
 
 private[spark] final case class WrittenFiles(files: Seq[AddFile], identityMarks: Map[String, Long])

@@ -1,12 +1,13 @@
 package io.deltaic.spark.write
 
 import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.WriteShims
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.slf4j.LoggerFactory
 
-import io.deltaic.protocol.{AddFile, DeltaicException, LogPath, TableFeatures}
+import io.deltaic.protocol.{AddFile, DeltaicException, LogPath, RemoveFile, TableFeatures}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.bridge._
 import io.deltaic.spark.changes.ChangeColumns
@@ -22,6 +23,9 @@ import io.deltaic.spark.scan.{ClusteringColumns, ColumnMapping, TableSchema}
  * @param computed the generated columns that the query computes
  * @param options the writer's options, keys in lower case
  * @param joinsIfCreated whether a write that finds no table appends to one that appears meanwhile
+ * @param evolved the table's columns with those that the rows bring along, if they may bring any
+ * @param keepsDefinition whether the table's definition stays although the operation's name says otherwise
+ * @param rowCondition what the rows must meet because the write replaces none but such, if it is checked
  * @param movesRows whether rows that were there before are written anew, and bring their ids along
  */
 private[spark] final case class WriteIntent(
@@ -37,6 +41,9 @@ private[spark] final case class WriteIntent(
     computed: Set[String] = Set.empty,
     options: Map[String, String] = Map.empty,
     joinsIfCreated: Boolean = false,
+    evolved: Option[StructType] = None,
+    keepsDefinition: Boolean = false,
+    rowCondition: Option[Expression] = None,
     movesRows: Boolean = false
 )
 
@@ -55,7 +62,7 @@ private[spark] object NewFiles {
  * @param snapshot what the write is based on; none when it creates the table
  */
 private[spark] final class WriteTransaction(
-    spark: SparkSession,
+    val spark: SparkSession,
     val log: DeltaLog,
     val snapshot: Option[Snapshot],
     stated: WriteIntent
@@ -98,7 +105,9 @@ private[spark] final class WriteTransaction(
         plan.metadata,
         schema.stored,
         intent.computed
-      ),
+      ) ++ intent.rowCondition.map {
+        new ConditionResolver(spark, log.table.toString, schema.stored).replaced(_)
+      },
     materializesPartitions = WriteTransaction.icebergFeatures.exists { case (feature, property) =>
       TableFeatures.supports(plan.protocol, feature) &&
       plan.metadata.configuration.get(property).exists(_.trim.equalsIgnoreCase("true"))
@@ -128,6 +137,15 @@ private[spark] final class WriteTransaction(
       plan.alreadyApplied || decide(changes, readSet, engineMetrics, identityMarks)
     sessionOptions.used()
     if (skipped) abort(written, tasksLost = false)
+  }
+
+  /** Commits a version without rows: all files that the table has are removed. */
+  def commitWithoutRows(engineMetrics: => Map[String, Long] = Map.empty): Unit = {
+    val now = System.currentTimeMillis()
+    val removes = snapshot.fold(Vector.empty[RemoveFile]) { s =>
+      log.withReadableFiles(s)(_.adds.map(_.remove(now)).toVector)
+    }
+    commit(FileChanges(removes), NewFiles.none, ReadSet.everything, engineMetrics)
   }
 
   /** @return whether the commit turned out to have been made before */
@@ -197,7 +215,9 @@ private[spark] final class WriteTransaction(
       "clusterBy" -> intent.clusterBy,
       "description" -> intent.description,
       "options" -> intent.options,
-      "joinsIfCreated" -> intent.joinsIfCreated
+      "joinsIfCreated" -> intent.joinsIfCreated,
+      "evolvedSchema" -> intent.evolved.map(_.json),
+      "keepsDefinition" -> intent.keepsDefinition
     )
     .toString
 }

@@ -1,8 +1,18 @@
 package org.apache.spark.sql.deltaic
 
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.analysis.ResolvedTable
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.util.CollationFactory
-import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Column, Table, V1Table}
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.catalog.{
+  CatalogV2Util,
+  Column,
+  Identifier,
+  Table,
+  TableCatalog,
+  V1Table
+}
 import org.apache.spark.sql.connector.expressions.{
   ClusterByTransform,
   FieldReference,
@@ -21,6 +31,12 @@ object SchemaShims {
   /** A top-level column by its name as it is; the public factories parse it as SQL. */
   def reference(column: String): NamedReference = FieldReference(Seq(column))
 
+  /** The top-level column that a partitioning is by; none if it is by anything else. */
+  def identityColumn(partitioning: Transform): Option[String] = partitioning match {
+    case IdentityTransform(FieldReference(Seq(column))) => Some(column)
+    case _ => None
+  }
+
   /** What a table is clustered by, each column by the names that lead to it. */
   def clustering(columns: Seq[Seq[String]]): Transform =
     ClusterByTransform(columns.map(FieldReference(_)))
@@ -38,6 +54,17 @@ object SchemaShims {
 
   /** The same columns with nullability lifted at every depth. */
   def asNullable(schema: StructType): StructType = schema.asNullable
+
+  /** A view, or a table that only the session catalog knows, for another to be made like it. */
+  def sourceOfLike(
+      spark: SparkSession,
+      catalog: TableCatalog,
+      source: TableIdentifier
+  ): ResolvedTable = {
+    val found = V1Table(spark.sessionState.catalog.getTempViewOrPermanentTableMetadata(source))
+    val identifier = Identifier.of(source.database.toArray, source.table)
+    ResolvedTable.create(catalog, identifier, found)
+  }
 
   /** What the session catalog lists under a name, if `table` is no more than that. */
   def listed(table: Table): Option[CatalogTable] = table match {

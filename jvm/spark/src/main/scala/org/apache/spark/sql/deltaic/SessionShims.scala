@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
+import org.apache.spark.sql.connector.catalog.CatalogPlugin
 import org.apache.spark.sql.execution.SparkStrategy
 import org.apache.spark.sql.{Column, DataFrame}
 
@@ -22,6 +23,9 @@ object SessionShims {
 
   /** How many tasks that read a table run at a time, as far as the session knows. */
   def leafParallelism(spark: SparkSession): Int = spark.leafNodeDefaultParallelism
+
+  def sessionCatalog(spark: SparkSession): CatalogPlugin =
+    spark.sessionState.catalogManager.v2SessionCatalog
 
   def expression(spark: SparkSession, column: Column): Expression = spark.expression(column)
 

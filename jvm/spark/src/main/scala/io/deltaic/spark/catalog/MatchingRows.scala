@@ -1,0 +1,105 @@
+package io.deltaic.spark.catalog
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.Inner
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+
+import io.deltaic.protocol.DeltaicException
+import io.deltaic.spark.write.{ReplaceWhere, Replaced}
+
+/**
+ * The rows of a table that go with a row of a query, so that this one replaces them.
+ *
+ * The condition is told of the query's rows as they are in the table: when it is asked, they have been
+ * written, and their query might give others.
+ *
+ * @param relation the table, as the write sees it
+ * @param byName whether columns of the query go to those of the same name, or to those in the same place
+ */
+private[spark] final class MatchingRows(
+    spark: SparkSession,
+    table: DeltaicTable,
+    relation: DataSourceV2Relation,
+    query: LogicalPlan,
+    byName: Boolean
+) {
+
+  /** The table's column that each column of the query goes to. */
+  private val names: Seq[String] =
+    if (!byName) relation.output.map(_.name).take(query.output.length)
+    else
+      query.output.map { column =>
+        relation.output.map(_.name).find(isSame(_, column.name)).getOrElse(column.name)
+      }
+
+  /** Rows that have the same values in some columns. Nothing is the same as null. */
+  def using(columns: Seq[String]): Replaced = {
+    val pairs = columns.map { column =>
+      val own = relation.output.find(c => isSame(c.name, column) && names.contains(c.name))
+        .getOrElse(throw missing(column))
+      own -> own.newInstance()
+    }
+    val equal: Seq[Expression] = pairs.map { case (old, added) => EqualTo(old, added) }
+    Replaced.Matching(
+      equal.reduce(And(_, _)),
+      AttributeSet(pairs.map(_._2)),
+      "replaceUsingCols" -> columns.mkString("(", ", ", ")")
+    )
+  }
+
+  /**
+   * Rows for which a condition over both is true.
+   *
+   * @param alias what the condition calls the table
+   * @param sql how the user wrote it
+   */
+  def on(condition: Expression, alias: Option[String], sql: String): Replaced = {
+    val target = alias.fold(named)(SubqueryAlias(_, columns))
+    val analyzer = spark.sessionState.analyzer
+    val analyzed = analyzer.execute(Join(target, query, Inner, Some(condition), JoinHint.NONE))
+    analyzer.checkAnalysis(analyzed)
+    analyzed match {
+      case Join(left, right, _, Some(resolved), _)
+          if resolved.deterministic && !SubqueryExpression.hasSubquery(resolved) =>
+        val old = AttributeMap(left.output.zip(relation.output))
+        val added = AttributeMap(right.output.zip(names).flatMap { case (column, name) =>
+          relation.output.find(_.name == name).map(column -> _.newInstance())
+        })
+        val over = resolved.transformUp {
+          case column: Attribute if old.contains(column) => old(column)
+          case column: Attribute if added.contains(column) => added(column)
+        }
+        Replaced.Matching(over, AttributeSet(added.values.toSeq), "replaceOnCond" -> sql)
+      case _ =>
+        throw ReplaceWhere.refused(
+          table.log.table.toString,
+          sql,
+          "it is no deterministic condition without subqueries"
+        )
+    }
+  }
+
+  /** The table as far as a condition sees it; its rows are not asked for. */
+  private def columns: LogicalPlan = LocalRelation(relation.output)
+
+  private def named: LogicalPlan = (relation.catalog, relation.identifier) match {
+    case (Some(catalog), Some(identifier)) =>
+      val qualifier = catalog.name +: identifier.namespace.toSeq
+      SubqueryAlias(qualifier :+ identifier.name, columns)
+    case _ => columns
+  }
+
+  private def isSame(left: String, right: String): Boolean =
+    spark.sessionState.conf.resolver(left, right)
+
+  private def missing(column: String): DeltaicException = new DeltaicException(
+    "DELTAIC_COLUMN_NOT_FOUND",
+    Map(
+      "table" -> table.log.table.toString,
+      "column" -> column,
+      "columns" -> names.mkString(", ")
+    )
+  )
+}

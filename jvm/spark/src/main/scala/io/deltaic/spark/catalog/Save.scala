@@ -1,0 +1,223 @@
+package io.deltaic.spark.catalog
+
+import java.util.Locale
+
+import org.apache.spark.sql.SaveMode
+import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.catalog.{SupportsV1OverwriteWithSaveAsTable, Table}
+import org.apache.spark.sql.deltaic.{SchemaShims, WriteCommandShims}
+import org.apache.spark.sql.execution.datasources.DataSourceUtils
+import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, ExtractV2Table}
+import org.apache.spark.sql.internal.SQLConf.PartitionOverwriteMode
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.spark.bridge.Json
+import io.deltaic.spark.rowlevel.RowReplacement
+import io.deltaic.spark.write._
+
+/**
+ * The V2 plan of one `df.write.save(path)`, or of a `saveAsTable` that overwrites a table.
+ *
+ * @param parameters the writer's options, `partitionBy` among them
+ * @param query analysed
+ */
+private[spark] final class Save(
+    spark: SparkSession,
+    log: DeltaLog,
+    snapshot: Option[Snapshot],
+    mode: SaveMode,
+    parameters: Map[String, String],
+    query: LogicalPlan,
+    statement: SaveStatement = SaveStatement.ToPath
+) {
+  private val options = parameters.map { case (k, v) => k.toLowerCase(Locale.ROOT) -> v }
+
+  private val partitionBy: Option[Seq[String]] = options
+    .get(DataSourceUtils.PARTITIONING_COLUMNS_KEY)
+    .map(DataSourceUtils.decodePartitioningColumns)
+
+  /** Rows that a condition leaves in the table keep their columns. */
+  private def replacesColumns: Boolean = mode == SaveMode.Overwrite && flag("overwriteschema") &&
+    !Seq(ReplaceWhere.Key, ReplaceWhere.OnKey, ReplaceWhere.UsingKey).exists(option(_).isDefined)
+
+  /** The table, if this write leaves its columns in place. */
+  private val kept: Option[DeltaicTable] = snapshot
+    .map(new DeltaicTable(spark, log, _, TableOrigin.Path))
+    .filterNot(_ => replacesColumns)
+
+  private val condition: Option[Expression] =
+    option(ReplaceWhere.Key).map { text =>
+      kept.foreach(_.requireExtension(ReplaceWhere.Key))
+      if (mode != SaveMode.Overwrite)
+        throw ReplaceWhere.refused(log.table.toString, text, "it goes with mode overwrite alone")
+      ReplaceWhere.parse(spark, log.table.toString, text)
+    }.filterNot(_ == Literal.TrueLiteral)
+
+  def plan: LogicalPlan = {
+    if (options.contains(DataSourceUtils.CLUSTERING_COLUMNS_KEY))
+      throw WriteTransaction.unsupported(log.table.toString, "clusterBy of a DataFrame writer")
+    if (overwritesPartitions && replacesColumns)
+      throw WriteTransaction.unsupported(
+        log.table.toString,
+        "overwriteSchema=true with partitionOverwriteMode=dynamic, which would keep files of the old columns,"
+      )
+    kept.foreach(_.requireCanCompute())
+    val relation = DataSourceV2Relation.create(table, None, None, CaseInsensitiveStringMap.empty())
+    val rows = query.transformWithSubqueries(readsOfThisVersion)
+    val matching = kept.flatMap(matchingRows(_, relation, rows))
+    val write =
+      if (matching.isDefined) AppendData.byName(replacing(relation, matching), rows, writeOptions)
+      else if (mode != SaveMode.Overwrite) AppendData.byName(relation, rows, writeOptions)
+      else if (condition.isEmpty && overwritesPartitions)
+        OverwritePartitionsDynamic.byName(relation, rows, writeOptions)
+      else {
+        val ending = condition.getOrElse(Literal.TrueLiteral)
+        OverwriteByExpression.byName(relation, rows, ending, writeOptions)
+      }
+    if (kept.isEmpty) write else WriteCommandShims.withResolvedOutput(spark, write)
+  }
+
+  /** The rows to replace because they go with a new one. */
+  private def matchingRows(
+      table: DeltaicTable,
+      relation: DataSourceV2Relation,
+      rows: LogicalPlan
+  ): Option[Replaced] = if (mode != SaveMode.Overwrite || condition.isDefined) None
+  else {
+    lazy val matching = new MatchingRows(spark, table, relation, rows, byName = true)
+    val on = option(ReplaceWhere.OnKey).map { text =>
+      val parsed = ReplaceWhere.parse(spark, log.table.toString, text)
+      matching.on(parsed, option("targetAlias"), text)
+    }
+    on.orElse(option(ReplaceWhere.UsingKey).map { text =>
+      matching.using(text.split(",").toSeq.map(_.trim))
+    })
+  }
+
+  private def replacing(
+      relation: DataSourceV2Relation,
+      replaced: Option[Replaced]
+  ): DataSourceV2Relation = relation.table match {
+    case table: WriteTargets =>
+      relation.copy(table = table.forWriting(table.writeTarget.copy(replacing = replaced)))
+    case _ => relation
+  }
+
+  private def option(name: String): Option[String] = options.get(name.toLowerCase(Locale.ROOT))
+
+  /** The query reads the version that the write is based on, even if the table grows meanwhile. */
+  private def readsOfThisVersion: PartialFunction[LogicalPlan, LogicalPlan] = {
+    case relation @ ExtractV2Table(table: DeltaicTable)
+        if snapshot.isDefined && table.log.table == log.table =>
+      relation.copy(table = table.pinnedTo(snapshot.get))
+  }
+
+  /** Whether an overwrite replaces only those partitions it has rows for; the option beats the session. */
+  private def overwritesPartitions: Boolean = {
+    val overwriteMode = options.getOrElse(
+      DataSourceUtils.PARTITION_OVERWRITE_MODE.toLowerCase(Locale.ROOT),
+      spark.sessionState.conf.partitionOverwriteMode.toString
+    )
+    overwriteMode.equalsIgnoreCase(PartitionOverwriteMode.DYNAMIC.toString)
+  }
+
+  /** The columns of a table that keeps its own and takes new ones of the rows. */
+  private lazy val evolved: Option[StructType] = kept.flatMap { table =>
+    val rows = RowsToWrite(columnsOfRows, byName = true)
+    WrittenColumns.evolved(table, rows, Evolution.of(spark, options.get(_)))
+  }
+
+  private def table: Table = {
+    val partitionColumns =
+      kept.map(_.tableSchema.partitionColumns).orElse(partitionBy).getOrElse(Nil)
+    val target = WriteTarget(spark, log, snapshot, partitionColumns, intent, RowReplacement)
+    kept.fold(new WriteOnlyTable(target, columnsOfRows)) { table =>
+      table.forWriting(target.copy(intent = target.intent.copy(evolved = evolved)))
+    }
+  }
+
+  private def intent: WriteIntent = WriteIntent(
+    operation = statement.operation,
+    operationParameters = statement.parameters(mode, partitionBy.getOrElse(Nil), kept),
+    mode = if (mode == SaveMode.Overwrite) "overwrite" else "append",
+    schema = Some(columnsOfRows),
+    partitionBy = partitionBy,
+    properties = tableProperties,
+    joinsIfCreated = mode == SaveMode.Append,
+    keepsDefinition = true
+  )
+
+  private def writeOptions: Map[String, String] = {
+    val ofWriter = options - DataSourceUtils.PARTITIONING_COLUMNS_KEY - "path" -
+      SupportsV1OverwriteWithSaveAsTable.OPTION_NAME
+    // A condition that is always true is none, and a table that is not there has no rows.
+    val ofMatching = Seq(ReplaceWhere.OnKey, ReplaceWhere.UsingKey)
+    val heeded =
+      (if (condition.isDefined) Nil else Seq(ReplaceWhere.Key)) ++
+        (if (kept.isDefined) Nil else ofMatching)
+    ofWriter -- heeded.map(_.toLowerCase(Locale.ROOT))
+  }
+
+  private def columnsOfRows: StructType =
+    ColumnDefinitions.ofRows(SchemaShims.asNullable(query.schema))
+
+  /** Options that name table properties; their spelling matters, so they keep their case. */
+  private def tableProperties: Map[String, String] = {
+    val asSpelled = parameters match {
+      case ignoringCase: CaseInsensitiveMap[String @unchecked] => ignoringCase.originalMap
+      case plain => plain
+    }
+    asSpelled.filter { case (key, _) => key.toLowerCase(Locale.ROOT).startsWith("delta.") }
+  }
+
+  private def flag(option: String): Boolean =
+    options.get(option).exists(_.equalsIgnoreCase("true"))
+}
+
+/** How the history names a save. */
+private[spark] sealed trait SaveStatement {
+  def operation: String
+
+  /** @param kept the table, if its definition stays */
+  def parameters(
+      mode: SaveMode,
+      partitionBy: Seq[String],
+      kept: Option[DeltaicTable]
+  ): Map[String, String]
+}
+
+private[spark] object SaveStatement {
+
+  case object ToPath extends SaveStatement {
+    override val operation: String = "WRITE"
+    override def parameters(
+        mode: SaveMode,
+        partitionBy: Seq[String],
+        kept: Option[DeltaicTable]
+    ): Map[String, String] =
+      Map("mode" -> mode.toString, "partitionBy" -> Json.of(partitionBy).toString)
+  }
+
+  /** `saveAsTable` with mode overwrite, which Spark takes for a statement that replaces the table. */
+  final case class ToTable(isManaged: Boolean) extends SaveStatement {
+    override val operation: String = s"${TableCreation.CreateOrReplace} AS SELECT"
+    override def parameters(
+        mode: SaveMode,
+        partitionBy: Seq[String],
+        kept: Option[DeltaicTable]
+    ): Map[String, String] = {
+      val columns = kept.fold(partitionBy)(_.tableSchema.partitionColumns)
+      val properties = kept.fold(Map.empty[String, String])(_.snapshot.metadata.configuration)
+      Map(
+        "isManaged" -> isManaged.toString,
+        "partitionBy" -> Json.of(columns).toString,
+        "properties" -> Json.of(properties).toString
+      )
+    }
+  }
+}

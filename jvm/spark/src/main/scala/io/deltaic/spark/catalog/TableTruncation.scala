@@ -1,0 +1,32 @@
+package io.deltaic.spark.catalog
+
+import java.util.{EnumSet, Set => JSet}
+
+import org.apache.spark.sql.connector.catalog._
+
+import io.deltaic.spark.write.{WriteIntent, WriteTransaction}
+
+/**
+ * A table as TRUNCATE TABLE sees it. It is no [[DeltaicTable]]: Spark would truncate that for a DELETE
+ * without a condition, too, which is another operation.
+ */
+private[spark] final class TableTruncation(table: DeltaicTable) extends Table
+    with TruncatableTable {
+  override def name(): String = table.name
+  override def columns(): Array[Column] = table.columns
+  override def capabilities(): JSet[TableCapability] =
+    EnumSet.noneOf(classOf[TableCapability])
+
+  override def truncateTable(): Boolean = {
+    val startedAtMs = System.currentTimeMillis()
+    if (!table.followsNewVersions)
+      throw WriteTransaction.unsupported(
+        table.log.table.toString,
+        s"TRUNCATE TABLE of the older version ${table.snapshot.version}"
+      )
+    val intent = WriteIntent("TRUNCATE", Map.empty, mode = "delete")
+    new WriteTransaction(table.spark, table.log, Some(table.snapshot), intent)
+      .commitWithoutRows(Map("executionTimeMs" -> (System.currentTimeMillis() - startedAtMs)))
+    true
+  }
+}

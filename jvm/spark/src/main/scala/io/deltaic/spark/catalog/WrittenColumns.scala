@@ -1,0 +1,99 @@
+package io.deltaic.spark.catalog
+
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.types.StructType
+
+import io.deltaic.protocol.{DeltaicException, TableFeatures}
+import io.deltaic.spark.SessionSettings
+import io.deltaic.spark.write.SchemaEvolution
+
+/**
+ * The columns that rows come with.
+ *
+ * @param byName whether they go to the table's columns of the same name, or to those in the same place
+ * @param stated columns of the table for which the statement itself states the value
+ */
+private[spark] final case class RowsToWrite(
+    columns: StructType,
+    byName: Boolean,
+    stated: Set[String] = Set.empty
+)
+
+/** Whether the columns of a table follow those of the rows that are written to it. */
+private[spark] sealed trait Evolution
+
+private[spark] object Evolution {
+
+  /** They do not, and rows with other columns are refused. */
+  case object No extends Evolution
+
+  /** They do where they can; else rows are cast. */
+  case object Allowed extends Evolution
+
+  /** They do, and rows of a wider type that a column cannot follow are refused. */
+  case object Demanded extends Evolution
+
+  /**
+   * What a write says by its option beats the session.
+   *
+   * @param option the write's option of that name
+   */
+  def of(spark: SparkSession, option: String => Option[String]): Evolution =
+    option("mergeschema").map(isTrue) match {
+      case Some(true) => Demanded
+      case Some(false) => No
+      case None =>
+        val allowed = SessionSettings.get(spark, "schema.autoMerge.enabled").exists(isTrue)
+        if (allowed) Allowed else No
+    }
+
+  private def isTrue(text: String): Boolean = text.trim.equalsIgnoreCase("true")
+}
+
+private[spark] object WrittenColumns {
+
+  /**
+   * The columns after a write that may change them; none for one that may not.
+   *
+   * @throws DeltaicException if the rows have columns that it may not add
+   */
+  def evolved(table: DeltaicTable, rows: RowsToWrite, evolution: Evolution): Option[StructType] = {
+    val before = table.tableSchema.all
+    def after(widensTypes: Boolean): StructType = follow(before, rows, widensTypes)
+    evolution match {
+      case Evolution.Demanded => Some(after(widensTypes = true))
+      case Evolution.Allowed => Some(after(widensTypes(table)))
+      case Evolution.No =>
+        val added = SchemaEvolution.addedTo(before, after(widensTypes = false))
+        if (added.nonEmpty) throw mismatch(table, added)
+        None
+    }
+  }
+
+  private def follow(table: StructType, rows: RowsToWrite, widensTypes: Boolean): StructType = {
+    val (stated, open) = table.partition(field => rows.stated(field.name))
+    val followed = new SchemaEvolution(rows.byName, widensTypes)
+      .evolved(StructType(open), rows.columns)
+    val byName = (stated ++ followed).map(field => field.name -> field).toMap
+    val known = table.fieldNames.toSet
+    StructType(
+      table.fieldNames.toSeq.map(byName) ++ followed.filterNot(field => known(field.name))
+    )
+  }
+
+  private def widensTypes(table: DeltaicTable): Boolean =
+    TableFeatures.supports(table.snapshot.protocol, "typeWidening") &&
+    table.snapshot.metadata.configuration.get("delta.enableTypeWidening")
+      .exists(_.trim.equalsIgnoreCase("true"))
+
+  private def mismatch(table: DeltaicTable, added: Seq[String]): DeltaicException =
+    new DeltaicException(
+      "DELTAIC_SCHEMA_MISMATCH",
+      Map(
+        "table" -> table.log.table.toString,
+        "version" -> table.snapshot.version.toString,
+        "columns" -> added.mkString(", "),
+        "tableColumns" -> table.tableSchema.all.fieldNames.mkString(", ")
+      )
+    )
+}

@@ -1,0 +1,108 @@
+package io.deltaic.spark.rowlevel
+
+import java.util.{EnumSet, Set => JSet}
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical.{DeleteFromTable, Filter}
+import org.apache.spark.sql.connector.catalog._
+import org.apache.spark.sql.connector.read.ScanBuilder
+import org.apache.spark.sql.connector.write.RowLevelOperation.Command
+import org.apache.spark.sql.connector.write._
+import org.apache.spark.sql.deltaic.{SchemaShims, SessionShims}
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+import io.deltaic.protocol.AddFile
+import io.deltaic.replay.Snapshot
+import io.deltaic.spark.scan.{ScanColumns, TableSchema}
+import io.deltaic.spark.write._
+
+/**
+ * Ends the rows that a write replaces. It is a DELETE that Spark plans as any other, except that what
+ * its tasks report goes to the write and into its commit.
+ */
+private[spark] object RowReplacement extends EndsRows {
+
+  override def apply(
+      transaction: WriteTransaction,
+      snapshot: Snapshot,
+      replaced: Replaced,
+      newRows: Seq[AddFile]
+  ): EndedRows = {
+    val spark = transaction.spark
+    val sink = new ReportSink(transaction)
+    val change =
+      new RowLevelChange(spark, transaction.log, snapshot, Command.DELETE, (_, _) => sink)
+    val target = relation(new ChangedTable(change))
+    val condition = replaced match {
+      case Replaced.Rows(condition) => over(target)(condition)
+      case Replaced.Matching(condition, ofNewRows, _) =>
+        val added = relation(new ListedRows(transaction, newRows))
+        matches(condition, ofNewRows, target, added)
+      case other => throw new IllegalArgumentException(s"$other is not about single rows")
+    }
+    SessionShims.run(spark, DeleteFromTable(target, condition))
+    val ended = RowLevelMessage.merged(sink.reports.flatMap(_.deletedRows))
+    val numRows = ended.valuesIterator.map(_.cardinality).sum
+    val files = new FileEnder(change, transaction).apply(ended)
+    EndedRows(files, change.readSet(Nil), Some(numRows))
+  }
+
+  private def over(relation: DataSourceV2Relation)(condition: Expression): Expression = {
+    val byName = columnsOf(relation)
+    condition.transformUp { case column: AttributeReference => byName(column.name) }
+  }
+
+  /** Whether there is a new row that goes with one of the table. */
+  private def matches(
+      condition: Expression,
+      ofNewRows: AttributeSet,
+      target: DataSourceV2Relation,
+      added: DataSourceV2Relation
+  ): Expression = {
+    val (old, fresh) = (columnsOf(target), columnsOf(added))
+    val where = condition.transformUp {
+      case column: AttributeReference if ofNewRows.contains(column) => fresh(column.name)
+      case column: AttributeReference => OuterReference(old(column.name))
+    }
+    val found = Filter(where, added)
+    Exists(found, SubExprUtils.getOuterReferences(found))
+  }
+
+  private def columnsOf(relation: DataSourceV2Relation): Map[String, AttributeReference] =
+    relation.output.map(column => column.name -> column).toMap
+
+  private def relation(table: Table): DataSourceV2Relation =
+    DataSourceV2Relation.create(table, None, None, CaseInsensitiveStringMap.empty())
+
+  private final class ChangedTable(change: RowLevelChange)
+      extends Table
+      with SupportsRead
+      with SupportsRowLevelOperations
+      with SupportsMetadataColumns {
+    private val tableSchema = TableSchema.of(change.snapshot)
+
+    override def name(): String = change.log.table.toString
+    override def columns(): Array[Column] = SchemaShims.columns(tableSchema.all)
+    override def capabilities(): JSet[TableCapability] = EnumSet.of(TableCapability.BATCH_READ)
+    override def metadataColumns(): Array[MetadataColumn] =
+      ScanColumns.metadataColumns(tableSchema.rowTracking)
+    override def canRenameConflictingMetadataColumns: Boolean = true
+    override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder =
+      change.newScanBuilder(options)
+    override def newRowLevelOperationBuilder(
+        info: RowLevelOperationInfo
+    ): RowLevelOperationBuilder = () => change
+  }
+
+  /** Keeps what the tasks report; nothing is committed, and there is nothing to take back. */
+  private final class ReportSink(transaction: WriteTransaction) extends DeltaBatchWrite {
+    @volatile var reports: Seq[RowLevelMessage] = Nil
+
+    override def createBatchWriterFactory(info: PhysicalWriteInfo): DeltaWriterFactory =
+      new RowLevelWriterFactory(transaction.dataSpec)
+    override def commit(messages: Array[WriterCommitMessage]): Unit =
+      reports = RowLevelMessage.in(messages)
+    override def abort(messages: Array[WriterCommitMessage]): Unit = ()
+  }
+}

@@ -1,0 +1,186 @@
+package io.deltaic.spark.sql
+
+import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeMap}
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.deltaic.WriteCommandShims
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.types.StructType
+
+import io.deltaic.spark.catalog.{
+  ColumnDefinitions,
+  DeltaicTable,
+  Evolution,
+  RowsToWrite,
+  WriteOnlyTable,
+  WrittenColumns
+}
+import io.deltaic.spark.write.WriteTransaction
+
+/**
+ * Gives the table of a write the columns that it has afterwards, where the write may add to them. They
+ * are staged in the plan and become the table's with the rows: Spark's own way to evolve a schema
+ * changes the table while it analyses a statement, be it only to explain it.
+ *
+ * {{{
+ *   AppendData t [a]                     AppendData (t with [a, b]) [a, b]
+ *   +- PendingRows                =>     +- Project [cast(a), b]
+ *      +- query [a, b]                      +- query [a, b]
+ * }}}
+ *
+ * Rows with columns that a write may not add are refused.
+ */
+private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
+    extends Rule[LogicalPlan] {
+
+  override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
+    case insert: InsertIntoStatement
+        if insert.query.resolved && insert.replaceCriteriaOpt.isEmpty =>
+      insert.table match {
+        case relation @ DataSourceV2Relation(table: DeltaicTable, _, _, _, _, _) =>
+          evolved(insert, relation, table)
+        case _ => insert
+      }
+    case merge: MergeIntoTable if merge.withSchemaEvolution && merge.targetTable.resolved =>
+      requireOthers(merge)
+      merge
+    case write: V2WriteCommand if write.table.resolved =>
+      (write.query, write.table) match {
+        case (
+              PendingRows(rows),
+              relation @ DataSourceV2Relation(table: DeltaicTable, _, _, _, _, _)
+            ) if rows.resolved =>
+          evolved(write.withNewQuery(rows), relation, table)
+        case (PendingRows(_), DataSourceV2Relation(_: DeltaicTable, _, _, _, _, _)) => write
+        case (PendingRows(rows), _) => write.withNewQuery(rows)
+        case (_, DataSourceV2Relation(table: WriteOnlyTable, _, _, _, _, _))
+            if table.mayAddColumns =>
+          completed(write)
+        case _ => write
+      }
+  }
+
+  /** Spark leaves out what a table cannot take, and says nothing. */
+  private def requireOthers(merge: MergeIntoTable): Unit =
+    EliminateSubqueryAliases(merge.targetTable) match {
+      case DataSourceV2Relation(table: DeltaicTable, _, _, _, _, _) =>
+        throw WriteTransaction.unsupported(
+          table.log.table.toString,
+          "MERGE WITH SCHEMA EVOLUTION"
+        )
+      case _ => ()
+    }
+
+  private def evolved(
+      insert: InsertIntoStatement,
+      relation: DataSourceV2Relation,
+      table: DeltaicTable
+  ): LogicalPlan = {
+    val rows = rowsOf(insert, relation)
+    columnsAfter(table, rows, insert.withSchemaEvolution, optionOf(relation, Map.empty)) match {
+      case None => insert
+      case Some(columns) =>
+        val staged = insert.copy(table = evolvedTo(relation, table, columns))
+        WriteCommandShims.writeOf(spark, staged) match {
+          case write: V2WriteCommand => completed(write)
+          case other => other
+        }
+    }
+  }
+
+  private def evolved(
+      write: V2WriteCommand,
+      relation: DataSourceV2Relation,
+      table: DeltaicTable
+  ): LogicalPlan = {
+    val rows = RowsToWrite(columnsOf(write.query), write.isByName)
+    val options = write match {
+      case append: AppendData => append.writeOptions
+      case overwrite: OverwriteByExpression => overwrite.writeOptions
+      case overwrite: OverwritePartitionsDynamic => overwrite.writeOptions
+      case _ => Map.empty[String, String]
+    }
+    columnsAfter(table, rows, write.withSchemaEvolution, optionOf(relation, options)) match {
+      case None => completed(write)
+      case Some(columns) =>
+        val target = evolvedTo(relation, table, columns)
+        val staged = write.withNewTable(target) match {
+          // What it speaks of may have got fields.
+          case overwrite: OverwriteByExpression =>
+            val now = AttributeMap(relation.output.zip(target.output))
+            overwrite.copy(deleteExpr = overwrite.deleteExpr.transform {
+              case column: Attribute if column.resolved => now.getOrElse(column, column)
+            })
+          case other => other
+        }
+        completed(staged)
+    }
+  }
+
+  /** Values of partitions that the statement states may have to be resolved first. */
+  private def completed(write: V2WriteCommand): LogicalPlan =
+    if (write.query.resolved) WriteCommandShims.withResolvedOutput(spark, write) else write
+
+  private def columnsAfter(
+      table: DeltaicTable,
+      rows: RowsToWrite,
+      stated: Boolean,
+      option: String => Option[String]
+  ): Option[StructType] =
+    WrittenColumns.evolved(
+      table,
+      rows,
+      if (stated) Evolution.Allowed else Evolution.of(spark, option)
+    )
+
+  private def optionOf(
+      relation: DataSourceV2Relation,
+      options: Map[String, String]
+  ): String => Option[String] = {
+    val ofWrite = CaseInsensitiveMap(options)
+    name => ofWrite.get(name).orElse(Option(relation.options.get(name)))
+  }
+
+  /** The rows under the names that the statement gives them; how many there must be, Spark checks. */
+  private def rowsOf(insert: InsertIntoStatement, relation: DataSourceV2Relation): RowsToWrite = {
+    val columns = columnsOf(insert.query)
+    val named =
+      if (insert.userSpecifiedCols.length != columns.length) columns
+      else
+        StructType(columns.zip(insert.userSpecifiedCols).map { case (field, name) =>
+          field.copy(name = name)
+        })
+    val statedColumns = insert.partitionSpec.collect { case (name, Some(_)) => name }.toSeq
+    RowsToWrite(
+      named,
+      byName = insert.byName || insert.userSpecifiedCols.nonEmpty,
+      relation.output.map(_.name).filter(name =>
+        statedColumns.exists(_.equalsIgnoreCase(name))
+      ).toSet
+    )
+  }
+
+  private def columnsOf(query: LogicalPlan): StructType = ColumnDefinitions.ofRows(query.schema)
+
+  /** Columns that are there keep their place in the plan; what comes after them is new. */
+  private def evolvedTo(
+      relation: DataSourceV2Relation,
+      table: DeltaicTable,
+      columns: StructType
+  ): DataSourceV2Relation = {
+    val writing = table.writeTarget
+    val target = DataSourceV2Relation.create(
+      table.forWriting(writing.copy(intent = writing.intent.copy(evolved = Some(columns)))),
+      relation.catalog,
+      relation.identifier,
+      relation.options
+    )
+    val known = relation.output.map(column => column.name -> column.exprId).toMap
+    target.copy(output = target.output.map { column =>
+      known.get(column.name).fold(column)(column.withExprId)
+    })
+  }
+}

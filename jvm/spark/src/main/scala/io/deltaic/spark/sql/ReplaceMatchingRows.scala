@@ -1,0 +1,49 @@
+package io.deltaic.spark.sql
+
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+
+import io.deltaic.spark.catalog.{DeltaicTable, MatchingRows}
+import io.deltaic.spark.write.{Replaced, WriteTransaction}
+
+/**
+ * Plans `INSERT INTO t REPLACE USING (columns)` and `REPLACE ON condition`, which Spark refuses for tables
+ * of connectors: an append whose target replaces the rows that go with a new one.
+ */
+private[spark] final case class ReplaceMatchingRows(spark: SparkSession)
+    extends Rule[LogicalPlan] {
+
+  override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
+    case insert: InsertIntoStatement
+        if insert.replaceCriteriaOpt.isDefined && insert.query.resolved =>
+      insert.table match {
+        case relation @ DataSourceV2Relation(table: DeltaicTable, _, _, _, _, _) =>
+          val target = table.writeTarget.copy(replacing = Some(matching(insert, relation, table)))
+          insert.copy(
+            table = relation.copy(table = table.forWriting(target)),
+            replaceCriteriaOpt = None,
+            overwrite = false
+          )
+        case _ => insert
+      }
+  }
+
+  private def matching(
+      insert: InsertIntoStatement,
+      relation: DataSourceV2Relation,
+      table: DeltaicTable
+  ): Replaced = {
+    if (insert.withSchemaEvolution)
+      throw WriteTransaction.unsupported(
+        table.log.table.toString,
+        "WITH SCHEMA EVOLUTION of REPLACE ON and REPLACE USING"
+      )
+    val rows = new MatchingRows(spark, table, relation, insert.query, insert.byName)
+    insert.replaceCriteriaOpt.get match {
+      case InsertReplaceUsing(columns) => rows.using(columns)
+      case InsertReplaceOn(condition, alias) => rows.on(condition, alias, condition.sql)
+    }
+  }
+}

@@ -1,0 +1,40 @@
+package io.deltaic.spark.write
+
+import org.apache.spark.sql.classic.SparkSession
+
+import io.deltaic.protocol.DeltaicException
+import io.deltaic.spark.SessionSettings
+
+/** Whether the rows of a write are shuffled to come out in few large files. */
+private[spark] object OptimizedWrite {
+
+  /** The first counts that says anything: the write, the session, the table. */
+  def isAskedFor(target: WriteTarget, option: String => Option[String]): Boolean = {
+    val properties = target.snapshot.fold(target.intent.properties)(_.metadata.configuration)
+    option("optimizeWrite")
+      .orElse(SessionSettings.get(target.spark, "optimizeWrite.enabled"))
+      .orElse(properties.get("delta.autoOptimize.optimizeWrite"))
+      .exists(_.trim.equalsIgnoreCase("true"))
+  }
+
+  /**
+   * How much of the shuffle goes to a file. A file is smaller than the rows in it are in a shuffle, which
+   * are not stored by columns.
+   */
+  def fileSizeBytes(spark: SparkSession): Long =
+    SessionSettings.get(spark, BinSize).fold(DefaultMegabytes) { text =>
+      text.trim.toLongOption.filter(_ > 0).getOrElse(
+        throw new DeltaicException(
+          "DELTAIC_INVALID_SESSION_SETTING",
+          Map(
+            "setting" -> (SessionSettings.Prefix + BinSize),
+            "value" -> text,
+            "reason" -> "it is a whole number of megabytes from 1 on"
+          )
+        )
+      )
+    } * 1024 * 1024
+
+  private val BinSize = "optimizeWrite.binSize"
+  private val DefaultMegabytes = 512L
+}

@@ -1,0 +1,103 @@
+package io.deltaic.spark.write
+
+import java.util.Locale
+
+import org.apache.spark.sql.types._
+
+/**
+ * A table's columns with those that rows bring along, at the end of the struct they belong to. What the
+ * table may become is decided when the write is planned; this says what the rows are to be cast to.
+ *
+ * @param byName whether columns and fields go by their names; else by their positions
+ * @param widensTypes whether the table lets columns take wider types
+ */
+private[spark] final class SchemaEvolution(byName: Boolean, widensTypes: Boolean) {
+
+  def evolved(table: StructType, rows: StructType): StructType =
+    if (byName) {
+      val byKey = rows.fields.map(field => key(field) -> field).toMap
+      val known = table.fields.map(key).toSet
+      StructType(
+        table.map(field => byKey.get(key(field)).fold(field)(followed(field, _))) ++
+          rows.filterNot(field => known(key(field))).map(SchemaEvolution.added)
+      )
+    } else
+      StructType(
+        table.zipAll(rows, null, null).map {
+          case (field, null) => field
+          case (null, field) => SchemaEvolution.added(field)
+          case (field, rows) => followed(field, rows)
+        }
+      )
+
+  private def followed(field: StructField, rows: StructField): StructField =
+    field.copy(dataType = followed(field.dataType, rows.dataType))
+
+  /** What does not fit is left to Spark, which casts it or says that it cannot. */
+  private def followed(table: DataType, rows: DataType): DataType = (table, rows) match {
+    case (own: StructType, other: StructType) => evolved(own, other)
+    case (own: ArrayType, other: ArrayType) =>
+      own.copy(elementType = followed(own.elementType, other.elementType))
+    case (own: MapType, other: MapType) =>
+      own.copy(
+        keyType = followed(own.keyType, other.keyType),
+        valueType = followed(own.valueType, other.valueType)
+      )
+    case (own, other) if widensTypes && SchemaEvolution.isWider(own, other) => other
+    case (own, _) => own
+  }
+
+  private def key(field: StructField): String = SchemaEvolution.key(field)
+}
+
+private[spark] object SchemaEvolution {
+
+  /** The dotted names of what the evolved columns have and the table's have not. */
+  def addedTo(table: DataType, evolved: DataType): Seq[String] = (table, evolved) match {
+    case (own: StructType, now: StructType) =>
+      val known = own.fields.map(field => key(field) -> field).toMap
+      now.toSeq.flatMap { field =>
+        known.get(key(field)) match {
+          case None => Seq(field.name)
+          case Some(before) =>
+            addedTo(before.dataType, field.dataType).map(inner => s"${field.name}.$inner")
+        }
+      }
+    case (own: ArrayType, now: ArrayType) =>
+      addedTo(own.elementType, now.elementType).map("element." + _)
+    case (own: MapType, now: MapType) =>
+      addedTo(own.keyType, now.keyType).map("key." + _) ++
+        addedTo(own.valueType, now.valueType).map("value." + _)
+    case _ => Nil
+  }
+
+  /** Older rows have no value for it, whatever the new ones have. */
+  private def added(field: StructField): StructField =
+    field.copy(dataType = nullable(field.dataType), nullable = true)
+
+  private def nullable(dataType: DataType): DataType = dataType match {
+    case struct: StructType => StructType(struct.map(added))
+    case array: ArrayType =>
+      array.copy(elementType = nullable(array.elementType), containsNull = true)
+    case map: MapType =>
+      MapType(nullable(map.keyType), nullable(map.valueType), valueContainsNull = true)
+    case other => other
+  }
+
+  /**
+   * Of the changes that the protocol allows, those to a type of the same kind. A whole number does not
+   * turn its column into one of fractions by the way.
+   */
+  private def isWider(table: DataType, rows: DataType): Boolean = (table, rows) match {
+    case (ByteType, ShortType | IntegerType | LongType) => true
+    case (ShortType, IntegerType | LongType) => true
+    case (IntegerType, LongType) => true
+    case (FloatType, DoubleType) => true
+    case (own: DecimalType, other: DecimalType) =>
+      other != own && other.scale >= own.scale &&
+      other.precision - other.scale >= own.precision - own.scale
+    case _ => false
+  }
+
+  private def key(field: StructField): String = field.name.toLowerCase(Locale.ROOT)
+}

@@ -1,0 +1,50 @@
+"""A table's definition with the columns that rows bring along."""
+
+from __future__ import annotations
+
+from deltaic.commands.altered_schema import with_schema
+from deltaic.commands.definition import stored_column
+from deltaic.commands.dependents import require_independent
+from deltaic.commit.plan import Definition
+from deltaic.commit.ports import TableHeader, Tables
+from deltaic.protocol.features import require_definable, supports
+from deltaic.protocol.iceberg_compat import require_compatible
+from deltaic.protocol.negotiation import protocol_for_new_definition
+from deltaic.protocol.properties import ProtocolRequest, is_true
+from deltaic.protocol.schema import map_fields, parse_schema
+from deltaic.protocol.schema_evolution import SchemaEvolution
+from deltaic.protocol.type_widening import PROPERTY
+
+
+def evolve_table(table: str, current: TableHeader, written: str, tables: Tables) -> Definition:
+    """Return the definition after a write that may add columns and widen types.
+
+    Parameters
+    ----------
+    written
+        The schema of the table with the columns of the rows in it.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a column cannot be added, or its type cannot become that of the rows.
+    """
+    before = current.metadata
+    schema = parse_schema(before.schema_string, table)
+    evolution = SchemaEvolution(
+        table,
+        current.version,
+        widens_types=supports(current.protocol, "typeWidening")
+        and is_true(before.configuration, PROPERTY),
+        require_independent=lambda path: require_independent(
+            table, "given another type", [path], before, tables
+        ),
+    )
+    evolved = evolution.evolved(schema, map_fields(parse_schema(written, table), stored_column))
+    if evolved == schema:
+        return Definition(current.protocol, before)
+    metadata = with_schema(table, before, evolved)
+    protocol = protocol_for_new_definition(table, current.protocol, metadata, ProtocolRequest())
+    require_definable(table, protocol, metadata)
+    require_compatible(table, protocol, metadata)
+    return Definition(protocol, metadata)

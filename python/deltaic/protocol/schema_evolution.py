@@ -1,0 +1,172 @@
+"""A table's columns with those that rows written to it bring along.
+
+Columns are only added, at the end of the struct they belong to, and are nullable: older rows have
+no value for them. A type becomes wider where the table allows it (Protocol § Type Widening).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from deltaic.exceptions import error
+from deltaic.protocol.schema import (
+    ArrayType,
+    DataType,
+    Field,
+    MapType,
+    PrimitiveType,
+    StructType,
+    map_fields,
+    type_text,
+)
+from deltaic.protocol.type_widening import PROPERTY, TYPE_CHANGES, type_change, widens
+
+_VOID = PrimitiveType("void")
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaEvolution:
+    """What a write may do to the columns of a table.
+
+    Attributes
+    ----------
+    table, version
+        For errors.
+    widens_types
+        Whether the table allows columns to take wider types.
+    require_independent
+        Refuses another type of a column from which something is computed.
+    """
+
+    table: str
+    version: int
+    widens_types: bool
+    require_independent: Callable[[Sequence[str]], None]
+
+    def evolved(self, current: StructType, written: StructType) -> StructType:
+        """Return the columns after the write.
+
+        Parameters
+        ----------
+        current
+            The table's columns, as the log holds them.
+        written
+            The columns as the write wants them, as the log would hold them: those of the table, by
+            name, some with wider types, and new ones.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If a type would change in a way that the table does not allow.
+        """
+        return self._struct(current, written, ())
+
+    def _struct(
+        self, current: StructType, written: StructType, path: tuple[str, ...]
+    ) -> StructType:
+        # A void column has no values in any file, so it can take any type, as a new column does.
+        kept = [f for f in current.fields if f.type != _VOID or written.find(f.name) is None]
+        fields = [self._field(f, written.find(f.name), path) for f in kept]
+        known = StructType(tuple(kept))
+        for column in written.fields:
+            if known.find(column.name) is None:
+                fields.append(_added(column, current.find(column.name)))
+        return StructType(tuple(fields))
+
+    def _field(self, current: Field, written: Field | None, path: tuple[str, ...]) -> Field:
+        if written is None:
+            return current
+        here = (*path, current.name)
+        changes: list[dict[str, Any]] = []
+        data_type = self._type(current.type, written.type, here, (), changes)
+        if not changes:
+            return replace(current, type=data_type)
+        history = [*current.metadata.get(TYPE_CHANGES, ()), *changes]
+        return replace(
+            current, type=data_type, metadata={**current.metadata, TYPE_CHANGES: history}
+        )
+
+    def _type(
+        self,
+        current: DataType,
+        written: DataType,
+        path: tuple[str, ...],
+        below: tuple[str, ...],
+        changes: list[dict[str, Any]],
+    ) -> DataType:
+        """Return the new type; `changes` gets what became wider below the field at `path`."""
+        match current, written:
+            case StructType(), StructType():
+                return self._struct(current, written, (*path, *below))
+            case ArrayType(), ArrayType():
+                element = self._type(
+                    current.element, written.element, path, (*below, "element"), changes
+                )
+                return replace(current, element=element)
+            case MapType(), MapType():
+                key = self._type(current.key, written.key, path, (*below, "key"), changes)
+                value = self._type(current.value, written.value, path, (*below, "value"), changes)
+                return replace(current, key=key, value=value)
+            case PrimitiveType(), PrimitiveType() if current == written:
+                return current
+            case PrimitiveType(), PrimitiveType() if widens(current, written):
+                self._require_widening(current, written, path, below)
+                changes.append(type_change(current, written, below))
+                return written
+            case _:
+                raise self._refusal(current, written, path + below, "their types differ")
+
+    def _require_widening(
+        self,
+        current: PrimitiveType,
+        written: PrimitiveType,
+        path: tuple[str, ...],
+        below: tuple[str, ...],
+    ) -> None:
+        if not self.widens_types:
+            reason = f"table property {PROPERTY} is not true"
+            raise self._refusal(current, written, path + below, reason)
+        self.require_independent(path)
+
+    def _refusal(
+        self, current: DataType, written: DataType, path: Sequence[str], reason: str
+    ) -> Exception:
+        return error(
+            "DELTAIC_SCHEMA_EVOLUTION_REFUSED",
+            table=self.table,
+            version=self.version,
+            column=".".join(path),
+            current=type_text(current),
+            written=type_text(written),
+            reason=reason,
+        )
+
+
+def _added(column: Field, void: Field | None) -> Field:
+    """Return a new column, or one that has been void, by whose name and id it goes on."""
+    new = map_fields(StructType((column,)), _nullable).fields[0]
+    if void is None:
+        return new
+    return replace(new, name=void.name, metadata={**new.metadata, **void.metadata})
+
+
+def _nullable(column: Field) -> Field:
+    """Return a column that may be null, as may all in it."""
+
+    def lifted(data_type: DataType) -> DataType:
+        match data_type:
+            case ArrayType():
+                return replace(data_type, element=lifted(data_type.element), contains_null=True)
+            case MapType():
+                return replace(
+                    data_type,
+                    key=lifted(data_type.key),
+                    value=lifted(data_type.value),
+                    value_contains_null=True,
+                )
+            case _:
+                return data_type
+
+    return replace(column, type=lifted(column.type), nullable=True)

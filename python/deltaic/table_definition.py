@@ -1,0 +1,262 @@
+"""What a table is, and what it promises: the part of `DeltaTable` that touches no row.
+
+In the examples, `path` and ``sales.orders`` are tables of one file with the ids 0 to 9.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from deltaic.arguments import require_text
+from deltaic.commands.detail import detail
+from deltaic.commands.domain_metadata import (
+    remove_domain_metadata,
+    set_domain_metadata,
+    user_domains,
+)
+from deltaic.commands.upgrade_protocol import UpgradeProtocol, feature_kept, upgrade_protocol
+from deltaic.exceptions import error
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from deltaic.spark.session_api import SessionApi
+
+
+class TableDefinition:
+    """Protocol, properties and metadata domains of a table; `DeltaTable` has them all."""
+
+    _spark: SparkSession
+    _path: str
+    _name: str | None
+
+    def detail(self) -> DataFrame:
+        """Return what the table is, in one row.
+
+        Returns
+        -------
+        DataFrame
+            ``format`` string, ``id`` string, ``name`` string, ``description`` string,
+            ``location`` string, ``createdAt`` timestamp, ``lastModified`` timestamp,
+            ``partitionColumns`` array<string>, ``clusteringColumns`` array<string>, ``numFiles``
+            bigint, ``sizeInBytes`` bigint, ``properties`` map<string, string>,
+            ``minReaderVersion`` int, ``minWriterVersion`` int, ``tableFeatures`` array<string>.
+
+        Notes
+        -----
+        Protocol § Change Metadata, Protocol § Protocol Evolution.
+
+        Examples
+        --------
+        >>> table = DeltaTable.forPath(spark, path)
+        >>> table.detail().select("format", "numFiles").collect()
+        [Row(format='delta', numFiles=1)]
+        """
+        from deltaic.spark.frames import to_frame
+
+        api = session_api(self._spark, "DeltaTable.detail")
+        location = api.qualified(self._path)
+        return to_frame(self._spark, detail(location, api.tables, self._name))
+
+    def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
+        """Ask more of the table's readers and writers, for good.
+
+        Parameters
+        ----------
+        readerVersion
+            The reader version, at least that of the table.
+        writerVersion
+            The writer version, at least that of the table.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such version, or the table's is newer.
+
+        Notes
+        -----
+        Protocol § Protocol Evolution.
+
+        Examples
+        --------
+        >>> table = DeltaTable.forPath(spark, path)
+        >>> table.upgradeTableProtocol(3, 7)
+        >>> table.detail().select("minReaderVersion", "minWriterVersion").first()
+        Row(minReaderVersion=3, minWriterVersion=7)
+        """
+        versions = {"readerVersion": readerVersion, "writerVersion": writerVersion}
+        for name, version in versions.items():
+            if not isinstance(version, int) or isinstance(version, bool):
+                raise error(
+                    "DELTAIC_INVALID_ARGUMENT",
+                    argument=name,
+                    value=repr(version),
+                    reason="it is a whole number",
+                )
+        self._upgrade(UpgradeProtocol(self._path, readerVersion, writerVersion))
+
+    def addFeatureSupport(self, featureName: str) -> None:
+        """Let the table support a feature, and those that it requires, from now on.
+
+        Parameters
+        ----------
+        featureName
+            Its name in the protocol.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such feature.
+        ProtocolError
+            If this version of Deltaic could not write to the table any more.
+
+        Notes
+        -----
+        Protocol § Table Features.
+
+        Examples
+        --------
+        >>> table = DeltaTable.forPath(spark, path)
+        >>> table.addFeatureSupport("deletionVectors")
+        >>> "deletionVectors" in table.detail().first().tableFeatures
+        True
+        """
+        require_text("featureName", featureName)
+        self._upgrade(UpgradeProtocol(self._path, features=(featureName,)))
+
+    def _upgrade(self, arguments: UpgradeProtocol) -> None:
+        tables = session_api(self._spark, "DeltaTable.upgradeTableProtocol").tables
+        now_ms = time.time_ns() // 1_000_000
+        upgrade_protocol(arguments, tables, tables.retry_policy(), now_ms)
+
+    def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
+        """Take a feature off the table. Not supported yet.
+
+        Parameters
+        ----------
+        featureName
+            Its name in the protocol.
+        truncateHistory
+            Whether versions that use it are deleted.
+
+        Raises
+        ------
+        InvalidArgumentError
+            Always.
+
+        Examples
+        --------
+        >>> DeltaTable.forPath(spark, path).dropFeatureSupport("deletionVectors")
+        Traceback (most recent call last):
+        ...
+        deltaic.exceptions.InvalidArgumentError: ...
+        """
+        require_text("featureName", featureName)
+        raise feature_kept(self._path, featureName)
+
+    def domainMetadata(self) -> dict[str, str]:
+        """Return the metadata domains that users have set: texts that travel with the table.
+
+        delta-spark has no such method.
+
+        Returns
+        -------
+        dict
+            The configuration of each domain, by the domain's name. The protocol's own domains,
+            whose names begin with ``delta.``, are not among them.
+
+        Notes
+        -----
+        Protocol § Domain Metadata.
+
+        Examples
+        --------
+        >>> DeltaTable.forPath(spark, path).domainMetadata()
+        {}
+        """
+        return user_domains(
+            self._path, session_api(self._spark, "DeltaTable.domainMetadata").tables
+        )
+
+    def setDomainMetadata(self, domain: str, configuration: str) -> None:
+        """Set a metadata domain, in a commit of its own.
+
+        The table has to support the feature: create it with the table property
+        ``delta.feature.domainMetadata = supported``.
+
+        Parameters
+        ----------
+        domain
+            Its name, such as ``com.example.pipeline``; it may be there already.
+        configuration
+            What the domain says, often JSON.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the name begins with ``delta.``: these domains are the protocol's.
+        ProtocolError
+            If the table does not support the feature ``domainMetadata``.
+        ConcurrentTransactionException
+            If another writer set or removed the same domain meanwhile.
+
+        Notes
+        -----
+        Protocol § Domain Metadata.
+
+        Examples
+        --------
+        >>> replaced = spark.range(3).writeTo("sales.orders").using("delta")
+        >>> replaced.tableProperty("delta.feature.domainMetadata", "supported").replace()
+        >>> orders = DeltaTable.forName(spark, "sales.orders")
+        >>> orders.setDomainMetadata("com.example.pipeline", "step 7")
+        >>> orders.domainMetadata()
+        {'com.example.pipeline': 'step 7'}
+        """
+        require_text("domain", domain)
+        tables = session_api(self._spark, "DeltaTable.setDomainMetadata").tables
+        set_domain_metadata(self._path, domain, configuration, tables, tables.retry_policy())
+
+    def removeDomainMetadata(self, domain: str) -> None:
+        """Remove a metadata domain, if it is there.
+
+        Parameters
+        ----------
+        domain
+            Its name.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the name begins with ``delta.``: these domains are the protocol's.
+        ProtocolError
+            If the table does not support the feature ``domainMetadata``.
+        ConcurrentTransactionException
+            If another writer set or removed the same domain meanwhile.
+
+        Notes
+        -----
+        Protocol § Domain Metadata.
+
+        Examples
+        --------
+        >>> replaced = spark.range(3).writeTo("sales.orders").using("delta")
+        >>> replaced.tableProperty("delta.feature.domainMetadata", "supported").replace()
+        >>> orders = DeltaTable.forName(spark, "sales.orders")
+        >>> orders.setDomainMetadata("com.example.pipeline", "step 7")
+        >>> orders.removeDomainMetadata("com.example.pipeline")
+        >>> orders.domainMetadata()
+        {}
+        """
+        require_text("domain", domain)
+        tables = session_api(self._spark, "DeltaTable.removeDomainMetadata").tables
+        remove_domain_metadata(self._path, domain, tables, tables.retry_policy())
+
+
+def session_api(spark: SparkSession, what: str) -> SessionApi:
+    """Return what a session does for a method, which is named if it cannot be used in it."""
+    # Importing this module must not need pyspark: the package is also read where there is none.
+    from deltaic.spark.session_api import SessionApi
+
+    return SessionApi(spark, what)

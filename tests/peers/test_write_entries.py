@@ -1,0 +1,85 @@
+"""The same writes by delta-spark and by us: the same rows, told by the log in the same words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support import log
+from tests.support.table_builder import in_order, rows_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.support.spark_process import SparkProcess
+
+#: Each program makes one commit on the table at `path`, which `FIRST` has made.
+FIRST = """
+rows = lambda a, b, step=1: spark.range(a, b, 1, 1).selectExpr("id", "id % 3 AS p", "'x' AS s")
+save = lambda frame, mode, **options: (
+    frame.write.format("delta").mode(mode).options(**options).save(path))
+t = f"delta.`{path}`"
+"""
+CREATE = """
+rows(0, 12).write.format("delta").partitionBy("p").option(
+    "delta.enableDeletionVectors", vectors).save(path)
+"""
+PROGRAMS = {
+    "merge schema, append": "save(rows(12, 14).selectExpr('*', 'id AS new', 'struct(s) AS st'),"
+    " 'append', mergeSchema='true')",
+    "merge schema, overwrite": "save(rows(12, 14).selectExpr('id', 'p', 'id AS new'),"
+    " 'overwrite', mergeSchema='true')",
+    "insert with schema evolution": "spark.sql(f'INSERT WITH SCHEMA EVOLUTION INTO {t} BY NAME"
+    " SELECT 1L AS id, 7 AS new')",
+    "replace partitions": "save(rows(0, 6).where('p = 1'), 'overwrite', replaceWhere='p = 1')",
+    "replace rows": "save(rows(0, 5), 'overwrite', replaceWhere='id < 5')",
+    "replace rows by SQL": "spark.sql(f'INSERT INTO {t} BY NAME REPLACE WHERE id < 2 AND p = 1"
+    " SELECT 1L AS id, 1L AS p')",
+    "rearrange": "save(rows(0, 12), 'overwrite', dataChange='false')",
+    "overwrite": "save(rows(0, 2), 'overwrite')",
+}
+
+
+def run_ours(spark: SparkSession, code: str, **arguments: Any) -> None:
+    exec(FIRST + code, {"spark": spark, **arguments})
+
+
+@pytest.mark.parametrize("vectors", ["true", "false"], ids=["vectors", "rewriting"])
+def test_both_engines_write_the_same(
+    spark: SparkSession, delta_spark: SparkProcess, tmp_path: Path, vectors: str
+) -> None:
+    programs = "\n".join([CREATE, *PROGRAMS.values()])
+    theirs, ours = str(tmp_path / "theirs"), str(tmp_path / "ours")
+    delta_spark.run(FIRST + programs + "\nresult = None", path=theirs, vectors=vectors)
+    run_ours(spark, programs, path=ours, vectors=vectors)
+    for version, name in enumerate(["create", *PROGRAMS]):
+        assert told(ours, version) == told(theirs, version), name
+        read = f"rows = spark.read.format('delta').option('versionAsOf', {version}).load(path)\n"
+        read += "result = [[str(v) for v in row] for row in rows.collect()]"
+        by_them = in_order(delta_spark.run(read, path=ours))
+        assert by_them == in_order(delta_spark.run(read, path=theirs)), name
+        assert len(rows_of(spark, ours, version)) == len(by_them), name
+    history = "result = spark.sql(f'DESCRIBE HISTORY delta.`{path}`').count()"
+    assert delta_spark.run(history, path=ours) == len(PROGRAMS) + 1
+
+
+def told(table: str, version: int) -> dict[str, Any]:
+    """Return what a commit says of itself, without what differs between runs and layouts."""
+    info = log.commit_info(table, version)
+    metrics = info["operationMetrics"]
+    # A table with deletion vectors has no rows copied by us, and some by delta-spark.
+    new_rows = int(metrics["numOutputRows"]) - int(metrics.get("numCopiedRows", 0))
+    return {
+        "operation": info["operation"],
+        "parameters": info["operationParameters"],
+        "isBlindAppend": info["isBlindAppend"],
+        "metrics": sorted(metrics),
+        "rows": (new_rows, metrics.get("numDeletedRows")),
+        "dataChange": {
+            action["dataChange"]
+            for kind in ("add", "remove")
+            for action in log.actions(table, version, kind)
+        },
+    }

@@ -1,0 +1,304 @@
+"""Writes that replace the rows which meet a condition, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark.sql import functions as F
+
+from tests.support import log
+from tests.support.interleave import committed_meanwhile
+from tests.support.session_settings import session_settings
+from tests.support.table_builder import rows_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+CHECK = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
+
+
+def rows(spark: SparkSession, start: int, end: int, mark: str = "old") -> DataFrame:
+    columns = ["id", "CAST(id % 3 AS INT) AS p", f"concat('{mark}', id) AS s"]
+    return spark.range(start, end, 1, 2).selectExpr(*columns)
+
+
+def create(spark: SparkSession, table: str, *, vectors: bool) -> None:
+    writer = rows(spark, 0, 12).write.format("delta").partitionBy("p")
+    writer.option("delta.enableDeletionVectors", str(vectors).lower()).save(table)
+
+
+def save(table: str, frame: DataFrame, condition: str) -> None:
+    frame.write.format("delta").mode("overwrite").option("replaceWhere", condition).save(table)
+
+
+def insert(table: str, frame: DataFrame, condition: str) -> None:
+    frame.createOrReplaceTempView("replacement")
+    frame.sparkSession.sql(
+        f"INSERT INTO delta.`{table}` REPLACE WHERE {condition} SELECT * FROM replacement"
+    )
+
+
+def overwrite(table: str, frame: DataFrame, condition: str) -> None:
+    frame.writeTo(f"delta.`{table}`").overwrite(F.expr(condition))
+
+
+def insert_into(table: str, frame: DataFrame, condition: str) -> None:
+    writer = frame.write.format("delta").mode("overwrite").option("replaceWhere", condition)
+    writer.insertInto(f"delta.`{table}`")
+
+
+Write = Callable[[str, "DataFrame", str], None]
+WRITES = pytest.mark.parametrize("write", [save, insert, overwrite, insert_into])
+
+
+@pytest.mark.parametrize(
+    ("condition", "vectors"),
+    [
+        ("p = 1", True),
+        ("p IS NULL OR p > 5", False),
+        ("p = 1 AND id < 5", False),
+        ("s LIKE 'old1%'", True),
+        ("id % 2 = 0 OR upper(s) = 'OLD3'", False),
+        ("id % 2 = 0 OR upper(s) = 'OLD3'", True),
+        ("false", True),
+        ("true", False),
+    ],
+)
+def test_rows_that_meet_the_condition_are_replaced_and_all_others_stay(
+    spark: SparkSession, table: str, condition: str, vectors: bool
+) -> None:
+    create(spark, table, vectors=vectors)
+    meet = rows(spark, 0, 12).where(condition)
+    others = rows(spark, 0, 12).where(f"NOT coalesce({condition}, false)")
+    # Twice, so that rows that were replaced differ from those that stayed.
+    save(table, meet.union(meet), condition)
+    expected = [tuple(row) for row in others.union(meet).union(meet).collect()]
+    assert rows_of(spark, table) == sorted(expected, key=repr)
+    assert log.versions(table) == [0, 1]
+
+
+@WRITES
+def test_every_way_to_say_it_replaces_the_same_rows_and_tells_the_history_so(
+    spark: SparkSession, table: str, write: Write
+) -> None:
+    create(spark, table, vectors=True)
+    write(table, rows(spark, 2, 5, "new"), "id > 1 AND id < 5")
+    write(table, rows(spark, 1, 2, "new").union(rows(spark, 4, 5, "new")), "p = 1")
+    expected = [
+        *((n, n % 3, f"old{n}") for n in (0, 5, 6, 8, 9, 11)),
+        *((n, n % 3, f"new{n}") for n in (1, 2, 3, 4)),
+    ]
+    assert rows_of(spark, table) == sorted(expected, key=repr)
+    first, second = log.commit_info(table, 1), log.commit_info(table, 2)
+    assert first["operation"] == second["operation"] == "WRITE"
+    assert first["operationParameters"]["mode"] == "Overwrite"
+    assert "id" in first["operationParameters"]["predicate"]
+    metrics = first["operationMetrics"]
+    assert (metrics["numDeletedRows"], metrics["numCopiedRows"]) == ("3", "0")
+    assert metrics["numOutputRows"] == "3"
+    assert not first["isBlindAppend"]
+
+
+@WRITES
+def test_rows_outside_of_the_condition_are_refused_unless_the_session_lets_them_in(
+    spark: SparkSession, table: str, write: Write
+) -> None:
+    create(spark, table, vectors=True)
+    before = log.contents(table)
+    for condition in ("id < 3", "p = 0"):
+        with pytest.raises(Exception, match="DELTAIC_REPLACE_WHERE_MISMATCH") as caught:
+            write(table, rows(spark, 0, 5, "new"), condition)
+        assert condition.split()[0] in str(caught.value)
+    # A condition that is null is not met.
+    unknown = spark.sql("SELECT CAST(NULL AS BIGINT) AS id, 0 AS p, 'new' AS s")
+    with pytest.raises(Exception, match="DELTAIC_REPLACE_WHERE_MISMATCH"):
+        write(table, unknown, "id < 3")
+    assert log.contents(table) == before
+    with session_settings(spark, {CHECK: "false"}):
+        write(table, unknown, "id < 11")
+    assert [row[0] for row in rows_of(spark, table)] == [11, None]
+
+
+def test_rows_rewritten_beside_those_replaced_are_counted_and_copied(
+    spark: SparkSession, table: str
+) -> None:
+    writer = spark.range(0, 10, 1, 1).write.format("delta")
+    writer.save(table)
+    save(table, spark.range(0, 2, 1, 1), "id < 2")
+    metrics = log.commit_info(table)["operationMetrics"]
+    assert (metrics["numDeletedRows"], metrics["numCopiedRows"]) == ("2", "8")
+    assert (metrics["numFiles"], metrics["numRemovedFiles"]) == ("2", "1")
+    assert [row[0] for row in rows_of(spark, table)] == list(range(10))
+
+
+def test_table_that_is_not_there_is_created_with_rows_that_meet_the_condition(
+    spark: SparkSession, table: str
+) -> None:
+    with pytest.raises(Exception, match="DELTAIC_REPLACE_WHERE_MISMATCH"):
+        save(table, rows(spark, 0, 3), "id < 2")
+    save(table, rows(spark, 0, 2), "id < 2")
+    assert [row[0] for row in rows_of(spark, table)] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"replaceWhere": "id <"}, "DELTAIC_REPLACE_WHERE_REFUSED"),
+        ({"replaceWhere": "nowhere = 1"}, "nowhere"),
+        ({"replaceWhere": "id < (SELECT max(id) FROM range(2))"}, "(?i)subquer"),
+        ({"replaceWhere": "rand() < 0.5"}, "(?i)deterministic"),
+        (
+            {"replaceWhere": "id = 1", "partitionOverwriteMode": "dynamic"},
+            "DELTAIC_REPLACE_WHERE_REFUSED",
+        ),
+        ({"replaceWhere": "id = 1", "dataChange": "false"}, "dataChange=false"),
+        ({"replaceUsing": "nowhere"}, "nowhere"),
+        ({"replaceUsing": "id", "replaceWhere": "id = 1"}, "replaceUsing"),
+    ],
+)
+def test_what_cannot_be_replaced_is_refused_before_anything_is_written(
+    spark: SparkSession, table: str, options: dict[str, str], says: str
+) -> None:
+    create(spark, table, vectors=True)
+    before = log.contents(table)
+    with pytest.raises(Exception, match=says):
+        rows(spark, 1, 2).write.format("delta").mode("overwrite").options(**options).save(table)
+    assert log.contents(table) == before
+
+
+def test_rows_of_the_table_itself_can_replace_others(spark: SparkSession, table: str) -> None:
+    create(spark, table, vectors=True)
+    own = spark.read.format("delta").load(table).where("id < 2").withColumn("s", F.lit("again"))
+    save(table, own, "id < 3")
+    assert sum(row[2] == "again" for row in rows_of(spark, table)) == 2
+    assert len(rows_of(spark, table)) == 11
+
+
+def test_write_that_fails_leaves_nothing_behind(spark: SparkSession, table: str) -> None:
+    create(spark, table, vectors=True)
+    before = log.contents(table)
+    condition = "IF(id = 10, raise_error('told to fail'), id < 5)"
+    with session_settings(spark, {CHECK: "false"}), pytest.raises(Exception, match="told to fail"):
+        save(table, rows(spark, 1, 3, "new"), condition)
+    assert log.contents(table) == before
+
+
+def test_change_feed_tells_replaced_rows_where_they_can_be_derived(
+    spark: SparkSession, table: str
+) -> None:
+    for vectors in (True, False):
+        path = f"{table}-{vectors}"
+        writer = spark.range(0, 10, 1, 1).write.format("delta")
+        writer = writer.option("delta.enableChangeDataFeed", "true")
+        writer.option("delta.enableDeletionVectors", str(vectors).lower()).save(path)
+        if vectors:
+            save(path, spark.range(2, 3), "id BETWEEN 2 AND 4")
+            reader = spark.read.format("delta").option("readChangeFeed", "true")
+            changes = reader.option("startingVersion", 1).load(path)
+            assert sorted((row._change_type, row.id) for row in changes.collect()) == [
+                ("delete", 2),
+                ("delete", 3),
+                ("delete", 4),
+                ("insert", 2),
+            ]
+        else:
+            before = log.contents(path)
+            with pytest.raises(Exception, match="DELTAIC_CHANGE_DATA_FILES_NEEDED"):
+                save(path, spark.range(2, 3), "id BETWEEN 2 AND 4")
+            assert log.contents(path) == before
+
+
+@pytest.mark.parametrize(
+    ("condition", "theirs", "conflict"),
+    [
+        ("id < 3", "INSERT INTO {t} VALUES (100, 1, 'x')", None),
+        ("id < 3", "DELETE FROM {t} WHERE id = 11", None),
+        ("id < 3", "DELETE FROM {t} WHERE id = 1", "CONCURRENT_DELETE"),
+        ("p = 1", "DELETE FROM {t} WHERE p = 2", None),
+        ("p = 1", "DELETE FROM {t} WHERE p = 1", "CONCURRENT_DELETE"),
+        ("p = 1", "UPDATE {t} SET p = 1 WHERE p = 2", "CONCURRENT_APPEND"),
+        ("id < 3", "UPDATE {t} SET id = 2 WHERE id = 11", "CONCURRENT_APPEND"),
+    ],
+)
+def test_only_changes_of_rows_that_it_replaces_conflict(
+    spark: SparkSession, table: str, condition: str, theirs: str, conflict: str | None
+) -> None:
+    frame = rows(spark, 0, 12).repartitionByRange(4, "id")
+    writer = frame.write.format("delta").partitionBy("p")
+    writer.option("delta.enableDeletionVectors", "true").save(table)
+    new = rows(spark, 0, 12, "new").where(condition)
+    with committed_meanwhile(lambda: spark.sql(theirs.format(t=f"delta.`{table}`"))):
+        if conflict is None:
+            save(table, new, condition)
+        else:
+            with pytest.raises(Exception, match=conflict):
+                save(table, new, condition)
+    assert len(log.versions(table)) == (2 if conflict else 3)
+
+
+@pytest.mark.parametrize("vectors", [False, True], ids=["rewriting", "deletion vectors"])
+def test_rows_that_go_with_a_new_one_are_replaced(
+    spark: SparkSession, table: str, vectors: bool
+) -> None:
+    name = f"delta.`{table}`"
+    create(spark, table, vectors=vectors)
+    spark.sql(f"INSERT INTO {name} VALUES (NULL, 5, 'null')")
+    new = (
+        "SELECT * FROM VALUES (1, 2, 'a'), (1, 2, 'b'), (50, 5, 'c'), (NULL, 5, 'd') AS r(id, p, s)"
+    )
+    spark.sql(f"INSERT INTO {name} REPLACE USING (ID) {new}")
+    kept = [(n, n % 3, f"old{n}") for n in range(12) if n != 1]
+    # Nothing is equal to null.
+    added = [(1, 2, "a"), (1, 2, "b"), (50, 5, "c"), (None, 5, "d"), (None, 5, "null")]
+    assert rows_of(spark, table) == sorted([*kept, *added], key=repr)
+    info = log.commit_info(table)
+    assert (info["operation"], info["operationMetrics"]["numDeletedRows"]) == ("WRITE", "1")
+    spark.sql(
+        f"INSERT INTO {name} AS t BY NAME REPLACE ON t.id <=> n.id OR t.s = concat('old', n.p)"
+        " (SELECT 'n' AS s, 3 AS p, CAST(NULL AS BIGINT) AS id) AS n"
+    )
+    expected = [row for row in [*kept, *added] if row[0] not in (None, 3)]
+    assert rows_of(spark, table) == sorted([*expected, (None, 3, "n")], key=repr)
+    before = log.contents(table)
+    for statement, says in (
+        (f"INSERT INTO {name} REPLACE USING (nowhere) {new}", "nowhere"),
+        (f"INSERT INTO {name} AS t REPLACE ON t.id = rand() {new}", "(?i)deterministic"),
+        (f"INSERT WITH SCHEMA EVOLUTION INTO {name} REPLACE USING (id) {new}", "SCHEMA EVOLUTION"),
+    ):
+        with pytest.raises(Exception, match=says):
+            spark.sql(statement)
+    assert log.contents(table) == before
+    spark.sql(f"INSERT INTO {name} REPLACE USING (id) SELECT * FROM {name} WHERE false")
+    assert len(rows_of(spark, table)) == len(expected) + 1
+
+
+def test_rows_that_go_with_one_of_a_frame_are_replaced(spark: SparkSession, table: str) -> None:
+    create(spark, table, vectors=True)
+
+    def save_by(frame: DataFrame, **options: str) -> dict[str, str]:
+        frame.write.format("delta").mode("overwrite").options(**options).save(table)
+        return dict(log.commit_info(table)["operationParameters"])
+
+    told = save_by(rows(spark, 1, 3, "new"), replaceUsing="ID, p")
+    assert told["replaceUsingCols"] == "(ID, p)"
+    condition = "t.id + 1 = s.id"
+    told = save_by(rows(spark, 8, 9, "more").alias("s"), replaceOn=condition, targetAlias="t")
+    assert told["replaceOnCond"] == condition
+    expected = [(n, n % 3, f"old{n}") for n in (0, 3, 4, 5, 6, 8, 9, 10, 11)]
+    expected += [(1, 1, "new1"), (2, 2, "new2"), (8, 2, "more8")]
+    assert rows_of(spark, table) == sorted(expected, key=repr)
+
+
+def test_rows_appended_meanwhile_conflict_with_what_goes_with_new_ones(
+    spark: SparkSession, table: str
+) -> None:
+    name = f"delta.`{table}`"
+    create(spark, table, vectors=True)
+    statement = f"INSERT INTO {name} REPLACE USING (id) VALUES (1, 1, 'x')"
+    with (
+        pytest.raises(Exception, match=r"CONCURRENT_DELETE|CONCURRENT_APPEND"),
+        committed_meanwhile(lambda: spark.sql(f"UPDATE {name} SET s = 'u' WHERE id = 11")),
+    ):
+        spark.sql(statement)
