@@ -21,9 +21,9 @@ _WRITE = (
     ".write.format('delta').mode({mode!r}).save(table)"
 )
 _WRITTEN = [(n, f"row {n}") for n in range(100, 130)]
-_DELETED = [row for row in BASE_ROWS if row[0] % 3]
+_DELETED = [row for row in BASE_ROWS if row[0] % 2]
 
-_DELETE = "spark.sql(f'DELETE FROM delta.`{table}` WHERE id % 3 = 0')"
+_DELETE = "spark.sql(f'DELETE FROM delta.`{table}` WHERE id % 2 = 0')"
 
 #: Each operation: what it runs, the kind of table, and the rows that are there afterwards.
 OPERATIONS = {
@@ -31,7 +31,7 @@ OPERATIONS = {
     "overwrite": (_WRITE.format(mode="overwrite"), "plain", _WRITTEN),
     "create": (_WRITE.format(mode="error"), None, _WRITTEN),
     "delete": (_DELETE, "vectors", _DELETED),
-    "delete many": (_DELETE, "many", [row for row in MANY_ROWS if row[0] % 3]),
+    "delete many": (_DELETE, "many", [row for row in MANY_ROWS if row[0] % 2]),
     "rewrite": (_DELETE, "plain", _DELETED),
     "append v2": (_WRITE.format(mode="append"), "v2", BASE_ROWS + _WRITTEN),
 }

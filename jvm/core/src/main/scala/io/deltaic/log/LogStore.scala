@@ -1,7 +1,8 @@
 package io.deltaic.log
 
-import java.io.{IOException, OutputStream}
+import java.io.{IOException, InputStream, OutputStream}
 import java.nio.charset.StandardCharsets.UTF_8
+import java.util.Arrays
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, FileSystem, Path}
@@ -159,4 +160,15 @@ private[log] object HadoopLogStore {
     "DELTAIC_LOG_STORE_UNSUPPORTED",
     Map("path" -> path.toString, "scheme" -> files.getUri.getScheme)
   )
+
+  def isSame(a: InputStream, b: InputStream): Boolean = {
+    var same = true
+    var atEnd = false
+    while (same && !atEnd) {
+      val (left, right) = (a.readNBytes(1 << 16), b.readNBytes(1 << 16))
+      same = Arrays.equals(left, right)
+      atEnd = left.isEmpty
+    }
+    same
+  }
 }

@@ -1,7 +1,6 @@
 package io.deltaic.log
 
-import java.io.{FileNotFoundException, IOException, InputStream, OutputStream}
-import java.util.Arrays
+import java.io.{FileNotFoundException, IOException, OutputStream}
 
 import scala.util.Using
 import scala.util.control.NonFatal
@@ -101,24 +100,14 @@ private[log] final class ObjectLogStore(conf: Configuration, condition: ObjectLo
       failure: Throwable
   ): WriteOutcome =
     try
-      if (Using.resources(files.open(path), content.open())(isSame)) WriteOutcome.Written
+      if (Using.resources(files.open(path), content.open())(HadoopLogStore.isSame))
+        WriteOutcome.Written
       else WriteOutcome.AlreadyExists
     catch {
       case NonFatal(e) =>
         failure.addSuppressed(e)
         throw failure
     }
-
-  private def isSame(a: InputStream, b: InputStream): Boolean = {
-    var same = true
-    var atEnd = false
-    while (same && !atEnd) {
-      val (left, right) = (a.readNBytes(1 << 16), b.readNBytes(1 << 16))
-      same = Arrays.equals(left, right)
-      atEnd = left.isEmpty
-    }
-    same
-  }
 }
 
 private[log] object ObjectLogStore {

@@ -3,6 +3,8 @@ package io.deltaic.log
 import java.io.{IOException, OutputStream}
 import java.util.EnumSet
 
+import scala.util.Using
+
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.permission.FsPermission
 import org.apache.hadoop.fs.{
@@ -80,6 +82,8 @@ private[log] final class RenamingLogStore(conf: Configuration) extends HadoopLog
       } catch { case e: IOException => Some(e) }
     (files.util.exists(temporary), files.util.exists(path), failure) match {
       case (false, true, _) => WriteOutcome.Written
+      // A rename that was done by copying, and left what it copied.
+      case (true, true, _) if isSame(files, temporary, path) => WriteOutcome.Written
       case (true, true, _) => WriteOutcome.AlreadyExists
       case (true, _, Some(_: FileAlreadyExistsException)) => WriteOutcome.AlreadyExists
       case (true, false, None) => throw writeFailed(path, new IOException("nothing was renamed"))
@@ -87,6 +91,9 @@ private[log] final class RenamingLogStore(conf: Configuration) extends HadoopLog
       case (false, false, None) => throw new IOException(s"$temporary was not renamed, and is gone")
     }
   }
+
+  private def isSame(files: FileContext, temporary: Path, path: Path): Boolean =
+    Using.resources(files.open(temporary), files.open(path))(HadoopLogStore.isSame)
 
   /** A left-over does no harm, and the outcome is already decided. */
   private def deleteQuietly(files: FileContext, temporary: Path): Unit =

@@ -337,6 +337,15 @@ class FaultyRenameSuite extends WritingLogStoreSuite {
     assertEquals(new String(LogStore.forPath(path, conf).read(path), UTF_8), "theirs")
   }
 
+  test("one that copied, and left what it copied, was done") {
+    val (path, outcome) = written("lie") { path =>
+      Files.writeString(Paths.get(path.toUri.getPath), "a")
+      ()
+    }
+    assertEquals(outcome, Success(WriteOutcome.Written): Try[WriteOutcome])
+    assert(exists(path))
+  }
+
   test("one that fails without saying why, where another writer was first, was not done") {
     val (_, outcome) = written("fail before") { path =>
       Files.writeString(Paths.get(path.toUri.getPath), "theirs")
