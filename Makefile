@@ -102,14 +102,18 @@ test-jvm: $(SBT_LAUNCHER) ## Run the Scala tests
 
 # Two processes, since a Spark session of its own leaves the second core idle most of the time.
 .PHONY: test-python
-test-python: build $(PEERS_STAMP) ## Run all Python tests, those on Spark beside the others
+test-python: build $(PEERS_STAMP) ## Run the Python tests, those on Spark beside the others
 	@mkdir -p build
-	@($(run_python) -m pytest --basetemp build/pytest-peers \
+	@($(run_python) -m pytest -m "not thorough" --basetemp build/pytest-peers \
 	  tests/conformance tests/conflicts tests/peers tests/unit > build/test-peers.log 2>&1) & peers=$$!; \
 	status=0; \
-	($(run_python) -m pytest --basetemp build/pytest tests/spark) || status=$$?; \
+	($(run_python) -m pytest -m "not thorough" --basetemp build/pytest tests/spark) || status=$$?; \
 	wait $$peers || status=$$?; \
 	cat build/test-peers.log; exit $$status
+
+.PHONY: test-thorough
+test-thorough: build $(PEERS_STAMP) ## Run the Python tests that take long; not part of make test
+	$(run_python) -m pytest -m thorough --basetemp build/pytest tests --ignore tests/faults --ignore tests/s3 $(ARGS)
 
 .PHONY: test-py
 test-py: build $(PEERS_STAMP) ## Run the Python tests: units, conflicts, Spark, peers (ARGS="-k name")

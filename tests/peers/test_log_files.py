@@ -13,6 +13,8 @@ from tests.support import log
 from tests.support.spark_process import SparkProcess
 from tests.support.table_builder import rows_of
 
+pytestmark = pytest.mark.thorough
+
 RUN = """
 for name, value in settings.items():
     spark.conf.set(name, value)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from tests.support.spark_process import SparkProcess
 
+pytestmark = pytest.mark.thorough
+
 COLUMNS = (
     "id INT COMMENT 'the key', name STRING, old DOUBLE,"
     " s STRUCT<a: INT, b: STRING, c: STRUCT<d: DATE, e: DECIMAL(10, 2)>>,"

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from tests.support.spark_process import SparkProcess
 
+pytestmark = pytest.mark.thorough
+
 #: Older type, wider type, literals of the older and of the wider one.
 WIDENINGS: list[tuple[str, str, list[str], list[str]]] = [
     ("TINYINT", "SMALLINT", ["-128Y", "3Y"], ["-32768S", "3S"]),

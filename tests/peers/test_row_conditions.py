@@ -10,6 +10,8 @@ from pyspark.sql import SparkSession
 from tests.support.spark_process import SparkProcess
 from tests.support.table_builder import in_order, rows_of
 
+pytestmark = pytest.mark.thorough
+
 #: Runs statements one by one; what failed is False.
 TRY = """
 result = []
