@@ -25,7 +25,11 @@ private[spark] object SchemaChecks {
       for (field <- struct; (key, (kind, read)) <- kinds if field.metadata.contains(key)) {
         val isOfKind =
           try read(field) != null
-          catch { case _: ClassCastException | _: NoSuchElementException => false }
+          catch {
+            // A null of JSON is one in Spark's metadata, which knows no way to ask for it.
+            case _: ClassCastException | _: NoSuchElementException | _: NullPointerException =>
+              false
+          }
         val column = (path :+ field.name).mkString(".")
         if (!isOfKind) throw TableSchema.invalid(table, s"$key of column $column is no $kind")
       }

@@ -76,6 +76,15 @@ class MalformedSchemaSuite extends ScalaCheckSuite {
     )
   }
 
+  test("a null where type changes are listed") {
+    val column = field("x", 1, "\"long\"").replace(
+      "\"metadata\":{",
+      "\"metadata\":{\"delta.typeChanges\":null,"
+    )
+    assert(column.contains("typeChanges"))
+    check(s"""{"type":"struct","fields":[$column]}""", configuration)
+  }
+
   property("values of other kinds") {
     forAll(Damage.json(mapper.readTree(schema)))(json => check(json.toString, configuration))
   }
