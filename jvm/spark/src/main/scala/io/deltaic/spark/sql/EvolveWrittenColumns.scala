@@ -1,6 +1,5 @@
 package io.deltaic.spark.sql
 
-import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeMap}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
@@ -18,7 +17,6 @@ import io.deltaic.spark.catalog.{
   WriteOnlyTable,
   WrittenColumns
 }
-import io.deltaic.spark.write.WriteTransaction
 
 /**
  * Gives the table of a write the columns that it has afterwards, where the write may add to them. They
@@ -44,9 +42,6 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
           evolved(insert, relation, table)
         case _ => insert
       }
-    case merge: MergeIntoTable if merge.withSchemaEvolution && merge.targetTable.resolved =>
-      requireOthers(merge)
-      merge
     case write: V2WriteCommand if write.table.resolved =>
       (write.query, write.table) match {
         case (
@@ -62,17 +57,6 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
         case _ => write
       }
   }
-
-  /** Spark leaves out what a table cannot take, and says nothing. */
-  private def requireOthers(merge: MergeIntoTable): Unit =
-    EliminateSubqueryAliases(merge.targetTable) match {
-      case DataSourceV2Relation(table: DeltaicTable, _, _, _, _, _) =>
-        throw WriteTransaction.unsupported(
-          table.log.table.toString,
-          "MERGE WITH SCHEMA EVOLUTION"
-        )
-      case _ => ()
-    }
 
   private def evolved(
       insert: InsertIntoStatement,
