@@ -233,7 +233,7 @@ def test_rows_appended_meanwhile_stay_and_columns_added_meanwhile_conflict(
 
 def test_merge_that_would_leave_new_columns_out_is_refused(spark: SparkSession, table: str) -> None:
     spark.range(2).write.format("delta").save(table)
-    with pytest.raises(Exception, match="DELTAIC_UNSUPPORTED_OPERATION.*column"):
+    with pytest.raises(Exception, match=r"DELTAIC_UNSUPPORTED_OPERATION.*column"):
         spark.sql(
             f"MERGE WITH SCHEMA EVOLUTION INTO delta.`{table}` t USING (SELECT 5L AS id, 1 AS n) s"
             " ON t.id = s.id WHEN NOT MATCHED THEN INSERT *"
