@@ -108,10 +108,8 @@ private[spark] final class WriteTransaction(
       ) ++ intent.rowCondition.map {
         new ConditionResolver(spark, log.table.toString, schema.stored).replaced(_)
       },
-    materializesPartitions = WriteTransaction.icebergFeatures.exists { case (feature, property) =>
-      TableFeatures.supports(plan.protocol, feature) &&
-      plan.metadata.configuration.get(property).exists(_.trim.equalsIgnoreCase("true"))
-    },
+    materializesPartitions = Seq("icebergCompatV1", "icebergCompatV2")
+      .exists(TableFeatures.isActive(plan.protocol, plan.metadata, _)),
     tracked =
       if (intent.movesRows) schema.rowTracking.fold(Seq.empty[StructField])(_.materialized) else Nil
   )
@@ -223,12 +221,6 @@ private[spark] final class WriteTransaction(
 }
 
 private[spark] object WriteTransaction {
-
-  /** Features that ask for partition values in data files, and the properties that activate them. */
-  private val icebergFeatures = Map(
-    "icebergCompatV1" -> "delta.enableIcebergCompatV1",
-    "icebergCompatV2" -> "delta.enableIcebergCompatV2"
-  )
 
   def unsupported(table: String, what: String): DeltaicException =
     new DeltaicException(
