@@ -250,10 +250,11 @@ class DeltaMergeBuilder:
         return self._with("NOT_MATCHED_BY_SOURCE_DELETE", condition)
 
     def withSchemaEvolution(self) -> DeltaMergeBuilder:
-        """Let the table get the columns that only the source has.
+        """Let the table get columns and fields of the source that it lacks.
 
-        That is not supported yet: a merge whose source has such columns, and which updates or
-        inserts all columns, is refused instead of leaving them out.
+        They are those that a clause assigns to a column of the same name, which a clause for all
+        columns does with each. They are added in the commit of the rows, and null in other rows.
+        The setting ``spark.deltaic.schema.autoMerge.enabled`` does so for all merges of a session.
 
         Returns
         -------
@@ -261,12 +262,11 @@ class DeltaMergeBuilder:
 
         Examples
         --------
-        >>> merge = DeltaTable.forPath(spark, path).alias("t").merge(
-        ...     spark.range(12).alias("s"), "t.id = s.id"
-        ... )
+        >>> source = spark.range(12).selectExpr("id", "id * 2 AS twice").alias("s")
+        >>> merge = DeltaTable.forPath(spark, path).alias("t").merge(source, "t.id = s.id")
         >>> result = merge.withSchemaEvolution().whenNotMatchedInsertAll().execute()
-        >>> result.select("num_inserted_rows").collect()
-        [Row(num_inserted_rows=2)]
+        >>> DeltaTable.forPath(spark, path).toDF().columns
+        ['id', 'twice']
         """
         return self._copy(self._clauses, evolves_schema=True)
 

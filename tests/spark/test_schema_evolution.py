@@ -231,15 +231,6 @@ def test_rows_appended_meanwhile_stay_and_columns_added_meanwhile_conflict(
     assert spark.read.format("delta").load(table).columns == ["id", "a", "b"]
 
 
-def test_merge_that_would_leave_new_columns_out_is_refused(spark: SparkSession, table: str) -> None:
-    spark.range(2).write.format("delta").save(table)
-    with pytest.raises(Exception, match=r"DELTAIC_UNSUPPORTED_OPERATION.*column"):
-        spark.sql(
-            f"MERGE WITH SCHEMA EVOLUTION INTO delta.`{table}` t USING (SELECT 5L AS id, 1 AS n) s"
-            " ON t.id = s.id WHEN NOT MATCHED THEN INSERT *"
-        )
-
-
 def test_other_formats_and_views_are_written_as_ever(spark: SparkSession, table: str) -> None:
     spark.sql(f"CREATE TABLE other (a INT) USING parquet LOCATION '{table}'")
     try:

@@ -103,9 +103,14 @@ final class DeletionVectorStore(conf: Configuration) {
    *
    * @param randomPrefixLength number of random characters in the name of the directory below the
    *   table that the files go to, so that object stores spread the load; 0 for the table itself
+   * @param maxFileBytes where a file ends at the latest, unless its first vector alone is larger
    */
-  def newWriter(table: Path, randomPrefixLength: Int = 0): DeletionVectorFileWriter =
-    new DeletionVectorFileWriter(table, conf, randomPrefixLength)
+  def newWriter(
+      table: Path,
+      randomPrefixLength: Int = 0,
+      maxFileBytes: Long = Int.MaxValue
+  ): DeletionVectorFileWriter =
+    new DeletionVectorFileWriter(table, conf, randomPrefixLength, maxFileBytes)
 
   /** A descriptor that holds the vector itself: right for vectors of a few dozen bytes. */
   def inline(vector: DeletionVector): DeletionVectorDescriptor = {

@@ -69,6 +69,13 @@ object RowChanges {
         relation.copy(table = table.forCommand)
     }
 
+  /** Tables at the version that is now the newest, for all of the statement's reads to agree. */
+  private[spark] def sourceOf(frame: classic.DataFrame): LogicalPlan =
+    frame.queryExecution.analyzed.transform {
+      case relation @ DataSourceV2Relation(table: DeltaicTable, _, _, _, _, _) =>
+        relation.copy(table = table.pinnedTo(table.log.latest()))
+    }
+
   private[spark] def expression(spark: SparkSession, column: Column): Option[Expression] =
     Option(column).map(SessionShims.expression(spark, _))
 
@@ -135,7 +142,7 @@ final class MergeStatement private[spark] (
     spark,
     MergeIntoTable(
       RowChanges.targetOf(target),
-      source.queryExecution.analyzed,
+      RowChanges.sourceOf(source),
       SessionShims.expression(spark, condition),
       matched.toSeq,
       notMatched.toSeq,

@@ -1,6 +1,9 @@
 package io.deltaic.spark
 
+import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.classic.SparkSession
+
+import io.deltaic.protocol.DeltaicException
 
 /** Settings of a session that go by our name and by delta-spark's; ours counts where both are set. */
 private[spark] object SessionSettings {
@@ -10,6 +13,26 @@ private[spark] object SessionSettings {
   /** @param name without the prefix */
   def get(spark: SparkSession, name: String): Option[String] =
     Prefixes.iterator.flatMap(prefix => spark.conf.getOption(prefix + name)).nextOption()
+
+  /** @param name without the prefix */
+  def bytes(spark: SparkSession, name: String, default: Long): Long =
+    get(spark, name).fold(default)(parseBytes(Prefix + name, _))
+
+  /** A number of bytes, such as `64m`; negative ones are for the setting to understand. */
+  def parseBytes(setting: String, text: String): Long =
+    try text.trim.toLongOption.getOrElse(JavaUtils.byteStringAsBytes(text))
+    catch {
+      case e: IllegalArgumentException =>
+        throw new DeltaicException(
+          "DELTAIC_INVALID_SESSION_SETTING",
+          Map(
+            "setting" -> setting,
+            "value" -> text,
+            "reason" -> "it is a number of bytes, such as 64m or 1g, or -1"
+          ),
+          e
+        )
+    }
 
   def unset(spark: SparkSession, name: String): Unit =
     Prefixes.foreach(prefix => spark.conf.unset(prefix + name))

@@ -18,7 +18,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.changes.ChangesTable
-import io.deltaic.spark.rowlevel.{RowLevelChange, RowReplacement}
+import io.deltaic.spark.rowlevel.{MergeTerms, RowLevelChange, RowReplacement}
 import io.deltaic.spark.scan._
 import io.deltaic.spark.write._
 
@@ -147,20 +147,29 @@ private[spark] final class DeltaicTable(
   override def newRowLevelOperationBuilder(
       info: RowLevelOperationInfo
   ): RowLevelOperationBuilder = {
+    val change = changeOf(info.command)
+    () => change
+  }
+
+  /** A DELETE, UPDATE or MERGE of this table. */
+  def changeOf(
+      command: RowLevelOperation.Command,
+      merge: Option[MergeTerms] = None
+  ): RowLevelChange = {
     if (origin == TableOrigin.TimeTravel)
       throw new DeltaicException(
         "DELTAIC_UNSUPPORTED_OPERATION",
         Map(
           "table" -> log.table.toString,
-          "operation" -> s"${info.command} of the older version ${snapshot.version}"
+          "operation" -> s"$command of the older version ${snapshot.version}"
         )
       )
-    requireExtension(info.command.toString)
+    requireExtension(command.toString)
     val read = snapshotToRead()
     // The statement numbers rows from where the table was when it was analysed.
     if (read.version != snapshot.version && TableSchema.of(read).stored != tableSchema.stored)
       throw schemaChanged(read)
-    () => new RowLevelChange(spark, log, read, info.command)
+    new RowLevelChange(spark, log, read, command, merge = merge)
   }
 
   def requireExtension(operation: String): Unit =
@@ -205,6 +214,9 @@ private[spark] final class DeltaicTable(
     if (origin == TableOrigin.Path && hasSameColumns(version))
       new DeltaicTable(spark, log, version, TableOrigin.TimeTravel, displayName)
     else this
+
+  /** Whether two scans of one plan read the same rows, whatever is committed in between. */
+  def readsOneVersion: Boolean = origin != TableOrigin.Path
 
   /** The table as a statement names it, for a command that is planned right away. */
   def forCommand: DeltaicTable =

@@ -1,10 +1,9 @@
 package io.deltaic.spark.catalog
 
-import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.classic.SparkSession
 
-import io.deltaic.protocol.DeltaicException
 import io.deltaic.replay.DeltaLog
+import io.deltaic.spark.SessionSettings
 
 /** From which size on a table's files are left in its checkpoint, for executors to choose from. */
 private[catalog] object SnapshotSettings {
@@ -24,22 +23,7 @@ private[catalog] object SnapshotSettings {
     spark.conf.getOption(DistributedThreshold) match {
       case None => Runtime.getRuntime.maxMemory / HeapShare / HeapBytesPerByte
       case Some(text) =>
-        val bytes = parse(text)
+        val bytes = SessionSettings.parseBytes(DistributedThreshold, text)
         if (bytes < 0) DeltaLog.NeverDistributed else bytes
-    }
-
-  private def parse(text: String): Long =
-    try text.trim.toLongOption.getOrElse(JavaUtils.byteStringAsBytes(text))
-    catch {
-      case e: IllegalArgumentException =>
-        throw new DeltaicException(
-          "DELTAIC_INVALID_SESSION_SETTING",
-          Map(
-            "setting" -> DistributedThreshold,
-            "value" -> text,
-            "reason" -> "it is a number of bytes, such as 64m or 1g, or -1"
-          ),
-          e
-        )
     }
 }

@@ -1,12 +1,13 @@
 package io.deltaic.spark.rowlevel
 
 import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.deltaic.WriteShims
 
 import io.deltaic.dv.{DeletionVector, DeletionVectorStore}
-import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, RemoveFile, TableFeatures}
+import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, TableFeatures}
 import io.deltaic.spark.bridge.FileChanges
-import io.deltaic.spark.write.{DataWriteSpec, EndedFiles, WriteTransaction}
+import io.deltaic.spark.write.{DataWriteSpec, EndedFiles, NewFiles, WriteTransaction}
 
 /**
  * Turns ended rows into file actions.
@@ -14,6 +15,7 @@ import io.deltaic.spark.write.{DataWriteSpec, EndedFiles, WriteTransaction}
  *   - A file all of whose rows have ended is removed.
  *   - On a table with deletion vectors, a file that keeps rows gets a new vector: the old one's rows
  *     and the newly ended ones.
+ *     A file that keeps few of its rows is rewritten, so that vectors do not stay for ever.
  *   - On any other table the same vector is built, and the file is rewritten through it at once. So
  *     there is one path for changes, and copy-on-write is its last step.
  */
@@ -26,19 +28,40 @@ private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: Wri
     WriteShims.hadoopConf(change.spark, Map.empty)
   val vectors = new DeletionVectorStore(configuration)
 
+  private lazy val settings =
+    VectorSettings.of(change.spark, transaction.plan.metadata.configuration)
+
   /** @param ended rows that end now, by the path of their file */
   def apply(ended: Map[String, DeletionVector]): EndedFiles = {
     val deletionTimestampMs = System.currentTimeMillis()
-    val touched = ended.toSeq.sortBy(_._1).map { case (path, rows) =>
-      val file = change.filesRead(path)
-      file.deletionVector.foreach(old => rows.or(vectors.read(table, path, old)))
-      Touched(file, rows)
-    }
+    val touched = withOldVectors(ended.toSeq.sortBy(_._1).map { case (path, rows) =>
+      Touched(change.filesRead(path), rows)
+    })
     val survivors = touched.filter(t => t.ended.cardinality < physicalRows(t.file))
-    val removes = touched.map(_.file.remove(deletionTimestampMs))
-    if (writesDeletionVectors) withNewVectors(removes, survivors)
-    else rewritten(removes, survivors)
+    val (worn, kept) = survivors.partition(t => !writesDeletionVectors || isWorn(t))
+    val copies = rewritten(worn)
+    try {
+      val (adds, vectorFiles) = withNewVectors(kept)
+      val removes = touched.map(_.file.remove(deletionTimestampMs))
+      val copiedRows = copies.flatMap(FileChanges.rows).sum
+      EndedFiles(removes, adds ++ copies, copies, vectorFiles, copiedRows)
+    } catch {
+      case e: Throwable =>
+        transaction.abort(NewFiles(copies), tasksLost = false)
+        throw e
+    }
   }
+
+  /** With the rows that ended before. */
+  private def withOldVectors(touched: Seq[Touched]): Seq[Touched] = {
+    val old = touched.flatMap(t => t.file.deletionVector.map(t -> _))
+    vectors.readAll(table, old.map { case (t, vector) => t.file.path -> vector }).zip(old)
+      .foreach { case (before, (t, _)) => t.ended.or(before.get) }
+    touched
+  }
+
+  private def isWorn(t: Touched): Boolean =
+    settings.isWorn(t.file.sizeBytes, physicalRows(t.file), t.ended.cardinality)
 
   private def writesDeletionVectors: Boolean =
     TableFeatures.supports(transaction.plan.protocol, "deletionVectors") &&
@@ -46,10 +69,11 @@ private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: Wri
       .get("delta.enableDeletionVectors")
       .exists(_.equalsIgnoreCase("true"))
 
-  private def withNewVectors(removes: Seq[RemoveFile], survivors: Seq[Touched]): EndedFiles = {
+  /** @return the files under their new vectors, and those that vectors were written to */
+  private def withNewVectors(survivors: Seq[Touched]): (Seq[AddFile], Seq[Path]) = {
     val prefixLength = DataWriteSpec.randomPrefixLength(transaction.plan.metadata.configuration)
-    val file =
-      vectors.newWriter(table, prefixLength.getOrElse(0)) // there is none before the first vector
+    val file = // there is none before the first vector
+      vectors.newWriter(table, prefixLength.getOrElse(0), settings.maxFileBytes)
     try {
       val adds = survivors.map { survivor =>
         val tiny = survivor.ended.serializedSizeBytes <= FileEnder.maxInlineBytes
@@ -57,7 +81,7 @@ private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: Wri
         withVector(survivor.file, vector)
       }
       file.close()
-      EndedFiles(removes, adds, Nil, file.files, copiedRows = 0L)
+      (adds, file.files)
     } catch {
       case e: Throwable =>
         file.abort()
@@ -65,10 +89,9 @@ private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: Wri
     }
   }
 
-  private def rewritten(removes: Seq[RemoveFile], survivors: Seq[Touched]): EndedFiles = {
+  private def rewritten(survivors: Seq[Touched]): Seq[AddFile] = {
     val sources = survivors.map(s => withVector(s.file, vectors.inline(s.ended)))
-    val adds = new FileRewriter(change.spark, transaction, change.snapshot).rewrite(sources)
-    EndedFiles(removes, adds, adds, Nil, copiedRows = adds.flatMap(FileChanges.rows).sum)
+    new FileRewriter(change.spark, transaction, change.snapshot).rewrite(sources)
   }
 
   /** The same data file under another vector. Its statistics now bound more rows than are left. */

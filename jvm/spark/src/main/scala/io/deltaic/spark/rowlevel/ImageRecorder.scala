@@ -3,7 +3,6 @@ package io.deltaic.spark.rowlevel
 import io.deltaic.dv.{DeletionVector, DeletionVectorStore}
 import io.deltaic.protocol.AddFile
 import io.deltaic.spark.changes._
-import io.deltaic.spark.scan.TableSchema
 import io.deltaic.spark.write.WriteTransaction
 
 /**
@@ -29,7 +28,7 @@ private[rowlevel] final class ImageRecorder(
     if (images.isEmpty) Nil
     else {
       val snapshot = change.snapshot
-      val schema = TableSchema.of(snapshot)
+      val schema = transaction.schema // rows have what the commit adds, too: as nulls
       val source = ListedChanges(snapshot.table, snapshot.version, images.toIndexedSeq)
       new MovedRows(change.spark, transaction).write(
         schema.all.add(ChangeColumns.changeTypeField),

@@ -22,9 +22,12 @@ private[spark] final class RowLevelBatchWrite(change: RowLevelChange, reads: Seq
     Some(change.snapshot),
     WriteIntent(
       operation = change.command.toString,
-      operationParameters = Map("predicate" -> predicateParameter),
+      operationParameters =
+        change.merge.fold(Map("predicate" -> predicateParameter))(_.parameters),
       mode = change.command.toString.toLowerCase(java.util.Locale.ROOT),
-      movesRows = true
+      evolved = change.merge.flatMap(_.evolved),
+      movesRows = true,
+      measured = change.merge.fold(WriteIntent.nothingMeasured)(_.measured)
     )
   )
 

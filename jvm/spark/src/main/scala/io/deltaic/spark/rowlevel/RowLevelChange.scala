@@ -22,27 +22,31 @@ import io.deltaic.spark.write.{RecordsReads, ScannedRows, TableWrite}
  * tasks report positions of rows that end, and write the rows that begin.
  *
  * @param batchWrite makes a commit of what they report, given the other scans of the statement
+ * @param merge what there is to know of a MERGE
  */
 private[spark] final class RowLevelChange(
     val spark: SparkSession,
     val log: DeltaLog,
     val snapshot: Snapshot,
     override val command: Command,
-    batchWrite: (RowLevelChange, Seq[TableScan]) => DeltaBatchWrite = new RowLevelBatchWrite(_, _)
+    batchWrite: (RowLevelChange, Seq[TableScan]) => DeltaBatchWrite = new RowLevelBatchWrite(_, _),
+    val merge: Option[MergeTerms] = None
 ) extends SupportsDelta {
 
   private val schema = TableSchema.of(snapshot)
   private val zone = FileSplits.sessionZone(spark)
   private val scans = ArrayBuffer.empty[TableScan]
 
-  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder =
+  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
+    val read = merge.fold(schema)(_.schema())
     new TableScanBuilder(
       spark,
-      SnapshotFiles(spark, log, snapshot, schema),
-      schema,
+      SnapshotFiles(spark, log, snapshot, read),
+      read,
       options,
       scan => synchronized(scans += scan)
     )
+  }
 
   override def newWriteBuilder(info: LogicalWriteInfo): DeltaWriteBuilder = new DeltaWriteBuilder {
     override def build(): DeltaWrite = new ChangeWrite

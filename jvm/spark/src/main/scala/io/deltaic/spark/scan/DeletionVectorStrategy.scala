@@ -30,15 +30,32 @@ private[spark] object DeletionVectorStrategy extends SparkStrategy {
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
     case PhysicalOperation(projects, filters, ScanWithDeletionVectors(relation, scan)) =>
       val (pruning, rowFilters) = filters.partition(RuntimeFilterShims.isForScanAlone)
-      val awaiting = rowFilters.filter(RuntimeFilterShims.awaitsValue(_, relation))
       val (filteredScan, liveRow) = rewrite(relation, scan)
-      val liveRows =
-        FilterExec(liveRow, RuntimeFilterShims.batchScan(filteredScan, pruning ++ awaiting))
-      val matchingRows = rowFilters.reduceLeftOption(And).fold[SparkPlan](liveRows) {
-        FilterExec(_, liveRows)
-      }
-      ProjectExec(projects, matchingRows) :: Nil
+      val forScan = pruning ++ awaitingIn(rowFilters, relation)
+      val liveRows = FilterExec(liveRow, RuntimeFilterShims.batchScan(filteredScan, forScan))
+      planned(projects, rowFilters, liveRows)
+    case PhysicalOperation(projects, filters, ScanAwaitingValues(relation))
+        if filters.exists(RuntimeFilterShims.awaitsMergedValue) =>
+      val (pruning, rowFilters) = filters.partition(RuntimeFilterShims.isForScanAlone)
+      val forScan = pruning ++ awaitingIn(rowFilters, relation)
+      planned(projects, rowFilters, RuntimeFilterShims.batchScan(relation, forScan))
     case _ => Nil
+  }
+
+  private def awaitingIn(
+      filters: Seq[Expression],
+      relation: DataSourceV2ScanRelation
+  ): Seq[Expression] =
+    filters.filter(RuntimeFilterShims.awaitsValue(_, relation))
+      .map(RuntimeFilterShims.withValuesApart)
+
+  private def planned(
+      projects: Seq[NamedExpression],
+      filters: Seq[Expression],
+      rows: SparkPlan
+  ): Seq[SparkPlan] = {
+    val matching = filters.reduceLeftOption(And).fold(rows)(FilterExec(_, rows))
+    ProjectExec(projects, matching) :: Nil
   }
 
   /** The relation with the two columns the filter needs, and the filter's condition. */
@@ -58,6 +75,14 @@ private[spark] object DeletionVectorStrategy extends SparkStrategy {
       filtered.rowProbes
     )
     (relation.copy(scan = filtered, output = output), Not(deleted))
+  }
+
+  private object ScanAwaitingValues {
+    def unapply(plan: LogicalPlan): Option[DataSourceV2ScanRelation] = plan match {
+      case relation: DataSourceV2ScanRelation if relation.scan.isInstanceOf[TableScan] =>
+        Some(relation)
+      case _ => None
+    }
   }
 
   private object ScanWithDeletionVectors {

@@ -1,12 +1,13 @@
 package io.deltaic.spark.sql
 
-import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.util.ResolveDefaultColumns
+import org.apache.spark.sql.deltaic.WriteCommandShims
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.{SparkSession, classic}
 
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.spark.write.{ComputesColumns, IdentityColumn}
@@ -23,14 +24,13 @@ private[spark] final case class ComputeChangedColumns(spark: SparkSession)
     extends Rule[LogicalPlan] {
 
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
-    case update @ UpdateTable(table, assignments, Some(PendingColumns(condition, _)))
+    case update @ UpdateTable(table, assignments, Some(PendingColumns(condition)))
         if table.resolved && assignments.forall(_.resolved) && condition.forall(_.resolved) =>
       val all = changesOf(table).fold(assignments)(_.updated(assignments))
       val done = update.copy(assignments = all, condition = condition)
       done.copyTagsFrom(update)
       done
     case merge: MergeIntoTable if isReady(merge) =>
-      requireNoNewColumns(merge)
       val changes = changesOf(merge.targetTable)
       def completed(action: MergeAction): MergeAction = (action, changes) match {
         case (update: UpdateAction, Some(c)) =>
@@ -50,46 +50,32 @@ private[spark] final case class ComputeChangedColumns(spark: SparkSession)
           merge.notMatchedActions.zipWithIndex.map { case (a, lane) => inserting(a, lane) },
         notMatchedBySourceActions = merge.notMatchedBySourceActions.map(completed)
       )
-      done.copyTagsFrom(merge)
-      done
+      val described = DescribeMerge(spark.asInstanceOf[classic.SparkSession], done)
+      described.copyTagsFrom(merge)
+      if (described.withSchemaEvolution && isOurs(described.targetTable))
+        WriteCommandShims.aligned(described)
+      else described
   }
 
   private def isReady(merge: MergeIntoTable): Boolean = merge.mergeCondition match {
-    case PendingColumns(condition, _) =>
+    case PendingColumns(condition) =>
       val actions =
         merge.matchedActions ++ merge.notMatchedActions ++ merge.notMatchedBySourceActions
       merge.childrenResolved && condition.forall(_.resolved) && actions.forall(_.resolved)
     case _ => false
   }
 
-  /** Spark would leave such columns out, and say nothing. */
-  private def requireNoNewColumns(merge: MergeIntoTable): Unit =
-    (merge.mergeCondition, EliminateSubqueryAliases(merge.targetTable)) match {
-      case (
-            PendingColumns(_, true),
-            relation @ DataSourceV2Relation(_: ComputesColumns, _, _, _, _, _)
-          ) =>
-        val known = merge.targetTable.output
-        val added = merge.sourceTable.output.filterNot { column =>
-          known.exists(k => conf.resolver(k.name, column.name))
-        }
-        if (added.nonEmpty)
-          throw new DeltaicException(
-            "DELTAIC_UNSUPPORTED_OPERATION",
-            Map(
-              "table" -> relation.name,
-              "operation" -> s"MERGE that adds columns (${added.map(_.name).mkString(", ")})"
-            )
-          )
-      case _ => ()
-    }
+  private def isOurs(table: LogicalPlan): Boolean = EliminateSubqueryAliases(table) match {
+    case DataSourceV2Relation(_: ComputesColumns, _, _, _, _, _) => true
+    case _ => false
+  }
 
   private def changesOf(table: LogicalPlan): Option[ChangedColumns] =
     EliminateSubqueryAliases(table) match {
       case relation @ DataSourceV2Relation(table: ComputesColumns, _, _, _, _, _)
           if table.computesColumns =>
-        val classic = spark.asInstanceOf[org.apache.spark.sql.classic.SparkSession]
-        val values = new ColumnValues(classic, relation.schema, table.generatedColumns)
+        val session = spark.asInstanceOf[classic.SparkSession]
+        val values = new ColumnValues(session, relation.schema, table.generatedColumns)
         Some(new ChangedColumns(relation.name, relation.output, values, table.identityColumns))
       case _ => None
     }

@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.datasources.v2._
 import org.apache.spark.sql.execution.{LocalTableScanExec, SparkPlan, SparkStrategy, UnaryExecNode}
 import org.apache.spark.sql.types.LongType
 
-import io.deltaic.spark.catalog.DeltaicTable
+import io.deltaic.spark.catalog.{DeltaicTable, MergeTarget}
 import io.deltaic.spark.rowlevel.{ChangedRows, CountsChangedRows, RowLevelChange}
 
 /**
@@ -56,7 +56,7 @@ private[spark] object CountChanges extends Rule[LogicalPlan] {
       }
     case merge: InsertOnlyMerge if !merge.analyzed =>
       EliminateSubqueryAliases(merge.table) match {
-        case DataSourceV2Relation(_: DeltaicTable, _, _, _, _, _) =>
+        case DataSourceV2Relation(_: DeltaicTable | _: MergeTarget, _, _, _, _, _) =>
           Some(RowLevelOperation.Command.MERGE)
         case _ => None
       }

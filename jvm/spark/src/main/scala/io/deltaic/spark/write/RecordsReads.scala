@@ -28,8 +28,7 @@ private[spark] trait RecordsReads {
 
 /**
  * Tells a write what its query reads, subqueries included: `INSERT INTO t SELECT ... FROM t`, or a
- * MERGE that only inserts and so is an append, depends on what others commit meanwhile. The latter is
- * told what it is, too.
+ * MERGE that only inserts and so is an append, depends on what others commit meanwhile.
  *
  * It is a planner strategy that plans nothing, because only now every scan has its filters, and only
  * the planner sees the write and its query together.
@@ -39,13 +38,7 @@ private[spark] object RecordReads extends SparkStrategy {
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = {
     plan match {
       case command: V2WriteCommand =>
-        writeOf(command).foreach { write =>
-          write.record(scans(command.query))
-          (command, write) match {
-            case (_: InsertOnlyMerge, append: TableWrite) => append.ofMerge()
-            case _ => ()
-          }
-        }
+        writeOf(command).foreach(_.record(scans(command.query)))
       case _ => ()
     }
     Nil

@@ -23,6 +23,8 @@ private[spark] final class TableBatchWrite(
     reads: Seq[TableScan]
 ) extends BatchWrite {
 
+  private val startedAtMs = System.currentTimeMillis()
+
   private val transaction = new WriteTransaction(
     target.spark,
     target.log,
@@ -37,6 +39,7 @@ private[spark] final class TableBatchWrite(
   private var ended: EndedFiles = EndedFiles.none
 
   override def commit(messages: Array[WriterCommitMessage]): Unit = {
+    val scannedAtMs = System.currentTimeMillis()
     val adds = written(messages)
     val replacedRows = target.snapshot.map(replacedIn(_, adds))
     ended = replacedRows.fold(EndedFiles.none)(_.files)
@@ -50,8 +53,17 @@ private[spark] final class TableBatchWrite(
       ReadSet.union(replacedRows.fold(readOfNoTable)(_.readSet), queryReads),
       replacedRows.flatMap(_.numRows).fold(Map.empty[String, Long]) { rows =>
         Map("numDeletedRows" -> rows, "numCopiedRows" -> ended.copiedRows)
-      },
+      } ++ timesOf(scannedAtMs),
       identityMarks = IdentityMarks.merged(transaction.schema.stored, marks)
+    )
+  }
+
+  private def timesOf(scannedAtMs: Long): Map[String, Long] = {
+    val finishedAtMs = System.currentTimeMillis()
+    Map(
+      "scanTimeMs" -> (scannedAtMs - startedAtMs),
+      "rewriteTimeMs" -> (finishedAtMs - scannedAtMs),
+      "executionTimeMs" -> (finishedAtMs - startedAtMs)
     )
   }
 

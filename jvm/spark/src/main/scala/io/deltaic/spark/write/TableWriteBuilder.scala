@@ -126,14 +126,6 @@ private[spark] final class TableWrite(
   override val log: DeltaLog = target.log
   override val readVersion: Long = target.snapshot.fold(-1L)(_.version)
 
-  @volatile private var merges = false
-
-  /** The rows are those of a MERGE that only inserts, which Spark plans as an append. */
-  private[write] def ofMerge(): Unit = merges = true
-
-  private def stated: WriteTarget =
-    if (merges) target.copy(intent = target.intent.copy(operation = "MERGE")) else target
-
   override def requiredDistribution(): Distribution = Distributions.unspecified()
 
   override def requiredOrdering(): Array[SortOrder] = TableWrite.orderedBy(target.partitionColumns)
@@ -141,7 +133,7 @@ private[spark] final class TableWrite(
   /** Called when the query runs, not when it is explained. */
   override def toBatch: BatchWrite =
     new TableBatchWrite(
-      stated,
+      target,
       replaced,
       info.options.asCaseSensitiveMap,
       ComputedColumns.namesIn(info.schema),

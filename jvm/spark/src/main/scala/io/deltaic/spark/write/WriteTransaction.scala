@@ -27,6 +27,7 @@ import io.deltaic.spark.scan.{ClusteringColumns, ColumnMapping, TableSchema}
  * @param keepsDefinition whether the table's definition stays although the operation's name says otherwise
  * @param rowCondition what the rows must meet because the write replaces none but such, if it is checked
  * @param movesRows whether rows that were there before are written anew, and bring their ids along
+ * @param measured what has been counted by the time of the commit, by the names of engine metrics
  */
 private[spark] final case class WriteIntent(
     operation: String,
@@ -44,8 +45,13 @@ private[spark] final case class WriteIntent(
     evolved: Option[StructType] = None,
     keepsDefinition: Boolean = false,
     rowCondition: Option[Expression] = None,
-    movesRows: Boolean = false
+    movesRows: Boolean = false,
+    measured: () => Map[String, Long] = WriteIntent.nothingMeasured
 )
+
+private[spark] object WriteIntent {
+  val nothingMeasured: () => Map[String, Long] = () => Map.empty
+}
 
 /** The files that a write has made, and that nothing needs if it fails. */
 private[spark] final case class NewFiles(dataFiles: Seq[AddFile], vectorFiles: Seq[Path] = Nil)
@@ -164,7 +170,7 @@ private[spark] final class WriteTransaction(
         intent.options,
         changes,
         readSet,
-        engineMetrics,
+        engineMetrics ++ intent.measured(),
         identityMarks
       ),
       CachedPlans.refresh(spark, log.table, _)

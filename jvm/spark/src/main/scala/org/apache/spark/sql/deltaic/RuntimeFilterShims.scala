@@ -1,6 +1,14 @@
 package org.apache.spark.sql.deltaic
 
-import org.apache.spark.sql.catalyst.expressions.{DynamicPruning, Expression, V2ExpressionUtils}
+import org.apache.spark.sql.catalyst.expressions.{
+  Alias,
+  DynamicPruning,
+  Expression,
+  GetStructField,
+  ScalarSubquery,
+  V2ExpressionUtils
+}
+import org.apache.spark.sql.catalyst.plans.logical.Project
 import org.apache.spark.sql.catalyst.trees.TreePattern.SCALAR_SUBQUERY
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.execution.SparkPlan
@@ -16,6 +24,19 @@ object RuntimeFilterShims {
   def awaitsValue(filter: Expression, relation: DataSourceV2ScanRelation): Boolean =
     filter.containsPattern(SCALAR_SUBQUERY) && filter.references.nonEmpty &&
     filter.references.subsetOf(relation.runtimeFilterAttrs)
+
+  /** Whether it is one of several values that Spark computes in one subquery, of which no scan is told. */
+  def awaitsMergedValue(filter: Expression): Boolean = filter.exists {
+    case GetStructField(_: ScalarSubquery, _, _) => true
+    case _ => false
+  }
+
+  /** With a subquery for each such value. Below them, Spark runs the same plan once. */
+  def withValuesApart(filter: Expression): Expression = filter.transform {
+    case GetStructField(values: ScalarSubquery, ordinal, _) if !values.isCorrelated =>
+      val value = Alias(GetStructField(values.plan.output.head, ordinal), "value")()
+      ScalarSubquery(Project(Seq(value), values.plan))
+  }
 
   /** What Spark's own strategy makes of a scan, but with these filters and none above it. */
   def batchScan(relation: DataSourceV2ScanRelation, runtimeFilters: Seq[Expression]): SparkPlan =

@@ -1,11 +1,15 @@
 package org.apache.spark.sql.deltaic
 
-import org.apache.spark.sql.catalyst.analysis.TableOutputResolver
 import org.apache.spark.sql.catalyst.analysis.TableOutputResolver.DefaultValueFillMode
+import org.apache.spark.sql.catalyst.analysis.{
+  ResolveRowLevelCommandAssignments,
+  TableOutputResolver
+}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.internal.SQLConf
 
 /** Steps of the analysis of writes, for those that Spark's analyser would not get right by itself. */
 object WriteCommandShims {
@@ -36,4 +40,15 @@ object WriteCommandShims {
       }
       write.withNewQuery(rows).withNewTable(table)
     }
+
+  /**
+   * A resolved MERGE whose clauses assign to each column of the target. Fields of structs go by their
+   * names: an update by a star keeps those that the source lacks, elsewhere they are null. Spark has that
+   * behind a setting of the session.
+   */
+  def aligned(merge: MergeIntoTable): LogicalPlan = {
+    val settings = SQLConf.get.clone()
+    settings.setConf(SQLConf.MERGE_INTO_NESTED_TYPE_COERCION_ENABLED, true)
+    SQLConf.withExistingConf(settings)(ResolveRowLevelCommandAssignments(merge))
+  }
 }

@@ -1,0 +1,53 @@
+package io.deltaic.spark.rowlevel
+
+import org.apache.spark.sql.classic.SparkSession
+
+import io.deltaic.protocol.DeltaicException
+import io.deltaic.spark.SessionSettings
+
+/**
+ * How rows end on a table with deletion vectors.
+ *
+ * @param maxDeletedShare a file more of whose rows have ended is rewritten instead of getting a vector
+ * @param minDeadBytes unless its ended rows take less than this: reading past them costs less than a rewrite
+ * @param maxFileBytes where a file of vectors ends at the latest, unless its first vector alone is larger
+ */
+private[rowlevel] final case class VectorSettings(
+    maxDeletedShare: Double,
+    minDeadBytes: Long,
+    maxFileBytes: Long
+) {
+
+  /** @param rows in the file, and `ended` of these now or before */
+  def isWorn(sizeBytes: Long, rows: Long, ended: Long): Boolean = {
+    val share = ended.toDouble / rows
+    share > maxDeletedShare && share * sizeBytes >= minDeadBytes
+  }
+}
+
+private[rowlevel] object VectorSettings {
+
+  /** A table's own; not of the `delta` namespace, of which other engines know all properties. */
+  private val TableProperty = "deltaic.deletionVectors.maxDeletedShare"
+
+  private val MaxDeletedShare = "deletionVectors.maxDeletedShare"
+  private val MinDeadBytes = "deletionVectors.minDeadBytes"
+  private val MaxFileBytes = "deletionVectors.maxFileBytes"
+
+  def of(spark: SparkSession, properties: Map[String, String]): VectorSettings = VectorSettings(
+    maxDeletedShare = properties.get(TableProperty).map(TableProperty -> _)
+      .orElse(SessionSettings.get(spark, MaxDeletedShare).map(MaxDeletedShare -> _))
+      .fold(0.5) { case (setting, text) => share(setting, text) },
+    minDeadBytes = SessionSettings.bytes(spark, MinDeadBytes, 1L << 20),
+    maxFileBytes =
+      SessionSettings.bytes(spark, MaxFileBytes, 64L << 20).min(Int.MaxValue.toLong)
+  )
+
+  private def share(setting: String, text: String): Double =
+    text.trim.toDoubleOption.filter(share => share >= 0 && share <= 1).getOrElse {
+      throw new DeltaicException(
+        "DELTAIC_INVALID_SESSION_SETTING",
+        Map("setting" -> setting, "value" -> text, "reason" -> "it is a share from 0 to 1")
+      )
+    }
+}

@@ -1,0 +1,134 @@
+"""What a change of rows reads, by tables that lack the rest, and what it says in the history."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from deltaic import DeltaTable
+from tests.support import log
+from tests.support.session_settings import session_settings
+from tests.support.table_builder import build_table, rows_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SCHEMA = "id INT, v INT"
+#: Ids 0 to 9, 10 to 19 and so on, a file each.
+FILES = [[(10 * file + row, 0) for row in range(10)] for file in range(6)]
+
+
+def lose_files_outside(table: str, least: int, greatest: int) -> int:
+    """Delete data files in which no id is in the range; return how many."""
+    lost = 0
+    for add in log.actions(table, 0, "add"):
+        stats = json.loads(add["stats"])
+        if stats["maxValues"]["id"] < least or stats["minValues"]["id"] > greatest:
+            Path(table, add["path"]).unlink()
+            lost += 1
+    return lost
+
+
+SOURCE = "(SELECT * FROM VALUES (12, 1), (25, 2) s(id, v))"
+UPSERT = "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+
+
+@pytest.mark.parametrize(
+    ("statement", "touched"),
+    [
+        (f"MERGE INTO {{t}} t USING {SOURCE} s ON t.id = s.id {UPSERT}", 2),
+        (f"MERGE INTO {{t}} t USING {SOURCE} s ON t.id = s.id + 0L AND t.v = 0 {UPSERT}", 2),
+        (f"MERGE INTO {{t}} t USING {SOURCE} s ON s.id = t.id WHEN MATCHED THEN DELETE", 2),
+        (f"MERGE INTO {{t}} t USING {SOURCE} s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *", 0),
+        (
+            f"MERGE INTO {{t}} t USING {SOURCE} s ON t.id = s.id WHEN NOT MATCHED AND s.v > 1"
+            " THEN INSERT * WHEN NOT MATCHED THEN INSERT (id) VALUES (s.v)",
+            0,
+        ),
+        (
+            "MERGE INTO {t} t USING (SELECT * FROM VALUES (1, 1) s(id, v) WHERE id > 5) s"
+            f" ON t.id = s.id {UPSERT}",
+            0,
+        ),
+        (f"DELETE FROM {{t}} WHERE v = 0 AND id IN (SELECT id FROM {SOURCE})", 2),
+        (f"UPDATE {{t}} SET v = 9 WHERE id IN (SELECT id FROM {SOURCE})", 2),
+    ],
+)
+def test_files_without_a_key_of_the_source_are_not_read(
+    spark: SparkSession, table: str, statement: str, touched: int
+) -> None:
+    build_table(spark, table, SCHEMA, FILES)
+    assert lose_files_outside(table, 12, 25) == 4
+    spark.sql(statement.replace("{t}", f"delta.`{table}`"))
+    assert log.newest(table) == min(touched, 1)
+    assert len(log.actions(table, log.newest(table), "remove")) == touched
+
+
+def test_sources_that_may_differ_when_read_again_and_rows_without_a_match_prune_nothing(
+    spark: SparkSession, table: str
+) -> None:
+    build_table(spark, table, SCHEMA, FILES)
+    name = f"delta.`{table}`"
+    random = "(SELECT id + CAST(rand() AS INT) AS id, 7 AS v FROM VALUES (12), (25) s(id))"
+    spark.sql(f"MERGE INTO {name} t USING {random} s ON t.id = s.id {UPSERT}")
+    spark.sql(
+        f"MERGE INTO {name} t USING (SELECT 12 AS id) s ON t.id = s.id"
+        " WHEN MATCHED THEN UPDATE SET v = 8 WHEN NOT MATCHED BY SOURCE AND t.id > 50 THEN DELETE"
+    )
+    with session_settings(spark, {"spark.deltaic.rowLevel.keyPruning.maxSourceBytes": "-1"}):
+        spark.sql(f"MERGE INTO {name} t USING {SOURCE} s ON t.id = s.id {UPSERT}")
+    expected = {row: 0 for rows in FILES for row, _ in rows if row <= 50} | {12: 1, 25: 2}
+    assert dict(rows_of(spark, table)) == expected
+
+
+def test_merge_tells_its_clauses_and_counts_in_the_history(spark: SparkSession, table: str) -> None:
+    build_table(spark, table, SCHEMA, FILES[:2])
+    source = spark.range(5, 25, 1, 3).selectExpr("id", "id AS w").where("id % 2 = 0")
+    merge = DeltaTable.forPath(spark, table).alias("t").merge(source.alias("s"), "t.id = s.id")
+    (
+        merge.whenMatchedDelete("s.w < 8")
+        .whenMatchedUpdate(set={"v": "s.w"})
+        .whenNotMatchedInsert("s.w > 20", {"id": "s.id", "v": "-1"})
+        .whenNotMatchedBySourceDelete("t.id = 0")
+        .execute()
+    )
+    info = log.commit_info(table, 1)
+    stated = {name: json.loads(text) for name, text in info["operationParameters"].items()}
+    assert stated["matchedPredicates"] == [
+        {"predicate": "(s.w < CAST(8 AS BIGINT))", "actionType": "delete"},
+        {"actionType": "update"},
+    ]
+    assert [clause["actionType"] for clause in stated["notMatchedPredicates"]] == ["insert"]
+    assert stated["notMatchedBySourcePredicates"] == [
+        {"predicate": "(t.id = 0)", "actionType": "delete"}
+    ]
+    (predicate,) = stated["predicate"]
+    assert "t.id" in predicate and "s.id" in predicate
+    metrics = {name: int(value) for name, value in info["operationMetrics"].items()}
+    assert metrics.items() >= EXPECTED_METRICS.items()
+    assert metrics["executionTimeMs"] > 0
+    # One that only inserts is an append, and tells the same.
+    merge.whenNotMatchedInsert("s.w > 20", {"id": "s.id", "v": "-1"}).execute()
+    merge.whenNotMatchedInsert(values={"id": "s.id"}).execute()
+    info = log.commit_info(table, 2)
+    assert json.loads(info["operationParameters"]["notMatchedPredicates"]) == [
+        {"actionType": "insert"}
+    ]
+    metrics = {name: int(value) for name, value in info["operationMetrics"].items()}
+    assert (metrics["numSourceRows"], metrics["numTargetRowsInserted"]) == (10, 2)
+    assert not log.actions(table, 2, "remove")
+
+
+EXPECTED_METRICS: dict[str, Any] = {
+    "numSourceRows": 10,
+    "numTargetRowsInserted": 2,
+    "numTargetRowsUpdated": 6,
+    "numTargetRowsDeleted": 2,
+    "numTargetRowsMatchedDeleted": 1,
+    "numTargetRowsNotMatchedBySourceDeleted": 1,
+    "numTargetRowsCopied": 0,
+    "numOutputRows": 8,
+}
