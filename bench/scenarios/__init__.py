@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from bench.scenarios.appends import Appends
+from bench.scenarios.changed_share import DeleteShare, UpdateShare
 from bench.scenarios.checkpoint import Checkpoint
 from bench.scenarios.cold_query import ColdQuery
-from bench.scenarios.delete_share import DeleteShare
 from bench.scenarios.long_log import LongLog
+from bench.scenarios.merge import MergeUpsert
 from bench.scenarios.new_table import NewTable
-from bench.scenarios.one_row_deletes import OneRowDeletes
+from bench.scenarios.one_row_changes import OneRowDeletes, OneRowUpdates
 from bench.scenarios.open_files import OpenFiles
+from bench.scenarios.refresh import Refresh
 from bench.scenarios.scan import Scan
+from bench.scenarios.scan_after_merges import ScanAfterMerges
 from bench.scenarios.scenario import Scenario
 
 ALL: tuple[type[Scenario], ...] = (
@@ -21,8 +24,13 @@ ALL: tuple[type[Scenario], ...] = (
     Checkpoint,
     Appends,
     OneRowDeletes,
+    OneRowUpdates,
     Scan,
     DeleteShare,
+    UpdateShare,
+    MergeUpsert,
+    Refresh,
+    ScanAfterMerges,
 )
 
 BY_NAME = {scenario.name: scenario for scenario in ALL}
