@@ -6,12 +6,15 @@ from bench.scenarios.appends import Appends
 from bench.scenarios.checkpoint import Checkpoint
 from bench.scenarios.cold_query import ColdQuery
 from bench.scenarios.delete_share import DeleteShare
+from bench.scenarios.large_commit import LargeCommit
 from bench.scenarios.long_log import LongLog
+from bench.scenarios.many_commits import ManyCommits
 from bench.scenarios.new_table import NewTable
 from bench.scenarios.one_row_deletes import OneRowDeletes
 from bench.scenarios.open_files import OpenFiles
 from bench.scenarios.scan import Scan
 from bench.scenarios.scenario import Scenario
+from bench.scenarios.write_rows import WriteRows
 
 ALL: tuple[type[Scenario], ...] = (
     ColdQuery,
@@ -19,8 +22,11 @@ ALL: tuple[type[Scenario], ...] = (
     OpenFiles,
     LongLog,
     Checkpoint,
+    LargeCommit,
     Appends,
+    ManyCommits,
     OneRowDeletes,
+    WriteRows,
     Scan,
     DeleteShare,
 )
