@@ -112,6 +112,19 @@ def content(rows: DataFrame) -> Answer:
     )
 
 
+def append(lab: Lab, path: str) -> None:
+    """Append all rows to a table, a file for each of the generated ones."""
+    split_confs = ("spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes")
+    before = {key: lab.spark.conf.get(key) for key in split_confs}
+    try:
+        for key in split_confs:
+            lab.spark.conf.set(key, _ONE_FILE_EACH)
+        lab.append(generated_rows(lab), path)
+    finally:
+        for key, value in before.items():
+            lab.spark.conf.set(key, str(value))
+
+
 def _data_set(settings: Settings) -> str:
     return f"lineitem-{settings.lineitem_scale_factor:g}x{settings.lineitem_files}"
 
@@ -135,15 +148,7 @@ def _source(lab: Lab) -> str:
 
 def _load(lab: Lab, path: str) -> None:
     lab.create(path, SCHEMA)
-    split_confs = ("spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes")
-    before = {key: lab.spark.conf.get(key) for key in split_confs}
-    try:
-        for key in split_confs:
-            lab.spark.conf.set(key, _ONE_FILE_EACH)
-        lab.append(generated_rows(lab), path)
-    finally:
-        for key, value in before.items():
-            lab.spark.conf.set(key, str(value))
+    append(lab, path)
     files = lab.storage.data_files(path)
     if files != lab.settings.lineitem_files:
         raise RuntimeError(
