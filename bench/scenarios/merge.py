@@ -1,4 +1,4 @@
-"""MERGE of 20,000 rows into lineitem, half of them new: all over the table, or in one run of keys."""
+"""MERGE of 20,000 rows into lineitem, half of them new: keys all over the table or in one run."""
 
 from __future__ import annotations
 
