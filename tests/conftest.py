@@ -22,6 +22,15 @@ if TYPE_CHECKING:
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what `make test-peer-reads` passes."""
+    parser.addoption(
+        "--peers-read",
+        action="store_true",
+        help="have delta-spark and delta-rs read every table that a test in tests/spark leaves",
+    )
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The session that most tests share: Deltaic as a user gets it, from the jar that was built."""

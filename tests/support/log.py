@@ -47,13 +47,27 @@ def require_valid_logs(folder: Path) -> None:
     """Fail if a log below a folder breaks a rule; only of tables that Deltaic alone has written."""
     for directory in folder.rglob("_delta_log"):
         table = directory.parent
-        numbers = versions(table)
-        commits = [
-            (n, parse_commit(commit_path(table, n).read_text(encoding="utf-8"))) for n in numbers
-        ]
-        if numbers and numbers[0] == 0 and all(_is_ours(actions) for _, actions in commits):
+        commits = _commits(table)
+        if _are_ours(commits):
             problems = validate_log(commits)
             assert not problems, f"{table}:\n" + "\n".join(map(str, problems))
+
+
+def is_wholly_ours(table: Path) -> bool:
+    """Return whether the log has all commits, and Deltaic has made each of them."""
+    return _are_ours(_commits(table))
+
+
+def _commits(table: Path) -> list[tuple[int, list[tuple[str, Any]]]]:
+    return [
+        (n, parse_commit(commit_path(table, n).read_text(encoding="utf-8")))
+        for n in versions(table)
+    ]
+
+
+def _are_ours(commits: list[tuple[int, list[tuple[str, Any]]]]) -> bool:
+    from_the_first = bool(commits) and commits[0][0] == 0
+    return from_the_first and all(_is_ours(actions) for _, actions in commits)
 
 
 def _is_ours(actions: list[tuple[str, Any]]) -> bool:
