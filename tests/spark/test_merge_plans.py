@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Container
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +22,11 @@ SCHEMA = "id INT, v INT"
 FILES = [[(10 * file + row, 0) for row in range(10)] for file in range(6)]
 
 
-def lose_files_outside(table: str, least: int, greatest: int) -> int:
-    """Delete data files in which no id is in the range; return how many."""
+def lose_files(table: str, *, but: Container[int]) -> int:
+    """Delete data files but those whose least id is one of these; return how many."""
     lost = 0
     for add in log.actions(table, 0, "add"):
-        stats = json.loads(add["stats"])
-        if stats["maxValues"]["id"] < least or stats["minValues"]["id"] > greatest:
+        if json.loads(add["stats"])["minValues"]["id"] not in but:
             Path(table, add["path"]).unlink()
             lost += 1
     return lost
@@ -49,6 +49,11 @@ UPSERT = "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
             0,
         ),
         (
+            "MERGE INTO {t} t USING (SELECT id AS k, v FROM {s} WHERE v > 0) s"
+            " ON t.id = s.k WHEN MATCHED THEN UPDATE SET v = s.v",
+            2,
+        ),
+        (
             "MERGE INTO {t} t USING (SELECT * FROM VALUES (1, 1) s(id, v) WHERE id > 5) s"
             f" ON t.id = s.id {UPSERT}",
             0,
@@ -61,8 +66,12 @@ def test_files_without_a_key_of_the_source_are_not_read(
     spark: SparkSession, table: str, statement: str, touched: int
 ) -> None:
     build_table(spark, table, SCHEMA, FILES)
-    assert lose_files_outside(table, 12, 25) == 4
-    spark.sql(statement.replace("{t}", f"delta.`{table}`"))
+    assert lose_files(table, but={10, 20}) == 4
+    source = f"{table}_source"
+    if "{s}" in statement:
+        build_table(spark, source, SCHEMA, [[(1, 0), (12, 1)], [(25, 2), (59, 0)]])
+    named = statement.replace("{t}", f"delta.`{table}`").replace("{s}", f"delta.`{source}`")
+    spark.sql(named)
     assert log.newest(table) == min(touched, 1)
     assert len(log.actions(table, log.newest(table), "remove")) == touched
 
@@ -82,6 +91,19 @@ def test_sources_that_may_differ_when_read_again_and_rows_without_a_match_prune_
         spark.sql(f"MERGE INTO {name} t USING {SOURCE} s ON t.id = s.id {UPSERT}")
     expected = {row: 0 for rows in FILES for row, _ in rows if row <= 50} | {12: 1, 25: 2}
     assert dict(rows_of(spark, table)) == expected
+
+
+def test_files_that_lose_all_rows_are_removed_unread(spark: SparkSession, table: str) -> None:
+    build_table(spark, table, SCHEMA, [*FILES, [(60, 0), (61, None)]])
+    assert lose_files(table, but={20, 60}) == 5
+    statement = f"DELETE FROM delta.`{table}` WHERE v = 0 AND (id < 25 OR id >= 30)"
+    assert spark.sql(statement).collect() == [(56,)]
+    assert rows_of(spark, table) == [*((i, 0) for i in range(25, 30)), (61, None)]
+    # A null is not deleted: its file is read, and keeps the row.
+    assert len(log.actions(table, 1, "add")) == 2
+    assert len(log.actions(table, 1, "remove")) == 7
+    metrics = log.commit_info(table, 1)["operationMetrics"]
+    assert (metrics["numDeletedRows"], metrics["numRemovedFiles"]) == ("56", "5")
 
 
 def test_merge_tells_its_clauses_and_counts_in_the_history(spark: SparkSession, table: str) -> None:

@@ -46,10 +46,16 @@ private[sql] object KeySource {
 
   def of(spark: SparkSession, source: LogicalPlan): Option[KeySource] = {
     val rows = uncounted(source)
-    Option.when(isRepeatable(rows) && rows.stats.sizeInBytes <= maxBytes(spark))(
+    Option.when(isRepeatable(rows) && sizeBytes(spark, rows) <= maxBytes(spark)) {
       new KeySource(rows)
-    )
+    }
   }
+
+  /** What is read of it, as far as that is known once filters have chosen files. */
+  private def sizeBytes(spark: SparkSession, rows: LogicalPlan): BigInt =
+    AnalysisHelper.allowInvokingTransformsInAnalyzer {
+      spark.sessionState.optimizer.execute(rows).stats.sizeInBytes
+    }
 
   /** Reading keys is not reading the source: its rows are counted once. */
   private def uncounted(source: LogicalPlan): LogicalPlan =

@@ -3,6 +3,7 @@ package org.apache.spark.sql.deltaic
 import org.apache.spark.sql.catalyst.expressions.{
   Alias,
   DynamicPruning,
+  ExprId,
   Expression,
   GetStructField,
   ScalarSubquery,
@@ -31,12 +32,22 @@ object RuntimeFilterShims {
     case _ => false
   }
 
-  /** With a subquery for each such value. Below them, Spark runs the same plan once. */
+  /**
+   * With a subquery for each such value. Below them, Spark runs the same plan once. Adaptive execution
+   * plans a query several times, and knows subqueries by ids that it has seen the first time; so these
+   * follow from that of the one they are made of.
+   */
   def withValuesApart(filter: Expression): Expression = filter.transform {
     case GetStructField(values: ScalarSubquery, ordinal, _) if !values.isCorrelated =>
       val value = Alias(GetStructField(values.plan.output.head, ordinal), "value")()
-      ScalarSubquery(Project(Seq(value), values.plan))
+      ScalarSubquery(Project(Seq(value), values.plan), exprId = idOf(values.exprId, ordinal))
   }
+
+  /** Ids of Spark are not negative. */
+  private def idOf(values: ExprId, ordinal: Int): ExprId =
+    values.copy(id = -1L - (values.id * MaxValues + ordinal))
+
+  private val MaxValues = 1L << 12
 
   /** What Spark's own strategy makes of a scan, but with these filters and none above it. */
   def batchScan(relation: DataSourceV2ScanRelation, runtimeFilters: Seq[Expression]): SparkPlan =
