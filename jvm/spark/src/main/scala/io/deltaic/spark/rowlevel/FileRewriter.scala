@@ -26,6 +26,7 @@ private[rowlevel] final class FileRewriter(
       val listed = ListedFiles(snapshot.table, snapshot.version, files.toIndexedSeq)
       val tracked = ScanColumns.tracked.take(transaction.dataSpec.tracked)
       new MovedRows(spark, transaction).write(
+        s"rewrite ${files.size} files without their deleted rows",
         StructType(schema.all ++ tracked),
         options => new TableScanBuilder(spark, listed, schema, options),
         transaction.dataSpec

@@ -36,6 +36,7 @@ private[rowlevel] final class ImageRecorder(
       val schema = transaction.schema // rows have what the commit adds, too: as nulls
       val source = ListedChanges(snapshot.table, snapshot.version, images.toIndexedSeq)
       new MovedRows(ofTable.spark, transaction).write(
+        s"write the change data of ${images.size} files",
         schema.all.add(ChangeColumns.changeTypeField),
         options => new ChangesScanBuilder(ofTable.spark, source, schema, options),
         transaction.changeSpec

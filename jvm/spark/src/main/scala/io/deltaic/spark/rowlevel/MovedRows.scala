@@ -7,7 +7,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.connector.write._
-import org.apache.spark.sql.deltaic.{SchemaShims, SessionShims}
+import org.apache.spark.sql.deltaic.{JobShims, SchemaShims, SessionShims}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -22,17 +22,21 @@ import io.deltaic.spark.write._
 private[rowlevel] final class MovedRows(spark: SparkSession, transaction: WriteTransaction) {
 
   /**
+   * @param purpose what the jobs are called where Spark lists jobs
    * @param columns what is read and written
    * @param spec of the files
    */
   def write(
+      purpose: String,
       columns: StructType,
       scan: CaseInsensitiveStringMap => ScanBuilder,
       spec: DataWriteSpec
   ): Seq[AddFile] = {
     val sink = new Sink(columns, spec)
     val source = new Source(columns, scan)
-    SessionShims.run(spark, AppendData.byPosition(relation(sink), relation(source)))
+    JobShims.described(spark, s"deltaic: $purpose, ${transaction.log.table}") {
+      SessionShims.run(spark, AppendData.byPosition(relation(sink), relation(source)))
+    }
     sink.written
   }
 

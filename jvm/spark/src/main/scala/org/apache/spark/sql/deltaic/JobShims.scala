@@ -23,21 +23,26 @@ object JobShims {
       f: A => Iterator[B]
   ): Seq[B] =
     if (items.isEmpty) Nil
-    else {
-      val context = spark.sparkContext
-      val described = context.getLocalProperty(SparkContext.SPARK_JOB_DESCRIPTION)
-      context.setJobDescription(description)
-      try
+    else
+      described(spark, description) {
         SQLExecution.withSQLConfPropagated(spark) {
-          context
+          spark.sparkContext
             .parallelize(items, items.size)
             .mapPartitions(part => Iterator(packed(part.flatMap(f))))
             .collect()
             .toSeq
             .flatMap(unpacked[B])
         }
-      finally context.setJobDescription(described)
-    }
+      }
+
+  /** What jobs that `body` runs are called where Spark lists jobs. */
+  def described[A](spark: SparkSession, description: String)(body: => A): A = {
+    val context = spark.sparkContext
+    val before = context.getLocalProperty(SparkContext.SPARK_JOB_DESCRIPTION)
+    context.setJobDescription(description)
+    try body
+    finally context.setJobDescription(before)
+  }
 
   private def packed(results: Iterator[_]): Array[Byte] = {
     val bytes = new ByteArrayOutputStream
