@@ -93,19 +93,6 @@ def test_sources_that_may_differ_when_read_again_and_rows_without_a_match_prune_
     assert dict(rows_of(spark, table)) == expected
 
 
-def test_files_that_lose_all_rows_are_removed_unread(spark: SparkSession, table: str) -> None:
-    build_table(spark, table, SCHEMA, [*FILES, [(60, 0), (61, None)]])
-    assert lose_files(table, but={20, 60}) == 5
-    statement = f"DELETE FROM delta.`{table}` WHERE v = 0 AND (id < 25 OR id >= 30)"
-    assert spark.sql(statement).collect() == [(56,)]
-    assert rows_of(spark, table) == [*((i, 0) for i in range(25, 30)), (61, None)]
-    # A null is not deleted: its file is read, and keeps the row.
-    assert len(log.actions(table, 1, "add")) == 2
-    assert len(log.actions(table, 1, "remove")) == 7
-    metrics = log.commit_info(table, 1)["operationMetrics"]
-    assert (metrics["numDeletedRows"], metrics["numRemovedFiles"]) == ("56", "5")
-
-
 def test_merge_tells_its_clauses_and_counts_in_the_history(spark: SparkSession, table: str) -> None:
     build_table(spark, table, SCHEMA, FILES[:2])
     source = spark.range(5, 25, 1, 3).selectExpr("id", "id AS w").where("id % 2 = 0")

@@ -33,7 +33,6 @@ class DeltaicExtension extends (SparkSessionExtensions => Unit) {
     extensions.injectPostHocResolutionRule(_ => NameReplacedRows)
     extensions.injectPostHocResolutionRule(s => PlanTableLike(s.asInstanceOf[SparkSession]))
     extensions.injectPreCBORule(_ => PlanReplacedRows)
-    extensions.injectPreCBORule(_ => EndWholeFiles)
     extensions.injectPreCBORule(s => RebalanceWrites(s.asInstanceOf[SparkSession]))
     extensions.injectPlannerStrategy(_ => RecordReads)
     extensions.injectPlannerStrategy(_ => SkipAppliedWrites)

@@ -42,8 +42,7 @@ private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: Wri
     val copies = rewritten(worn)
     try {
       val (adds, vectorFiles) = withNewVectors(kept)
-      val removes =
-        (change.wholeFiles ++ touched.map(_.file)).map(_.remove(deletionTimestampMs))
+      val removes = touched.map(_.file.remove(deletionTimestampMs))
       val copiedRows = copies.flatMap(FileChanges.rows).sum
       EndedFiles(removes, adds ++ copies, copies, vectorFiles, copiedRows)
     } catch {

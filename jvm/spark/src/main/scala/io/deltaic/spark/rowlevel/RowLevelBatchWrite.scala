@@ -69,11 +69,8 @@ private[spark] final class RowLevelBatchWrite(change: RowLevelChange, reads: Seq
     if (needsImages)
       images = new ImageRecorder(change, transaction, ender.vectors).record(deleted, updated)
     val changeFiles = reports.flatMap(_.changeFiles) ++ images
-    val rows = ChangedRows(
-      cardinality(updated),
-      cardinality(deleted) + change.wholeFiles.flatMap(FileChanges.liveRows).sum,
-      reports.map(_.insertedRows).sum
-    )
+    val rows =
+      ChangedRows(cardinality(updated), cardinality(deleted), reports.map(_.insertedRows).sum)
     val finishedAtMs = System.currentTimeMillis()
     transaction.commit(
       FileChanges(

@@ -23,7 +23,6 @@ import io.deltaic.spark.write.{RecordsReads, ScannedRows, TableWrite}
  *
  * @param batchWrite makes a commit of what they report, given the other scans of the statement
  * @param merge what there is to know of a MERGE
- * @param commitsAlone whether the commit holds nothing besides this change
  */
 private[spark] final class RowLevelChange(
     val spark: SparkSession,
@@ -31,8 +30,7 @@ private[spark] final class RowLevelChange(
     val snapshot: Snapshot,
     override val command: Command,
     batchWrite: (RowLevelChange, Seq[TableScan]) => DeltaBatchWrite = new RowLevelBatchWrite(_, _),
-    val merge: Option[MergeTerms] = None,
-    commitsAlone: Boolean = true
+    val merge: Option[MergeTerms] = None
 ) extends SupportsDelta {
 
   private val schema = TableSchema.of(snapshot)
@@ -81,19 +79,6 @@ private[spark] final class RowLevelChange(
 
     override def description(): String = s"deltaic $command on ${log.table}"
   }
-
-  @volatile private var ended: Seq[AddFile] = Nil
-
-  /** Files of which every row ends, as their statistics prove; no scan reads them. */
-  def wholeFiles: Seq[AddFile] = ended
-
-  def endWhole(files: Seq[AddFile]): Unit = ended = files
-
-  /** A change data feed may have to have each row that ends. */
-  def mayEndWholeFiles: Boolean =
-    command == Command.DELETE && commitsAlone && !snapshot.isDistributed &&
-    !snapshot.metadata.configuration.get("delta.enableChangeDataFeed")
-      .exists(_.trim.equalsIgnoreCase("true"))
 
   override def rowId(): Array[NamedReference] =
     ScanColumns.rowId.map(name => Expressions.column(name): NamedReference).toArray

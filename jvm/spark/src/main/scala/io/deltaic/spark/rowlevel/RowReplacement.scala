@@ -32,14 +32,7 @@ private[spark] object RowReplacement extends EndsRows {
     val spark = transaction.spark
     val sink = new ReportSink(transaction)
     val change =
-      new RowLevelChange(
-        spark,
-        transaction.log,
-        snapshot,
-        Command.DELETE,
-        (_, _) => sink,
-        commitsAlone = false
-      )
+      new RowLevelChange(spark, transaction.log, snapshot, Command.DELETE, (_, _) => sink)
     val target = relation(new ChangedTable(change))
     val condition = replaced match {
       case Replaced.Rows(condition) => over(target)(condition)

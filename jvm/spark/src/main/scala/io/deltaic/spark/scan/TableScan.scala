@@ -21,7 +21,6 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.util.SerializableConfiguration
 
 import io.deltaic.protocol.{AddFile, DeltaicException}
-import io.deltaic.spark.bridge.FileChanges
 
 /**
  * Reads the selected files of a table with Spark's own vectorized Parquet reader.
@@ -93,21 +92,6 @@ private[spark] final class TableScan(
     val columns = StructType(requiredColumns.fields ++ rowIndex :+ ScanColumns.deletionVectorField)
     val source = ListedFiles(files.table, files.version, selectedFiles)
     new TableScan(spark, source, schema, columns, filters, fileFilters, options)
-  }
-
-  /**
-   * The files in which every row of the table is wanted, and the scan of the others.
-   *
-   * @param unwanted a condition that is true of all rows that are not wanted
-   */
-  def splitOffWhole(unwanted: Expression): (Seq[AddFile], TableScan) = {
-    val mixed = runtimeFiltering
-      .prune(selectedFiles, Seq(unwanted), FileSplits.sessionZone(spark))
-      .iterator.map(_.path).toSet
-    val whole = selectedFiles.filter(f => !mixed(f.path) && FileChanges.liveRows(f).isDefined)
-    val split = whole.iterator.map(_.path).toSet
-    val rest = ListedFiles(files.table, files.version, selectedFiles.filterNot(f => split(f.path)))
-    (whole, new TableScan(spark, rest, schema, requiredColumns, filters, fileFilters, options))
   }
 
   override def readSchema(): StructType =
