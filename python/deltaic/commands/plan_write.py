@@ -19,8 +19,7 @@ from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import TableHeader, Tables
 from deltaic.exceptions import error
 from deltaic.protocol import in_commit_timestamps
-from deltaic.protocol.features import require_writable
-from deltaic.protocol.properties import is_true
+from deltaic.protocol.features import is_append_only, require_writable
 from deltaic.protocol.schema import parse_schema
 from deltaic.protocol.schema_checks import extra_columns, same_names
 
@@ -172,6 +171,7 @@ def _kept(request: WriteRequest, current: TableHeader, tables: Tables) -> Commit
         is_blind_append=request.mode is WriteMode.APPEND,
         changes_protocol=definition.protocol != current.protocol,
         changes_metadata=definition.metadata != current.metadata,
+        enables_in_commit_timestamps=_starts_timestamps(definition, current),
         changes_data=request.changes_data,
     )
 
@@ -190,11 +190,16 @@ def _replacement(request: WriteRequest, current: TableHeader) -> CommitPlan:
         changes_protocol=definition.protocol != current.protocol,
         changes_metadata=before != after,
         changes_columns=columns_change,
-        enables_in_commit_timestamps=in_commit_timestamps.is_enabled(after)
-        and not in_commit_timestamps.is_enabled(before),
+        enables_in_commit_timestamps=_starts_timestamps(definition, current),
         changes_data=request.changes_data,
         domains=clustering_of(asked, definition, current, keep_properties=keep),
     )
+
+
+def _starts_timestamps(definition: Definition, current: TableHeader) -> bool:
+    return in_commit_timestamps.is_active(
+        definition.protocol, definition.metadata
+    ) and not in_commit_timestamps.is_active(current.protocol, current.metadata)
 
 
 def _definition(request: WriteRequest, defaults: Mapping[str, str]) -> DefinitionRequest:
@@ -218,7 +223,7 @@ def _require_removes_allowed(request: WriteRequest, current: TableHeader) -> Non
         removes
         and request.changes_data
         and request.mode is not WriteMode.MERGE
-        and (is_true(current.metadata.configuration, "delta.appendOnly"))
+        and is_append_only(current.protocol, current.metadata)
     ):
         raise error(
             "DELTAIC_APPEND_ONLY",

@@ -140,6 +140,14 @@ def supports(protocol: Protocol, name: str) -> bool:
     return not spellings.isdisjoint(writer_features(protocol))
 
 
+def is_append_only(protocol: Protocol, metadata: Metadata) -> bool:
+    """Whether writers must not remove rows that count (Protocol § Append-only Tables).
+
+    The property binds them where the protocol supports the feature, and nowhere else.
+    """
+    return supports(protocol, "appendOnly") and is_true(metadata.configuration, "delta.appendOnly")
+
+
 def legacy_writer_features(version: int) -> frozenset[str]:
     """Return what a writer version below the table features implies."""
     return frozenset(
