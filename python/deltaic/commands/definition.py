@@ -172,7 +172,7 @@ def clustering_of(
                 columns=", ".join(metadata.partition_columns),
             )
         known = parse_schema(current.metadata.schema_string, request.table)
-        before = clustering.clustering_columns(known, current.domains)
+        before = clustering.clustering_columns(request.table, known, current.domains)
     schema = parse_schema(metadata.schema_string, request.table)
     wanted = request.cluster_by or ()
     if request.cluster_by is None and keep_properties:

@@ -209,7 +209,9 @@ class TableHeader:
     def as_predecessor(self) -> Predecessor:
         """Return what the commit after this version must know of it."""
         return Predecessor(
-            self.version, self.timestamp_ms, row_tracking.high_water_mark(self.domains)
+            self.version,
+            self.timestamp_ms,
+            row_tracking.high_water_mark(self.metadata.id, self.domains),
         )
 
 

@@ -181,6 +181,44 @@ def property_value(configuration: Mapping[str, str], name: str) -> str:
     return configuration.get(name, default or "")
 
 
+def stored_value(table: str, configuration: Mapping[str, str], name: str) -> str:
+    """Return a property's value, or its default, that can be relied upon to be one.
+
+    Who has stored it may have checked nothing.
+
+    Raises
+    ------
+    TableStateError
+        If it is no value that the property can have.
+    """
+    known = find_property(name)
+    assert known is not None, name
+    value = property_value(configuration, name)
+    problem = known.problem_with(value)
+    if problem is not None:
+        raise error(
+            "DELTAIC_STORED_PROPERTY_INVALID",
+            table=table,
+            property=name,
+            value=value,
+            reason=problem,
+        )
+    return value
+
+
+def stored_number(table: str, configuration: Mapping[str, str], name: str) -> int:
+    """Return a property that is a number; 0 if it is neither set nor has a default.
+
+    Raises
+    ------
+    TableStateError
+        As `stored_value`.
+    """
+    if not property_value(configuration, name):
+        return 0
+    return int(stored_value(table, configuration, name))
+
+
 _INTERVAL = re.compile(r"(?:interval\s+)?((?:[+-]?\d+\s+[a-z]+\s*)+)", re.IGNORECASE)
 _INTERVAL_PART = re.compile(r"([+-]?\d+)\s+([a-z]+)", re.IGNORECASE)
 _UNIT_MS = {

@@ -35,6 +35,7 @@ from deltaic.protocol.file_columns import (
     physical_partition_columns,
     strangers_in,
 )
+from deltaic.protocol.properties import stored_number
 from deltaic.protocol.schema import StructType, parse_schema, walk
 
 #: One action as a commit file stores it: its name, and its body.
@@ -97,9 +98,12 @@ def validate_log(commits: Iterable[tuple[int, Sequence[Action]]]) -> list[Violat
                 )
             )
         expected = version + 1
-        violations += [
-            Violation(version, rule, detail) for rule, detail in _problems(table, version, actions)
-        ]
+        try:
+            for rule, detail in _problems(table, version, actions):
+                violations.append(Violation(version, rule, detail))
+        except DeltaError as damage:
+            # What else is wrong with the commit depends on what cannot be understood.
+            violations.append(Violation(version, "Protocol § Actions", str(damage)))
     return violations
 
 
@@ -215,7 +219,7 @@ def _definition_problems(protocol: Protocol, metadata: Metadata) -> _Problems:
 
 def _mapping_problems(metadata: Metadata, columns: StructType) -> _Problems:
     rule = "Protocol § Column Mapping"
-    newest = int(metadata.configuration.get(MAX_COLUMN_ID, "0"))
+    newest = stored_number(metadata.id, metadata.configuration, MAX_COLUMN_ID)
     seen: dict[int, str] = {}
     for path, column in walk(columns):
         number, name = column.metadata.get(COLUMN_ID), column.metadata.get(PHYSICAL_NAME)
@@ -242,7 +246,7 @@ def _clustering_problems(
         return
     if metadata.partition_columns:
         yield rule, f"it is partitioned by {list(metadata.partition_columns)}, too"
-    paths = clustering.physical_paths(table.clustered_by)
+    paths = clustering.physical_paths(metadata.id, table.clustered_by)
     for name, body in actions:
         if name != "add" or not body["dataChange"] or body.get("deletionVector") is not None:
             continue
@@ -333,10 +337,7 @@ def _statistics_problems(table: _Table, metadata: Metadata, actions: Sequence[Ac
 
     A file that was there keeps those of columns that are not there any more.
     """
-    try:
-        columns = column_paths(metadata)
-    except DeltaError:
-        return  # It is a problem of the definition, and said to be one.
+    columns = column_paths(metadata)
     table.columns |= columns
     known = {path for path, _ in table.files}
     known |= {body["path"] for name, body in actions if name == "remove"}
@@ -428,7 +429,9 @@ def _row_id_problems(
     before = table.high_water_mark
     for name, body in actions:
         if name == "domainMetadata" and body["domain"] == row_tracking.DOMAIN:
-            table.high_water_mark = row_tracking.high_water_mark_in(body["configuration"])
+            table.high_water_mark = row_tracking.high_water_mark_in(
+                metadata.id, body["configuration"]
+            )
     if table.high_water_mark < before:
         yield rule, f"the high water mark falls from {before} to {table.high_water_mark}"
     earlier = {path: body for (path, _), body in table.files.items()}
