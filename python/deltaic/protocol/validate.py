@@ -201,7 +201,7 @@ def _definition_problems(protocol: Protocol, metadata: Metadata) -> _Problems:
     except DeltaError as invalid:
         yield "Protocol § Schema Serialization Format", str(invalid)
         return
-    if unsupported := used - writer_features(protocol):
+    if unsupported := {name for name in used if not supports(protocol, name)}:
         yield rule, f"in use, but not supported by the protocol: {', '.join(sorted(unsupported))}"
     if row_tracking.is_enabled(metadata) and not row_tracking.names_columns(metadata):
         yield "Protocol § Row Tracking", "the columns of preserved row ids have no names"
