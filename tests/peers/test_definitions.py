@@ -10,8 +10,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from deltaic import DeltaTable
-from tests.support.log import require_valid_logs
 from tests.support.spark_process import SparkProcess
+from tests.support.valid_logs import require_valid_logs
 
 RUN = """
 for statement in statements:
