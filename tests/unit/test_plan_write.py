@@ -43,6 +43,20 @@ def test_first_write_stores_its_properties_and_the_sessions_defaults() -> None:
     }
 
 
+def test_defaults_that_name_nothing_do_not_fail_a_create_and_any_property_may_be_allowed() -> None:
+    log = MemoryLog()
+    log.defaults = {"delta.fromAnotherEngine": "1", "delta.checkpointInterval": "5"}
+    assert plan(log).effective.metadata.configuration == {"delta.checkpointInterval": "5"}
+    given = {"delta.targetFileSize": "1"}
+    with pytest.raises(InvalidArgumentError, match="targetFileSize"):
+        plan(log, properties=given)
+    log.any_properties = True
+    assert plan(log, properties=given).effective.metadata.configuration == {
+        "delta.checkpointInterval": "5",
+        "delta.targetFileSize": "1",
+    }
+
+
 def test_first_write_of_a_table_with_deletion_vectors() -> None:
     planned = plan(MemoryLog(), properties={"delta.enableDeletionVectors": "true"})
     assert planned.effective.protocol.reader_features == frozenset({"deletionVectors"})

@@ -79,7 +79,7 @@ def create_table(
         arguments = _like(arguments, *arguments.like, tables)
     current = tables.header(arguments.table)
     if current is not None:
-        return _taken_over(arguments, current)
+        return _taken_over(arguments, current, tables)
     request = DefinitionRequest(
         arguments.table,
         arguments.schema_string,
@@ -89,6 +89,7 @@ def create_table(
         tables.default_properties(),
         arguments.constraints,
         arguments.cluster_by,
+        tables.allows_unknown_properties(),
     )
     definition = define_table(request, now_ms)
     domains = clustering_of(request, definition)
@@ -99,7 +100,7 @@ def create_table(
         created = tables.header(arguments.table)
         if created is None:
             raise
-        return _taken_over(arguments, created)
+        return _taken_over(arguments, created, tables)
 
 
 def _like(arguments: CreateTable, source: str, version: int, tables: Tables) -> CreateTable:
@@ -118,8 +119,8 @@ def _like(arguments: CreateTable, source: str, version: int, tables: Tables) -> 
     )
 
 
-def _taken_over(arguments: CreateTable, current: TableHeader) -> CommitResult:
-    _require_same(arguments, current)
+def _taken_over(arguments: CreateTable, current: TableHeader, tables: Tables) -> CommitResult:
+    _require_same(arguments, current, any_properties=tables.allows_unknown_properties())
     return CommitResult(current.version, skipped=True)
 
 
@@ -150,7 +151,7 @@ def _summary(
     )
 
 
-def _require_same(arguments: CreateTable, current: TableHeader) -> None:
+def _require_same(arguments: CreateTable, current: TableHeader, *, any_properties: bool) -> None:
     """Check what the statement says of a table that is there, but not what it leaves out."""
 
     def differs(
@@ -178,7 +179,7 @@ def _require_same(arguments: CreateTable, current: TableHeader) -> None:
     if states_partitioning and not same_names(arguments.partition_by, metadata.partition_columns):
         raise differs("partitioning", metadata.partition_columns, arguments.partition_by)
     for name, value in check_properties(
-        arguments.table, arguments.properties
+        arguments.table, arguments.properties, any_name=any_properties
     ).configuration.items():
         if metadata.configuration.get(name) != value:
             raise differs(f"table property {name}", metadata.configuration.get(name), value)

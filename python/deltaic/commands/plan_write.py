@@ -127,7 +127,7 @@ def plan_write(request: WriteRequest, tables: Tables, now_ms: int) -> CommitPlan
     _refuse_options(request)
     txn = requested_txn(request.table, request.options)
     if request.read_version < 0:
-        asked = _definition(request, tables.default_properties())
+        asked = _definition(request, tables.default_properties(), tables)
         definition = define_table(asked, now_ms)
         return CommitPlan(
             definition,
@@ -144,7 +144,7 @@ def plan_write(request: WriteRequest, tables: Tables, now_ms: int) -> CommitPlan
     require_writable(request.table, current.version, current.protocol, current.metadata)
     _require_removes_allowed(request, current)
     plan = (
-        _replacement(request, current)
+        _replacement(request, current, tables)
         if request.replaces_columns
         else _kept(request, current, tables)
     )
@@ -176,8 +176,8 @@ def _kept(request: WriteRequest, current: TableHeader, tables: Tables) -> Commit
     )
 
 
-def _replacement(request: WriteRequest, current: TableHeader) -> CommitPlan:
-    asked, keep = _definition(request, {}), not request.replaces_table
+def _replacement(request: WriteRequest, current: TableHeader, tables: Tables) -> CommitPlan:
+    asked, keep = _definition(request, {}, tables), not request.replaces_table
     definition = redefine_table(asked, current, keep_properties=keep)
     before, after = current.metadata, definition.metadata
     columns_change = (before.schema_string, before.partition_columns) != (
@@ -202,7 +202,9 @@ def _starts_timestamps(definition: Definition, current: TableHeader) -> bool:
     ) and not in_commit_timestamps.is_active(current.protocol, current.metadata)
 
 
-def _definition(request: WriteRequest, defaults: Mapping[str, str]) -> DefinitionRequest:
+def _definition(
+    request: WriteRequest, defaults: Mapping[str, str], tables: Tables
+) -> DefinitionRequest:
     return DefinitionRequest(
         request.table,
         request.schema_string,
@@ -212,6 +214,7 @@ def _definition(request: WriteRequest, defaults: Mapping[str, str]) -> Definitio
         defaults,
         request.constraints,
         request.cluster_by,
+        tables.allows_unknown_properties(),
     )
 
 

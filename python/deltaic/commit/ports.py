@@ -348,6 +348,9 @@ class Tables(Protocol):
     def default_properties(self) -> Mapping[str, str]:
         """Return the table properties that the session sets for every new table."""
 
+    def allows_unknown_properties(self) -> bool:
+        """Return whether the session stores ``delta.`` properties that it does not know."""
+
     def engine_info(self) -> str:
         """Return what commits name as their engine."""
 
