@@ -6,6 +6,8 @@ from functools import partial
 from itertools import product
 from typing import ClassVar
 
+from pyspark.sql import DataFrame
+
 from bench import lineitem
 from bench.lab import Answer, Lab, collect
 from bench.scenarios.scenario import Measure, Measurement, Scenario
@@ -29,7 +31,8 @@ _WIDE = (
     ),
 )
 
-_QUERIES = {"light": _LIGHT, "wide": _WIDE}
+# What is asked of lineitem, by name.
+QUERIES = {"light": _LIGHT, "wide": _WIDE}
 _VARIANTS = {
     "none": "no DV",
     "random": "1 % deleted at random",
@@ -47,11 +50,14 @@ def _deleted_rows(settings: Settings, variant: str) -> str | None:
     }[variant]
 
 
-def _scan(lab: Lab, path: str, query: str, without: str | None = None) -> Answer:
-    frame = lab.read(path, lineitem.SCHEMA).where(_FILTER)
-    if without is not None:
-        frame = frame.where(f"NOT ({without})")
-    return collect(frame.selectExpr(*_QUERIES[query]))
+def answer(rows: DataFrame, query: str) -> Answer:
+    """Run a query of `QUERIES` over the rows that pass the filter."""
+    return collect(rows.where(_FILTER).selectExpr(*QUERIES[query]))
+
+
+def run(lab: Lab, path: str, query: str) -> Answer:
+    """Run a query of `QUERIES` on a lineitem."""
+    return answer(lab.read(path, lineitem.SCHEMA), query)
 
 
 class Scan(Scenario):
@@ -79,7 +85,7 @@ class Scan(Scenario):
                 floor=None if variant == "none" else "scan with no row deleted",
                 baseline=None if variant == "none" else f"{query}-none",
             )
-            for query, columns in _QUERIES.items()
+            for query, columns in QUERIES.items()
             for variant, title in _VARIANTS.items()
         )
 
@@ -89,8 +95,9 @@ class Scan(Scenario):
         for variant in _VARIANTS:
             deleted = _deleted_rows(lab.settings, variant)
             if not lab.engine.is_delta:
-                for query in _QUERIES:
-                    self._truth[f"{query}-{variant}"] = _scan(lab, whole, query, deleted)
+                rows = lab.read(whole, lineitem.SCHEMA).where(f"NOT ({deleted or False})")
+                for query in QUERIES:
+                    self._truth[f"{query}-{variant}"] = answer(rows, query)
             elif deleted is not None:
                 lab.prepared(
                     lineitem.table_name(lab.settings, variant),
@@ -107,14 +114,14 @@ class Scan(Scenario):
         timings: dict[str, float] = {}
         answers: dict[str, Answer] = {}
         whole = lab.prepared_path(lineitem.table_name(lab.settings))
-        _scan(lab, whole, "light")
-        for query, variant in turns(list(product(_QUERIES, _VARIANTS)), repetition):
+        run(lab, whole, "light")
+        for query, variant in turns(list(product(QUERIES, _VARIANTS)), repetition):
             key = f"{query}-{variant}"
             table = lineitem.table_name(lab.settings, variant if lab.engine.is_delta else "none")
-            timings[key], answer = lab.timed_thrice(
-                partial(_scan, lab, lab.prepared_path(table), query)
+            timings[key], found = lab.timed_thrice(
+                partial(run, lab, lab.prepared_path(table), query)
             )
-            answers[key] = self._truth.get(key, answer)
+            answers[key] = self._truth.get(key, found)
         table_bytes = lab.storage.size(whole).size_bytes
         return Measurement(
             timings=timings, answers=answers, metrics={"table_bytes": float(table_bytes)}

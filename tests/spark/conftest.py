@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.paths import JAR
 from tests.support.peer_reads import PeerReads
+from tests.support.spark_process import SparkProcess
 from tests.support.table_builder import BuildTwin, TwinTable, build_twin
 
 if TYPE_CHECKING:
@@ -63,6 +65,17 @@ def readings(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> T
 def build(spark: SparkSession, table: str) -> BuildTwin:
     """`build_twin` for a table of the test's own."""
     return partial(build_twin, spark, table)
+
+
+@pytest.fixture(scope="session")
+def without_extension() -> Iterator[SparkProcess]:
+    """A session that has the jar and the catalog, but not the extension."""
+    settings = {
+        "spark.jars": str(JAR),
+        "spark.sql.catalog.spark_catalog": "io.deltaic.spark.DeltaicCatalog",
+    }
+    with SparkProcess(settings) as process:
+        yield process
 
 
 @pytest.fixture(scope="session")

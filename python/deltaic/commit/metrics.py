@@ -60,7 +60,7 @@ _TIMES: Mapping[str, _Source] = {
 }
 #: Of a write that replaces the rows which meet a condition.
 _REPLACED_ROWS: Mapping[str, _Source] = {
-    "numAddedChangeFiles": _engine("numAddedChangeFiles"),
+    "numAddedChangeFiles": _files(lambda f: f.num_change_files),
     "numDeletedRows": _engine("numDeletedRows"),
     "numCopiedRows": _engine("numCopiedRows"),
 }
