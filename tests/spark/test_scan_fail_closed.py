@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.support import log
-from tests.support.paths import JAR
 from tests.support.plans import deletion_filters
 from tests.support.session_settings import session_settings
 from tests.support.spark_process import SparkProcess
@@ -19,17 +17,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 REFUSED = "DELTAIC_DELETION_VECTOR_FILTER_MISSING"
-
-
-@pytest.fixture(scope="module")
-def without_extension() -> Iterator[SparkProcess]:
-    """A session that has the jar and the catalog, but not the extension."""
-    settings = {
-        "spark.jars": str(JAR),
-        "spark.sql.catalog.spark_catalog": "io.deltaic.spark.DeltaicCatalog",
-    }
-    with SparkProcess(settings) as process:
-        yield process
 
 
 #: Each assigns what came out, rows or the error, to `result`.

@@ -76,7 +76,7 @@ def create_table(
         arguments = _like(arguments, *arguments.like, tables)
     current = tables.header(arguments.table)
     if current is not None:
-        return _taken_over(arguments, current)
+        return _taken_over(arguments, current, tables)
     request = DefinitionRequest(
         arguments.table,
         arguments.schema_string,
@@ -86,6 +86,7 @@ def create_table(
         tables.default_properties(),
         arguments.constraints,
         arguments.cluster_by,
+        tables.allows_unknown_properties(),
     )
     definition = define_table(request, now_ms)
     domains = clustering_of(request, definition)
@@ -96,7 +97,7 @@ def create_table(
         created = tables.header(arguments.table)
         if created is None:
             raise
-        return _taken_over(arguments, created)
+        return _taken_over(arguments, created, tables)
 
 
 def _like(arguments: CreateTable, source: str, version: int, tables: Tables) -> CreateTable:
@@ -116,8 +117,8 @@ def _like(arguments: CreateTable, source: str, version: int, tables: Tables) -> 
     )
 
 
-def _taken_over(arguments: CreateTable, current: TableHeader) -> CommitResult:
-    require_true_of(arguments, current)
+def _taken_over(arguments: CreateTable, current: TableHeader, tables: Tables) -> CommitResult:
+    require_true_of(arguments, current, any_properties=tables.allows_unknown_properties())
     return CommitResult(current.version, skipped=True)
 
 

@@ -31,7 +31,7 @@ _COMPUTED = (
 )
 
 
-def require_true_of(statement: CreateTable, current: TableHeader) -> None:
+def require_true_of(statement: CreateTable, current: TableHeader, *, any_properties: bool) -> None:
     """Check what the statement says of a table that is there, but not what it leaves out.
 
     Raises
@@ -39,7 +39,7 @@ def require_true_of(statement: CreateTable, current: TableHeader) -> None:
     InvalidArgumentError
         If something else is true of the table.
     """
-    for what, is_now, requested in _differences(statement, current):
+    for what, is_now, requested in _differences(statement, current, any_properties):
         raise error(
             "DELTAIC_CREATE_MISMATCH",
             table=statement.table,
@@ -53,10 +53,12 @@ def require_true_of(statement: CreateTable, current: TableHeader) -> None:
 def clustered_by(table: TableHeader) -> tuple[tuple[str, ...], ...]:
     """Return the columns that a table is clustered by, if any."""
     schema = parse_schema(table.metadata.schema_string, table.metadata.id)
-    return clustering.clustering_columns(schema, table.domains)
+    return clustering.clustering_columns(table.metadata.id, schema, table.domains)
 
 
-def _differences(statement: CreateTable, current: TableHeader) -> Iterator[_Difference]:
+def _differences(
+    statement: CreateTable, current: TableHeader, any_properties: bool
+) -> Iterator[_Difference]:
     metadata = current.metadata
     empty = '{"type":"struct","fields":[]}'
     schema = parse_schema(statement.schema_string or empty, statement.table)
@@ -76,7 +78,9 @@ def _differences(statement: CreateTable, current: TableHeader) -> Iterator[_Diff
         if not same_names(columns, asked_columns):
             yield "clustering", columns, asked_columns
     has = metadata.configuration
-    stated = check_properties(statement.table, statement.properties).configuration
+    stated = check_properties(
+        statement.table, statement.properties, any_name=any_properties
+    ).configuration
     for name, value in stated.items():
         if has.get(name) != value:
             yield f"table property {name}", has.get(name), value

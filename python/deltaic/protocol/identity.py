@@ -40,6 +40,12 @@ def check_identity(table: str, path: str, column: Field, partition_columns: Sequ
         raise error("DELTAIC_IDENTITY_INVALID", table=table, column=path, reason=reason)
 
 
+def identity_step(column: Field) -> int | None:
+    """Return by how much an identity column counts; None if it is none, or cannot be counted."""
+    start, step = column.metadata.get(START), column.metadata.get(STEP)
+    return int(step) if isinstance(start, int) and isinstance(step, int) and step else None
+
+
 def mark_at(column: Field, value: int) -> int | None:
     """Return the high-water mark of an identity column that holds this value at its furthest.
 
@@ -63,10 +69,11 @@ def with_high_water_marks(metadata: Metadata, marks: Mapping[str, int]) -> Metad
 
     def marked(column: Field) -> Field:
         mark = marks.get(column.name)
-        if mark is None or START not in column.metadata:
+        step = identity_step(column)
+        if mark is None or step is None:
             return column
         before = column.metadata.get(HIGH_WATER_MARK)
-        pick = max if column.metadata[STEP] > 0 else min
+        pick = max if step > 0 else min
         newest = mark if before is None else pick(mark, before)
         return replace(column, metadata={**column.metadata, HIGH_WATER_MARK: newest})
 
