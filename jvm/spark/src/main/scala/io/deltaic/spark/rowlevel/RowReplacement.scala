@@ -14,7 +14,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.AddFile
 import io.deltaic.replay.Snapshot
-import io.deltaic.spark.scan.{ScanColumns, TableSchema}
+import io.deltaic.spark.scan.{ListedFiles, ScanColumns, TableSchema}
 import io.deltaic.spark.write._
 
 /**
@@ -37,7 +37,9 @@ private[spark] object RowReplacement extends EndsRows {
     val condition = replaced match {
       case Replaced.Rows(condition) => over(target)(condition)
       case Replaced.Matching(condition, ofNewRows, _) =>
-        val added = relation(new ListedRows(transaction, newRows))
+        val listed =
+          ListedFiles(transaction.log.table, transaction.readVersion, newRows.toIndexedSeq)
+        val added = relation(new ListedRows(spark, listed, transaction.schema))
         matches(condition, ofNewRows, target, added)
       case other => throw new IllegalArgumentException(s"$other is not about single rows")
     }
@@ -45,7 +47,8 @@ private[spark] object RowReplacement extends EndsRows {
     val ended = RowLevelMessage.merged(sink.reports.flatMap(_.deletedRows))
     val numRows = ended.valuesIterator.map(_.cardinality).sum
     val files = new FileEnder(change, transaction).apply(ended)
-    EndedRows(files, change.readSet(Nil), Some(numRows))
+    val rowEnds = files.rowEnds(transaction.plan.metadata.configuration)
+    EndedRows(files, change.readSet(RecordedReads.ofRowsAlone), Some(numRows), Some(rowEnds))
   }
 
   private def over(relation: DataSourceV2Relation)(condition: Expression): Expression = {

@@ -51,7 +51,8 @@ private[spark] final class TableBatchWrite(
       replacedRows.flatMap(_.numRows).fold(Map.empty[String, Long]) { rows =>
         Map("numDeletedRows" -> rows, "numCopiedRows" -> ended.copiedRows)
       },
-      identityMarks = IdentityMarks.merged(transaction.schema.stored, marks)
+      identityMarks = IdentityMarks.merged(transaction.schema.stored, marks),
+      rowEnds = replacedRows.flatMap(_.rowEnds)
     )
   }
 
@@ -136,7 +137,8 @@ private[spark] final class TableBatchWrite(
     if (replaced == Replaced.Nothing) ReadSet.nothing else ReadSet.everything
 
   private def queryReads: ReadSet =
-    if (reads.isEmpty) ReadSet.nothing else new ScannedRows(reads, sessionZone(target.spark))
+    if (reads.isEmpty) ReadSet.nothing
+    else new ScannedRows(target.spark, reads, sessionZone(target.spark))
 }
 
 /** @param rowsAreNew see [[PartitionedDataWriter]] */
