@@ -115,6 +115,10 @@ test-python: build $(PEERS_STAMP) ## Run the Python tests, those on Spark beside
 test-thorough: build $(PEERS_STAMP) ## Run the Python tests that take long; not part of make test
 	$(run_python) -m pytest -m thorough --basetemp build/pytest tests --ignore tests/faults --ignore tests/s3 $(ARGS)
 
+.PHONY: test-peer-reads
+test-peer-reads: build $(PEERS_STAMP) ## Have both peers read every table that the tests on Spark leave (ARGS="-k name")
+	$(run_python) -m pytest --peers-read --basetemp build/pytest tests/spark $(ARGS)
+
 .PHONY: test-py
 test-py: build $(PEERS_STAMP) ## Run the Python tests: units, conflicts, Spark, peers (ARGS="-k name")
 	$(run_python) -m pytest --basetemp build/pytest tests --ignore tests/conformance --ignore tests/faults \

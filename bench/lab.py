@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import median
 from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
@@ -45,6 +46,11 @@ class Lab:
         assert jvm is not None
         jvm.java.lang.System.gc()
         return stopwatch(action)
+
+    def timed_thrice(self, action: Callable[[], T]) -> tuple[float, T]:
+        """Time an action that changes nothing three times; return the middle time."""
+        runs = [self.timed(action) for _ in range(3)]
+        return median(seconds for seconds, _ in runs), runs[-1][1]
 
     def heap_bytes(self) -> int:
         """Return how much heap is in use once garbage is gone."""

@@ -7,7 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bench.lab import Lab
+from pyspark.sql import DataFrame
+
+from bench.lab import Answer, Lab, collect
 from bench.settings import LOCAL_CACHE, Settings
 
 SCHEMA = (
@@ -22,6 +24,12 @@ SCHEMA = (
 RANDOM_ROWS = "pmod(xxhash64(l_orderkey, l_linenumber), 100) = 0"
 RANDOM_TENTH = "pmod(xxhash64(l_orderkey, l_linenumber), 100) < 10"
 
+# What an UPDATE sets: a number and a string.
+UPDATED = {
+    "l_quantity": "CAST(l_quantity + 1 AS DECIMAL(15,2))",
+    "l_shipinstruct": "concat(l_shipinstruct, ' AGAIN')",
+}
+
 # Order keys of TPC-H run up to this many per unit of scale.
 _ORDER_KEYS_PER_SCALE = 6_000_000
 _ONE_FILE_EACH = "64g"
@@ -32,8 +40,13 @@ def contiguous_rows(settings: Settings) -> str:
 
     The generator writes rows in the order of their keys, so the run lies in one or two files.
     """
+    return keys_between(settings, 0.495, 0.505)
+
+
+def keys_between(settings: Settings, start: float, end: float) -> str:
+    """Return the predicate of a run of order keys, its ends as shares of all keys."""
     keys = _ORDER_KEYS_PER_SCALE * settings.lineitem_scale_factor
-    return f"l_orderkey >= {int(0.495 * keys)} AND l_orderkey < {int(0.505 * keys)}"
+    return f"l_orderkey >= {int(start * keys)} AND l_orderkey < {int(end * keys)}"
 
 
 def table_name(settings: Settings, deleted: str = "none") -> str:
@@ -70,6 +83,48 @@ def prepare(lab: Lab) -> str:
     return lab.prepared(table_name(lab.settings), lambda path: _load(lab, path))
 
 
+def whole(lab: Lab) -> str:
+    """Return where the engine's own lineitem lies. No I/O."""
+    return lab.prepared_path(table_name(lab.settings))
+
+
+def clone(lab: Lab, name: str) -> str:
+    """Return the path of a copy that may be changed and that the session has opened."""
+    path = lab.scratch(name)
+    lab.storage.clone(whole(lab), path)
+    lab.read(path, SCHEMA).where("l_orderkey < 0").count()
+    return path
+
+
+def generated_rows(lab: Lab) -> DataFrame:
+    """Return the rows as they were generated, whatever the engine."""
+    return lab.spark.read.schema(SCHEMA).parquet(_source(lab))
+
+
+def content(rows: DataFrame) -> Answer:
+    """Return numbers that differ when rows of a table do."""
+    return collect(
+        rows.selectExpr(
+            "count(*)",
+            *(f"sum(l_{name})" for name in ("orderkey", "linenumber", "quantity", "extendedprice")),
+            "sum(octet_length(l_shipinstruct))",
+        )
+    )
+
+
+def append(lab: Lab, path: str) -> None:
+    """Append all rows to a table, a file for each of the generated ones."""
+    split_confs = ("spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes")
+    before = {key: lab.spark.conf.get(key) for key in split_confs}
+    try:
+        for key in split_confs:
+            lab.spark.conf.set(key, _ONE_FILE_EACH)
+        lab.append(generated_rows(lab), path)
+    finally:
+        for key, value in before.items():
+            lab.spark.conf.set(key, str(value))
+
+
 def _data_set(settings: Settings) -> str:
     return f"lineitem-{settings.lineitem_scale_factor:g}x{settings.lineitem_files}"
 
@@ -93,15 +148,7 @@ def _source(lab: Lab) -> str:
 
 def _load(lab: Lab, path: str) -> None:
     lab.create(path, SCHEMA)
-    split_confs = ("spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes")
-    before = {key: lab.spark.conf.get(key) for key in split_confs}
-    try:
-        for key in split_confs:
-            lab.spark.conf.set(key, _ONE_FILE_EACH)
-        lab.append(lab.spark.read.schema(SCHEMA).parquet(_source(lab)), path)
-    finally:
-        for key, value in before.items():
-            lab.spark.conf.set(key, str(value))
+    append(lab, path)
     files = lab.storage.data_files(path)
     if files != lab.settings.lineitem_files:
         raise RuntimeError(

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from bench.scenarios.appends import Appends
+from bench.scenarios.changed_share import DeleteShare, UpdateShare
 from bench.scenarios.checkpoint import Checkpoint
 from bench.scenarios.cold_query import ColdQuery
-from bench.scenarios.delete_share import DeleteShare
+from bench.scenarios.large_commit import LargeCommit
 from bench.scenarios.long_log import LongLog
+from bench.scenarios.many_commits import ManyCommits
+from bench.scenarios.merge import MergeUpsert
 from bench.scenarios.new_table import NewTable
-from bench.scenarios.one_row_deletes import OneRowDeletes
+from bench.scenarios.one_row_changes import OneRowDeletes, OneRowUpdates
 from bench.scenarios.open_files import OpenFiles
+from bench.scenarios.refresh import Refresh
 from bench.scenarios.scan import Scan
+from bench.scenarios.scan_after_merges import ScanAfterMerges
 from bench.scenarios.scenario import Scenario
+from bench.scenarios.write_rows import WriteRows
 
 ALL: tuple[type[Scenario], ...] = (
     ColdQuery,
@@ -19,10 +25,18 @@ ALL: tuple[type[Scenario], ...] = (
     OpenFiles,
     LongLog,
     Checkpoint,
+    LargeCommit,
     Appends,
+    ManyCommits,
     OneRowDeletes,
+    OneRowUpdates,
+    WriteRows,
     Scan,
     DeleteShare,
+    UpdateShare,
+    MergeUpsert,
+    Refresh,
+    ScanAfterMerges,
 )
 
 BY_NAME = {scenario.name: scenario for scenario in ALL}

@@ -6,6 +6,8 @@ from functools import partial
 from itertools import product
 from typing import ClassVar
 
+from pyspark.sql import DataFrame
+
 from bench import lineitem
 from bench.lab import Answer, Lab, collect
 from bench.scenarios.scenario import Measure, Measurement, Scenario
@@ -29,7 +31,8 @@ _WIDE = (
     ),
 )
 
-_QUERIES = {"light": _LIGHT, "wide": _WIDE}
+# What is asked of lineitem, by name.
+QUERIES = {"light": _LIGHT, "wide": _WIDE}
 _VARIANTS = {
     "none": "no DV",
     "random": "1 % deleted at random",
@@ -47,11 +50,14 @@ def _deleted_rows(settings: Settings, variant: str) -> str | None:
     }[variant]
 
 
-def _scan(lab: Lab, path: str, query: str, without: str | None = None) -> Answer:
-    frame = lab.read(path, lineitem.SCHEMA).where(_FILTER)
-    if without is not None:
-        frame = frame.where(f"NOT ({without})")
-    return collect(frame.selectExpr(*_QUERIES[query]))
+def answer(rows: DataFrame, query: str) -> Answer:
+    """Run a query of `QUERIES` over the rows that pass the filter."""
+    return collect(rows.where(_FILTER).selectExpr(*QUERIES[query]))
+
+
+def run(lab: Lab, path: str, query: str) -> Answer:
+    """Run a query of `QUERIES` on a lineitem."""
+    return answer(lab.read(path, lineitem.SCHEMA), query)
 
 
 class Scan(Scenario):
@@ -61,10 +67,10 @@ class Scan(Scenario):
     """
 
     name: ClassVar[str] = "scan"
-    rounds: ClassVar[int] = 7
-    # Plain Parquet runs each of its two plans four times a round, an engine with deletion vectors
-    # each of its plans once; after so many rounds the compilers are done with all of them.
-    warmup_rounds: ClassVar[int] = 6
+    rounds: ClassVar[int] = 5
+    # Plain Parquet runs each of its two plans twelve times a round, an engine with deletion vectors
+    # each of its plans three times; after two rounds the compilers are done with all of them.
+    warmup_rounds: ClassVar[int] = 2
     needs_lineitem: ClassVar[bool] = True
 
     def __init__(self) -> None:
@@ -79,7 +85,7 @@ class Scan(Scenario):
                 floor=None if variant == "none" else "scan with no row deleted",
                 baseline=None if variant == "none" else f"{query}-none",
             )
-            for query, columns in _QUERIES.items()
+            for query, columns in QUERIES.items()
             for variant, title in _VARIANTS.items()
         )
 
@@ -89,8 +95,9 @@ class Scan(Scenario):
         for variant in _VARIANTS:
             deleted = _deleted_rows(lab.settings, variant)
             if not lab.engine.is_delta:
-                for query in _QUERIES:
-                    self._truth[f"{query}-{variant}"] = _scan(lab, whole, query, deleted)
+                rows = lab.read(whole, lineitem.SCHEMA).where(f"NOT ({deleted or False})")
+                for query in QUERIES:
+                    self._truth[f"{query}-{variant}"] = answer(rows, query)
             elif deleted is not None:
                 lab.prepared(
                     lineitem.table_name(lab.settings, variant),
@@ -98,19 +105,23 @@ class Scan(Scenario):
                 )
 
     def measure(self, lab: Lab, repetition: int) -> Measurement:
-        """Run every query on every variant once, in an order that rotates from round to round.
+        """Run every query on every variant, in an order that rotates from round to round.
 
-        A first, untimed query brings the process back to work after the others' turns.
+        The machine's speed changes from second to second, so each is run three times and its
+        middle time counts. A first, untimed query brings the process back to work after the
+        others' turns.
         """
         timings: dict[str, float] = {}
         answers: dict[str, Answer] = {}
         whole = lab.prepared_path(lineitem.table_name(lab.settings))
-        _scan(lab, whole, "light")
-        for query, variant in turns(list(product(_QUERIES, _VARIANTS)), repetition):
+        run(lab, whole, "light")
+        for query, variant in turns(list(product(QUERIES, _VARIANTS)), repetition):
             key = f"{query}-{variant}"
             table = lineitem.table_name(lab.settings, variant if lab.engine.is_delta else "none")
-            timings[key], answer = lab.timed(partial(_scan, lab, lab.prepared_path(table), query))
-            answers[key] = self._truth.get(key, answer)
+            timings[key], found = lab.timed_thrice(
+                partial(run, lab, lab.prepared_path(table), query)
+            )
+            answers[key] = self._truth.get(key, found)
         table_bytes = lab.storage.size(whole).size_bytes
         return Measurement(
             timings=timings, answers=answers, metrics={"table_bytes": float(table_bytes)}

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.peers.test_delta_rs import by_query, in_order
 from tests.peers.test_delta_spark import RUN, ours, shown, theirs
 from tests.support import log
+from tests.support.delta_rs import by_query, in_order
 from tests.support.sample_tables import ALL_TYPES, ODD_PARTITIONS, SAMPLES, Sample
 from tests.support.session_settings import session_settings
 from tests.support.spark_process import SparkProcess

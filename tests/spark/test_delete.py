@@ -159,10 +159,11 @@ def test_api_condition_may_use_the_alias_of_the_table(spark: SparkSession, copie
 def test_delete_decides_subqueries(
     spark: SparkSession, copied: str, sql: str, condition: Truth
 ) -> None:
-    spark.sql(
-        "CREATE OR REPLACE TEMP VIEW other AS SELECT * FROM VALUES (2), (3), (77), (NULL) o(k)"
-    )
-    spark.sql(f"DELETE FROM delta.`{copied}` AS t WHERE {sql.replace('{self}', copied)}")
+    spark.sql("CREATE TEMP VIEW other AS SELECT * FROM VALUES (2), (3), (77), (NULL) o(k)")
+    try:
+        spark.sql(f"DELETE FROM delta.`{copied}` AS t WHERE {sql.replace('{self}', copied)}")
+    finally:
+        spark.catalog.dropTempView("other")
     assert flat(rows_of(spark, copied)) == left(condition)
 
 

@@ -117,8 +117,11 @@ private[spark] final class TableCreation(
         Map("table" -> log.table.toString)
       )
     val rows = ColumnDefinitions.ofRows(schema)
-    val asSelect = intent(s"$statement AS SELECT").copy(schema = Some(rows))
-    val target = WriteTarget(spark, log, snapshot, partitionColumns, asSelect, RowReplacement)
+    def target(ofOptions: Map[String, String]): WriteTarget = {
+      val asSelect =
+        intent(s"$statement AS SELECT", ofOptions ++ tableProperties).copy(schema = Some(rows))
+      WriteTarget(spark, log, snapshot, partitionColumns, asSelect, RowReplacement)
+    }
     new StagedWriteTable(
       target,
       rows,
@@ -132,23 +135,23 @@ private[spark] final class TableCreation(
     transform.references.headOption.exists(_.fieldNames.length == 1)
 
   private def commitReplacement(statement: String, snapshot: Option[Snapshot]): Unit = {
-    val replace = intent(statement).copy(mode = "overwrite")
+    val replace = intent(statement, tableProperties).copy(mode = "overwrite")
     new WriteTransaction(spark, log, snapshot, replace).commitWithoutRows()
   }
 
-  private def intent(operation: String): WriteIntent = WriteIntent(
+  private def intent(operation: String, properties: Map[String, String]): WriteIntent = WriteIntent(
     operation = operation,
     operationParameters = Map(
       "isManaged" -> (!external).toString,
       "description" -> declared.getOrElse(TableCatalog.PROP_COMMENT, null),
       "partitionBy" -> Json.of(partitionColumns).toString,
       "clusterBy" -> Json.of(clusterBy.getOrElse(Nil).map(UnresolvedAttribute(_).name)).toString,
-      "properties" -> Json.of(tableProperties).toString
+      "properties" -> Json.of(properties).toString
     ),
     mode = "append",
     schema = Some(schema),
     partitionBy = Some(partitionColumns),
-    properties = tableProperties,
+    properties = properties,
     constraints = constraints,
     clusterBy = clusterBy,
     description = declared.get(TableCatalog.PROP_COMMENT),

@@ -1,0 +1,56 @@
+"""One commit that adds very many files."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import ClassVar
+
+from bench import table_log
+from bench.lab import Answer, Lab, collect
+from bench.scenarios.scenario import Measure, Measurement, Scenario
+from bench.settings import Settings
+
+
+def _files(settings: Settings) -> int:
+    return 100 if settings.quick else 100_000
+
+
+class LargeCommit(Scenario):
+    """Row ids for a table that has rows: no data is read, and every file is added anew."""
+
+    name: ClassVar[str] = "large-commit"
+    rounds: ClassVar[int] = 3
+
+    def measures(self, settings: Settings) -> tuple[Measure, ...]:
+        """Return the one row."""
+        return (Measure("row-ids", f"give row ids to {_files(settings):,} files, in one commit"),)
+
+    def prepare(self, lab: Lab) -> None:
+        """Write the log, which is one of those of `open-files`."""
+        if lab.engine.is_delta:
+            files = _files(lab.settings)
+            make = partial(table_log.write_checkpointed, lab, files=files)
+            lab.prepared(f"files-{files}", make)
+
+    def measure(self, lab: Lab, repetition: int) -> Measurement:
+        """Enable row tracking on a clone whose state is known."""
+        if not lab.engine.is_delta:
+            return Measurement(timings={}, answers={})
+        files = _files(lab.settings)
+        path = lab.scratch(f"large-commit-{repetition}")
+        lab.storage.clone(lab.prepared_path(f"files-{files}"), path)
+        table_log.plan(lab, path, files // 2)
+        statement = (
+            f"ALTER TABLE {lab.sql_name(path)} "
+            "SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')"
+        )
+        seconds, _ = lab.timed(partial(lab.spark.sql, statement))
+        answer = _numbered(lab, path)
+        lab.storage.delete(path)
+        return Measurement(timings={"row-ids": seconds}, answers={"numbered": answer})
+
+
+def _numbered(lab: Lab, path: str) -> Answer:
+    """Return how many files the log gives row ids, and where the last of them begin."""
+    entries = lab.spark.read.json(f"{path}/_delta_log/*.json").where("add.baseRowId IS NOT NULL")
+    return collect(entries.selectExpr("count(*)", "max(add.baseRowId)"))

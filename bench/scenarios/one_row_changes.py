@@ -1,0 +1,108 @@
+"""One-row DELETEs and UPDATEs that write deletion vectors, one commit each."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import partial
+from typing import ClassVar
+
+from pyspark.sql import DataFrame
+
+from bench.lab import Answer, Lab, collect, stopwatch
+from bench.scenarios import small_table
+from bench.scenarios.scenario import Measure, Measurement, Scenario
+from bench.settings import Settings
+
+# Ids far apart, so that the statements touch nearly all files and one of them twice.
+_STRIDE = 37_411
+
+
+def _ids(settings: Settings) -> list[int]:
+    count = 3 if settings.quick else 10
+    return [step * _STRIDE % small_table.ROWS for step in range(count)]
+
+
+class _OneRowChanges(Scenario):
+    """Change by key, again and again, in a session that knows the table."""
+
+    rounds: ClassVar[int] = 5
+    verb: ClassVar[str]
+
+    @abstractmethod
+    def statement(self, table: str, row_id: int) -> str:
+        """Return the statement that changes one row."""
+
+    @abstractmethod
+    def changed(self, rows: DataFrame, ids: str) -> DataFrame:
+        """Return the rows as they must be after the statements; `ids` is a list in SQL."""
+
+    def measures(self, settings: Settings) -> tuple[Measure, ...]:
+        """Return one row, for all statements together."""
+        return (Measure("changes", f"{len(_ids(settings))} one-row {self.verb}s"),)
+
+    def prepare(self, lab: Lab) -> None:
+        """Make the small table that is cloned."""
+        small_table.prepare(lab)
+
+    def measure(self, lab: Lab, repetition: int) -> Measurement:
+        """Change a clone; plain Parquet only says what must come of it."""
+        ids = _ids(lab.settings)
+        if not lab.engine.is_delta:
+            rows = lab.read(lab.prepared_path(small_table.NAME), small_table.SCHEMA)
+            truth = _content(self.changed(rows, ", ".join(map(str, ids))))
+            return Measurement(timings={}, answers={"changes": truth})
+
+        path = lab.scratch(f"{self.name}-{repetition}")
+        lab.storage.clone(lab.prepared_path(small_table.NAME), path)
+        small_table.query(lab, path)
+        before = lab.storage.size(path)
+        statements = [self.statement(lab.sql_name(path), row_id) for row_id in ids]
+        seconds, laps = lab.timed(
+            lambda: [stopwatch(partial(lab.spark.sql, text))[0] for text in statements]
+        )
+        after = lab.storage.size(path)
+        answer = _content(lab.read(path, small_table.SCHEMA))
+        lab.storage.delete(path)
+        return Measurement(
+            timings={"changes": seconds},
+            answers={"changes": answer},
+            laps={"changes": laps},
+            metrics={
+                "written_files": after.files - before.files,
+                "written_bytes": after.size_bytes - before.size_bytes,
+            },
+        )
+
+
+class OneRowDeletes(_OneRowChanges):
+    """Delete by key, again and again, in a session that knows the table."""
+
+    name: ClassVar[str] = "one-row-deletes"
+    verb: ClassVar[str] = "DELETE"
+
+    def statement(self, table: str, row_id: int) -> str:
+        """Return the DELETE of one row."""
+        return f"DELETE FROM {table} WHERE id = {row_id}"
+
+    def changed(self, rows: DataFrame, ids: str) -> DataFrame:
+        """Leave the rows out."""
+        return rows.where(f"id NOT IN ({ids})")
+
+
+class OneRowUpdates(_OneRowChanges):
+    """Update by key, again and again, in a session that knows the table."""
+
+    name: ClassVar[str] = "one-row-updates"
+    verb: ClassVar[str] = "UPDATE"
+
+    def statement(self, table: str, row_id: int) -> str:
+        """Return the UPDATE of one row."""
+        return f"UPDATE {table} SET amount = amount + 1 WHERE id = {row_id}"
+
+    def changed(self, rows: DataFrame, ids: str) -> DataFrame:
+        """Add 1 where the statements do."""
+        return rows.selectExpr("id", f"IF(id IN ({ids}), amount + 1, amount) AS amount")
+
+
+def _content(rows: DataFrame) -> Answer:
+    return collect(rows.selectExpr("count(*)", "sum(id)", "sum(amount)"))

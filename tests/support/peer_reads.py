@@ -1,0 +1,95 @@
+"""Whether delta-spark and delta-rs read the tables that a test has left as Deltaic does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.support.delta_rs import by_query, in_order
+from tests.support.spark_process import SparkProcess, SparkProcessError
+from tests.support.valid_logs import is_wholly_ours
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: More rows than this are only compared by delta-spark, as a sum of hashes.
+_MOST_ROWS_LISTED = 2_000
+
+_CONTENT = "CAST(struct(*) AS STRING)"
+
+_AS_DELTA_SPARK_SEES_IT = f"""
+table = f"delta.`{{path}}`"
+found = spark.read.format("delta").load(path)
+detail = spark.sql(f"DESCRIBE DETAIL {{table}}").collect()[0]
+result = {{
+    "columns": found.columns,
+    "rows": [str(v) for v in found.selectExpr("count(*)", "sum(CAST(xxhash64({_CONTENT}) AS"
+             " DECIMAL(38, 0)))").collect()[0]],
+    "detail": {{name: str(detail[name]) for name in {{names}}}},
+    "versions": [row.version for row in spark.sql(f"DESCRIBE HISTORY {{table}}").collect()],
+}}
+"""
+
+_DETAIL = ("numFiles", "sizeInBytes", "partitionColumns", "clusteringColumns", "minReaderVersion")
+
+#: What delta-rs says of what it does not know. Such a table is counted, not compared.
+_UNKNOWN_TO_DELTA_RS = ("not yet supported", "unsupported", "Unsupported", "not supported")
+
+
+@dataclass(slots=True)
+class PeerReads:
+    """Has both peers read tables, and counts what came of it."""
+
+    spark: SparkSession
+    delta_spark: SparkProcess
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def require(self, folder: Path) -> None:
+        """Fail if a peer reads a table below the folder otherwise than we, or not at all.
+
+        Tables that other engines wrote or a test has damaged are left out: those we do not read.
+        """
+        for directory in sorted(folder.rglob("_delta_log")):
+            path = str(directory.parent)
+            if not is_wholly_ours(directory.parent):
+                continue
+            try:
+                ours = self._seen_by(path)
+            except Exception:
+                self.counts["tables that we do not read"] += 1
+                continue
+            self.counts["tables"] += 1
+            self._require_delta_spark(path, ours)
+            self._require_delta_rs(path, int(ours["rows"][0]))
+
+    def _seen_by(self, path: str) -> dict[str, Any]:
+        names: dict[str, Any] = {"spark": self.spark, "path": path}
+        exec(_code(), names)
+        return dict(names["result"])
+
+    def _require_delta_spark(self, path: str, ours: dict[str, Any]) -> None:
+        try:
+            theirs = self.delta_spark.run(_code(), path=path)
+        except SparkProcessError as problem:
+            raise AssertionError(f"delta-spark does not read {path}: {problem}") from None
+        assert theirs == ours, f"delta-spark reads {path} differently"
+
+    def _require_delta_rs(self, path: str, count: int) -> None:
+        if count > _MOST_ROWS_LISTED:
+            self.counts["tables too large to list for delta-rs"] += 1
+            return
+        try:
+            theirs = by_query(path)
+        except Exception as problem:
+            if any(text in str(problem) for text in _UNKNOWN_TO_DELTA_RS):
+                self.counts["tables that delta-rs refuses"] += 1
+                return
+            raise AssertionError(f"delta-rs does not read {path}: {problem}") from None
+        ours = in_order(self.spark.read.format("delta").load(path).collect())
+        assert theirs == ours, f"delta-rs reads {path} differently"
+
+
+def _code() -> str:
+    return _AS_DELTA_SPARK_SEES_IT.replace("{names}", str(_DETAIL))
