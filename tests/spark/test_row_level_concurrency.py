@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import itertools
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from deltaic.exceptions import ConcurrentAppendException, ConcurrentDeleteDeleteException
+from deltaic.exceptions import (
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+)
 from tests.support import change_feed, log
 from tests.support.interleave import committed_meanwhile
 from tests.support.table_builder import rows_of
@@ -20,7 +25,7 @@ STATEMENTS = {
     "update": ("UPDATE {t} SET v = v + 1 WHERE id IN ({ids})", 1),
     "merge": (
         "MERGE INTO {t} t USING (SELECT explode(array({ids})) AS key) s ON t.id = s.key"
-        " AND t.id IN ({ids}) WHEN MATCHED THEN UPDATE SET v = v + 10"
+        " WHEN MATCHED THEN UPDATE SET v = v + 10"
         " WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.key, 0)",
         10,
     ),
@@ -109,6 +114,47 @@ def test_row_that_a_winner_moved_into_the_condition_is_a_conflict(
         spark.sql(f"DELETE FROM {named} WHERE v = 7 OR id = 3")
 
 
+CONDITIONAL = (
+    "MERGE INTO {t} t USING {s} s ON t.id = s.id WHEN MATCHED AND s.v > 0 THEN UPDATE SET v = 5"
+    " WHEN NOT MATCHED THEN INSERT *"
+)
+UPSERT = CONDITIONAL.replace(" AND s.v > 0", "")
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "conflict"),
+    [
+        # Row 1 matches and stays as it is: without it, a row would be inserted.
+        (CONDITIONAL, "DELETE FROM {t} WHERE id = 1", ConcurrentDeleteReadException),
+        (UPSERT, "DELETE FROM {t} WHERE id = 5", None),
+        (UPSERT, "UPDATE {t} SET v = 9 WHERE id IN (4, 5)", None),
+        # The row is there now that would be inserted.
+        (UPSERT, "UPDATE {t} SET id = 77 WHERE id = 5", ConcurrentAppendException),
+    ],
+)
+def test_merge_with_a_table_follows_what_does_not_touch_its_matches(
+    spark: SparkSession,
+    base: Path,
+    table: str,
+    mine: str,
+    theirs: str,
+    conflict: type[Exception] | None,
+) -> None:
+    shutil.copytree(base, table)
+    source = f"{table}-source"
+    spark.sql("SELECT * FROM VALUES (1, 0), (2, 1), (77, 1) AS s(id, v)").coalesce(1).write.format(
+        "delta"
+    ).save(source)
+    named, other = f"delta.`{table}`", f"delta.`{source}`"
+    raised = pytest.raises(conflict) if conflict else nullcontext()
+    with committed_meanwhile(lambda: spark.sql(theirs.replace("{t}", named))), raised:
+        spark.sql(mine.replace("{t}", named).replace("{s}", other))
+    assert log.newest(table) == (3 if conflict else 4)
+    if conflict is None:
+        left: dict[int, int] = dict(rows_of(spark, table))
+        assert {i: left[i] for i in (1, 2, 77)} == {1: 5, 2: 5, 77: 1}
+
+
 def test_update_follows_three_winners_in_files_with_old_vectors_and_null_partitions(
     spark: SparkSession, table: str
 ) -> None:
@@ -145,8 +191,8 @@ def test_update_follows_three_winners_in_files_with_old_vectors_and_null_partiti
         elif i % 5 == 3 and value is None:
             value = "c"
         expected[i] = value
-    left = {row[0]: row[2] for row in rows_of(spark, table)}
-    assert left == expected
+    values_left = {row[0]: row[2] for row in rows_of(spark, table)}
+    assert values_left == expected
     after = {row[0]: (row[1], row[2]) for row in spark.sql(query).collect()}
     versions = {"b": 4, "c": 6}
     assert after == {

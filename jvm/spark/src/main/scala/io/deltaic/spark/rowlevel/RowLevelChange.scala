@@ -110,7 +110,7 @@ private[spark] final class RowLevelChange(
     val own = currentScans
     val others = reads.scans.filterNot(scan => own.exists(_ eq scan))
     ReadSet.union(
-      new ScannedRows(spark, own, zone, reads.rowsAlone),
+      new ScannedRows(spark, own, zone, reads.rowsAlone, reads.merge),
       new ScannedRows(spark, others, zone)
     )
   }

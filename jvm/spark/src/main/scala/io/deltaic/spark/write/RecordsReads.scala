@@ -14,8 +14,13 @@ import io.deltaic.spark.scan.{AnswerFromLog, TableScan}
  *
  * @param rowsAlone whether what becomes of a row of the table that it changes depends on no other row of
  *   the table, except for those in scans of their own, such as subqueries
+ * @param merge what a MERGE looks for in the table
  */
-private[spark] final case class RecordedReads(scans: Seq[TableScan], rowsAlone: Boolean)
+private[spark] final case class RecordedReads(
+    scans: Seq[TableScan],
+    rowsAlone: Boolean,
+    merge: Option[MergeMatches] = None
+)
 
 private[spark] object RecordedReads {
   val none: RecordedReads = RecordedReads(Nil, rowsAlone = false)
@@ -39,9 +44,8 @@ private[spark] trait RecordsReads {
 
   final def reads: Seq[TableScan] = recorded.scans
 
-  private[write] final def record(scans: Seq[TableScan], rowsAlone: Boolean): Unit = synchronized {
-    val own = scans.filter(s => s.table == log.table && s.version >= readVersion)
-    known = RecordedReads(own, rowsAlone)
+  private[write] final def record(all: RecordedReads): Unit = synchronized {
+    known = all.copy(scans = all.scans.filter(s => s.table == log.table && s.version >= readVersion))
   }
 }
 
@@ -59,7 +63,10 @@ private[spark] object RecordReads extends SparkStrategy {
     plan match {
       case command: V2WriteCommand =>
         writeOf(command).foreach { write =>
-          write.record(scans(command.query), changesRowsAlone(command.query))
+          val query = command.query
+          write.record(
+            RecordedReads(scans(query), changesRowsAlone(query), MergeMatches.in(query))
+          )
           (command, write) match {
             case (_: InsertOnlyMerge, append: TableWrite) => append.ofMerge()
             case _ => ()

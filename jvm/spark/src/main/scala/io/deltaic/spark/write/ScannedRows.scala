@@ -5,7 +5,7 @@ import java.time.ZoneId
 import scala.util.control.NonFatal
 
 import org.apache.spark.sql.catalyst.expressions.{And, AttributeReference}
-import org.apache.spark.sql.catalyst.plans.logical.Filter
+import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.SessionShims
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
@@ -22,12 +22,14 @@ import io.deltaic.spark.skipping.{FileSelection, SnapshotStatistics}
  *
  * @param zone of the session, which reads timestamps in partition values
  * @param rowsAlone whether a row that was read and left alone is as good as one that is not there
+ * @param merge which of the rows matter, of those that the filters let through
  */
 private[spark] final class ScannedRows(
     spark: SparkSession,
     scans: Seq[TableScan],
     zone: ZoneId,
-    rowsAlone: Boolean = false
+    rowsAlone: Boolean = false,
+    merge: Option[MergeMatches] = None
 ) extends ReadSet {
 
   private val logger = LoggerFactory.getLogger(getClass)
@@ -51,27 +53,30 @@ private[spark] final class ScannedRows(
     FileSelection.select(candidates, scan.filters).files.toSeq.map(added)
   }
 
-  /** Whether there is a row that the scan lets through; so it is taken to be where that cannot be found out. */
-  private def holdsRow(scan: TableScan, files: Seq[AddFile]): Boolean =
-    scan.filters.isEmpty || {
-      val rows = new ListedRows(
-        spark,
-        ListedFiles(scan.table, scan.version, files.toIndexedSeq),
-        scan.schema
-      )
-      val relation =
-        DataSourceV2Relation.create(rows, None, None, CaseInsensitiveStringMap.empty())
-      val byName = relation.output.map(column => column.name -> column).toMap
-      val condition = scan.filters.reduce(And).transformUp { case column: AttributeReference =>
-        byName(column.name)
-      }
-      try !SessionShims.run(spark, Filter(condition, relation)).isEmpty
-      catch {
-        case NonFatal(e) =>
-          logger.warn(s"${scan.table}: cannot look at rows that another commit has added", e)
-          true
-      }
+  /** Whether there is a row that the scan would have found; so it is taken to be where nothing can be found out. */
+  private def holdsRow(scan: TableScan, files: Seq[AddFile]): Boolean = {
+    val listed = ListedFiles(scan.table, scan.version, files.toIndexedSeq)
+    val rows = new ListedRows(spark, listed, scan.schema)
+    val relation = DataSourceV2Relation.create(rows, None, None, CaseInsensitiveStringMap.empty())
+    val passing = filtered(scan, relation)
+    val found = merge.flatMap(_.among(scan, passing.getOrElse(relation))).orElse(passing)
+    try found.forall(!SessionShims.run(spark, _).isEmpty)
+    catch {
+      case NonFatal(e) =>
+        logger.warn(s"${scan.table}: cannot look at rows that another commit has added", e)
+        true
     }
+  }
+
+  private def filtered(scan: TableScan, rows: DataSourceV2Relation): Option[LogicalPlan] = {
+    val byName = rows.output.map(column => column.name -> column).toMap
+    scan.filters.reduceOption(And).map { condition =>
+      Filter(
+        condition.transformUp { case column: AttributeReference => byName(column.name) },
+        rows
+      )
+    }
+  }
 
   override def firstRead(removed: Seq[RemoveFile]): Option[RemoveFile] =
     scans.headOption.filterNot(_ => rowsAlone).flatMap { scan =>
