@@ -85,10 +85,10 @@ private[spark] object MergeMatches {
 
   private def isStable(source: LogicalPlan): Boolean =
     source.deterministic && !source.exists(_.expressions.exists(SubqueryExpression.hasSubquery)) &&
-      source.collectLeaves().forall {
-        case _: LocalRelation | _: Range | _: OneRowRelation => true
-        case LogicalRelation(_: HadoopFsRelation, _, _, _, _) => true
-        case relation: DataSourceV2ScanRelation => relation.scan.isInstanceOf[TableScan]
-        case _ => false
-      }
+    source.collectLeaves().forall {
+      case _: LocalRelation | _: Range | _: OneRowRelation => true
+      case LogicalRelation(_: HadoopFsRelation, _, _, _, _) => true
+      case relation: DataSourceV2ScanRelation => relation.scan.isInstanceOf[TableScan]
+      case _ => false
+    }
 }

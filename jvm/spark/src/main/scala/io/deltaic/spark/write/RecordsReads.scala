@@ -45,7 +45,8 @@ private[spark] trait RecordsReads {
   final def reads: Seq[TableScan] = recorded.scans
 
   private[write] final def record(all: RecordedReads): Unit = synchronized {
-    known = all.copy(scans = all.scans.filter(s => s.table == log.table && s.version >= readVersion))
+    known =
+      all.copy(scans = all.scans.filter(s => s.table == log.table && s.version >= readVersion))
   }
 }
 
