@@ -10,9 +10,9 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from tests.support import log
-from tests.support.log import require_valid_logs
 from tests.support.spark_process import SparkProcess
 from tests.support.table_builder import build_table, rows_of
+from tests.support.valid_logs import require_valid_logs
 
 WRITERS = 5
 SECONDS = 45
