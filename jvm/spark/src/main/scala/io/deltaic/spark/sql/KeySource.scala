@@ -45,7 +45,7 @@ private[sql] final class KeySource private (source: LogicalPlan) {
 private[sql] object KeySource {
 
   def of(spark: SparkSession, source: LogicalPlan): Option[KeySource] = {
-    val rows = uncounted(source)
+    val rows = CountedRows.uncounted(source)
     Option.when(isRepeatable(rows) && sizeBytes(spark, rows) <= maxBytes(spark)) {
       new KeySource(rows)
     }
@@ -55,12 +55,6 @@ private[sql] object KeySource {
   private def sizeBytes(spark: SparkSession, rows: LogicalPlan): BigInt =
     AnalysisHelper.allowInvokingTransformsInAnalyzer {
       spark.sessionState.optimizer.execute(rows).stats.sizeInBytes
-    }
-
-  /** Reading keys is not reading the source: its rows are counted once. */
-  private def uncounted(source: LogicalPlan): LogicalPlan =
-    AnalysisHelper.allowInvokingTransformsInAnalyzer {
-      source.transform { case Filter(_: CountedRows, rows) => rows }
     }
 
   private def isRepeatable(plan: LogicalPlan): Boolean = {

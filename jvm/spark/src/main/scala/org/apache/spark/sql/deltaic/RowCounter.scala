@@ -4,6 +4,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.codegen.Block._
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode, FalseLiteral}
 import org.apache.spark.sql.catalyst.expressions.{LeafExpression, Predicate}
+import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, Filter, LogicalPlan}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.metric.{SQLLastAttemptMetric, SQLLastAttemptMetrics}
 
@@ -19,6 +20,15 @@ final class RowCounter private (val metric: SQLLastAttemptMetric) extends Serial
 object RowCounter {
   def apply(spark: SparkSession, name: String): RowCounter =
     new RowCounter(SQLLastAttemptMetrics.createMetric(spark.sparkContext, name))
+}
+
+object CountedRows {
+
+  /** Rows that are read again, for another purpose, do not count. */
+  def uncounted(rows: LogicalPlan): LogicalPlan =
+    AnalysisHelper.allowInvokingTransformsInAnalyzer {
+      rows.transform { case Filter(_: CountedRows, counted) => counted }
+    }
 }
 
 /** True for every row, and counts it. The optimizer is to leave it where it is, so it is not deterministic. */
