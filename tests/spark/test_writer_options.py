@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from deltaic.exceptions import InvalidArgumentError
+from deltaic.exceptions import InvalidArgumentError, TableStateError
 from tests.support import log
 
 if TYPE_CHECKING:
@@ -116,3 +117,17 @@ def test_like_and_an_overwrite_that_repeats_it_keep_clustering(
     with pytest.raises(Exception, match=r"cluster a table that exists by other columns"):
         rows(spark, 0, 1).write.format("delta").clusterBy("p").mode("overwrite").saveAsTable("t")
     assert ids(spark, "t") == [0, 1, 2]
+
+
+def test_table_is_not_created_over_files_of_others(spark: SparkSession, tmp_path: Path) -> None:
+    spark.range(2).write.parquet(str(tmp_path / "parquet"))
+    for statement in (
+        "(id BIGINT) USING delta LOCATION '{p}'",
+        "USING delta LOCATION '{p}' AS SELECT 1 AS id",
+    ):
+        with pytest.raises(TableStateError, match="LOCATION_NOT_EMPTY"):
+            spark.sql("CREATE TABLE t " + statement.format(p=tmp_path / "parquet"))
+        assert not spark.catalog.tableExists("t")
+        (tmp_path / "empty").mkdir(exist_ok=True)
+        spark.sql("CREATE OR REPLACE TABLE u " + statement.format(p=tmp_path / "empty"))
+    assert not (tmp_path / "parquet" / "_delta_log").exists()

@@ -1,5 +1,7 @@
 package io.deltaic.spark.catalog
 
+import java.io.FileNotFoundException
+
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.TableIdentifier
@@ -13,7 +15,7 @@ import org.apache.spark.sql.catalyst.catalog.{
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.{Identifier, TableCatalog, TableInfo}
 import org.apache.spark.sql.connector.expressions.Transform
-import org.apache.spark.sql.deltaic.{SchemaShims, SessionShims}
+import org.apache.spark.sql.deltaic.{SchemaShims, SessionShims, WriteShims}
 import org.apache.spark.sql.types.StructType
 
 import io.deltaic.protocol.DeltaicException
@@ -86,6 +88,7 @@ private[spark] final class TableCreation(
    * @param like the table whose definition it is to have, with what the statement adds
    */
   def create(like: Option[Snapshot] = None): Unit = {
+    requireUnusedLocation()
     val arguments = Json.obj(
       "table" -> log.table.toString,
       "schema" -> schema.json,
@@ -116,6 +119,7 @@ private[spark] final class TableCreation(
         "DELTAIC_TABLE_ALREADY_EXISTS",
         Map("table" -> log.table.toString)
       )
+    if (statement == TableCreation.Create) requireUnusedLocation()
     val rows = ColumnDefinitions.ofRows(schema)
     def target(ofOptions: Map[String, String]): WriteTarget = {
       val asSelect =
@@ -129,6 +133,19 @@ private[spark] final class TableCreation(
       () => commitReplacement(statement, snapshot),
       () => register()
     )
+  }
+
+  /** Files of others in the folder of a table would be taken for leftovers of its own. */
+  private def requireUnusedLocation(): Unit = if (!log.exists) {
+    val files = log.table.getFileSystem(WriteShims.hadoopConf(spark, Map.empty))
+    val found =
+      try files.listStatusIterator(log.table)
+      catch { case _: FileNotFoundException => null }
+    if (found != null && found.hasNext)
+      throw new DeltaicException(
+        "DELTAIC_LOCATION_NOT_EMPTY",
+        Map("table" -> log.table.toString, "file" -> found.next().getPath.getName)
+      )
   }
 
   private def isTopLevel(transform: Transform): Boolean =
