@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlparse
 
 import pytest
 
 from tests.support.paths import JAR, shared_folder
 from tests.support.peer import start_delta_spark
 from tests.support.spark_process import COMMON_SETTINGS, SparkProcess
+from tests.support.valid_logs import require_valid_logs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,6 +31,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="have delta-spark and delta-rs read every table that a test in tests/spark leaves",
     )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Hold every log that a test leaves against the protocol, before fixtures drop the tables."""
+    result = yield
+    arguments = getattr(item, "funcargs", {})
+    if "tmp_path" in arguments:
+        require_valid_logs(arguments["tmp_path"])
+    if "spark" in arguments:
+        warehouse = urlparse(arguments["spark"].conf.get("spark.sql.warehouse.dir"))
+        require_valid_logs(Path(unquote(warehouse.path)))
+    return result
 
 
 @pytest.fixture(scope="session")

@@ -13,10 +13,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.support.faulty import build_jar, start_faulty
-from tests.support.log import require_valid_logs
 from tests.support.session_settings import session_settings
 from tests.support.spark_process import SparkProcess
 from tests.support.table_builder import append_file, build_table
+from tests.support.valid_logs import require_valid_logs
 
 _FIGURES: Counter[str] = Counter()
 
@@ -36,6 +36,10 @@ _KINDS = {
     "vectors": {"delta.enableDeletionVectors": "true"},
     "plain": {"delta.enableDeletionVectors": "false"},
     "v2": {"delta.enableDeletionVectors": "true", "delta.checkpointPolicy": "v2"},
+    "listed": {
+        "delta.enableDeletionVectors": "false",
+        "delta.compatibility.symlinkFormatManifest.enabled": "true",
+    },
 }
 
 
@@ -51,6 +55,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         figures = ", ".join(f"{_FIGURES[name]} {name}" for name in names)
         terminalreporter.section("faults")
         terminalreporter.write_line(figures)
+
+
+def require_kept(figures: Counter[str], kept: bool, what: str) -> None:
+    """Fail, and count a loss, unless what was acknowledged is there."""
+    figures["losses"] += not kept
+    assert kept, f"acknowledged, and lost: {what}"
 
 
 @pytest.fixture(scope="session")

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.faults.conftest import BASE_ROWS, BASE_VERSIONS, MANY_ROWS, SCHEMA, _Copies
+from deltaic.exceptions import DeltaError
+from tests.faults.conftest import BASE_ROWS, BASE_VERSIONS, MANY_ROWS, SCHEMA, _Copies, require_kept
 from tests.support import log
 from tests.support.faulty import ARM, FaultyProcesses, is_alive
 from tests.support.spark_process import SparkProcessError
 from tests.support.table_builder import append_file, in_order, rows_of
+from tests.support.upkeep import await_upkeep
 
 _WRITE = (
     "spark.range(100, 130, 1, 3).selectExpr('id', \"concat('row ', id) AS v\")"
@@ -25,15 +27,49 @@ _DELETED = [row for row in BASE_ROWS if row[0] % 2]
 
 _DELETE = "spark.sql(f'DELETE FROM delta.`{table}` WHERE id % 2 = 0')"
 
+_UPDATE = "spark.sql(f\"UPDATE delta.`{table}` SET v = 'new' WHERE id % 2 = 0\")"
+_UPDATED = [(n, v if n % 2 else "new") for n, v in BASE_ROWS]
+
+_MERGE = (
+    "spark.range(28, 32).createOrReplaceTempView('source')\n"
+    'spark.sql(f"MERGE INTO delta.`{table}` t USING source s ON t.id = s.id'
+    " WHEN MATCHED THEN UPDATE SET v = 'new' WHEN NOT MATCHED THEN INSERT (id, v)"
+    " VALUES (s.id, 'new')\")"
+)
+_MERGED = [*BASE_ROWS[:28], *((n, "new") for n in range(28, 32))]
+
+_REPLACE = (
+    "spark.range(20, 25, 1, 1).selectExpr('id', \"'new' AS v\").write.format('delta')"
+    ".mode('overwrite').option('replaceWhere', 'id >= 20').save(table)"
+)
+_REPLACED = [*BASE_ROWS[:20], *((n, "new") for n in range(20, 25))]
+
+_CTAS = (
+    'spark.sql(f"CREATE TABLE delta.`{table}` USING delta AS'
+    " SELECT id, concat('row ', id) AS v FROM range(100, 130, 1, 3)\")"
+)
+_ALTER = "spark.sql(f'ALTER TABLE delta.`{table}` ADD CONSTRAINT c CHECK (id >= 0)')"
+_BACKFILL = (
+    'spark.sql(f"ALTER TABLE delta.`{table}` SET TBLPROPERTIES'
+    " ('delta.enableRowTracking' = 'true')\")"
+)
+
 #: Each operation: what it runs, the kind of table, and the rows that are there afterwards.
 OPERATIONS = {
     "append": (_WRITE.format(mode="append"), "vectors", BASE_ROWS + _WRITTEN),
     "overwrite": (_WRITE.format(mode="overwrite"), "plain", _WRITTEN),
     "create": (_WRITE.format(mode="error"), None, _WRITTEN),
+    "CTAS": (_CTAS, None, _WRITTEN),
     "delete": (_DELETE, "vectors", _DELETED),
     "delete many": (_DELETE, "many", [row for row in MANY_ROWS if row[0] % 2]),
     "rewrite": (_DELETE, "plain", _DELETED),
+    "update": (_UPDATE, "vectors", _UPDATED),
+    "merge": (_MERGE, "plain", _MERGED),
+    "replaceWhere": (_REPLACE, "vectors", _REPLACED),
+    "alter": (_ALTER, "plain", BASE_ROWS),
+    "backfill": (_BACKFILL, "vectors", BASE_ROWS),
     "append v2": (_WRITE.format(mode="append"), "v2", BASE_ROWS + _WRITTEN),
+    "append listed": (_WRITE.format(mode="append"), "listed", BASE_ROWS + _WRITTEN),
 }
 
 _DATA = r"/part-[^/]*\.parquet$"
@@ -50,17 +86,25 @@ def _temporary(name: str) -> str:
 
 
 _ENTRY = rf"{_VERSION}\.json"
+_NEXT_ENTRY = rf"{BASE_VERSIONS + 1:020d}\.json"
 _CHECKSUM = rf"{_VERSION}\.crc"
 _COMPACTION = rf"0{{20}}\.{_VERSION}\.compacted\.json"
 _CHECKPOINT = rf"{_VERSION}\.checkpoint\.parquet"
 _UUID_CHECKPOINT = rf"{_VERSION}\.checkpoint\.[0-9a-f-]{{36}}\.parquet"
 _SIDECAR = rf"_sidecars/{_VERSION}\.checkpoint\.[^/]*\.parquet"
+_LIST = r"/_symlink_format_manifest/manifest$"
 _EXPIRED = _log_file(r"0{19}[0-5]\.[^/]*")
 
 
 @dataclass(frozen=True)
 class Point:
-    """Where the driver dies: before or after the n-th call of an operation on a path."""
+    """Where the driver dies: before or after the n-th call of an operation on a path.
+
+    Attributes
+    ----------
+    commits
+        How many versions an operation that makes several of them has made by then.
+    """
 
     name: str
     operation: str
@@ -69,6 +113,7 @@ class Point:
     nth: int = 1
     when: str = "before"
     committed: bool = True
+    commits: int = 1
 
 
 def _before(name: str, operation: str, call: str, path: str, nth: int = 1) -> Point:
@@ -119,6 +164,28 @@ POINTS = [
     _before("before rewritten files", "rewrite", "create", _DATA),
     _before("before the log entry has its name", "rewrite", "link", _log_file(_ENTRY)),
     Point("after the log entry has its name", "rewrite", "link", _log_file(_ENTRY), 1, "after"),
+    _before("before the files of new rows are closed", "update", "close", _DATA),
+    _before("before the log entry has its name", "update", "link", _log_file(_ENTRY)),
+    Point("after the log entry has its name", "update", "link", _log_file(_ENTRY), 1, "after"),
+    _before("before rewritten files are closed", "merge", "close", _DATA),
+    _before("before the log entry has its name", "merge", "link", _log_file(_ENTRY)),
+    Point("after the log entry has its name", "merge", "link", _log_file(_ENTRY), 1, "after"),
+    _before("before the log entry has its name", "replaceWhere", "link", _log_file(_ENTRY)),
+    Point(
+        "after the log entry has its name", "replaceWhere", "link", _log_file(_ENTRY), 1, "after"
+    ),
+    _before("between data files", "CTAS", "create", _DATA, 2),
+    _before("before the first log entry", "CTAS", "link", _log_file(r"0{20}\.json")),
+    Point("after the first log entry", "CTAS", "link", _log_file(r"0{20}\.json"), 1, "after"),
+    _before("before the log entry has its name", "alter", "link", _log_file(_ENTRY)),
+    Point("after the log entry has its name", "alter", "link", _log_file(_ENTRY), 1, "after"),
+    _before("before the feature is supported", "backfill", "link", _log_file(_ENTRY)),
+    Point("before rows have ids", "backfill", "link", _log_file(_NEXT_ENTRY)),
+    Point("after rows have ids", "backfill", "link", _log_file(_NEXT_ENTRY), 1, "after", commits=2),
+    Point("before the first list of files", "append listed", "create", _temporary("manifest")),
+    Point("with an empty list of files", "append listed", "write", _temporary("manifest")),
+    Point("before the list has its name", "append listed", "move", _LIST),
+    Point("after the list has its name", "append listed", "move", _LIST, 1, "after"),
 ]
 
 
@@ -151,9 +218,46 @@ def test_a_table_whose_writer_is_killed_is_as_before_or_as_after(
     else:
         before = MANY_ROWS if kind == "many" else BASE_ROWS
         expected = list(after if point.committed else before)
-        assert rows_of(spark, table) == in_order(expected)
+        found = rows_of(spark, table)
+        if point.committed:
+            require_kept(figures, found == in_order(expected), point.name)
+        assert found == in_order(expected)
+        first = 0 if kind is None else {"many": 1}.get(kind, BASE_VERSIONS)
+        assert log.newest(table) == first - 1 + point.committed * point.commits
     append_file(spark, table, SCHEMA, [(999, "next")])
     figures["commits"] += 1 + point.committed
     assert rows_of(spark, table) == in_order([*expected, (999, "next")])
     versions = log.versions(table)
     assert versions == list(range(versions[0], versions[-1] + 1)), "versions have gaps"
+    FOLLOWED_BY.get(point.operation, lambda *_: None)(spark, table)
+
+
+def _row_ids_are_given(spark: SparkSession, table: str) -> None:
+    """What was begun can be done to the end, and no id is there twice."""
+    spark.sql(f"ALTER TABLE delta.`{table}` SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')")
+    found = spark.read.format("delta").load(table).select("_metadata.row_id").collect()
+    ids = [row[0] for row in found]
+    assert None not in ids and len(set(ids)) == len(ids) == len(BASE_ROWS) + 1
+
+
+def _constraint_is_whole(spark: SparkSession, table: str) -> None:
+    """It is there with its feature, or it can be added."""
+    if "delta.constraints.c" not in log.metadata(table)["configuration"]:
+        spark.sql(f"ALTER TABLE delta.`{table}` ADD CONSTRAINT c CHECK (id >= 0)")
+    with pytest.raises(DeltaError, match="constraint c"):
+        append_file(spark, table, SCHEMA, [(-1, "refused")])
+
+
+def _files_are_listed(spark: SparkSession, table: str) -> None:
+    await_upkeep(spark)
+    listed = Path(table, "_symlink_format_manifest", "manifest").read_text().split()
+    found = spark.read.format("delta").load(table).inputFiles()
+    assert sorted(Path(path).name for path in listed) == sorted(Path(path).name for path in found)
+
+
+#: What is asked of the table besides, once the next write has succeeded.
+FOLLOWED_BY: dict[str, Callable[[SparkSession, str], None]] = {
+    "alter": _constraint_is_whole,
+    "backfill": _row_ids_are_given,
+    "append listed": _files_are_listed,
+}

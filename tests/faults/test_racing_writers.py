@@ -15,15 +15,16 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from tests.support import log
-from tests.support.log import require_valid_logs
 from tests.support.spark_process import SparkProcess, SparkProcessError
 from tests.support.table_builder import build_table, rows_of
+from tests.support.valid_logs import require_valid_logs
 
 WRITERS = 4
 SECONDS = 45
 
 #: Appends and deletes until the time is up. What became of each operation is on disk before the
-#: next one begins, for whoever asks after this process has died. The tag is the commit's metadata.
+#: next one begins, for whoever asks after this process has died: how many rows it was told to have
+#: changed, too. The tag is the commit's metadata.
 WORK = """
 import json, random, time
 from deltaic.exceptions import ConcurrentModificationError
@@ -42,17 +43,19 @@ with open(journal, "w") as out:
             first = (chance.randrange(writers) * 100_000 + chance.randrange(n + 1)) * 10
             operation = ["delete", first + chance.randrange(5), first + 5]
         kind, low, high = operation
-        print(json.dumps([tag, "begun", operation]), file=out, flush=True)
+        print(json.dumps([tag, "begun", operation, None]), file=out, flush=True)
         try:
             if kind == "append":
                 frame = spark.range(low, high, 1, 1)
                 frame.write.format("delta").mode("append").save(table)
+                changed = high - low
             else:
-                spark.sql(f"DELETE FROM delta.`{table}` WHERE id >= {low} AND id < {high}")
+                statement = f"DELETE FROM delta.`{table}` WHERE id >= {low} AND id < {high}"
+                changed = spark.sql(statement).collect()[0][0]
             outcome = "done"
         except ConcurrentModificationError as problem:
-            outcome = problem.condition
-        print(json.dumps([tag, outcome, operation]), file=out, flush=True)
+            outcome, changed = problem.condition, None
+        print(json.dumps([tag, outcome, operation, changed]), file=out, flush=True)
         n += 1
 result = n
 """
@@ -99,7 +102,10 @@ def test_racing_processes_lose_no_commit_and_the_log_replays_to_the_table(
     acknowledged = _hold_against_log(table, operations)
     figures["commits"] += acknowledged
     assert acknowledged > WRITERS * 5, "they did write"
-    assert sorted(row[0] for row in rows_of(spark, table)) == _replayed(table, operations)
+    rows, lost = _replayed(table, operations)
+    figures["losses"] += len(lost)
+    assert not lost, f"acknowledged, and lost: {lost}"
+    assert sorted(row[0] for row in rows_of(spark, table)) == rows
     assert list(Path(table, "_delta_log").glob("*.checkpoint.parquet"))
     assert list(Path(table, "_delta_log").glob("*.compacted.json"))
     require_valid_logs(tmp_path)
@@ -129,30 +135,37 @@ def _tags(table: str) -> list[str | None]:
 
 
 def _hold_against_log(table: str, operations: list[Any]) -> int:
-    """Check each operation against the log, and return how many were acknowledged."""
+    """Check what each version says of its maker, and return how many were acknowledged."""
     made = Counter(_tags(table))
-    outcomes: dict[str, str] = {}
-    kinds: dict[str, str] = {}
-    for tag, outcome, (kind, _, _) in operations:
-        outcomes[tag], kinds[tag] = outcome, kind
+    outcomes = {tag: outcome for tag, outcome, _, _ in operations}
     assert all(count == 1 for tag, count in made.items() if tag), "a commit is there twice"
     assert set(filter(None, made)) <= set(outcomes), "a commit that nobody made"
     for tag, outcome in outcomes.items():
-        if outcome == "done" and kinds[tag] == "append":
-            assert made[tag] == 1, f"{tag} was acknowledged and is lost"
-        elif outcome not in ("done", "begun"):
-            # A DELETE that finds no row makes no version; one that failed must not have made one.
+        if outcome not in ("done", "begun"):
             assert made[tag] == 0, f"{tag} failed with {outcome} and is there"
     return sum(outcome == "done" and made[tag] == 1 for tag, outcome in outcomes.items())
 
 
-def _replayed(table: str, operations: list[Any]) -> list[int]:
-    """Do the operations one after the other, in the order of their versions."""
-    by_tag = {tag: operation for tag, _, operation in operations}
+def _replayed(table: str, operations: list[Any]) -> tuple[list[int], list[str]]:
+    """Do the operations one after the other, in the order of their versions.
+
+    Returns
+    -------
+    list of int
+        The rows that are left.
+    list of str
+        What was acknowledged and is not there: an operation that has changed rows and made no
+        version, or one whose version changes other rows than it was told.
+    """
+    by_tag = {tag: (operation, changed) for tag, _, operation, changed in operations}
+    tags = [tag for tag in _tags(table) if tag is not None]
+    lost = [tag for tag, (_, changed) in by_tag.items() if changed and tag not in tags]
     rows = {-1}
-    for tag in _tags(table):
-        if tag is not None:
-            kind, low, high = by_tag[tag]
-            ids = set(range(low, high))
-            rows = rows | ids if kind == "append" else rows - ids
-    return sorted(rows)
+    for tag in tags:
+        (kind, low, high), changed = by_tag[tag]
+        ids = set(range(low, high))
+        touched = len(ids if kind == "append" else ids & rows)
+        if changed not in (None, touched):
+            lost.append(f"{tag}, which changed {touched} rows and was told {changed}")
+        rows = rows | ids if kind == "append" else rows - ids
+    return sorted(rows), lost

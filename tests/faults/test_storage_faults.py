@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.faults.conftest import BASE_ROWS, BASE_VERSIONS, SCHEMA, _Copies
+from tests.faults.conftest import BASE_ROWS, BASE_VERSIONS, SCHEMA, _Copies, require_kept
 from tests.support import log
 from tests.support.faulty import ARM, RENAMING
 from tests.support.spark_process import SparkProcess
@@ -83,18 +83,18 @@ BASE_IDS = [row[0] for row in BASE_ROWS]
 AFTER = {"append": [*BASE_IDS, 100, 101], "delete": [n for n in BASE_IDS if n % 2]}
 
 
-def check(reached: list[Any], operation: str) -> Iterator[str | None]:
+def check(reached: list[Any], operation: str, figures: Counter[str]) -> Iterator[str | None]:
     """Check what each fault came to, and yield the outcomes."""
     assert reached[-1][1] == 0, "it ends with a write without a fault"
     for nth, _, outcome, found, again, finally_ in reached:
         where = f"call {nth}: {outcome}"
         assert found in (BASE_IDS, AFTER[operation]), f"{where}: torn, doubled or lost: {found}"
         if outcome is None:
-            assert found == AFTER[operation], f"{where}: acknowledged and lost"
+            require_kept(figures, found == AFTER[operation], where)
         elif outcome != "DELTAIC_COMMIT_STATE_UNKNOWN":
             assert found == BASE_IDS, f"{where}: it failed, and is there"
         assert again is None, f"{where}: the next write fails: {again}"
-        assert finally_ == [*found, 200, 201], f"{where}: {finally_}"
+        require_kept(figures, finally_ == [*found, 200, 201], f"{where}: {finally_}")
         yield outcome
 
 
@@ -144,7 +144,7 @@ def test_a_disk_that_fails_at_any_call_loses_nothing_and_tears_nothing(
         calls=calls,
         effect=effect,
     )
-    outcomes = list(check(reached, operation))
+    outcomes = list(check(reached, operation, figures))
     figures["faults"] += len(outcomes) - 1
     figures["commits"] += len(outcomes) + outcomes.count(None)
     assert len(outcomes) > 10, "the write was watched"
@@ -231,6 +231,8 @@ def _fill(spark: SparkSession, disk: Path, figures: Counter[str]) -> None:
     figures["faults"] += refused
     found = spark.read.format("delta").load(table).selectExpr(f"id DIV {rows} AS n")
     counts = {row["n"]: row["count"] for row in found.groupBy("n").count().collect()}
+    whole = {number for number, count in counts.items() if count == rows}
+    require_kept(figures, whole >= set(expected), f"of {expected}, {sorted(whole)} are whole")
     assert counts == dict.fromkeys(expected, rows)
     assert max(expected) > 3 + min(expected), json.dumps(expected)
     assert log.newest(table) == len(expected) - 1

@@ -10,8 +10,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from deltaic import DeltaTable
-from tests.support.log import require_valid_logs
 from tests.support.spark_process import SparkProcess
+from tests.support.valid_logs import require_valid_logs
 
 RUN = """
 for statement in statements:
@@ -137,3 +137,26 @@ def test_delta_spark_reads_tables_that_a_builder_made_and_goes_on(
     )
     assert rows == [[4, 8, None], [5, 10, None]]
     assert sorted(map(list, spark.sql(f"SELECT id, double, s.y FROM {name}").collect())) == rows
+
+
+def test_statements_about_a_table_return_what_delta_spark_returns(
+    spark: SparkSession, delta_spark: SparkProcess, table: str
+) -> None:
+    for n in range(3):
+        spark.range(n, n + 1).write.format("delta").mode("append").save(table)
+    code = """
+rows = spark.sql('DESCRIBE DETAIL ' + name)
+history = spark.sql('DESCRIBE HISTORY ' + name)
+kept = ['version', 'timestamp', 'operation', 'readVersion', 'isBlindAppend', 'engineInfo']
+result = [rows.columns, repr(rows.drop('statistics').collect()), history.columns,
+          repr(history.select(kept).collect())]
+"""
+    theirs = delta_spark.run(code, name=f"delta.`{table}`")
+    scope: dict[str, object] = {"spark": spark, "name": f"delta.`{table}`"}
+    exec(code, scope)
+    ours = scope["result"]
+    assert isinstance(ours, list)
+    assert ours[2:] == theirs[2:]
+    # It has a column of statistics at the end that is always empty outside of one vendor's engine.
+    assert ours[0] == [column for column in theirs[0] if column != "statistics"]
+    assert ours[1] == theirs[1]

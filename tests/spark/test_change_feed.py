@@ -23,7 +23,6 @@ from tests.support.change_feed import (
     kinds,
     rows_at,
 )
-from tests.support.paths import JAR
 from tests.support.plans import only_scan, plan_nodes
 from tests.support.predicates import SCHEMA, Predicate, predicates, rows
 from tests.support.session_settings import session_settings
@@ -378,14 +377,9 @@ result = [
 
 
 def test_without_the_extension_changes_are_refused_and_never_rows_that_did_not_change(
-    recorded: str,
+    without_extension: SparkProcess, recorded: str
 ):
-    bare = {
-        "spark.jars": str(JAR),
-        "spark.sql.catalog.spark_catalog": "io.deltaic.spark.DeltaicCatalog",
-    }
-    with SparkProcess(bare) as process:
-        by_path, by_name = process.run(FAIL_CLOSED, path=recorded)
+    by_path, by_name = without_extension.run(FAIL_CLOSED, path=recorded)
     assert "DELTAIC_DELETION_VECTOR_FILTER_MISSING" in by_path
     assert "DELTAIC_UNSUPPORTED_OPERATION" in by_name
     assert "DeltaicExtension" in by_name

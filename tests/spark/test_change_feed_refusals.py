@@ -10,6 +10,7 @@ import pytest
 
 from tests.support import log
 from tests.support.change_feed import PROPERTY, changes, enable_feed, forget, kinds
+from tests.support.session_settings import session_settings
 from tests.support.table_builder import build_twin
 
 if TYPE_CHECKING:
@@ -52,6 +53,33 @@ def test_schema_that_changed_by_more_than_added_columns_is_an_error_naming_both_
     assert changes(spark, table, startingVersion=1).collect() == []
 
 
+def test_settings_of_delta_spark_lift_the_check_and_choose_the_columns(
+    spark: SparkSession, table: str
+):
+    prefix = "spark.databricks.delta.changeDataFeed."
+    spark.range(3).selectExpr("id", "1 AS a").write.format("delta").save(table)
+    metadata = log.actions(table, 0, "metaData")[0]
+    fields = [f for f in json.loads(metadata["schemaString"])["fields"] if f["name"] == "id"]
+    schema = json.dumps({"type": "struct", "fields": fields})
+    log.write_commit(table, 1, {"metaData": {**metadata, "schemaString": schema}})
+    enable_feed(spark, table)
+    unsafe = f"{prefix}unsafeBatchReadOnIncompatibleSchemaChanges.enabled"
+    first = {"startingVersion": 0, "endingVersion": 0}
+    with pytest.raises(Exception, match="DELTAIC_CHANGES_SCHEMA_INCOMPATIBLE"):
+        changes(spark, table, **first).collect()
+    with session_settings(spark, {unsafe: "true"}):
+        assert sorted(row.id for row in changes(spark, table, **first).collect()) == [0, 1, 2]
+
+    mapped = f"{table}-mapped"
+    writer = spark.range(3).write.format("delta").option("delta.columnMapping.mode", "name")
+    writer.option(PROPERTY, "true").save(mapped)
+    spark.sql(f"ALTER TABLE delta.`{mapped}` RENAME COLUMN id TO number")
+    assert changes(spark, mapped, **first).columns[0] == "id"
+    with session_settings(spark, {f"{prefix}defaultSchemaModeForColumnMappingTable": "latest"}):
+        latest = changes(spark, mapped, **first)
+        assert latest.columns[0] == "number"
+
+
 def test_protocol_within_the_range_that_cannot_be_read_is_an_error(spark: SparkSession, table: str):
     build_twin(spark, table, spark.range(3))
     enable_feed(spark, table)
@@ -70,7 +98,7 @@ def test_commit_or_file_that_is_gone_is_an_error_that_names_it(spark: SparkSessi
     enable_feed(spark, table)
     gone = Path(table, log.actions(table, 1, "add")[0]["path"])
     gone.unlink()
-    with pytest.raises(Exception, match=gone.name):
+    with pytest.raises(Exception, match=rf"DELTAIC_DATA_FILE_MISSING.*{gone.name}"):
         changes(spark, table, startingVersion=0).collect()
     log.commit_path(table, 0).unlink()
     forget(spark, table)

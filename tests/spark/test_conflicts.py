@@ -288,6 +288,7 @@ def test_retry_after_a_lost_race_keeps_the_vectors_of_both(
     assert ids(spark, table) == without(3, 13, 14, 15)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "theirs", ["DELETE FROM {t} WHERE id = 5", "UPDATE {t} SET id = 50 WHERE id = 5"]
 )

@@ -58,7 +58,12 @@ def forget(spark: SparkSession, path: str) -> None:
     jvm.io.deltaic.replay.DeltaLog.invalidate(jvm.org.apache.hadoop.fs.Path(path))
 
 
-@pytest.fixture(scope="module", params=FORMS)
+# How each form is read is tested where checkpoints are.
+_IN_CI = ("classic", "parquet-sidecars")
+_PARAMS = [f if f in _IN_CI else pytest.param(f, marks=pytest.mark.thorough) for f in FORMS]
+
+
+@pytest.fixture(scope="module", params=_PARAMS)
 def checkpointed(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> TwinTable:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support import log
 from tests.support.table_builder import build_twin
 
 if TYPE_CHECKING:
@@ -90,3 +91,33 @@ def test_directory_of_plain_files_is_said_to_be_no_table(spark: SparkSession, ta
     spark.range(3).write.parquet(table)
     with pytest.raises(Exception, match="DELTAIC_NOT_A_TABLE"):
         spark.read.format("delta").load(table)
+
+
+def test_file_that_the_log_names_by_a_way_out_of_the_table_is_its_own_and_stays(
+    spark: SparkSession, tmp_path: Path
+):
+    """Decision 0017: it is read where it lies, changed by the name it has, and never deleted."""
+    for vectors in (True, False):
+        table, outside = tmp_path / f"table-{vectors}", tmp_path / f"outside {vectors}"
+        twin = build_twin(spark, str(table), spark.range(10), files=2, deletion_vectors=vectors)
+        outside.mkdir()
+        commit = log.commit_path(table, 0)
+        text = commit.read_text()
+        for add in log.actions(table, 0, "add"):
+            data = log.data_path(table, add)
+            data.rename(outside / data.name)
+            name = add["path"]
+            text = text.replace(name, f"x/../../outside%20{vectors}/{name}")
+        commit.write_text(text)
+        for file in (table / "_delta_log").glob("*.crc"):
+            file.unlink()
+        there = sorted(path.name for path in outside.iterdir())
+        twin.delete("id < 3")
+        twin.append(spark.range(20, 23))
+        twin.delete("id = 8")
+        twin.assert_same_content()
+        removed = {action["path"] for v in (1, 3) for action in log.actions(table, v, "remove")}
+        assert removed and all(path.startswith("x/../../outside%20") for path in removed)
+        spark.sql(f"TRUNCATE TABLE delta.`{table}`")
+        assert twin.frame().count() == 0
+        assert sorted(path.name for path in outside.iterdir()) == there

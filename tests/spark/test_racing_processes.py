@@ -15,7 +15,7 @@ from tests.support import log
 from tests.support.spark_process import SparkProcess
 from tests.support.table_builder import build_table, rows_of
 
-WRITERS = 4
+WRITERS = 2  # `make test-faults` has more of them
 APPENDS = 8
 
 CONFLICTS = {

@@ -193,21 +193,21 @@ def test_change_feed_tells_replaced_rows_where_they_can_be_derived(
         writer = spark.range(0, 10, 1, 1).write.format("delta")
         writer = writer.option("delta.enableChangeDataFeed", "true")
         writer.option("delta.enableDeletionVectors", str(vectors).lower()).save(path)
-        if vectors:
-            save(path, spark.range(2, 3), "id BETWEEN 2 AND 4")
-            reader = spark.read.format("delta").option("readChangeFeed", "true")
-            changes = reader.option("startingVersion", 1).load(path)
-            assert sorted((row._change_type, row.id) for row in changes.collect()) == [
-                ("delete", 2),
-                ("delete", 3),
-                ("delete", 4),
-                ("insert", 2),
-            ]
-        else:
-            before = log.contents(path)
-            with pytest.raises(Exception, match="DELTAIC_CHANGE_DATA_FILES_NEEDED"):
-                save(path, spark.range(2, 3), "id BETWEEN 2 AND 4")
-            assert log.contents(path) == before
+        save(path, spark.range(2, 3), "id BETWEEN 2 AND 4")
+        spark.sql(f"INSERT INTO delta.`{path}` REPLACE USING (id) VALUES (7), (70)")
+        reader = spark.read.format("delta").option("readChangeFeed", "true")
+        changes = reader.option("startingVersion", 1).load(path).collect()
+        assert sorted((row._commit_version, row._change_type, row.id) for row in changes) == [
+            (1, "delete", 2),
+            (1, "delete", 3),
+            (1, "delete", 4),
+            (1, "insert", 2),
+            (2, "delete", 7),
+            (2, "insert", 7),
+            (2, "insert", 70),
+        ]
+        recorded = [bool(log.actions(path, version, "cdc")) for version in (1, 2)]
+        assert recorded == [not vectors, not vectors]
 
 
 @pytest.mark.parametrize(

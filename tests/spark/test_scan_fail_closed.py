@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.paths import JAR
+from tests.support import log
 from tests.support.plans import deletion_filters
 from tests.support.session_settings import session_settings
 from tests.support.spark_process import SparkProcess
-from tests.support.table_builder import TwinTable, build_twin
+from tests.support.table_builder import TwinTable, build_twin, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 REFUSED = "DELTAIC_DELETION_VECTOR_FILTER_MISSING"
-
-
-@pytest.fixture(scope="module")
-def without_extension() -> Iterator[SparkProcess]:
-    """A session that has the jar and the catalog, but not the extension."""
-    settings = {
-        "spark.jars": str(JAR),
-        "spark.sql.catalog.spark_catalog": "io.deltaic.spark.DeltaicCatalog",
-    }
-    with SparkProcess(settings) as process:
-        yield process
 
 
 #: Each assigns what came out, rows or the error, to `result`.
@@ -182,3 +170,21 @@ def test_excluding_every_rule_does_not_bring_a_deleted_row_back(
     with session_settings(spark, settings):
         deleted_from.assert_same_answer(query)
         assert deletion_filters(spark.sql(query.format(t=deleted_from.sql_name)))
+
+
+@pytest.mark.parametrize("vectorized", ["true", "false"])
+def test_data_file_that_is_gone_is_an_error_that_names_it_and_the_version(
+    spark: SparkSession, table: str, vectorized: str
+) -> None:
+    twin = build_twin(spark, table, spark.range(3), deletion_vectors=True)
+    twin.append(spark.range(3, 4))
+    gone = log.data_path(table, log.last_actions(table, "add")[0])
+    gone.unlink()
+    refused = rf"DELTAIC_DATA_FILE_MISSING\] Table .*{table}, version 1: .*{gone.name}"
+    with session_settings(spark, {"spark.sql.parquet.enableVectorizedReader": vectorized}):
+        for query in ("SELECT sum(id) FROM {t}", "SELECT id FROM {t} WHERE id > 0"):
+            with pytest.raises(Exception, match=refused):
+                spark.sql(query, t=spark.read.format("delta").load(table)).collect()
+        with session_settings(spark, {"spark.sql.files.ignoreMissingFiles": "true"}):
+            assert spark.read.format("delta").load(table).count() == 4  # the log knows
+            assert sorted(row[0] for row in rows_of(spark, table)) == [0, 1, 2]

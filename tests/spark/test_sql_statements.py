@@ -11,7 +11,6 @@ from pyspark.errors import AnalysisException, ParseException
 
 from deltaic import DeltaTable
 from deltaic.exceptions import DeltaError, TableStateError
-from tests.support.spark_process import SparkProcess
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,27 +62,6 @@ def test_describe_detail_is_the_detail_of_the_api(spark: SparkSession, table: st
         assert found.schema == expected.schema
         assert found.collect() == expected.collect(), statement
     assert by_name.collect()[0].name == "spark_catalog.default.limit"
-
-
-def test_columns_and_rows_are_those_of_delta_spark(
-    spark: SparkSession, delta_spark: SparkProcess, table: str, named: str
-):
-    code = """
-rows = spark.sql('DESCRIBE DETAIL ' + name)
-history = spark.sql('DESCRIBE HISTORY ' + name)
-kept = ['version', 'timestamp', 'operation', 'readVersion', 'isBlindAppend', 'engineInfo']
-result = [rows.columns, repr(rows.drop('statistics').collect()), history.columns,
-          repr(history.select(kept).collect())]
-"""
-    theirs = delta_spark.run(code, name=f"delta.`{table}`")
-    scope: dict[str, object] = {"spark": spark, "name": f"delta.`{table}`"}
-    exec(code, scope)
-    ours = scope["result"]
-    assert isinstance(ours, list)
-    assert ours[2:] == theirs[2:]
-    # It has a column of statistics at the end that is always empty outside of one vendor's engine.
-    assert ours[0] == [column for column in theirs[0] if column != "statistics"]
-    assert ours[1] == theirs[1]
 
 
 def test_sessions_that_describe_at_an_earlier_version_are_told_what_they_named(

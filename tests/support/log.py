@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from deltaic.protocol.validate import parse_commit, validate_log
-
 Action = dict[str, Any]
 
 _COMMIT = re.compile(r"(\d{20})\.json")
@@ -41,38 +39,6 @@ def write_commit(table: str | Path, version: int, *written: dict[str, Action]) -
     text = "".join(json.dumps(action) + "\n" for action in written)
     with commit_path(table, version).open("x", encoding="utf-8") as file:
         file.write(text)
-
-
-def require_valid_logs(folder: Path) -> None:
-    """Fail if a log below a folder breaks a rule; only of tables that Deltaic alone has written."""
-    for directory in folder.rglob("_delta_log"):
-        table = directory.parent
-        commits = _commits(table)
-        if _are_ours(commits):
-            problems = validate_log(commits)
-            assert not problems, f"{table}:\n" + "\n".join(map(str, problems))
-
-
-def is_wholly_ours(table: Path) -> bool:
-    """Return whether the log has all commits, and Deltaic has made each of them."""
-    return _are_ours(_commits(table))
-
-
-def _commits(table: Path) -> list[tuple[int, list[tuple[str, Any]]]]:
-    return [
-        (n, parse_commit(commit_path(table, n).read_text(encoding="utf-8")))
-        for n in versions(table)
-    ]
-
-
-def _are_ours(commits: list[tuple[int, list[tuple[str, Any]]]]) -> bool:
-    from_the_first = bool(commits) and commits[0][0] == 0
-    return from_the_first and all(_is_ours(actions) for _, actions in commits)
-
-
-def _is_ours(actions: list[tuple[str, Any]]) -> bool:
-    infos = [body for name, body in actions if name == "commitInfo"]
-    return bool(infos) and str(infos[0].get("engineInfo", "")).startswith("Deltaic")
 
 
 def active_files(table: str | Path) -> list[Action]:

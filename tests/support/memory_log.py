@@ -78,6 +78,7 @@ class MemoryLog:
         self.commits_lines: list[list[str]] = []
         self.file_time_ms: Callable[[int], int] = lambda version: 1_000 + version
         self.defaults: dict[str, str] = {}
+        self.any_properties = False
         self.kept_up = MemoryUpkeep()
         self.violation: str | None = None
         self.furthest: int | None = None
@@ -205,6 +206,10 @@ class MemoryLog:
     def upkeep(self, prepared: PreparedCommit) -> MemoryUpkeep:
         """Return the upkeep, which the log shares among its commits."""
         return self.kept_up
+
+    def allows_unknown_properties(self) -> bool:
+        """Return what `any_properties` says."""
+        return self.any_properties
 
     def engine_info(self) -> str:
         """Return the engine's name."""

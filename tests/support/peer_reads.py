@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.support import log
 from tests.support.delta_rs import by_query, in_order
 from tests.support.spark_process import SparkProcess, SparkProcessError
+from tests.support.valid_logs import is_wholly_ours
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,7 +53,7 @@ class PeerReads:
         """
         for directory in sorted(folder.rglob("_delta_log")):
             path = str(directory.parent)
-            if not log.is_wholly_ours(directory.parent):
+            if not is_wholly_ours(directory.parent):
                 continue
             try:
                 ours = self._seen_by(path)

@@ -14,10 +14,11 @@ from deltaic.protocol.features import (
     find_feature,
     reader_features,
     require_writable,
+    supports,
     writer_features,
 )
 from deltaic.protocol.negotiation import protocol_for_new_definition, protocol_for_new_table
-from deltaic.protocol.properties import check_properties
+from deltaic.protocol.properties import ProtocolRequest, check_properties
 from tests.support.definitions import column, schema
 
 PLAIN = schema("id")
@@ -110,6 +111,43 @@ def test_protocol_of_a_new_table(
     protocol = negotiate(schema_string, **properties)
     assert (protocol.min_reader_version, protocol.min_writer_version) == versions
     assert features(protocol) == (readers, writers)
+
+
+def test_name_is_found_by_each_spelling_whatever_its_case() -> None:
+    """As in Scala: TableFeaturesSuite asks the same."""
+    for feature in all_features():
+        for spelling in {feature.name, *feature.aliases}:
+            for written in (spelling, spelling.upper(), spelling.lower()):
+                assert find_feature(written) is feature
+    assert find_feature("somethingNew") is None
+
+
+@pytest.mark.parametrize(
+    ("listed", "name"),
+    [
+        ("timestampNTZ", "timestampNtz"),
+        ("columnInvariants", "invariants"),
+        ("variantType-preview", "variantType"),
+        ("DeletionVectors", "deletionVectors"),
+    ],
+)
+def test_feature_that_is_listed_under_an_older_spelling_is_not_listed_again(
+    listed: str, name: str
+) -> None:
+    protocol = Protocol(3, 7, frozenset({listed}), frozenset({listed}))
+    assert supports(protocol, name)
+    request = ProtocolRequest(features=(name,))
+    after = protocol_for_new_definition("t", protocol, Metadata("id", PLAIN), request)
+    assert after is protocol
+
+
+@pytest.mark.parametrize("draft", ["rowIds", "delta.rowIds"])
+def test_row_ids_of_the_draft_are_refused_by_their_name(draft: str) -> None:
+    """Their count is in an action of its own, not in the domain of row tracking."""
+    protocol = Protocol(1, 7, None, frozenset({draft}))
+    assert not supports(protocol, "rowTracking")
+    with pytest.raises(ProtocolError, match=draft):
+        require_writable("t", 0, protocol, Metadata("id", PLAIN))
 
 
 def test_feature_that_does_not_exist_is_refused() -> None:

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from deltaic.commands.plan_write import WriteRequest
+from deltaic.commands.upgrade_protocol import UpgradeProtocol, upgrade_protocol
 from deltaic.commit.operations import Operation
 from deltaic.commit.plan import CommitPlan
-from deltaic.commit.transaction import commit
+from deltaic.commit.transaction import RetryPolicy, commit
 from deltaic.exceptions import DeltaError, InvalidArgumentError, ProtocolError, TableStateError
-from deltaic.protocol.actions import Metadata, Protocol
+from deltaic.protocol.actions import Metadata, Protocol, log_line
 from tests.support.definitions import column, create, plan, schema, write
 from tests.support.memory_log import MemoryCommit, MemoryFile, MemoryLog
 
@@ -39,6 +40,20 @@ def test_first_write_stores_its_properties_and_the_sessions_defaults() -> None:
         "delta.appendOnly": "true",
         "delta.checkpointInterval": "7",
         "owner": "me",
+    }
+
+
+def test_defaults_that_name_nothing_do_not_fail_a_create_and_any_property_may_be_allowed() -> None:
+    log = MemoryLog()
+    log.defaults = {"delta.fromAnotherEngine": "1", "delta.checkpointInterval": "5"}
+    assert plan(log).effective.metadata.configuration == {"delta.checkpointInterval": "5"}
+    given = {"delta.targetFileSize": "1"}
+    with pytest.raises(InvalidArgumentError, match="targetFileSize"):
+        plan(log, properties=given)
+    log.any_properties = True
+    assert plan(log, properties=given).effective.metadata.configuration == {
+        "delta.checkpointInterval": "5",
+        "delta.targetFileSize": "1",
     }
 
 
@@ -280,6 +295,42 @@ def configuration(log: MemoryLog) -> dict[str, str]:
 def test_removal_from_an_append_only_table_is_refused(mode: str) -> None:
     with pytest.raises(TableStateError, match="append-only"):
         plan(create(appendOnly="true"), mode)
+
+
+def test_property_alone_binds_no_writer() -> None:
+    """A protocol that lists its features, and not this one, does not know it."""
+    log = create(MemoryFile("one"), appendOnly="true", enableInCommitTimestamps="true")
+    for protocol, binds in (
+        (Protocol(1, 7, None, frozenset({"invariants"})), False),
+        (Protocol(1, 1), False),
+        (Protocol(1, 2), True),
+        (Protocol(1, 7, None, frozenset({"appendOnly"})), True),
+    ):
+        log.write_if_absent(log.version + 1, [log_line("protocol", protocol.to_json())])
+        if binds:
+            with pytest.raises(TableStateError, match="append-only"):
+                plan(log, "delete")
+            continue
+        planned = plan(log, "overwrite")
+        removed = [file.path for file in log.files()]
+        added = [MemoryFile(f"new-{log.version}")]
+        ours = MemoryCommit(log, "WRITE", plan=planned, adds=added, removes=removed)
+        commit(ours, log)
+        assert "inCommitTimestamp" not in log.actions(log.version, "commitInfo")[0]
+
+
+def test_timestamps_begin_when_the_protocol_knows_them() -> None:
+    log = create(enableInCommitTimestamps="true")
+    without = Protocol(1, 7, None, frozenset({"invariants"}))
+    log.write_if_absent(1, [log_line("protocol", without.to_json())])
+    arguments = UpgradeProtocol(log.table, features=("inCommitTimestamp",))
+    upgrade_protocol(arguments, log, RetryPolicy(), 7_000)
+    assert log.actions(2, "commitInfo")[0]["inCommitTimestamp"] == 7_000
+    assert configuration(log) == {
+        "delta.enableInCommitTimestamps": "true",
+        "delta.inCommitTimestampEnablementVersion": "2",
+        "delta.inCommitTimestampEnablementTimestamp": "7000",
+    }
 
 
 @pytest.mark.parametrize("mode", ["append", "merge"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ from deltaic.protocol.properties import (
     find_property,
     interval_ms,
     is_true,
+    known_defaults,
     property_value,
 )
 
@@ -74,6 +77,105 @@ def test_value_that_a_property_cannot_have_is_refused(name: str, value: str) -> 
     with pytest.raises(InvalidArgumentError) as caught:
         check_properties("/t", {name: value})
     assert name in str(caught.value) and value in str(caught.value) and "/t" in str(caught.value)
+
+
+#: What delta-spark 4.4.0 made of properties of a new table, each of them alone: those that it
+#: stored, and those that it refused.
+STORED_BY_DELTA_SPARK = {
+    "autoOptimize.autoCompact": "true",
+    "checkpointRetentionDuration": "interval 3 days",
+    "sampleRetentionDuration": "interval 1 day",
+    "enableFullRetentionRollback": "true",
+    "dropFeatureTruncateHistory.retentionDuration": "interval 3 hours",
+    "castIcebergTimeType": "true",
+    "ignoreIcebergBucketPartition": "true",
+    "requireCheckpointProtectionBeforeVersion": "3",
+    "universalFormat.iceberg.atomicConversion.supported": "true",
+    "writePartitionColumnsToParquet": "true",
+    "universalFormat.enabledFormats": "",
+    "enableIcebergCompatV3": "false",
+    "universalformat.config.iceberg.x": "3",
+    "randomizeFilePrefixes": "true",
+    "dataSkippingStringPrefixLength": "0",
+    "rowTrackingSuspended": "true",
+}
+REFUSED_BY_DELTA_SPARK = [
+    ("targetFileSize", "1"),
+    ("tuneFileSizesForRewrites", "true"),
+    ("parquet.compression.codec", "zstd"),
+    ("foo", "1"),
+    ("lastUpdateVersion", "3"),
+    ("parquet.format.version", "x"),
+    ("parquet.format.version", "2.0"),
+    ("parquet.format.version", ""),
+    ("autoOptimize.autoCompact", "auto"),
+    ("checkpointRetentionDuration", "x"),
+    ("sampleRetentionDuration", "x"),
+    ("enableFullRetentionRollback", "x"),
+    ("dropFeatureTruncateHistory.retentionDuration", "x"),
+    ("castIcebergTimeType", "x"),
+    ("ignoreIcebergBucketPartition", "x"),
+    ("requireCheckpointProtectionBeforeVersion", "-1"),
+    ("requireCheckpointProtectionBeforeVersion", "x"),
+    ("writePartitionColumnsToParquet", "x"),
+    ("enableIcebergCompatV3", "x"),
+    ("rowTracking.materializedRowIdColumnName", "x"),
+    ("columnMapping.maxColumnId", "7"),
+    ("dataSkippingStringPrefixLength", "-1"),
+    ("isolationLevel", "SnapshotIsolation"),
+    ("autoOptimize", "x"),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), STORED_BY_DELTA_SPARK.items())
+def test_property_that_delta_spark_stores_is_stored(name: str, value: str) -> None:
+    given = {f"delta.{name}": value}
+    assert check_properties("/t", given).configuration == given
+
+
+@pytest.mark.parametrize(("name", "value"), REFUSED_BY_DELTA_SPARK)
+def test_property_that_delta_spark_refuses_is_refused(name: str, value: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="delta." + re.escape(name)):
+        check_properties("/t", {f"delta.{name}": value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("enableIcebergCompatV3", "true"),
+        ("redirectWriterOnly-preview", "{}"),
+        ("coordinatedCommits.commitCoordinator-preview", "dynamodb"),
+    ],
+)
+def test_property_that_promises_what_we_do_not_do_is_refused(name: str, value: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="delta." + re.escape(name)):
+        check_properties("/t", {f"delta.{name}": value})
+
+
+def test_properties_that_nobody_knows_are_stored_where_the_session_allows_them() -> None:
+    given = {"delta.targetFileSize": "1", "delta.Nonsense": "x"}
+    assert check_properties("/t", given, any_name=True).configuration == given
+    for known in ({"delta.appendOnly": "x"}, {"delta.columnMapping.maxColumnId": "1"}):
+        with pytest.raises(InvalidArgumentError):
+            check_properties("/t", known, any_name=True)
+
+
+def test_default_of_a_session_that_names_no_property_is_passed_over() -> None:
+    """As by delta-spark, which fails on values that a property cannot have."""
+    defaults = {
+        "delta.foo": "1",
+        "delta.targetFileSize": "1",
+        "delta.constraints.c": "id > 0",
+        "delta.rowTracking.materializedRowIdColumnName": "x",
+        "delta.appendOnly": "x",
+        "delta.feature.deletionVectors": "supported",
+        "delta.enableChangeDataCapture": "true",
+    }
+    assert known_defaults(defaults).keys() == {
+        "delta.appendOnly",
+        "delta.feature.deletionVectors",
+        "delta.enableChangeDataCapture",
+    }
 
 
 def test_unknown_property_is_refused_with_a_suggestion() -> None:

@@ -32,7 +32,7 @@ def first_ids(log: MemoryLog) -> dict[str, int | None]:
 def mark(log: MemoryLog) -> int:
     header = log.header(log.table)
     assert header is not None
-    return row_tracking.high_water_mark(header.domains)
+    return row_tracking.high_water_mark(log.table, header.domains)
 
 
 def meanwhile(log: MemoryLog, change: Callable[[], MemoryCommit], at: Container[int]) -> None:

@@ -205,6 +205,26 @@ def test_overwrite_counts_what_it_removed() -> None:
     assert metrics["numFiles"] == "1"
 
 
+@pytest.mark.parametrize(
+    ("operation", "mode", "counted"),
+    [
+        ("WRITE", "Overwrite", True),
+        ("WRITE", "Append", False),
+        ("CREATE OR REPLACE TABLE AS SELECT", None, True),
+        ("REPLACE TABLE AS SELECT", None, True),
+        ("CREATE TABLE AS SELECT", None, False),
+        ("CREATE OR REPLACE TABLE", None, False),
+    ],
+)
+def test_what_replaces_says_how_much_it_removed_even_if_that_is_nothing(
+    operation: str, mode: str | None, counted: bool
+) -> None:
+    """As delta-spark 4.4.0 does, of a new or an empty table."""
+    prepared = MemoryCommit(create(), operation, parameters={"mode": mode})
+    removed = {k: v for k, v in operation_metrics(prepared.summary()).items() if "Removed" in k}
+    assert removed == ({"numRemovedFiles": "0", "numRemovedBytes": "0"} if counted else {})
+
+
 def test_deletion_by_a_deletion_vector_neither_adds_nor_removes_a_file() -> None:
     log = create(MemoryFile("one"))
     prepared = MemoryCommit(

@@ -67,7 +67,11 @@ def alter(alteration: Alteration, tables: Tables, policy: RetryPolicy, now_ms: i
     protocol = protocol_for_new_definition(table, current.protocol, metadata, alteration.request)
     require_definable(table, protocol, metadata)
     require_compatible(table, protocol, metadata)
-    changes_metadata = metadata != current.metadata
+    starts_timestamps = in_commit_timestamps.is_active(
+        protocol, metadata
+    ) and not in_commit_timestamps.is_active(current.protocol, current.metadata)
+    # The metadata says since when, even where only the protocol changes.
+    changes_metadata = metadata != current.metadata or starts_timestamps
     if protocol == current.protocol and not (changes_metadata or alteration.domains):
         return CommitResult(current.version, skipped=True)
     plan = CommitPlan(
@@ -75,8 +79,7 @@ def alter(alteration: Alteration, tables: Tables, policy: RetryPolicy, now_ms: i
         current.as_predecessor(),
         changes_protocol=protocol != current.protocol,
         changes_metadata=changes_metadata,
-        enables_in_commit_timestamps=in_commit_timestamps.is_enabled(metadata)
-        and not in_commit_timestamps.is_enabled(current.metadata),
+        enables_in_commit_timestamps=starts_timestamps,
         domains=alteration.domains,
     )
     summary = CommitSummary(

@@ -70,7 +70,7 @@ def require_droppable(
         If the table is partitioned or clustered by one of the columns.
     """
     partitions = [(name,) for name in current.metadata.partition_columns]
-    clustered = clustering_columns(schema, current.domains)
+    clustered = clustering_columns(table, schema, current.domains)
     for path in paths:
         if tuple(path) in partitions:
             reason, advice = "partitioned by it", "Write the rows to a new table without it."

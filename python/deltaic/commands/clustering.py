@@ -53,7 +53,7 @@ def cluster_by(
         return CommitResult(current.version, skipped=True)
     metadata = current.metadata
     schema = parse_schema(metadata.schema_string, table)
-    before = clustering_columns(schema, current.domains)
+    before = clustering_columns(table, schema, current.domains)
     after = checked_columns(
         table, schema, metadata.partition_columns, metadata.configuration, arguments.columns
     )

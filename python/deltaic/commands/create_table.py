@@ -12,17 +12,14 @@ from deltaic.commands.definition import (
     DefinitionRequest,
     clustering_of,
     define_table,
-    stored_column,
 )
+from deltaic.commands.existing_table import clustered_by, require_true_of
 from deltaic.commit.operations import Operation
 from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import CommitSummary, TableHeader, Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy, commit
 from deltaic.exceptions import ProtocolChangedException, error
 from deltaic.protocol.actions import DomainMetadata
-from deltaic.protocol.properties import check_properties
-from deltaic.protocol.schema import StructType, map_fields, parse_schema, type_text
-from deltaic.protocol.schema_checks import same_names
 from deltaic.protocol.schema_edits import path_text
 
 
@@ -79,7 +76,7 @@ def create_table(
         arguments = _like(arguments, *arguments.like, tables)
     current = tables.header(arguments.table)
     if current is not None:
-        return _taken_over(arguments, current)
+        return _taken_over(arguments, current, tables)
     request = DefinitionRequest(
         arguments.table,
         arguments.schema_string,
@@ -89,6 +86,7 @@ def create_table(
         tables.default_properties(),
         arguments.constraints,
         arguments.cluster_by,
+        tables.allows_unknown_properties(),
     )
     definition = define_table(request, now_ms)
     domains = clustering_of(request, definition)
@@ -99,7 +97,7 @@ def create_table(
         created = tables.header(arguments.table)
         if created is None:
             raise
-        return _taken_over(arguments, created)
+        return _taken_over(arguments, created, tables)
 
 
 def _like(arguments: CreateTable, source: str, version: int, tables: Tables) -> CreateTable:
@@ -115,11 +113,12 @@ def _like(arguments: CreateTable, source: str, version: int, tables: Tables) -> 
         properties={**copied.properties, **arguments.properties},
         constraints={**copied.constraints, **arguments.constraints},
         description=arguments.description or found.metadata.description,
+        cluster_by=clustered_by(found) or None,
     )
 
 
-def _taken_over(arguments: CreateTable, current: TableHeader) -> CommitResult:
-    _require_same(arguments, current)
+def _taken_over(arguments: CreateTable, current: TableHeader, tables: Tables) -> CommitResult:
+    require_true_of(arguments, current, any_properties=tables.allows_unknown_properties())
     return CommitResult(current.version, skipped=True)
 
 
@@ -148,50 +147,3 @@ def _summary(
         is_blind_append=True,
         reads_whole_table=False,
     )
-
-
-def _require_same(arguments: CreateTable, current: TableHeader) -> None:
-    """Check what the statement says of a table that is there, but not what it leaves out."""
-
-    def differs(
-        what: str, is_now: str | Sequence[str] | None, requested: str | Sequence[str]
-    ) -> Exception:
-        return error(
-            "DELTAIC_CREATE_MISMATCH",
-            table=arguments.table,
-            version=current.version,
-            what=what,
-            current=_shown(is_now),
-            requested=_shown(requested),
-        )
-
-    metadata = current.metadata
-    schema = parse_schema(
-        arguments.schema_string or '{"type":"struct","fields":[]}', arguments.table
-    )
-    if schema.fields:
-        known = _outline(parse_schema(metadata.schema_string, arguments.table))
-        requested = _outline(map_fields(schema, stored_column))
-        if not same_names(known, requested):
-            raise differs("schema", known, requested)
-    states_partitioning = bool(schema.fields or arguments.partition_by)
-    if states_partitioning and not same_names(arguments.partition_by, metadata.partition_columns):
-        raise differs("partitioning", metadata.partition_columns, arguments.partition_by)
-    for name, value in check_properties(
-        arguments.table, arguments.properties
-    ).configuration.items():
-        if metadata.configuration.get(name) != value:
-            raise differs(f"table property {name}", metadata.configuration.get(name), value)
-
-
-def _outline(schema: StructType) -> list[str]:
-    """Return columns with their types, without comments and other metadata."""
-    return [
-        f"{f.name} {type_text(f.type)}{'' if f.nullable else ' NOT NULL'}" for f in schema.fields
-    ]
-
-
-def _shown(value: str | Sequence[str] | None) -> str:
-    if value is None:
-        return "unset"
-    return value if isinstance(value, str) else f"({', '.join(value)})"

@@ -22,7 +22,12 @@ from deltaic.protocol.iceberg_compat import (
     with_column_mapping,
 )
 from deltaic.protocol.negotiation import protocol_for_new_definition, protocol_for_new_table
-from deltaic.protocol.properties import CheckedProperties, ProtocolRequest, check_properties
+from deltaic.protocol.properties import (
+    CheckedProperties,
+    ProtocolRequest,
+    check_properties,
+    known_defaults,
+)
 from deltaic.protocol.schema import (
     Field,
     PrimitiveType,
@@ -56,6 +61,8 @@ class DefinitionRequest:
         The conditions of CHECK constraints, by name.
     cluster_by
         The columns to cluster by, each by the names that lead to it; None if that is not said.
+    any_properties
+        Whether the session allows properties of the ``delta.`` namespace that nobody knows.
     """
 
     table: str
@@ -66,6 +73,7 @@ class DefinitionRequest:
     default_properties: Mapping[str, str] | None = None
     constraints: Mapping[str, str] | None = None
     cluster_by: Sequence[Sequence[str]] | None = None
+    any_properties: bool = False
 
 
 def define_table(request: DefinitionRequest, now_ms: int) -> Definition:
@@ -78,8 +86,11 @@ def define_table(request: DefinitionRequest, now_ms: int) -> Definition:
     ProtocolError
         If they call for a feature that this build cannot write.
     """
+    defaults = known_defaults(request.default_properties or {})
     checked = check_properties(
-        request.table, {**(request.default_properties or {}), **(request.properties or {})}
+        request.table,
+        {**defaults, **(request.properties or {})},
+        any_name=request.any_properties,
     )
     configuration = with_column_mapping(checked.configuration)
     schema, partition_columns = _columns(request, configuration)
@@ -108,7 +119,7 @@ def redefine_table(
     The table stays the same one: id and creation time are kept.
     """
     given = {} if keep_properties else request.properties or {}
-    checked = check_properties(request.table, given)
+    checked = check_properties(request.table, given, any_name=request.any_properties)
     before = current.metadata
     configuration = (
         before.configuration if keep_properties else with_column_mapping(checked.configuration)
@@ -172,7 +183,7 @@ def clustering_of(
                 columns=", ".join(metadata.partition_columns),
             )
         known = parse_schema(current.metadata.schema_string, request.table)
-        before = clustering.clustering_columns(known, current.domains)
+        before = clustering.clustering_columns(request.table, known, current.domains)
     schema = parse_schema(metadata.schema_string, request.table)
     wanted = request.cluster_by or ()
     if request.cluster_by is None and keep_properties:

@@ -60,4 +60,4 @@ def detail(table: str, tables: Tables, name: str | None = None) -> RowSet:
 
 def _clustering_columns(table: str, header: TableHeader) -> list[str]:
     schema = parse_schema(header.metadata.schema_string, table)
-    return [".".join(path) for path in clustering_columns(schema, header.domains)]
+    return [".".join(path) for path in clustering_columns(table, schema, header.domains)]

@@ -19,8 +19,7 @@ from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import TableHeader, Tables
 from deltaic.exceptions import error
 from deltaic.protocol import in_commit_timestamps
-from deltaic.protocol.features import require_writable
-from deltaic.protocol.properties import is_true
+from deltaic.protocol.features import is_append_only, require_writable
 from deltaic.protocol.schema import parse_schema
 from deltaic.protocol.schema_checks import extra_columns, same_names
 
@@ -128,7 +127,7 @@ def plan_write(request: WriteRequest, tables: Tables, now_ms: int) -> CommitPlan
     _refuse_options(request)
     txn = requested_txn(request.table, request.options)
     if request.read_version < 0:
-        asked = _definition(request, tables.default_properties())
+        asked = _definition(request, tables.default_properties(), tables)
         definition = define_table(asked, now_ms)
         return CommitPlan(
             definition,
@@ -145,7 +144,7 @@ def plan_write(request: WriteRequest, tables: Tables, now_ms: int) -> CommitPlan
     require_writable(request.table, current.version, current.protocol, current.metadata)
     _require_removes_allowed(request, current)
     plan = (
-        _replacement(request, current)
+        _replacement(request, current, tables)
         if request.replaces_columns
         else _kept(request, current, tables)
     )
@@ -172,12 +171,13 @@ def _kept(request: WriteRequest, current: TableHeader, tables: Tables) -> Commit
         is_blind_append=request.mode is WriteMode.APPEND,
         changes_protocol=definition.protocol != current.protocol,
         changes_metadata=definition.metadata != current.metadata,
+        enables_in_commit_timestamps=_starts_timestamps(definition, current),
         changes_data=request.changes_data,
     )
 
 
-def _replacement(request: WriteRequest, current: TableHeader) -> CommitPlan:
-    asked, keep = _definition(request, {}), not request.replaces_table
+def _replacement(request: WriteRequest, current: TableHeader, tables: Tables) -> CommitPlan:
+    asked, keep = _definition(request, {}, tables), not request.replaces_table
     definition = redefine_table(asked, current, keep_properties=keep)
     before, after = current.metadata, definition.metadata
     columns_change = (before.schema_string, before.partition_columns) != (
@@ -190,14 +190,21 @@ def _replacement(request: WriteRequest, current: TableHeader) -> CommitPlan:
         changes_protocol=definition.protocol != current.protocol,
         changes_metadata=before != after,
         changes_columns=columns_change,
-        enables_in_commit_timestamps=in_commit_timestamps.is_enabled(after)
-        and not in_commit_timestamps.is_enabled(before),
+        enables_in_commit_timestamps=_starts_timestamps(definition, current),
         changes_data=request.changes_data,
         domains=clustering_of(asked, definition, current, keep_properties=keep),
     )
 
 
-def _definition(request: WriteRequest, defaults: Mapping[str, str]) -> DefinitionRequest:
+def _starts_timestamps(definition: Definition, current: TableHeader) -> bool:
+    return in_commit_timestamps.is_active(
+        definition.protocol, definition.metadata
+    ) and not in_commit_timestamps.is_active(current.protocol, current.metadata)
+
+
+def _definition(
+    request: WriteRequest, defaults: Mapping[str, str], tables: Tables
+) -> DefinitionRequest:
     return DefinitionRequest(
         request.table,
         request.schema_string,
@@ -207,6 +214,7 @@ def _definition(request: WriteRequest, defaults: Mapping[str, str]) -> Definitio
         defaults,
         request.constraints,
         request.cluster_by,
+        tables.allows_unknown_properties(),
     )
 
 
@@ -218,7 +226,7 @@ def _require_removes_allowed(request: WriteRequest, current: TableHeader) -> Non
         removes
         and request.changes_data
         and request.mode is not WriteMode.MERGE
-        and (is_true(current.metadata.configuration, "delta.appendOnly"))
+        and is_append_only(current.protocol, current.metadata)
     ):
         raise error(
             "DELTAIC_APPEND_ONLY",

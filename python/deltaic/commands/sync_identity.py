@@ -12,7 +12,7 @@ from deltaic.commit.operations import Operation
 from deltaic.commit.ports import Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
-from deltaic.protocol.identity import mark_at, with_high_water_marks
+from deltaic.protocol.identity import identity_step, mark_at, with_high_water_marks
 from deltaic.protocol.schema import parse_schema
 from deltaic.protocol.schema_edits import find_field, path_text, spelled
 
@@ -47,8 +47,8 @@ def sync_identity(
     schema = parse_schema(current.metadata.schema_string, table)
     path = spelled(schema, arguments.column)
     column = find_field(schema, path)
-    step = None if column is None else column.metadata.get("delta.identity.step")
-    if column is None or not isinstance(step, int):
+    step = None if column is None else identity_step(column)
+    if column is None or step is None:
         names = [f.name for f in schema.fields if "delta.identity.step" in f.metadata]
         raise error(
             "DELTAIC_NOT_IDENTITY",

@@ -64,7 +64,7 @@ def alter_properties(
     current = altered_header(table, tables)
     before = current.metadata
     given = {k: v for k, v in arguments.properties.items() if k != _COMMENT}
-    checked = check_properties(table, given)
+    checked = check_properties(table, given, any_name=tables.allows_unknown_properties())
     for name in _NEEDS_MORE:
         if is_true(checked.configuration, name) and not is_true(before.configuration, name):
             value = checked.configuration[name]

@@ -40,7 +40,7 @@ def header_after(
     """Return the header of our commit as the version right after `previous`."""
     effective = ours.plan.effective
     timestamp_ms = None
-    if in_commit_timestamps.is_enabled(effective.metadata):
+    if in_commit_timestamps.is_active(effective.protocol, effective.metadata):
         timestamp_ms = in_commit_timestamps.next_timestamp_ms(clock_ms, previous.timestamp_ms)
     info = commit_info(
         summary,

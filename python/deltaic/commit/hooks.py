@@ -19,6 +19,7 @@ from deltaic.protocol.properties import (
     interval_ms,
     is_true,
     property_value,
+    stored_number,
 )
 
 _logger = logging.getLogger(__name__)
@@ -138,7 +139,7 @@ def _checkpoint(
 
 
 def _checkpoint_interval(metadata: Metadata) -> int:
-    return max(1, int(property_value(metadata.configuration, "delta.checkpointInterval")))
+    return max(1, stored_number(metadata.id, metadata.configuration, "delta.checkpointInterval"))
 
 
 def _missed(version: int, interval: int, failed: frozenset[str]) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 
-from deltaic.protocol.properties import property_value
+from deltaic.protocol.properties import stored_value
 
 
 class Isolation(Enum):
@@ -21,17 +21,22 @@ class Isolation(Enum):
 
 
 def isolation_of(
-    configuration: Mapping[str, str], *, changes_data: bool, changes_metadata: bool
+    table: str, configuration: Mapping[str, str], *, changes_data: bool, changes_metadata: bool
 ) -> Isolation:
     """Return the level at which a transaction runs.
 
     A transaction that only rearranges rows, such as a compaction, reads the same rows whatever is
     added beside them. One that changes the table's definition must not be reordered with any other:
     rows appended before it must fit what it defines.
+
+    Raises
+    ------
+    TableStateError
+        If the table asks for a level that there is not.
     """
     if not changes_data and not changes_metadata:
         return Isolation.SNAPSHOT
     if changes_metadata:
         return Isolation.SERIALIZABLE
-    level = property_value(configuration, "delta.isolationLevel").casefold()
+    level = stored_value(table, configuration, "delta.isolationLevel").casefold()
     return next(i for i in Isolation if i.value.casefold() == level)

@@ -18,12 +18,19 @@ def operation_metrics(summary: CommitSummary) -> dict[str, str]:
     kind = _kind(summary.operation)
     metrics = {name: str(source(summary)) for name, source in _BY_OPERATION.get(kind, {}).items()}
     replaces_rows = kind is Operation.WRITE and "numDeletedRows" in summary.engine_metrics
-    if replaces_rows or (kind is Operation.WRITE and summary.files.num_removed):
+    if replaces_rows or _overwrites(summary):
         metrics["numRemovedFiles"] = str(summary.files.num_removed)
         metrics["numRemovedBytes"] = str(summary.files.removed_bytes)
     if replaces_rows:
         metrics |= {name: str(source(summary)) for name, source in _REPLACED_ROWS.items()}
     return metrics
+
+
+def _overwrites(summary: CommitSummary) -> bool:
+    """Whether a write replaces what it finds, even if that is nothing."""
+    mode = summary.operation_parameters.get("mode") or ""
+    says_so = summary.operation.replaces_table or mode.casefold() == "overwrite"
+    return summary.operation.writes_a_query and (says_so or summary.files.num_removed > 0)
 
 
 def _kind(operation: Operation) -> Operation:
@@ -53,7 +60,7 @@ _TIMES: Mapping[str, _Source] = {
 }
 #: Of a write that replaces the rows which meet a condition.
 _REPLACED_ROWS: Mapping[str, _Source] = {
-    "numAddedChangeFiles": _engine("numAddedChangeFiles"),
+    "numAddedChangeFiles": _files(lambda f: f.num_change_files),
     "numDeletedRows": _engine("numDeletedRows"),
     "numCopiedRows": _engine("numCopiedRows"),
 }

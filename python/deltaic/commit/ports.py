@@ -209,7 +209,9 @@ class TableHeader:
     def as_predecessor(self) -> Predecessor:
         """Return what the commit after this version must know of it."""
         return Predecessor(
-            self.version, self.timestamp_ms, row_tracking.high_water_mark(self.domains)
+            self.version,
+            self.timestamp_ms,
+            row_tracking.high_water_mark(self.metadata.id, self.domains),
         )
 
 
@@ -345,6 +347,9 @@ class Tables(Protocol):
 
     def default_properties(self) -> Mapping[str, str]:
         """Return the table properties that the session sets for every new table."""
+
+    def allows_unknown_properties(self) -> bool:
+        """Return whether the session stores ``delta.`` properties that it does not know."""
 
     def engine_info(self) -> str:
         """Return what commits name as their engine."""

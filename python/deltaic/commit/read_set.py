@@ -66,7 +66,10 @@ class ReadSet:
             plan=plan,
             is_blind_append=True,
             isolation=isolation_of(
-                created.metadata.configuration, changes_data=True, changes_metadata=False
+                self.table,
+                created.metadata.configuration,
+                changes_data=True,
+                changes_metadata=False,
             ),
         )
 
@@ -79,6 +82,7 @@ def read_set_of(summary: CommitSummary, txn: SetTransaction | None) -> ReadSet:
         read_version=summary.read_version,
         operation=summary.operation,
         isolation=isolation_of(
+            summary.table,
             plan.effective.metadata.configuration,
             changes_data=summary.files.data_change or summary.files.is_empty,
             changes_metadata=plan.changes_metadata,

@@ -52,15 +52,15 @@ def _rebased(ours: ReadSet, prepared: PreparedCommit, previous: Predecessor) -> 
             conflict = find_conflict(ours, winner)
             if conflict is not None:
                 return conflict
-        previous = _after(previous, winner)
+        previous = _after(ours.table, previous, winner)
     return Rebased(ours, previous)
 
 
-def _after(previous: Predecessor, winner: Winner) -> Predecessor:
+def _after(table: str, previous: Predecessor, winner: Winner) -> Predecessor:
     mark = previous.row_id_high_water_mark
     configuration = winner.domains.get(row_tracking.DOMAIN)
     if configuration is not None:
-        mark = max(mark, row_tracking.high_water_mark_in(configuration))
+        mark = max(mark, row_tracking.high_water_mark_in(table, configuration))
     own_time = winner.in_commit_timestamp_ms
     return Predecessor(
         version=winner.version,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from deltaic.exceptions import error
 from deltaic.protocol.actions import DomainMetadata, Metadata
 from deltaic.protocol.column_lists import has_statistics
 from deltaic.protocol.column_mapping import PHYSICAL_NAME, is_mapped
+from deltaic.protocol.domains import domain_body
 from deltaic.protocol.features import find_feature
 from deltaic.protocol.schema import (
     DataType,
@@ -43,7 +45,7 @@ _ORDERED = frozenset(
 
 
 def clustering_columns(
-    schema: StructType, domains: Mapping[str, str | None]
+    table: str, schema: StructType, domains: Mapping[str, str | None]
 ) -> tuple[tuple[str, ...], ...]:
     """Return the columns by the names that users know, outermost first.
 
@@ -52,16 +54,36 @@ def clustering_columns(
     configuration = domains.get(DOMAIN)
     if configuration is None:
         return ()
-    return tuple(_logical(schema, path) for path in physical_paths(configuration))
+    return tuple(_logical(schema, path) for path in physical_paths(table, configuration))
 
 
-def physical_paths(configuration: str) -> list[list[str]]:
+def physical_paths(table: str, configuration: str) -> list[list[str]]:
     """Return the columns that a domain lists, by the names that files know them by.
 
     The protocol's example has names, delta-spark writes the names that lead to each column.
+
+    Raises
+    ------
+    ProtocolError
+        If it lists something else.
     """
-    listed = json.loads(configuration).get("clusteringColumns") or []
-    return [[column] if isinstance(column, str) else list(column) for column in listed]
+    listed = domain_body(table, DOMAIN, configuration).get("clusteringColumns") or []
+    paths: list[Any] = [None]
+    if isinstance(listed, list):
+        paths = [[column] if isinstance(column, str) else column for column in listed]
+    if not all(map(_is_path, paths)):
+        raise error(
+            "DELTAIC_DOMAIN_INVALID",
+            table=table,
+            domain=DOMAIN,
+            reason=f"clusteringColumns is {listed!r}",
+        )
+    return [list(path) for path in paths]
+
+
+def _is_path(value: Any) -> bool:
+    names = isinstance(value, list) and value
+    return bool(names) and all(isinstance(name, str) for name in value)
 
 
 def clustering_domain(metadata: Metadata, columns: Sequence[Sequence[str]]) -> DomainMetadata:
@@ -76,7 +98,7 @@ def clustering_domain(metadata: Metadata, columns: Sequence[Sequence[str]]) -> D
     """
     schema = parse_schema(metadata.schema_string, metadata.id)
     mapped = is_mapped(metadata.configuration)
-    physical = [_physical(schema, path) if mapped else list(path) for path in columns]
+    physical = [_physical(metadata.id, schema, path) if mapped else list(path) for path in columns]
     configuration = json.dumps(
         {"clusteringColumns": physical}, ensure_ascii=False, separators=(",", ":")
     )
@@ -119,7 +141,7 @@ def checked_columns(
         if not _is_ordered(column.type):
             kind = type_text(column.type)
             raise refused(f"{name} is of type {kind}, for which files have no bounds")
-        if not has_statistics(schema, path, configuration):
+        if not has_statistics(table, schema, path, configuration):
             raise refused(
                 f"no statistics are kept of {name}; name it in delta.dataSkippingStatsColumns, "
                 "raise delta.dataSkippingNumIndexedCols, or move it to the front with "
@@ -146,12 +168,16 @@ def _is_ordered(data_type: DataType) -> bool:
     )
 
 
-def _physical(schema: StructType, path: Sequence[str]) -> list[str]:
+def _physical(table: str, schema: StructType, path: Sequence[str]) -> list[str]:
     names = []
     for end in range(1, len(path) + 1):
         field = find_field(schema, path[:end])
         assert field is not None, "the columns have been checked"
-        names.append(str(field.metadata[PHYSICAL_NAME]))
+        name = field.metadata.get(PHYSICAL_NAME)
+        if name is None:
+            reason = f"column {field.name} has no {PHYSICAL_NAME}, but the table maps its columns"
+            raise error("DELTAIC_INVALID_SCHEMA", table=table, reason=reason)
+        names.append(str(name))
     return names
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from deltaic.protocol.properties import property_value
+from deltaic.protocol.properties import stored_number
 from deltaic.protocol.schema import StructType
 
 STATS_COLUMNS = "delta.dataSkippingStatsColumns"
@@ -39,7 +39,7 @@ def with_renamed_column(
 
 
 def has_statistics(
-    schema: StructType, path: Sequence[str], configuration: Mapping[str, str]
+    table: str, schema: StructType, path: Sequence[str], configuration: Mapping[str, str]
 ) -> bool:
     """Whether writers keep statistics of a column, which is not one that rows are partitioned by.
 
@@ -49,7 +49,7 @@ def has_statistics(
     named = configuration.get(STATS_COLUMNS)
     if named is not None:
         return any(_begins(path, column) for column in _parse(named))
-    limit = int(property_value(configuration, NUM_INDEXED_COLUMNS))
+    limit = stored_number(table, configuration, NUM_INDEXED_COLUMNS)
     folded = [part.casefold() for part in path]
     leaves = enumerate(_leaves(schema, ()))
     position = next((i for i, p in leaves if [q.casefold() for q in p] == folded), None)

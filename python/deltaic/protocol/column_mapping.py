@@ -9,7 +9,7 @@ from typing import Any
 
 from deltaic.exceptions import error
 from deltaic.protocol.actions import Metadata
-from deltaic.protocol.properties import is_true, property_value
+from deltaic.protocol.properties import is_true, property_value, stored_number
 from deltaic.protocol.schema import (
     ArrayType,
     DataType,
@@ -57,7 +57,7 @@ def new_mapping(metadata: Metadata, before: Metadata | None = None) -> Metadata:
     known: dict[str, Field] = {}
     last_id = 0
     if before is not None:
-        last_id = int(before.configuration.get(MAX_COLUMN_ID, "0"))
+        last_id = stored_number(metadata.id, before.configuration, MAX_COLUMN_ID)
         if is_mapped(before.configuration):
             known = dict(walk(parse_schema(before.schema_string, metadata.id)))
     return _mapped(metadata, known, last_id, lambda _: f"col-{uuid.uuid4()}")
@@ -67,7 +67,7 @@ def with_new_columns(metadata: Metadata) -> Metadata:
     """Return the metadata of a table to which columns were added, with a mapping for these."""
     if not is_mapped(metadata.configuration):
         return metadata
-    last_id = int(metadata.configuration.get(MAX_COLUMN_ID, "0"))
+    last_id = stored_number(metadata.id, metadata.configuration, MAX_COLUMN_ID)
     known = dict(walk(parse_schema(metadata.schema_string, metadata.id)))
     return _mapped(metadata, known, last_id, lambda _: f"col-{uuid.uuid4()}")
 

@@ -135,9 +135,22 @@ def reader_features(protocol: Protocol) -> frozenset[str]:
 
 def supports(protocol: Protocol, name: str) -> bool:
     """Whether writers must know the feature, under any spelling of its name."""
+    wanted = canonical_name(name)
+    return any(canonical_name(listed) == wanted for listed in writer_features(protocol))
+
+
+def canonical_name(name: str) -> str:
+    """Return the name by which Deltaic knows a feature; one that it does not know is kept."""
     feature = find_feature(name)
-    spellings = {name} if feature is None else {feature.name, *feature.aliases}
-    return not spellings.isdisjoint(writer_features(protocol))
+    return name.casefold() if feature is None else feature.name
+
+
+def is_append_only(protocol: Protocol, metadata: Metadata) -> bool:
+    """Whether writers must not remove rows that count (Protocol § Append-only Tables).
+
+    The property binds them where the protocol supports the feature, and nowhere else.
+    """
+    return supports(protocol, "appendOnly") and is_true(metadata.configuration, "delta.appendOnly")
 
 
 def legacy_writer_features(version: int) -> frozenset[str]:

@@ -11,8 +11,8 @@ from deltaic.protocol.identity_marks import HIGH_WATER_MARK
 from deltaic.protocol.schema import Field, PrimitiveType, StructType, parse_schema, write_schema
 
 _PREFIX = "delta.identity."
-_START = "delta.identity.start"
-_STEP = "delta.identity.step"
+START = "delta.identity.start"
+STEP = "delta.identity.step"
 
 
 def check_identity(table: str, path: str, column: Field, partition_columns: Sequence[str]) -> None:
@@ -32,12 +32,18 @@ def check_identity(table: str, path: str, column: Field, partition_columns: Sequ
         reason = "it is a field of a struct"
     elif column.name in partition_columns:
         reason = "the table is partitioned by it"
-    elif not isinstance(column.metadata.get(_START), int):
-        reason = f"it has no {_START}"
-    elif not isinstance(column.metadata.get(_STEP), int) or column.metadata[_STEP] == 0:
+    elif not isinstance(column.metadata.get(START), int):
+        reason = f"it has no {START}"
+    elif not isinstance(column.metadata.get(STEP), int) or column.metadata[STEP] == 0:
         reason = "its step is 0 or missing"
     if reason is not None:
         raise error("DELTAIC_IDENTITY_INVALID", table=table, column=path, reason=reason)
+
+
+def identity_step(column: Field) -> int | None:
+    """Return by how much an identity column counts; None if it is none, or cannot be counted."""
+    start, step = column.metadata.get(START), column.metadata.get(STEP)
+    return int(step) if isinstance(start, int) and isinstance(step, int) and step else None
 
 
 def mark_at(column: Field, value: int) -> int | None:
@@ -46,7 +52,7 @@ def mark_at(column: Field, value: int) -> int | None:
     It is the first of the column's own values that is not before the one given; None if that lies
     before the start, where the column counts from anyway.
     """
-    start, step = int(column.metadata[_START]), int(column.metadata[_STEP])
+    start, step = int(column.metadata[START]), int(column.metadata[STEP])
     passed = value - start
     if passed * step < 0:
         return None
@@ -63,10 +69,11 @@ def with_high_water_marks(metadata: Metadata, marks: Mapping[str, int]) -> Metad
 
     def marked(column: Field) -> Field:
         mark = marks.get(column.name)
-        if mark is None or _START not in column.metadata:
+        step = identity_step(column)
+        if mark is None or step is None:
             return column
         before = column.metadata.get(HIGH_WATER_MARK)
-        pick = max if column.metadata[_STEP] > 0 else min
+        pick = max if step > 0 else min
         newest = mark if before is None else pick(mark, before)
         return replace(column, metadata={**column.metadata, HIGH_WATER_MARK: newest})
 

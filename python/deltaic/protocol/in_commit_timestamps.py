@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from deltaic.protocol.actions import Metadata
+from deltaic.protocol.actions import Metadata, Protocol
+from deltaic.protocol.features import supports
 from deltaic.protocol.properties import is_true
 
+FEATURE = "inCommitTimestamp"
 #: The field of commitInfo, which is its first.
 FIELD = "inCommitTimestamp"
 
@@ -16,9 +18,9 @@ _SINCE_VERSION = "delta.inCommitTimestampEnablementVersion"
 _SINCE_TIMESTAMP = "delta.inCommitTimestampEnablementTimestamp"
 
 
-def is_enabled(metadata: Metadata) -> bool:
-    """Whether each commit states its time."""
-    return is_true(metadata.configuration, _ENABLED)
+def is_active(protocol: Protocol, metadata: Metadata) -> bool:
+    """Whether each commit states its time: the feature is supported, and the property is set."""
+    return supports(protocol, FEATURE) and is_true(metadata.configuration, _ENABLED)
 
 
 def next_timestamp_ms(clock_ms: int, previous_ms: int) -> int:

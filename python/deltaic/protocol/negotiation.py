@@ -21,6 +21,7 @@ from deltaic.protocol.features import (
     legacy_reader_features,
     legacy_writer_features,
     reader_features,
+    supports,
     with_requirements,
     writer_features,
 )
@@ -76,11 +77,12 @@ def protocol_for_new_definition(
     (Protocol § Supported Features).
     """
     supported = writer_features(current) | reader_features(current)
-    needed = _requested(table, metadata, request)
+    # A feature that is listed under an older spelling stays listed under that.
+    needed = {n for n in _requested(table, metadata, request) if not supports(current, n)}
     versions_suffice = (request.min_reader_version or 0) <= current.min_reader_version and (
         request.min_writer_version or 0
     ) <= current.min_writer_version
-    if needed <= supported and versions_suffice:
+    if not needed and versions_suffice:
         return current
     return _smallest(
         _Needs(

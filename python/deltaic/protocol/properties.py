@@ -20,6 +20,8 @@ from deltaic.resources import load_json
 PREFIX = "delta."
 FEATURE_PREFIX = "delta.feature."
 CONSTRAINT_PREFIX = "delta.constraints."
+#: What engines say here that offer the table in other formats too is theirs.
+UNIVERSAL_FORMAT_PREFIX = "delta.universalformat.config."
 
 #: Whether every commit lists the data files for engines that read such lists, and no log.
 SYMLINK_MANIFEST_PROPERTY = "delta.compatibility.symlinkFormatManifest.enabled"
@@ -138,15 +140,37 @@ def find_property(name: str) -> TableProperty | None:
     return _by_name().get(name.casefold())
 
 
-def check_properties(table: str, given: Mapping[str, str]) -> CheckedProperties:
+def known_defaults(defaults: Mapping[str, str]) -> dict[str, str]:
+    """Return those of a session's defaults for new tables that name a property or a feature.
+
+    Others may be meant for another engine, or a later version, and are passed over as delta-spark
+    does.
+    """
+    return {
+        name: value
+        for name, value in defaults.items()
+        if name.casefold().startswith(FEATURE_PREFIX)
+        or ((known := find_property(name)) is not None and not known.internal)
+    }
+
+
+def check_properties(
+    table: str, given: Mapping[str, str], *, any_name: bool = False
+) -> CheckedProperties:
     """Check the properties of a new definition and split off what is asked of the protocol.
 
     Names are stored in their documented spelling, values as they were given.
 
+    Parameters
+    ----------
+    any_name
+        Whether ``delta.`` properties that nobody knows are stored, too.
+
     Raises
     ------
     InvalidArgumentError
-        If a ``delta.`` property is unknown, internal, not supported, or set to what it cannot be.
+        If a ``delta.`` property is unknown, unless that is allowed, internal, not supported, or set
+        to what it cannot be.
     """
     configuration: dict[str, str] = {}
     requests: dict[str, str] = {}
@@ -160,6 +184,10 @@ def check_properties(table: str, given: Mapping[str, str]) -> CheckedProperties:
                 raise _invalid(table, name, value, "it is 'supported'")
             features.append(name[len(FEATURE_PREFIX) :])
         elif folded.startswith(PREFIX):
+            theirs = any_name or folded.startswith(UNIVERSAL_FORMAT_PREFIX)
+            if theirs and find_property(name) is None:
+                configuration[name] = value
+                continue
             known = _require_known(table, name, value)
             (requests if known.name in _REQUESTS else configuration)[
                 known.replaced_by or known.name
@@ -179,6 +207,44 @@ def property_value(configuration: Mapping[str, str], name: str) -> str:
     known = find_property(name)
     default = known.default if known is not None else None
     return configuration.get(name, default or "")
+
+
+def stored_value(table: str, configuration: Mapping[str, str], name: str) -> str:
+    """Return a property's value, or its default, that can be relied upon to be one.
+
+    Who has stored it may have checked nothing.
+
+    Raises
+    ------
+    TableStateError
+        If it is no value that the property can have.
+    """
+    known = find_property(name)
+    assert known is not None, name
+    value = property_value(configuration, name)
+    problem = known.problem_with(value)
+    if problem is not None:
+        raise error(
+            "DELTAIC_STORED_PROPERTY_INVALID",
+            table=table,
+            property=name,
+            value=value,
+            reason=problem,
+        )
+    return value
+
+
+def stored_number(table: str, configuration: Mapping[str, str], name: str) -> int:
+    """Return a property that is a number; 0 if it is neither set nor has a default.
+
+    Raises
+    ------
+    TableStateError
+        As `stored_value`.
+    """
+    if not property_value(configuration, name):
+        return 0
+    return int(stored_value(table, configuration, name))
 
 
 _INTERVAL = re.compile(r"(?:interval\s+)?((?:[+-]?\d+\s+[a-z]+\s*)+)", re.IGNORECASE)

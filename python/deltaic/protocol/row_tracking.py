@@ -6,7 +6,9 @@ import json
 import uuid
 from collections.abc import Mapping
 
+from deltaic.exceptions import error
 from deltaic.protocol.actions import DomainMetadata, Metadata, Protocol
+from deltaic.protocol.domains import domain_body
 from deltaic.protocol.features import supports
 from deltaic.protocol.properties import is_true
 
@@ -44,15 +46,26 @@ def assigns_row_ids(protocol: Protocol, metadata: Metadata) -> bool:
     return supports(protocol, FEATURE) and not suspended
 
 
-def high_water_mark(domains: Mapping[str, str]) -> int:
+def high_water_mark(table: str, domains: Mapping[str, str]) -> int:
     """Return the highest row id that a table's metadata domains know of; -1 if there is none."""
-    return -1 if DOMAIN not in domains else high_water_mark_in(domains[DOMAIN])
+    return -1 if DOMAIN not in domains else high_water_mark_in(table, domains[DOMAIN])
 
 
-def high_water_mark_in(configuration: str) -> int:
-    """Return the highest row id that the domain's configuration states."""
-    body = json.loads(configuration)
-    return int(body.get(_MARK, body.get(_MARK_IN_TEXT, -1)))
+def high_water_mark_in(table: str, configuration: str) -> int:
+    """Return the highest row id that the domain's configuration states.
+
+    Raises
+    ------
+    ProtocolError
+        If it states none: to count from anywhere could give an id twice.
+    """
+    body = domain_body(table, DOMAIN, configuration)
+    mark = body.get(_MARK, body.get(_MARK_IN_TEXT))
+    if not isinstance(mark, int) or isinstance(mark, bool) or not -1 <= mark < 2**63:
+        raise error(
+            "DELTAIC_DOMAIN_INVALID", table=table, domain=DOMAIN, reason=f"{_MARK} is {mark!r}"
+        )
+    return mark
 
 
 def high_water_mark_action(mark: int) -> DomainMetadata:

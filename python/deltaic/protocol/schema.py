@@ -27,6 +27,14 @@ PRIMITIVE_TYPES = frozenset(
         "variant",
     }
 )
+#: What is counted and looked up by is checked once, where a schema is read.
+_METADATA_KINDS: Mapping[str, type] = {
+    "delta.columnMapping.id": int,
+    "delta.columnMapping.physicalName": str,
+    "delta.identity.start": int,
+    "delta.identity.step": int,
+    "delta.identity.highWaterMark": int,
+}
 _DECIMAL = re.compile(r"decimal\(\d+,\s*-?\d+\)|decimal")
 
 
@@ -94,7 +102,7 @@ def parse_schema(text: str, table: str) -> StructType:
     """
     try:
         schema = _parse_type(json.loads(text))
-    except (ValueError, KeyError, TypeError) as problem:
+    except (ValueError, KeyError, TypeError, RecursionError) as problem:
         raise error("DELTAIC_INVALID_SCHEMA", table=table, reason=problem) from problem
     if not isinstance(schema, StructType):
         raise error("DELTAIC_INVALID_SCHEMA", table=table, reason="it is not a struct")
@@ -188,12 +196,15 @@ def _parse_type(node: Any) -> DataType:
 
 def _parse_field(node: Any) -> Field:
     # Old tables may lack `nullable` or `metadata`; Spark reads them as true and empty.
-    return Field(
-        node["name"],
-        _parse_type(node["type"]),
-        node.get("nullable", True),
-        node.get("metadata") or {},
-    )
+    name, nullable = node["name"], node.get("nullable", True)
+    metadata = node.get("metadata") or {}
+    if not (isinstance(name, str) and isinstance(nullable, bool) and isinstance(metadata, dict)):
+        raise ValueError(f"this is no column: {node}")
+    for key, value in metadata.items():
+        kind = _METADATA_KINDS.get(key)
+        if kind is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+            raise ValueError(f"{key} of column {name} is {value!r}")
+    return Field(name, _parse_type(node["type"]), nullable, metadata)
 
 
 def type_text(data_type: DataType) -> str:

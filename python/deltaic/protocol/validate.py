@@ -26,9 +26,16 @@ from deltaic.protocol.column_mapping import COLUMN_ID, MAX_COLUMN_ID, PHYSICAL_N
 from deltaic.protocol.features import (
     features_in_use,
     find_feature,
+    is_append_only,
     supports,
     writer_features,
 )
+from deltaic.protocol.file_columns import (
+    column_paths,
+    physical_partition_columns,
+    strangers_in,
+)
+from deltaic.protocol.properties import stored_number
 from deltaic.protocol.schema import StructType, parse_schema, walk
 
 #: One action as a commit file stores it: its name, and its body.
@@ -91,9 +98,12 @@ def validate_log(commits: Iterable[tuple[int, Sequence[Action]]]) -> list[Violat
                 )
             )
         expected = version + 1
-        violations += [
-            Violation(version, rule, detail) for rule, detail in _problems(table, version, actions)
-        ]
+        try:
+            for rule, detail in _problems(table, version, actions):
+                violations.append(Violation(version, rule, detail))
+        except DeltaError as damage:
+            # What else is wrong with the commit depends on what cannot be understood.
+            violations.append(Violation(version, "Protocol § Actions", str(damage)))
     return violations
 
 
@@ -107,6 +117,9 @@ class _Table:
     high_water_mark: int = -1
     in_commit_timestamp_ms: int | None = None
     clustered_by: str | None = None
+    progress: dict[str, int] = field(default_factory=dict)
+    #: The columns that the table has or had; files that are older keep their statistics.
+    columns: dict[tuple[str, ...], bool] = field(default_factory=dict)
 
 
 _Problems = Iterator[tuple[str, str]]
@@ -114,6 +127,7 @@ _Problems = Iterator[tuple[str, str]]
 
 def _problems(table: _Table, version: int, actions: Sequence[Action]) -> _Problems:
     yield from _repetitions(actions)
+    yield from _append_only_problems(table, actions)
     for name, body in actions:
         if name == "protocol":
             table.protocol = Protocol.from_json(body)
@@ -127,10 +141,14 @@ def _problems(table: _Table, version: int, actions: Sequence[Action]) -> _Proble
         return
     if any(name in ("protocol", "metaData") for name, _ in actions):
         yield from _definition_problems(table.protocol, table.metadata)
-    yield from _timestamp_problems(table, table.metadata, version, actions)
+    yield from _timestamp_problems(table, table.protocol, table.metadata, version, actions)
+    yield from _progress_problems(table, actions)
+    yield from _domain_problems(table.protocol, actions)
+    yield from _statistics_problems(table, table.metadata, actions)
+    # What a file's row ids were is asked before its new action takes the place of the older one.
+    yield from _row_id_problems(table, table.protocol, table.metadata, version, actions)
     yield from _file_problems(table, table.protocol, table.metadata, actions)
     yield from _change_file_problems(table.protocol, table.metadata, actions)
-    yield from _row_id_problems(table, table.protocol, table.metadata, version, actions)
     yield from _clustering_problems(table, table.protocol, table.metadata, actions)
 
 
@@ -183,7 +201,7 @@ def _definition_problems(protocol: Protocol, metadata: Metadata) -> _Problems:
     except DeltaError as invalid:
         yield "Protocol § Schema Serialization Format", str(invalid)
         return
-    if unsupported := used - writer_features(protocol):
+    if unsupported := {name for name in used if not supports(protocol, name)}:
         yield rule, f"in use, but not supported by the protocol: {', '.join(sorted(unsupported))}"
     if row_tracking.is_enabled(metadata) and not row_tracking.names_columns(metadata):
         yield "Protocol § Row Tracking", "the columns of preserved row ids have no names"
@@ -201,7 +219,7 @@ def _definition_problems(protocol: Protocol, metadata: Metadata) -> _Problems:
 
 def _mapping_problems(metadata: Metadata, columns: StructType) -> _Problems:
     rule = "Protocol § Column Mapping"
-    newest = int(metadata.configuration.get(MAX_COLUMN_ID, "0"))
+    newest = stored_number(metadata.id, metadata.configuration, MAX_COLUMN_ID)
     seen: dict[int, str] = {}
     for path, column in walk(columns):
         number, name = column.metadata.get(COLUMN_ID), column.metadata.get(PHYSICAL_NAME)
@@ -228,7 +246,7 @@ def _clustering_problems(
         return
     if metadata.partition_columns:
         yield rule, f"it is partitioned by {list(metadata.partition_columns)}, too"
-    paths = clustering.physical_paths(table.clustered_by)
+    paths = clustering.physical_paths(metadata.id, table.clustered_by)
     for name, body in actions:
         if name != "add" or not body["dataChange"] or body.get("deletionVector") is not None:
             continue
@@ -245,11 +263,15 @@ def _at(values: Any, path: Sequence[str]) -> Any:
 
 
 def _timestamp_problems(
-    table: _Table, metadata: Metadata, version: int, actions: Sequence[Action]
+    table: _Table,
+    protocol: Protocol,
+    metadata: Metadata,
+    version: int,
+    actions: Sequence[Action],
 ) -> _Problems:
     rule = "Protocol § In-Commit Timestamps"
     before, table.in_commit_timestamp_ms = table.in_commit_timestamp_ms, None
-    if not in_commit_timestamps.is_enabled(metadata):
+    if not in_commit_timestamps.is_active(protocol, metadata):
         return
     if not actions or actions[0][0] != "commitInfo":
         yield rule, "the first action is not commitInfo"
@@ -266,6 +288,69 @@ def _timestamp_problems(
         yield rule, "the metaData that enables them does not say since when"
 
 
+def _append_only_problems(table: _Table, actions: Sequence[Action]) -> _Problems:
+    """Check what a commit removes from the table as it was before the commit."""
+    if table.protocol is None or table.metadata is None:
+        return
+    if not is_append_only(table.protocol, table.metadata):
+        return
+    for name, body in actions:
+        if name == "remove" and body.get("dataChange"):
+            yield (
+                "Protocol § Append-only Tables",
+                f"{body['path']} is removed with rows that count",
+            )
+
+
+def _progress_problems(table: _Table, actions: Sequence[Action]) -> _Problems:
+    """Check that applications move on.
+
+    What their versions mean is for them to say; but each that is known counts up, and one that
+    falls back would have its next batch written twice.
+    """
+    rule = "Protocol § Transaction Identifiers: the version says how far the application is"
+    for name, body in actions:
+        if name != "txn":
+            continue
+        app, now = body["appId"], body.get("version")
+        before = table.progress.get(app, -1)
+        if not isinstance(now, int):
+            yield rule, f"{app} is at {now!r}"
+        elif app in table.progress and now <= before:
+            yield rule, f"{app} is at {now}, but was at {before}"
+        table.progress[app] = now if isinstance(now, int) else before
+
+
+def _domain_problems(protocol: Protocol, actions: Sequence[Action]) -> _Problems:
+    if supports(protocol, "domainMetadata"):
+        return
+    for name, body in actions:
+        if name == "domainMetadata":
+            yield (
+                "Protocol § Domain Metadata",
+                f"it says something of {body['domain']}, but the table does not support domains",
+            )
+
+
+def _statistics_problems(table: _Table, metadata: Metadata, actions: Sequence[Action]) -> _Problems:
+    """Check that a file's statistics are about columns of the table.
+
+    A file that was there keeps those of columns that are not there any more.
+    """
+    columns = column_paths(metadata)
+    table.columns |= columns
+    known = {path for path, _ in table.files}
+    known |= {body["path"] for name, body in actions if name == "remove"}
+    for name, body in actions:
+        if name == "add":
+            may_name = table.columns if body["path"] in known else columns
+            for stranger in strangers_in(_stats(body), may_name):
+                yield (
+                    "Protocol § Per-file Statistics: of columns of the table",
+                    f"{body['path']}: {stranger}",
+                )
+
+
 def _file_problems(
     table: _Table, protocol: Protocol, metadata: Metadata, actions: Sequence[Action]
 ) -> _Problems:
@@ -277,7 +362,7 @@ def _file_problems(
         if name != "add":
             continue
         yield from _add_problems(protocol, metadata, body)
-        if _logical_file(body) in table.files:
+        if _logical_file(body) in table.files and body.get("dataChange"):
             yield rule, f"{body['path']} is added, but is in the table"
         table.files[_logical_file(body)] = body
     paths = Counter(path for path, _ in table.files)
@@ -290,7 +375,7 @@ def _add_problems(protocol: Protocol, metadata: Metadata, add: Mapping[str, Any]
     path = add["path"]
     rule = "Protocol § Add File and Remove File"
     values = add.get("partitionValues")
-    expected = set(_partition_keys(metadata))
+    expected = set(physical_partition_columns(metadata))
     if not isinstance(values, dict) or set(values) != expected:
         yield rule, f"{path}: partitionValues {values}, partition columns {sorted(expected)}"
     for key, kind in (("size", int), ("modificationTime", int), ("dataChange", bool)):
@@ -316,7 +401,7 @@ def _change_file_problems(
     protocol: Protocol, metadata: Metadata, actions: Sequence[Action]
 ) -> _Problems:
     rule = "Protocol § Add CDC File"
-    expected = set(_partition_keys(metadata))
+    expected = set(physical_partition_columns(metadata))
     for path, body in ((body["path"], body) for name, body in actions if name == "cdc"):
         if not feeds_changes(protocol, metadata):
             yield rule, f"{path}: the table has no change data feed"
@@ -344,10 +429,13 @@ def _row_id_problems(
     before = table.high_water_mark
     for name, body in actions:
         if name == "domainMetadata" and body["domain"] == row_tracking.DOMAIN:
-            table.high_water_mark = row_tracking.high_water_mark_in(body["configuration"])
+            table.high_water_mark = row_tracking.high_water_mark_in(
+                metadata.id, body["configuration"]
+            )
     if table.high_water_mark < before:
         yield rule, f"the high water mark falls from {before} to {table.high_water_mark}"
-    known = {body["path"] for name, body in actions if name == "remove"}
+    earlier = {path: body for (path, _), body in table.files.items()}
+    fresh: list[tuple[int, int, str]] = []
     for name, body in actions:
         if name != "add":
             continue
@@ -355,28 +443,30 @@ def _row_id_problems(
         if first is None or body.get("defaultRowCommitVersion") is None:
             yield rule, f"{path} has no baseRowId or defaultRowCommitVersion"
             continue
-        if path in known:
-            continue
-        last = first + _stats(body).get("numRecords", 0) - 1
-        if first <= before:
-            yield rule, f"{path}: baseRowId {first} is not above the high water mark {before}"
-        if last > table.high_water_mark:
-            yield (
-                rule,
-                f"{path}: row id {last} is above the high water mark {table.high_water_mark}",
-            )
         if body["defaultRowCommitVersion"] > version:
             yield rule, f"{path}: defaultRowCommitVersion is {body['defaultRowCommitVersion']}"
+        given = earlier.get(path, {}).get("baseRowId")
+        if given is None:
+            fresh.append((first, first + _stats(body).get("numRecords", 0) - 1, path))
+        elif first != given:
+            yield rule, f"{path}: baseRowId is {first}, but was {given}"
+    yield from ((rule, text) for text in _fresh_row_ids(sorted(fresh), before, table))
 
 
-def _partition_keys(metadata: Metadata) -> Iterator[str]:
-    """Yield the names under which files say their partition values: physical ones if mapped."""
-    columns = {c.name: c for c in parse_schema(metadata.schema_string, metadata.id).fields}
-    mapped = metadata.configuration.get("delta.columnMapping.mode", "none") != "none"
-    for name in metadata.partition_columns:
-        column = columns.get(name)
-        physical = column.metadata.get("delta.columnMapping.physicalName") if column else None
-        yield str(physical) if mapped and physical is not None else name
+def _fresh_row_ids(
+    ranges: Sequence[tuple[int, int, str]], before: int, table: _Table
+) -> Iterator[str]:
+    """Say what is wrong with new ranges of ids, given by their first and last ids, ascending."""
+    taken, by = before, ""
+    for first, last, path in ranges:
+        if first <= before:
+            yield f"{path}: baseRowId {first} is not above the high water mark {before}"
+        elif first <= taken:
+            yield f"{path}: row id {first} is in {by}, too"
+        if last > table.high_water_mark:
+            yield f"{path}: row id {last} is above the high water mark {table.high_water_mark}"
+        if last > taken:
+            taken, by = last, path
 
 
 def _stats(add: Mapping[str, Any]) -> Mapping[str, Any]:

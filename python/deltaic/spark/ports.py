@@ -26,6 +26,10 @@ _DEFAULT_PREFIXES = (
     "spark.databricks.delta.properties.defaults.",
     "spark.deltaic.properties.defaults.",
 )
+_ANY_PROPERTIES = (
+    "spark.deltaic.allowArbitraryProperties.enabled",
+    "spark.databricks.delta.allowArbitraryProperties.enabled",
+)
 _MAX_ATTEMPTS = ("spark.deltaic.maxCommitAttempts", "spark.databricks.delta.maxCommitAttempts")
 
 #: What stands for the first row id where files get none.
@@ -115,6 +119,14 @@ class JvmTables:
             if name.startswith(prefix)
         }
 
+    def allows_unknown_properties(self) -> bool:
+        """Return whether the session stores ``delta.`` properties that it does not know."""
+        for name in _ANY_PROPERTIES:
+            value = self._session.conf().getOption(name)
+            if value.isDefined():
+                return _boolean(name, value.get())
+        return False
+
     def engine_info(self) -> str:
         """Return what commits name as their engine."""
         return f"Deltaic/{__version__} Apache-Spark/{self._session.version()}"
@@ -159,6 +171,18 @@ def _if_table(header: Callable[[], str]) -> TableHeader | None:
             return None
         raise
     return TableHeader.from_json(json.loads(text))
+
+
+def _boolean(setting: str, value: str) -> bool:
+    folded = value.strip().casefold()
+    if folded not in ("true", "false"):
+        raise error(
+            "DELTAIC_INVALID_SESSION_SETTING",
+            setting=setting,
+            value=value,
+            reason="it is true or false",
+        )
+    return folded == "true"
 
 
 def _positive(setting: str, value: str) -> int:

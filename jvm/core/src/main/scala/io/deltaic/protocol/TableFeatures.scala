@@ -1,5 +1,7 @@
 package io.deltaic.protocol
 
+import java.util.Locale
+
 import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.JsonNode
@@ -37,7 +39,15 @@ object TableFeatures {
     SharedResource.json("table-features.json").elements.asScala.map(read).toVector
 
   private lazy val byName: Map[String, TableFeature] =
-    all.flatMap(f => (f.aliases + f.name).toSeq.map(_ -> f)).toMap
+    all.flatMap(f => (f.aliases + f.name).toSeq.map(folded(_) -> f)).toMap
+
+  /** The feature of this name, which may be an older spelling; case does not count. */
+  private[deltaic] def find(name: String): Option[TableFeature] = byName.get(folded(name))
+
+  /** The name by which Deltaic knows a feature; one that it does not know is kept. */
+  private def canonical(name: String): String = find(name).fold(folded(name))(_.name)
+
+  private def folded(name: String): String = name.toLowerCase(Locale.ROOT)
 
   /** The features a reader must know, listed or implied by the reader version. */
   def readerFeaturesOf(protocol: Protocol): Set[String] =
@@ -53,17 +63,13 @@ object TableFeatures {
 
   /** Whether a table supports the feature, under any spelling of its name. Support does not mean use. */
   def supports(protocol: Protocol, feature: String): Boolean = {
-    val spellings = byName.get(feature).fold(Set(feature))(f => f.aliases + f.name)
     val supported = readerFeaturesOf(protocol) ++ writerFeaturesOf(protocol)
-    spellings.exists(supported)
+    supported.map(canonical).contains(canonical(feature))
   }
 
   /** Whether the feature is supported and its metadata requirement is met (Protocol § Active Features). */
   def isActive(protocol: Protocol, metadata: Metadata, feature: String): Boolean =
-    supports(
-      protocol,
-      feature
-    ) && inUse(metadata)(byName.get(feature).fold(feature)(_.name))
+    supports(protocol, feature) && inUse(metadata)(canonical(feature))
 
   /**
    * The features that the metadata of a table puts to use. Whether the protocol supports them is another matter (Protocol
@@ -112,9 +118,9 @@ object TableFeatures {
     // A feature that writers alone must know is no concern of a reader, except one whose use changes what data means.
     val needed = readerFeaturesOf(protocol) ++
       writerFeaturesOf(protocol).filter(f =>
-        byName.get(f).exists(k => !k.isReaderWriter && !k.read)
+        find(f).exists(k => !k.isReaderWriter && !k.read)
       )
-    needed.filterNot(name => byName.get(name).exists(_.read))
+    needed.filterNot(name => find(name).exists(_.read))
   }
 
   /** Refuses a table to which this build cannot write without breaking what another feature promises. */
@@ -133,7 +139,7 @@ object TableFeatures {
     }
     val used = inUse(metadata)
     val unwritable = writerFeaturesOf(protocol).filterNot { name =>
-      byName.get(name).exists { feature =>
+      find(name).exists { feature =>
         feature.write || (feature.writableWhenInactive && !used(feature.name))
       }
     }

@@ -138,8 +138,44 @@ class TableFeaturesSuite extends munit.FunSuite {
     assert(!TableFeatures.isActive(Protocol(1, 2), on, "inCommitTimestamp"))
   }
 
+  test("spellings of drafts, in any case, stand for the feature") {
+    Seq("timestampNTZ" -> "timestampNtz", "DeletionVectors" -> "deletionVectors").foreach {
+      case (draft, name) =>
+        val protocol = features(draft)()
+        TableFeatures.requireReadable("/t", 4, protocol, Some(metadata))
+        TableFeatures.requireWritable("/t", 4, protocol, metadata)
+        assert(TableFeatures.supports(protocol, name), draft)
+    }
+    val invariants = Protocol(1, 7, None, Some(Set("columnInvariants")))
+    assert(TableFeatures.supports(invariants, "invariants"))
+  }
+
+  test("row ids of the draft keep their count elsewhere, and are refused by their name") {
+    Seq("rowIds", "delta.rowIds").foreach { draft =>
+      val protocol = Protocol(1, 7, None, Some(Set(draft)))
+      TableFeatures.requireReadable("/t", 4, protocol, Some(metadata))
+      assertEquals(
+        refusedFeatures(TableFeatures.requireWritable("/t", 4, protocol, metadata)),
+        draft
+      )
+      assert(!TableFeatures.supports(protocol, "rowTracking"))
+    }
+  }
+
+  test("a name is found as in Python: by each spelling, whatever its case") {
+    TableFeatures.all.foreach { feature =>
+      (feature.aliases + feature.name).foreach { spelling =>
+        Seq(spelling, spelling.toUpperCase, spelling.toLowerCase).foreach { written =>
+          assertEquals(TableFeatures.find(written).map(_.name), Some(feature.name), written)
+        }
+      }
+    }
+    assertEquals(TableFeatures.find("somethingNew"), None)
+  }
+
   test("table-features.json is consistent") {
     val names = TableFeatures.all.flatMap(f => f.aliases + f.name)
+    // timestampNTZ differs from timestampNtz by case alone; both are the same feature.
     assertEquals(names.distinct.size, names.size)
     TableFeatures.all.foreach { f =>
       assert(!f.write || f.read, s"${f.name} is written but not read")

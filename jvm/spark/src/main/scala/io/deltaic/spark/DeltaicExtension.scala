@@ -6,7 +6,7 @@ import org.apache.spark.sql.classic.SparkSession
 import io.deltaic.spark.catalog.TimeTravelExpressions
 import io.deltaic.spark.scan.DeletionVectorStrategy
 import io.deltaic.spark.sql._
-import io.deltaic.spark.write.RecordReads
+import io.deltaic.spark.write.{RecordReads, SkipAppliedWrites}
 
 /** What Deltaic adds to a Spark session; named in `spark.sql.extensions`. */
 class DeltaicExtension extends (SparkSessionExtensions => Unit) {
@@ -33,6 +33,7 @@ class DeltaicExtension extends (SparkSessionExtensions => Unit) {
     extensions.injectPreCBORule(_ => PlanReplacedRows)
     extensions.injectPreCBORule(s => RebalanceWrites(s.asInstanceOf[SparkSession]))
     extensions.injectPlannerStrategy(_ => RecordReads)
+    extensions.injectPlannerStrategy(_ => SkipAppliedWrites)
     extensions.injectPlannerStrategy(_ => DeletionVectorStrategy)
     extensions.injectPlannerStrategy(_ => CountedChangeStrategy)
     TableChangesFunctions.inject(extensions)

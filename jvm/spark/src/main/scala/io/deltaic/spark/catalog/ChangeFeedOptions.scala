@@ -86,7 +86,7 @@ private[spark] final class ChangeFeedRequest(
       checksSchema =
         !SessionSettings.get(
           spark,
-          "unsafeBatchReadOnIncompatibleSchemaChanges.enabled"
+          "changeDataFeed.unsafeBatchReadOnIncompatibleSchemaChanges.enabled"
         ).contains("true")
     )
   }
@@ -126,8 +126,9 @@ private[spark] final class ChangeFeedRequest(
    * and with column mapping, where columns are renamed and dropped, the last version of the range.
    */
   private def columnsOf(start: Snapshot, last: Option[Bound]): Snapshot = {
-    val mode =
-      SessionSettings.get(spark, "defaultSchemaModeForColumnMappingTable").getOrElse("endVersion")
+    val mode = SessionSettings
+      .get(spark, "changeDataFeed.defaultSchemaModeForColumnMappingTable")
+      .getOrElse("endVersion")
     val end = last.map(_.version).filter(_ < snapshot.version)
     if (timeTravelled || end.isEmpty || !mode.equalsIgnoreCase("endVersion")) snapshot
     else if (Seq(start, snapshot).exists(s => mapsColumns(s.metadata))) at(end.get)

@@ -5,7 +5,6 @@ import java.util.Locale
 import org.apache.spark.sql.SaveMode
 import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.{SupportsV1OverwriteWithSaveAsTable, Table}
 import org.apache.spark.sql.deltaic.{SchemaShims, WriteCommandShims}
@@ -118,13 +117,10 @@ private[spark] final class Save(
   }
 
   /** Whether an overwrite replaces only those partitions it has rows for; the option beats the session. */
-  private def overwritesPartitions: Boolean = {
-    val overwriteMode = options.getOrElse(
-      DataSourceUtils.PARTITION_OVERWRITE_MODE.toLowerCase(Locale.ROOT),
-      spark.sessionState.conf.partitionOverwriteMode.toString
-    )
-    overwriteMode.equalsIgnoreCase(PartitionOverwriteMode.DYNAMIC.toString)
-  }
+  private def overwritesPartitions: Boolean =
+    PartitionOverwrite.isDynamic(options.get).getOrElse {
+      spark.sessionState.conf.partitionOverwriteMode == PartitionOverwriteMode.DYNAMIC
+    }
 
   /** The columns of a table that keeps its own and takes new ones of the rows. */
   private lazy val evolved: Option[StructType] = kept.flatMap { table =>
@@ -147,7 +143,7 @@ private[spark] final class Save(
     mode = if (mode == SaveMode.Overwrite) "overwrite" else "append",
     schema = Some(columnsOfRows),
     partitionBy = partitionBy,
-    properties = tableProperties,
+    properties = PropertyOptions.of(parameters),
     joinsIfCreated = mode == SaveMode.Append,
     keepsDefinition = true
   )
@@ -165,15 +161,6 @@ private[spark] final class Save(
 
   private def columnsOfRows: StructType =
     ColumnDefinitions.ofRows(SchemaShims.asNullable(query.schema))
-
-  /** Options that name table properties; their spelling matters, so they keep their case. */
-  private def tableProperties: Map[String, String] = {
-    val asSpelled = parameters match {
-      case ignoringCase: CaseInsensitiveMap[String @unchecked] => ignoringCase.originalMap
-      case plain => plain
-    }
-    asSpelled.filter { case (key, _) => key.toLowerCase(Locale.ROOT).startsWith("delta.") }
-  }
 
   private def flag(option: String): Boolean =
     options.get(option).exists(_.equalsIgnoreCase("true"))

@@ -1,5 +1,7 @@
 package io.deltaic.spark.catalog
 
+import java.io.FileNotFoundException
+
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.TableIdentifier
@@ -13,7 +15,7 @@ import org.apache.spark.sql.catalyst.catalog.{
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.{Identifier, TableCatalog, TableInfo}
 import org.apache.spark.sql.connector.expressions.Transform
-import org.apache.spark.sql.deltaic.{SchemaShims, SessionShims}
+import org.apache.spark.sql.deltaic.{SchemaShims, SessionShims, WriteShims}
 import org.apache.spark.sql.types.StructType
 
 import io.deltaic.protocol.DeltaicException
@@ -86,6 +88,7 @@ private[spark] final class TableCreation(
    * @param like the table whose definition it is to have, with what the statement adds
    */
   def create(like: Option[Snapshot] = None): Unit = {
+    requireUnusedLocation()
     val arguments = Json.obj(
       "table" -> log.table.toString,
       "schema" -> schema.json,
@@ -116,9 +119,13 @@ private[spark] final class TableCreation(
         "DELTAIC_TABLE_ALREADY_EXISTS",
         Map("table" -> log.table.toString)
       )
+    if (statement == TableCreation.Create) requireUnusedLocation()
     val rows = ColumnDefinitions.ofRows(schema)
-    val asSelect = intent(s"$statement AS SELECT").copy(schema = Some(rows))
-    val target = WriteTarget(spark, log, snapshot, partitionColumns, asSelect, RowReplacement)
+    def target(ofOptions: Map[String, String]): WriteTarget = {
+      val asSelect =
+        intent(s"$statement AS SELECT", ofOptions ++ tableProperties).copy(schema = Some(rows))
+      WriteTarget(spark, log, snapshot, partitionColumns, asSelect, RowReplacement)
+    }
     new StagedWriteTable(
       target,
       rows,
@@ -128,27 +135,40 @@ private[spark] final class TableCreation(
     )
   }
 
+  /** Files of others in the folder of a table would be taken for leftovers of its own. */
+  private def requireUnusedLocation(): Unit = if (!log.exists) {
+    val files = log.table.getFileSystem(WriteShims.hadoopConf(spark, Map.empty))
+    val found =
+      try files.listStatusIterator(log.table)
+      catch { case _: FileNotFoundException => null }
+    if (found != null && found.hasNext)
+      throw new DeltaicException(
+        "DELTAIC_LOCATION_NOT_EMPTY",
+        Map("table" -> log.table.toString, "file" -> found.next().getPath.getName)
+      )
+  }
+
   private def isTopLevel(transform: Transform): Boolean =
     transform.references.headOption.exists(_.fieldNames.length == 1)
 
   private def commitReplacement(statement: String, snapshot: Option[Snapshot]): Unit = {
-    val replace = intent(statement).copy(mode = "overwrite")
+    val replace = intent(statement, tableProperties).copy(mode = "overwrite")
     new WriteTransaction(spark, log, snapshot, replace).commitWithoutRows()
   }
 
-  private def intent(operation: String): WriteIntent = WriteIntent(
+  private def intent(operation: String, properties: Map[String, String]): WriteIntent = WriteIntent(
     operation = operation,
     operationParameters = Map(
       "isManaged" -> (!external).toString,
       "description" -> declared.getOrElse(TableCatalog.PROP_COMMENT, null),
       "partitionBy" -> Json.of(partitionColumns).toString,
       "clusterBy" -> Json.of(clusterBy.getOrElse(Nil).map(UnresolvedAttribute(_).name)).toString,
-      "properties" -> Json.of(tableProperties).toString
+      "properties" -> Json.of(properties).toString
     ),
     mode = "append",
     schema = Some(schema),
     partitionBy = Some(partitionColumns),
-    properties = tableProperties,
+    properties = properties,
     constraints = constraints,
     clusterBy = clusterBy,
     description = declared.get(TableCatalog.PROP_COMMENT),

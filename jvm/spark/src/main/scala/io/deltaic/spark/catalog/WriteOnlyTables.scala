@@ -2,6 +2,8 @@ package io.deltaic.spark.catalog
 
 import java.util.{EnumSet, Map => JMap, Set => JSet}
 
+import scala.jdk.CollectionConverters._
+
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.TableCapability._
 import org.apache.spark.sql.connector.catalog._
@@ -16,6 +18,7 @@ import io.deltaic.replay.DeltaLog
 import io.deltaic.spark.write.{
   ComputesColumns,
   IdentityColumn,
+  PropertyOptions,
   TableWriteBuilder,
   WriteTarget,
   WriteTargets
@@ -59,22 +62,24 @@ private[spark] class WriteOnlyTable(
  * A table that CTAS, RTAS and REPLACE have announced. Its commit holds definition and data; the
  * catalog learns of it afterwards.
  *
+ * @param targetWith the table to write, given the properties that a writer's options name
  * @param commitDefinition commits the definition alone, when no rows were written
  * @param register makes the committed table known to the catalog
  */
 private[spark] final class StagedWriteTable(
-    target: WriteTarget,
+    targetWith: Map[String, String] => WriteTarget,
     tableSchema: StructType,
     override val properties: JMap[String, String],
     commitDefinition: () => Unit,
     register: () => Unit
-) extends WriteOnlyTable(target, tableSchema)
+) extends WriteOnlyTable(targetWith(Map.empty), tableSchema)
     with StagedTable {
   private var written = false
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
     written = true
-    super.newWriteBuilder(info)
+    val options = info.options.asCaseSensitiveMap.asScala.toMap
+    new TableWriteBuilder(targetWith(PropertyOptions.of(options)), info)
   }
 
   override def commitStagedChanges(): Unit = {

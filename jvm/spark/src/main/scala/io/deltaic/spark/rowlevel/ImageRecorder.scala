@@ -8,32 +8,37 @@ import io.deltaic.spark.write.WriteTransaction
 
 /**
  * Writes the rows that a change ends into change data files, as they were (Protocol § Change Data
- * Files).
+ * Files), and those that begin where no task has done so.
  *
  * Spark hands a writer the position of an old row and no more of it. So the rows are read once more,
  * from the files that are touched and nothing else of these, and only where there is a feed: tables
  * without one pay nothing.
  */
 private[rowlevel] final class ImageRecorder(
-    change: RowLevelChange,
+    ofTable: RowLevelChange,
     transaction: WriteTransaction,
     vectors: DeletionVectorStore
 ) {
 
-  /** @param deleted rows that are gone, by the path of their file, and `updated` those that changed */
+  /**
+   * @param deleted rows that are gone, by the path of their file, and `updated` those that changed
+   * @param inserted files of which all rows begin
+   */
   def record(
       deleted: Map[String, DeletionVector],
-      updated: Map[String, DeletionVector]
+      updated: Map[String, DeletionVector],
+      inserted: Seq[AddFile] = Nil
   ): Seq[AddFile] = {
-    val images = of(deleted, ChangeColumns.Delete) ++ of(updated, ChangeColumns.UpdatePreimage)
+    val images = of(deleted, ChangeColumns.Delete) ++ of(updated, ChangeColumns.UpdatePreimage) ++
+      inserted.map(change(_, ChangeColumns.Insert, RowSelection.AllBut(None)))
     if (images.isEmpty) Nil
     else {
-      val snapshot = change.snapshot
+      val snapshot = ofTable.snapshot
       val schema = TableSchema.of(snapshot)
       val source = ListedChanges(snapshot.table, snapshot.version, images.toIndexedSeq)
-      new MovedRows(change.spark, transaction).write(
+      new MovedRows(ofTable.spark, transaction).write(
         schema.all.add(ChangeColumns.changeTypeField),
-        options => new ChangesScanBuilder(change.spark, source, schema, options),
+        options => new ChangesScanBuilder(ofTable.spark, source, schema, options),
         transaction.changeSpec
       )
     }
@@ -41,13 +46,17 @@ private[rowlevel] final class ImageRecorder(
 
   private def of(rows: Map[String, DeletionVector], changeType: String): Seq[CommittedChange] =
     rows.toSeq.sortBy(_._1).map { case (path, positions) =>
-      val file = change.filesRead(path).copy(deletionVector = None)
-      val selected = RowSelection.Only(vectors.inline(positions), except = None)
-      val snapshot = change.snapshot
-      CommittedChange(
-        FileChange(file, Some(changeType), selected),
-        snapshot.version,
-        snapshot.timestampMs
-      )
+      val file = ofTable.filesRead(path).copy(deletionVector = None)
+      change(file, changeType, RowSelection.Only(vectors.inline(positions), except = None))
     }
+
+  private def change(
+      file: AddFile,
+      changeType: String,
+      rows: RowSelection
+  ): CommittedChange = CommittedChange(
+    FileChange(file, Some(changeType), rows),
+    ofTable.snapshot.version,
+    ofTable.snapshot.timestampMs
+  )
 }

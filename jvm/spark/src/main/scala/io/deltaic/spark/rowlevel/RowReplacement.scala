@@ -44,8 +44,19 @@ private[spark] object RowReplacement extends EndsRows {
     SessionShims.run(spark, DeleteFromTable(target, condition))
     val ended = RowLevelMessage.merged(sink.reports.flatMap(_.deletedRows))
     val numRows = ended.valuesIterator.map(_.cardinality).sum
-    val files = new FileEnder(change, transaction).apply(ended)
-    EndedRows(files, change.readSet(Nil), Some(numRows))
+    val ender = new FileEnder(change, transaction)
+    val files = ender(ended)
+    // Copied rows would look like inserted ones (Protocol § Change Data Files).
+    val changeFiles =
+      if (!transaction.plan.feedsChanges || files.copiedRows == 0) Nil
+      else
+        try new ImageRecorder(change, transaction, ender.vectors).record(ended, Map.empty, newRows)
+        catch {
+          case e: Throwable =>
+            transaction.abort(files.newFiles(Nil), tasksLost = false)
+            throw e
+        }
+    EndedRows(files.copy(changeFiles = changeFiles), change.readSet(Nil), Some(numRows))
   }
 
   private def over(relation: DataSourceV2Relation)(condition: Expression): Expression = {

@@ -1,8 +1,10 @@
 package io.deltaic.spark.scan
 
 import org.apache.hadoop.mapreduce.RecordReader
+import org.apache.spark.SparkException
 import org.apache.spark.sql.catalyst.expressions.{BoundReference, JoinedRow, UnsafeProjection}
 import org.apache.spark.sql.catalyst.{FileSourceOptions, InternalRow}
+import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader}
 import org.apache.spark.sql.deltaic.ParquetSplits
 import org.apache.spark.sql.execution.datasources.parquet.VectorizedParquetRecordReader
@@ -10,14 +12,19 @@ import org.apache.spark.sql.execution.datasources.v2.FilePartitionReaderFactory
 import org.apache.spark.sql.execution.datasources.{FilePartition, PartitionedFile}
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
+import io.deltaic.protocol.DeltaicException
+
 /**
  * Reads splits of data files in the executors.
  *
+ * @param table whose files they are, at which version
  * @param vectorized whether all that is stored can be read in batches
  * @param columnar whether batches are also what Spark wants; if not, they are turned into rows
  * @param deletionVectors where the vectors come from by which rows of this scan are filtered, if any
  */
 private[scan] final class TableReaderFactory(
+    table: String,
+    version: Long,
     splits: ParquetSplits,
     layout: ScanLayout,
     vectorized: Boolean,
@@ -31,12 +38,12 @@ private[scan] final class TableReaderFactory(
 
   override def createReader(task: InputPartition): PartitionReader[InternalRow] = {
     loadDeletionVectors(task)
-    super.createReader(task)
+    new NamingReader(super.createReader(task), table, version)
   }
 
   override def createColumnarReader(task: InputPartition): PartitionReader[ColumnarBatch] = {
     loadDeletionVectors(task)
-    super.createColumnarReader(task)
+    new NamingReader(super.createColumnarReader(task), table, version)
   }
 
   override def buildColumnarReader(split: PartitionedFile): PartitionReader[ColumnarBatch] =
@@ -66,6 +73,32 @@ private[scan] final class TableReaderFactory(
         throw e
     }
   }
+}
+
+/** Says of a file that is gone which table misses it. */
+private final class NamingReader[T](files: PartitionReader[T], table: String, version: Long)
+    extends PartitionReader[T] {
+
+  override def next(): Boolean =
+    try files.next()
+    catch {
+      case e: SparkException if e.getCondition == "FAILED_READ_FILE.FILE_NOT_EXIST" =>
+        throw new DeltaicException(
+          "DELTAIC_DATA_FILE_MISSING",
+          Map(
+            "table" -> table,
+            "version" -> version.toString,
+            "file" -> e.getMessageParameters.getOrDefault("path", "")
+          ),
+          e
+        )
+    }
+
+  override def get(): T = files.get()
+
+  override def close(): Unit = files.close()
+
+  override def currentMetricsValues(): Array[CustomTaskMetric] = files.currentMetricsValues()
 }
 
 /** Spark's own reader fills the stored columns of a batch, which the batch returned here shares. */

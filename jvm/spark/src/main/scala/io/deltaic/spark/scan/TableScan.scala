@@ -138,6 +138,8 @@ private[spark] final class TableScan(
       ParquetScanShims.parquetOptions(spark, options)
     )
     val readers = new TableReaderFactory(
+      table.toString,
+      version,
       splits,
       layout,
       isVectorized,

@@ -1,5 +1,7 @@
 package io.deltaic.spark.sql
 
+import java.util.Locale
+
 import org.apache.spark.sql.SaveMode
 import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier
 import org.apache.spark.sql.catalyst.plans.logical._
@@ -13,6 +15,8 @@ import org.apache.spark.sql.execution.datasources.DataSourceUtils
 
 import io.deltaic.spark.DeltaicCatalog
 import io.deltaic.spark.catalog.{ExistingTable, Save, SaveStatement, TableLocation}
+import io.deltaic.spark.scan.{ClusteringColumns, TableSchema}
+import io.deltaic.spark.write.WriteTransaction
 
 /**
  * Makes `df.write.mode("overwrite").saveAsTable(name)` what it says where the table exists: an overwrite
@@ -34,8 +38,8 @@ private[spark] final case class SaveOverTable(spark: SparkSession) extends Rule[
           _
         ) if isSave(options) && query.resolved =>
       val saved = for {
-        columns <- partitionBy(partitioning)
         table <- catalog.existing(identifier) if isAt(table, options)
+        columns <- partitionBy(table, partitioning)
       } yield save(table, columns, query, options)
       saved.getOrElse(replace)
   }
@@ -48,9 +52,30 @@ private[spark] final case class SaveOverTable(spark: SparkSession) extends Rule[
       .forall(path => TableLocation.log(spark, path).table == table.log.table)
 
   /** None for what a table of ours cannot have, which is refused where tables are created. */
-  private def partitionBy(partitioning: Seq[Transform]): Option[Seq[String]] = {
-    val columns = partitioning.map(SchemaShims.identityColumn)
+  private def partitionBy(
+      table: ExistingTable,
+      partitioning: Seq[Transform]
+  ): Option[Seq[String]] = {
+    val (clustering, others) =
+      partitioning.partition(SchemaShims.clusteringColumns(_).isDefined)
+    clustering.flatMap(SchemaShims.clusteringColumns(_)).foreach(requireClusteredBy(table, _))
+    val columns = others.map(SchemaShims.identityColumn)
     Option.when(columns.forall(_.isDefined))(columns.flatten)
+  }
+
+  private def requireClusteredBy(table: ExistingTable, columns: Seq[Seq[String]]): Unit = {
+    val snapshot = table.log.latest()
+    val current = ClusteringColumns.logical(snapshot, TableSchema.of(snapshot))
+    if (
+      current.map(_.map(_.toLowerCase(Locale.ROOT))) != columns.map(
+        _.map(_.toLowerCase(Locale.ROOT))
+      )
+    )
+      throw WriteTransaction.unsupported(
+        table.log.table.toString,
+        "to cluster a table that exists by other columns in saveAsTable; say so in " +
+          "ALTER TABLE ... CLUSTER BY or CREATE OR REPLACE TABLE:"
+      )
   }
 
   private def save(

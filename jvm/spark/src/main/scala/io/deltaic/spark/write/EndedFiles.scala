@@ -11,18 +11,20 @@ import io.deltaic.spark.bridge.ReadSet
  *
  * @param newDataFiles those of `adds` whose data file this commit wrote
  * @param newVectorFiles the files it wrote deletion vectors to
+ * @param changeFiles change data files of all that the commit changes, where actions cannot tell it
  */
 private[spark] final case class EndedFiles(
     removes: Seq[RemoveFile],
     adds: Seq[AddFile] = Nil,
     newDataFiles: Seq[AddFile] = Nil,
     newVectorFiles: Seq[Path] = Nil,
-    copiedRows: Long = 0L
+    copiedRows: Long = 0L,
+    changeFiles: Seq[AddFile] = Nil
 ) {
 
   /** All files that nothing needs if the commit fails, with those of the rows that begin. */
   def newFiles(written: Seq[AddFile]): NewFiles =
-    NewFiles(written ++ newDataFiles, newVectorFiles)
+    NewFiles(written ++ newDataFiles ++ changeFiles, newVectorFiles)
 }
 
 private[spark] object EndedFiles {

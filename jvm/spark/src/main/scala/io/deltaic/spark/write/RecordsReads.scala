@@ -51,7 +51,7 @@ private[spark] object RecordReads extends SparkStrategy {
     Nil
   }
 
-  private def writeOf(command: V2WriteCommand): Option[RecordsReads] = {
+  private[write] def writeOf(command: V2WriteCommand): Option[RecordsReads] = {
     val write: Option[Write] = command match {
       case append: AppendData => append.write
       case overwrite: OverwriteByExpression => overwrite.write

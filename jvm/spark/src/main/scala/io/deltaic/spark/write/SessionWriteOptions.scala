@@ -2,6 +2,7 @@ package io.deltaic.spark.write
 
 import org.apache.spark.sql.classic.SparkSession
 
+import io.deltaic.replay.Snapshot
 import io.deltaic.spark.SessionSettings
 
 /**
@@ -22,6 +23,16 @@ private[spark] final class SessionWriteOptions(spark: SparkSession, stated: Map[
         setting("write.txnVersion").map("txnversion" -> _)
 
   val all: Map[String, String] = userMetadata(spark) ++ txn ++ stated
+
+  /** Whether an earlier write has made this one (Protocol § Transaction Identifiers). */
+  def isApplied(snapshot: Snapshot): Boolean = {
+    val applied = for {
+      appId <- all.get("txnappid")
+      version <- all.get("txnversion").flatMap(_.trim.toLongOption)
+      last <- snapshot.transactions.get(appId)
+    } yield last.version >= version
+    applied.contains(true)
+  }
 
   /**
    * A statement has been made under the session's progress, or was not made again. A session that is

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.connector.write._
 
-import io.deltaic.protocol.AddFile
+import io.deltaic.protocol.{AddCdcFile, AddFile}
 import io.deltaic.replay.Snapshot
 import io.deltaic.spark.bridge.{FileChanges, ReadSet}
 import io.deltaic.spark.scan.FileSplits.sessionZone
@@ -44,12 +44,18 @@ private[spark] final class TableBatchWrite(
     transaction.commit(
       FileChanges(
         ended.removes.map(_.copy(dataChange = transaction.plan.changesData)),
-        ended.adds ++ adds.map(_.copy(dataChange = transaction.plan.changesData))
+        ended.adds ++ adds.map(_.copy(dataChange = transaction.plan.changesData)),
+        ended.changeFiles.map(f => AddCdcFile(f.path, f.partitionValues, f.sizeBytes))
       ),
       ended.newFiles(adds),
       ReadSet.union(replacedRows.fold(readOfNoTable)(_.readSet), queryReads),
       replacedRows.flatMap(_.numRows).fold(Map.empty[String, Long]) { rows =>
-        Map("numDeletedRows" -> rows, "numCopiedRows" -> ended.copiedRows)
+        Map(
+          "numDeletedRows" -> rows,
+          "numCopiedRows" -> ended.copiedRows,
+          "numInsertedRows" -> adds.flatMap(FileChanges.rows).sum,
+          "numRecordedChanges" -> ended.changeFiles.flatMap(FileChanges.rows).sum
+        )
       },
       identityMarks = IdentityMarks.merged(transaction.schema.stored, marks)
     )

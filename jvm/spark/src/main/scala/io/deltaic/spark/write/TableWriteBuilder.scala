@@ -1,5 +1,7 @@
 package io.deltaic.spark.write
 
+import java.util.Locale
+
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.expressions.{And, AttributeSet, Expression}
@@ -94,17 +96,23 @@ private[spark] final class TableWriteBuilder(target: WriteTarget, info: LogicalW
     this
   }
 
+  /** Of the option, Spark itself only looks at the session's default. */
   override def truncate(): WriteBuilder = {
-    replaced = target.replacing.getOrElse(Replaced.Everything)
+    val dynamic =
+      PartitionOverwrite.isDynamic(key => Option(info.options.get(key))).contains(true)
+    val unsaid = if (dynamic) partitionsWritten else Replaced.Everything
+    replaced = target.replacing.getOrElse(unsaid)
     this
   }
 
   override def overwriteDynamicPartitions(): WriteBuilder = {
-    // Without partitions there is one "partition", the table.
-    replaced =
-      if (target.partitionColumns.isEmpty) Replaced.Everything else Replaced.WrittenPartitions
+    replaced = partitionsWritten
     this
   }
+
+  /** Without partitions there is one "partition", the table. */
+  private def partitionsWritten: Replaced =
+    if (target.partitionColumns.isEmpty) Replaced.Everything else Replaced.WrittenPartitions
 
   override def build(): Write = {
     ReadOnlyOptions.refuse(target.table, info.options.keySet.asScala)
@@ -127,6 +135,17 @@ private[spark] final class TableWrite(
   override val readVersion: Long = target.snapshot.fold(-1L)(_.version)
 
   @volatile private var merges = false
+
+  private def progress: SessionWriteOptions = new SessionWriteOptions(
+    target.spark,
+    info.options.asCaseSensitiveMap.asScala.map { case (k, v) => k.toLowerCase(Locale.ROOT) -> v }
+      .toMap
+  )
+
+  /** Whether there is nothing to do, because an earlier write has done it. */
+  private[write] def isApplied: Boolean = target.snapshot.exists(progress.isApplied)
+
+  private[write] def skip(): Unit = progress.used()
 
   /** The rows are those of a MERGE that only inserts, which Spark plans as an append. */
   private[write] def ofMerge(): Unit = merges = true

@@ -109,7 +109,7 @@ class RowPositionsSuite extends munit.FunSuite {
     val broadcast = new Constantly(new SerializableConfiguration(hadoop))
     val options = new ParquetOptions(Map.empty[String, String], conf)
     val splits = new ParquetSplits(conf, broadcast, stored, filters.toArray, options)
-    new TableReaderFactory(splits, layout, vectorized, vectorized, None)
+    new TableReaderFactory("t", 0L, splits, layout, vectorized, vectorized, None)
   }
 
   private def splitsOf(file: Path, count: Int): Seq[PartitionedFile] = {

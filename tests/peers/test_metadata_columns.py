@@ -265,7 +265,7 @@ TRACKED_QUERIES = [
 
 @pytest.fixture(
     scope="module",
-    params=[("true", "none"), ("false", "id")],
+    params=[("true", "none"), pytest.param(("false", "id"), marks=pytest.mark.thorough)],
     ids=["vectors", "no vectors, columns by id"],
 )
 def tracked(

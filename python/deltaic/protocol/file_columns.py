@@ -1,0 +1,68 @@
+"""The columns that a file action speaks of: those of a schema, by the names that files have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from deltaic.protocol.actions import Metadata
+from deltaic.protocol.column_mapping import PHYSICAL_NAME, is_mapped
+from deltaic.protocol.schema import DataType, StructType, parse_schema
+
+#: The statistics that hold a value for each column (Protocol § Per-file Statistics).
+_BY_COLUMN = ("minValues", "maxValues", "nullCount")
+
+#: A column's path by the names in files, and whether it has fields.
+ColumnPaths = Mapping[tuple[str, ...], bool]
+
+
+def column_paths(metadata: Metadata) -> ColumnPaths:
+    """Return every column of a table outside of arrays and maps, fields of structs included."""
+    schema = parse_schema(metadata.schema_string, metadata.id)
+    return dict(_below(schema, (), is_mapped(metadata.configuration)))
+
+
+def physical_partition_columns(metadata: Metadata) -> Iterator[str]:
+    """Yield the names under which files say their partition values."""
+    columns = {c.name: c for c in parse_schema(metadata.schema_string, metadata.id).fields}
+    mapped = is_mapped(metadata.configuration)
+    for name in metadata.partition_columns:
+        column = columns.get(name)
+        physical = column.metadata.get(PHYSICAL_NAME) if column else None
+        yield str(physical) if mapped and physical is not None else name
+
+
+def strangers_in(stats: Mapping[str, Any], known: ColumnPaths) -> Iterator[str]:
+    """Yield what statistics say of columns that are not known."""
+    for kind in _BY_COLUMN:
+        values = stats.get(kind)
+        if values is not None and not isinstance(values, Mapping):
+            yield f"{kind} is {values!r}"
+            continue
+        for path, has_fields in _said(values or {}, ()):
+            name = ".".join(path)
+            if path not in known:
+                yield f"{kind} of {name}, which is no column"
+            elif has_fields and not known[path]:
+                yield f"{kind} of {name} has fields, which the column has not"
+
+
+def _below(
+    data_type: DataType, above: tuple[str, ...], mapped: bool
+) -> Iterable[tuple[tuple[str, ...], bool]]:
+    if not isinstance(data_type, StructType):
+        return
+    for column in data_type.fields:
+        name = column.metadata.get(PHYSICAL_NAME, column.name) if mapped else column.name
+        yield (*above, str(name)), isinstance(column.type, StructType)
+        yield from _below(column.type, (*above, str(name)), mapped)
+
+
+def _said(
+    values: Mapping[str, Any], above: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], bool]]:
+    for name, value in values.items():
+        has_fields = isinstance(value, Mapping)
+        yield (*above, name), has_fields
+        if has_fields:
+            yield from _said(value, (*above, name))

@@ -1,0 +1,378 @@
+"""Every operation after every other one: which go together, and that neither is lost.
+
+The operations are the real ones down to the files: their plans, what they read, and how they are
+committed; of data there is one value to a file, in `MemoryLog`. All of them that touch rows are
+about the partition p = 1, which is in the file `one`.
+
+The expected answers follow from what each operation reads and writes, by the rules of delta-spark's
+documentation on concurrency control; `tests/spark/test_conflict_pairs.py` holds a sample of them
+against rows.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from deltaic.commands.domain_metadata import set_domain_metadata
+from deltaic.commands.registry import run_command
+from deltaic.commands.row_ids import give_row_ids
+from deltaic.commands.upgrade_protocol import UpgradeProtocol, upgrade_protocol
+from deltaic.commit.ports import TableHeader
+from deltaic.commit.transaction import RetryPolicy, commit
+from deltaic.exceptions import (
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+    ConcurrentModificationError,
+    ConcurrentTransactionException,
+    MetadataChangedException,
+    ProtocolChangedException,
+)
+from deltaic.protocol.actions import log_line
+from deltaic.protocol.features import supports
+from tests.support.definitions import column, plan, schema
+from tests.support.memory_log import EVERYTHING, MemoryCommit, MemoryFile, MemoryLog
+
+NUMBERED = column(
+    "id",
+    metadata={
+        "delta.identity.start": 1,
+        "delta.identity.step": 1,
+        "delta.identity.allowExplicitInsert": True,
+    },
+)
+COLUMNS = schema(NUMBERED, "p", "x")
+ONE, TWO = MemoryFile("one", 1), MemoryFile("two", 2)
+
+
+_numbers = itertools.count()
+
+
+def base(level: str) -> MemoryLog:
+    """A clustered table that gives row ids, but has not given its two files any yet."""
+    log = MemoryLog()
+    properties = {
+        "delta.columnMapping.mode": "name",
+        "delta.isolationLevel": level,
+        "delta.feature.checkConstraints": "supported",
+        "delta.feature.clustering": "supported",
+    }
+    planned = plan(log, schema_string=COLUMNS, properties=properties, cluster_by=[("p",)])
+    commit(MemoryCommit(log, "WRITE", adds=[ONE, TWO], plan=planned), log)
+    before = planned.effective.protocol
+    assert before.writer_features is not None
+    features = before.writer_features | {"rowTracking"}
+    after = dataclasses.replace(before, writer_features=features)
+    log.write_if_absent(1, [log_line("protocol", after.to_json())])
+    return log
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation, and whether a table shows that it is in its history.
+
+    Attributes
+    ----------
+    run
+        Plans, prepares and commits.
+    shows
+        Takes the paths of the table's files, and its header.
+    ends_rows
+        Whether what others have written may be gone afterwards.
+    """
+
+    run: Callable[[MemoryLog], object]
+    shows: Callable[[set[str], TableHeader], bool]
+    ends_rows: bool = False
+
+
+def write(
+    mode: str,
+    path: str,
+    *,
+    operation: str = "WRITE",
+    removes: str = "",
+    reads: frozenset[int] | None = frozenset(),
+    marks: dict[str, int] | None = None,
+    **request: Any,
+) -> Operation:
+    """Return a write of one file; `removes` is a file, ``all`` or none."""
+
+    def run(log: MemoryLog) -> None:
+        planned = plan(log, mode, **{"schema_string": COLUMNS, **request})
+        there = [file.path for file in log.files()]
+        ours = MemoryCommit(
+            log,
+            operation,
+            adds=[MemoryFile(f"{path}-{next(_numbers)}", 1)] if path else [],
+            removes=there if removes == "all" else [p for p in there if p == removes],
+            reads=reads,
+            plan=planned,
+            options=request.get("options", {}),
+            is_blind_append=planned.is_blind_append and reads == frozenset(),
+            identity_marks=marks or {},
+        )
+        commit(ours, log)
+
+    def shows(paths: set[str], header: TableHeader) -> bool:
+        if not path:
+            return paths.isdisjoint({"one", "two"})
+        return any(p.startswith(f"{path}-") for p in paths)
+
+    return Operation(run, shows, ends_rows=bool(removes))
+
+
+def compaction(log: MemoryLog) -> None:
+    ours = MemoryCommit(
+        log,
+        "OPTIMIZE",
+        adds=[MemoryFile("compacted", 1)],
+        removes=["one", "two"],
+        reads=EVERYTHING,
+        data_change=False,
+    )
+    commit(ours, log)
+
+
+def backfill(log: MemoryLog) -> None:
+    give_row_ids(log.table, log, RetryPolicy(), 1)
+
+
+def command(name: str, /, shows: Callable[[TableHeader], bool], **arguments: Any) -> Operation:
+    def run(log: MemoryLog) -> None:
+        run_command(name, {"table": log.table, **arguments}, log, RetryPolicy(), 1)
+
+    return Operation(run, lambda paths, header: shows(header))
+
+
+def schema_has(text: str) -> Callable[[TableHeader], bool]:
+    return lambda header: text in header.metadata.schema_string
+
+
+def property_is(name: str, value: str) -> Callable[[TableHeader], bool]:
+    return lambda header: header.metadata.configuration.get(name) == value
+
+
+IN_ONE: frozenset[int] = frozenset({1})
+
+#: Their names, the columns of `OUTCOMES` under which they are winners, and what they are.
+OPERATIONS: dict[str, tuple[str, Operation]] = {
+    "append": ("A", write("append", "appended")),
+    "append by an application": (
+        "T",
+        write("append", "by app", options={"txnappid": "app", "txnversion": "1"}),
+    ),
+    "append with identity values": ("N", write("append", "numbered", marks={"id": 9})),
+    "append with new columns": (
+        "E",
+        write(
+            "append",
+            "evolved",
+            schema_string=None,
+            evolved_schema_string=schema(NUMBERED, "p", "x", "brought"),
+        ),
+    ),
+    "insert from itself": ("S", write("append", "copied", reads=IN_ONE)),
+    "overwrite": ("O", write("overwrite", "whole", removes="all", reads=EVERYTHING)),
+    "replaceWhere": (
+        "R",
+        write(
+            "overwrite",
+            "replaced",
+            removes="one",
+            reads=IN_ONE,
+            options={"replacewhere": "p = 1"},
+        ),
+    ),
+    "REPLACE USING": (
+        "U",
+        write("overwrite", "used", removes="one", reads=IN_ONE, options={"replaceusing": "p"}),
+    ),
+    "DELETE": (
+        "D",
+        write("delete", "kept", operation="DELETE", removes="one", reads=IN_ONE),
+    ),
+    "MERGE": ("M", write("merge", "merged", operation="MERGE", removes="one", reads=IN_ONE)),
+    "TRUNCATE": (
+        "X",
+        write("delete", "", operation="TRUNCATE", removes="all", reads=EVERYTHING),
+    ),
+    "compaction": (
+        "C",
+        Operation(compaction, lambda paths, header: "compacted" in paths, ends_rows=True),
+    ),
+    "overwriteSchema": (
+        "F",
+        write(
+            "overwrite",
+            "other",
+            removes="all",
+            reads=EVERYTHING,
+            schema_string=schema("id", "p", "other"),
+            options={"overwriteschema": "true"},
+        ),
+    ),
+    "backfill of row ids": ("B", Operation(backfill, lambda paths, header: True)),
+    "domain": (
+        "G",
+        Operation(
+            lambda log: set_domain_metadata(log.table, "app", "{}", log, RetryPolicy()),
+            lambda paths, header: "app" in header.domains,
+        ),
+    ),
+    "CLUSTER BY": (
+        "L",
+        command(
+            "clusterBy",
+            lambda header: header.domains["delta.clustering"].count("col-") == 2,
+            columns=[["p"], ["id"]],
+        ),
+    ),
+    "SET TBLPROPERTIES": (
+        "K",
+        command("alterProperties", property_is("owner", "me"), set={"owner": "me"}),
+    ),
+    "ADD COLUMN": (
+        "+",
+        command(
+            "addColumns",
+            schema_has('"added"'),
+            columns=[{"parent": [], "field": column("added")}],
+        ),
+    ),
+    "DROP COLUMN": (
+        "-",
+        command("dropColumns", lambda h: not schema_has('"x"')(h), columns=[["x"]]),
+    ),
+    "RENAME COLUMN": (
+        "~",
+        command("renameColumn", schema_has('"renamed"'), column=["x"], name="renamed"),
+    ),
+    "ADD CONSTRAINT": (
+        "Q",
+        command(
+            "addConstraint",
+            property_is("delta.constraints.c", "p > 0"),
+            name="c",
+            expression="p > 0",
+        ),
+    ),
+    "UPGRADE PROTOCOL": (
+        "V",
+        Operation(
+            lambda log: upgrade_protocol(
+                UpgradeProtocol(log.table, features=("changeDataFeed",)), log, RetryPolicy(), 1
+            ),
+            lambda paths, header: supports(header.protocol, "changeDataFeed"),
+        ),
+    ),
+}
+
+#: What becomes of the row's operation when the column's has committed first, by the default level:
+#: committed (.), nothing left to do (=), or the conflict by a letter of `ERRORS`. An append that
+#: gives identity values is no blind one: it has read how far they were counted. One that brings
+#: columns changes the table's definition, and so does everything from K on.
+OUTCOMES = """
+                            A T N E S O R U D M X C F B G L K + - ~ Q V
+append                      . . . m . . . . . . . . m . . . m m m m m p
+append by an application    . t . m . . . . . . . . m . . . m m m m m p
+append with identity values . . m m . . . . . . . . m . . . m m m m m p
+append with new columns     . . m m . . . . . . . . m . . . m m m m m p
+insert from itself          . . a m a r r r r r r r m . . . m m m m m p
+overwrite                   . . a m a d d d d d d d m d . . m m m m m p
+replaceWhere                . . a m a d d d d d d d m d . . m m m m m p
+REPLACE USING               . . a m a d d d d d d d m d . . m m m m m p
+DELETE                      . . a m a d d d d d d d m d . . m m m m m p
+MERGE                       . . a m a d d d d d d d m d . . m m m m m p
+TRUNCATE                    . . a m a d d d d d d d m d . . m m m m m p
+compaction                  . . . m . d d d d d d d m d . . m m m m m p
+overwriteSchema             m m m m m m m m m m d m m m . . m m m m m p
+backfill of row ids         . . . . . = . . . . = = = = . . . . . . . .
+domain                      . . . m . . . . . . . . m . t . m m m m m p
+CLUSTER BY                  . . . m . . . . . . . . m . . t m m m m m p
+SET TBLPROPERTIES           . . m m . . . . . . . . m . . . m m m m m p
+ADD COLUMN                  . . m m . . . . . . . . m . . . m m m m m p
+DROP COLUMN                 . . m m . . . . . . . . m . . . m m m m m p
+RENAME COLUMN               . . m m . . . . . . . . m . . . m m m m m p
+ADD CONSTRAINT              a a m m a r r r r r r r m . . . m m m m m p
+UPGRADE PROTOCOL            . . . m . . . . . . . . m . . . m m m m m p
+"""
+
+#: What has to see the rows that others append, if the order of the history is that of all reads.
+READ_ROWS = {
+    "insert from itself",
+    "overwrite",
+    "replaceWhere",
+    "REPLACE USING",
+    "DELETE",
+    "MERGE",
+    "TRUNCATE",
+}
+
+ERRORS: dict[type[ConcurrentModificationError], str] = {
+    ConcurrentAppendException: "a",
+    ConcurrentDeleteDeleteException: "d",
+    ConcurrentDeleteReadException: "r",
+    MetadataChangedException: "m",
+    ProtocolChangedException: "p",
+    ConcurrentTransactionException: "t",
+}
+
+
+def rows() -> dict[str, str]:
+    columns, *lines = OUTCOMES.strip("\n").split("\n")
+    assert columns.split() == [letter for letter, _ in OPERATIONS.values()]
+    return {line[:28].strip(): line[28:] for line in lines}
+
+
+def outcome(mine: Operation, theirs: Operation, level: str) -> str:
+    """Commit theirs right before mine is tried, and say what became of mine."""
+    log = base(level)
+
+    def meanwhile(version: int) -> None:
+        log.before_try = lambda _: None
+        theirs.run(log)
+        after_theirs.extend(log.commits_lines)
+
+    after_theirs: list[list[str]] = []
+    log.before_try = meanwhile
+    try:
+        mine.run(log)
+    except ConcurrentModificationError as conflict:
+        assert log.commits_lines == after_theirs, "it failed, and changed something"
+        assert conflict.winning_version == 2 and conflict.reason
+        require_history(log, theirs)
+        return ERRORS[type(conflict)]
+    require_history(log, mine)
+    if not mine.ends_rows:
+        require_history(log, theirs)
+    if len(log.commits_lines) == len(after_theirs):
+        return "="
+    return "."
+
+
+def require_history(log: MemoryLog, operation: Operation) -> None:
+    header = log.header(log.table)
+    assert header is not None
+    paths = {file.path for file in log.files()}
+    assert operation.shows(paths, header), "it is not there"
+    ids = [file.base_row_id for file in log.files() if file.base_row_id is not None]
+    assert len(set(ids)) == len(ids), "two files have the same row ids"
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_operation_after_each_other_one(name: str) -> None:
+    _, mine = OPERATIONS[name]
+    for level in ("WriteSerializable", "Serializable"):
+        expected = rows()[name]
+        if level == "Serializable" and name in READ_ROWS:
+            # After blind appends, too: the letters A and T.
+            expected = "a a" + expected[3:]
+        found = [outcome(mine, theirs, level) for _, theirs in OPERATIONS.values()]
+        assert " ".join(found) == expected, level

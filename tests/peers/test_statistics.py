@@ -1,0 +1,74 @@
+"""Statistics of data files are those that delta-spark writes of the same rows."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.support import log
+from tests.support.sample_tables import ALL_TYPES
+from tests.support.spark_process import SparkProcess
+
+ROWS = {
+    "all types": ALL_TYPES,
+    "texts": """
+SELECT * FROM VALUES ('short', repeat('a', 33), repeat('ä', 40), repeat('x', 32)),
+  (NULL, repeat('a', 31) || 'b', '', '\\U0010ffff' || repeat('\\U0010ffff', 40)),
+  ('', repeat('z', 100), repeat('\\U0001d11e', 33), 'x\\u0000y')
+AS t(a, b, c, d)
+""",
+    "numbers": """
+SELECT * FROM VALUES (0.0D, CAST('NaN' AS DOUBLE), CAST(1.5 AS FLOAT), CAST(-1 AS DECIMAL(5, 2))),
+  (-0.0D, 1.0D, CAST('-Infinity' AS FLOAT), 99.99BD), (0.0D, NULL, CAST('NaN' AS FLOAT), NULL)
+AS t(zero, nan, float, dec)
+""",
+    "times": """
+SELECT * FROM VALUES
+  (TIMESTAMP'2024-02-29 12:34:56.789999', TIMESTAMP_NTZ'1969-12-31 23:59:59.999999',
+   DATE'0001-01-01'),
+  (TIMESTAMP'1582-10-15 00:00:00', TIMESTAMP_NTZ'2024-01-01 00:00:00.000001', DATE'9999-12-31'),
+  (NULL, NULL, NULL)
+AS t(ts, ntz, d)
+""",
+    "only nulls": "SELECT CAST(NULL AS INT) AS a, CAST(NULL AS STRING) AS b, 1 AS c",
+    "no rows": "SELECT * FROM VALUES (1, 'a') AS t(a, b) WHERE a > 1",
+    "many columns": "SELECT "
+    + ", ".join(f"{n} AS c{n}, struct({n} AS x) AS s{n}" for n in range(20)),
+}
+
+#: Bounds that need not be the same. Of floats, ours are none where there is a NaN or an infinity,
+#: and -0.0 is below 0.0; a text that is cut off is followed by another last character, and is
+#: counted in characters here and in UTF-16 units there. What ours must be is in
+#: tests/spark/test_write_statistics.py.
+DIFFERENT = {
+    "all types": [("minValues", "float"), ("maxValues", "float"), ("minValues", "double")],
+    "texts": [("maxValues", name) for name in "bcd"],
+    "numbers": [
+        *[("maxValues", name) for name in ("nan", "float")],
+        *[("minValues", name) for name in ("zero", "float")],
+    ],
+}
+
+WRITE = """
+writer = spark.sql(query).coalesce(1).write.format('delta')
+writer.options(**options).save(path)
+result = None
+"""
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_statistics_are_those_of_delta_spark(
+    spark: SparkSession, delta_spark: SparkProcess, table: str, name: str
+) -> None:
+    # Without vectors, delta-spark does not say that bounds are tight.
+    options = {"delta.enableDeletionVectors": "true"}
+    other = f"{table}-of-delta-spark"
+    exec(WRITE, {"spark": spark, "query": ROWS[name], "options": options, "path": table})
+    delta_spark.run(WRITE, query=ROWS[name], options=options, path=other)
+    ours, theirs = (
+        [log.statistics(add) for add in log.active_files(path)] for path in (table, other)
+    )
+    for bounds, column in DIFFERENT.get(name, []):
+        for statistics in (*ours, *theirs):
+            statistics[bounds].pop(column, None)
+    assert ours == theirs

@@ -1,0 +1,133 @@
+"""Options of writers that name a table: which partitions go, what is set, what counts once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from deltaic.exceptions import InvalidArgumentError, TableStateError
+from tests.support import log
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@pytest.fixture(autouse=True)
+def database(spark: SparkSession) -> Iterator[None]:
+    spark.sql("CREATE DATABASE writer_options")
+    spark.sql("USE writer_options")
+    yield
+    spark.sql("USE default")
+    spark.sql("DROP DATABASE writer_options CASCADE")
+
+
+def rows(spark: SparkSession, start: int, end: int) -> DataFrame:
+    return spark.range(start, end).selectExpr("id", "id % 3 AS p")
+
+
+def ids(spark: SparkSession, name: str) -> list[int]:
+    return sorted(row.id for row in spark.table(name).collect())
+
+
+def test_option_keeps_partitions_without_new_rows_whatever_the_way_of_writing(
+    spark: SparkSession,
+) -> None:
+    rows(spark, 0, 6).write.format("delta").partitionBy("p").saveAsTable("t")
+    writer = rows(spark, 30, 31).write.format("delta").mode("overwrite")
+    writer.option("partitionOverwriteMode", "dynamic").insertInto("t")
+    assert ids(spark, "t") == [1, 2, 4, 5, 30]
+    writer = rows(spark, 31, 32).write.format("delta").mode("overwrite")
+    writer.option("partitionOverwriteMode", "Dynamic").saveAsTable("t")
+    assert ids(spark, "t") == [2, 5, 30, 31]
+    with pytest.raises(InvalidArgumentError, match=r"dyn is not a valid.*partitionOverwriteMode"):
+        writer.option("partitionOverwriteMode", "dyn").insertInto("t")
+    writer.option("partitionOverwriteMode", "static").insertInto("t")
+    assert ids(spark, "t") == [31]
+
+
+def test_options_set_properties_of_the_table_that_a_write_creates(spark: SparkSession) -> None:
+    two = spark.range(2)
+    vectors, retention = "delta.enableDeletionVectors", "delta.logRetentionDuration"
+    two.write.format("delta").option(vectors, "true").saveAsTable("saved")
+    created = two.writeTo("created").using("delta").option(vectors, "true")
+    created.option(retention, "interval 9 days").tableProperty(
+        retention, "interval 3 days"
+    ).create()
+    two.writeTo("saved").using("delta").option(retention, "interval 4 days").createOrReplace()
+    for name, expected in (
+        ("created", {vectors: "true", retention: "interval 3 days"}),
+        ("saved", {retention: "interval 4 days"}),
+    ):
+        (detail,) = spark.sql(f"DESCRIBE DETAIL {name}").collect()
+        assert detail.properties == expected
+    with pytest.raises(InvalidArgumentError, match="enableDeletionVektors"):
+        two.write.format("delta").option("delta.enableDeletionVektors", "true").saveAsTable("no")
+    assert not spark.catalog.tableExists("no")
+
+
+def test_write_that_was_made_before_does_not_run_its_query(spark: SparkSession, table: str) -> None:
+    def save(version: int, id_column: str) -> None:
+        writer = spark.range(3).selectExpr(f"{id_column} AS id").write.format("delta")
+        writer.mode("append").option("txnAppId", "app").option("txnVersion", version).save(table)
+
+    save(1, "id")
+    save(1, "raise_error('the query ran')")
+    save(0, "raise_error('the query ran')")
+    with pytest.raises(Exception, match="the query ran"):
+        save(2, "CAST(raise_error('the query ran') AS BIGINT)")
+    assert log.versions(table) == [0]
+
+
+def test_create_if_not_exists_is_true_of_the_table_or_refused(
+    spark: SparkSession, table: str
+) -> None:
+    columns = "a BIGINT GENERATED ALWAYS AS IDENTITY, b INT, c INT GENERATED ALWAYS AS (b + 1)"
+    create = f"CREATE TABLE %s ({columns}) USING delta CLUSTER BY (b) LOCATION '{table}'"
+    spark.sql(create % "first")
+    spark.sql("ALTER TABLE first ADD CONSTRAINT small CHECK (b < 10)")
+    spark.sql(create % "second")
+    spark.sql(f"CREATE TABLE third USING delta LOCATION '{table}'")
+    for changed, reason in (
+        (create.replace("CLUSTER BY (b)", "CLUSTER BY (c)"), "clustering"),
+        (create.replace("b + 1", "b + 2"), "generationExpression of column c"),
+        (create.replace("IDENTITY", "IDENTITY (START WITH 5)"), "identity.start of column a"),
+        (create.replace("b INT", "b INT DEFAULT 3"), "CURRENT_DEFAULT of column b"),
+        (create.replace("(b + 1)", "(b + 1), CONSTRAINT small CHECK (b < 9)"), "constraint small"),
+    ):
+        with pytest.raises(InvalidArgumentError, match=rf"CREATE_MISMATCH.*{reason}"):
+            spark.sql(changed % "fourth")
+    assert log.versions(table) == [0, 1]
+
+
+def test_like_and_an_overwrite_that_repeats_it_keep_clustering(
+    spark: SparkSession,
+) -> None:
+    spark.sql("CREATE TABLE t (id BIGINT, p BIGINT) USING delta CLUSTER BY (id)")
+    spark.sql("ALTER TABLE t ADD CONSTRAINT small CHECK (id < 10)")
+    spark.sql("CREATE TABLE l LIKE t")
+    rows(spark, 0, 3).write.format("delta").clusterBy("ID").mode("overwrite").saveAsTable("t")
+    for name in ("t", "l"):
+        (detail,) = spark.sql(f"DESCRIBE DETAIL {name}").collect()
+        assert detail.clusteringColumns == ["id"]
+        assert detail.properties == {"delta.constraints.small": "id < 10"}
+    assert ids(spark, "t") == [0, 1, 2]
+    with pytest.raises(Exception, match=r"cluster a table that exists by other columns"):
+        rows(spark, 0, 1).write.format("delta").clusterBy("p").mode("overwrite").saveAsTable("t")
+    assert ids(spark, "t") == [0, 1, 2]
+
+
+def test_table_is_not_created_over_files_of_others(spark: SparkSession, tmp_path: Path) -> None:
+    spark.range(2).write.parquet(str(tmp_path / "parquet"))
+    for statement in (
+        "(id BIGINT) USING delta LOCATION '{p}'",
+        "USING delta LOCATION '{p}' AS SELECT 1 AS id",
+    ):
+        with pytest.raises(TableStateError, match="LOCATION_NOT_EMPTY"):
+            spark.sql("CREATE TABLE t " + statement.format(p=tmp_path / "parquet"))
+        assert not spark.catalog.tableExists("t")
+        (tmp_path / "empty").mkdir(exist_ok=True)
+        spark.sql("CREATE OR REPLACE TABLE u " + statement.format(p=tmp_path / "empty"))
+    assert not (tmp_path / "parquet" / "_delta_log").exists()

@@ -1,0 +1,106 @@
+"""Holds the logs that tests leave against the protocol, and data files against the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from deltaic.protocol.actions import Metadata
+from deltaic.protocol.file_columns import column_paths
+from deltaic.protocol.validate import parse_commit, validate_log
+from tests.support.log import active_files, commit_path, data_path, versions
+
+Commit = tuple[int, list[tuple[str, Any]]]
+
+#: Where files keep the ids and commit versions of rows that have moved (Protocol § Row Tracking).
+_ROW_TRACKING = (
+    "delta.rowTracking.materializedRowIdColumnName",
+    "delta.rowTracking.materializedRowCommitVersionColumnName",
+)
+
+#: The newest commit of each table as it was when the table was found to be valid.
+_seen: dict[Path, tuple[int, int]] = {}
+
+
+def require_valid_logs(folder: Path) -> None:
+    """Fail if a commit that Deltaic has made below a folder breaks a rule.
+
+    Of a log that others have written, too, only our commits are judged, in the light of theirs. One
+    whose first commits are gone cannot be judged.
+    """
+    for directory in folder.rglob("_delta_log"):
+        table = directory.parent
+        known = versions(table)
+        if not known or known[0] != 0:
+            continue
+        newest = commit_path(table, known[-1]).stat()
+        state = (newest.st_ino, newest.st_mtime_ns)
+        if _seen.get(table) == state:
+            continue
+        commits = _commits(table)
+        ours = {version for version, actions in commits if _is_ours(actions)}
+        if ours:
+            problems = [p for p in validate_log(commits) if p.version in ours]
+            assert not problems, f"{table}:\n" + "\n".join(map(str, problems))
+        if len(ours) == len(commits):
+            strangers = list(_file_strangers(table, commits))
+            assert not strangers, f"{table}: columns of files: {strangers}"
+        _seen[table] = state
+
+
+def is_wholly_ours(table: Path) -> bool:
+    """Return whether the log has all commits, and Deltaic has made each of them."""
+    commits = _commits(table)
+    return bool(commits) and commits[0][0] == 0 and all(_is_ours(a) for _, a in commits)
+
+
+def _commits(table: Path) -> list[Commit]:
+    return [
+        (n, parse_commit(commit_path(table, n).read_text(encoding="utf-8")))
+        for n in versions(table)
+    ]
+
+
+def _is_ours(actions: list[tuple[str, Any]]) -> bool:
+    infos = [body for name, body in actions if name == "commitInfo"]
+    return bool(infos) and str(infos[0].get("engineInfo", "")).startswith("Deltaic")
+
+
+def _file_strangers(table: Path, commits: Iterable[Commit]) -> Iterable[str]:
+    """Yield the columns of active files that the table never had.
+
+    A file is never told of it when a column is dropped.
+    """
+    known: dict[tuple[str, ...], bool] = {}
+    for _, actions in commits:
+        for name, body in actions:
+            if name == "metaData":
+                metadata = Metadata.from_json(body)
+                known |= column_paths(metadata)
+                row_tracking = (metadata.configuration.get(key) for key in _ROW_TRACKING)
+                known |= {(column,): False for column in row_tracking if column}
+    for add in active_files(table):
+        path = data_path(table, add)
+        if not path.is_file():
+            continue
+        try:
+            columns = pq.read_schema(path)
+        except pa.ArrowInvalid:
+            continue  # A test has damaged it.
+        for column in _columns_below(columns, (), known):
+            if column not in known:
+                yield f"{add['path']}: {'.'.join(column)}"
+
+
+def _columns_below(
+    fields: Any, above: tuple[str, ...], known: dict[tuple[str, ...], bool]
+) -> Iterable[tuple[str, ...]]:
+    for field in fields:
+        path = (*above, field.name)
+        yield path
+        if known.get(path) and pa.types.is_struct(field.type):
+            yield from _columns_below(field.type, path, known)

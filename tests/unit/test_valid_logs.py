@@ -1,0 +1,68 @@
+"""What the tests hold every log against finds what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.support.definitions import schema
+from tests.support.log import write_commit
+from tests.support.valid_logs import require_valid_logs
+
+METADATA: dict[str, Any] = {
+    "id": "t",
+    "format": {"provider": "parquet"},
+    "schemaString": schema("id"),
+    "partitionColumns": [],
+    "configuration": {},
+}
+
+
+def action(engine: str, path: str) -> list[dict[str, Any]]:
+    add = {"path": path, "partitionValues": {}, "size": 1, "modificationTime": 1}
+    stats = json.dumps({"numRecords": 1})
+    return [
+        {"commitInfo": {"engineInfo": engine}},
+        {"add": {**add, "dataChange": True, "stats": stats}},
+    ]
+
+
+def table(folder: Path, *columns: str) -> Path:
+    """Make a table of one column with a file of these columns."""
+    path = folder / "table"
+    (path / "_delta_log").mkdir(parents=True)
+    pq.write_table(pa.table({name: [1] for name in columns}), path / "a.parquet")
+    protocol = {"minReaderVersion": 1, "minWriterVersion": 2}
+    write_commit(
+        path, 0, {"protocol": protocol}, {"metaData": METADATA}, *action("Deltaic/1", "a.parquet")
+    )
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of which nothing but this test asks whether its logs are valid."""
+    return tmp_path_factory.mktemp("logs")
+
+
+def test_column_of_a_file_that_the_schema_does_not_have_is_found(folder: Path) -> None:
+    table(folder / "right", "id")
+    require_valid_logs(folder)
+    table(folder / "wrong", "id", "other")
+    with pytest.raises(AssertionError, match=r"a\.parquet: other"):
+        require_valid_logs(folder)
+
+
+def test_our_commits_are_judged_beside_those_of_others(folder: Path) -> None:
+    path = table(folder, "id")
+    for version, engine in ((1, "Somebody"), (2, "Somebody")):
+        write_commit(path, version, *action(engine, "again"))
+    require_valid_logs(folder)
+    write_commit(path, 3, *action("Deltaic/1", "again"))
+    with pytest.raises(AssertionError, match="version 3: again is added, but is in the table"):
+        require_valid_logs(folder)
