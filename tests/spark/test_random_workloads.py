@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 
+from tests.support.valid_logs import require_valid_logs
 from tests.support.workload import Workload
 from tests.support.workload_runs import OURS, Engine, begin
 from tests.support.workload_strategies import few_examples, workloads
@@ -26,6 +27,8 @@ def test_random_workload_does_what_brute_force_does(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, workload: Workload
 ) -> None:
     engine = Engine(OURS, spark)
-    course = begin(engine, str(tmp_path_factory.mktemp("workload") / "table"), workload.layout)
+    folder = tmp_path_factory.mktemp("workload")
+    course = begin(engine, str(folder / "table"), workload.layout)
     course.advance(engine, workload.steps)
     course.check(engine, course.first)
+    require_valid_logs(folder)

@@ -322,7 +322,7 @@ class Merge:
                 if source[0] == row[0] and (self.also is None or self.also.evaluate(target) is True)
             ]
             matched_sources.update(matches)
-            if len(matches) > 1:
+            if len(matches) > 1 and self._asks_for_one_match:
                 raise RefusedError("more than one row of the source matches")
             environment = target
             if matches:
@@ -335,6 +335,13 @@ class Merge:
         inserted = len(outcome.inserted)
         outcome.counts = (updated + deleted + inserted, updated, deleted, inserted)
         return outcome
+
+    @property
+    def _asks_for_one_match(self) -> bool:
+        """Only rows that go in any case may be matched twice."""
+        matched = [clause for clause in self.clauses if clause.when == "matched"]
+        goes = [clause.action == "delete" and clause.condition is None for clause in matched]
+        return bool(matched) and goes != [True]
 
     def _target(self, outcome: Outcome, row: Row, environment: Environment, matched: bool) -> None:
         when = "matched" if matched else "not matched by source"

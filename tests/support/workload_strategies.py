@@ -166,9 +166,9 @@ def _updates(draw: Draw, layout: Layout, subqueries: bool) -> Update:
 @st.composite
 def _merges(draw: Draw, layout: Layout, subqueries: bool) -> Merge:
     writable = _writable(layout)
-    rows = draw(
-        st.lists(st.tuples(*map(_value, writable)), max_size=8, unique_by=lambda row: row[0])
-    )
+    keys_are_unique = draw(st.sampled_from([True, True, True, False]))
+    unique_by = (lambda row: row[0]) if keys_are_unique else None
+    rows = draw(st.lists(st.tuples(*map(_value, writable)), max_size=8, unique_by=unique_by))
     names = [column.name for column in writable]
     full = [_with_generated(layout, dict(zip(names, row, strict=True))) for row in rows]
     also = draw(st.one_of(st.none(), conditions(layout, "t.", compound=False)))
