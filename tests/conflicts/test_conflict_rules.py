@@ -78,6 +78,34 @@ def delete_some(value: int, dv_id: str) -> Operation:
     )
 
 
+def end_rows(rows: str, file: MemoryFile = ONE, reads: int | None = None) -> Operation:
+    """DELETE WHERE p = 1 and something that is true of these rows, by a deletion vector."""
+    return lambda log: MemoryCommit(
+        log,
+        "DELETE",
+        removes=[file.path],
+        adds=[dataclasses.replace(file, dv_id=rows)],
+        reads=EVERYTHING if reads is None else frozenset({reads}),
+        row_by_row=True,
+    )
+
+
+def end_all_rows(log: MemoryLog) -> MemoryCommit:
+    return MemoryCommit(log, "DELETE", removes=["one"], reads=frozenset({1}), row_by_row=True)
+
+
+def update_rows(rows: str) -> Operation:
+    """UPDATE ... WHERE p = 1, after which the rows are still there."""
+
+    def prepare(log: MemoryLog) -> MemoryCommit:
+        ended = end_rows(rows, reads=1)(log)
+        return dataclasses.replace(
+            ended, operation="UPDATE", adds=[*ended.adds, MemoryFile(f"new-{rows}", 1)]
+        )
+
+    return prepare
+
+
 def delete_nothing(log: MemoryLog) -> MemoryCommit:
     """A MERGE that read p = 1, inserted p = 1 and touched no file."""
     return MemoryCommit(log, "MERGE", adds=[MemoryFile("merged", 1)], reads=frozenset({1}))
@@ -210,6 +238,19 @@ PAIRS = [
         DELETE_DELETE,
         DELETE_DELETE,
     ),
+    ("deletes of other rows of one file", end_rows("ab"), end_rows("cd"), NONE, NONE),
+    ("deletes of some rows", end_rows("abc"), end_rows("bcd"), DELETE_DELETE, DELETE_DELETE),
+    ("deletes of some rows and all", end_rows("a"), end_all_rows, DELETE_DELETE, DELETE_DELETE),
+    # The rows of an update are still what the other one looks for: statistics cannot tell.
+    ("update and delete of other rows", update_rows("ab"), end_rows("c", reads=1), NONE, APPEND),
+    ("updates of other rows", update_rows("ab"), update_rows("cd"), APPEND, APPEND),
+    ("updates of some rows", update_rows("ab"), update_rows("bc"), DELETE_DELETE, DELETE_DELETE),
+    ("delete of rows, rewrite", end_rows("a"), delete_some(1, "b"), NONE, DELETE_DELETE),
+    ("delete of rows, compaction", end_rows("a"), compact, DELETE_DELETE, DELETE_DELETE),
+    ("delete of rows, compaction of others", end_rows("a", TWO), compact_one, NONE, NONE),
+    ("delete of rows, loss of others", end_rows("a", TWO), delete(1), NONE, NONE),
+    ("copy, compaction of what was read", append_what_was_read(1), compact_one, NONE, NONE),
+    ("copy, delete of some rows", append_what_was_read(1), end_rows("a"), DELETE_READ, APPEND),
     ("deletes of rows of two files", delete_some(1, "x"), delete_some(2, "y"), NONE, NONE),
     ("delete, rows of the same file", delete(1), delete_some(1, "x"), DELETE_DELETE, DELETE_DELETE),
     ("delete, merge that inserts", delete(1), delete_nothing, APPEND, DELETE_READ),

@@ -284,7 +284,7 @@ append                      . . . m . . . . . . . . m . . . m m m m m p
 append by an application    . t . m . . . . . . . . m . . . m m m m m p
 append with identity values . . m m . . . . . . . . m . . . m m m m m p
 append with new columns     . . m m . . . . . . . . m . . . m m m m m p
-insert from itself          . . a m a r r r r r r r m . . . m m m m m p
+insert from itself          . . a m a r r r r r r . m . . . m m m m m p
 overwrite                   . . a m a d d d d d d d m d . . m m m m m p
 replaceWhere                . . a m a d d d d d d d m d . . m m m m m p
 REPLACE USING               . . a m a d d d d d d d m d . . m m m m m p
@@ -300,7 +300,7 @@ SET TBLPROPERTIES           . . m m . . . . . . . . m . . . m m m m m p
 ADD COLUMN                  . . m m . . . . . . . . m . . . m m m m m p
 DROP COLUMN                 . . m m . . . . . . . . m . . . m m m m m p
 RENAME COLUMN               . . m m . . . . . . . . m . . . m m m m m p
-ADD CONSTRAINT              a a m m a r r r r r r r m . . . m m m m m p
+ADD CONSTRAINT              a a m m a r r r r r r . m . . . m m m m m p
 UPGRADE PROTOCOL            . . . m . . . . . . . . m . . . m m m m m p
 """
 

@@ -207,10 +207,10 @@ append                      .  .  .  .  .  .  .  .  m  m  .
 overwrite                   .  d  d  a  d  d  a  d  m  m  .
 overwrite of a partition    .  d  d  a  d  d  a  d  m  m  .
 insert from itself          .  r  r  .  r  r  .  r  m  m  .
-delete                      .  d  d  .  d  d  .  d  m  m  .
-update                      .  d  d  .  d  d  .  d  m  m  .
+delete                      .  d  d  .  d  .  .  .  m  m  .
+update                      .  d  d  .  .  d  .  .  m  m  .
 merge that inserts          .  r  r  a  r  r  a  r  m  m  .
-merge                       .  d  d  a  d  d  a  d  m  m  .
+merge                       .  d  d  .  .  .  a  d  m  m  .
 columns                     m  m  m  m  m  m  m  m  m  m  .
 property                    .  .  .  .  .  .  .  .  m  m  .
 domain                      .  .  .  .  .  .  .  .  m  m  t

@@ -18,12 +18,6 @@ from tests.support.table_builder import build_table, rows_of
 WRITERS = 2  # `make test-faults` has more of them
 APPENDS = 8
 
-CONFLICTS = {
-    "ConcurrentDeleteDeleteException",
-    "ConcurrentDeleteReadException",
-    "ConcurrentAppendException",
-}
-
 #: Waits for the others, then runs `operation` for each item and returns what became of each. An
 #: error that is not a conflict fails the test.
 RACE = """
@@ -56,7 +50,9 @@ OVERWRITE = (
     "spark.range(item, item + 3).selectExpr('id', f'{me} AS p').coalesce(1).write.format('delta')"
     ".mode('append').save(table)"
 )
-DELETE = "spark.sql(f'DELETE FROM delta.`{table}` WHERE id = {item}')"
+ROWS = "id % {writers} = {item % writers} AND id BETWEEN {item} AND {item + 2 * writers}"
+DELETE = f"spark.sql(f'DELETE FROM delta.`{{table}}` WHERE {ROWS}')"
+UPDATE = f"spark.sql(f'UPDATE delta.`{{table}}` SET n = n + 1 WHERE {ROWS}')"
 
 
 @pytest.fixture(scope="module")
@@ -162,16 +158,19 @@ def test_racing_appends_and_overwrites_of_own_partitions_all_succeed(
     assert sorted(row[0] for row in rows_of(spark, table)) == expected
 
 
-def test_racing_deletes_delete_what_they_acknowledge_and_nothing_else(
-    spark: SparkSession, writers: list[SparkProcess], table: str
+@pytest.mark.parametrize("operation", [DELETE, UPDATE], ids=["deletes", "updates"])
+def test_racing_changes_of_other_rows_of_one_file_are_each_made_once(
+    spark: SparkSession, writers: list[SparkProcess], table: str, operation: str
 ) -> None:
-    rows = list(range(WRITERS * 5))
-    build_table(spark, table, "id BIGINT", [[(n,) for n in rows]])
-    results = race(writers, table, DELETE, [rows[w::WRITERS] for w in range(WRITERS)])
-    failures = {what for r in results for _, what in r["outcomes"]} - {"committed"}
-    assert failures <= CONFLICTS
-    deleted = committed(results)
-    assert deleted, "somebody wins"
-    assert sorted(row[0] for row in rows_of(spark, table)) == sorted(set(rows) - set(deleted))
+    """Each writer has every fourth row: no statistics keep one writer's rows from another's."""
+    rows = list(range(WRITERS * 6))
+    build_table(spark, table, "id BIGINT, n BIGINT", [[(i, 0) for i in rows]])
+    groups = [[w + WRITERS * 3 * k for k in range(2)] for w in range(WRITERS)]
+    results = race(writers, table, operation, groups)
+    assert sorted(committed(results)) == sorted(item for part in groups for item in part)
+    changed = {item + WRITERS * k for part in groups for item in part for k in range(3)}
+    assert changed == set(rows)
+    expected = [] if operation == DELETE else [(i, 1) for i in rows]
+    assert sorted(tuple(row) for row in rows_of(spark, table)) == expected
     assert_log_was_never_overwritten(table, results)
-    assert len(log.versions(table)) == 1 + len(deleted)
+    assert len(log.versions(table)) == 1 + 2 * WRITERS

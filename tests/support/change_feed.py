@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tests.support import log
@@ -24,7 +25,7 @@ COLUMNS = ["_change_type", "_commit_version", "_commit_timestamp"]
 
 
 def enable_feed(spark: SparkSession, path: str, *, first_time_s: int | None = None) -> None:
-    """Set the property in every metaData of the log.
+    """Set the property in every metaData of the log, and let the protocol support it.
 
     Parameters
     ----------
@@ -33,6 +34,7 @@ def enable_feed(spark: SparkSession, path: str, *, first_time_s: int | None = No
     """
     for version in log.versions(path):
         set_property(path, version, PROPERTY, "true")
+        _support_feed(path, version)
         if first_time_s is not None:
             time = first_time_s + 60 * version
             os.utime(log.commit_path(path, version), (time, time))
@@ -41,11 +43,33 @@ def enable_feed(spark: SparkSession, path: str, *, first_time_s: int | None = No
 
 def set_property(path: str, version: int, name: str, value: str) -> None:
     """Set a table property in the metaData of a commit, if it has one."""
+
+    def change(action: log.Action) -> None:
+        if "metaData" in action:
+            action["metaData"]["configuration"][name] = value
+
+    _rewrite(path, version, change)
+
+
+def _support_feed(path: str, version: int) -> None:
+    def change(action: log.Action) -> None:
+        protocol = action.get("protocol")
+        if protocol is None:
+            return
+        if "writerFeatures" in protocol:
+            features = {*protocol["writerFeatures"], "changeDataFeed"}
+            protocol["writerFeatures"] = sorted(features)
+        else:
+            protocol["minWriterVersion"] = max(4, protocol["minWriterVersion"])
+
+    _rewrite(path, version, change)
+
+
+def _rewrite(path: str, version: int, change: Callable[[log.Action], None]) -> None:
     file = log.commit_path(path, version)
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     for action in lines:
-        if "metaData" in action:
-            action["metaData"]["configuration"][name] = value
+        change(action)
     file.write_text("".join(json.dumps(action) + "\n" for action in lines))
     file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
 

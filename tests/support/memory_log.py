@@ -1,7 +1,8 @@
 """A Delta log in memory: an implementation of the commit ports that needs neither Spark nor files.
 
 It holds real log lines and answers `winner` by parsing them, as the JVM does. What it simplifies is
-data: a file holds rows of one partition value, and a read predicate is a set of such values.
+data: a file holds rows of one partition value, and a read predicate is a set of such values. A
+deletion vector's id says which rows it deletes: each of its characters is one.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from deltaic.commit.ports import (
     CommitSummary,
     FileCounts,
     PreparedCommit,
+    SharedRows,
     TableHeader,
     Winner,
 )
@@ -61,13 +63,23 @@ class MemoryFile:
     @staticmethod
     def of(body: Mapping[str, Any]) -> MemoryFile:
         """Read an add action."""
-        vector = body.get("deletionVector")
         return MemoryFile(
             body["path"],
             int(body["partitionValues"]["p"]),
-            vector["pathOrInlineDv"] if vector else None,
+            dv_id_of(body),
             body.get("baseRowId"),
         )
+
+    @property
+    def deleted(self) -> frozenset[str]:
+        """The rows that its deletion vector deletes."""
+        return frozenset(self.dv_id or "")
+
+
+def dv_id_of(body: Mapping[str, Any]) -> str | None:
+    """Return the id of the deletion vector in a file action."""
+    vector = body.get("deletionVector")
+    return vector["pathOrInlineDv"] if vector else None
 
 
 class MemoryLog:
@@ -224,6 +236,8 @@ class MemoryCommit:
     ----------
     reads
         The partition values its predicate selects, or `EVERYTHING`; none for a blind append.
+    row_by_row
+        Whether it only ends rows, by deletion vectors, each for its own sake.
     """
 
     log: MemoryLog
@@ -239,11 +253,14 @@ class MemoryCommit:
     is_blind_append: bool = False
     metrics: Mapping[str, int] = field(default_factory=dict)
     identity_marks: Mapping[str, int] = field(default_factory=dict)
+    row_by_row: bool = False
 
     def __post_init__(self) -> None:
         if self.read_version == -2:
             self.read_version = self.log.version
         base = self.log.files(self.read_version)
+        self.replaced = {f.path: f for f in base if f.path in self.removes}
+        self._theirs: dict[int, dict[str, MemoryFile]] = {}
         self.read_paths = frozenset(f.path for f in base if self._selects(f.value))
         if self.plan is None:
             self.plan = keep_definition(self.log, self.read_version)
@@ -253,9 +270,6 @@ class MemoryCommit:
 
     def summary(self) -> CommitSummary:
         """Describe the commit."""
-        removed = set(self.removes)
-        kept = [f for f in self.adds if f.path in removed]
-        new = len(self.adds) - len(kept)
         assert self.plan is not None
         return CommitSummary(
             table=self.log.table,
@@ -268,16 +282,23 @@ class MemoryCommit:
             options=self.options,
             engine_metrics=self.metrics,
             identity_marks=self.identity_marks,
-            files=FileCounts(
-                num_added=new,
-                added_bytes=100 * new,
-                added_rows=ROWS * new,
-                num_removed=len(removed) - len(kept),
-                removed_bytes=100 * (len(removed) - len(kept)),
-                num_deletion_vectors_added=sum(f.dv_id is not None for f in self.adds),
-                fresh_rows=ROWS * sum(f.base_row_id is None for f in self.adds),
-                data_change=self.data_change and bool(self.adds or self.removes),
-            ),
+            files=self._counts(),
+        )
+
+    def _counts(self) -> FileCounts:
+        removed = set(self.removes)
+        kept = [f for f in self.adds if f.path in removed]
+        new = len(self.adds) - len(kept)
+        return FileCounts(
+            num_added=new,
+            added_bytes=100 * new,
+            added_rows=ROWS * new,
+            num_removed=len(removed) - len(kept),
+            removed_bytes=100 * (len(removed) - len(kept)),
+            num_deletion_vectors_added=sum(f.dv_id is not None for f in self.adds),
+            num_deletion_vectors_removed=sum(f.dv_id is not None for f in self.replaced.values()),
+            fresh_rows=ROWS * sum(f.base_row_id is None for f in self.adds),
+            data_change=self.data_change and bool(self.adds or self.removes),
         )
 
     def try_commit(
@@ -290,7 +311,13 @@ class MemoryCommit:
             adds = [
                 replace(f, base_row_id=next(fresh)) if f.base_row_id is None else f for f in adds
             ]
-        removes = [{"path": path, "dataChange": self.data_change} for path in self.removes]
+        removes: list[dict[str, Any]] = []
+        for path in self.removes:
+            body = {"path": path, "dataChange": self.data_change}
+            known = self.replaced.get(path)
+            if known is not None and known.dv_id is not None:
+                body["deletionVector"] = {"storageType": "u", "pathOrInlineDv": known.dv_id}
+            removes.append(body)
         lines = [
             *header_lines,
             *(json.dumps({"remove": body}) for body in removes),
@@ -303,14 +330,20 @@ class MemoryCommit:
         if version > self.log.version:
             return None
         adds, removes = self.log.actions(version, "add"), self.log.actions(version, "remove")
-        changed = [b for b in adds if b["dataChange"]]
-        matching = [b["path"] for b in changed if self._selects(MemoryFile.of(b).value)]
+        vectors = {b["path"]: frozenset(dv_id_of(b) or "") for b in removes}
+        # A file whose deletion vector only grew holds no new rows.
+        fresh = [
+            b
+            for b in adds
+            if b["dataChange"] and not vectors.get(b["path"], {""}) <= MemoryFile.of(b).deleted
+        ]
+        gone = [b["path"] for b in removes if b["dataChange"]]
+        matching = [b["path"] for b in fresh if self._selects(MemoryFile.of(b).value)]
         info = next(iter(self.log.actions(version, "commitInfo")), {})
         protocol = self.log.actions(version, "protocol")
         metadata = self.log.actions(version, "metaData")
-        removed = [b["path"] for b in removes]
-        touched = removed + [b["path"] for b in adds]
-        ours = {*self.removes, *(f.path for f in self.adds)}
+        meeting = self._meeting(version, adds, removes)
+        read = () if self.row_by_row else self.read_paths
         return Winner(
             version=version,
             operation=info.get("operation"),
@@ -325,12 +358,51 @@ class MemoryCommit:
                 for b in self.log.actions(version, "domainMetadata")
             },
             num_added=len(adds),
-            num_removed=len(removes),
-            data_change=any(b["dataChange"] for b in [*adds, *removes]),
             add_matching_reads=next(iter(matching), None),
-            removed_file_read=next((p for p in removed if p in self.read_paths), None),
-            removed_file_removed=next((p for p in touched if p in ours), None),
+            removed_file_read=next((p for p in gone if p in read), None),
+            **meeting,
         )
+
+    def _meeting(
+        self, version: int, adds: Sequence[Mapping[str, Any]], removes: Sequence[Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        """Return where the files that both commits touch stand in the way, if they do."""
+        theirs = {b["path"]: MemoryFile.of(b) for b in adds}
+        moved = {b["path"] for b in removes if not b["dataChange"]}
+        mine = {f.path: f for f in self.adds}
+        followed: dict[str, MemoryFile] = {}
+        for path in [*(b["path"] for b in removes), *theirs]:
+            if path not in self.removes and path not in mine:
+                continue
+            if path not in theirs and path in moved:
+                return {"moved_file": path}
+            if not self.row_by_row or path not in theirs or path not in self.replaced:
+                return {"removed_file_removed": path}
+            before, now = self.replaced[path].deleted, theirs[path].deleted
+            if not before <= now:
+                return {"removed_file_removed": path}
+            both = now - before
+            if path in mine:
+                both &= mine[path].deleted
+            if both:
+                return {"shared_rows": SharedRows(path, len(both))}
+            followed[path] = theirs[path]
+        self._theirs[version] = followed
+        return {"shares_files": bool(followed)}
+
+    def follow(self, version: int) -> FileCounts:
+        """End the same rows in the files as the winners up to `version` have left them."""
+        for _, followed in sorted((v, f) for v, f in self._theirs.items() if v <= version):
+            for path, theirs in followed.items():
+                ended = frozenset[str]()
+                for mine in self.adds:
+                    if mine.path == path:
+                        ended = mine.deleted - self.replaced[path].deleted
+                merged = replace(theirs, dv_id="".join(sorted(theirs.deleted | ended)))
+                self.adds = [merged if f.path == path else f for f in self.adds]
+                self.replaced[path] = theirs
+        self._theirs.clear()
+        return self._counts()
 
 
 def keep_definition(log: MemoryLog, version: int) -> CommitPlan:

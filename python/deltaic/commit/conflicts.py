@@ -4,8 +4,8 @@ A rule looks at one winning commit and returns a `Conflict` or None. Rules are c
 of `RULES`, so that the most telling reason is reported: a file with a new deletion vector is added,
 too, but that both change the same file says more than that a file was added.
 
-A file is identified by its path alone: two commits that give the same file different deletion
-vectors do conflict.
+A file is identified by its path alone, but two commits may change it: if each only ends rows of it,
+by deletion vectors, they conflict where they end the same rows (docs/decisions/0021).
 """
 
 from __future__ import annotations
@@ -84,27 +84,49 @@ def concurrent_append(ours: ReadSet, winner: Winner) -> Conflict | None:
     A blind append of ours has read nothing. A blind append of the winner may be ordered after us,
     as it read nothing of ours, unless the order of the history is to be the order of all reads.
     """
-    if ours.is_blind_append or ours.isolation is Isolation.SNAPSHOT or not winner.data_change:
+    if ours.is_blind_append or ours.isolation is Isolation.SNAPSHOT:
         return None
     if ours.isolation is Isolation.WRITE_SERIALIZABLE and winner.is_blind_append:
         return None
     path = winner.add_matching_reads
-    if path is None and ours.reads_whole_table and winner.num_added > 0:
-        path = "(any: the whole table was read)"
+    if path is not None and winner.look_at_rows is not None:
+        path = winner.look_at_rows()
     return Conflict("DELTAIC_CONCURRENT_APPEND", winner, path) if path else None
 
 
 def concurrent_delete_delete(ours: ReadSet, winner: Winner) -> Conflict | None:
-    """Object if both remove the same file, change its deletion vector, or say anew what it is."""
+    """Object if both remove the same file, or change it in ways that cannot be put together."""
     path = winner.removed_file_removed
     return Conflict("DELTAIC_CONCURRENT_DELETE_DELETE", winner, path) if path else None
 
 
+def rows_moved(ours: ReadSet, winner: Winner) -> Conflict | None:
+    """Object if rows that we end lie elsewhere now: the log does not say where.
+
+    It does not say which file a row came from, either (Protocol § Add File and Remove File). Where
+    none of the files are ours, the two commits go together in any order: the rows are the same.
+    """
+    path = winner.moved_file
+    return Conflict("DELTAIC_CONCURRENT_REARRANGEMENT", winner, path) if path else None
+
+
+def same_rows_ended(ours: ReadSet, winner: Winner) -> Conflict | None:
+    """Object if both end the same rows of a file."""
+    shared = winner.shared_rows
+    if shared is None:
+        return None
+    detail = f"{shared.count} {'row' if shared.count == 1 else 'rows'} of the file {shared.path}"
+    return Conflict("DELTAIC_CONCURRENT_ROW_CHANGE", winner, detail)
+
+
 def concurrent_delete_read(ours: ReadSet, winner: Winner) -> Conflict | None:
-    """Object to the removal of a file that we read."""
+    """Object to the loss of rows that we read, where those that we left alone matter, too.
+
+    They do not if what becomes of a row depends on no other row of the table, as in a DELETE or an
+    UPDATE: without them, the outcome is the same. In a MERGE a row may have kept a source row from
+    being inserted, and a subquery or INSERT ... SELECT has an outcome of its own.
+    """
     path = winner.removed_file_read
-    if path is None and ours.reads_whole_table and winner.num_removed > 0:
-        path = "(any: the whole table was read)"
     return Conflict("DELTAIC_CONCURRENT_DELETE_READ", winner, path) if path else None
 
 
@@ -134,6 +156,8 @@ RULES: tuple[Rule, ...] = (
     concurrent_transaction,
     domain_metadata_changed,
     concurrent_delete_delete,
+    rows_moved,
+    same_rows_ended,
     concurrent_delete_read,
     concurrent_append,
 )

@@ -6,7 +6,7 @@ side, which answers questions about them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -121,6 +121,14 @@ class CommitSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class SharedRows:
+    """Rows of one file that two commits both end."""
+
+    path: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Winner:
     """A commit that got in between, and where it meets ours.
 
@@ -129,11 +137,22 @@ class Winner:
     is_blind_append
         None when the commit does not say.
     add_matching_reads
-        The first file it added, with new rows, that could hold rows which our reads select.
+        The first file it added, with new rows, that could hold rows which our reads select: by what
+        the log says of it.
+    look_at_rows
+        Looks at the rows of such files, and returns one if there is any that our reads select.
     removed_file_read
-        The first file it removed, or gave another deletion vector, that we have read.
+        The first file it took rows from that matter to us although we leave them alone.
     removed_file_removed
-        The first file it removed, changed or added anew that we remove or change, too.
+        The first file it removed, changed or added anew that we remove or change, too, in a way
+        that does not allow to say which rows of it were changed.
+    moved_file
+        The same of a file whose rows are all there still, but lie in other files.
+    shared_rows
+        The first rows that both commits end, in a file that both only end rows of.
+    shares_files
+        Whether both commits end rows in one file: ours then has to be followed up before it is
+        tried.
     domains
         The metadata domains it set, with their configuration; None for those it removed.
     in_commit_timestamp_ms
@@ -150,16 +169,21 @@ class Winner:
     txns: Mapping[str, int] = field(default_factory=dict)
     domains: Mapping[str, str | None] = field(default_factory=dict)
     num_added: int = 0
-    num_removed: int = 0
-    data_change: bool = False
     add_matching_reads: str | None = None
+    look_at_rows: Callable[[], str | None] | None = None
     removed_file_read: str | None = None
     removed_file_removed: str | None = None
+    moved_file: str | None = None
+    shared_rows: SharedRows | None = None
+    shares_files: bool = False
 
     @staticmethod
-    def from_json(body: Mapping[str, Any]) -> Winner:
+    def from_json(
+        body: Mapping[str, Any], look_at_rows: Callable[[], str | None] | None = None
+    ) -> Winner:
         """Read the JSON of ``PreparedCommit.winner(version)``."""
         protocol, metadata = body.get("protocol"), body.get("metaData")
+        shared = body.get("sharedRows")
         return Winner(
             version=body["version"],
             operation=body.get("operation"),
@@ -171,11 +195,13 @@ class Winner:
             txns=body.get("txns") or {},
             domains=body.get("domains") or {},
             num_added=body.get("numAdded", 0),
-            num_removed=body.get("numRemoved", 0),
-            data_change=body.get("dataChange", False),
             add_matching_reads=body.get("addMatchingReads"),
+            look_at_rows=look_at_rows,
             removed_file_read=body.get("removedFileRead"),
             removed_file_removed=body.get("removedFileRemoved"),
+            moved_file=body.get("movedFile"),
+            shared_rows=SharedRows(shared["path"], shared["rows"]) if shared else None,
+            shares_files=body.get("sharesFiles", False),
         )
 
 
@@ -265,6 +291,18 @@ class PreparedCommit(Protocol):
 
     def winner(self, version: int) -> Winner | None:
         """Describe the commit of `version` as far as it matters here; None if there is none."""
+
+    def follow(self, version: int) -> FileCounts:
+        """End the same rows in the files as the commits up to `version` have left them.
+
+        Called when none of these commits is a reason not to be committed, and some of them have
+        ended other rows in the same files.
+
+        Returns
+        -------
+        FileCounts
+            The files of the commit as it is now.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,6 @@ class ReadSet:
     operation: Operation
     isolation: Isolation
     is_blind_append: bool
-    reads_whole_table: bool
     plan: CommitPlan
     txn: SetTransaction | None = None
 
@@ -88,7 +87,6 @@ def read_set_of(summary: CommitSummary, txn: SetTransaction | None) -> ReadSet:
             changes_metadata=plan.changes_metadata,
         ),
         is_blind_append=summary.is_blind_append and not plan.changes_metadata,
-        reads_whole_table=summary.reads_whole_table,
         plan=plan,
         txn=txn,
     )

@@ -23,17 +23,21 @@ class Rebased:
     ours
         The transaction, which is another one only if it has become an append to a table that it
         was to create.
+    shares_files
+        Whether it ends rows in files in which a winner has ended others.
     """
 
     ours: ReadSet
     previous: Predecessor
+    shares_files: bool = False
 
 
 def rebase(ours: ReadSet, prepared: PreparedCommit, previous: Predecessor) -> Rebased | Conflict:
     """Check our commit against every version after `previous`, of which there is one.
 
-    The files of the commit stay as they are, whatever was committed before them: only its header
-    and the numbers in its file actions depend on the version it becomes.
+    Data files stay as they are, whatever was committed before them. The header and the numbers in
+    file actions depend on the version that the commit becomes, and the deletion vectors on those of
+    the winners, where it shares files with them.
     """
     found = _rebased(ours, prepared, previous)
     if isinstance(found, Rebased) and found.previous.version == previous.version:
@@ -44,6 +48,7 @@ def rebase(ours: ReadSet, prepared: PreparedCommit, previous: Predecessor) -> Re
 
 
 def _rebased(ours: ReadSet, prepared: PreparedCommit, previous: Predecessor) -> Rebased | Conflict:
+    shares_files = False
     while (winner := prepared.winner(previous.version + 1)) is not None:
         joined = _joined(ours, winner)
         if joined is not None:
@@ -52,8 +57,9 @@ def _rebased(ours: ReadSet, prepared: PreparedCommit, previous: Predecessor) -> 
             conflict = find_conflict(ours, winner)
             if conflict is not None:
                 return conflict
+        shares_files = shares_files or winner.shares_files
         previous = _after(ours.table, previous, winner)
-    return Rebased(ours, previous)
+    return Rebased(ours, previous, shares_files)
 
 
 def _after(table: str, previous: Predecessor, winner: Winner) -> Predecessor:

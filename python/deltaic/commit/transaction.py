@@ -3,7 +3,8 @@
 1. Refuse what must not be committed, before anything is tried.
 2. Try the version after the one that was read.
 3. If it exists, check every commit that got in between against the conflict rules; without a
-   conflict, try the first free version, and so on, a bounded number of times.
+   conflict, put our deletion vectors onto theirs and try the first free version, and so on, a
+   bounded number of times.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import random
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from deltaic.commit.commit_info import Provenance
 from deltaic.commit.conflicts import Conflict, conflict_error
@@ -121,17 +122,19 @@ class _Attempts:
     clock_ms: Callable[[], int]
 
     def run(self, ours: ReadSet, policy: RetryPolicy) -> CommitResult:
-        previous = self.summary.plan.base
+        summary, previous = self.summary, self.summary.plan.base
         for attempt in range(1, policy.max_attempts + 1):
             time.sleep(policy.delay_ms(attempt) / 1000.0)
             version = previous.version + 1
-            header = header_after(previous, self.summary, ours, self.provenance, self.clock_ms())
+            header = header_after(previous, summary, ours, self.provenance, self.clock_ms())
             if self._try(version, header):
                 return CommitResult(version, attempts=attempt)
             outcome = rebase(ours, self.prepared, previous)
             if isinstance(outcome, Conflict):
                 raise conflict_error(ours, outcome)
             ours, previous = outcome.ours, outcome.previous
+            if outcome.shares_files:
+                summary = replace(summary, files=self.prepared.follow(previous.version))
         raise error(
             "DELTAIC_COMMIT_ATTEMPTS_EXHAUSTED",
             table=ours.table,

@@ -10,6 +10,7 @@ from deltaic._version import __version__
 from deltaic.commit.ports import (
     CommitRecord,
     CommitSummary,
+    FileCounts,
     PreparedCommit,
     TableHeader,
     Upkeep,
@@ -231,4 +232,14 @@ class JvmPreparedCommit:
             if problem.condition == _COMMIT_NOT_FOUND:
                 return None
             raise
-        return Winner.from_json(json.loads(text))
+        return Winner.from_json(json.loads(text), lambda: self._matching_row(version))
+
+    def _matching_row(self, version: int) -> str | None:
+        with jvm_errors():
+            path: str | None = json.loads(self._prepared.matchingRow(version))["path"]
+        return path
+
+    def follow(self, version: int) -> FileCounts:
+        """End the same rows in the files as the commits up to `version` have left them."""
+        with jvm_errors():
+            return FileCounts.from_json(json.loads(self._prepared.follow(version)))

@@ -43,6 +43,13 @@ final class DeletionVectorFileWriter private[dv] (
   def files: Seq[Path] = created.toList
 
   /**
+   * Puts `vector` where it belongs: a handful of rows is not worth an object of its own and goes into
+   * the log entry, which is read by everyone who opens the table; more go into a file.
+   */
+  def place(vector: DeletionVector): DeletionVectorDescriptor =
+    if (vector.serializedSizeBytes <= MaxInlineBytes) inlined(vector) else add(vector)
+
+  /**
    * Writes `vector`, in its smallest form.
    *
    * @throws DeltaicException DELTAIC_DELETION_VECTOR_TOO_LARGE if no descriptor can hold its size;
@@ -161,6 +168,8 @@ private object DeletionVectorFileWriter {
   /** What [[DeletionVectorStore.read]] can read into one array, with what it reads around it. */
   val MaxVectorBytes: Int =
     DeletionVector.MaxSerializedBytes - FrameOverheadBytes - FreeReadBytes
+
+  val MaxInlineBytes = 256L
 
   private val PrefixAlphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 

@@ -108,16 +108,7 @@ final class DeletionVectorStore(conf: Configuration) {
     new DeletionVectorFileWriter(table, conf, randomPrefixLength)
 
   /** A descriptor that holds the vector itself: right for vectors of a few dozen bytes. */
-  def inline(vector: DeletionVector): DeletionVectorDescriptor = {
-    val bytes = vector.serialize()
-    DeletionVectorDescriptor(
-      storageType = DeletionVectorDescriptor.Inline,
-      pathOrInlineDv = Z85.encode(bytes),
-      offset = None,
-      sizeBytes = bytes.length,
-      cardinality = vector.cardinality
-    )
-  }
+  def inline(vector: DeletionVector): DeletionVectorDescriptor = inlined(vector)
 
   private def readFile(
       file: Path,
@@ -226,6 +217,17 @@ private[dv] object DeletionVectorStore {
 
   /** From here on, a request for the file's length is cheap compared with what it may avoid. */
   private val CheckLengthBytes = 4L << 20
+
+  def inlined(vector: DeletionVector): DeletionVectorDescriptor = {
+    val bytes = vector.serialize()
+    DeletionVectorDescriptor(
+      storageType = DeletionVectorDescriptor.Inline,
+      pathOrInlineDv = Z85.encode(bytes),
+      offset = None,
+      sizeBytes = bytes.length,
+      cardinality = vector.cardinality
+    )
+  }
 
   def checksum(bytes: Array[Byte], start: Int, size: Int): Int = {
     val crc = new CRC32()

@@ -1,12 +1,20 @@
 package io.deltaic.spark.bridge
 
+import scala.collection.mutable
+
 import com.fasterxml.jackson.databind.node.ObjectNode
+import org.apache.hadoop.fs.Path
 
 import io.deltaic.log.WriteOutcome
 import io.deltaic.protocol._
 import io.deltaic.replay.DeltaLog
 
-/** Everything about a finished write that its commit needs. */
+/**
+ * Everything about a finished write that its commit needs.
+ *
+ * @param rowEnds given if the commit may share files with others
+ * @param vectorFiles the files that it wrote deletion vectors to
+ */
 private[spark] final case class CommitRequest(
     log: DeltaLog,
     readVersion: Long,
@@ -18,7 +26,9 @@ private[spark] final case class CommitRequest(
     changes: FileChanges,
     readSet: ReadSet,
     engineMetrics: Map[String, Long] = Map.empty,
-    identityMarks: Map[String, Long] = Map.empty
+    identityMarks: Map[String, Long] = Map.empty,
+    rowEnds: Option[RowEnds] = None,
+    vectorFiles: Seq[Path] = Nil
 )
 
 /**
@@ -29,6 +39,14 @@ private[spark] final case class CommitRequest(
  */
 final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: Long => Unit) {
   private var state: PreparedCommit.State = PreparedCommit.Open
+  private val shared = new SharedFiles(request.log, request.rowEnds)
+
+  /** The files of the commit, and what they were made of since the request. */
+  private var current = request.changes
+  private var vectorFiles = request.vectorFiles
+
+  /** Files that are ours and those of winners, as these left them, by version and canonical path. */
+  private val followed = mutable.TreeMap.empty[Long, Map[String, AddFile]]
 
   private[spark] def log: DeltaLog = request.log
 
@@ -37,6 +55,9 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     case PreparedCommit.Committed(version) => Some(version)
     case _ => None
   }
+
+  /** Files with deletion vectors that are of no use if this never becomes a version. */
+  private[spark] def ownVectorFiles: Seq[Path] = synchronized(vectorFiles)
 
   /**
    * Makes sure that this never becomes a version, so that its files can be cleaned up.
@@ -64,7 +85,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
       "options" -> request.options,
       "engineMetrics" -> request.engineMetrics,
       "identityMarks" -> request.identityMarks,
-      "files" -> request.changes.summary
+      "files" -> changes.summary
     )
     .toString
 
@@ -74,16 +95,17 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
    * @param firstRowId the first row id that is free, where the table gives row ids; else negative
    */
   def tryCommit(version: Long, headerLines: String, firstRowId: Long): String = {
+    val changes = this.changes
     val adds =
-      if (firstRowId < 0) request.changes.adds
+      if (firstRowId < 0) changes.adds
       else FileChanges.withRowIds(
         request.log.table.toString,
-        request.changes.adds,
+        changes.adds,
         firstRowId,
         version
       )
     val fileActions =
-      request.changes.removes.iterator ++ adds.iterator ++ request.changes.changeFiles.iterator
+      changes.removes.iterator ++ adds.iterator ++ changes.changeFiles.iterator
     val lines = headerLines.linesIterator ++ fileActions.map(ActionJson.write)
     begin()
     val outcome =
@@ -106,13 +128,14 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
   }
 
   private def begin(): Unit = synchronized {
-    if (state == PreparedCommit.Abandoned)
-      throw new DeltaicException(
-        "DELTAIC_COMMIT_ABANDONED",
-        Map("table" -> request.log.table.toString, "operation" -> request.operation)
-      )
+    if (state == PreparedCommit.Abandoned) throw noLongerPossible
     state = PreparedCommit.Writing
   }
+
+  private def noLongerPossible: DeltaicException = new DeltaicException(
+    "DELTAIC_COMMIT_ABANDONED",
+    Map("table" -> request.log.table.toString, "operation" -> request.operation)
+  )
 
   private def become(next: PreparedCommit.State): Unit = synchronized { state = next }
 
@@ -122,8 +145,12 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     val adds = commit.adds.toSeq
     val removes = commit.removes.toSeq
     val info = commit.commitInfo.map(_.json)
-    // A file that was only added anew, as when it gets row ids, is not any more what we remove.
-    val touched = removes.iterator.map(_.path) ++ adds.iterator.map(_.path)
+    val meetings = shared.meetings(changes, adds, removes)
+    val disjoint = meetings.filter(_.how == SharedFiles.Disjoint)
+    synchronized {
+      followed(version) =
+        disjoint.flatMap(m => m.theirs.map(theirs => shared.canonical(m.path) -> theirs)).toMap
+    }
     Json
       .obj(
         "version" -> version,
@@ -138,23 +165,57 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
           d.domain -> Option.unless(d.removed)(d.configuration)
         }.toMap,
         "numAdded" -> adds.size,
-        "numRemoved" -> removes.size,
-        "dataChange" -> (adds.exists(_.dataChange) || removes.exists(_.dataChange)),
-        "addMatchingReads" -> request.readSet.firstMatching(adds.filter(_.dataChange)).map(_.path),
-        "removedFileRead" -> request.readSet.firstRead(removes).map(_.path),
-        "removedFileRemoved" -> touched.find(path => changedByUs(canonical(path)))
+        "addMatchingReads" -> firstNew(adds, removes)(request.readSet.firstMatching),
+        "removedFileRead" -> request.readSet.firstRead(removes.filter(_.dataChange)).map(_.path),
+        "removedFileRemoved" -> meetings.find(_.how == SharedFiles.Inseparable).map(_.path),
+        "movedFile" -> meetings.find(_.how == SharedFiles.Moved).map(_.path),
+        "sharedRows" -> meetings.collectFirst {
+          case SharedFiles.Meeting(path, _, SharedFiles.Overlapping(rows)) =>
+            Json.obj("path" -> path, "rows" -> rows)
+        },
+        "sharesFiles" -> disjoint.nonEmpty
       )
       .toString
   }
 
-  /** Files that are removed, and those that are added: some are there already, under another description. */
-  private lazy val changedByUs: Set[String] =
-    (request.changes.removes.iterator.map(_.path) ++ request.changes.adds.iterator.map(_.path))
-      .map(canonical)
-      .toSet
+  /** Whether a commit that won the race has added a row which this one would have read. */
+  def matchingRow(version: Long): String = {
+    val commit = request.log.commit(version)
+    val holding = firstNew(commit.adds.toSeq, commit.removes.toSeq)(request.readSet.firstHolding)
+    Json.obj("path" -> holding).toString
+  }
 
-  /** Writers differ in how they spell a path. */
-  private def canonical(logPath: String): String = LogPath.canonical(request.log.table, logPath)
+  /** The first file with new rows that `find` finds. Those that are changed by both hold none, if they go together. */
+  private def firstNew(adds: Seq[AddFile], removes: Seq[RemoveFile])(
+      find: Seq[AddFile] => Option[AddFile]
+  ): Option[String] = {
+    val ours = shared.paths(changes)
+    val others = adds.filter(add => add.dataChange && !ours(shared.canonical(add.path)))
+    find(others).flatMap(_ => find(shared.withNewRows(others, removes))).map(_.path)
+  }
+
+  /** Ends the same rows in the files that it shares with commits up to this version, as they left them. */
+  def follow(version: Long): String = {
+    val before = changes
+    val theirs = synchronized(followed.rangeTo(version).values.flatten.toMap)
+    val (after, written) = shared.follow(before, theirs)
+    val (useless, abandoned) = synchronized {
+      followed.clear()
+      if (state == PreparedCommit.Abandoned) (written, true)
+      else {
+        current = after
+        val all = vectorFiles ++ written
+        val unused = shared.unused(all, after)
+        vectorFiles = all.diff(unused)
+        (unused, false)
+      }
+    }
+    shared.delete(useless)
+    if (abandoned) throw noLongerPossible
+    after.summary.toString
+  }
+
+  private def changes: FileChanges = synchronized(current)
 }
 
 private object PreparedCommit {

@@ -11,10 +11,16 @@ private[spark] trait ReadSet {
   /** Whether everything in the table was read, so that any change to it matters. */
   def wholeTable: Boolean
 
-  /** The first of `added` that could hold a row which this transaction would have read. */
+  /**
+   * The first of `added` that could hold a row which this transaction would have read, by what the log
+   * says of it.
+   */
   def firstMatching(added: Seq[AddFile]): Option[AddFile]
 
-  /** The first of `removed` that this transaction has read. */
+  /** The same, where that says yes, by the rows themselves: this may read files. */
+  def firstHolding(added: Seq[AddFile]): Option[AddFile] = firstMatching(added)
+
+  /** The first of `removed` that this transaction has read, and whose loss would matter to it. */
   def firstRead(removed: Seq[RemoveFile]): Option[RemoveFile]
 }
 
@@ -42,6 +48,8 @@ private[spark] object ReadSet {
     override def wholeTable: Boolean = left.wholeTable || right.wholeTable
     override def firstMatching(added: Seq[AddFile]): Option[AddFile] =
       left.firstMatching(added).orElse(right.firstMatching(added))
+    override def firstHolding(added: Seq[AddFile]): Option[AddFile] =
+      left.firstHolding(added).orElse(right.firstHolding(added))
     override def firstRead(removed: Seq[RemoveFile]): Option[RemoveFile] =
       left.firstRead(removed).orElse(right.firstRead(removed))
   }

@@ -5,7 +5,7 @@ import org.apache.spark.sql.deltaic.WriteShims
 
 import io.deltaic.dv.{DeletionVector, DeletionVectorStore}
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, RemoveFile, TableFeatures}
-import io.deltaic.spark.bridge.FileChanges
+import io.deltaic.spark.bridge.{FileChanges, WideStatistics}
 import io.deltaic.spark.write.{DataWriteSpec, EndedFiles, WriteTransaction}
 
 /**
@@ -52,9 +52,7 @@ private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: Wri
       vectors.newWriter(table, prefixLength.getOrElse(0)) // there is none before the first vector
     try {
       val adds = survivors.map { survivor =>
-        val tiny = survivor.ended.serializedSizeBytes <= FileEnder.maxInlineBytes
-        val vector = if (tiny) vectors.inline(survivor.ended) else file.add(survivor.ended)
-        withVector(survivor.file, vector)
+        withVector(survivor.file, file.place(survivor.ended))
       }
       file.close()
       EndedFiles(removes, adds, Nil, file.files, copiedRows = 0L)
@@ -86,10 +84,4 @@ private object FileEnder {
 
   /** A file, and all its rows that have ended, now or before. */
   final case class Touched(file: AddFile, ended: DeletionVector)
-
-  /**
-   * Vectors up to this size go into the log entry, larger ones into a file: a handful of rows is not
-   * worth an object of its own, and the entry is read by everyone who opens the table.
-   */
-  val maxInlineBytes = 256L
 }

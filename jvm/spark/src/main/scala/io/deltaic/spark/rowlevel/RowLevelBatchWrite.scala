@@ -7,11 +7,10 @@ import org.apache.spark.sql.connector.write._
 import io.deltaic.dv.DeletionVector
 import io.deltaic.protocol.{AddCdcFile, AddFile}
 import io.deltaic.spark.bridge.{FileChanges, Json}
-import io.deltaic.spark.scan.TableScan
 import io.deltaic.spark.write._
 
 /** Collects what the tasks report and turns it into one commit. */
-private[spark] final class RowLevelBatchWrite(change: RowLevelChange, reads: Seq[TableScan])
+private[spark] final class RowLevelBatchWrite(change: RowLevelChange, reads: RecordedReads)
     extends DeltaBatchWrite {
 
   private val startedAtMs = System.currentTimeMillis()
@@ -88,7 +87,8 @@ private[spark] final class RowLevelBatchWrite(change: RowLevelChange, reads: Seq
         "rewriteTimeMs" -> (finishedAtMs - scannedAtMs),
         "executionTimeMs" -> (finishedAtMs - startedAtMs)
       ) ++ countsByClause,
-      IdentityMarks.merged(transaction.schema.stored, reports.map(_.identityMarks))
+      IdentityMarks.merged(transaction.schema.stored, reports.map(_.identityMarks)),
+      Some(rewritten.rowEnds(transaction.plan.metadata.configuration))
     )
     committed = rows
   }

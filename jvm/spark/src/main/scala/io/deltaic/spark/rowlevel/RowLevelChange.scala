@@ -15,7 +15,7 @@ import io.deltaic.protocol.AddFile
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.bridge.ReadSet
 import io.deltaic.spark.scan._
-import io.deltaic.spark.write.{RecordsReads, ScannedRows, TableWrite}
+import io.deltaic.spark.write.{RecordedReads, RecordsReads, ScannedRows, TableWrite}
 
 /**
  * One DELETE, UPDATE or MERGE, from the snapshot it reads to the commit it makes. Spark plans it; its
@@ -28,7 +28,7 @@ private[spark] final class RowLevelChange(
     val log: DeltaLog,
     val snapshot: Snapshot,
     override val command: Command,
-    batchWrite: (RowLevelChange, Seq[TableScan]) => DeltaBatchWrite = new RowLevelBatchWrite(_, _)
+    batchWrite: (RowLevelChange, RecordedReads) => DeltaBatchWrite = new RowLevelBatchWrite(_, _)
 ) extends SupportsDelta {
 
   private val schema = TableSchema.of(snapshot)
@@ -66,7 +66,7 @@ private[spark] final class RowLevelChange(
       else TableWrite.orderedBy(schema.partitionColumns)
 
     override def toBatch: DeltaBatchWrite = {
-      val write = batchWrite(RowLevelChange.this, reads)
+      val write = batchWrite(RowLevelChange.this, recorded)
       batch = Some(write).collect { case own: RowLevelBatchWrite => own }
       write
     }
@@ -105,10 +105,14 @@ private[spark] final class RowLevelChange(
     conditions ++ nullChecks.filterNot(_.references.subsetOf(constrained))
   }
 
-  /** @param others further scans of the table in the same statement, such as those of subqueries */
-  def readSet(others: Seq[TableScan]): ReadSet = {
+  /** @param reads all scans of the table in the statement, such as those of subqueries */
+  def readSet(reads: RecordedReads): ReadSet = {
     val own = currentScans
-    new ScannedRows(own ++ others.filterNot(other => own.exists(_ eq other)), zone)
+    val others = reads.scans.filterNot(scan => own.exists(_ eq scan))
+    ReadSet.union(
+      new ScannedRows(spark, own, zone, reads.rowsAlone, reads.merge),
+      new ScannedRows(spark, others, zone)
+    )
   }
 
   private def currentScans: Seq[TableScan] = synchronized(scans.toList)

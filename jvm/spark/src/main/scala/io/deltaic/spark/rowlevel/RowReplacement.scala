@@ -14,7 +14,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.AddFile
 import io.deltaic.replay.Snapshot
-import io.deltaic.spark.scan.{ScanColumns, TableSchema}
+import io.deltaic.spark.scan.{ListedFiles, ScanColumns, TableSchema}
 import io.deltaic.spark.write._
 
 /**
@@ -37,7 +37,9 @@ private[spark] object RowReplacement extends EndsRows {
     val condition = replaced match {
       case Replaced.Rows(condition) => over(target)(condition)
       case Replaced.Matching(condition, ofNewRows, _) =>
-        val added = relation(new ListedRows(transaction, newRows))
+        val listed =
+          ListedFiles(transaction.log.table, transaction.readVersion, newRows.toIndexedSeq)
+        val added = relation(new ListedRows(spark, listed, transaction.schema))
         matches(condition, ofNewRows, target, added)
       case other => throw new IllegalArgumentException(s"$other is not about single rows")
     }
@@ -56,7 +58,12 @@ private[spark] object RowReplacement extends EndsRows {
             transaction.abort(files.newFiles(Nil), tasksLost = false)
             throw e
         }
-    EndedRows(files.copy(changeFiles = changeFiles), change.readSet(Nil), Some(numRows))
+    EndedRows(
+      files.copy(changeFiles = changeFiles),
+      change.readSet(RecordedReads.ofRowsAlone),
+      Some(numRows),
+      Some(files.rowEnds(transaction.plan.metadata.configuration))
+    )
   }
 
   private def over(relation: DataSourceV2Relation)(condition: Expression): Expression = {

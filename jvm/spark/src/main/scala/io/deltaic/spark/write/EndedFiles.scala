@@ -4,7 +4,7 @@ import org.apache.hadoop.fs.Path
 
 import io.deltaic.protocol.{AddFile, RemoveFile}
 import io.deltaic.replay.Snapshot
-import io.deltaic.spark.bridge.ReadSet
+import io.deltaic.spark.bridge.{ReadSet, RowEnds}
 
 /**
  * What becomes of the files whose rows end.
@@ -25,6 +25,12 @@ private[spark] final case class EndedFiles(
   /** All files that nothing needs if the commit fails, with those of the rows that begin. */
   def newFiles(written: Seq[AddFile]): NewFiles =
     NewFiles(written ++ newDataFiles ++ changeFiles, newVectorFiles)
+
+  /** Told to the commit, so that it can share files with others. */
+  def rowEnds(configuration: Map[String, String]): RowEnds = RowEnds(
+    restEnded = newDataFiles.isEmpty,
+    DataWriteSpec.randomPrefixLength(configuration).getOrElse(0)
+  )
 }
 
 private[spark] object EndedFiles {
@@ -36,11 +42,13 @@ private[spark] object EndedFiles {
  *
  * @param readSet what was read to find them
  * @param numRows how many they are, if they were counted
+ * @param rowEnds given if they were ended one by one
  */
 private[spark] final case class EndedRows(
     files: EndedFiles,
     readSet: ReadSet,
-    numRows: Option[Long]
+    numRows: Option[Long],
+    rowEnds: Option[RowEnds] = None
 )
 
 /** Ends single rows as a DELETE does, but leaves the commit to the caller. */

@@ -1,5 +1,6 @@
 package io.deltaic.spark.write
 
+import org.apache.spark.sql.catalyst.expressions.{DynamicPruning, Literal}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.connector.write.Write
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
@@ -8,9 +9,29 @@ import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}
 import io.deltaic.replay.DeltaLog
 import io.deltaic.spark.scan.{AnswerFromLog, TableScan}
 
+/**
+ * What a query reads of the table it writes to.
+ *
+ * @param rowsAlone whether what becomes of a row of the table that it changes depends on no other row of
+ *   the table, except for those in scans of their own, such as subqueries
+ * @param merge what a MERGE looks for in the table
+ */
+private[spark] final case class RecordedReads(
+    scans: Seq[TableScan],
+    rowsAlone: Boolean,
+    merge: Option[MergeMatches] = None
+)
+
+private[spark] object RecordedReads {
+  val none: RecordedReads = RecordedReads(Nil, rowsAlone = false)
+
+  /** Of a condition on single rows. */
+  val ofRowsAlone: RecordedReads = RecordedReads(Nil, rowsAlone = true)
+}
+
 /** A write that wants to know what its query reads of the table it writes to. */
 private[spark] trait RecordsReads {
-  private var recorded: Seq[TableScan] = Nil
+  private var known = RecordedReads.none
 
   /** The table written to. */
   def log: DeltaLog
@@ -18,11 +39,14 @@ private[spark] trait RecordsReads {
   /** The version that the write is based on; -1 if there is none. */
   def readVersion: Long
 
-  /** The scans of this table in the query, those of older versions left out: they never change. */
-  final def reads: Seq[TableScan] = synchronized(recorded)
+  /** What is known of the query, scans of older versions left out: they never change. */
+  final def recorded: RecordedReads = synchronized(known)
 
-  private[write] final def record(scans: Seq[TableScan]): Unit = synchronized {
-    recorded = scans.filter(s => s.table == log.table && s.version >= readVersion)
+  final def reads: Seq[TableScan] = recorded.scans
+
+  private[write] final def record(all: RecordedReads): Unit = synchronized {
+    known =
+      all.copy(scans = all.scans.filter(s => s.table == log.table && s.version >= readVersion))
   }
 }
 
@@ -40,7 +64,10 @@ private[spark] object RecordReads extends SparkStrategy {
     plan match {
       case command: V2WriteCommand =>
         writeOf(command).foreach { write =>
-          write.record(scans(command.query))
+          val query = command.query
+          write.record(
+            RecordedReads(scans(query), changesRowsAlone(query), MergeMatches.in(query))
+          )
           (command, write) match {
             case (_: InsertOnlyMerge, append: TableWrite) => append.ofMerge()
             case _ => ()
@@ -63,8 +90,23 @@ private[spark] object RecordReads extends SparkStrategy {
     write.collect { case recording: RecordsReads => recording }
   }
 
+  /**
+   * A DELETE or UPDATE does. So does a MERGE, unless it inserts source rows without a match and leaves
+   * some matches as they are: then such a row of the table keeps another one from being inserted.
+   */
+  private def changesRowsAlone(query: LogicalPlan): Boolean =
+    query.collect { case merge: MergeRows => merge }.forall { merge =>
+      merge.notMatchedInstructions.isEmpty ||
+      merge.matchedInstructions.exists(_.condition == Literal.TrueLiteral)
+    }
+
+  /**
+   * Those whose rows matter. Spark has an UPDATE or MERGE look up its own condition once more, to leave
+   * out files at run time; what that reads is not part of the outcome.
+   */
   private def scans(query: LogicalPlan): Seq[TableScan] =
-    query.collectWithSubqueries { case relation: DataSourceV2ScanRelation => relation.scan }
+    query.transformAllExpressionsWithSubqueries { case _: DynamicPruning => Literal.TrueLiteral }
+      .collectWithSubqueries { case relation: DataSourceV2ScanRelation => relation.scan }
       .collect {
         case scan: TableScan => scan
         case answer: AnswerFromLog => answer.replaced

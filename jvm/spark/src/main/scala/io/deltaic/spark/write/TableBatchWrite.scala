@@ -57,7 +57,8 @@ private[spark] final class TableBatchWrite(
           "numRecordedChanges" -> ended.changeFiles.flatMap(FileChanges.rows).sum
         )
       },
-      identityMarks = IdentityMarks.merged(transaction.schema.stored, marks)
+      identityMarks = IdentityMarks.merged(transaction.schema.stored, marks),
+      rowEnds = replacedRows.flatMap(_.rowEnds)
     )
   }
 
@@ -142,7 +143,8 @@ private[spark] final class TableBatchWrite(
     if (replaced == Replaced.Nothing) ReadSet.nothing else ReadSet.everything
 
   private def queryReads: ReadSet =
-    if (reads.isEmpty) ReadSet.nothing else new ScannedRows(reads, sessionZone(target.spark))
+    if (reads.isEmpty) ReadSet.nothing
+    else new ScannedRows(target.spark, reads, sessionZone(target.spark))
 }
 
 /** @param rowsAreNew see [[PartitionedDataWriter]] */

@@ -123,16 +123,24 @@ private[spark] final class WriteTransaction(
    * `txnVersion` has made already is not made again, and its files are deleted.
    *
    * @param identityMarks how far the rows take identity columns, by column
+   * @param rowEnds given if the rows of files that are removed or changed were ended one by one
    */
   def commit(
       changes: FileChanges,
       written: NewFiles,
       readSet: ReadSet,
       engineMetrics: Map[String, Long] = Map.empty,
-      identityMarks: Map[String, Long] = Map.empty
+      identityMarks: Map[String, Long] = Map.empty,
+      rowEnds: Option[RowEnds] = None
   ): Unit = {
-    val skipped =
-      plan.alreadyApplied || decide(changes, readSet, engineMetrics, identityMarks)
+    val skipped = plan.alreadyApplied || decide(
+      changes,
+      readSet,
+      engineMetrics,
+      identityMarks,
+      rowEnds,
+      written.vectorFiles
+    )
     sessionOptions.used()
     if (skipped) abort(written, tasksLost = false)
   }
@@ -151,7 +159,9 @@ private[spark] final class WriteTransaction(
       changes: FileChanges,
       readSet: ReadSet,
       engineMetrics: Map[String, Long],
-      identityMarks: Map[String, Long]
+      identityMarks: Map[String, Long],
+      rowEnds: Option[RowEnds],
+      vectorFiles: Seq[Path]
   ): Boolean = {
     val commit = new PreparedCommit(
       CommitRequest(
@@ -165,7 +175,9 @@ private[spark] final class WriteTransaction(
         changes,
         readSet,
         engineMetrics,
-        identityMarks
+        identityMarks,
+        rowEnds,
+        vectorFiles
       ),
       CachedPlans.refresh(spark, log.table, _)
     )
@@ -192,7 +204,7 @@ private[spark] final class WriteTransaction(
     if (prepared.forall(_.abandon())) {
       val configuration = WriteShims.hadoopConf(spark, intent.options)
       val files = written.dataFiles.map(f => LogPath.toAbsolute(log.table, f.path)) ++
-        written.vectorFiles
+        (written.vectorFiles ++ prepared.toSeq.flatMap(_.ownVectorFiles)).distinct
       files.foreach(path => path.getFileSystem(configuration).delete(path, false))
       if (tasksLost) new StrayFiles(log.table, configuration).delete(dataSpec.named)
     }

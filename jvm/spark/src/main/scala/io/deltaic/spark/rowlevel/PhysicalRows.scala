@@ -6,22 +6,6 @@ import org.apache.parquet.hadoop.ParquetFileReader
 import org.apache.parquet.hadoop.util.HadoopInputFile
 
 import io.deltaic.protocol.{AddFile, LogPath}
-import io.deltaic.spark.bridge.Json
-
-/** Statistics of a file whose deletion vector grew (Protocol § Per-file Statistics). */
-private[rowlevel] object WideStatistics {
-
-  /**
-   * The same bounds, marked as wide, with the row count that a deletion vector demands. Statistics
-   * that cannot be read are left out, as every reader leaves them out of account.
-   */
-  def of(stats: Option[String], physicalRows: Long): String = {
-    val json = stats.flatMap(Json.tryParse).getOrElse(Json.obj())
-    json.put("numRecords", physicalRows)
-    json.put("tightBounds", false)
-    json.toString
-  }
-}
 
 private[rowlevel] object PhysicalRows {
 

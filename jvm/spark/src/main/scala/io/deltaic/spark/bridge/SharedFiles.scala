@@ -1,0 +1,194 @@
+package io.deltaic.spark.bridge
+
+import scala.util.control.NonFatal
+
+import org.apache.hadoop.fs.Path
+import org.slf4j.LoggerFactory
+
+import io.deltaic.dv.{DeletionVector, DeletionVectorStore}
+import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, LogPath, RemoveFile}
+import io.deltaic.replay.DeltaLog
+
+/**
+ * The files that a commit changes and others change, too, while it waits to be one. Nothing is kept for
+ * it: which rows a commit ends in a file is the difference of two deletion vectors
+ * (docs/decisions/0021).
+ *
+ * @param ends none for a commit that does not end single rows: its files cannot be shared
+ */
+private[bridge] final class SharedFiles(log: DeltaLog, ends: Option[RowEnds]) {
+  import SharedFiles._
+
+  private val logger = LoggerFactory.getLogger(getClass)
+  private val vectors = new DeletionVectorStore(log.conf)
+
+  /** The files that the changes remove or add, by canonical path: some that are added are there already. */
+  def paths(changes: FileChanges): Set[String] =
+    (changes.removes.iterator.map(_.path) ++ changes.adds.iterator.map(_.path)).map(canonical).toSet
+
+  /** How our change of each file goes with that of another commit, of those that both change. */
+  def meetings(
+      changes: FileChanges,
+      adds: Seq[AddFile],
+      removes: Seq[RemoveFile]
+  ): Seq[Meeting] = {
+    val ours = paths(changes)
+    val touched = (removes.iterator.map(_.path) ++ adds.iterator.map(_.path))
+      .filter(path => ours(canonical(path))).distinctBy(canonical).toVector
+    if (touched.isEmpty) Nil
+    else {
+      val read = changes.removes.iterator.map(remove => canonical(remove.path) -> remove).toMap
+      val left = changes.adds.iterator.map(add => canonical(add.path) -> add).toMap
+      val theirs = adds.iterator.map(add => canonical(add.path) -> add).toMap
+      // The same rows as before, in other files.
+      val moved = removes.iterator.filterNot(_.dataChange).map(r => canonical(r.path)).toSet
+      touched.map { spelled =>
+        val path = canonical(spelled)
+        val how = theirs.get(path) match {
+          case Some(file) => compare(read.get(path), left.get(path), file)
+          case None => if (moved(path)) Moved else Inseparable
+        }
+        Meeting(spelled, theirs.get(path), how)
+      }
+    }
+  }
+
+  /**
+   * @param remove the file as we read it; none if we only add it anew
+   * @param add what we leave of it, if anything
+   * @param theirs what the other commit left of it
+   */
+  private def compare(remove: Option[RemoveFile], add: Option[AddFile], theirs: AddFile): How =
+    remove match {
+      case Some(read) if ends.exists(_.restEnded || add.isDefined) =>
+        if (id(read.deletionVector) == id(theirs.deletionVector)) Disjoint
+        else {
+          val before = vector(read.path, read.deletionVector)
+          val now = vector(theirs.path, theirs.deletionVector)
+          if (!isSubset(before, now)) Inseparable
+          else {
+            now.andNot(before)
+            add.foreach(left => retain(now, vector(left.path, left.deletionVector)))
+            if (now.isEmpty) Disjoint else Overlapping(now.cardinality)
+          }
+        }
+      case _ => Inseparable
+    }
+
+  /** Those of `adds` that are not the same file after it lost rows: they hold rows that are new. */
+  def withNewRows(adds: Seq[AddFile], removes: Seq[RemoveFile]): Seq[AddFile] = {
+    val before = removes.iterator.map(remove => canonical(remove.path) -> remove).toMap
+    adds.filterNot { add =>
+      before.get(canonical(add.path)).exists { remove =>
+        remove.deletionVector.isEmpty || id(remove.deletionVector) == id(add.deletionVector) ||
+        add.deletionVector.isDefined && isSubset(
+          vector(remove.path, remove.deletionVector),
+          vector(add.path, add.deletionVector)
+        )
+      }
+    }
+  }
+
+  /**
+   * The changes with the same rows ended in the files as others have left them.
+   *
+   * @param theirs these files, by canonical path; none of them meets our change of it
+   * @return with the files that vectors were written to
+   */
+  def follow(changes: FileChanges, theirs: Map[String, AddFile]): (FileChanges, Seq[Path]) = {
+    val writer = vectors.newWriter(log.table, ends.fold(0)(_.randomPrefixLength))
+    try {
+      val read = changes.removes.iterator.map(remove => canonical(remove.path) -> remove).toMap
+      val removes = changes.removes.map { remove =>
+        theirs.get(canonical(remove.path)).fold(remove) { now =>
+          now.remove(remove.deletionTimestampMs.getOrElse(0L), remove.dataChange)
+        }
+      }
+      val adds = changes.adds.flatMap { add =>
+        val path = canonical(add.path)
+        theirs.get(path).fold(Option(add)) { now =>
+          val ended = vector(add.path, add.deletionVector)
+          ended.andNot(vector(add.path, read(path).deletionVector))
+          ended.or(vector(now.path, now.deletionVector))
+          // Whoever gives a file a deletion vector says how many rows it has.
+          val rows = FileChanges.rows(add).get
+          Option.when(ended.cardinality < rows)(
+            now.copy(
+              deletionVector = Some(writer.place(ended)),
+              dataChange = add.dataChange,
+              stats = Some(WideStatistics.of(now.stats, rows))
+            )
+          )
+        }
+      }
+      writer.close()
+      (changes.copy(removes = removes, adds = adds), writer.files)
+    } catch {
+      case e: Throwable =>
+        writer.abort()
+        throw e
+    }
+  }
+
+  /** Those of the files that no vector of the changes lies in. */
+  def unused(files: Seq[Path], changes: FileChanges): Seq[Path] = {
+    val used = changes.adds.iterator.flatMap(_.deletionVector).flatMap(_.absolutePath(log.table))
+      .toSet
+    files.filterNot(used)
+  }
+
+  /** What cannot be deleted is left to VACUUM. */
+  def delete(files: Seq[Path]): Unit = files.foreach { file =>
+    try file.getFileSystem(log.conf).delete(file, false)
+    catch { case NonFatal(e) => logger.warn(s"${log.table}: $file is of no use and stays", e) }
+  }
+
+  /** Writers differ in how they spell a path. */
+  def canonical(logPath: String): String = LogPath.canonical(log.table, logPath)
+
+  private def vector(
+      path: String,
+      descriptor: Option[DeletionVectorDescriptor]
+  ): DeletionVector =
+    descriptor.fold(new DeletionVector)(vectors.read(log.table, path, _))
+}
+
+private[bridge] object SharedFiles {
+
+  /**
+   * A file that two commits change.
+   *
+   * @param path as the other one spells it
+   * @param theirs what it left of the file, if anything
+   */
+  final case class Meeting(path: String, theirs: Option[AddFile], how: How)
+
+  sealed trait How
+
+  /** Each of the two ended other rows. */
+  case object Disjoint extends How
+
+  /** Both ended so many of the rows. */
+  final case class Overlapping(rows: Long) extends How
+
+  /** All rows that the other one found are there, in other files. */
+  case object Moved extends How
+
+  /** At least one of them did more to the file than to end rows of it. */
+  case object Inseparable extends How
+
+  private def id(descriptor: Option[DeletionVectorDescriptor]): Option[String] =
+    descriptor.map(_.uniqueId)
+
+  private def isSubset(some: DeletionVector, all: DeletionVector): Boolean = {
+    val rest = some.copy()
+    rest.andNot(all)
+    rest.isEmpty
+  }
+
+  private def retain(rows: DeletionVector, kept: DeletionVector): Unit = {
+    val others = rows.copy()
+    others.andNot(kept)
+    rows.andNot(others)
+  }
+}

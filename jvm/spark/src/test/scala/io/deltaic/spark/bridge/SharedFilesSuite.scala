@@ -1,0 +1,224 @@
+package io.deltaic.spark.bridge
+
+import java.nio.file.Files
+
+import org.apache.commons.io.FileUtils
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
+
+import io.deltaic.dv.{DeletionVector, DeletionVectorStore}
+import io.deltaic.protocol._
+import io.deltaic.replay.DeltaLog
+
+/** Two commits that end rows of one file, over a real log and real deletion vectors. */
+class SharedFilesSuite extends munit.FunSuite {
+
+  private val noRowIds = -1L
+  private val header = Seq(
+    """{"commitInfo":{"timestamp":1,"operation":"DELETE"}}""",
+    """{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["deletionVectors"],""" +
+      """"writerFeatures":["deletionVectors"]}}""",
+    ActionJson.write(
+      Metadata("id", schemaString = """{"type":"struct","fields":[]}""", createdTimeMs = Some(1))
+    )
+  ).mkString("\n")
+
+  /** A log, and what tests do with it. */
+  private final class Table {
+    val log =
+      new DeltaLog(new Path(Files.createTempDirectory("deltaic-shared").toUri), new Configuration())
+    val vectors = new DeletionVectorStore(log.conf)
+
+    /** The file after these rows ended, under a vector in the log or, if `inFile`, in a file. */
+    def file(path: String, rows: Seq[Long], inFile: Boolean = false): AddFile = {
+      val vector = DeletionVector.of(rows: _*)
+      val descriptor =
+        if (rows.isEmpty) None
+        else if (!inFile) Some(vectors.inline(vector))
+        else {
+          val writer = vectors.newWriter(log.table)
+          try Some(writer.add(vector))
+          finally writer.close()
+        }
+      AddFile(
+        path,
+        Map.empty,
+        sizeBytes = 100,
+        modificationTimeMs = 1,
+        dataChange = true,
+        stats = Some(s"""{"numRecords":$rowsInFile}"""),
+        deletionVector = descriptor,
+        baseRowId = Some(7),
+        defaultRowCommitVersion = Some(3)
+      )
+    }
+
+    def commit(
+        changes: FileChanges,
+        restEnded: Boolean = true,
+        reads: ReadSet = ReadSet.nothing
+    ): PreparedCommit = new PreparedCommit(
+      CommitRequest(
+        log,
+        -1,
+        "DELETE",
+        Map.empty,
+        Json.obj(),
+        isBlindAppend = false,
+        Map.empty,
+        changes,
+        reads,
+        rowEnds = Some(RowEnds(restEnded, 0)),
+        vectorFiles = changes.adds.flatMap(_.deletionVector).flatMap(_.absolutePath(log.table))
+      ),
+      _ => ()
+    )
+
+    def ending(before: AddFile, after: AddFile*): PreparedCommit =
+      commit(FileChanges(Seq(before.remove(1)), after))
+
+    def won(version: Long, changes: FileChanges): Unit =
+      assertEquals(
+        Json.parse(commit(changes).tryCommit(version, header, noRowIds)).get("status").asText,
+        "committed"
+      )
+
+    def rows(descriptor: Option[DeletionVectorDescriptor]): Seq[Long] = {
+      val found = Seq.newBuilder[Long]
+      descriptor.foreach(vectors.read(log.table, "", _).forEach(found += _))
+      found.result()
+    }
+
+    def vectorFiles: Set[String] =
+      new java.io.File(log.table.toUri).list().filter(_.endsWith(".bin")).toSet
+  }
+
+  private val rowsInFile = 10L
+
+  private val table = FunFixture[Table](
+    _ => new Table,
+    table => FileUtils.deleteDirectory(new java.io.File(table.log.table.toUri))
+  )
+
+  for (inFile <- Seq(false, true); old <- Seq(Seq.empty[Long], Seq(9L)))
+    table.test(
+      s"three commits that end other rows go one after the other (in files: $inFile, before: $old)"
+    ) { t =>
+      val base = t.file("f", old, inFile)
+      val mine = t.ending(base, t.file("f", old ++ Seq(1, 2), inFile))
+      var left = base
+      for ((more, version) <- Seq(Seq(4L), Seq(5L, 6L), Seq(8L)).zipWithIndex) {
+        val next = t.file("f", t.rows(left.deletionVector) ++ more, inFile)
+          .copy(baseRowId = Some(70L + version), tags = Map("k" -> "v"))
+        t.won(version.toLong, FileChanges(Seq(left.remove(1)), Seq(next)))
+        val winner = Json.parse(mine.winner(version.toLong))
+        assert(winner.get("sharesFiles").asBoolean)
+        assert(winner.get("sharedRows").isNull)
+        // The first two are followed at once, the third after another lost race.
+        if (version > 0) {
+          val counts = Json.parse(mine.follow(version.toLong))
+          assertEquals(counts.get("numDeletionVectorsUpdated").asInt, 1)
+        }
+        left = next
+      }
+      mine.tryCommit(3, header, noRowIds)
+      val (remove, add) = (t.log.commit(3).removes.next(), t.log.commit(3).adds.next())
+      assertEquals(remove.deletionVector, left.deletionVector, "the file as it was right before")
+      assertEquals(t.rows(add.deletionVector), (Seq(1L, 2L, 4L, 5L, 6L, 8L) ++ old).sorted)
+      assertEquals(
+        add.copy(deletionVector = None, stats = None),
+        left.copy(deletionVector = None, stats = None)
+      )
+      val stats = Json.parse(add.stats.get)
+      assertEquals(stats.get("numRecords").asLong, rowsInFile)
+      assertEquals(stats.get("tightBounds").asBoolean, false)
+      val referred = t.log.commits(0, 3).flatMap { case (commit, _) =>
+        (commit.adds.map(_.deletionVector) ++ commit.removes.map(_.deletionVector)).flatten
+          .flatMap(_.absolutePath(t.log.table)).map(_.getName)
+      }.toSet
+      assertEquals(t.vectorFiles -- referred, Set.empty[String], "nothing is left of the attempts")
+    }
+
+  table.test("rows that both end are counted, by a vector or with the whole file") { t =>
+    val base = t.file("a%20b", Seq(0))
+    val mine = t.ending(base, t.file("a%20b", Seq(0, 1, 2, 3)))
+    val all = t.ending(base)
+    val spelled = t.file(s"${t.log.table}/a%20b", Seq(0, 2, 3, 4))
+    t.won(0, FileChanges(Seq(base.remove(1)), Seq(spelled)))
+    for ((commit, count) <- Seq(mine -> 2, all -> 3)) {
+      val winner = Json.parse(commit.winner(0))
+      assertEquals(winner.get("sharedRows").get("rows").asInt, count)
+      assertEquals(winner.get("sharedRows").get("path").asText, base.path)
+      assert(!winner.get("sharesFiles").asBoolean)
+    }
+  }
+
+  table.test("a file of which both leave nothing is removed as the other one left it") { t =>
+    val base = t.file("f", Nil)
+    val mine = t.ending(base, t.file("f", 0L to 4L))
+    val theirs = t.file("f", 5L to 9L)
+    t.won(0, FileChanges(Seq(base.remove(1)), Seq(theirs)))
+    assert(Json.parse(mine.winner(0)).get("sharesFiles").asBoolean)
+    val counts = Json.parse(mine.follow(0))
+    assertEquals(counts.get("numRemoved").asInt, 1)
+    assertEquals(counts.get("numDeletionVectorsAdded").asInt, 0)
+    mine.tryCommit(1, header, noRowIds)
+    assertEquals(t.log.commit(1).adds.toSeq, Nil)
+    assertEquals(t.log.commit(1).removes.next().deletionVector, theirs.deletionVector)
+  }
+
+  table.test("a file that was only described anew is taken as it is now described") { t =>
+    val base = t.file("f", Seq(1)).copy(baseRowId = None, defaultRowCommitVersion = None)
+    val mine = t.ending(base, base.copy(deletionVector = t.file("f", Seq(1, 2)).deletionVector))
+    val all = t.ending(base)
+    val described = base.copy(dataChange = false, baseRowId = Some(40))
+    t.won(0, FileChanges(adds = Seq(described)))
+    for (commit <- Seq(mine, all)) {
+      assert(Json.parse(commit.winner(0)).get("sharesFiles").asBoolean)
+      commit.follow(0)
+    }
+    assertEquals(Json.parse(mine.summary()).get("files").get("freshRows").asLong, 0L)
+    all.tryCommit(1, header, noRowIds)
+    assertEquals(t.log.commit(1).removes.next().baseRowId, Some(40L))
+  }
+
+  table.test("where rows came back, moved or were rewritten, no rows can be told apart") { t =>
+    val base = t.file("f", Seq(1, 2))
+    def mine: PreparedCommit = t.ending(base, t.file("f", Seq(1, 2, 3)))
+    t.won(0, FileChanges(Seq(base.remove(1)), Seq(t.file("f", Seq(1, 5)))))
+    assertEquals(Json.parse(mine.winner(0)).get("removedFileRemoved").asText, "f")
+
+    val moved = base.remove(1).copy(dataChange = false)
+    t.won(1, FileChanges(Seq(moved), Seq(t.file("other", Nil).copy(dataChange = false))))
+    val compaction = Json.parse(mine.winner(1))
+    assertEquals(compaction.get("movedFile").asText, "f")
+    assert(compaction.get("removedFileRemoved").isNull)
+
+    t.won(2, FileChanges(Seq(base.remove(1)), Seq(t.file("f", Seq(1, 2, 6)))))
+    val copies = FileChanges(Seq(base.remove(1)), Seq(t.file("copy", Nil)))
+    val rewriting = t.commit(copies, restEnded = false).winner(2)
+    assertEquals(Json.parse(rewriting).get("removedFileRemoved").asText, "f")
+  }
+
+  table.test("a file that only lost rows holds no new ones, one that got some back does") { t =>
+    val (few, more) = (t.file("f", Seq(1)), t.file("f", Seq(1, 2), inFile = true))
+    t.won(0, FileChanges(Seq(few.remove(1)), Seq(more)))
+    t.won(1, FileChanges(Seq(more.remove(1)), Seq(few)))
+    val reader = t.commit(FileChanges(), reads = ReadSet.everything)
+    assert(Json.parse(reader.winner(0)).get("addMatchingReads").isNull)
+    assertEquals(Json.parse(reader.matchingRow(1)).get("path").asText, "f")
+    assertEquals(Json.parse(reader.winner(1)).get("addMatchingReads").asText, "f")
+  }
+
+  table.test("a commit that was abandoned leaves no vector behind when it follows") { t =>
+    val base = t.file("f", Nil)
+    val mine = t.ending(base, t.file("f", 1L to 2L, inFile = true))
+    t.won(0, FileChanges(Seq(base.remove(1)), Seq(t.file("f", Seq(9)))))
+    mine.winner(0)
+    assert(mine.abandon())
+    assertEquals(mine.ownVectorFiles.map(_.getName).toSet, t.vectorFiles)
+    val error = intercept[DeltaicException](mine.follow(0))
+    assertEquals(error.condition, "DELTAIC_COMMIT_ABANDONED")
+    assertEquals(mine.ownVectorFiles.map(_.getName).toSet, t.vectorFiles)
+  }
+}

@@ -1,0 +1,157 @@
+"""Transactions that end rows of the same files: which follow each other, and what they leave."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deltaic.commit.ports import Winner
+from deltaic.commit.transaction import commit
+from deltaic.exceptions import (
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentModificationError,
+)
+from tests.support.definitions import create
+from tests.support.memory_log import EVERYTHING, MemoryCommit, MemoryFile, MemoryLog
+
+ROWS = "abcdef"
+
+
+def ending(log: MemoryLog, rows: str, path: str = "f", **changes: Any) -> MemoryCommit:
+    """Prepare a DELETE of these rows, at a version that may have deleted others."""
+    version = changes.get("read_version", log.version)
+    file = next(f for f in log.files(version) if f.path == path)
+    after = dataclasses.replace(file, dv_id="".join(sorted(file.deleted | set(rows))))
+    return MemoryCommit(
+        log, "DELETE", removes=[path], adds=[after], reads=EVERYTHING, row_by_row=True, **changes
+    )
+
+
+def test_loser_ends_its_rows_in_the_file_as_each_of_three_winners_leaves_it() -> None:
+    log = create(MemoryFile("f", base_row_id=0), MemoryFile("g"))
+    ours = ending(log, "a")
+    for winner in (ending(log, "b"), ending(log, "c", "g"), ending(log, "d")):
+        commit(winner, log)
+    late = ending(log, "e")
+
+    def meanwhile(version: int) -> None:
+        log.before_try = lambda v: None
+        if version == 4:
+            commit(late, log)
+        else:
+            log.before_try = meanwhile
+
+    log.before_try = meanwhile
+    result = commit(ours, log)
+    assert (result.version, result.attempts) == (5, 3)
+    (remove,), (add,) = log.actions(5, "remove"), log.actions(5, "add")
+    assert remove["deletionVector"]["pathOrInlineDv"] == "bde", "the file as it was before"
+    assert add["deletionVector"]["pathOrInlineDv"] == "abde"
+    assert add["baseRowId"] == 0
+    (info,) = log.actions(5, "commitInfo")
+    assert info["readVersion"] == 0
+    assert info["operationMetrics"]["numDeletionVectorsAdded"] == "1"
+    assert info["operationMetrics"]["numDeletionVectorsRemoved"] == "1", "not so when it began"
+    assert {f.path: f.dv_id for f in log.files()} == {"f": "abde", "g": "c"}
+
+
+def test_error_names_the_file_and_how_many_rows_both_end() -> None:
+    log = create(MemoryFile("f", dv_id="a"))
+    ours = ending(log, "bcd")
+    commit(ending(log, "e"), log)
+    commit(ending(log, "cdf"), log)
+    with pytest.raises(ConcurrentDeleteDeleteException, match="2 rows of the file f") as caught:
+        commit(ours, log)
+    assert caught.value.winning_version == 2
+    assert log.version == 2
+
+
+def test_error_says_that_rows_were_moved() -> None:
+    log = create(MemoryFile("f"))
+    ours = ending(log, "a")
+    moved = MemoryCommit(
+        log, "OPTIMIZE", removes=["f"], adds=[MemoryFile("g")], data_change=False, reads=EVERYTHING
+    )
+    commit(moved, log)
+    with pytest.raises(ConcurrentDeleteDeleteException, match="moved the rows of the file f"):
+        commit(ours, log)
+
+
+def test_rows_that_came_back_are_a_conflict() -> None:
+    log = create(MemoryFile("f", dv_id="a"))
+    ours = ending(log, "b")
+    restored = MemoryCommit(log, "RESTORE", removes=["f"], adds=[MemoryFile("f")], reads=EVERYTHING)
+    commit(restored, log)
+    with pytest.raises(ConcurrentDeleteDeleteException, match="file f"):
+        commit(ours, log)
+
+
+@pytest.mark.parametrize("found", [None, "new"])
+def test_rows_are_looked_at_where_statistics_leave_it_open(found: str | None) -> None:
+    looks: list[int] = []
+
+    class Looking(MemoryCommit):
+        def winner(self, version: int) -> Winner | None:
+            def look() -> str | None:
+                looks.append(version)
+                return found
+
+            winner = super().winner(version)
+            return winner and dataclasses.replace(winner, look_at_rows=look)
+
+    log = create(MemoryFile("f"))
+    ours = Looking(**{f.name: getattr(ending(log, "a"), f.name) for f in FIELDS})
+    commit(ending(log, "b"), log)
+    assert looks == []
+    updated = ending(log, "c")
+    updated.adds = [*updated.adds, MemoryFile("new")]
+    commit(updated, log)
+    if found is None:
+        assert commit(ours, log).version == 3
+    else:
+        with pytest.raises(ConcurrentAppendException, match="new"):
+            commit(ours, log)
+    assert looks == [2], "a commit that adds no row is not looked at"
+
+
+FIELDS = dataclasses.fields(MemoryCommit)
+
+steps = st.lists(
+    st.tuples(st.sampled_from("fg"), st.text(ROWS, min_size=1, max_size=2), st.integers(0, 4)),
+    max_size=10,
+)
+
+
+@given(steps)
+@settings(max_examples=150, deadline=None)
+def test_each_acknowledged_row_is_ended_once_and_only_overlaps_conflict(
+    transactions: list[tuple[str, str, int]],
+) -> None:
+    log = create(MemoryFile("f"), MemoryFile("g"), isolationLevel="Serializable")
+    ended: list[tuple[int, str, str]] = []
+    for path, wanted, staleness in transactions:
+        version = max(0, log.version - staleness)
+        live = set(ROWS) - next(f for f in log.files(version) if f.path == path).deleted
+        rows = "".join(sorted(live & set(wanted)))
+        if not rows:
+            continue
+        overlaps = any(
+            v > version and where == path and set(gone) & set(rows) for v, where, gone in ended
+        )
+        try:
+            result = commit(ending(log, rows, path, read_version=version), log)
+        except ConcurrentModificationError:
+            assert overlaps
+            continue
+        assert not overlaps
+        ended.append((result.version, path, rows))
+    for path in "fg":
+        everything = "".join(gone for _, where, gone in ended if where == path)
+        left = next(f for f in log.files() if f.path == path).dv_id or ""
+        assert sorted(left) == sorted(everything), json.dumps(ended)

@@ -1,0 +1,86 @@
+"""Processes that update rows of one file for a while, each its own: every update lands once."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from tests.support import log
+from tests.support.spark_process import SparkProcess
+from tests.support.table_builder import build_table, rows_of
+from tests.support.valid_logs import require_valid_logs
+
+WRITERS = 5
+SECONDS = 45
+ROWS = 400
+
+#: Adds one to some of the writer's rows until the time is up, and says to which. Now and then it
+#: deletes one of them, or merges. A conflict fails the test: nobody else touches these rows.
+WORK = """
+import random, time
+
+chance = random.Random(seed)
+mine = list(range(me, rows, writers))
+added, deleted = [], []
+deadline = time.monotonic() + seconds
+while time.monotonic() < deadline and len(mine) > 10:
+    some = chance.sample(mine, chance.randrange(1, 8))
+    listed = ", ".join(map(str, some))
+    kind = chance.random()
+    if kind < 0.15:
+        gone = some[0]
+        spark.sql(f"DELETE FROM delta.`{table}` WHERE id = {gone}")
+        mine.remove(gone)
+        deleted.append(gone)
+    elif kind < 0.4:
+        spark.sql(
+            f"MERGE INTO delta.`{table}` t USING (SELECT explode(array({listed})) AS key) s"
+            f" ON t.id = s.key AND t.id IN ({listed}) WHEN MATCHED THEN UPDATE SET n = n + 1"
+        )
+        added += some
+    else:
+        spark.sql(f"UPDATE delta.`{table}` SET n = n + 1 WHERE id IN ({listed})")
+        added += some
+result = [added, deleted]
+"""
+
+
+def test_racing_updates_of_own_rows_all_land_exactly_once(
+    spark: SparkSession, tmp_path: Path, figures: Counter[str]
+) -> None:
+    table = str(tmp_path / "table")
+    properties = {"delta.enableRowTracking": "true", "delta.isolationLevel": "Serializable"}
+    files = [[(i, 0) for i in range(ROWS)]]
+    build_table(spark, table, "id BIGINT, n BIGINT", files, properties=properties)
+    ids = f"SELECT id, _metadata.row_id FROM delta.`{table}`"
+    before = dict(map(tuple, spark.sql(ids).collect()))
+    processes = [
+        SparkProcess({"spark.driver.memory": "600m"}, engine="deltaic", master="local[1]")
+        for _ in range(WRITERS)
+    ]
+    arguments = {"table": table, "writers": WRITERS, "rows": ROWS, "seconds": SECONDS}
+    try:
+        with ThreadPoolExecutor(WRITERS) as pool:
+            list(pool.map(lambda p: p.run("result = spark.range(1).count()"), processes))
+            running = [
+                pool.submit(process.run, WORK, me=n, seed=random.randrange(1 << 30), **arguments)
+                for n, process in enumerate(processes)
+            ]
+            results = [future.result() for future in running]
+    finally:
+        for process in processes:
+            process.close()
+    added = Counter(i for result in results for i in result[0])
+    deleted = {i for result in results for i in result[1]}
+    figures["commits"] += len(log.versions(table)) - 1
+    assert len(log.versions(table)) > 5 * WRITERS, "they did write"
+    assert dict(map(tuple, rows_of(spark, table))) == {
+        i: added[i] for i in range(ROWS) if i not in deleted
+    }
+    after = dict(map(tuple, spark.sql(ids).collect()))
+    assert after == {i: row_id for i, row_id in before.items() if i not in deleted}
+    require_valid_logs(tmp_path)

@@ -1,0 +1,211 @@
+"""Statements that change rows of the same file at the same time (docs/decisions/0021)."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from deltaic.exceptions import (
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+)
+from tests.support import change_feed, log
+from tests.support.interleave import committed_meanwhile
+from tests.support.table_builder import rows_of
+
+#: Statements on the rows whose ids are in a list, and what becomes of the value of such a row.
+STATEMENTS = {
+    "delete": ("DELETE FROM {t} WHERE id IN ({ids})", None),
+    "update": ("UPDATE {t} SET v = v + 1 WHERE id IN ({ids})", 1),
+    "merge": (
+        "MERGE INTO {t} t USING (SELECT explode(array({ids})) AS key) s ON t.id = s.key"
+        " WHEN MATCHED THEN UPDATE SET v = v + 10"
+        " WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.key, 0)",
+        10,
+    ),
+}
+PAIRS = list(itertools.product(STATEMENTS, repeat=2))
+IDS = range(10)
+
+
+@pytest.fixture(scope="module")
+def base(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build a table of one file, of which one row is deleted, that tells of each row."""
+    path = tmp_path_factory.mktemp("bases") / "base"
+    properties = ("enableDeletionVectors", "enableChangeDataFeed", "enableRowTracking")
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` (id INT, v INT) USING delta TBLPROPERTIES ("
+        + ", ".join(f"'delta.{name}' = 'true'" for name in properties)
+        + ")"
+    )
+    spark.sql(f"INSERT INTO delta.`{path}` SELECT INT(id), 0 FROM range(0, {len(IDS) + 1}, 1, 1)")
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id = {len(IDS)}")
+    return path
+
+
+def run(spark: SparkSession, table: str, kind: str, ids: tuple[int, ...]) -> None:
+    listed = ", ".join(map(str, ids))
+    spark.sql(STATEMENTS[kind][0].replace("{t}", f"delta.`{table}`").replace("{ids}", listed))
+
+
+def applied(rows: dict[int, int], kind: str, ids: tuple[int, ...]) -> dict[int, int]:
+    plus = STATEMENTS[kind][1]
+    if plus is None:
+        return {i: v for i, v in rows.items() if i not in ids}
+    return {i: v + plus if i in ids else v for i, v in rows.items()}
+
+
+@pytest.mark.parametrize(("mine", "theirs"), PAIRS)
+def test_pair_that_changes_other_rows_of_one_file_goes_together(
+    spark: SparkSession, base: Path, table: str, mine: str, theirs: str
+) -> None:
+    """The rows lie between each other, so that statistics tell nothing."""
+    shutil.copytree(base, table)
+    with committed_meanwhile(lambda: run(spark, table, theirs, (1, 5))):
+        run(spark, table, mine, (2, 4))
+    expected = applied(applied(dict.fromkeys(IDS, 0), theirs, (1, 5)), mine, (2, 4))
+    assert dict(rows_of(spark, table)) == expected
+    assert log.newest(table) == 4
+    assert log.files_in(table, ".bin") == set(), "so few rows lie in the log"
+    for version in (3, 4):
+        feed = change_feed.changes(spark, table, startingVersion=version, endingVersion=version)
+        before = change_feed.rows_at(spark, table, version - 1)
+        assert change_feed.apply_changes(before, feed) == change_feed.rows_at(spark, table, version)
+
+
+@pytest.mark.parametrize(("mine", "theirs"), PAIRS)
+def test_pair_that_changes_the_same_rows_conflicts_and_says_which(
+    spark: SparkSession, base: Path, table: str, mine: str, theirs: str
+) -> None:
+    shutil.copytree(base, table)
+    (file,) = log.active_files(table)
+    with (
+        committed_meanwhile(lambda: run(spark, table, theirs, (1, 2, 3))),
+        pytest.raises(ConcurrentDeleteDeleteException) as caught,
+    ):
+        run(spark, table, mine, (2, 3, 4))
+    assert f"2 rows of the file {file['path']}" in str(caught.value)
+    assert log.newest(table) == 3
+    assert dict(rows_of(spark, table)) == applied(dict.fromkeys(IDS, 0), theirs, (1, 2, 3))
+    written = {
+        file["path"]
+        for version in log.versions(table)
+        for kind in ("add", "cdc")
+        for file in log.actions(table, version, kind)
+    }
+    assert {str(path.relative_to(table)) for path in log.stored_files(table)} == written
+
+
+def test_row_that_a_winner_moved_into_the_condition_is_a_conflict(
+    spark: SparkSession, base: Path, table: str
+) -> None:
+    shutil.copytree(base, table)
+    named = f"delta.`{table}`"
+    with (
+        committed_meanwhile(lambda: spark.sql(f"UPDATE {named} SET v = 7 WHERE id = 1")),
+        pytest.raises(ConcurrentAppendException),
+    ):
+        spark.sql(f"DELETE FROM {named} WHERE v = 7 OR id = 3")
+
+
+CONDITIONAL = (
+    "MERGE INTO {t} t USING {s} s ON t.id = s.id WHEN MATCHED AND s.v > 0 THEN UPDATE SET v = 5"
+    " WHEN NOT MATCHED THEN INSERT *"
+)
+UPSERT = CONDITIONAL.replace(" AND s.v > 0", "")
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "conflict"),
+    [
+        # Row 1 matches and stays as it is: without it, a row would be inserted.
+        (CONDITIONAL, "DELETE FROM {t} WHERE id = 1", ConcurrentDeleteReadException),
+        (UPSERT, "DELETE FROM {t} WHERE id = 5", None),
+        (UPSERT, "UPDATE {t} SET v = 9 WHERE id IN (4, 5)", None),
+        # The row is there now that would be inserted.
+        (UPSERT, "UPDATE {t} SET id = 77 WHERE id = 5", ConcurrentAppendException),
+    ],
+)
+def test_merge_with_a_table_follows_what_does_not_touch_its_matches(
+    spark: SparkSession,
+    base: Path,
+    table: str,
+    mine: str,
+    theirs: str,
+    conflict: type[Exception] | None,
+) -> None:
+    shutil.copytree(base, table)
+    source = f"{table}-source"
+    spark.sql("SELECT * FROM VALUES (1, 0), (2, 1), (77, 1) AS s(id, v)").coalesce(1).write.format(
+        "delta"
+    ).save(source)
+    named, other = f"delta.`{table}`", f"delta.`{source}`"
+    raised = pytest.raises(conflict) if conflict else nullcontext()
+    with committed_meanwhile(lambda: spark.sql(theirs.replace("{t}", named))), raised:
+        spark.sql(mine.replace("{t}", named).replace("{s}", other))
+    assert log.newest(table) == (3 if conflict else 4)
+    if conflict is None:
+        left: dict[int, int] = dict(rows_of(spark, table))
+        assert {i: left[i] for i in (1, 2, 77)} == {1: 5, 2: 5, 77: 1}
+
+
+def test_update_follows_three_winners_in_files_with_old_vectors_and_null_partitions(
+    spark: SparkSession, table: str
+) -> None:
+    """What every row is known by stays: its id, and when it changed."""
+    named = f"delta.`{table}`"
+    spark.sql(
+        f"CREATE TABLE {named} (id BIGINT, p INT, v STRING) USING delta PARTITIONED BY (p)"
+        " TBLPROPERTIES ('delta.enableDeletionVectors' = 'true',"
+        " 'delta.enableRowTracking' = 'true', 'delta.enableChangeDataFeed' = 'true')"
+    )
+    spark.sql(
+        f"INSERT INTO {named} SELECT id, IF(id < 5000, NULL, 1), IF(id % 7 = 0, NULL, 'a')"
+        " FROM range(0, 10000, 1, 1)"
+    )
+    spark.sql(f"DELETE FROM {named} WHERE id % 5 = 4 AND hash(id) % 2 = 0")
+    assert log.files_in(table, ".bin"), "a vector too large for the log"
+    query = f"SELECT id, _metadata.row_id, _metadata.row_commit_version FROM {named}"
+    before = {row[0]: (row[1], row[2]) for row in spark.sql(query).collect()}
+
+    def winners() -> None:
+        spark.sql(f"DELETE FROM {named} WHERE id % 5 = 1")
+        spark.sql(f"UPDATE {named} SET v = 'b' WHERE id % 5 = 2")
+        spark.sql(f"DELETE FROM {named} WHERE p IS NULL AND id % 50 = 40")
+
+    with committed_meanwhile(winners):
+        spark.sql(f"UPDATE {named} SET v = 'c' WHERE v IS NULL AND id % 5 = 3")
+    expected = {}
+    for i in before:
+        if i % 5 == 1 or (i < 5000 and i % 50 == 40):
+            continue
+        value = None if i % 7 == 0 else "a"
+        if i % 5 == 2:
+            value = "b"
+        elif i % 5 == 3 and value is None:
+            value = "c"
+        expected[i] = value
+    values_left = {row[0]: row[2] for row in rows_of(spark, table)}
+    assert values_left == expected
+    after = {row[0]: (row[1], row[2]) for row in spark.sql(query).collect()}
+    versions = {"b": 4, "c": 6}
+    assert after == {
+        i: (before[i][0], versions.get(value or "", before[i][1])) for i, value in expected.items()
+    }
+    referred = {log.dv_id(add) for v in log.versions(table) for add in log.actions(table, v, "add")}
+    assert len(log.files_in(table, ".bin")) <= len(referred - {None})
+    metrics = log.commit_info(table)["operationMetrics"]
+    changed = sum(value == "c" for value in expected.values())
+    assert int(metrics["numUpdatedRows"]) == changed
+    assert (metrics["numDeletionVectorsUpdated"], metrics["numRemovedFiles"]) == ("2", "0")
+    feed = change_feed.changes(spark, table, startingVersion=6)
+    assert feed.count() == 2 * changed
+    assert change_feed.apply_changes(
+        change_feed.rows_at(spark, table, 5), feed
+    ) == change_feed.rows_at(spark, table, 6)
