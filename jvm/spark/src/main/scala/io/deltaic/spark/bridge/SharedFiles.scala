@@ -29,13 +29,15 @@ private[bridge] final class SharedFiles(log: DeltaLog, ends: Option[RowEnds]) {
   /**
    * How our change of each file goes with that of another commit, of those that both change: up to the
    * first that does not.
+   *
+   * @param ours the [[paths]] of the changes
    */
   def meetings(
       changes: FileChanges,
+      ours: Set[String],
       adds: Seq[AddFile],
       removes: Seq[RemoveFile]
   ): Seq[Meeting] = {
-    val ours = paths(changes)
     val touched = (removes.iterator.map(_.path) ++ adds.iterator.map(_.path))
       .filter(path => ours(canonical(path))).distinctBy(canonical).toVector
     if (touched.isEmpty) Nil
