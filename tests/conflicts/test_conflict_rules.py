@@ -29,7 +29,7 @@ from deltaic.exceptions import (
     MetadataChangedException,
     ProtocolChangedException,
 )
-from deltaic.protocol.actions import DomainMetadata, Metadata, Protocol, log_line
+from deltaic.protocol.actions import DomainMetadata, Metadata, Protocol
 from tests.support.definitions import column, create, plan, schema
 from tests.support.memory_log import (
     EVERYTHING,
@@ -37,6 +37,7 @@ from tests.support.memory_log import (
     MemoryFile,
     MemoryLog,
     keep_definition,
+    set_property,
 )
 
 ONE, TWO = MemoryFile("one", 1), MemoryFile("two", 2)
@@ -166,15 +167,6 @@ def overwrite_partition(value: int, path: str) -> Operation:
         removes=[f.path for f in log.files() if f.value == value],
         reads=frozenset({value}),
     )
-
-
-def set_property(log: MemoryLog) -> MemoryCommit:
-    kept = keep_definition(log, log.version)
-    configuration = {**kept.effective.metadata.configuration, "owner": "me"}
-    metadata: Metadata = dataclasses.replace(kept.effective.metadata, configuration=configuration)
-    definition = Definition(kept.effective.protocol, metadata)
-    changed = dataclasses.replace(kept, effective=definition, changes_metadata=True)
-    return MemoryCommit(log, "SET TBLPROPERTIES", plan=changed)
 
 
 def upgrade(log: MemoryLog) -> MemoryCommit:
@@ -417,95 +409,6 @@ def test_progress_recorded_between_check_and_attempt_conflicts() -> None:
     log.before_try = meanwhile
     with pytest.raises(TXN, match="app"):
         commit(racing, log)
-
-
-def creation(
-    log: MemoryLog, path: str, joins: bool = True, mode: str = "append", **request: Any
-) -> MemoryCommit:
-    planned = plan(log, mode, joins_if_created=joins, **request)
-    return MemoryCommit(
-        log,
-        "WRITE",
-        adds=[MemoryFile(path)],
-        plan=planned,
-        options=request.get("options", {}),
-        is_blind_append=planned.is_blind_append,
-    )
-
-
-def test_second_creator_of_a_table_appends_to_it_if_it_may() -> None:
-    log = MemoryLog()
-    properties = {"delta.enableRowTracking": "true", "delta.enableInCommitTimestamps": "true"}
-    first, second = creation(log, "a", properties=properties), creation(log, "b")
-    assert commit(first, log).version == 0
-    assert commit(second, log).version == 1
-    kinds = [next(iter(json.loads(line))) for line in log.commits_lines[1]]
-    assert kinds == ["commitInfo", "domainMetadata", "add"], "it is written as the table asks"
-    (info,) = log.actions(1, "commitInfo")
-    assert (info["readVersion"], info["isBlindAppend"]) == (0, True)
-    assert info["isolationLevel"] == "WriteSerializable"
-    assert info["inCommitTimestamp"] > log.actions(0, "commitInfo")[0]["inCommitTimestamp"]
-    assert [f.base_row_id for f in log.files()] == [0, 10]
-
-
-def test_second_creator_checks_all_that_was_committed_since() -> None:
-    log = MemoryLog()
-    second = creation(log, "b")
-    commit(creation(log, "a"), log)
-    commit(set_property(log), log)
-    with pytest.raises(MetadataChangedException):
-        commit(second, log)
-
-
-OTHER_COLUMNS = {"schema_string": schema("id", column("p", "string"))}
-
-
-@pytest.mark.parametrize(
-    ("theirs", "ours"),
-    [
-        ({}, {"joins": False}),
-        ({}, {"joins": False, "mode": "overwrite"}),
-        ({}, OTHER_COLUMNS),
-        (OTHER_COLUMNS, {}),
-        ({}, {"partition_by": ("p",)}),
-        ({"partition_by": ("p",)}, {}),
-        ({"constraints": {"c": "id > 0"}}, {}),
-        (
-            {"options": {"txnappid": "app", "txnversion": "1"}},
-            {"options": {"txnappid": "app", "txnversion": "2"}},
-        ),
-    ],
-)
-def test_second_creator_that_cannot_append_learns_that_the_table_was_created(
-    theirs: dict[str, Any], ours: dict[str, Any]
-) -> None:
-    log = MemoryLog()
-    first, second = creation(log, "a", **theirs), creation(log, "b", **ours)
-    if "options" in ours:
-        log.before_try = lambda version: first_commits(log, first)
-    else:
-        commit(first, log)
-    with pytest.raises(ProtocolChangedException, match="created concurrently"):
-        commit(second, log)
-    assert log.version == 0
-
-
-def first_commits(log: MemoryLog, first: MemoryCommit) -> None:
-    """Commit before the one that is about to try."""
-    log.before_try = lambda version: None
-    commit(first, log)
-
-
-def test_second_creator_does_not_append_to_a_table_it_cannot_write() -> None:
-    log = MemoryLog()
-    second = creation(log, "b")
-    created = plan(log).effective
-    features = frozenset({"appendOnly", "invariants", "warpDrive"})
-    protocol = Protocol(1, 7, None, features)
-    lines = [log_line("protocol", protocol.to_json())]
-    log.write_if_absent(0, [*lines, log_line("metaData", created.metadata.to_json())])
-    with pytest.raises(ProtocolChangedException):
-        commit(second, log)
 
 
 def test_a_conflict_with_any_of_several_winners_is_found() -> None:

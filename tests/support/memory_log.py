@@ -7,7 +7,6 @@ deletion vector's id says which rows it deletes: each of its characters is one.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import json
 import re
@@ -161,7 +160,7 @@ class MemoryLog:
         """Return the newest header with the size of the table."""
         header = self.header(table)
         count = len(self.files())
-        return header and dataclasses.replace(header, num_files=count, size_bytes=100 * count)
+        return header and replace(header, num_files=count, size_bytes=100 * count)
 
     def time_ms(self, version: int) -> int:
         """Return when a version was committed: what it says itself, else the time of its file."""
@@ -410,3 +409,13 @@ def keep_definition(log: MemoryLog, version: int) -> CommitPlan:
     header = log.header(log.table, version)
     assert header is not None
     return CommitPlan(Definition(header.protocol, header.metadata), header.as_predecessor())
+
+
+def set_property(log: MemoryLog) -> MemoryCommit:
+    """Return a commit that changes the table's metadata."""
+    kept = keep_definition(log, log.version)
+    configuration = {**kept.effective.metadata.configuration, "owner": "me"}
+    metadata: Metadata = replace(kept.effective.metadata, configuration=configuration)
+    definition = Definition(kept.effective.protocol, metadata)
+    changed = replace(kept, effective=definition, changes_metadata=True)
+    return MemoryCommit(log, "SET TBLPROPERTIES", plan=changed)

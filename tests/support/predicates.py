@@ -63,7 +63,7 @@ def rows() -> st.SearchStrategy[tuple[Any, ...]]:
 def predicates() -> st.SearchStrategy[Predicate]:
     columns = st.sampled_from(list(COLUMN_VALUES))
     leaves = columns.flatmap(_leaf)
-    return st.recursive(leaves, _combined, max_leaves=4)
+    return st.recursive(leaves, combined, max_leaves=4)
 
 
 def _leaf(column: str) -> st.SearchStrategy[Predicate]:
@@ -78,7 +78,8 @@ def _leaf(column: str) -> st.SearchStrategy[Predicate]:
     return st.one_of(kinds)
 
 
-def _combined(parts: st.SearchStrategy[Predicate]) -> st.SearchStrategy[Predicate]:
+def combined(parts: st.SearchStrategy[Predicate]) -> st.SearchStrategy[Predicate]:
+    """Join conditions by AND and OR, or negate one: what `st.recursive` extends leaves by."""
     return st.one_of(
         st.builds(_and, parts, parts), st.builds(_or, parts, parts), st.builds(_not, parts)
     )

@@ -189,7 +189,7 @@ BuildTwin = Callable[..., TwinTable]
 
 def assert_same_rows(ours: Iterable[Any], theirs: Iterable[Any]) -> None:
     """Compare rows as bags: each value as often as on the other side, in any order."""
-    mine, expected = Counter(map(_key, ours)), Counter(map(_key, theirs))
+    mine, expected = Counter(map(row_key, ours)), Counter(map(row_key, theirs))
     missing, surplus = expected - mine, mine - expected
     assert not missing and not surplus, (
         f"{missing.total()} rows missing, such as {list(missing)[:3]}; "
@@ -197,12 +197,14 @@ def assert_same_rows(ours: Iterable[Any], theirs: Iterable[Any]) -> None:
     )
 
 
-def _key(value: Any) -> str:
+def row_key(value: Any) -> str:
     """Return a text that is equal for equal values, NaN and the order within maps included."""
     if isinstance(value, dict):
-        return "{" + ", ".join(sorted(f"{_key(k)}: {_key(v)}" for k, v in value.items())) + "}"
+        return (
+            "{" + ", ".join(sorted(f"{row_key(k)}: {row_key(v)}" for k, v in value.items())) + "}"
+        )
     if isinstance(value, list | tuple):
-        return "(" + ", ".join(map(_key, value)) + ")"
+        return "(" + ", ".join(map(row_key, value)) + ")"
     if isinstance(value, bytearray):
         return repr(bytes(value))
     return repr(value)

@@ -1,0 +1,34 @@
+"""Random tables and DML against brute force: contents, counts, change feed, row ids.
+
+The feed of each version, played on the version before, must give it; rows keep their ids when they
+are changed or copied; commit versions follow the changes. ``DELTAIC_WORKLOADS=500 make test-py
+ARGS="-k random_workload"`` tries other workloads each time, as many as it says.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+
+from tests.support.valid_logs import require_valid_logs
+from tests.support.workload import Workload
+from tests.support.workload_runs import OURS, Engine, begin
+from tests.support.workload_strategies import few_examples, workloads
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@few_examples(2)
+@given(workload=workloads())
+def test_random_workload_does_what_brute_force_does(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, workload: Workload
+) -> None:
+    engine = Engine(OURS, spark)
+    folder = tmp_path_factory.mktemp("workload")
+    course = begin(engine, str(folder / "table"), workload.layout)
+    course.advance(engine, workload.steps)
+    course.check(engine, course.first)
+    require_valid_logs(folder)
