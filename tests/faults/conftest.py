@@ -51,7 +51,7 @@ def figures() -> Counter[str]:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if _FIGURES:
-        names = ["commits", "kills", "faults", "losses"]
+        names = ["commits", "lost races", "kills", "faults", "losses"]
         figures = ", ".join(f"{_FIGURES[name]} {name}" for name in names)
         terminalreporter.section("faults")
         terminalreporter.write_line(figures)

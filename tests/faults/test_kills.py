@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from deltaic import DeltaTable
 from deltaic.exceptions import DeltaError
 from tests.faults.conftest import BASE_ROWS, BASE_VERSIONS, MANY_ROWS, SCHEMA, _Copies, require_kept
 from tests.support import log
@@ -242,7 +243,8 @@ def _row_ids_are_given(spark: SparkSession, table: str) -> None:
 
 def _constraint_is_whole(spark: SparkSession, table: str) -> None:
     """It is there with its feature, or it can be added."""
-    if "delta.constraints.c" not in log.metadata(table)["configuration"]:
+    properties = DeltaTable.forPath(spark, table).detail().collect()[0]["properties"]
+    if "delta.constraints.c" not in properties:
         spark.sql(f"ALTER TABLE delta.`{table}` ADD CONSTRAINT c CHECK (id >= 0)")
     with pytest.raises(DeltaError, match="constraint c"):
         append_file(spark, table, SCHEMA, [(-1, "refused")])
@@ -251,8 +253,9 @@ def _constraint_is_whole(spark: SparkSession, table: str) -> None:
 def _files_are_listed(spark: SparkSession, table: str) -> None:
     await_upkeep(spark)
     listed = Path(table, "_symlink_format_manifest", "manifest").read_text().split()
-    found = spark.read.format("delta").load(table).inputFiles()
-    assert sorted(Path(path).name for path in listed) == sorted(Path(path).name for path in found)
+    rows = spark.read.format("delta").load(table).select("_metadata.file_name").distinct()
+    found = sorted(row[0] for row in rows.collect())
+    assert sorted(Path(path).name for path in listed) == found
 
 
 #: What is asked of the table besides, once the next write has succeeded.

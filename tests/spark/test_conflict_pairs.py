@@ -6,10 +6,11 @@ and two that both commit must leave what one after the other would have left.
 
 from __future__ import annotations
 
-import dataclasses
+import itertools
 import shutil
 from collections import Counter
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,10 +18,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from deltaic import DeltaTable
-from deltaic.commit.operations import Operation as Name
-from deltaic.commit.plan import CommitPlan, Definition
-from deltaic.commit.ports import CommitSummary
-from deltaic.commit.transaction import commit
 from deltaic.exceptions import (
     ConcurrentAppendException,
     ConcurrentDeleteDeleteException,
@@ -30,7 +27,6 @@ from deltaic.exceptions import (
     MetadataChangedException,
     ProtocolChangedException,
 )
-from deltaic.spark.session_api import SessionApi
 from tests.support import log
 from tests.support.interleave import committed_meanwhile
 from tests.support.table_builder import rows_of
@@ -166,23 +162,13 @@ def replace_columns(spark: SparkSession, table: str) -> None:
     writer.partitionBy("p").save(path_of(table))
 
 
-def set_property(spark: SparkSession, table: str) -> None:
-    tables = SessionApi(spark, "test").tables
-    header = tables.header(path_of(table))
-    assert header is not None
-    configuration = {**header.metadata.configuration, "owner": "me"}
-    metadata = dataclasses.replace(header.metadata, configuration=configuration)
-    plan = CommitPlan(
-        Definition(header.protocol, metadata), header.as_predecessor(), changes_metadata=True
-    )
-    summary = CommitSummary(
-        path_of(table), header.version, Name.SET_TBLPROPERTIES, {}, plan, False, False
-    )
-    commit(tables.prepare_header_commit(summary), tables)
-
-
 def set_domain(spark: SparkSession, table: str) -> None:
     DeltaTable.forPath(spark, path_of(table)).setDomainMetadata("app", "{}")
+
+
+def defines(name: str, statement: str) -> Operation:
+    """Return a statement that leaves the rows alone."""
+    return Operation(name, sql(statement), lambda rows: rows)
 
 
 A = append(1)
@@ -194,7 +180,7 @@ U = update(1)
 I = merge(1, matched=False)  # noqa: E741
 M = merge(1, matched=True)
 C = Operation("columns", replace_columns, lambda rows: Counter([(70, 1, "replaced")]))
-K = Operation("property", set_property, lambda rows: rows)
+K = defines("property", "ALTER TABLE {t} SET TBLPROPERTIES ('team' = 'us')")
 G = Operation("domain", set_domain, lambda rows: rows)
 ALL = [A, O, P, S, D, U, I, M, C, K, G]
 
@@ -223,14 +209,27 @@ ERRORS: dict[str, type[ConcurrentModificationError] | None] = {
     "r": ConcurrentDeleteReadException,
     "m": MetadataChangedException,
     "t": ConcurrentTransactionException,
+    "p": ProtocolChangedException,
 }
+
+
+#: Each operation is tried after these, and these after each; the other pairs take as long, and are
+#: left to `make test-thorough`. All of them are in tests/conflicts, on a log in memory.
+SAMPLED = (A, D)
+
+
+def marks(mine: Operation, theirs: Operation) -> list[pytest.MarkDecorator]:
+    sampled = mine in SAMPLED or theirs in SAMPLED or mine is theirs
+    return [] if sampled else [pytest.mark.thorough]
 
 
 def pairs() -> list[object]:
     lines = OUTCOMES.strip("\n").split("\n")[1:]
     assert [line[:28].strip() for line in lines] == [operation.name for operation in ALL]
     return [
-        pytest.param(mine, theirs, ERRORS[code], id=f"{mine} after {theirs}")
+        pytest.param(
+            mine, theirs, ERRORS[code], id=f"{mine} after {theirs}", marks=marks(mine, theirs)
+        )
         for mine, line in zip(ALL, lines, strict=True)
         for theirs, code in zip(ALL, line[28:].split(), strict=True)
     ]
@@ -244,17 +243,21 @@ def bases(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
         ("partitioned", "PARTITIONED BY (p)", "WriteSerializable"),
         ("serializable", "PARTITIONED BY (p)", "Serializable"),
         ("flat", "", "WriteSerializable"),
+        ("mapped", "PARTITIONED BY (p)", "WriteSerializable"),
     ):
         table = f"delta.`{folder / name}`"
         spark.sql(
-            f"CREATE TABLE {table} (id INT, p INT, v STRING) USING delta {partitioned}"
+            f"CREATE TABLE {table} (id INT, p INT, v STRING{', x INT' * (name == 'mapped')})"
+            f" USING delta {partitioned}"
             " TBLPROPERTIES ('delta.enableDeletionVectors' = 'true',"
             " 'delta.feature.domainMetadata' = 'supported',"
+            f" 'delta.columnMapping.mode' = '{'name' if name == 'mapped' else 'none'}',"
             f" 'delta.isolationLevel' = '{level}')"
         )
         for p in (1, 2):
             rows = ", ".join(map(str, (row for row in BASE if row[1] == p)))
-            spark.sql(f"INSERT INTO {table} SELECT /*+ COALESCE(1) */ * FROM VALUES {rows}")
+            columns = "*, 0" if name == "mapped" else "*"
+            spark.sql(f"INSERT INTO {table} SELECT /*+ COALESCE(1) */ {columns} FROM VALUES {rows}")
     return folder
 
 
@@ -303,8 +306,9 @@ def test_pair_about_the_same_rows(
     check(spark, bases / "partitioned", table, mine, theirs, expected)
 
 
-#: The appended row is outside of what DELETE and UPDATE look for: the file's bounds say so.
-SERIALIZABLE = [(O, "a"), (P, "a"), (S, "."), (D, "."), (U, "."), (I, "a"), (M, "a"), (A, ".")]
+#: The appended row is outside of what DELETE and UPDATE look for: the file's bounds say so. A MERGE
+#: that changes rows looks at it, and finds that it goes with no row of its source.
+SERIALIZABLE = [(O, "a"), (P, "a"), (S, "."), (D, "."), (U, "."), (I, "a"), (M, "."), (A, ".")]
 
 
 @pytest.mark.parametrize(("mine", "code"), SERIALIZABLE, ids=lambda value: str(value))
@@ -313,6 +317,100 @@ def test_after_a_blind_append_on_a_serializable_table(
 ) -> None:
     base = bases / "serializable"
     check(spark, base, table, mine, append(1), ERRORS[code], either_order=False)
+
+
+def replaced(p: int) -> Callable[[Rows], Rows]:
+    row = (80, p, "replaced")
+    return lambda rows: (
+        changed(rows, lambda i, q, v: [] if q == p else [(i, q, v)]) + Counter([row])
+    )
+
+
+def append_with_column(spark: SparkSession, table: str) -> None:
+    rows = spark.sql("SELECT 90 AS id, 1 AS p, 'evolved' AS v, 0 AS w")
+    rows.write.format("delta").mode("append").option("mergeSchema", "true").save(path_of(table))
+
+
+def append_of_application(spark: SparkSession, table: str) -> None:
+    """Each call is another version of the application, later than those before it."""
+    rows = spark.sql("SELECT 95 AS id, 1 AS p, 'by app' AS v")
+    writer = rows.write.format("delta").mode("append").option("txnAppId", "app")
+    writer.option("txnVersion", str(100 + next(_calls))).save(path_of(table))
+
+
+_calls = itertools.count()
+
+TRUNCATE = Operation("TRUNCATE", sql("TRUNCATE TABLE {t}"), lambda rows: Counter())
+REPLACE_WHERE = Operation(
+    "REPLACE WHERE",
+    sql("INSERT INTO {t} REPLACE WHERE p = 1 VALUES (80, 1, 'replaced')"),
+    replaced(1),
+)
+REPLACE_USING = Operation(
+    "REPLACE USING",
+    sql("INSERT INTO {t} REPLACE USING (p) VALUES (80, 1, 'replaced')"),
+    replaced(1),
+)
+EVOLVE = Operation(
+    "append with a column", append_with_column, lambda rows: rows + Counter([(90, 1, "evolved")])
+)
+BY_APP = Operation(
+    "append of an application",
+    append_of_application,
+    lambda rows: rows + Counter([(95, 1, "by app")]),
+)
+ADD_COLUMN = defines("ADD COLUMN", "ALTER TABLE {t} ADD COLUMN w INT")
+RENAME = defines("RENAME COLUMN", "ALTER TABLE {t} RENAME COLUMN x TO y")
+DROP = defines("DROP COLUMN", "ALTER TABLE {t} DROP COLUMN x")
+CHECK = defines("ADD CONSTRAINT", "ALTER TABLE {t} ADD CONSTRAINT c CHECK (id > 0)")
+CLUSTER = defines("CLUSTER BY", "ALTER TABLE {t} CLUSTER BY (id)")
+UPGRADE = Operation(
+    "UPGRADE PROTOCOL",
+    lambda spark, table: DeltaTable.forPath(spark, path_of(table)).addFeatureSupport(
+        "checkConstraints"
+    ),
+    lambda rows: rows,
+)
+
+#: What the matrix above does not have, by a table of each kind: the operation, one that meets it,
+#: and what becomes of each of the two when it comes second.
+MORE = [
+    ("partitioned", TRUNCATE, P, "d", "d"),
+    ("partitioned", REPLACE_WHERE, P, "d", "d"),
+    ("partitioned", REPLACE_USING, P, "d", "d"),
+    ("partitioned", EVOLVE, D, ".", "m"),
+    ("partitioned", BY_APP, BY_APP, "t", "t"),
+    ("partitioned", ADD_COLUMN, D, ".", "m"),
+    ("mapped", RENAME, D, ".", "m"),
+    ("mapped", DROP, D, ".", "m"),
+    # The constraint brings its feature along, as clustering does.
+    ("partitioned", CHECK, A, "a", "p"),
+    ("flat", CLUSTER, D, ".", "p"),
+    ("partitioned", UPGRADE, D, ".", "p"),
+]
+
+
+def more_pairs() -> list[object]:
+    return [
+        pytest.param(base, mine, theirs, ERRORS[code], id=f"{mine} after {theirs}")
+        for base, one, other, one_second, other_second in MORE
+        for mine, theirs, code in dict.fromkeys(
+            ((one, other, one_second), (other, one, other_second))
+        )
+    ]
+
+
+@pytest.mark.parametrize(("base", "mine", "theirs", "expected"), more_pairs())
+def test_pair_with_a_statement_beyond_rows(
+    spark: SparkSession,
+    bases: Path,
+    table: str,
+    base: str,
+    mine: Operation,
+    theirs: Operation,
+    expected: type[ConcurrentModificationError] | None,
+) -> None:
+    check(spark, bases / base, table, mine, theirs, expected)
 
 
 ONE_SIDE = [P, S, D, U, I, M]
@@ -326,8 +424,19 @@ OTHER_SIDE = [
 ]
 
 
-@pytest.mark.parametrize("theirs", OTHER_SIDE, ids=str)
-@pytest.mark.parametrize("mine", ONE_SIDE, ids=str)
+TWO_SIDES = [
+    pytest.param(
+        mine,
+        theirs,
+        id=f"{mine}-{theirs}",
+        marks=[] if i == j or (i + j) % 6 == 1 else [pytest.mark.thorough],
+    )
+    for i, mine in enumerate(ONE_SIDE)
+    for j, theirs in enumerate(OTHER_SIDE)
+]
+
+
+@pytest.mark.parametrize(("mine", "theirs"), TWO_SIDES)
 def test_pair_about_two_partitions_goes_together(
     spark: SparkSession, bases: Path, table: str, mine: Operation, theirs: Operation
 ) -> None:
@@ -358,23 +467,45 @@ CREATIONS = {
 }
 
 
-@pytest.mark.parametrize("theirs", CREATIONS)
-@pytest.mark.parametrize("mine", CREATIONS)
+#: Who creates second, and who has created first.
+CREATORS = [
+    pytest.param(
+        mine,
+        theirs,
+        marks=[] if theirs in (mine, "append") else [pytest.mark.thorough],
+    )
+    for mine in CREATIONS
+    for theirs in CREATIONS
+]
+
+
+@pytest.mark.parametrize(("mine", "theirs"), CREATORS)
 def test_pair_that_creates_one_table(
     spark: SparkSession, table: str, mine: str, theirs: str
 ) -> None:
-    """An append follows, and CREATE TABLE is content with a table that is as it says."""
+    """An append follows, and CREATE TABLE is content with a table that is as it says.
+
+    A statement that comes when the other has written files already is refused: that the files are
+    about to be a table's, it cannot know.
+    """
     named = f"delta.`{table}`"
     problem: ConcurrentModificationError | None = None
-    with committed_meanwhile(lambda: CREATIONS[theirs](spark, named)):
+    refused = theirs in ("CTAS", "create") and mine != "create"
+
+    def meanwhile() -> None:
+        with pytest.raises(Exception, match="LOCATION_NOT_EMPTY") if refused else nullcontext():
+            CREATIONS[theirs](spark, named)
+
+    with committed_meanwhile(meanwhile):
         try:
             CREATIONS[mine](spark, named)
         except ProtocolChangedException as caught:
             problem = caught
-    assert (problem is None) == (mine in ("append", "create"))
-    rows = [] if theirs == "create" else [0, 1]
-    if mine == "append":
+    assert (problem is None) == (refused or mine in ("append", "create"))
+    rows = [] if theirs == "create" and not refused else [0, 1]
+    follows = mine == "append" and not refused
+    if follows:
         rows = sorted([*rows, 0, 1])
     assert sorted(row[0] for row in rows_of(spark, table)) == rows
-    assert log.versions(table) == ([0, 1] if mine == "append" else [0])
+    assert log.versions(table) == ([0, 1] if follows else [0])
     assert len(log.files_in(table, ".parquet")) == len(log.active_files(table))

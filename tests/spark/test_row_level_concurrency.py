@@ -73,10 +73,10 @@ def test_pair_that_changes_other_rows_of_one_file_goes_together(
     assert dict(rows_of(spark, table)) == expected
     assert log.newest(table) == 4
     assert log.files_in(table, ".bin") == set(), "so few rows lie in the log"
-    for version in (3, 4):
-        feed = change_feed.changes(spark, table, startingVersion=version, endingVersion=version)
-        before = change_feed.rows_at(spark, table, version - 1)
-        assert change_feed.apply_changes(before, feed) == change_feed.rows_at(spark, table, version)
+    if mine == "merge":
+        feed = change_feed.changes(spark, table, startingVersion=4)
+        before = change_feed.rows_at(spark, table, 3)
+        assert change_feed.apply_changes(before, feed) == change_feed.rows_at(spark, table, 4)
 
 
 @pytest.mark.parametrize(("mine", "theirs"), PAIRS)

@@ -94,3 +94,30 @@ def test_sessions_remark_is_in_the_history(
     path = new if "{new}" in statement else numbers
     newest = DeltaTable.forPath(spark, path).history(1).first()
     assert newest is not None and newest.userMetadata == "nightly"
+
+
+def test_properties_and_defaults_that_nobody_knows_as_delta_spark_takes_them(
+    spark: SparkSession, table: str
+) -> None:
+    """Tables of a session that was set up for another engine can be made nevertheless."""
+    defaults = "spark.databricks.delta.properties.defaults."
+    named = f"delta.`{table}`"
+    stored = {"delta.checkpointInterval": "7", "delta.parquet.format.version": "1.0.0"}
+    foreign = {f"{defaults}{key.removeprefix('delta.')}": v for key, v in stored.items()}
+    with session_settings(spark, {**foreign, f"{defaults}fromAnotherEngine": "1"}):
+        spark.sql(f"CREATE TABLE {named} (id BIGINT) USING delta")
+    assert log.metadata(table)["configuration"] == stored
+    alter = f"ALTER TABLE {named} SET TBLPROPERTIES ('delta.targetFileSize' = '1')"
+    with pytest.raises(InvalidArgumentError, match="targetFileSize"):
+        spark.sql(alter)
+    for setting, value in (
+        ("spark.databricks.delta.allowArbitraryProperties.enabled", "true"),
+        ("spark.deltaic.allowArbitraryProperties.enabled", "maybe"),
+    ):
+        with session_settings(spark, {setting: value}):
+            if value == "true":
+                spark.sql(alter)
+            else:
+                with pytest.raises(InvalidArgumentError, match="allowArbitraryProperties"):
+                    spark.sql(alter)
+    assert log.metadata(table)["configuration"] == {**stored, "delta.targetFileSize": "1"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaic.exceptions import InvalidArgumentError, ProtocolError
@@ -155,6 +155,7 @@ def test_feature_that_does_not_exist_is_refused() -> None:
         negotiate(**{"feature.warpDrive": "supported"})
 
 
+@settings(deadline=None)
 @given(st.sets(st.sampled_from([f.name for f in all_features()])), st.booleans())
 def test_any_set_of_features_makes_a_protocol_that_the_specification_allows(
     names: set[str], ignore_defaults: bool

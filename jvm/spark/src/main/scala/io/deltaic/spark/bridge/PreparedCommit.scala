@@ -145,7 +145,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     val adds = commit.adds.toSeq
     val removes = commit.removes.toSeq
     val info = commit.commitInfo.map(_.json)
-    val meetings = shared.meetings(changes, adds, removes)
+    val meetings = shared.meetings(changes, ours, adds, removes)
     val disjoint = meetings.filter(_.how == SharedFiles.Disjoint)
     synchronized {
       followed(version) =
@@ -189,7 +189,6 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
   private def firstNew(adds: Seq[AddFile], removes: Seq[RemoveFile])(
       find: Seq[AddFile] => Option[AddFile]
   ): Option[String] = {
-    val ours = shared.paths(changes)
     val others = adds.filter(add => add.dataChange && !ours(shared.canonical(add.path)))
     find(others).flatMap(_ => find(shared.withNewRows(others, removes))).map(_.path)
   }
@@ -216,6 +215,9 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
   }
 
   private def changes: FileChanges = synchronized(current)
+
+  /** The paths of the changes: those stay the same whomever it follows. */
+  private lazy val ours: Set[String] = shared.paths(request.changes)
 }
 
 private object PreparedCommit {

@@ -26,13 +26,18 @@ private[bridge] final class SharedFiles(log: DeltaLog, ends: Option[RowEnds]) {
   def paths(changes: FileChanges): Set[String] =
     (changes.removes.iterator.map(_.path) ++ changes.adds.iterator.map(_.path)).map(canonical).toSet
 
-  /** How our change of each file goes with that of another commit, of those that both change. */
+  /**
+   * How our change of each file goes with that of another commit, of those that both change: up to the
+   * first that does not.
+   *
+   * @param ours the [[paths]] of the changes
+   */
   def meetings(
       changes: FileChanges,
+      ours: Set[String],
       adds: Seq[AddFile],
       removes: Seq[RemoveFile]
   ): Seq[Meeting] = {
-    val ours = paths(changes)
     val touched = (removes.iterator.map(_.path) ++ adds.iterator.map(_.path))
       .filter(path => ours(canonical(path))).distinctBy(canonical).toVector
     if (touched.isEmpty) Nil
@@ -42,14 +47,21 @@ private[bridge] final class SharedFiles(log: DeltaLog, ends: Option[RowEnds]) {
       val theirs = adds.iterator.map(add => canonical(add.path) -> add).toMap
       // The same rows as before, in other files.
       val moved = removes.iterator.filterNot(_.dataChange).map(r => canonical(r.path)).toSet
-      touched.map { spelled =>
-        val path = canonical(spelled)
-        val how = theirs.get(path) match {
-          case Some(file) => compare(read.get(path), left.get(path), file)
-          case None => if (moved(path)) Moved else Inseparable
+      val all = touched.iterator.grouped(FilesAtOnce).flatMap { group =>
+        val vector = vectorsOf(group.map(canonical).flatMap { path =>
+          read.get(path).map(of) ++ left.get(path).map(of) ++ theirs.get(path).map(of)
+        })
+        group.map { spelled =>
+          val path = canonical(spelled)
+          val how = theirs.get(path) match {
+            case Some(file) => compare(read.get(path), left.get(path), file, vector)
+            case None => if (moved(path)) Moved else Inseparable
+          }
+          Meeting(spelled, theirs.get(path), how)
         }
-        Meeting(spelled, theirs.get(path), how)
       }
+      val (together, apart) = all.span(_.how == Disjoint)
+      together.toVector ++ apart.take(1)
     }
   }
 
@@ -58,18 +70,23 @@ private[bridge] final class SharedFiles(log: DeltaLog, ends: Option[RowEnds]) {
    * @param add what we leave of it, if anything
    * @param theirs what the other commit left of it
    */
-  private def compare(remove: Option[RemoveFile], add: Option[AddFile], theirs: AddFile): How =
+  private def compare(
+      remove: Option[RemoveFile],
+      add: Option[AddFile],
+      theirs: AddFile,
+      vector: Stored => DeletionVector
+  ): How =
     remove match {
       case Some(read) if ends.exists(_.restEnded || add.isDefined) =>
         if (id(read.deletionVector) == id(theirs.deletionVector)) Disjoint
         else {
-          val before = vector(read.path, read.deletionVector)
-          val now = vector(theirs.path, theirs.deletionVector)
+          val (before, now) = (vector(of(read)), vector(of(theirs)))
           if (!isSubset(before, now)) Inseparable
           else {
-            now.andNot(before)
-            add.foreach(left => retain(now, vector(left.path, left.deletionVector)))
-            if (now.isEmpty) Disjoint else Overlapping(now.cardinality)
+            val ended = now.copy()
+            ended.andNot(before)
+            add.foreach(left => retain(ended, vector(of(left))))
+            if (ended.isEmpty) Disjoint else Overlapping(ended.cardinality)
           }
         }
       case _ => Inseparable
@@ -78,15 +95,13 @@ private[bridge] final class SharedFiles(log: DeltaLog, ends: Option[RowEnds]) {
   /** Those of `adds` that are not the same file after it lost rows: they hold rows that are new. */
   def withNewRows(adds: Seq[AddFile], removes: Seq[RemoveFile]): Seq[AddFile] = {
     val before = removes.iterator.map(remove => canonical(remove.path) -> remove).toMap
-    adds.filterNot { add =>
-      before.get(canonical(add.path)).exists { remove =>
-        remove.deletionVector.isEmpty || id(remove.deletionVector) == id(add.deletionVector) ||
-        add.deletionVector.isDefined && isSubset(
-          vector(remove.path, remove.deletionVector),
-          vector(add.path, add.deletionVector)
-        )
+    adds.grouped(FilesAtOnce).flatMap { group =>
+      val again = group.flatMap(add => before.get(canonical(add.path)).map(add -> _)).toMap
+      val vector = vectorsOf(again.flatMap { case (add, remove) => Seq(of(add), of(remove)) })
+      group.filterNot { add =>
+        again.get(add).exists(remove => isSubset(vector(of(remove)), vector(of(add))))
       }
-    }
+    }.toVector
   }
 
   /**
@@ -104,23 +119,30 @@ private[bridge] final class SharedFiles(log: DeltaLog, ends: Option[RowEnds]) {
           now.remove(remove.deletionTimestampMs.getOrElse(0L), remove.dataChange)
         }
       }
-      val adds = changes.adds.flatMap { add =>
-        val path = canonical(add.path)
-        theirs.get(path).fold(Option(add)) { now =>
-          val ended = vector(add.path, add.deletionVector)
-          ended.andNot(vector(add.path, read(path).deletionVector))
-          ended.or(vector(now.path, now.deletionVector))
-          // Whoever gives a file a deletion vector says how many rows it has.
-          val rows = FileChanges.rows(add).get
-          Option.when(ended.cardinality < rows)(
-            now.copy(
-              deletionVector = Some(writer.place(ended)),
-              dataChange = add.dataChange,
-              stats = Some(WideStatistics.of(now.stats, rows))
+      val adds = changes.adds.grouped(FilesAtOnce).flatMap { group =>
+        val shared = group.map(add => canonical(add.path)).filter(theirs.contains)
+        val vector = vectorsOf(
+          group.filter(add => theirs.contains(canonical(add.path))).map(of) ++
+            shared.flatMap(path => Seq(of(theirs(path)), of(read(path))))
+        )
+        group.flatMap { add =>
+          val path = canonical(add.path)
+          theirs.get(path).fold(Option(add)) { now =>
+            val ended = vector(of(add)).copy()
+            ended.andNot(vector(of(read(path))))
+            ended.or(vector(of(now)))
+            // Whoever gives a file a deletion vector says how many rows it has.
+            val rows = FileChanges.rows(add).get
+            Option.when(ended.cardinality < rows)(
+              now.copy(
+                deletionVector = Some(writer.place(ended)),
+                dataChange = add.dataChange,
+                stats = Some(WideStatistics.of(now.stats, rows))
+              )
             )
-          )
+          }
         }
-      }
+      }.toVector
       writer.close()
       (changes.copy(removes = removes, adds = adds), writer.files)
     } catch {
@@ -146,11 +168,14 @@ private[bridge] final class SharedFiles(log: DeltaLog, ends: Option[RowEnds]) {
   /** Writers differ in how they spell a path. */
   def canonical(logPath: String): String = LogPath.canonical(log.table, logPath)
 
-  private def vector(
-      path: String,
-      descriptor: Option[DeletionVectorDescriptor]
-  ): DeletionVector =
-    descriptor.fold(new DeletionVector)(vectors.read(log.table, path, _))
+  /** The vectors of some files, read together where they lie together. */
+  private def vectorsOf(files: Iterable[Stored]): Stored => DeletionVector = {
+    val wanted = files.iterator.collect { case Stored(path, Some(vector)) => path -> vector }
+      .distinctBy { case (path, vector) => path -> vector.uniqueId }.toVector
+    val read = wanted.map { case (path, vector) => path -> vector.uniqueId }
+      .zip(vectors.readAll(log.table, wanted)).toMap
+    file => file.vector.fold(new DeletionVector)(v => read(file.path -> v.uniqueId).get)
+  }
 }
 
 private[bridge] object SharedFiles {
@@ -162,6 +187,15 @@ private[bridge] object SharedFiles {
    * @param theirs what it left of the file, if anything
    */
   final case class Meeting(path: String, theirs: Option[AddFile], how: How)
+
+  /** A file with its vector, as a log entry tells of it. */
+  private final case class Stored(path: String, vector: Option[DeletionVectorDescriptor])
+
+  private def of(file: AddFile): Stored = Stored(file.path, file.deletionVector)
+  private def of(file: RemoveFile): Stored = Stored(file.path, file.deletionVector)
+
+  /** Of how many files vectors are in memory at a time. */
+  private val FilesAtOnce = 256
 
   sealed trait How
 

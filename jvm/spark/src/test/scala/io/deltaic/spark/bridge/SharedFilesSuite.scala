@@ -139,6 +139,24 @@ class SharedFilesSuite extends munit.FunSuite {
       assertEquals(t.vectorFiles -- referred, Set.empty[String], "nothing is left of the attempts")
     }
 
+  table.test("many shared files are followed, and only they") { t =>
+    val paths = (0 until 600).map(i => s"f$i")
+    val base = paths.map(t.file(_, Nil))
+    val mine = t.commit(FileChanges(base.map(_.remove(1)), paths.map(t.file(_, Seq(1)))))
+    val (shared, own) = base.splitAt(500)
+    t.won(0, FileChanges(shared.map(_.remove(1)), shared.map(f => t.file(f.path, Seq(2)))))
+    assert(Json.parse(mine.winner(0)).get("sharesFiles").asBoolean)
+    mine.follow(0)
+    mine.tryCommit(1, header, noRowIds)
+    val left = t.log.commit(1).adds.map(add => add.path -> t.rows(add.deletionVector)).toMap
+    assertEquals(
+      left,
+      (shared.map(_.path -> Seq(1L, 2L)) ++ own.map(_.path -> Seq(1L))).toMap[String, Seq[Long]]
+    )
+    val removed = t.log.commit(1).removes.map(r => r.path -> t.rows(r.deletionVector)).toMap
+    assertEquals(removed.count(_._2 == Seq(2L)), 500)
+  }
+
   table.test("rows that both end are counted, by a vector or with the whole file") { t =>
     val base = t.file("a%20b", Seq(0))
     val mine = t.ending(base, t.file("a%20b", Seq(0, 1, 2, 3)))
