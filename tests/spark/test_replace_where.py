@@ -210,6 +210,28 @@ def test_change_feed_tells_replaced_rows_where_they_can_be_derived(
         assert recorded == [not vectors, not vectors]
 
 
+@pytest.mark.parametrize("vectors", ["true", "false"])
+def test_rows_that_stay_keep_their_ids(spark: SparkSession, table: str, vectors: str) -> None:
+    writer = (
+        spark.range(0, 10, 1, 1).write.format("delta").option("delta.enableRowTracking", "true")
+    )
+    writer.option("delta.enableDeletionVectors", vectors).save(table)
+
+    def tracked() -> dict[int, tuple[int, int]]:
+        ids = "id", "_metadata.row_id", "_metadata.row_commit_version"
+        found = spark.read.format("delta").load(table).select(*ids).collect()
+        return {row[0]: (row[1], row[2]) for row in found}
+
+    before = tracked()
+    save(table, spark.range(2, 4), "id BETWEEN 2 AND 4")
+    after = tracked()
+    assert {key: after[key] for key in after if key not in (2, 3)} == {
+        key: before[key] for key in before if key not in (2, 3, 4)
+    }
+    assert all(after[key] > (9, 0) for key in (2, 3))
+    assert log.commit_info(table)["tags"]["delta.rowTracking.preserved"] == "true"
+
+
 @pytest.mark.parametrize(
     ("condition", "theirs", "conflict"),
     [

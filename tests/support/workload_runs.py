@@ -172,12 +172,7 @@ class Course:
         assert None not in ids, told
         assert len(set(ids)) == len(ids), f"{told}: not unique"
         if self.writers[version] == OURS:
-            preserved = log.commit_info(self.path, version)["tags"][_PRESERVED]
-            if preserved != "true":
-                # So far, rows that REPLACE WHERE copies get new ids; at least the commit says so.
-                copies = not self.layout.has_vectors and outcome.kept and not outcome.updated
-                assert preserved == "false" and copies and outcome.counts is None, told
-                return
+            assert log.commit_info(self.path, version)["tags"][_PRESERVED] == "true", told
         known = {row_id: (key, commit) for key, row_id, commit in before}
         kept = Counter(map(row_key, outcome.kept))
         changed = Counter((row_key(old), row_key(new)) for old, new in outcome.updated)

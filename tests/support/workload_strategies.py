@@ -138,10 +138,7 @@ def _overwrites(draw: Draw, layout: Layout, subqueries: bool) -> Insert:
 
 
 @st.composite
-def _replacements(draw: Draw, layout: Layout, subqueries: bool) -> Insert | Delete:
-    if layout.has_feed and not layout.has_vectors:
-        # Refused so far, with what to do instead: see test_replace_where.
-        return draw(_deletes(layout, subqueries))  # type: ignore[no-any-return]
+def _replacements(draw: Draw, layout: Layout, subqueries: bool) -> Insert:
     names, rows = draw(_full_rows(layout, 0, 6))
     where = draw(conditions(layout, compound=False, columns=_writable(layout)))
     # A row that breaks a rule of the table says so before it is asked for the condition.

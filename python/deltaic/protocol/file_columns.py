@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from deltaic.protocol.actions import Metadata
+from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.column_mapping import PHYSICAL_NAME, is_mapped
+from deltaic.protocol.features import supports
 from deltaic.protocol.schema import DataType, StructType, parse_schema
 
 #: The statistics that hold a value for each column (Protocol § Per-file Statistics).
@@ -16,20 +17,25 @@ _BY_COLUMN = ("minValues", "maxValues", "nullCount")
 ColumnPaths = Mapping[tuple[str, ...], bool]
 
 
-def column_paths(metadata: Metadata) -> ColumnPaths:
+def column_paths(protocol: Protocol, metadata: Metadata) -> ColumnPaths:
     """Return every column of a table outside of arrays and maps, fields of structs included."""
     schema = parse_schema(metadata.schema_string, metadata.id)
-    return dict(_below(schema, (), is_mapped(metadata.configuration)))
+    return dict(_below(schema, (), _have_physical_names(protocol, metadata)))
 
 
-def physical_partition_columns(metadata: Metadata) -> Iterator[str]:
+def physical_partition_columns(protocol: Protocol, metadata: Metadata) -> Iterator[str]:
     """Yield the names under which files say their partition values."""
     columns = {c.name: c for c in parse_schema(metadata.schema_string, metadata.id).fields}
-    mapped = is_mapped(metadata.configuration)
+    mapped = _have_physical_names(protocol, metadata)
     for name in metadata.partition_columns:
         column = columns.get(name)
         physical = column.metadata.get(PHYSICAL_NAME) if column else None
         yield str(physical) if mapped and physical is not None else name
+
+
+def _have_physical_names(protocol: Protocol, metadata: Metadata) -> bool:
+    """Whether columns are mapped; a mode without the feature means nothing (§ Column Mapping)."""
+    return supports(protocol, "columnMapping") and is_mapped(metadata.configuration)
 
 
 def strangers_in(stats: Mapping[str, Any], known: ColumnPaths) -> Iterator[str]:

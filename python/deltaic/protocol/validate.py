@@ -144,7 +144,7 @@ def _problems(table: _Table, version: int, actions: Sequence[Action]) -> _Proble
     yield from _timestamp_problems(table, table.protocol, table.metadata, version, actions)
     yield from _progress_problems(table, actions)
     yield from _domain_problems(table.protocol, actions)
-    yield from _statistics_problems(table, table.metadata, actions)
+    yield from _statistics_problems(table, table.protocol, table.metadata, actions)
     # What a file's row ids were is asked before its new action takes the place of the older one.
     yield from _row_id_problems(table, table.protocol, table.metadata, version, actions)
     yield from _file_problems(table, table.protocol, table.metadata, actions)
@@ -332,12 +332,14 @@ def _domain_problems(protocol: Protocol, actions: Sequence[Action]) -> _Problems
             )
 
 
-def _statistics_problems(table: _Table, metadata: Metadata, actions: Sequence[Action]) -> _Problems:
+def _statistics_problems(
+    table: _Table, protocol: Protocol, metadata: Metadata, actions: Sequence[Action]
+) -> _Problems:
     """Check that a file's statistics are about columns of the table.
 
     A file that was there keeps those of columns that are not there any more.
     """
-    columns = column_paths(metadata)
+    columns = column_paths(protocol, metadata)
     table.columns |= columns
     known = {path for path, _ in table.files}
     known |= {body["path"] for name, body in actions if name == "remove"}
@@ -375,7 +377,7 @@ def _add_problems(protocol: Protocol, metadata: Metadata, add: Mapping[str, Any]
     path = add["path"]
     rule = "Protocol § Add File and Remove File"
     values = add.get("partitionValues")
-    expected = set(physical_partition_columns(metadata))
+    expected = set(physical_partition_columns(protocol, metadata))
     if not isinstance(values, dict) or set(values) != expected:
         yield rule, f"{path}: partitionValues {values}, partition columns {sorted(expected)}"
     for key, kind in (("size", int), ("modificationTime", int), ("dataChange", bool)):
@@ -401,7 +403,7 @@ def _change_file_problems(
     protocol: Protocol, metadata: Metadata, actions: Sequence[Action]
 ) -> _Problems:
     rule = "Protocol § Add CDC File"
-    expected = set(physical_partition_columns(metadata))
+    expected = set(physical_partition_columns(protocol, metadata))
     for path, body in ((body["path"], body) for name, body in actions if name == "cdc"):
         if not feeds_changes(protocol, metadata):
             yield rule, f"{path}: the table has no change data feed"

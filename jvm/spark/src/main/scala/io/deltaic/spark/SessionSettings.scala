@@ -1,5 +1,7 @@
 package io.deltaic.spark
 
+import java.util.Locale
+
 import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.classic.SparkSession
 
@@ -13,6 +15,10 @@ private[spark] object SessionSettings {
   /** @param name without the prefix */
   def get(spark: SparkSession, name: String): Option[String] =
     Prefixes.iterator.flatMap(prefix => spark.conf.getOption(prefix + name)).nextOption()
+
+  /** Whether a setting is on; one that is neither true nor false is as if it were not set. */
+  def isOn(spark: SparkSession, name: String, default: Boolean = false): Boolean =
+    get(spark, name).flatMap(_.trim.toLowerCase(Locale.ROOT).toBooleanOption).getOrElse(default)
 
   /** @param name without the prefix */
   def bytes(spark: SparkSession, name: String, default: Long): Long =

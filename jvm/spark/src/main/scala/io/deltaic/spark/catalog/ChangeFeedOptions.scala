@@ -67,7 +67,7 @@ private[spark] final class ChangeFeedRequest(
   import ChangeFeedRequest._
 
   private val allowsOutOfRange =
-    SessionSettings.get(spark, "changeDataFeed.timestampOutOfRange.enabled").contains("true")
+    SessionSettings.isOn(spark, "changeDataFeed.timestampOutOfRange.enabled")
 
   /** The changes as a table; everything about the range that does not need its commits is checked. */
   def table: ChangesTable = {
@@ -84,10 +84,10 @@ private[spark] final class ChangeFeedRequest(
       start,
       start.fold(snapshot)(columnsOf(_, last)),
       checksSchema =
-        !SessionSettings.get(
+        !SessionSettings.isOn(
           spark,
           "changeDataFeed.unsafeBatchReadOnIncompatibleSchemaChanges.enabled"
-        ).contains("true")
+        )
     )
   }
 

@@ -29,7 +29,7 @@ private[catalog] object DeletedFileRetention {
     }
 
   private def isEnforced(spark: SparkSession): Boolean =
-    SessionSettings.get(spark, setting).forall(!_.trim.equalsIgnoreCase("false"))
+    SessionSettings.isOn(spark, setting, default = true)
 
   private def expired(log: DeltaLog, snapshot: Snapshot, retentionMs: Long): DeltaicException =
     new DeltaicException(

@@ -31,9 +31,8 @@ private[spark] final class TableRelocation(
     SessionShims.relocate(spark, name, target.table.toUri)
   }
 
-  private def bypassesCheck: Boolean = SessionSettings
-    .get(spark, "alterLocation.bypassSchemaCheck")
-    .exists(_.trim.equalsIgnoreCase("true"))
+  private def bypassesCheck: Boolean =
+    SessionSettings.isOn(spark, "alterLocation.bypassSchemaCheck")
 
   private def requireSame(found: TableSchema, location: String): Unit = {
     val expected = table.tableSchema

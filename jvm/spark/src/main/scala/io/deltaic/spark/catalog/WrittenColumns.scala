@@ -43,8 +43,7 @@ private[spark] object Evolution {
       case Some(true) => Demanded
       case Some(false) => No
       case None =>
-        val allowed = SessionSettings.get(spark, "schema.autoMerge.enabled").exists(isTrue)
-        if (allowed) Allowed else No
+        if (SessionSettings.isOn(spark, "schema.autoMerge.enabled")) Allowed else No
     }
 
   private def isTrue(text: String): Boolean = text.trim.equalsIgnoreCase("true")
@@ -82,9 +81,7 @@ private[spark] object WrittenColumns {
   }
 
   private def widensTypes(table: DeltaicTable): Boolean =
-    TableFeatures.supports(table.snapshot.protocol, "typeWidening") &&
-    table.snapshot.metadata.configuration.get("delta.enableTypeWidening")
-      .exists(_.trim.equalsIgnoreCase("true"))
+    TableFeatures.isActive(table.snapshot.protocol, table.snapshot.metadata, "typeWidening")
 
   private def mismatch(table: DeltaicTable, added: Seq[String]): DeltaicException =
     new DeltaicException(

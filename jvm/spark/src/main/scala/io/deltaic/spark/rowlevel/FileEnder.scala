@@ -64,10 +64,11 @@ private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: Wri
     settings.isWorn(t.file.sizeBytes, physicalRows(t.file), t.ended.cardinality)
 
   private def writesDeletionVectors: Boolean =
-    TableFeatures.supports(transaction.plan.protocol, "deletionVectors") &&
-    transaction.plan.metadata.configuration
-      .get("delta.enableDeletionVectors")
-      .exists(_.equalsIgnoreCase("true"))
+    TableFeatures.isActive(
+      transaction.plan.protocol,
+      transaction.plan.metadata,
+      "deletionVectors"
+    )
 
   /** @return the files under their new vectors, and those that vectors were written to */
   private def withNewVectors(survivors: Seq[Touched]): (Seq[AddFile], Seq[Path]) = {

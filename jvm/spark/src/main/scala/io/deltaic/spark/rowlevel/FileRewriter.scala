@@ -24,12 +24,12 @@ private[rowlevel] final class FileRewriter(
     else {
       val schema = transaction.schema
       val listed = ListedFiles(snapshot.table, snapshot.version, files.toIndexedSeq)
-      val tracked = ScanColumns.tracked.take(transaction.dataSpec.tracked)
+      val tracked = ScanColumns.tracked.take(transaction.movedSpec.tracked)
       new MovedRows(spark, transaction).write(
         s"rewrite ${files.size} files without their deleted rows",
         StructType(schema.all ++ tracked),
         options => new TableScanBuilder(spark, listed, schema, options),
-        transaction.dataSpec
+        transaction.movedSpec
       )
     }
 }

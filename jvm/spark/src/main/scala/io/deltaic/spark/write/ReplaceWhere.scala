@@ -44,8 +44,7 @@ private[spark] object ReplaceWhere {
 
   /** Whether rows that would not be replaced themselves are kept out. */
   def isChecked(spark: SparkSession): Boolean =
-    !SessionSettings.get(spark, "replaceWhere.constraintCheck.enabled")
-      .exists(_.trim.equalsIgnoreCase("false"))
+    SessionSettings.isOn(spark, "replaceWhere.constraintCheck.enabled", default = true)
 
   def refused(table: String, condition: String, reason: String): DeltaicException =
     new DeltaicException(

@@ -41,7 +41,7 @@ private[spark] final class SessionWriteOptions(spark: SparkSession, stated: Map[
   def used(): Unit =
     if (
       txn.contains("txnversion") &&
-      setting("write.txnVersion.autoReset.enabled").exists(_.trim.equalsIgnoreCase("true"))
+      SessionSettings.isOn(spark, "write.txnVersion.autoReset.enabled")
     )
       SessionSettings.unset(spark, "write.txnVersion")
 

@@ -56,6 +56,7 @@ private[spark] final class TableBatchWrite(
         Map(
           "numDeletedRows" -> rows,
           "numCopiedRows" -> ended.copiedRows,
+          "numPreservedRows" -> (if (transaction.movedSpec.tracked > 0) ended.copiedRows else 0L),
           "numInsertedRows" -> adds.flatMap(FileChanges.rows).sum,
           "numRecordedChanges" -> ended.changeFiles.flatMap(FileChanges.rows).sum
         )

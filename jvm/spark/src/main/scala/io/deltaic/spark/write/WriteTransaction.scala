@@ -94,7 +94,16 @@ private[spark] final class WriteTransaction(
   }
 
   /** How this write's data files are laid out and described. */
-  lazy val dataSpec: DataWriteSpec = DataWriteSpec.forTable(
+  lazy val dataSpec: DataWriteSpec = specOf(if (intent.movesRows) keptOfRows else Nil)
+
+  /** The same for files of rows that only move: they bring their ids along. */
+  lazy val movedSpec: DataWriteSpec = if (intent.movesRows) dataSpec else specOf(keptOfRows)
+
+  /** Columns in which moved rows keep what row tracking knows of them. */
+  private def keptOfRows: Seq[StructField] =
+    schema.rowTracking.fold(Seq.empty[StructField])(_.materialized)
+
+  private def specOf(tracked: Seq[StructField]): DataWriteSpec = DataWriteSpec.forTable(
     spark,
     log.table.toString,
     schema.stored,
@@ -116,8 +125,7 @@ private[spark] final class WriteTransaction(
       },
     materializesPartitions = Seq("icebergCompatV1", "icebergCompatV2")
       .exists(TableFeatures.isActive(plan.protocol, plan.metadata, _)),
-    tracked =
-      if (intent.movesRows) schema.rowTracking.fold(Seq.empty[StructField])(_.materialized) else Nil
+    tracked = tracked
   )
 
   /** The same for its change data files. */
