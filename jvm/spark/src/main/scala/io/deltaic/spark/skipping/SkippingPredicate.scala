@@ -5,6 +5,7 @@ import scala.util.control.NonFatal
 
 import org.apache.spark.sql.catalyst.expressions.Literal.{FalseLiteral, TrueLiteral}
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.codegen.GeneratePredicate
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -34,10 +35,25 @@ final private[skipping] class SkippingPredicate(
     )
     val predicate =
       if (files < SkippingPredicate.FilesWorthCompiling) Predicate.createInterpreted(keeps)
-      else Predicate.create(keeps)
+      else CompiledPredicate.createObject(keeps)
     predicate.initialize(0)
     predicate
   }
+}
+
+/**
+ * Compiled as Spark does, but for common subexpressions: Spark evaluates those ahead, those behind
+ * an OR that is decided without them included, so that one which fails would keep files which the
+ * interpreted predicate leaves out.
+ */
+private object CompiledPredicate
+    extends CodeGeneratorWithInterpretedFallback[Expression, BasePredicate] {
+
+  override protected def createCodeGeneratedObject(in: Expression): BasePredicate =
+    GeneratePredicate.generate(in, useSubexprElimination = false)
+
+  override protected def createInterpretedObject(in: Expression): BasePredicate =
+    InterpretedPredicate(in)
 }
 
 private[skipping] object SkippingPredicate {

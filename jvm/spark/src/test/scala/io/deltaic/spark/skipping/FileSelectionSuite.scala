@@ -140,6 +140,19 @@ class FileSelectionSuite extends FunSuite {
     assertEquals(select(files, EqualTo(cast("p", IntegerType), lit(1))).size, 3001)
   }
 
+  test("a part that fails decides nothing where another part decides, compiled or not") {
+    val risky = EqualTo(cast("p", IntegerType), lit(1))
+    val predicate =
+      Or(
+        And(GreaterThan(col("int"), lit(100)), risky),
+        And(GreaterThan(col("int"), lit(200)), risky)
+      )
+    Seq(10, 5000).foreach { count =>
+      val files = columns(Seq.fill(count)(file("a", "1", 10, 20)): _*)
+      assertEquals(select(files, predicate), Nil, s"$count files")
+    }
+  }
+
   test("split keeps what rows or errors may still decide") {
     val decided = Seq(
       EqualTo(col("p"), lit("a")),
