@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from tests.support import log
+from tests.support.databases import own_database
 from tests.support.session_settings import session_settings
 from tests.support.table_builder import assert_same_rows
 
@@ -24,11 +25,8 @@ DATABASE = "catalog_tests"
 @pytest.fixture(autouse=True)
 def database(spark: SparkSession) -> Iterator[None]:
     """An empty database, which is the current one."""
-    spark.sql(f"CREATE DATABASE {DATABASE}")
-    spark.sql(f"USE {DATABASE}")
-    yield
-    spark.sql("USE default")
-    spark.sql(f"DROP DATABASE {DATABASE} CASCADE")
+    with own_database(spark, DATABASE):
+        yield
 
 
 def location(spark: SparkSession, name: str) -> str:

@@ -11,7 +11,6 @@ import shutil
 from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -29,147 +28,25 @@ from deltaic.exceptions import (
 )
 from tests.support import log
 from tests.support.interleave import committed_meanwhile
+from tests.support.pair_operations import (
+    BASE,
+    Operation,
+    Rows,
+    append,
+    changed,
+    defines,
+    delete,
+    insert_from_itself,
+    merge,
+    overwrite,
+    overwrite_partition,
+    path_of,
+    replace_columns,
+    set_domain,
+    sql,
+    update,
+)
 from tests.support.table_builder import rows_of
-
-#: Rows as (id, p, v), counted.
-Rows = Counter[tuple[int, int, str]]
-
-BASE: Rows = Counter((n, 1 if n < 5 else 2, "base") for n in range(1, 9))
-
-
-@dataclass(frozen=True)
-class Operation:
-    """One operation, on Spark and on rows.
-
-    Attributes
-    ----------
-    run
-        Takes the session and the table, as SQL names it.
-    """
-
-    name: str
-    run: Callable[[SparkSession, str], object]
-    apply: Callable[[Rows], Rows]
-
-    def __str__(self) -> str:
-        return self.name
-
-
-def sql(text: str) -> Callable[[SparkSession, str], object]:
-    return lambda spark, table: spark.sql(text.replace("{t}", table))
-
-
-def path_of(table: str) -> str:
-    return table.removeprefix("delta.`").removesuffix("`")
-
-
-def changed(rows: Rows, change: Callable[[int, int, str], list[tuple[int, int, str]]]) -> Rows:
-    return Counter(new for row in rows.elements() for new in change(*row))
-
-
-def append(p: int) -> Operation:
-    row = (100 * p, p, "appended")
-    return Operation(
-        "append", sql(f"INSERT INTO {{t}} VALUES {row}"), lambda rows: rows + Counter([row])
-    )
-
-
-def overwrite() -> Operation:
-    row = (50, 1, "overwritten")
-    return Operation(
-        "overwrite", sql(f"INSERT OVERWRITE {{t}} VALUES {row}"), lambda rows: Counter([row])
-    )
-
-
-def overwrite_partition(p: int) -> Operation:
-    def run(spark: SparkSession, table: str) -> None:
-        rows = spark.sql(f"SELECT {60 + p} AS id, {p} AS p, 'renewed' AS v")
-        writer = rows.write.format("delta").mode("overwrite")
-        writer.option("partitionOverwriteMode", "dynamic").save(path_of(table))
-
-    def apply(rows: Rows) -> Rows:
-        kept = changed(rows, lambda i, q, v: [] if q == p else [(i, q, v)])
-        return kept + Counter([(60 + p, p, "renewed")])
-
-    return Operation("overwrite of a partition", run, apply)
-
-
-def insert_from_itself(p: int) -> Operation:
-    return Operation(
-        "insert from itself",
-        sql(f"INSERT INTO {{t}} SELECT id + 1000, p, v FROM {{t}} WHERE {where(p)}"),
-        lambda rows: (
-            rows + changed(rows, lambda i, q, v: [(i + 1000, q, v)] if within(p, i, q) else [])
-        ),
-    )
-
-
-def where(p: int) -> str:
-    """Both select the same rows of the base, by partition or, if there are none, by range."""
-    return f"p = {p} AND id BETWEEN {4 * p - 3} AND {4 * p}"
-
-
-def within(p: int, i: int, q: int) -> bool:
-    return q == p and 4 * p - 3 <= i <= 4 * p
-
-
-def delete(p: int) -> Operation:
-    one = 4 * p - 2
-    return Operation(
-        "delete",
-        sql(f"DELETE FROM {{t}} WHERE p = {p} AND id = {one}"),
-        lambda rows: changed(rows, lambda i, q, v: [] if (i, q) == (one, p) else [(i, q, v)]),
-    )
-
-
-def update(p: int) -> Operation:
-    one = 4 * p - 1
-    return Operation(
-        "update",
-        sql(f"UPDATE {{t}} SET v = concat(v, '+') WHERE p = {p} AND id = {one}"),
-        lambda rows: changed(rows, lambda i, q, v: [(i, q, v + "+" * ((i, q) == (one, p)))]),
-    )
-
-
-def merge(p: int, matched: bool) -> Operation:
-    """MERGE two rows by id within the partition; one is in the base if any is to match."""
-    known, new = (4 * p, 300 + p) if matched else (302 + p, 300 + p)
-    clause = "WHEN MATCHED THEN UPDATE SET v = s.v" if matched else ""
-
-    def apply(rows: Rows) -> Rows:
-        source = {known: "merged", new: "merged"}
-        there = {i for i, q, _ in rows if q == p}
-        after = changed(
-            rows,
-            lambda i, q, v: [(i, q, source[i] if matched and q == p and i in source else v)],
-        )
-        return after + Counter((i, p, v) for i, v in source.items() if i not in there)
-
-    return Operation(
-        "merge" if matched else "merge that inserts",
-        sql(
-            f"MERGE INTO {{t}} t USING (SELECT * FROM VALUES ({known}, 'merged'), ({new}, 'merged')"
-            f" AS s(id, v)) s ON t.id = s.id AND t.p = {p} {clause}"
-            f" WHEN NOT MATCHED THEN INSERT (id, p, v) VALUES (s.id, {p}, s.v)"
-        ),
-        apply,
-    )
-
-
-def replace_columns(spark: SparkSession, table: str) -> None:
-    rows = spark.sql("SELECT 70 AS id, 1 AS p, 'replaced' AS v, 0 AS w")
-    writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
-    writer.partitionBy("p").save(path_of(table))
-
-
-def set_domain(spark: SparkSession, table: str) -> None:
-    DeltaTable.forPath(spark, path_of(table)).setDomainMetadata("app", "{}")
-
-
-def defines(name: str, statement: str) -> Operation:
-    """Return a statement that leaves the rows alone."""
-    return Operation(name, sql(statement), lambda rows: rows)
-
 
 A = append(1)
 O = overwrite()  # noqa: E741

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from tests.support import log
+from tests.support.databases import own_database
 from tests.support.session_settings import session_settings
 
 if TYPE_CHECKING:
@@ -19,11 +20,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def database(spark: SparkSession) -> Iterator[None]:
-    spark.sql("CREATE DATABASE write_statements")
-    spark.sql("USE write_statements")
-    yield
-    spark.sql("USE default")
-    spark.sql("DROP DATABASE write_statements CASCADE")
+    with own_database(spark, "write_statements"):
+        yield
 
 
 def location(spark: SparkSession, name: str) -> str:

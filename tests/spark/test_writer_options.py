@@ -10,6 +10,7 @@ import pytest
 
 from deltaic.exceptions import InvalidArgumentError, TableStateError
 from tests.support import log
+from tests.support.databases import own_database
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -17,11 +18,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def database(spark: SparkSession) -> Iterator[None]:
-    spark.sql("CREATE DATABASE writer_options")
-    spark.sql("USE writer_options")
-    yield
-    spark.sql("USE default")
-    spark.sql("DROP DATABASE writer_options CASCADE")
+    with own_database(spark, "writer_options"):
+        yield
 
 
 def rows(spark: SparkSession, start: int, end: int) -> DataFrame:

@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.SessionShims
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.execution.datasources.v2.ExtractV2Table
 import org.apache.spark.sql.{AnalysisException, Column, DataFrame, classic}
 
 import io.deltaic.protocol.DeltaicException
@@ -65,14 +65,14 @@ object RowChanges {
   /** Spark plans a MERGE that only inserts as an append, which a table from a path does not take. */
   private[spark] def targetOf(frame: classic.DataFrame): LogicalPlan =
     frame.queryExecution.analyzed.transform {
-      case relation @ DataSourceV2Relation(table: DeltaicTable, _, _, _, _, _) =>
+      case relation @ ExtractV2Table(table: DeltaicTable) =>
         relation.copy(table = table.forCommand)
     }
 
   /** Tables at the version that is now the newest, for all of the statement's reads to agree. */
   private[spark] def sourceOf(frame: classic.DataFrame): LogicalPlan =
     frame.queryExecution.analyzed.transform {
-      case relation @ DataSourceV2Relation(table: DeltaicTable, _, _, _, _, _) =>
+      case relation @ ExtractV2Table(table: DeltaicTable) =>
         relation.copy(table = table.pinnedTo(table.log.latest()))
     }
 

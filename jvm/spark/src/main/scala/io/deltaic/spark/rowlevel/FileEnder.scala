@@ -63,7 +63,7 @@ private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: Wri
   private def isWorn(t: Touched): Boolean =
     settings.isWorn(t.file.sizeBytes, physicalRows(t.file), t.ended.cardinality)
 
-  private def writesDeletionVectors: Boolean =
+  private lazy val writesDeletionVectors: Boolean =
     TableFeatures.isActive(
       transaction.plan.protocol,
       transaction.plan.metadata,

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.util.ResolveDefaultColumns
 import org.apache.spark.sql.deltaic.WriteCommandShims
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.execution.datasources.v2.ExtractV2Table
 import org.apache.spark.sql.{SparkSession, classic}
 
 import io.deltaic.protocol.DeltaicException
@@ -66,13 +66,13 @@ private[spark] final case class ComputeChangedColumns(spark: SparkSession)
   }
 
   private def isOurs(table: LogicalPlan): Boolean = EliminateSubqueryAliases(table) match {
-    case DataSourceV2Relation(_: ComputesColumns, _, _, _, _, _) => true
+    case ExtractV2Table(_: ComputesColumns) => true
     case _ => false
   }
 
   private def changesOf(table: LogicalPlan): Option[ChangedColumns] =
     EliminateSubqueryAliases(table) match {
-      case relation @ DataSourceV2Relation(table: ComputesColumns, _, _, _, _, _)
+      case relation @ ExtractV2Table(table: ComputesColumns)
           if table.computesColumns =>
         val session = spark.asInstanceOf[classic.SparkSession]
         val values = new ColumnValues(session, relation.schema, table.generatedColumns)

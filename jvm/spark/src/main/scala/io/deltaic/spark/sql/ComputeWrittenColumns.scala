@@ -4,7 +4,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, Expression, NamedExpression}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, ExtractV2Table}
 
 import io.deltaic.spark.write.{ComputedColumns, ComputesColumns, IdentityColumn, IdentityValue}
 
@@ -31,7 +31,7 @@ private[spark] final case class ComputeWrittenColumns(spark: SparkSession)
   }
 
   private def computed(write: V2WriteCommand): LogicalPlan = (write.table, write.query) match {
-    case (relation @ DataSourceV2Relation(table: ComputesColumns, _, _, _, _, _), rows: Project)
+    case (relation @ ExtractV2Table(table: ComputesColumns), rows: Project)
         if table.computesColumns && rows.resolved && write.outputResolved =>
       // Where columns go by position, as from a MERGE, none is left out.
       val left = if (write.isByName) leftOut(rows) else Set.empty[String]

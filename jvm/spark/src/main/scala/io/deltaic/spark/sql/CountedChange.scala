@@ -56,7 +56,7 @@ private[spark] object CountChanges extends Rule[LogicalPlan] {
       }
     case merge: InsertOnlyMerge if !merge.analyzed =>
       EliminateSubqueryAliases(merge.table) match {
-        case DataSourceV2Relation(_: DeltaicTable | _: MergeTarget, _, _, _, _, _) =>
+        case ExtractV2Table(_: DeltaicTable | _: MergeTarget) =>
           Some(RowLevelOperation.Command.MERGE)
         case _ => None
       }

@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.{CountedRows, RowCounter}
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, ExtractV2Table}
 
 import io.deltaic.spark.bridge.Json
 import io.deltaic.spark.catalog.{DeltaicTable, MergeTarget}
@@ -25,9 +25,9 @@ private[sql] object DescribeMerge {
 
   def apply(spark: SparkSession, merge: MergeIntoTable): MergeIntoTable =
     EliminateSubqueryAliases(merge.targetTable) match {
-      case relation @ DataSourceV2Relation(table: DeltaicTable, _, _, _, _, _) =>
+      case relation @ ExtractV2Table(table: DeltaicTable) =>
         described(spark, merge, relation, new MergeTarget(table))
-      case relation @ DataSourceV2Relation(table: MergeTarget, _, _, _, _, _) =>
+      case relation @ ExtractV2Table(table: MergeTarget) =>
         described(spark, merge, relation, table)
       case _ => merge
     }

@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.analysis.{EliminateSubqueryAliases, Unresol
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.execution.datasources.v2.ExtractV2Table
 import org.apache.spark.sql.types.{StructField, StructType}
 
 import io.deltaic.spark.catalog._
@@ -31,11 +31,11 @@ private[spark] object EvolveMergedColumns extends Rule[LogicalPlan] {
         if target.resolved && source.resolved && merge.duplicateResolved =>
       val open = merge.copy(targetTable = target)
       val done = EliminateSubqueryAliases(target) match {
-        case relation @ DataSourceV2Relation(table: DeltaicTable, _, _, _, _, _) =>
+        case relation @ ExtractV2Table(table: DeltaicTable) =>
           val columns = columnsAfter(open, table)
           val evolved =
             if (columns == table.tableSchema.all) open
-            else open.withNewTable(evolvedTo(relation, new MergeTarget(table, Some(columns))))
+            else open.withNewTable(EvolvedRelation(relation, new MergeTarget(table, Some(columns))))
           withoutStars(evolved.copy(withSchemaEvolution = true))
         case _ => open
       }
@@ -47,22 +47,6 @@ private[spark] object EvolveMergedColumns extends Rule[LogicalPlan] {
     val rows = new AssignedColumns(merge).of(ColumnDefinitions.ofRows(merge.sourceTable.schema))
     WrittenColumns.evolved(table, RowsToWrite(rows, byName = true), Evolution.Allowed)
       .getOrElse(table.tableSchema.all)
-  }
-
-  private def evolvedTo(
-      relation: DataSourceV2Relation,
-      table: MergeTarget
-  ): DataSourceV2Relation = {
-    val created = DataSourceV2Relation.create(
-      table,
-      relation.catalog,
-      relation.identifier,
-      relation.options
-    )
-    val known = relation.output.map(column => column.name -> column.exprId).toMap
-    created.copy(output = created.output.map { column =>
-      known.get(column.name).fold(column)(column.withExprId)
-    })
   }
 
   /** Spark's own expansion knows the table's columns only, and asks the source for all of them. */

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.WriteCommandShims
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, ExtractV2Table}
 import org.apache.spark.sql.types.StructType
 
 import io.deltaic.spark.catalog.{
@@ -38,7 +38,7 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
     case insert: InsertIntoStatement
         if insert.query.resolved && insert.replaceCriteriaOpt.isEmpty =>
       insert.table match {
-        case relation @ DataSourceV2Relation(table: DeltaicTable, _, _, _, _, _) =>
+        case relation @ ExtractV2Table(table: DeltaicTable) =>
           evolved(insert, relation, table)
         case _ => insert
       }
@@ -46,12 +46,12 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
       (write.query, write.table) match {
         case (
               PendingRows(rows),
-              relation @ DataSourceV2Relation(table: DeltaicTable, _, _, _, _, _)
+              relation @ ExtractV2Table(table: DeltaicTable)
             ) if rows.resolved =>
           evolved(write.withNewQuery(rows), relation, table)
-        case (PendingRows(_), DataSourceV2Relation(_: DeltaicTable, _, _, _, _, _)) => write
+        case (PendingRows(_), ExtractV2Table(_: DeltaicTable)) => write
         case (PendingRows(rows), _) => write.withNewQuery(rows)
-        case (_, DataSourceV2Relation(table: WriteOnlyTable, _, _, _, _, _))
+        case (_, ExtractV2Table(table: WriteOnlyTable))
             if table.mayAddColumns =>
           completed(write)
         case _ => write
@@ -156,15 +156,7 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
       columns: StructType
   ): DataSourceV2Relation = {
     val writing = table.writeTarget
-    val target = DataSourceV2Relation.create(
-      table.forWriting(writing.copy(intent = writing.intent.copy(evolved = Some(columns)))),
-      relation.catalog,
-      relation.identifier,
-      relation.options
-    )
-    val known = relation.output.map(column => column.name -> column.exprId).toMap
-    target.copy(output = target.output.map { column =>
-      known.get(column.name).fold(column)(column.withExprId)
-    })
+    val evolved = writing.intent.copy(evolved = Some(columns))
+    EvolvedRelation(relation, table.forWriting(writing.copy(intent = evolved)))
   }
 }

@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateFunction, M
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.CountedRows
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.execution.datasources.v2.ExtractV2Table
 import org.apache.spark.sql.execution.datasources.{
   HadoopFsRelation,
   LogicalRelation,
@@ -63,7 +63,7 @@ private[sql] object KeySource {
       case _: LocalRelation | _: Range | _: OneRowRelation => true
       case LogicalRelation(files: HadoopFsRelation, _, _, false, _) =>
         files.location.isInstanceOf[PartitioningAwareFileIndex] // which has listed them
-      case DataSourceV2Relation(table: DeltaicTable, _, _, _, _, _) => table.readsOneVersion
+      case ExtractV2Table(table: DeltaicTable) => table.readsOneVersion
       case _ => false
     }
     isKnown && plan.expressions.forall(e =>

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.execution.datasources.v2.ExtractV2Table
 
 import io.deltaic.spark.catalog.DeltaicTable
 import io.deltaic.spark.write.ReplaceWhere
@@ -38,7 +38,7 @@ private[spark] final case class MarkWrites(spark: SparkSession) extends Rule[Log
   private def isOpen(write: V2WriteCommand): Boolean =
     !write.query.isInstanceOf[PendingRows] && (write.table match {
       case _: UnresolvedRelation => true
-      case DataSourceV2Relation(_: DeltaicTable, _, _, _, _, _) => true
+      case ExtractV2Table(_: DeltaicTable) => true
       case _ => false
     })
 
@@ -66,7 +66,7 @@ private[spark] final case class MarkWrites(spark: SparkSession) extends Rule[Log
       write: V2WriteCommand,
       options: Map[String, String]
   ): Option[Expression] = write.table match {
-    case DataSourceV2Relation(table: DeltaicTable, _, _, _, _, _) =>
+    case ExtractV2Table(table: DeltaicTable) =>
       CaseInsensitiveMap(options).get(ReplaceWhere.Key)
         .map(ReplaceWhere.parse(spark, table.log.table.toString, _))
     case _ => None

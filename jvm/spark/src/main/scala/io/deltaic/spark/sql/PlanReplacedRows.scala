@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.Literal.TrueLiteral
 import org.apache.spark.sql.catalyst.expressions.{Cast, Expression, Literal}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, OverwriteByExpression}
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.execution.datasources.v2.ExtractV2Table
 
 import io.deltaic.spark.write.{Replaced, WriteTargets}
 
@@ -13,7 +13,7 @@ private[spark] object NameReplacedRows extends Rule[LogicalPlan] {
 
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
     case overwrite @ OverwriteByExpression(
-          relation @ DataSourceV2Relation(table: WriteTargets, _, _, _, _, _),
+          relation @ ExtractV2Table(table: WriteTargets),
           condition,
           _,
           _,
@@ -47,7 +47,7 @@ private[spark] object PlanReplacedRows extends Rule[LogicalPlan] {
 
   override def apply(plan: LogicalPlan): LogicalPlan = plan.transform {
     case overwrite @ OverwriteByExpression(
-          relation @ DataSourceV2Relation(table: WriteTargets, _, _, _, _, _),
+          relation @ ExtractV2Table(table: WriteTargets),
           condition,
           _,
           _,

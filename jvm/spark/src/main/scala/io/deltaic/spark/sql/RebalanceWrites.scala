@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, ExtractV2Table}
 
 import io.deltaic.spark.write.{OptimizedWrite, WriteTargets}
 
@@ -48,7 +48,7 @@ private[spark] final case class RebalanceWrites(spark: SparkSession) extends Rul
 
   private object Target {
     def unapply(plan: LogicalPlan): Option[(WriteTargets, DataSourceV2Relation)] = plan match {
-      case relation @ DataSourceV2Relation(table: WriteTargets, _, _, _, _, _) =>
+      case relation @ ExtractV2Table(table: WriteTargets) =>
         Some((table, relation))
       case _ => None
     }

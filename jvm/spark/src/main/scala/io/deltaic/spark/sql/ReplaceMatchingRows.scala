@@ -3,7 +3,7 @@ package io.deltaic.spark.sql
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, ExtractV2Table}
 
 import io.deltaic.spark.catalog.{DeltaicTable, MatchingRows}
 import io.deltaic.spark.write.{Replaced, WriteTransaction}
@@ -19,7 +19,7 @@ private[spark] final case class ReplaceMatchingRows(spark: SparkSession)
     case insert: InsertIntoStatement
         if insert.replaceCriteriaOpt.isDefined && insert.query.resolved =>
       insert.table match {
-        case relation @ DataSourceV2Relation(table: DeltaicTable, _, _, _, _, _) =>
+        case relation @ ExtractV2Table(table: DeltaicTable) =>
           val target = table.writeTarget.copy(replacing = Some(matching(insert, relation, table)))
           insert.copy(
             table = relation.copy(table = table.forWriting(target)),

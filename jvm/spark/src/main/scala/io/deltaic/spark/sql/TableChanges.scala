@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.connector.catalog.Table
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, ExtractV2Table}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.DeltaicException
@@ -83,7 +83,7 @@ private[spark] final case class ResolveTableChanges(spark: SparkSession) extends
       options: CaseInsensitiveStringMap
   ): LogicalPlan = plan match {
     case alias: SubqueryAlias => alias.copy(child = changes(alias.child, name, options))
-    case DataSourceV2Relation(table: DeltaicTable, _, _, _, _, _) =>
+    case ExtractV2Table(table: DeltaicTable) =>
       relation(table.changes(options), options)
     case other =>
       throw new DeltaicException(

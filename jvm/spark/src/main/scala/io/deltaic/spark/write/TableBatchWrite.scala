@@ -1,9 +1,5 @@
 package io.deltaic.spark.write
 
-import java.util.{Locale, Map => JMap}
-
-import scala.jdk.CollectionConverters._
-
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.connector.write._
@@ -14,11 +10,15 @@ import io.deltaic.spark.bridge.{FileChanges, ReadSet}
 import io.deltaic.spark.scan.FileSplits.sessionZone
 import io.deltaic.spark.scan.{SnapshotFiles, TableScan}
 
-/** Writes data files in the executors and commits them, with what they replace, as one version. */
+/**
+ * Writes data files in the executors and commits them, with what they replace, as one version.
+ *
+ * @param options of the write, keys in lower case
+ */
 private[spark] final class TableBatchWrite(
     target: WriteTarget,
     replaced: Replaced,
-    writeOptions: JMap[String, String],
+    options: Map[String, String],
     computed: Set[String],
     reads: Seq[TableScan]
 ) extends BatchWrite {
@@ -104,7 +104,6 @@ private[spark] final class TableBatchWrite(
   override def toString: String = s"deltaic write to ${target.table}"
 
   private def intent: WriteIntent = {
-    val options = writeOptions.asScala.map { case (k, v) => k.toLowerCase(Locale.ROOT) -> v }.toMap
     val own = target.intent
     val stated = own.copy(
       mode = if (replaced == Replaced.Nothing) own.mode else "overwrite",

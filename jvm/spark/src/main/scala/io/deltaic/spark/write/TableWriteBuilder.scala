@@ -1,7 +1,5 @@
 package io.deltaic.spark.write
 
-import java.util.Locale
-
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.expressions.{And, AttributeSet, Expression}
@@ -134,11 +132,10 @@ private[spark] final class TableWrite(
   override val log: DeltaLog = target.log
   override val readVersion: Long = target.snapshot.fold(-1L)(_.version)
 
-  private def progress: SessionWriteOptions = new SessionWriteOptions(
-    target.spark,
-    info.options.asCaseSensitiveMap.asScala.map { case (k, v) => k.toLowerCase(Locale.ROOT) -> v }
-      .toMap
-  )
+  /** Keys are in lower case, as Spark has them where case does not count. */
+  private val options: Map[String, String] = info.options.asScala.toMap
+
+  private def progress: SessionWriteOptions = new SessionWriteOptions(target.spark, options)
 
   /** Whether there is nothing to do, because an earlier write has done it. */
   private[write] def isApplied: Boolean = target.snapshot.exists(progress.isApplied)
@@ -154,7 +151,7 @@ private[spark] final class TableWrite(
     new TableBatchWrite(
       target,
       replaced,
-      info.options.asCaseSensitiveMap,
+      options,
       ComputedColumns.namesIn(info.schema),
       reads
     )
