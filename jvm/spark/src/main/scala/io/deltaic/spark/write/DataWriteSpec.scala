@@ -17,7 +17,8 @@ import org.apache.spark.sql.internal.{LegacyBehaviorPolicy, SQLConf}
 import org.apache.spark.sql.types._
 import org.apache.spark.util.SerializableConfiguration
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.dv.{DeletionVectorFileWriter, DeletionVectorStore}
+import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException}
 import io.deltaic.spark.partition.PartitionPaths
 import io.deltaic.spark.scan.PhysicalSchema
 
@@ -72,15 +73,18 @@ private[deltaic] final class DataWriteSpec private (
 
   /** Whether a file in the table has a name that this write gave it, whatever its kind. */
   def named(fileName: String): Boolean =
-    FileKind.all.exists(kind => fileName.startsWith(kind.prefix)) &&
+    prefixes.exists(fileName.startsWith) &&
     fileName.contains(new UUID(nameMark, 0L).toString.take(19))
+
+  private def prefixes: Seq[String] =
+    DeletionVectorDescriptor.FilePrefix +: FileKind.all.map(_.prefix)
 
   def absolutePath(relativePath: String): Path = new Path(new Path(tablePath), relativePath)
 
   /** A path, relative to the table, that no other file has. */
   def newRelativePath(taskPartition: Int, partitionValues: Seq[String]): String = {
     val extension = compression.getExtension + ".parquet"
-    val uuid = new UUID(nameMark, UUID.randomUUID().getLeastSignificantBits)
+    val uuid = newId()
     val name = f"${kind.prefix}$taskPartition%05d-$uuid-c000$extension"
     val directory = randomPrefixLength match {
       case Some(length) => Random.alphanumeric.take(length).mkString
@@ -88,6 +92,17 @@ private[deltaic] final class DataWriteSpec private (
     }
     (kind.folder.toSeq :+ directory :+ name).filter(_.nonEmpty).mkString(Path.SEPARATOR)
   }
+
+  /** Packs deletion vectors into files of the write. */
+  def newVectorFile(store: DeletionVectorStore, maxFileBytes: Long): DeletionVectorFileWriter =
+    store.newWriter(
+      new Path(tablePath),
+      randomPrefixLength.getOrElse(0),
+      maxFileBytes,
+      () => newId()
+    )
+
+  private def newId(): UUID = new UUID(nameMark, UUID.randomUUID().getLeastSignificantBits)
 }
 
 /** What the files of a write hold. */
