@@ -171,7 +171,7 @@ def test_sources_that_may_differ_when_read_again_and_rows_without_a_match_prune_
 ) -> None:
     build_table(spark, table, SCHEMA, FILES)
     name = f"delta.`{table}`"
-    random = "(SELECT id + CAST(rand() AS INT) AS id, 7 AS v FROM VALUES (12), (25) s(id))"
+    random = "(SELECT id + CAST(rand() AS INT) AS id, 7 AS v FROM VALUES (12), (45) s(id))"
     spark.sql(f"MERGE INTO {name} t USING {random} s ON t.id = s.id {UPSERT}")
     spark.sql(
         f"MERGE INTO {name} t USING (SELECT 12 AS id) s ON t.id = s.id"
@@ -179,7 +179,7 @@ def test_sources_that_may_differ_when_read_again_and_rows_without_a_match_prune_
     )
     with session_settings(spark, {"spark.deltaic.rowLevel.keyPruning.maxSourceBytes": "-1"}):
         spark.sql(f"MERGE INTO {name} t USING {SOURCE} s ON t.id = s.id {UPSERT}")
-    expected = {row: 0 for rows in FILES for row, _ in rows if row <= 50} | {12: 1, 25: 2}
+    expected = {row: 0 for rows in FILES for row, _ in rows if row <= 50} | {12: 1, 45: 2}
     assert dict(rows_of(spark, table)) == expected
 
 
