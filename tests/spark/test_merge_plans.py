@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 import json
 from collections import Counter
-from collections.abc import Callable, Container
-from pathlib import Path
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from deltaic import DeltaTable
 from tests.support import log
+from tests.support.lost_files import lose_files
 from tests.support.session_settings import session_settings
 from tests.support.table_builder import build_table, rows_of
 
@@ -25,17 +25,6 @@ Matches = Callable[[Key, Key], bool]
 SCHEMA = "id INT, v INT"
 #: Ids 0 to 9, 10 to 19 and so on, a file each.
 FILES = [[(10 * file + row, 0) for row in range(10)] for file in range(6)]
-
-
-def lose_files(table: str, *, but: Container[int]) -> int:
-    """Delete data files but those whose least id is one of these; return how many."""
-    lost = 0
-    for add in log.actions(table, 0, "add"):
-        if json.loads(add["stats"])["minValues"]["id"] not in but:
-            Path(table, add["path"]).unlink()
-            lost += 1
-    return lost
-
 
 #: Two files apart have the keys.
 SOURCE = "(SELECT * FROM VALUES (12, 1), (45, 2) s(id, v))"
