@@ -49,7 +49,7 @@ class Committer:
 
         def decide() -> Mapping[str, Any]:
             told = Told.from_json(json.loads(told_json))
-            tables = JvmTables(self._api, session, told)
+            tables = JvmTables(self._api, session, told, handle)
             prepared = JvmPreparedCommit(handle, told.summary)
             result = commit(prepared, tables, tables.retry_policy())
             return {

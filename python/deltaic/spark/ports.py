@@ -52,12 +52,17 @@ class JvmTables:
         The JVM's session, on whose behalf the tables are read.
     told
         What need not be asked for.
+    prepared
+        The commit that the tables are asked about, if there is one: it knows the way to its own.
     """
 
-    def __init__(self, api: Any, session: Any, told: Told | None = None) -> None:
+    def __init__(
+        self, api: Any, session: Any, told: Told | None = None, prepared: Any = None
+    ) -> None:
         self._api = api
         self._session = session
         self._told = told if told is not None else Told()
+        self._prepared = prepared
 
     @cached_property
     def _state(self) -> SessionState:
@@ -71,6 +76,9 @@ class JvmTables:
         told = self._told.header_of(table, version)
         if told is not None:
             return told
+        summary = self._told.summary
+        if version is None and summary is not None and summary.table == table:
+            return _if_table(self._prepared.newestHeader)
         number = -1 if version is None else version
         return _if_table(lambda: self._api.header(self._session, table, number))
 

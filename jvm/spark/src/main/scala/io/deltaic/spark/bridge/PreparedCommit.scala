@@ -94,6 +94,9 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
       "files" -> changes.summary
     )
 
+  /** The newest version's header, from where this commit's log lies: options of a write may say how to get there. */
+  def newestHeader(): String = Told.header(request.log.latest(), _ => true).toString
+
   /**
    * Writes the header's lines and this commit's files as `version`, unless that exists.
    *
