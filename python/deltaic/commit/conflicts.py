@@ -20,6 +20,8 @@ from deltaic.commit.read_set import ReadSet
 from deltaic.exceptions import DeltaError, error
 from deltaic.protocol.clustering import DOMAIN as CLUSTERING
 from deltaic.protocol.clustering import lost_columns
+from deltaic.protocol.domains import FEATURE as DOMAINS
+from deltaic.protocol.features import supports
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +136,12 @@ def concurrent_transaction(ours: ReadSet, winner: Winner) -> Conflict | None:
 def domain_metadata_changed(ours: ReadSet, winner: Winner) -> Conflict | None:
     """Object if both set the same metadata domain (Protocol § Domain Metadata).
 
-    That of row tracking is not ours to set: its count is taken up where the winner left it.
+    That of row tracking is not ours to set: its count is taken up where the winner left it. A table
+    that is to do without domains must not have got one.
     """
-    shared = sorted(ours.domains.intersection(winner.domains))
+    keeps_domains = supports(ours.plan.effective.protocol, DOMAINS)
+    met = ours.domains if keeps_domains or not ours.plan.changes_protocol else winner.domains
+    shared = sorted(winner.domains.keys() & met)
     if not shared:
         return None
     return Conflict("DELTAIC_CONCURRENT_DOMAIN_METADATA", winner, shared[0])
