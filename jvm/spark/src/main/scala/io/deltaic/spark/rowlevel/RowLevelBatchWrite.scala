@@ -71,7 +71,7 @@ private[spark] final class RowLevelBatchWrite(change: RowLevelChange, reads: Rec
     val rows =
       ChangedRows(cardinality(updated), cardinality(deleted), reports.map(_.insertedRows).sum)
     val finishedAtMs = System.currentTimeMillis()
-    transaction.commit(
+    val isVersion = transaction.commit(
       FileChanges(
         rewritten.removes,
         rewritten.adds ++ reports.flatMap(_.newFiles),
@@ -93,7 +93,7 @@ private[spark] final class RowLevelBatchWrite(change: RowLevelChange, reads: Rec
       IdentityMarks.merged(transaction.schema.stored, reports.map(_.identityMarks)),
       Some(rewritten.rowEnds(transaction.plan.metadata.configuration))
     )
-    committed = rows
+    if (isVersion) committed = rows
   }
 
   override def abort(messages: Array[WriterCommitMessage]): Unit =
