@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Container
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from deltaic import DeltaTable
 from tests.support import log
+from tests.support.lost_files import lose_files
 from tests.support.session_settings import session_settings
 from tests.support.table_builder import build_table, rows_of
 
@@ -20,17 +19,6 @@ if TYPE_CHECKING:
 SCHEMA = "id INT, v INT"
 #: Ids 0 to 9, 10 to 19 and so on, a file each.
 FILES = [[(10 * file + row, 0) for row in range(10)] for file in range(6)]
-
-
-def lose_files(table: str, *, but: Container[int]) -> int:
-    """Delete data files but those whose least id is one of these; return how many."""
-    lost = 0
-    for add in log.actions(table, 0, "add"):
-        if json.loads(add["stats"])["minValues"]["id"] not in but:
-            Path(table, add["path"]).unlink()
-            lost += 1
-    return lost
-
 
 SOURCE = "(SELECT * FROM VALUES (12, 1), (25, 2) s(id, v))"
 UPSERT = "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"

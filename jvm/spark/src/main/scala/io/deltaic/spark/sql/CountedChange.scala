@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.{LocalTableScanExec, SparkPlan, SparkStrat
 import org.apache.spark.sql.types.LongType
 
 import io.deltaic.spark.catalog.{DeltaicTable, MergeTarget}
-import io.deltaic.spark.rowlevel.{ChangedRows, CountsChangedRows, RowLevelChange}
+import io.deltaic.spark.rowlevel.{ChangedRows, CountsChangedRows, EndFilesExec, RowLevelChange}
 import io.deltaic.spark.write.SkippedWriteExec
 
 /**
@@ -87,6 +87,7 @@ private[spark] object CountedChangeStrategy extends SparkStrategy {
   private[sql] def counts(plan: SparkPlan, output: Seq[Attribute]): InternalRow = {
     val rows = plan match {
       case WriteDeltaExec(_, _, _, write: CountsChangedRows, _, _, _) => write.changedRows
+      case EndFilesExec(write) => write.changedRows
       case append: InsertOnlyMergeExec =>
         ChangedRows(inserted = append.metrics("numOutputRows").value)
       case _: SkippedWriteExec => ChangedRows()
