@@ -240,7 +240,8 @@ def test_texts_are_padded_compared_and_bounded_by_their_columns(spark: SparkSess
     for statement in (
         "INSERT INTO {t} (id, c, v) VALUES (1, 'a', 'x'), (2, 'b', 'y'), (3, 'c', 'z')",
         "UPDATE {t} SET c = 'zz' WHERE c = 'a'",
-        "MERGE INTO {t} t USING (SELECT * FROM VALUES (2, 'B', 'w'), (4, 'n', 'm') AS v(id, c, v)) s "
+        "MERGE INTO {t} t USING "
+        "(SELECT * FROM VALUES (2, 'B', 'w'), (4, 'n', 'm') AS v(id, c, v)) s "
         "ON t.id = s.id WHEN MATCHED THEN UPDATE SET c = s.c, v = s.v "
         "WHEN NOT MATCHED THEN INSERT (id, c, v) VALUES (s.id, s.c, s.v)",
     ):
