@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Container
-from pathlib import Path
+from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from deltaic import DeltaTable
 from tests.support import log
+from tests.support.lost_files import lose_files
 from tests.support.session_settings import session_settings
 from tests.support.table_builder import build_table, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+Key = tuple[int | None, str | None]
+Matches = Callable[[Key, Key], bool]
+
 SCHEMA = "id INT, v INT"
 #: Ids 0 to 9, 10 to 19 and so on, a file each.
 FILES = [[(10 * file + row, 0) for row in range(10)] for file in range(6)]
 
-
-def lose_files(table: str, *, but: Container[int]) -> int:
-    """Delete data files but those whose least id is one of these; return how many."""
-    lost = 0
-    for add in log.actions(table, 0, "add"):
-        if json.loads(add["stats"])["minValues"]["id"] not in but:
-            Path(table, add["path"]).unlink()
-            lost += 1
-    return lost
-
-
-SOURCE = "(SELECT * FROM VALUES (12, 1), (25, 2) s(id, v))"
+#: Two files apart have the keys.
+SOURCE = "(SELECT * FROM VALUES (12, 1), (45, 2) s(id, v))"
 UPSERT = "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
 
 
@@ -42,6 +37,11 @@ UPSERT = "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
         (f"MERGE INTO {{t}} t USING {SOURCE} s ON t.id = s.id {UPSERT}", 2),
         (f"MERGE INTO {{t}} t USING {SOURCE} s ON t.id = s.id + 0L AND t.v = 0 {UPSERT}", 2),
         (f"MERGE INTO {{t}} t USING {SOURCE} s ON s.id = t.id WHEN MATCHED THEN DELETE", 2),
+        (
+            f"MERGE INTO {{t}} t USING {SOURCE} s ON CAST(s.id AS BIGINT) = t.id"
+            " WHEN MATCHED THEN DELETE",
+            2,
+        ),
         (f"MERGE INTO {{t}} t USING {SOURCE} s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *", 0),
         (
             f"MERGE INTO {{t}} t USING {SOURCE} s ON t.id = s.id WHEN NOT MATCHED AND s.v > 1"
@@ -60,20 +60,99 @@ UPSERT = "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
         ),
         (f"DELETE FROM {{t}} WHERE v = 0 AND id IN (SELECT id FROM {SOURCE})", 2),
         (f"UPDATE {{t}} SET v = 9 WHERE id IN (SELECT id FROM {SOURCE})", 2),
+        (f"UPDATE {{t}} SET v = 9 WHERE (id, v) IN (SELECT id, v - v FROM {SOURCE})", 2),
     ],
 )
 def test_files_without_a_key_of_the_source_are_not_read(
     spark: SparkSession, table: str, statement: str, touched: int
 ) -> None:
     build_table(spark, table, SCHEMA, FILES)
-    assert lose_files(table, but={10, 20}) == 4
+    assert lose_files(table, but={10, 40}) == 4
     source = f"{table}_source"
     if "{s}" in statement:
-        build_table(spark, source, SCHEMA, [[(1, 0), (12, 1)], [(25, 2), (59, 0)]])
+        build_table(spark, source, SCHEMA, [[(1, 0), (12, 1)], [(45, 2), (59, 0)]])
     named = statement.replace("{t}", f"delta.`{table}`").replace("{s}", f"delta.`{source}`")
     spark.sql(named)
     assert log.newest(table) == min(touched, 1)
     assert len(log.actions(table, log.newest(table), "remove")) == touched
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("spark.deltaic.rowLevel.keyPruning.maxBroadcastBytes", "-1"),
+        ("spark.sql.exchange.reuse", "false"),
+    ],
+)
+def test_keys_that_are_not_broadcast_prune_by_the_least_and_the_greatest(
+    spark: SparkSession, table: str, setting: str, value: str
+) -> None:
+    build_table(spark, table, SCHEMA, FILES)
+    lose_files(table, but={10, 20})
+    source = "(SELECT * FROM VALUES (12, 1), (25, 2) s(id, v))"
+    with session_settings(spark, {setting: value}):
+        spark.sql(f"MERGE INTO delta.`{table}` t USING {source} s ON t.id = s.id {UPSERT}")
+    assert len(log.actions(table, 1, "remove")) == 2
+
+
+@pytest.mark.parametrize("clauses", [UPSERT, "WHEN NOT MATCHED THEN INSERT *"])
+def test_rows_without_a_key_are_dropped_before_the_shuffle_and_only_keys_are_read(
+    spark: SparkSession, table: str, clauses: str
+) -> None:
+    build_table(spark, table, SCHEMA, FILES, deletion_vectors=True)
+    spark.sql(f"DELETE FROM delta.`{table}` WHERE id = 44")
+    merge = f"MERGE INTO delta.`{table}` t USING {SOURCE} s ON t.id = s.id {clauses}"
+    with session_settings(spark, {"spark.sql.autoBroadcastJoinThreshold": "1k"}):
+        plan = str(spark.sql(f"EXPLAIN {merge}").collect()[0][0])
+    (scan,) = (line for line in plan.splitlines() if f"deltaic file:{table}" in line)
+    read = scan[scan.index("struct<") : scan.index("filters:")]
+    assert "id:int" in read and "v:int" not in read
+    assert "dynamicpruning" in scan
+    before = plan[: plan.index(scan)].splitlines()
+    semi = next(i for i, line in enumerate(before) if "LeftSemi, BuildRight" in line)
+    assert "BroadcastHashJoin" in before[semi]
+    shuffles = [i for i, line in enumerate(before) if "Exchange hashpartitioning" in line]
+    assert shuffles and max(shuffles) < semi, "the semi join feeds the shuffle"
+
+
+KEYED = "a INT, b STRING, v INT"
+KEYS = list(itertools.product((None, 0, 1, 2, 3), (None, "x", "y")))
+#: One number that the table's column cannot hold.
+NEW_KEYS = [*KEYS[::2], (2**32 + 1, "x"), (7, None), (7, "x")]
+
+
+@pytest.mark.parametrize(
+    ("condition", "matches"),
+    [
+        ("t.a = s.a AND t.b = s.b", lambda t, s: None not in t and t == s),
+        ("t.a = s.a AND t.b <=> s.b", lambda t, s: t[0] is not None and t == s),
+        ("t.a + 1 = s.a AND t.v = 0", lambda t, s: t[0] is not None and t[0] + 1 == s[0]),
+    ],
+)
+@pytest.mark.parametrize("broadcast", ["10m", "-1"])
+def test_merge_by_keys_gives_what_comparing_all_rows_gives(
+    spark: SparkSession, table: str, condition: str, matches: Matches, broadcast: str
+) -> None:
+    build_table(spark, table, KEYED, [[(*key, 0) for key in KEYS[i::3]] for i in range(3)])
+    one_each = "t.a + 1" in condition
+    keys = list({key[0]: key for key in NEW_KEYS}.values()) if one_each else NEW_KEYS
+    values = ", ".join(
+        f"({'NULL' if a is None else a}, {'NULL' if b is None else repr(b)})" for a, b in keys
+    )
+    source = f"(SELECT CAST(a AS BIGINT) AS a, b FROM VALUES {values} AS s(a, b))"
+    with session_settings(
+        spark, {"spark.deltaic.rowLevel.keyPruning.maxBroadcastBytes": broadcast}
+    ):
+        spark.sql(
+            f"MERGE INTO delta.`{table}` t USING {source} s ON {condition}"
+            " WHEN MATCHED THEN UPDATE SET v = 1"
+            " WHEN NOT MATCHED THEN INSERT (a, b, v) VALUES (try_cast(s.a AS INT), s.b, 2)"
+        )
+    expected = [(*t, int(any(matches(t, s) for s in keys))) for t in KEYS]
+    for a, b in keys:
+        if not any(matches(t, (a, b)) for t in KEYS):
+            expected.append((None if a == 2**32 + 1 else a, b, 2))
+    assert Counter(rows_of(spark, table)) == Counter(expected)
 
 
 def test_sources_that_may_differ_when_read_again_and_rows_without_a_match_prune_nothing(
@@ -81,7 +160,7 @@ def test_sources_that_may_differ_when_read_again_and_rows_without_a_match_prune_
 ) -> None:
     build_table(spark, table, SCHEMA, FILES)
     name = f"delta.`{table}`"
-    random = "(SELECT id + CAST(rand() AS INT) AS id, 7 AS v FROM VALUES (12), (25) s(id))"
+    random = "(SELECT id + CAST(rand() AS INT) AS id, 7 AS v FROM VALUES (12), (45) s(id))"
     spark.sql(f"MERGE INTO {name} t USING {random} s ON t.id = s.id {UPSERT}")
     spark.sql(
         f"MERGE INTO {name} t USING (SELECT 12 AS id) s ON t.id = s.id"
@@ -89,7 +168,7 @@ def test_sources_that_may_differ_when_read_again_and_rows_without_a_match_prune_
     )
     with session_settings(spark, {"spark.deltaic.rowLevel.keyPruning.maxSourceBytes": "-1"}):
         spark.sql(f"MERGE INTO {name} t USING {SOURCE} s ON t.id = s.id {UPSERT}")
-    expected = {row: 0 for rows in FILES for row, _ in rows if row <= 50} | {12: 1, 25: 2}
+    expected = {row: 0 for rows in FILES for row, _ in rows if row <= 50} | {12: 1, 45: 2}
     assert dict(rows_of(spark, table)) == expected
 
 

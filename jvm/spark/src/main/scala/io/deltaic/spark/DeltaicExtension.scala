@@ -4,6 +4,7 @@ import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.classic.SparkSession
 
 import io.deltaic.spark.catalog.TimeTravelExpressions
+import io.deltaic.spark.rowlevel.EndWholeFiles
 import io.deltaic.spark.scan.DeletionVectorStrategy
 import io.deltaic.spark.sql._
 import io.deltaic.spark.write.{RecordReads, SkipAppliedWrites}
@@ -22,8 +23,8 @@ class DeltaicExtension extends (SparkSessionExtensions => Unit) {
     extensions.injectResolutionRule(_ => PlanConstraints)
     extensions.injectResolutionRule(_ => PlanShowStatements)
     extensions.injectResolutionRule(_ => PlanTruncation)
-    extensions.injectResolutionRule(s => ReplaceMatchingRows(s.asInstanceOf[SparkSession]))
     extensions.injectResolutionRule(s => EvolveWrittenColumns(s.asInstanceOf[SparkSession]))
+    extensions.injectResolutionRule(s => ReplaceMatchingRows(s.asInstanceOf[SparkSession]))
     extensions.injectResolutionRule(_ => EvolveMergedColumns)
     extensions.injectResolutionRule(s => SaveOverTable(s.asInstanceOf[SparkSession]))
     extensions.injectResolutionRule(ComputeWrittenColumns(_))
@@ -36,6 +37,7 @@ class DeltaicExtension extends (SparkSessionExtensions => Unit) {
     extensions.injectPreCBORule(s => RebalanceWrites(s.asInstanceOf[SparkSession]))
     extensions.injectPlannerStrategy(_ => RecordReads)
     extensions.injectPlannerStrategy(_ => SkipAppliedWrites)
+    extensions.injectPlannerStrategy(_ => EndWholeFiles)
     extensions.injectPlannerStrategy(_ => DeletionVectorStrategy)
     extensions.injectPlannerStrategy(_ => CountedChangeStrategy)
     TableChangesFunctions.inject(extensions)

@@ -12,6 +12,8 @@ import io.deltaic.replay.DeltaLog
 /**
  * Everything about a finished write that its commit needs.
  *
+ * @param identityMarks how far the rows take identity columns, by column
+ * @param numbered those of them whose values the table has given
  * @param rowEnds given if the commit may share files with others
  * @param vectorFiles the files that it wrote deletion vectors to
  */
@@ -27,6 +29,7 @@ private[spark] final case class CommitRequest(
     readSet: ReadSet,
     engineMetrics: Map[String, Long] = Map.empty,
     identityMarks: Map[String, Long] = Map.empty,
+    numbered: Set[String] = Set.empty,
     rowEnds: Option[RowEnds] = None,
     vectorFiles: Seq[Path] = Nil
 )
@@ -47,6 +50,9 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
 
   /** Files that are ours and those of winners, as these left them, by version and canonical path. */
   private val followed = mutable.TreeMap.empty[Long, Map[String, AddFile]]
+
+  /** Where winners have moved rows that this commit read, by canonical path. */
+  private val movedReads = mutable.Set.empty[String]
 
   private[spark] def log: DeltaLog = request.log
 
@@ -73,7 +79,9 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     }
   }
 
-  def summary(): String = Json
+  def summary(): String = outline.toString
+
+  private[spark] def outline: ObjectNode = Json
     .obj(
       "table" -> request.log.table.toString,
       "readVersion" -> request.readVersion,
@@ -85,9 +93,12 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
       "options" -> request.options,
       "engineMetrics" -> request.engineMetrics,
       "identityMarks" -> request.identityMarks,
+      "numbered" -> request.numbered,
       "files" -> changes.summary
     )
-    .toString
+
+  /** The newest version's header, from where this commit's log lies: options of a write may say how to get there. */
+  def newestHeader(): String = Told.header(request.log.latest(), _ => true).toString
 
   /**
    * Writes the header's lines and this commit's files as `version`, unless that exists.
@@ -166,7 +177,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
         }.toMap,
         "numAdded" -> adds.size,
         "addMatchingReads" -> firstNew(adds, removes)(request.readSet.firstMatching),
-        "removedFileRead" -> request.readSet.firstRead(removes.filter(_.dataChange)).map(_.path),
+        "removedFileRead" -> removedRead(adds, removes),
         "removedFileRemoved" -> meetings.find(_.how == SharedFiles.Inseparable).map(_.path),
         "movedFile" -> meetings.find(_.how == SharedFiles.Moved).map(_.path),
         "sharedRows" -> meetings.collectFirst {
@@ -177,6 +188,20 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
       )
       .toString
   }
+
+  /**
+   * The first file with rows that this commit read and that are gone, wherever others have moved them
+   * before: each winner is asked about once, in the order of their versions.
+   */
+  private def removedRead(adds: Seq[AddFile], removes: Seq[RemoveFile]): Option[String] =
+    synchronized {
+      val (ended, moved) = removes.partition(_.dataChange)
+      def isMovedRead(remove: RemoveFile) = movedReads(shared.canonical(remove.path))
+      val lost = request.readSet.firstRead(ended).orElse(ended.find(isMovedRead))
+      if (request.readSet.firstRead(moved).isDefined || moved.exists(isMovedRead))
+        movedReads ++= adds.filterNot(_.dataChange).map(add => shared.canonical(add.path))
+      lost.map(_.path)
+    }
 
   /** Whether a commit that won the race has added a row which this one would have read. */
   def matchingRow(version: Long): String = {

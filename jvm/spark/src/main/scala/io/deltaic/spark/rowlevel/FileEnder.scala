@@ -31,18 +31,21 @@ private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: Wri
   private lazy val settings =
     VectorSettings.of(change.spark, transaction.plan.metadata.configuration)
 
-  /** @param ended rows that end now, by the path of their file */
-  def apply(ended: Map[String, DeletionVector]): EndedFiles = {
+  /**
+   * @param ended rows that end now, by the path of their file
+   * @param whole other files, of which all rows end
+   */
+  def apply(ended: Map[String, DeletionVector], whole: Seq[AddFile]): EndedFiles = {
     val deletionTimestampMs = System.currentTimeMillis()
     val touched = withOldVectors(ended.toSeq.sortBy(_._1).map { case (path, rows) =>
-      Touched(change.filesRead(path), rows)
+      Touched(change.filesRead(path), rows.copy())
     })
     val survivors = touched.filter(t => t.ended.cardinality < physicalRows(t.file))
     val (worn, kept) = survivors.partition(t => !writesDeletionVectors || isWorn(t))
     val copies = rewritten(worn)
     try {
       val (adds, vectorFiles) = withNewVectors(kept)
-      val removes = touched.map(_.file.remove(deletionTimestampMs))
+      val removes = (whole ++ touched.map(_.file)).map(_.remove(deletionTimestampMs))
       val copiedRows = copies.flatMap(FileChanges.rows).sum
       EndedFiles(removes, adds ++ copies, copies, vectorFiles, copiedRows)
     } catch {

@@ -21,14 +21,19 @@ private[rowlevel] final class ImageRecorder(
 
   /**
    * @param deleted rows that are gone, by the path of their file, and `updated` those that changed
-   * @param inserted files of which all rows begin
+   * @param ended files of which all rows are gone, and `inserted` those of which all begin
    */
   def record(
       deleted: Map[String, DeletionVector],
       updated: Map[String, DeletionVector],
+      ended: Seq[AddFile],
       inserted: Seq[AddFile] = Nil
   ): Seq[AddFile] = {
     val images = of(deleted, ChangeColumns.Delete) ++ of(updated, ChangeColumns.UpdatePreimage) ++
+      ended.map { file =>
+        val all = RowSelection.AllBut(file.deletionVector)
+        change(file.copy(deletionVector = None), ChangeColumns.Delete, all)
+      } ++
       inserted.map(change(_, ChangeColumns.Insert, RowSelection.AllBut(None)))
     if (images.isEmpty) Nil
     else {

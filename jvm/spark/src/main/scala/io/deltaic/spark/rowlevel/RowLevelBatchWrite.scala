@@ -7,11 +7,19 @@ import org.apache.spark.sql.connector.write._
 import io.deltaic.dv.DeletionVector
 import io.deltaic.protocol.{AddCdcFile, AddFile}
 import io.deltaic.spark.bridge.{FileChanges, Json}
+import io.deltaic.spark.scan.WholeFiles
 import io.deltaic.spark.write._
 
-/** Collects what the tasks report and turns it into one commit. */
-private[spark] final class RowLevelBatchWrite(change: RowLevelChange, reads: RecordedReads)
-    extends DeltaBatchWrite {
+/**
+ * Collects what the tasks report and turns it into one commit.
+ *
+ * @param whole files all of whose rows end, which no task reads
+ */
+private[spark] final class RowLevelBatchWrite(
+    change: RowLevelChange,
+    reads: RecordedReads,
+    whole: WholeFiles
+) extends DeltaBatchWrite {
 
   private val startedAtMs = System.currentTimeMillis()
 
@@ -64,14 +72,18 @@ private[spark] final class RowLevelBatchWrite(change: RowLevelChange, reads: Rec
     val deleted = RowLevelMessage.merged(reports.flatMap(_.deletedRows))
     val updated = RowLevelMessage.merged(reports.flatMap(_.updatedRows))
     val ender = new FileEnder(change, transaction)
-    rewritten = ender(union(deleted, updated))
+    rewritten = ender(union(deleted, updated), whole.adds)
     if (needsImages)
-      images = new ImageRecorder(change, transaction, ender.vectors).record(deleted, updated)
+      images =
+        new ImageRecorder(change, transaction, ender.vectors).record(deleted, updated, whole.adds)
     val changeFiles = reports.flatMap(_.changeFiles) ++ images
-    val rows =
-      ChangedRows(cardinality(updated), cardinality(deleted), reports.map(_.insertedRows).sum)
+    val rows = ChangedRows(
+      cardinality(updated),
+      cardinality(deleted) + whole.rows,
+      reports.map(_.insertedRows).sum
+    )
     val finishedAtMs = System.currentTimeMillis()
-    transaction.commit(
+    val isVersion = transaction.commit(
       FileChanges(
         rewritten.removes,
         rewritten.adds ++ reports.flatMap(_.newFiles),
@@ -93,7 +105,7 @@ private[spark] final class RowLevelBatchWrite(change: RowLevelChange, reads: Rec
       IdentityMarks.merged(transaction.schema.stored, reports.map(_.identityMarks)),
       Some(rewritten.rowEnds(transaction.plan.metadata.configuration))
     )
-    committed = rows
+    if (isVersion) committed = rows
   }
 
   override def abort(messages: Array[WriterCommitMessage]): Unit =

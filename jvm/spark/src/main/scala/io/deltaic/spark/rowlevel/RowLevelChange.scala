@@ -21,7 +21,8 @@ import io.deltaic.spark.write.{RecordedReads, RecordsReads, ScannedRows, TableWr
  * One DELETE, UPDATE or MERGE, from the snapshot it reads to the commit it makes. Spark plans it; its
  * tasks report positions of rows that end, and write the rows that begin.
  *
- * @param batchWrite makes a commit of what they report, given the other scans of the statement
+ * @param batchWrite makes a commit of what they report and of the files that end unread, given the other
+ *   scans of the statement
  * @param merge what there is to know of a MERGE
  */
 private[spark] final class RowLevelChange(
@@ -29,7 +30,8 @@ private[spark] final class RowLevelChange(
     val log: DeltaLog,
     val snapshot: Snapshot,
     override val command: Command,
-    batchWrite: (RowLevelChange, RecordedReads) => DeltaBatchWrite = new RowLevelBatchWrite(_, _),
+    batchWrite: (RowLevelChange, RecordedReads, WholeFiles) => DeltaBatchWrite =
+      new RowLevelBatchWrite(_, _, _),
     val merge: Option[MergeTerms] = None
 ) extends SupportsDelta {
 
@@ -55,13 +57,19 @@ private[spark] final class RowLevelChange(
   /**
    * Has each task's rows sorted by the partition they go to, as an append has: a join leaves them in
    * any order, and each change of the partition begins another file. Rows that only end go to none.
+   *
+   * @param unread files that end without being read, once they are known, and what the statement has read
+   *   of the table before they were left out
    */
-  private final class ChangeWrite extends DeltaWrite with RequiresDistributionAndOrdering
+  private[rowlevel] final class ChangeWrite(unread: Option[(WholeFiles, RecordedReads)] = None)
+      extends DeltaWrite with RequiresDistributionAndOrdering
       with RecordsReads with CountsChangedRows {
     @volatile private var batch: Option[RowLevelBatchWrite] = None
 
     override val log: DeltaLog = RowLevelChange.this.log
     override val readVersion: Long = snapshot.version
+
+    def change: RowLevelChange = RowLevelChange.this
 
     override def requiredDistribution(): Distribution = Distributions.unspecified()
 
@@ -70,14 +78,25 @@ private[spark] final class RowLevelChange(
       else TableWrite.orderedBy(schema.partitionColumns)
 
     override def toBatch: DeltaBatchWrite = {
-      val write = batchWrite(RowLevelChange.this, recorded)
+      val (whole, reads) = unread.getOrElse((WholeFiles.none, recorded))
+      val write = batchWrite(RowLevelChange.this, reads, whole)
       batch = Some(write).collect { case own: RowLevelBatchWrite => own }
       write
     }
 
     override def changedRows: ChangedRows = batch.fold(ChangedRows())(_.changedRows)
 
-    override def description(): String = s"deltaic $command on ${log.table}"
+    def knowsWholeFiles: Boolean = unread.isDefined
+
+    /** This write where the query has left out these files, of which all rows end. */
+    def ending(files: WholeFiles): ChangeWrite = new ChangeWrite(Some((files, recorded)))
+
+    override def description(): String = {
+      val files = unread.fold("")(u => s", ${u._1.adds.size} files as a whole")
+      s"deltaic $command on ${log.table}$files"
+    }
+
+    override def toString: String = description()
   }
 
   override def rowId(): Array[NamedReference] =
@@ -108,6 +127,9 @@ private[spark] final class RowLevelChange(
     val constrained = AttributeSet(conditions.flatMap(_.references))
     conditions ++ nullChecks.filterNot(_.references.subsetOf(constrained))
   }
+
+  /** Whether a scan is one of the statement's target. */
+  def isTarget(scan: TableScan): Boolean = currentScans.exists(_ eq scan)
 
   /** @param reads all scans of the table in the statement, such as those of subqueries */
   def readSet(reads: RecordedReads): ReadSet = {

@@ -14,7 +14,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.AddFile
 import io.deltaic.replay.Snapshot
-import io.deltaic.spark.scan.{ListedFiles, ScanColumns, TableSchema}
+import io.deltaic.spark.scan.{ListedFiles, ScanColumns, TableSchema, WholeFiles}
 import io.deltaic.spark.write._
 
 /**
@@ -31,8 +31,13 @@ private[spark] object RowReplacement extends EndsRows {
   ): EndedRows = {
     val spark = transaction.spark
     val sink = new ReportSink(transaction)
-    val change =
-      new RowLevelChange(spark, transaction.log, snapshot, Command.DELETE, (_, _) => sink)
+    val change = new RowLevelChange(
+      spark,
+      transaction.log,
+      snapshot,
+      Command.DELETE,
+      (_, _, whole) => sink.besides(whole)
+    )
     val target = relation(new ChangedTable(change))
     val condition = replaced match {
       case Replaced.Rows(condition) => over(target)(condition)
@@ -45,14 +50,17 @@ private[spark] object RowReplacement extends EndsRows {
     }
     SessionShims.run(spark, DeleteFromTable(target, condition))
     val ended = RowLevelMessage.merged(sink.reports.flatMap(_.deletedRows))
-    val numRows = ended.valuesIterator.map(_.cardinality).sum
+    val numRows = ended.valuesIterator.map(_.cardinality).sum + sink.whole.rows
     val ender = new FileEnder(change, transaction)
-    val files = ender(ended)
+    val whole = sink.whole.adds
+    val files = ender(ended, whole)
     // Copied rows would look like inserted ones (Protocol § Change Data Files).
     val changeFiles =
       if (!transaction.plan.feedsChanges || files.copiedRows == 0) Nil
       else
-        try new ImageRecorder(change, transaction, ender.vectors).record(ended, Map.empty, newRows)
+        try
+          new ImageRecorder(change, transaction, ender.vectors)
+            .record(ended, Map.empty, whole, newRows)
         catch {
           case e: Throwable =>
             transaction.abort(files.newFiles(Nil), tasksLost = false)
@@ -116,6 +124,14 @@ private[spark] object RowReplacement extends EndsRows {
   /** Keeps what the tasks report; nothing is committed, and there is nothing to take back. */
   private final class ReportSink(transaction: WriteTransaction) extends DeltaBatchWrite {
     @volatile var reports: Seq[RowLevelMessage] = Nil
+
+    /** What ends besides, unread. */
+    @volatile var whole: WholeFiles = WholeFiles.none
+
+    def besides(files: WholeFiles): ReportSink = {
+      whole = files
+      this
+    }
 
     override def createBatchWriterFactory(info: PhysicalWriteInfo): DeltaWriterFactory =
       new RowLevelWriterFactory(transaction.dataSpec)

@@ -68,6 +68,20 @@ private[scan] final class ChosenFiles(
 
   def rows: FileRows = new FileRows(statistics, ordinals, deletedRows)
 
+  /**
+   * Those of which every row satisfies all conditions and of which it is known how many rows are left, and
+   * the others.
+   */
+  def split(conditions: Seq[Expression]): (WholeFiles, IndexedSeq[AddFile]) = {
+    val known = rows
+    val whole = FileSelection.whole(statistics, ordinals, conditions)
+      .filter(known.live(_).isDefined)
+    (
+      WholeFiles(keep(whole).adds, whole.iterator.flatMap(known.live).sum),
+      keep(ordinals.diff(whole)).adds
+    )
+  }
+
   def keep(some: Array[Int]): ChosenFiles = new ChosenFiles(files, statistics, some, undecided)
 
   def size: TableSize =
@@ -81,6 +95,17 @@ private[scan] final class ChosenFiles(
     case null => 0L
     case vector => vector.cardinality
   }
+}
+
+/**
+ * Files all of whose rows are meant.
+ *
+ * @param rows how many these are
+ */
+private[spark] final case class WholeFiles(adds: IndexedSeq[AddFile], rows: Long)
+
+private[spark] object WholeFiles {
+  val none: WholeFiles = WholeFiles(IndexedSeq.empty, 0L)
 }
 
 /** Chosen files, as executors send them to the driver. */

@@ -25,6 +25,18 @@ private[spark] sealed trait FileSource {
   /** What the log says of the rows of those files; none where that would have to be found out first. */
   def rows(filters: Seq[Expression], fileFilters: Seq[Expression]): Option[FileRows]
 
+  /**
+   * The files of [[select]]: those of which every row satisfies the conditions, as the log proves, and the
+   * others.
+   *
+   * @param conditions the filters and whatever else a row has to satisfy
+   */
+  def split(
+      filters: Seq[Expression],
+      fileFilters: Seq[Expression],
+      conditions: Seq[Expression]
+  ): (WholeFiles, IndexedSeq[AddFile])
+
   /** Aggregates of the rows of the files that the filters choose, as [[FileRows.aggregate]] has them. */
   def aggregate(
       filters: Seq[Expression],
@@ -76,6 +88,12 @@ private[spark] final class SnapshotFiles private (
 
   override def rows(filters: Seq[Expression], fileFilters: Seq[Expression]): Option[FileRows] =
     Some(choose(filters, fileFilters, None).rows)
+
+  override def split(
+      filters: Seq[Expression],
+      fileFilters: Seq[Expression],
+      conditions: Seq[Expression]
+  ): (WholeFiles, IndexedSeq[AddFile]) = choose(filters, fileFilters, None).split(conditions)
 
   override def aggregate(
       filters: Seq[Expression],
@@ -148,6 +166,12 @@ private[spark] final case class ListedFiles(
 
   override def rows(filters: Seq[Expression], fileFilters: Seq[Expression]): Option[FileRows] =
     None
+
+  override def split(
+      filters: Seq[Expression],
+      fileFilters: Seq[Expression],
+      conditions: Seq[Expression]
+  ): (WholeFiles, IndexedSeq[AddFile]) = (WholeFiles.none, select(filters, fileFilters))
 }
 
 /**
@@ -165,4 +189,10 @@ private[spark] final case class LimitedFiles(all: SnapshotFiles, limit: Long) ex
 
   override def rows(filters: Seq[Expression], fileFilters: Seq[Expression]): Option[FileRows] =
     Some(all.choose(filters, fileFilters, Some(limit)).rows)
+
+  override def split(
+      filters: Seq[Expression],
+      fileFilters: Seq[Expression],
+      conditions: Seq[Expression]
+  ): (WholeFiles, IndexedSeq[AddFile]) = (WholeFiles.none, select(filters, fileFilters))
 }

@@ -90,7 +90,22 @@ private[spark] final class TableScan(
       if (requiredColumns.fieldNames.contains(ScanColumns.RowIndex)) Nil
       else Seq(ScanColumns.rowIndexField)
     val columns = StructType(requiredColumns.fields ++ rowIndex :+ ScanColumns.deletionVectorField)
-    val source = ListedFiles(files.table, files.version, selectedFiles)
+    reading(selectedFiles, columns)
+  }
+
+  /**
+   * The files of which every row is wanted, as the log proves, and a scan of the others.
+   *
+   * @param conditions what the query asks of rows besides `filters`
+   */
+  def splitOffWhole(conditions: Seq[Expression]): (WholeFiles, TableScan) = {
+    val (whole, others) =
+      files.split(fileSelectionFilters, fileFilters, filters ++ conditions)
+    (whole, reading(others, requiredColumns))
+  }
+
+  private def reading(some: IndexedSeq[AddFile], columns: StructType): TableScan = {
+    val source = ListedFiles(files.table, files.version, some)
     new TableScan(spark, source, schema, columns, filters, fileFilters, options)
   }
 

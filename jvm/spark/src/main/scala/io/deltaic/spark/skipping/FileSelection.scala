@@ -68,6 +68,20 @@ object FileSelection {
     FilterSplit(decided, remaining)
   }
 
+  /**
+   * Those of `files` of which every row satisfies all `conditions`, as far as their statistics prove it.
+   * It is the choice of files for the other rows, and as sound.
+   */
+  def whole(
+      columns: FileStatsColumns,
+      files: Array[Int],
+      conditions: Seq[Expression]
+  ): Array[Int] = {
+    val others = SkippingPredicate.of(Seq(OtherRows.of(conditions, columns.schema)), columns.schema)
+    if (others.keepsAll) Array.emptyIntArray
+    else files.diff(keep(others, columns, files, FailuresToGiveUp).files)
+  }
+
   /** Whether knowing something of the column's values can leave out files. */
   def canSkipBy(column: Attribute, schema: SkippingSchema): Boolean =
     schema.partitionColumn(column).isDefined ||

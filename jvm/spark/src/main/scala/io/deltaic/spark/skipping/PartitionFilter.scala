@@ -32,7 +32,7 @@ private[skipping] object PartitionFilter {
     safe && e.children.forall(neverFails)
   }
 
-  private def isSafeCast(cast: Cast): Boolean = (cast.child.dataType, cast.dataType) match {
+  def isSafeCast(cast: Cast): Boolean = (cast.child.dataType, cast.dataType) match {
     case (from: NumericType, to: NumericType) => Cast.canUpCast(from, to)
     case (from: NumericType, to: StringType) => Cast.canUpCast(from, to)
     case _ => false

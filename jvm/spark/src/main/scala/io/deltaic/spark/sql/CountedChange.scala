@@ -11,7 +11,8 @@ import org.apache.spark.sql.execution.{LocalTableScanExec, SparkPlan, SparkStrat
 import org.apache.spark.sql.types.LongType
 
 import io.deltaic.spark.catalog.{DeltaicTable, MergeTarget}
-import io.deltaic.spark.rowlevel.{ChangedRows, CountsChangedRows, RowLevelChange}
+import io.deltaic.spark.rowlevel.{ChangedRows, CountsChangedRows, EndFilesExec, RowLevelChange}
+import io.deltaic.spark.write.SkippedWriteExec
 
 /**
  * A DELETE, UPDATE or MERGE that returns how many rows it changed, which Spark's own do not.
@@ -86,8 +87,10 @@ private[spark] object CountedChangeStrategy extends SparkStrategy {
   private[sql] def counts(plan: SparkPlan, output: Seq[Attribute]): InternalRow = {
     val rows = plan match {
       case WriteDeltaExec(_, _, _, write: CountsChangedRows, _, _, _) => write.changedRows
+      case EndFilesExec(write) => write.changedRows
       case append: InsertOnlyMergeExec =>
         ChangedRows(inserted = append.metrics("numOutputRows").value)
+      case _: SkippedWriteExec => ChangedRows()
       case other => throw new IllegalStateException(s"rows changed by ${other.nodeName}")
     }
     val all = Seq(rows.affected, rows.updated, rows.deleted, rows.inserted)

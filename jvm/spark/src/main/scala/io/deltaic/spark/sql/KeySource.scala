@@ -4,14 +4,13 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateFunction, Max, Min}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.CountedRows
+import org.apache.spark.sql.deltaic.{CountedRows, KeyMark}
 import org.apache.spark.sql.execution.datasources.v2.ExtractV2Table
 import org.apache.spark.sql.execution.datasources.{
   HadoopFsRelation,
   LogicalRelation,
   PartitioningAwareFileIndex
 }
-import org.apache.spark.sql.types._
 
 import io.deltaic.spark.SessionSettings
 import io.deltaic.spark.catalog.DeltaicTable
@@ -23,39 +22,82 @@ import io.deltaic.spark.catalog.DeltaicTable
  * what it comes from must not change in between: values in the plan, files that have been listed, and
  * tables of ours at one version. Nor may it be dear to read: it is small, and rows are chosen and
  * projected, but not joined, grouped or sorted.
+ *
+ * @param planned the same, once filters have chosen files
  */
-private[sql] final class KeySource private (source: LogicalPlan) {
+private[sql] final class KeySource private (
+    spark: SparkSession,
+    source: LogicalPlan,
+    planned: LogicalPlan
+) {
 
-  def least(key: Expression): Expression = aggregate(Min(key))
+  /**
+   * What holds of all rows of the table that have a key of the source: that the key is among those, if
+   * they are few enough to be sent to all tasks, and else that it lies between the least and the greatest.
+   * A scan is told either, but of what is computed from its columns only the bounds.
+   */
+  def conditions(equated: Seq[KeyPair]): Seq[Expression] = {
+    val pairs = equated.map(_.narrowed)
+    if (areFew(pairs.map(_.other))) amongKeys(pairs) +: boundsBeside(pairs)
+    else pairs.flatMap(bounds)
+  }
 
-  def greatest(key: Expression): Expression = aggregate(Max(key))
+  /** The same for rows that are asked to have a row of the source as it is. */
+  def conditions(values: Seq[Expression], rows: ListQuery): Seq[Expression] = {
+    val in = InSubquery(values, rows)
+    val pairs = values.zip(rows.plan.output).map { case (own, other) => KeyPair(own, other) }
+    if (!pairs.forall(_.isUsable)) Seq(in)
+    else if (areFew(rows.plan.output)) {
+      val marked = rows.copy(plan = KeyMark.filter(rows.plan.output.head, rows.plan))
+      InSubquery(values, broadcast(marked)) +: boundsBeside(pairs)
+    } else in +: pairs.flatMap(bounds)
+  }
 
-  /** Types whose order is the one that comparisons have. */
-  def canBound(key: Expression): Boolean = key.deterministic && (key.dataType match {
-    case _: NumericType | DateType | TimestampType | TimestampNTZType | StringType => true
-    case _ => false
-  })
+  private def amongKeys(pairs: Seq[KeyPair]): Expression = {
+    val keys = pairs.zipWithIndex.map { case (pair, i) => Alias(pair.other, s"key_$i")() }
+    val rows = KeyMark.filter(keys.head.toAttribute, Project(keys, source))
+    InSubquery(pairs.map(_.own), broadcast(ListQuery(rows, numCols = keys.size)))
+  }
+
+  private def broadcast(keys: ListQuery): ListQuery =
+    keys.copy(hint = Some(HintInfo(Some(BROADCAST))))
+
+  private def boundsBeside(pairs: Seq[KeyPair]): Seq[Expression] =
+    pairs.filterNot(_.isColumn && prunesByKeys).flatMap(bounds)
+
+  private def bounds(pair: KeyPair): Seq[Expression] = Seq(
+    GreaterThanOrEqual(pair.own, aggregate(Min(pair.other))),
+    LessThanOrEqual(pair.own, aggregate(Max(pair.other)))
+  )
 
   private def aggregate(function: AggregateFunction): Expression =
     ScalarSubquery(
       Aggregate(Nil, Seq(Alias(function.toAggregateExpression(), "bound")()), source)
     )
+
+  private def areFew(keys: Seq[Expression]): Boolean =
+    Project(keys.map(key => Alias(key, "key")()), planned).stats.sizeInBytes <=
+      KeySource.maxKeyBytes(spark)
+
+  /** Spark gives a scan keys that have been broadcast anyway. */
+  private def prunesByKeys: Boolean =
+    spark.sessionState.conf.dynamicPartitionPruningEnabled &&
+    spark.sessionState.conf.exchangeReuseEnabled
 }
 
 private[sql] object KeySource {
 
   def of(spark: SparkSession, source: LogicalPlan): Option[KeySource] = {
     val rows = CountedRows.uncounted(source)
-    Option.when(isRepeatable(rows) && sizeBytes(spark, rows) <= maxBytes(spark)) {
-      new KeySource(rows)
-    }
+    if (isRepeatable(rows)) {
+      val known = planned(spark, rows)
+      Option.when(known.stats.sizeInBytes <= maxBytes(spark))(new KeySource(spark, rows, known))
+    } else None
   }
 
-  /** What is read of it, as far as that is known once filters have chosen files. */
-  private def sizeBytes(spark: SparkSession, rows: LogicalPlan): BigInt =
-    AnalysisHelper.allowInvokingTransformsInAnalyzer {
-      spark.sessionState.optimizer.execute(rows).stats.sizeInBytes
-    }
+  /** Tells how much is read of it, as far as that is known once filters have chosen files. */
+  private def planned(spark: SparkSession, rows: LogicalPlan): LogicalPlan =
+    AnalysisHelper.allowInvokingTransformsInAnalyzer(spark.sessionState.optimizer.execute(rows))
 
   private def isRepeatable(plan: LogicalPlan): Boolean = {
     val isKnown = plan match {
@@ -76,4 +118,12 @@ private[sql] object KeySource {
     SessionSettings.bytes(spark, "rowLevel.keyPruning.maxSourceBytes", DefaultMaxBytes)
 
   private val DefaultMaxBytes = 256L << 20
+
+  /** What a table may have that Spark broadcasts by itself. */
+  private def maxKeyBytes(spark: SparkSession): Long =
+    SessionSettings.bytes(
+      spark,
+      "rowLevel.keyPruning.maxBroadcastBytes",
+      spark.sessionState.conf.autoBroadcastJoinThreshold
+    )
 }

@@ -12,17 +12,21 @@ import io.deltaic.spark.catalog.MergeTarget
 import io.deltaic.spark.rowlevel.RowLevelChange
 
 /**
- * Lets a change look for its rows only between the least and the greatest key of what it is matched with:
- * files that lie elsewhere are left out when the statement runs, and other rows are not joined. Spark
- * does so by itself only where it broadcasts the source, which it cannot if rows without a match are to
- * be inserted.
+ * Lets a change look only for rows that have a key of what it is matched with: other rows are dropped
+ * before they are shuffled to be joined, and files that hold none are left out when the statement runs.
+ * Spark does so by itself only where it broadcasts a source that is filtered, which it cannot if rows
+ * without a match are to be inserted.
  *
  * {{{
  *   Join RightOuter t.k = s.k        =>    Join RightOuter t.k = s.k
- *   :- t                                   :- Filter [t.k >= (min of s.k) AND t.k <= (max of s.k)]
+ *   :- t                                   :- Filter [t.k IN (keys of s)]
  *   +- s                                   :  +- t
  *                                          +- s
  * }}}
+ *
+ * The keys are broadcast: Spark makes a semi join of the filter, and hands them to the scan of the table.
+ * Where they are too many for that, the filter is
+ * `t.k >= (least key of s) AND t.k <= (greatest key of s)`.
  *
  * The source is read once more for that. So it has to be small, and to give the same rows each time; see
  * [[KeySource]].
@@ -43,80 +47,76 @@ private[spark] final case class PruneChangedFiles(spark: SparkSession)
     case write @ WriteDelta(ExtractV2Table(table), _, query, _, _, _, _) if !write.analyzed =>
       write.operation match {
         case change: RowLevelChange =>
-          val bounded = if (isWorthwhile(change)) withBounds(query, table) else query
-          write.copy(query = bounded, groupFilterCondition = None)
+          val matched = if (isWorthwhile(change)) withKeys(query, table) else query
+          write.copy(query = matched, groupFilterCondition = None)
         case _ => write
       }
     case merge @ InsertOnlyMerge(ExtractV2Table(table: MergeTarget), query, _, _)
         if !merge.analyzed =>
-      merge.copy(query = withBounds(query, table))
+      merge.copy(query = withKeys(query, table))
     case other => other
   }
 
-  /** One file is read in any case. */
+  /** One file is read in any case, but unless it is small, most of its rows need not be shuffled. */
   private def isWorthwhile(change: RowLevelChange): Boolean =
-    change.snapshot.isDistributed || change.snapshot.filesInMemory.size > 1
+    change.snapshot.size.forall(size => size.numFiles > 1 || size.sizeBytes >= LargeFileBytes)
+
+  private val LargeFileBytes = 16L << 20
 
   /** @param table the target, which is this very object */
-  private def withBounds(query: LogicalPlan, table: Table): LogicalPlan = {
+  private def withKeys(query: LogicalPlan, table: Table): LogicalPlan = {
     def target(plan: LogicalPlan): Option[DataSourceV2Relation] =
       plan.collectFirst { case r: DataSourceV2Relation if r.table eq table => r }
     query.resolveOperatorsUp {
       case join @ Join(left, right, Inner | RightOuter, Some(condition), _) =>
         target(left).fold[LogicalPlan](join) { relation =>
-          join.copy(left = bounded(left, relation, keysIn(condition, relation, right)))
+          join.copy(left = filtered(left, relation, equated(condition, relation, right), right))
         }
       case join @ Join(left, right, LeftAnti, Some(condition), _) =>
         target(right).fold[LogicalPlan](join) { relation =>
-          join.copy(right = bounded(right, relation, keysIn(condition, relation, left)))
+          join.copy(right = filtered(right, relation, equated(condition, relation, left), left))
         }
       case filter @ Filter(condition, child: DataSourceV2Relation) if child.table eq table =>
-        filter.copy(child = bounded(child, child, keysIn(condition)))
+        filter.copy(condition =
+          splitConjunctivePredicates(condition).flatMap(conditionsFor).reduce(And(_, _))
+        )
     }
   }
 
-  private def bounded(
+  private def filtered(
       plan: LogicalPlan,
       relation: DataSourceV2Relation,
-      bounds: Seq[Expression]
+      pairs: Seq[KeyPair],
+      source: LogicalPlan
   ): LogicalPlan =
-    if (bounds.isEmpty) plan
-    else plan.resolveOperatorsUp { case r if r eq relation => Filter(bounds.reduce(And(_, _)), r) }
+    if (pairs.isEmpty) plan
+    else
+      KeySource.of(spark, source).fold(plan) { keys =>
+        val conditions = keys.conditions(pairs)
+        plan.resolveOperatorsUp {
+          case r if r eq relation => Filter(conditions.reduce(And(_, _)), r)
+        }
+      }
 
-  /** Bounds by the columns that a join equates. */
-  private def keysIn(
+  /** What a join equates of the table and its source. */
+  private def equated(
       condition: Expression,
       relation: DataSourceV2Relation,
       source: LogicalPlan
-  ): Seq[Expression] = {
+  ): Seq[KeyPair] = {
     def isOf(plan: LogicalPlan, key: Expression): Boolean =
       key.references.nonEmpty && key.references.subsetOf(plan.outputSet)
-    val pairs = splitConjunctivePredicates(condition).collect {
-      case EqualTo(own, other) if isOf(relation, own) && isOf(source, other) => own -> other
-      case EqualTo(other, own) if isOf(relation, own) && isOf(source, other) => own -> other
-    }
-    if (pairs.isEmpty) Nil else boundsOf(pairs, source)
+    splitConjunctivePredicates(condition).collect {
+      case EqualTo(own, other) if isOf(relation, own) && isOf(source, other) => KeyPair(own, other)
+      case EqualTo(other, own) if isOf(relation, own) && isOf(source, other) => KeyPair(own, other)
+    }.filter(_.isUsable)
   }
 
-  /** Bounds by the subqueries that a condition asks to contain a column. */
-  private def keysIn(condition: Expression): Seq[Expression] =
-    splitConjunctivePredicates(condition).flatMap {
-      case InSubquery(Seq(own), ListQuery(plan, Nil, _, _, Nil, _)) if own.references.nonEmpty =>
-        boundsOf(Seq(own -> plan.output.head), plan)
-      case _ => Nil
-    }
-
-  private def boundsOf(
-      pairs: Seq[(Expression, Expression)],
-      source: LogicalPlan
-  ): Seq[Expression] =
-    KeySource.of(spark, source).fold(Seq.empty[Expression]) { keys =>
-      pairs.filter { case (own, other) => own.deterministic && keys.canBound(other) }
-        .flatMap { case (own, other) =>
-          Seq(
-            GreaterThanOrEqual(own, keys.least(other)),
-            LessThanOrEqual(own, keys.greatest(other))
-          )
-        }
-    }
+  /** A condition, with more beside it if it asks a subquery to contain columns. */
+  private def conditionsFor(condition: Expression): Seq[Expression] = condition match {
+    case InSubquery(values, rows @ ListQuery(plan, Nil, _, _, Nil, None))
+        if values.forall(_.references.nonEmpty) =>
+      KeySource.of(spark, plan).fold(Seq(condition))(_.conditions(values, rows))
+    case _ => Seq(condition)
+  }
 }

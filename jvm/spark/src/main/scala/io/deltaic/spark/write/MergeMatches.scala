@@ -74,13 +74,17 @@ private[spark] object MergeMatches {
         (target, CountedRows.uncounted(counted), condition)
     }.collect {
       case (target, source, condition) if isStable(source) && condition.deterministic =>
-        MergeMatches(withoutBounds(withoutPruning(target)), withoutPruning(source), condition)
+        MergeMatches(withoutKeys(withoutPruning(target)), withoutPruning(source), condition)
     }
 
-  /** The condition of a MERGE has no subqueries: those are of the filter that leaves out files by keys. */
-  private def withoutBounds(target: LogicalPlan): LogicalPlan = target.transformAllExpressions {
-    case bound: BinaryComparison if SubqueryExpression.hasSubquery(bound) => Literal.TrueLiteral
-  }
+  /**
+   * Without the filter by the keys of the source, which asks less than the condition. That has no subqueries
+   * of its own, of which the bounds of keys are made, and the semi join with the keys.
+   */
+  private def withoutKeys(target: LogicalPlan): LogicalPlan =
+    target.transform { case Join(rows, _, LeftSemi, _, _) => rows }.transformAllExpressions {
+      case bound: BinaryComparison if SubqueryExpression.hasSubquery(bound) => Literal.TrueLiteral
+    }
 
   private def joinIn(plan: LogicalPlan): Option[Join] = plan match {
     case join: Join => Some(join)

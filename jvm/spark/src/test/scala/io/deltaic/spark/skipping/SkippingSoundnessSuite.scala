@@ -76,6 +76,25 @@ class SkippingSoundnessSuite extends ScalaCheckSuite {
     }
   }
 
+  test("every row of a file that is found whole satisfies the conditions, and many are found") {
+    var found = 0
+    val conditions = Gen.listOfN(20, Gen.choose(0, 2).flatMap(RandomPredicates.predicate(_)))
+    val sound = forAllNoShrink(Gen.listOfN(6, RandomFiles.file), conditions) { (some, all) =>
+      val table = columns(some.map(_.stats): _*)
+      val pairs = all.map(Seq(_)) ++ all.sliding(2)
+      Prop.all(pairs.map { wanted =>
+        val bound = wanted.map(BindReferences.bindReference(_, attributes))
+        val whole = FileSelection.whole(table, some.indices.toArray, wanted).toSeq.map(some)
+        found += whole.size
+        val wrong = whole.filterNot(_.validRows.forall(row => bound.forall(matches(_)(row))))
+        Prop(wrong.isEmpty) :| explain(wanted.reduce(And(_, _)), wrong)
+      }: _*)
+    }
+    val result = Check.check(Check.Parameters.default.withMinSuccessfulTests(200), sound)
+    assert(result.passed, result.toString)
+    assert(found > 1500, s"$found of ${200 * 39 * 6}")
+  }
+
   test("generated code and interpretation agree on every file") {
     val cases = Gen.zip(Gen.listOfN(20, RandomFiles.file), RandomPredicates.predicate())
     val agreeing = forAllNoShrink(cases) { case (some, predicate) => agree(some, predicate) }
