@@ -79,7 +79,7 @@ private[spark] final class RowLevelBatchWrite(
       reports.map(_.insertedRows).sum
     )
     val finishedAtMs = System.currentTimeMillis()
-    transaction.commit(
+    val isVersion = transaction.commit(
       FileChanges(
         rewritten.removes,
         rewritten.adds ++ reports.flatMap(_.newFiles),
@@ -101,7 +101,7 @@ private[spark] final class RowLevelBatchWrite(
       IdentityMarks.merged(transaction.schema.stored, reports.map(_.identityMarks)),
       Some(rewritten.rowEnds(transaction.plan.metadata.configuration))
     )
-    committed = rows
+    if (isVersion) committed = rows
   }
 
   private def end(reports: Seq[RowLevelMessage]): Seq[MergedFile] =
