@@ -15,7 +15,8 @@ from deltaic.commands.domain_metadata import (
     set_domain_metadata,
     user_domains,
 )
-from deltaic.commands.upgrade_protocol import UpgradeProtocol, feature_kept, upgrade_protocol
+from deltaic.commands.drop_feature import DropFeature, drop_feature
+from deltaic.commands.upgrade_protocol import UpgradeProtocol, upgrade_protocol
 from deltaic.exceptions import error
 
 if TYPE_CHECKING:
@@ -131,29 +132,39 @@ class TableDefinition:
         upgrade_protocol(arguments, tables, tables.retry_policy(), now_ms)
 
     def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
-        """Take a feature off the table. Not supported yet.
+        """Take a feature off the table's protocol, so that writers need not know it any more.
+
+        That works for ``checkConstraints``, ``domainMetadata`` and ``inCommitTimestamp``, once the
+        table puts them to no use; timestamps in commits are turned off with it.
 
         Parameters
         ----------
         featureName
             Its name in the protocol.
         truncateHistory
-            Whether versions that use it are deleted.
+            Whether versions that use it are deleted; none has to be for these.
 
         Raises
         ------
         InvalidArgumentError
-            Always.
+            If the table does not support the feature, puts it to use, or cannot be without it.
+
+        Notes
+        -----
+        Protocol § Supported Features.
 
         Examples
         --------
-        >>> DeltaTable.forPath(spark, path).dropFeatureSupport("deletionVectors")
-        Traceback (most recent call last):
-        ...
-        deltaic.exceptions.InvalidArgumentError: ...
+        >>> table = DeltaTable.forPath(spark, path)
+        >>> table.addFeatureSupport("domainMetadata")
+        >>> table.dropFeatureSupport("domainMetadata")
+        >>> "domainMetadata" in table.detail().first().tableFeatures
+        False
         """
         require_text("featureName", featureName)
-        raise feature_kept(self._path, featureName)
+        arguments = DropFeature(self._path, featureName, bool(truncateHistory))
+        tables = session_api(self._spark, "DeltaTable.dropFeatureSupport").tables
+        drop_feature(arguments, tables, tables.retry_policy(), time.time_ns() // 1_000_000)
 
     def domainMetadata(self) -> dict[str, str]:
         """Return the metadata domains that users have set: texts that travel with the table.

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from deltaic.commit.transaction import commit
 from deltaic.exceptions import MetadataChangedException
 from tests.support.definitions import column, plan, schema
-from tests.support.memory_log import MemoryCommit, MemoryFile, MemoryLog
+from tests.support.memory_log import MemoryCommit, MemoryFile, MemoryLog, set_property
 
 IDENTITY = {"delta.identity.start": 1, "delta.identity.step": 1}
 
@@ -26,6 +28,11 @@ def numbering(log: MemoryLog, path: str, mark: int) -> MemoryCommit:
     return MemoryCommit(
         log, "WRITE", adds=[MemoryFile(path)], is_blind_append=True, identity_marks={"id": mark}
     )
+
+
+def stating(log: MemoryLog, path: str, mark: int) -> MemoryCommit:
+    """Return an append whose rows bring their identity values along."""
+    return replace(numbering(log, path, mark), stated_columns=frozenset({"id"}))
 
 
 def mark_of(log: MemoryLog, version: int) -> int:
@@ -46,6 +53,39 @@ def test_mark_is_committed_with_the_rows(log: MemoryLog) -> None:
 def test_two_that_number_rows_conflict(log: MemoryLog) -> None:
     ours, theirs = numbering(log, "ours", 5), numbering(log, "theirs", 5)
     commit(theirs, log)
+    with pytest.raises(MetadataChangedException):
+        commit(ours, log)
+
+
+@pytest.mark.parametrize(("theirs", "after"), [(5, 7), (7, 7), (20, 20)])
+@pytest.mark.parametrize("winner", [numbering, stating])
+def test_stated_values_follow_others_and_the_furthest_counts(
+    log: MemoryLog, winner: Callable[..., MemoryCommit], theirs: int, after: int
+) -> None:
+    ours = stating(log, "ours", 7)
+    commit(winner(log, "first", theirs - 1), log)
+    commit(winner(log, "second", theirs), log)
+    assert commit(ours, log).version == 3
+    header = log.header(log.table)
+    assert header is not None
+    fields = json.loads(header.metadata.schema_string)["fields"]
+    assert fields[0]["metadata"]["delta.identity.highWaterMark"] == after
+    # Metadata that say nothing new are not written.
+    assert bool(log.actions(3, "metaData")) is (after != theirs)
+    assert {file.path for file in log.files()} == {"f", "first", "second", "ours"}
+
+
+def test_numbered_values_conflict_with_stated_ones_that_moved_the_mark(log: MemoryLog) -> None:
+    ours = numbering(log, "ours", 5)
+    commit(stating(log, "theirs", 3), log)
+    with pytest.raises(MetadataChangedException):
+        commit(ours, log)
+
+
+def test_stated_values_conflict_with_another_change_of_the_definition(log: MemoryLog) -> None:
+    ours = stating(log, "ours", 5)
+    commit(numbering(log, "theirs", 3), log)
+    commit(set_property(log), log)
     with pytest.raises(MetadataChangedException):
         commit(ours, log)
 

@@ -106,7 +106,11 @@ def test_table_without_mapping_takes_columns_and_comments(spark: SparkSession, t
         ("ADD COLUMN `a b` INT", InvalidArgumentError, "INVALID_COLUMN_NAME"),
         ("ALTER COLUMN id SET NOT NULL", AnalysisException, "nullable"),
         ("ALTER COLUMN id TYPE STRING", InvalidArgumentError, "COLUMN_CHANGE"),
-        ("DROP FEATURE deletionVectors TRUNCATE HISTORY", InvalidArgumentError, "DROP FEATURE"),
+        (
+            "DROP FEATURE deletionVectors TRUNCATE HISTORY",
+            InvalidArgumentError,
+            "FEATURE_NOT_SUPPORTED",
+        ),
         ("ALTER COLUMN id SYNC IDENTITY", InvalidArgumentError, "NOT_IDENTITY"),
     ]
     version = log.versions(table)[-1]

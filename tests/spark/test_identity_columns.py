@@ -7,7 +7,9 @@ import json
 import pytest
 from pyspark.sql import SparkSession
 
+from deltaic.exceptions import MetadataChangedException
 from tests.support import log
+from tests.support.interleave import committed_meanwhile
 from tests.support.table_builder import rows_of
 
 VECTORS = "TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
@@ -142,6 +144,38 @@ def test_merge_numbers_the_rows_of_all_its_clauses(spark: SparkSession, table: s
     )
     assert mark(table) == ids(spark, table)[-1]
     assert ids(spark, table)[-1] > max(values)
+
+
+NUMBERED = "INSERT INTO {t} (v) VALUES (1)"
+STATED = "INSERT INTO {t} VALUES (500, 1)"
+MERGED = "MERGE INTO {t} t USING (SELECT 7 k) s ON t.v = s.k WHEN NOT MATCHED THEN INSERT "
+
+
+@pytest.mark.parametrize(
+    ("ours", "follows"),
+    [
+        (STATED, True),
+        (NUMBERED, False),
+        (MERGED + "(v) VALUES (k)", False),
+        (MERGED + "(id, v) VALUES (k, k)", False),
+    ],
+)
+def test_only_values_that_were_stated_follow_those_of_another_commit(
+    spark: SparkSession, table: str, ours: str, follows: bool
+) -> None:
+    create(spark, table, "BY DEFAULT")
+    run(spark, table, NUMBERED)
+    with committed_meanwhile(lambda: run(spark, table, NUMBERED)):
+        if follows:
+            run(spark, table, ours)
+        else:
+            with pytest.raises(MetadataChangedException):
+                run(spark, table, ours)
+    if follows:
+        run(spark, table, NUMBERED)
+    values = ids(spark, table)
+    assert len(values) == len(set(values)) == (4 if follows else 2)
+    assert mark(table) == values[-1]
 
 
 @pytest.mark.parametrize(("start", "step"), [(2**63 - 2, 1), (-(2**63) + 1, -1), (2**62, 2**62)])

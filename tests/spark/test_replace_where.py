@@ -287,13 +287,42 @@ def test_rows_that_go_with_a_new_one_are_replaced(
     for statement, says in (
         (f"INSERT INTO {name} REPLACE USING (nowhere) {new}", "nowhere"),
         (f"INSERT INTO {name} AS t REPLACE ON t.id = rand() {new}", "(?i)deterministic"),
-        (f"INSERT WITH SCHEMA EVOLUTION INTO {name} REPLACE USING (id) {new}", "SCHEMA EVOLUTION"),
+        (f"INSERT INTO {name} BY NAME REPLACE USING (id) SELECT 1L AS id, 2 AS more", "more"),
     ):
         with pytest.raises(Exception, match=says):
             spark.sql(statement)
     assert log.contents(table) == before
     spark.sql(f"INSERT INTO {name} REPLACE USING (id) SELECT * FROM {name} WHERE false")
     assert len(rows_of(spark, table)) == len(expected) + 1
+
+
+@pytest.mark.parametrize("vectors", [False, True], ids=["rewriting", "deletion vectors"])
+def test_columns_that_come_with_rows_which_replace_others_are_committed_with_them(
+    spark: SparkSession, table: str, vectors: bool
+) -> None:
+    name = f"delta.`{table}`"
+    create(spark, table, vectors=vectors)
+    spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')")
+    version = log.newest(table)
+    into = f"INSERT WITH SCHEMA EVOLUTION INTO {name}"
+    more = "SELECT 'n' AS s, 1 AS p, 1L AS id, 7 AS more"
+    spark.sql(f"EXPLAIN {into} BY NAME REPLACE USING (id) {more}")
+    assert log.newest(table) == version, "explaining changes nothing"
+    spark.sql(f"{into} BY NAME REPLACE USING (id) {more}")
+    kept = [(n, n % 3, f"old{n}", None) for n in range(12) if n != 1]
+    assert rows_of(spark, table) == sorted([*kept, (1, 1, "n", 7)], key=repr)
+    assert log.newest(table) == version + 1, "columns and rows are one version"
+    info = log.commit_info(table)
+    assert (info["operation"], info["operationMetrics"]["numDeletedRows"]) == ("WRITE", "1")
+    # By position, with a column that becomes wider, and that the condition is about.
+    wide = "(SELECT 2L AS a, 2 AS b, 'pos' AS c, (1L << 40) + 8 AS d, array(1) AS deep) AS n"
+    spark.sql(f"{into} AS t REPLACE ON t.id = n.a OR t.more = n.d - (1L << 40) - 1 {wide}")
+    expected = [row for row in kept if row[0] != 2] + [(2, 2, "pos", (1 << 40) + 8)]
+    assert [row[:4] for row in rows_of(spark, table)] == sorted(expected, key=repr)
+    before = log.contents(table)
+    with pytest.raises(Exception, match="DELTAIC_COLUMN_NOT_FOUND"):
+        spark.sql(f"{into} BY NAME REPLACE USING (newest) SELECT 1L AS id, 3 AS newest")
+    assert log.contents(table) == before
 
 
 def test_rows_that_go_with_one_of_a_frame_are_replaced(spark: SparkSession, table: str) -> None:

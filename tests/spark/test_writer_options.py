@@ -129,3 +129,22 @@ def test_table_is_not_created_over_files_of_others(spark: SparkSession, tmp_path
         (tmp_path / "empty").mkdir(exist_ok=True)
         spark.sql("CREATE OR REPLACE TABLE u " + statement.format(p=tmp_path / "empty"))
     assert not (tmp_path / "parquet" / "_delta_log").exists()
+
+
+def test_write_reaches_a_file_system_that_its_options_alone_describe(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    options = {
+        "fs.viewfs.mounttable.described.link./data": tmp_path.as_uri(),
+        # Else others would get the file system that was set up for this write.
+        "fs.viewfs.impl.disable.cache": "true",
+        "spark.deltaic.logStore.viewfs.impl": "rename",
+    }
+    path = "viewfs://described/data/t"
+    for version in ("1", "2", "2"):
+        writer = spark.range(3).coalesce(1).write.format("delta").mode("append").options(**options)
+        writer.option("txnAppId", "app").option("txnVersion", version).save(path)
+    assert log.versions(str(tmp_path / "t")) == [0, 1]
+    assert spark.read.format("delta").options(**options).load(path).count() == 6
+    with pytest.raises(Exception, match=r"(?i)viewfs"):
+        spark.range(3).write.format("delta").mode("append").save(path)

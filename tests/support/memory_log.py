@@ -235,6 +235,8 @@ class MemoryCommit:
     ----------
     reads
         The partition values its predicate selects, or `EVERYTHING`; none for a blind append.
+    stated_columns
+        Identity columns whose values were given with the rows.
     row_by_row
         Whether it only ends rows, by deletion vectors, each for its own sake.
     """
@@ -252,6 +254,7 @@ class MemoryCommit:
     is_blind_append: bool = False
     metrics: Mapping[str, int] = field(default_factory=dict)
     identity_marks: Mapping[str, int] = field(default_factory=dict)
+    stated_columns: frozenset[str] = frozenset()
     row_by_row: bool = False
 
     def __post_init__(self) -> None:
@@ -281,6 +284,7 @@ class MemoryCommit:
             options=self.options,
             engine_metrics=self.metrics,
             identity_marks=self.identity_marks,
+            numbered=frozenset(self.identity_marks) - self.stated_columns,
             files=self._counts(),
         )
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from deltaic.commands.plan_write import WriteRequest
+from deltaic.commands.table_properties import AlterProperties, alter_properties
 from deltaic.commands.upgrade_protocol import UpgradeProtocol, upgrade_protocol
 from deltaic.commit.operations import Operation
 from deltaic.commit.plan import CommitPlan
@@ -393,3 +394,34 @@ def test_request_is_read_from_what_the_jvm_sends() -> None:
     assert request.partition_by == ()
     assert request.option_is_true("mergeschema")
     assert not request.replaces_columns
+
+
+@pytest.mark.parametrize("operation", [Operation.REPLACE_TABLE_AS_SELECT, Operation.WRITE])
+def test_replacement_that_makes_a_table_append_only_may_remove_what_was_there(
+    operation: Operation,
+) -> None:
+    log = create(MemoryFile("old"))
+    append_only = {"delta.appendOnly": "true"}
+
+    def replaced(path: str, **request: Any) -> MemoryCommit:
+        planned = plan(log, "overwrite", operation=operation, **request)
+        assert CommitPlan.from_json(planned.to_json()) == planned
+        there = [file.path for file in log.files()]
+        return MemoryCommit(
+            log, operation.value, adds=[MemoryFile(path)], removes=there, plan=planned
+        )
+
+    if operation is Operation.WRITE:
+        commit(replaced("new"), log)
+        alter_properties(AlterProperties(log.table, append_only), log, RetryPolicy(), 1)
+    else:
+        commit(replaced("new", properties=append_only), log)
+    assert [file.path for file in log.files()] == ["new"]
+    # From then on, whatever the statement itself says.
+    for properties in ({}, append_only, {"delta.appendOnly": "false"}):
+        with pytest.raises(DeltaError, match="DELTAIC_APPEND_ONLY"):
+            replaced("newer", properties=properties)
+    evolving = plan(log, schema_string=None, evolved_schema_string=schema("id", "p", "more"))
+    assert evolving.changes_metadata and evolving.forbids_removal
+    with pytest.raises(DeltaError, match="DELTAIC_APPEND_ONLY"):
+        commit(MemoryCommit(log, "MERGE", removes=["new"], plan=evolving), log)

@@ -14,7 +14,7 @@ from deltaic.protocol import in_commit_timestamps
 from deltaic.protocol.actions import DomainMetadata, Metadata
 from deltaic.protocol.features import require_definable, require_writable
 from deltaic.protocol.iceberg_compat import require_compatible
-from deltaic.protocol.negotiation import protocol_for_new_definition
+from deltaic.protocol.negotiation import protocol_for_new_definition, protocol_without
 from deltaic.protocol.properties import ProtocolRequest
 
 
@@ -32,6 +32,8 @@ class Alteration:
         Whether it holds only for the rows that the table had.
     domains
         The metadata domains that it sets.
+    drops
+        A feature that the protocol is to be without.
     """
 
     table: str
@@ -42,6 +44,7 @@ class Alteration:
     request: ProtocolRequest = field(default_factory=ProtocolRequest)
     reads_whole_table: bool = False
     domains: tuple[DomainMetadata, ...] = ()
+    drops: str | None = None
 
 
 def altered_header(table: str, tables: Tables) -> TableHeader:
@@ -64,7 +67,10 @@ def altered_header(table: str, tables: Tables) -> TableHeader:
 def alter(alteration: Alteration, tables: Tables, policy: RetryPolicy, now_ms: int) -> CommitResult:
     """Commit a new definition, and the protocol that it needs."""
     table, current, metadata = alteration.table, alteration.current, alteration.metadata
-    protocol = protocol_for_new_definition(table, current.protocol, metadata, alteration.request)
+    before = current.protocol
+    if alteration.drops is not None:
+        before = protocol_without(before, alteration.drops)
+    protocol = protocol_for_new_definition(table, before, metadata, alteration.request)
     require_definable(table, protocol, metadata)
     require_compatible(table, protocol, metadata)
     starts_timestamps = in_commit_timestamps.is_active(

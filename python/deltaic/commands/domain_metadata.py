@@ -8,9 +8,9 @@ from deltaic.commit.ports import CommitSummary, TableHeader, Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy, commit
 from deltaic.exceptions import error
 from deltaic.protocol.actions import DomainMetadata
+from deltaic.protocol.domains import FEATURE
 from deltaic.protocol.features import require_writable, supports
 
-FEATURE = "domainMetadata"
 _SYSTEM_PREFIX = "delta."
 
 

@@ -173,6 +173,7 @@ def _kept(request: WriteRequest, current: TableHeader, tables: Tables) -> Commit
         changes_metadata=definition.metadata != current.metadata,
         enables_in_commit_timestamps=_starts_timestamps(definition, current),
         changes_data=request.changes_data,
+        replaces_append_only=is_append_only(current.protocol, current.metadata),
     )
 
 
@@ -192,6 +193,7 @@ def _replacement(request: WriteRequest, current: TableHeader, tables: Tables) ->
         changes_columns=columns_change,
         enables_in_commit_timestamps=_starts_timestamps(definition, current),
         changes_data=request.changes_data,
+        replaces_append_only=is_append_only(current.protocol, current.metadata),
         domains=clustering_of(asked, definition, current, keep_properties=keep),
     )
 

@@ -17,13 +17,13 @@ from deltaic.commands.constraints import (
 from deltaic.commands.create_table import CreateTable, create_table
 from deltaic.commands.detail import detail
 from deltaic.commands.drop_columns import DropColumns, drop_columns
+from deltaic.commands.drop_feature import DropFeature, drop_feature
 from deltaic.commands.history import history
 from deltaic.commands.rename_column import RenameColumn, rename_column
 from deltaic.commands.replace_columns import ReplaceColumns, replace_columns
 from deltaic.commands.rows import RowSet
 from deltaic.commands.sync_identity import SyncIdentity, sync_identity
 from deltaic.commands.table_properties import AlterProperties, alter_properties
-from deltaic.commands.upgrade_protocol import drop_feature
 from deltaic.commit.ports import Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
@@ -91,7 +91,7 @@ _COMMANDS: Mapping[str, _Command] = {
     "describeHistory": _describe_history,
     "dropColumns": _commits(DropColumns.from_json, drop_columns),
     "dropConstraint": _commits(DropConstraint.from_json, drop_constraint),
-    "dropFeature": drop_feature,
+    "dropFeature": _commits(DropFeature.from_json, drop_feature),
     "renameColumn": _commits(RenameColumn.from_json, rename_column),
     "replaceColumns": _commits(ReplaceColumns.from_json, replace_columns),
     "syncIdentity": _commits(SyncIdentity.from_json, sync_identity),

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from deltaic.commands.alteration import Alteration, alter, altered_header
 from deltaic.commands.column_parameters import compact
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
-from deltaic.exceptions import DeltaError, error
+from deltaic.exceptions import error
 from deltaic.protocol.actions import (
     READER_VERSION_WITH_FEATURES,
     WRITER_VERSION_WITH_FEATURES,
@@ -68,25 +67,6 @@ def upgrade_protocol(
         policy,
         now_ms,
     )
-
-
-def feature_kept(table: str, feature: str) -> DeltaError:
-    """Return the error of a feature that is to be dropped, which is not supported yet."""
-    operation = f"ALTER TABLE ... DROP FEATURE {feature}"
-    return error("DELTAIC_UNSUPPORTED_OPERATION", table=table, operation=operation)
-
-
-def drop_feature(
-    arguments: Mapping[str, Any], tables: Tables, policy: RetryPolicy, now_ms: int
-) -> dict[str, Any]:
-    """Refuse to drop a feature.
-
-    Raises
-    ------
-    InvalidArgumentError
-        Always.
-    """
-    raise feature_kept(arguments["table"], arguments["feature"])
 
 
 def _named(protocol: Protocol) -> dict[str, object]:

@@ -18,8 +18,10 @@ from deltaic.commit.isolation import Isolation
 from deltaic.commit.ports import Winner
 from deltaic.commit.read_set import ReadSet
 from deltaic.exceptions import DeltaError, error
-from deltaic.protocol.actions import Metadata
-from deltaic.protocol.identity_marks import differ_in_marks_alone
+from deltaic.protocol.clustering import DOMAIN as CLUSTERING
+from deltaic.protocol.clustering import lost_columns
+from deltaic.protocol.domains import FEATURE as DOMAINS
+from deltaic.protocol.features import supports
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,22 +62,15 @@ def metadata_changed(ours: ReadSet, winner: Winner) -> Conflict | None:
     """Object to another definition than the one our rows, or the winner's, were written for.
 
     The second half is about columns: properties do not change what earlier rows mean. That a winner
-    has given values of identity columns is no matter to who has given none: what it says of how far
-    they are counted stands.
+    has counted identity columns is no matter to who has given no values of them.
     """
-    if winner.metadata is not None and not _moves_identity_marks_alone(ours, winner.metadata):
+    if winner.metadata is not None and not ours.can_count_after(winner.metadata):
         detail = "it changed the table's metadata (its schema, partitioning or properties)"
         return Conflict("DELTAIC_METADATA_CHANGED", winner, detail)
     if ours.plan.changes_columns and winner.num_added > 0:
         detail = "it added files under the columns that this operation replaces"
         return Conflict("DELTAIC_METADATA_CHANGED", winner, detail)
     return None
-
-
-def _moves_identity_marks_alone(ours: ReadSet, theirs: Metadata) -> bool:
-    if ours.plan.changes_metadata:
-        return False
-    return differ_in_marks_alone(ours.plan.effective.metadata, theirs)
 
 
 def concurrent_append(ours: ReadSet, winner: Winner) -> Conflict | None:
@@ -141,18 +136,40 @@ def concurrent_transaction(ours: ReadSet, winner: Winner) -> Conflict | None:
 def domain_metadata_changed(ours: ReadSet, winner: Winner) -> Conflict | None:
     """Object if both set the same metadata domain (Protocol § Domain Metadata).
 
-    That of row tracking is not ours to set: its count is taken up where the winner left it.
+    That of row tracking is not ours to set: its count is taken up where the winner left it. A table
+    that is to do without domains must not have got one.
     """
-    shared = sorted(ours.domains.intersection(winner.domains))
+    keeps_domains = supports(ours.plan.effective.protocol, DOMAINS)
+    met = ours.domains if keeps_domains or not ours.plan.changes_protocol else winner.domains
+    shared = sorted(winner.domains.keys() & met)
     if not shared:
         return None
     return Conflict("DELTAIC_CONCURRENT_DOMAIN_METADATA", winner, shared[0])
+
+
+def clustering_changed(ours: ReadSet, winner: Winner) -> Conflict | None:
+    """Object to clustering by columns that our definition of the table is without.
+
+    One that states the table anew says how it is clustered, too, even where that was so before.
+    """
+    configuration = winner.domains.get(CLUSTERING)
+    if configuration is None or not ours.redefines:
+        return None
+    metadata = ours.plan.effective.metadata
+    columns = lost_columns(ours.table, metadata, configuration)
+    if not columns and not ours.operation.replaces_table:
+        return None
+    detail = "it chose other clustering columns"
+    if columns:
+        detail = f"it clustered the table by {', '.join(columns)}"
+    return Conflict("DELTAIC_METADATA_CHANGED", winner, detail)
 
 
 RULES: tuple[Rule, ...] = (
     table_created,
     protocol_changed,
     metadata_changed,
+    clustering_changed,
     concurrent_transaction,
     domain_metadata_changed,
     concurrent_delete_delete,

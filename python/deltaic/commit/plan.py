@@ -12,6 +12,7 @@ from typing import Any
 
 from deltaic.protocol.actions import DomainMetadata, Metadata, Protocol
 from deltaic.protocol.change_data import feeds_changes
+from deltaic.protocol.features import is_append_only
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,8 @@ class CommitPlan:
         The metadata domains that the commit sets or removes.
     changes_data
         Whether the rows are others afterwards; if not, they only lie in other files.
+    replaces_append_only
+        Whether the table forbids to remove rows, where the commit states its definition anew.
     skipped
         Whether an earlier write with the same ``txnAppId`` and ``txnVersion`` has done it already.
     """
@@ -80,7 +83,15 @@ class CommitPlan:
     joins_if_created: bool = False
     domains: tuple[DomainMetadata, ...] = ()
     changes_data: bool = True
+    replaces_append_only: bool = False
     skipped: bool = False
+
+    @property
+    def forbids_removal(self) -> bool:
+        """Whether no row may be removed: by the word of the table as it was before the commit."""
+        if self.changes_protocol or self.changes_metadata:
+            return self.replaces_append_only
+        return is_append_only(self.effective.protocol, self.effective.metadata)
 
     @property
     def protocol(self) -> Protocol | None:
@@ -108,6 +119,7 @@ class CommitPlan:
             "joinsIfCreated": self.joins_if_created,
             "domains": [domain.to_json() for domain in self.domains],
             "changesData": self.changes_data,
+            "replacesAppendOnly": self.replaces_append_only,
             "skipped": self.skipped,
             "feedsChanges": feeds_changes(self.effective.protocol, self.effective.metadata),
         }
@@ -131,5 +143,6 @@ class CommitPlan:
             joins_if_created=body["joinsIfCreated"],
             domains=tuple(DomainMetadata.from_json(d) for d in body["domains"]),
             changes_data=body["changesData"],
+            replaces_append_only=body["replacesAppendOnly"],
             skipped=body["skipped"],
         )

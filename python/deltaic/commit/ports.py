@@ -88,6 +88,8 @@ class CommitSummary:
         What was decided before the data was written.
     identity_marks
         How far the rows written take identity columns, by column.
+    numbered
+        Those of them whose values the table has given; users have stated the others.
     """
 
     table: str
@@ -101,6 +103,7 @@ class CommitSummary:
     engine_metrics: Mapping[str, int] = field(default_factory=dict)
     files: FileCounts = field(default_factory=FileCounts)
     identity_marks: Mapping[str, int] = field(default_factory=dict)
+    numbered: frozenset[str] = frozenset()
 
     @staticmethod
     def from_json(body: Mapping[str, Any]) -> CommitSummary:
@@ -117,6 +120,7 @@ class CommitSummary:
             engine_metrics=body.get("engineMetrics") or {},
             files=FileCounts.from_json(body.get("files") or {}),
             identity_marks=body.get("identityMarks") or {},
+            numbered=frozenset(body.get("numbered") or ()),
         )
 
 

@@ -6,14 +6,16 @@ winning commit where that meets them (`deltaic.commit.ports.Winner`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from deltaic.commit.isolation import Isolation, isolation_of
 from deltaic.commit.operations import Operation
 from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import CommitSummary
-from deltaic.protocol.actions import SetTransaction
+from deltaic.protocol.actions import Metadata, SetTransaction
 from deltaic.protocol.identity import with_high_water_marks
+from deltaic.protocol.identity_marks import differ_in_marks_alone, moved_marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,14 @@ class ReadSet:
         What it changes beside files, and the definition it was written under.
     txn
         The progress it records, if it does.
+    redefines
+        Whether the table's definition changes by more than how far identity columns are counted.
+    known
+        The metadata that the table had at the last version that was looked at.
+    marks
+        How far its rows take identity columns, by column.
+    numbered
+        Those of them whose values the table has given.
     """
 
     table: str
@@ -37,6 +47,10 @@ class ReadSet:
     is_blind_append: bool
     plan: CommitPlan
     txn: SetTransaction | None = None
+    redefines: bool = False
+    known: Metadata | None = None
+    marks: Mapping[str, int] = field(default_factory=dict)
+    numbered: frozenset[str] = frozenset()
 
     @property
     def creates_table(self) -> bool:
@@ -47,6 +61,26 @@ class ReadSet:
     def domains(self) -> frozenset[str]:
         """The metadata domains that it sets or removes."""
         return frozenset(action.domain for action in self.plan.domains)
+
+    def can_count_after(self, theirs: Metadata) -> bool:
+        """Whether metadata of a winner leave everything that this transaction relies on as it was.
+
+        They do if they only say that identity columns are further, and it has given no values of
+        these itself: such values are in its files, and may be the winner's, too. What users state
+        is the same whoever was first.
+        """
+        if self.redefines or self.known is None:
+            return False
+        moved = moved_marks(self.table, self.known, theirs)
+        return differ_in_marks_alone(self.known, theirs) and not moved & self.numbered
+
+    def counted_after(self, theirs: Metadata) -> ReadSet:
+        """Return the transaction as it is after a winner whose metadata it can count after."""
+        marked = with_high_water_marks(theirs, self.marks)
+        goes_further = bool(moved_marks(self.table, theirs, marked))
+        definition = replace(self.plan.effective, metadata=marked if goes_further else theirs)
+        plan = replace(self.plan, effective=definition, changes_metadata=goes_further)
+        return replace(self, plan=plan, known=theirs)
 
     def joined_to(self, created: Definition, version: int) -> ReadSet:
         """Return the append to a table that another writer has created, in place of our creation.
@@ -63,6 +97,8 @@ class ReadSet:
             self,
             read_version=version,
             plan=plan,
+            redefines=False,
+            known=created.metadata,
             is_blind_append=True,
             isolation=isolation_of(
                 self.table,
@@ -89,6 +125,10 @@ def read_set_of(summary: CommitSummary, txn: SetTransaction | None) -> ReadSet:
         is_blind_append=summary.is_blind_append and not plan.changes_metadata,
         plan=plan,
         txn=txn,
+        redefines=summary.plan.changes_metadata,
+        known=summary.plan.effective.metadata,
+        marks=summary.identity_marks,
+        numbered=summary.numbered,
     )
 
 

@@ -22,7 +22,7 @@ class Rebased:
     ----------
     ours
         The transaction, which is another one only if it has become an append to a table that it
-        was to create.
+        was to create, or counts identity columns after a winner.
     shares_files
         Whether it ends rows in files in which a winner has ended others.
     """
@@ -57,6 +57,8 @@ def _rebased(ours: ReadSet, prepared: PreparedCommit, previous: Predecessor) -> 
             conflict = find_conflict(ours, winner)
             if conflict is not None:
                 return conflict
+            if winner.metadata is not None:
+                ours = ours.counted_after(winner.metadata)
         shares_files = shares_files or winner.shares_files
         previous = _after(ours.table, previous, winner)
     return Rebased(ours, previous, shares_files)

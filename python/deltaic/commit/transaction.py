@@ -25,7 +25,7 @@ from deltaic.commit.read_set import ReadSet, read_set_of
 from deltaic.commit.rebase import rebase
 from deltaic.exceptions import DeltaError, error
 from deltaic.protocol.change_data import feeds_changes, require_told_changes
-from deltaic.protocol.features import is_append_only, require_writable
+from deltaic.protocol.features import require_writable
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ def _require_allowed(summary: CommitSummary) -> None:
             summary.engine_metrics,
             summary.files.num_change_files,
         )
-    if summary.files.removes_data and is_append_only(protocol, metadata):
+    if summary.files.removes_data and summary.plan.forbids_removal:
         raise error(
             "DELTAIC_APPEND_ONLY",
             table=summary.table,

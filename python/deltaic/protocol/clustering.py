@@ -105,6 +105,19 @@ def clustering_domain(metadata: Metadata, columns: Sequence[Sequence[str]]) -> D
     return DomainMetadata(DOMAIN, configuration)
 
 
+def lost_columns(table: str, metadata: Metadata, configuration: str) -> list[str]:
+    """Return those that a domain lists and a definition cannot cluster by, by the names of files.
+
+    That is a column which the definition does not have, and any if it has partition columns.
+    """
+    schema = parse_schema(metadata.schema_string, table)
+    return [
+        path_text(path)
+        for path in physical_paths(table, configuration)
+        if metadata.partition_columns or not _has(schema, path)
+    ]
+
+
 def checked_columns(
     table: str,
     schema: StructType,
@@ -189,6 +202,16 @@ def _logical(schema: StructType, path: Sequence[str]) -> tuple[str, ...]:
         names.append(physical if column is None else column.name)
         struct = None if column is None else column.type
     return tuple(names)
+
+
+def _has(schema: StructType, path: Sequence[str]) -> bool:
+    struct: DataType | None = schema
+    for physical in path:
+        column = _by_physical_name(struct, physical)
+        if column is None:
+            return False
+        struct = column.type
+    return True
 
 
 def _by_physical_name(struct: DataType | None, name: str) -> Field | None:

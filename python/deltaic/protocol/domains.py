@@ -8,6 +8,8 @@ from typing import Any
 
 from deltaic.exceptions import error
 
+FEATURE = "domainMetadata"
+
 
 def domain_body(table: str, domain: str, configuration: str) -> Mapping[str, Any]:
     """Return a domain's configuration, which is a JSON object in each domain of the protocol's.

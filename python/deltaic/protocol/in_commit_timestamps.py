@@ -34,6 +34,16 @@ def enabled_since(metadata: Metadata, version: int, timestamp_ms: int) -> Metada
     return replace(metadata, configuration={**metadata.configuration, **since})
 
 
+def disabled(metadata: Metadata) -> Metadata:
+    """Return metadata by which the times of files count, and that say nothing of others."""
+    stays = {
+        name: value
+        for name, value in metadata.configuration.items()
+        if name not in (_ENABLED, _SINCE_VERSION, _SINCE_TIMESTAMP)
+    }
+    return replace(metadata, configuration=stays)
+
+
 def kept_provenance(configuration: Mapping[str, str], earlier: Mapping[str, str]) -> dict[str, str]:
     """Return properties with what an earlier version said about when timestamps began.
 

@@ -16,6 +16,7 @@ from deltaic.protocol.actions import (
     Protocol,
 )
 from deltaic.protocol.features import (
+    canonical_name,
     features_in_use,
     find_feature,
     legacy_reader_features,
@@ -91,6 +92,16 @@ def protocol_for_new_definition(
             max(current.min_writer_version, request.min_writer_version or 0),
         )
     )
+
+
+def protocol_without(current: Protocol, feature: str) -> Protocol:
+    """Return the protocol of a table that nothing asks a feature of any more."""
+
+    def others(names: frozenset[str]) -> frozenset[str]:
+        return frozenset(name for name in names if canonical_name(name) != feature)
+
+    features = others(writer_features(current)) | others(reader_features(current))
+    return _smallest(_Needs(features, 1, 1))
 
 
 def _requested(table: str, metadata: Metadata, request: ProtocolRequest) -> frozenset[str]:

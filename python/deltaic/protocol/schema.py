@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from deltaic.exceptions import error
@@ -92,8 +93,9 @@ class StructType:
 DataType: TypeAlias = PrimitiveType | ArrayType | MapType | StructType
 
 
+@lru_cache(maxsize=32)
 def parse_schema(text: str, table: str) -> StructType:
-    """Read a schema string.
+    """Read a schema string; commit after commit, it is the same one.
 
     Raises
     ------

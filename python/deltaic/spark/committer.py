@@ -17,6 +17,7 @@ from deltaic.commands.registry import run_command
 from deltaic.commit.transaction import commit
 from deltaic.exceptions import INTERNAL_ERROR, DeltaError, error
 from deltaic.spark.ports import JvmPreparedCommit, JvmTables
+from deltaic.spark.told import Told
 
 
 class Committer:
@@ -24,30 +25,33 @@ class Committer:
 
     Parameters
     ----------
-    tables
-        Returns the tables as the session of the calling thread sees them.
+    api
+        ``io.deltaic.spark.PythonApi``.
     """
 
-    def __init__(self, tables: Callable[[], JvmTables]) -> None:
-        self._tables = tables
+    def __init__(self, api: Any) -> None:
+        self._api = api
 
-    def plan(self, request_json: str) -> str:
+    def plan(self, session: Any, request_json: str) -> str:
         """Decide, before any data is written, what a write will commit besides files."""
 
         def decide() -> Mapping[str, Any]:
-            request = WriteRequest.from_json(json.loads(request_json))
-            tables = self._tables()
+            body = json.loads(request_json)
+            request = WriteRequest.from_json(body)
+            tables = JvmTables(self._api, session, Told.from_json(body["told"], request.table))
             tables.retry_policy()  # a setting that is not valid is refused before data is written
             return plan_write(request, tables, _now_ms()).to_json()
 
         return reply(decide)
 
-    def commit(self, prepared: Any) -> str:
+    def commit(self, session: Any, handle: Any, told_json: str) -> str:
         """Make a prepared commit a version of its table."""
 
         def decide() -> Mapping[str, Any]:
-            tables = self._tables()
-            result = commit(JvmPreparedCommit(prepared), tables, tables.retry_policy())
+            told = Told.from_json(json.loads(told_json))
+            tables = JvmTables(self._api, session, told, handle)
+            prepared = JvmPreparedCommit(handle, told.summary)
+            result = commit(prepared, tables, tables.retry_policy())
             return {
                 "version": result.version,
                 "skipped": result.skipped,
@@ -56,11 +60,11 @@ class Committer:
 
         return reply(decide)
 
-    def run(self, command: str, arguments_json: str) -> str:
+    def run(self, session: Any, command: str, arguments_json: str) -> str:
         """Run a command that begins in the JVM."""
 
         def decide() -> Mapping[str, Any]:
-            tables = self._tables()
+            tables = JvmTables(self._api, session)
             arguments = json.loads(arguments_json)
             return run_command(command, arguments, tables, tables.retry_policy(), _now_ms())
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from deltaic.spark.committer import Committer
 from deltaic.spark.errors import convert_captured_exceptions, jvm_errors
 from deltaic.spark.jvm import is_connect, python_api
-from deltaic.spark.ports import JvmTables
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,13 +45,4 @@ def register_with(gateway: Any) -> None:
     api = python_api(gateway.jvm)
     ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
     with jvm_errors():
-        api.registerCommitter(Committer(lambda: tables_of(gateway.jvm)))
-
-
-def tables_of(jvm: Any) -> JvmTables:
-    """Return the tables as the calling thread's session sees them.
-
-    A callback's calls run on the JVM thread that called back: its session is the active one.
-    """
-    session = jvm.org.apache.spark.sql.classic.SparkSession.active()
-    return JvmTables(jvm, session)
+        api.registerCommitter(Committer(api))

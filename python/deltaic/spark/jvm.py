@@ -1,4 +1,7 @@
-"""The classes of the JVM that Python calls, and whether there is a JVM to call."""
+"""The classes of the JVM that Python calls, and whether there is a JVM to call.
+
+Each look at the JVM is a round trip: a name in a package, and a static method of a class, are one.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,20 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+class StaticMethods:
+    """The static methods of a class of the JVM, each looked up once."""
+
+    def __init__(self, java_class: JavaClass) -> None:
+        self._class = java_class
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._class, name)
+        setattr(self, name, method)
+        return method
+
+
 def python_api(jvm: Any) -> Any:
-    """Return ``io.deltaic.spark.PythonApi``.
+    """Return the methods of ``io.deltaic.spark.PythonApi``.
 
     Raises
     ------
@@ -24,7 +39,7 @@ def python_api(jvm: Any) -> Any:
 
 
 def row_changes(jvm: Any) -> Any:
-    """Return ``io.deltaic.spark.RowChanges``.
+    """Return the methods of ``io.deltaic.spark.RowChanges``.
 
     Raises
     ------
@@ -34,10 +49,10 @@ def row_changes(jvm: Any) -> Any:
     return _loaded(jvm.io.deltaic.spark.RowChanges)
 
 
-def _loaded(found: Any) -> Any:
+def _loaded(found: Any) -> StaticMethods:
     if not isinstance(found, JavaClass):
         raise error("DELTAIC_JAR_NOT_LOADED")
-    return found
+    return StaticMethods(found)
 
 
 def is_connect(spark: SparkSession) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from deltaic._version import __version__
@@ -19,7 +20,7 @@ from deltaic.commit.ports import (
 from deltaic.commit.transaction import RetryPolicy
 from deltaic.exceptions import DeltaError, error
 from deltaic.spark.errors import jvm_errors
-from deltaic.spark.jvm import python_api
+from deltaic.spark.told import SessionState, Told
 from deltaic.spark.upkeep import JvmUpkeep
 
 #: Session settings whose rest names a table property; ours win over the older prefix.
@@ -45,19 +46,39 @@ class JvmTables:
 
     Parameters
     ----------
-    jvm
-        The gateway's view of the JVM.
+    api
+        ``io.deltaic.spark.PythonApi``.
     session
         The JVM's session, on whose behalf the tables are read.
+    told
+        What need not be asked for.
+    prepared
+        The commit that the tables are asked about, if there is one: it knows the way to its own.
     """
 
-    def __init__(self, jvm: Any, session: Any) -> None:
-        self._jvm = jvm
-        self._api = python_api(jvm)
+    def __init__(
+        self, api: Any, session: Any, told: Told | None = None, prepared: Any = None
+    ) -> None:
+        self._api = api
         self._session = session
+        self._told = told if told is not None else Told()
+        self._prepared = prepared
+
+    @cached_property
+    def _state(self) -> SessionState:
+        if self._told.session is not None:
+            return self._told.session
+        with jvm_errors():
+            return SessionState.from_json(json.loads(self._api.sessionState(self._session)))
 
     def header(self, table: str, version: int | None = None) -> TableHeader | None:
         """Return a version's header, the newest by default; None if there is no table."""
+        told = self._told.header_of(table, version)
+        if told is not None:
+            return told
+        summary = self._told.summary
+        if version is None and summary is not None and summary.table == table:
+            return _if_table(self._prepared.newestHeader)
         number = -1 if version is None else version
         return _if_table(lambda: self._api.header(self._session, table, number))
 
@@ -108,43 +129,32 @@ class JvmTables:
 
     def default_properties(self) -> Mapping[str, str]:
         """Return the table properties that the session sets for every new table."""
-        with jvm_errors():
-            # One text: over Py4J, a map would be fetched entry by entry.
-            mapper = self._jvm.com.fasterxml.jackson.databind.ObjectMapper()
-            text = mapper.writeValueAsString(self._session.conf().getAllAsJava())
-        settings = json.loads(text)
         return {
             f"delta.{name.removeprefix(prefix)}": value
             for prefix in _DEFAULT_PREFIXES
-            for name, value in settings.items()
+            for name, value in self._state.settings.items()
             if name.startswith(prefix)
         }
 
     def allows_unknown_properties(self) -> bool:
         """Return whether the session stores ``delta.`` properties that it does not know."""
-        for name in _ANY_PROPERTIES:
-            value = self._session.conf().getOption(name)
-            if value.isDefined():
-                return _boolean(name, value.get())
-        return False
+        name, value = self._state.first(_ANY_PROPERTIES)
+        return value is not None and _boolean(name, value)
 
     def engine_info(self) -> str:
         """Return what commits name as their engine."""
-        return f"Deltaic/{__version__} Apache-Spark/{self._session.version()}"
+        return f"Deltaic/{__version__} Apache-Spark/{self._state.spark_version}"
 
     def upkeep(self, prepared: PreparedCommit) -> Upkeep:
         """Return the upkeep of the table that a commit belongs to."""
         if not isinstance(prepared, JvmPreparedCommit):
             raise TypeError(f"not a commit of the JVM: {prepared!r}")
-        return JvmUpkeep(self._api, self._session, prepared.handle)
+        return JvmUpkeep(self._api, self._session, prepared.handle, self._state, self._told.upkeep)
 
     def retry_policy(self) -> RetryPolicy:
         """Return how often the session's commits are tried."""
-        for name in _MAX_ATTEMPTS:
-            value = self._session.conf().getOption(name)
-            if value.isDefined():
-                return RetryPolicy(max_attempts=_positive(name, value.get()))
-        return RetryPolicy()
+        name, value = self._state.first(_MAX_ATTEMPTS)
+        return RetryPolicy() if value is None else RetryPolicy(max_attempts=_positive(name, value))
 
 
 def _outline(summary: CommitSummary) -> str:
@@ -198,10 +208,19 @@ def _positive(setting: str, value: str) -> int:
 
 
 class JvmPreparedCommit:
-    """A commit whose files the JVM holds: ``io.deltaic.spark.bridge.PreparedCommit``."""
+    """A commit whose files the JVM holds: ``io.deltaic.spark.bridge.PreparedCommit``.
 
-    def __init__(self, prepared: Any) -> None:
+    Parameters
+    ----------
+    prepared
+        The commit in the JVM.
+    summary
+        Its description, if that need not be asked for.
+    """
+
+    def __init__(self, prepared: Any, summary: CommitSummary | None = None) -> None:
         self._prepared = prepared
+        self._summary = summary
 
     @property
     def handle(self) -> Any:
@@ -210,6 +229,8 @@ class JvmPreparedCommit:
 
     def summary(self) -> CommitSummary:
         """Describe the commit."""
+        if self._summary is not None:
+            return self._summary
         with jvm_errors():
             return CommitSummary.from_json(json.loads(self._prepared.summary()))
 

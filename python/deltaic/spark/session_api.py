@@ -85,7 +85,7 @@ class SessionApi:
     @property
     def tables(self) -> JvmTables:
         """The tables as this session sees them."""
-        return JvmTables(self._jvm, self._session)
+        return JvmTables(self._api, self._session)
 
     def is_delta_table(self, path: str) -> bool:
         """Whether there is a table at the path."""

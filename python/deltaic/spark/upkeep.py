@@ -10,14 +10,13 @@ from typing import Any
 from deltaic.commit.ports import UpkeepSettings
 from deltaic.exceptions import error
 from deltaic.spark.errors import jvm_errors
+from deltaic.spark.told import SessionState, UpkeepState
 
 #: Each setting of ours, with the older one that it stands in for.
 _PART_SIZE = ("spark.deltaic.checkpoint.partSize", "spark.databricks.delta.checkpoint.partSize")
 _CHECKSUM = ("spark.deltaic.checksum.enabled", "spark.databricks.delta.writeChecksumFile.enabled")
 _COMPACTION = ("spark.deltaic.logCompaction.interval",)
 _BACKGROUND = ("spark.deltaic.upkeep.background",)
-
-_ALL = json.dumps([*_PART_SIZE, *_CHECKSUM, *_COMPACTION, *_BACKGROUND])
 
 
 class JvmUpkeep:
@@ -28,22 +27,35 @@ class JvmUpkeep:
     api
         ``io.deltaic.spark.PythonApi``.
     session
-        The JVM's session, whose settings count.
+        The JVM's session.
     prepared
         A commit of the table, in the JVM.
+    state
+        What is known of the session, whose settings count.
+    told
+        What is known of the table's upkeep, if that need not be asked for.
     """
 
-    def __init__(self, api: Any, session: Any, prepared: Any) -> None:
+    def __init__(
+        self,
+        api: Any,
+        session: Any,
+        prepared: Any,
+        state: SessionState,
+        told: UpkeepState | None = None,
+    ) -> None:
         self._api = api
         self._session = session
         self._prepared = prepared
+        self._state = state
+        self._told = told
 
     @cached_property
-    def _state(self) -> Mapping[str, Any]:
-        """What is asked for with every commit, in one call."""
+    def _known(self) -> UpkeepState:
+        if self._told is not None:
+            return self._told
         with jvm_errors():
-            state = json.loads(self._api.upkeepState(self._session, self._prepared, _ALL))
-        return dict(state)
+            return UpkeepState.from_json(json.loads(self._api.upkeepState(self._prepared)))
 
     def settings(self) -> UpkeepSettings:
         """Return what the session asks for."""
@@ -57,12 +69,14 @@ class JvmUpkeep:
 
     def newest_checkpoint(self, not_below: int) -> int:
         """Return the newest checkpoint known, -1 if none is."""
+        if self._known.newest_checkpoint >= not_below:
+            return self._known.newest_checkpoint
         with jvm_errors():
             return int(self._api.newestCheckpoint(self._session, self._prepared, not_below))
 
     def failed(self) -> frozenset[str]:
         """Return the names of the tasks that failed when they were tried last."""
-        return frozenset(self._state["failed"])
+        return self._known.failed
 
     def run(self, version: int, tasks: Sequence[Mapping[str, Any]]) -> None:
         """Do the tasks, on a thread of the JVM's unless the session wants to wait for them."""
@@ -73,12 +87,8 @@ class JvmUpkeep:
         with jvm_errors():
             self._api.upkeep(self._session, self._prepared, version, json.dumps(request))
 
-    def _setting(self, names: Sequence[str]) -> tuple[str, str | None]:
-        settings = self._state["settings"]
-        return next(((n, settings[n]) for n in names if n in settings), (names[0], None))
-
     def _is_true(self, names: Sequence[str], *, default: bool) -> bool:
-        name, value = self._setting(names)
+        name, value = self._state.first(names)
         if value is None:
             return default
         if value.strip().casefold() not in ("true", "false"):
@@ -86,7 +96,7 @@ class JvmUpkeep:
         return value.strip().casefold() == "true"
 
     def _number(self, names: Sequence[str], *, minimum: int) -> int | None:
-        name, value = self._setting(names)
+        name, value = self._state.first(names)
         if value is None:
             return None
         if not value.strip().isdecimal() or int(value) < minimum:

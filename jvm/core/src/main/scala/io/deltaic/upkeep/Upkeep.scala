@@ -67,7 +67,7 @@ final class Upkeep(
   }
 
   /** The names of the tasks that failed when they were tried last. */
-  def failed: Set[String] = UpkeepState.of(log.table).failed
+  def failed: Set[String] = UpkeepState.failed(log.table)
 
   /** Does the tasks that are due once this version is committed. */
   def run(version: Long, tasks: Seq[UpkeepTask]): Unit = due(version, tasks)()

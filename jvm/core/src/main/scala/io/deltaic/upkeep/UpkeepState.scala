@@ -31,6 +31,12 @@ private[deltaic] object UpkeepState {
   private[upkeep] def of(table: Path): UpkeepState =
     states.synchronized(states.computeIfAbsent(table.toString, _ => new UpkeepState))
 
+  /** The names of the tasks that failed when they were tried last. */
+  def failed(table: Path): Set[String] = of(table).failed
+
+  /** The newest checkpoint that this process knows of, -1 for none. */
+  def newestCheckpoint(table: Path): Long = of(table).newestCheckpoint
+
   /** Forgets a table, as when its directory was deleted. */
   def forget(table: Path): Unit = states.synchronized {
     states.remove(table.toString)

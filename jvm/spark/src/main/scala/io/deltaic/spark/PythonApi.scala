@@ -42,16 +42,7 @@ object PythonApi {
   def header(spark: SparkSession, path: String, version: Long): String = {
     val log = TableLocation.log(spark, path)
     val snapshot = if (version < 0) log.latest() else log.at(version)
-    val transactions = snapshot.transactions.map { case (appId, t: SetTransaction) =>
-      appId -> t.version
-    }
-    headerJson(
-      snapshot.version,
-      snapshot.timestampMs,
-      snapshot.protocol,
-      snapshot.metadata,
-      snapshot.domains
-    ).set[JsonNode]("transactions", Json.of(transactions)).toString
+    Told.header(snapshot, _ => true).toString
   }
 
   /** The newest version with the number and size of its files, without its transactions. */
@@ -70,7 +61,7 @@ object PythonApi {
         )
       )
     }
-    headerJson(
+    Told.header(
       summary.version,
       summary.timestampMs,
       summary.protocol,
@@ -138,14 +129,11 @@ object PythonApi {
       CachedPlans.refresh(spark, log.table, _)
     )
 
-  /** Which tasks of a table's upkeep failed, and those of the settings named that the session has. */
-  def upkeepState(spark: SparkSession, commit: PreparedCommit, settingsJson: String): String = {
-    val names = Json.parseStrings(settingsJson)
-    Json.obj(
-      "failed" -> upkeepOf(spark, commit.log).failed,
-      "settings" -> names.flatMap(name => spark.conf.getOption(name).map(name -> _)).toMap
-    ).toString
-  }
+  /** The version of Spark, and those settings of the session that are ours. */
+  def sessionState(spark: SparkSession): String = Told.session(spark).toString
+
+  /** Which tasks of a table's upkeep failed, and the newest checkpoint that this process knows of. */
+  def upkeepState(commit: PreparedCommit): String = Told.upkeep(commit.log).toString
 
   /** See [[io.deltaic.upkeep.Upkeep.newestCheckpoint]]. */
   def newestCheckpoint(spark: SparkSession, commit: PreparedCommit, notBelow: Long): Long =
@@ -244,18 +232,4 @@ object PythonApi {
     spark.sql(statement.sql)
     ()
   }
-
-  private def headerJson(
-      version: Long,
-      timestampMs: Long,
-      protocol: Protocol,
-      metadata: Metadata,
-      domains: Map[String, DomainMetadata]
-  ): ObjectNode = Json.obj(
-    "version" -> version,
-    "timestampMs" -> timestampMs,
-    "protocol" -> ActionBody.write(protocol),
-    "metaData" -> ActionBody.write(metadata),
-    "domains" -> domains.map { case (name, domain) => name -> domain.configuration }
-  )
 }

@@ -40,6 +40,9 @@ private[spark] object SessionSettings {
         )
     }
 
+  /** Whether it is the full name of such a setting. */
+  def isOurs(setting: String): Boolean = Prefixes.exists(setting.startsWith)
+
   def unset(spark: SparkSession, name: String): Unit =
     Prefixes.foreach(prefix => spark.conf.unset(prefix + name))
 }

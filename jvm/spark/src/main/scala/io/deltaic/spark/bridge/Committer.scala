@@ -4,6 +4,7 @@ import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
+import org.apache.spark.sql.classic.SparkSession
 
 import io.deltaic.protocol.DeltaicException
 
@@ -11,18 +12,19 @@ import io.deltaic.protocol.DeltaicException
  * Decides what a commit is. Python implements it, in the driver's own Python or in a sidecar.
  *
  * Replies are JSON: `{"ok": ...}` or `{"error": {"condition", "parameters", "message"}}`. Nothing is
- * thrown across the bridge. All methods may be called from any thread.
+ * thrown across the bridge. All methods may be called from any thread, on behalf of a session; what
+ * Python would have to ask for besides is told at once (see [[Told]]).
  */
 trait Committer {
 
   /** Before any data is written: which protocol and metadata the write will be made under. */
-  def plan(requestJson: String): String
+  def plan(session: SparkSession, requestJson: String): String
 
   /** After the data is written: makes it a version of the table, or says why not. */
-  def commit(prepared: PreparedCommit): String
+  def commit(session: SparkSession, prepared: PreparedCommit, toldJson: String): String
 
   /** Runs a command that begins in the JVM, such as `createTable`. */
-  def run(command: String, argumentsJson: String): String
+  def run(session: SparkSession, command: String, argumentsJson: String): String
 }
 
 private[spark] object CommitterReply {

@@ -12,6 +12,8 @@ import io.deltaic.replay.DeltaLog
 /**
  * Everything about a finished write that its commit needs.
  *
+ * @param identityMarks how far the rows take identity columns, by column
+ * @param numbered those of them whose values the table has given
  * @param rowEnds given if the commit may share files with others
  * @param vectorFiles the files that it wrote deletion vectors to
  */
@@ -27,6 +29,7 @@ private[spark] final case class CommitRequest(
     readSet: ReadSet,
     engineMetrics: Map[String, Long] = Map.empty,
     identityMarks: Map[String, Long] = Map.empty,
+    numbered: Set[String] = Set.empty,
     rowEnds: Option[RowEnds] = None,
     vectorFiles: Seq[Path] = Nil
 )
@@ -73,7 +76,9 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     }
   }
 
-  def summary(): String = Json
+  def summary(): String = outline.toString
+
+  private[spark] def outline: ObjectNode = Json
     .obj(
       "table" -> request.log.table.toString,
       "readVersion" -> request.readVersion,
@@ -85,9 +90,12 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
       "options" -> request.options,
       "engineMetrics" -> request.engineMetrics,
       "identityMarks" -> request.identityMarks,
+      "numbered" -> request.numbered,
       "files" -> changes.summary
     )
-    .toString
+
+  /** The newest version's header, from where this commit's log lies: options of a write may say how to get there. */
+  def newestHeader(): String = Told.header(request.log.latest(), _ => true).toString
 
   /**
    * Writes the header's lines and this commit's files as `version`, unless that exists.

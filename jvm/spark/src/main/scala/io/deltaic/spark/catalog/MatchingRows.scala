@@ -15,7 +15,7 @@ import io.deltaic.spark.write.{ReplaceWhere, Replaced}
  * The condition is told of the query's rows as they are in the table: when it is asked, they have been
  * written, and their query might give others.
  *
- * @param relation the table, as the write sees it
+ * @param relation the table with the columns that the write leaves it with
  * @param byName whether columns of the query go to those of the same name, or to those in the same place
  */
 private[spark] final class MatchingRows(
@@ -34,10 +34,16 @@ private[spark] final class MatchingRows(
         relation.output.map(_.name).find(isSame(_, column.name)).getOrElse(column.name)
       }
 
+  /** The columns that it has already: rows that are there have no others. */
+  private val present: Seq[AttributeReference] = {
+    val known = table.tableSchema.all.fieldNames.toSet
+    relation.output.filter(column => known(column.name))
+  }
+
   /** Rows that have the same values in some columns. Nothing is the same as null. */
   def using(columns: Seq[String]): Replaced = {
     val pairs = columns.map { column =>
-      val own = relation.output.find(c => isSame(c.name, column) && names.contains(c.name))
+      val own = present.find(c => isSame(c.name, column) && names.contains(c.name))
         .getOrElse(throw missing(column))
       own -> own.newInstance()
     }
@@ -63,7 +69,7 @@ private[spark] final class MatchingRows(
     analyzed match {
       case Join(left, right, _, Some(resolved), _)
           if resolved.deterministic && !SubqueryExpression.hasSubquery(resolved) =>
-        val old = AttributeMap(left.output.zip(relation.output))
+        val old = AttributeMap(left.output.zip(present))
         val added = AttributeMap(right.output.zip(names).flatMap { case (column, name) =>
           relation.output.find(_.name == name).map(column -> _.newInstance())
         })
@@ -82,7 +88,7 @@ private[spark] final class MatchingRows(
   }
 
   /** The table as far as a condition sees it; its rows are not asked for. */
-  private def columns: LogicalPlan = LocalRelation(relation.output)
+  private def columns: LogicalPlan = LocalRelation(present)
 
   private def named: LogicalPlan = (relation.catalog, relation.identifier) match {
     case (Some(catalog), Some(identifier)) =>

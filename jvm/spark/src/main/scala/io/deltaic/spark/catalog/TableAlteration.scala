@@ -54,7 +54,7 @@ private[spark] final class TableAlteration(spark: SparkSession, table: DeltaicTa
 
   private def run(command: String, arguments: (String, Any)*): Unit = {
     val json = Json.obj(("table" -> location) +: arguments: _*).toString
-    CommitterReply.require(Committers.current(spark).run(command, json))
+    CommitterReply.require(Committers.current(spark).run(spark, command, json))
     ()
   }
 }

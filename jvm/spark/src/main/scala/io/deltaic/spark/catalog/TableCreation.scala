@@ -102,7 +102,7 @@ private[spark] final class TableCreation(
         Json.obj("table" -> source.table.toString, "version" -> source.version)
       )
     )
-    CommitterReply.require(Committers.current(spark).run("createTable", arguments.toString))
+    CommitterReply.require(Committers.current(spark).run(spark, "createTable", arguments.toString))
     register()
   }
 

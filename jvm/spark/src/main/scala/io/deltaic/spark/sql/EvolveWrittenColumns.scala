@@ -17,6 +17,7 @@ import io.deltaic.spark.catalog.{
   WriteOnlyTable,
   WrittenColumns
 }
+import io.deltaic.spark.write.WriteTargets
 
 /**
  * Gives the table of a write the columns that it has afterwards, where the write may add to them. They
@@ -35,8 +36,7 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
     extends Rule[LogicalPlan] {
 
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
-    case insert: InsertIntoStatement
-        if insert.query.resolved && insert.replaceCriteriaOpt.isEmpty =>
+    case insert: InsertIntoStatement if insert.query.resolved =>
       insert.table match {
         case relation @ ExtractV2Table(table: DeltaicTable) =>
           evolved(insert, relation, table)
@@ -67,12 +67,22 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
     columnsAfter(table, rows, insert.withSchemaEvolution, optionOf(relation, Map.empty)) match {
       case None => insert
       case Some(columns) =>
-        val staged = insert.copy(table = evolvedTo(relation, table, columns))
-        WriteCommandShims.writeOf(spark, staged) match {
+        WriteCommandShims.writeOf(spark, staged(insert, relation, table, columns)) match {
           case write: V2WriteCommand => completed(write)
           case other => other
         }
     }
+  }
+
+  private def staged(
+      insert: InsertIntoStatement,
+      relation: DataSourceV2Relation,
+      table: DeltaicTable,
+      columns: StructType
+  ): InsertIntoStatement = evolvedTo(relation, table, columns) match {
+    case after @ ExtractV2Table(target: WriteTargets) if insert.replaceCriteriaOpt.isDefined =>
+      ReplaceMatchingRows(spark).planned(insert, after, table, target)
+    case after => insert.copy(table = after)
   }
 
   private def evolved(

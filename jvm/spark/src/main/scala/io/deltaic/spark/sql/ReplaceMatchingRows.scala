@@ -6,7 +6,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, ExtractV2Table}
 
 import io.deltaic.spark.catalog.{DeltaicTable, MatchingRows}
-import io.deltaic.spark.write.{Replaced, WriteTransaction}
+import io.deltaic.spark.write.{Replaced, WriteTargets}
 
 /**
  * Plans `INSERT INTO t REPLACE USING (columns)` and `REPLACE ON condition`, which Spark refuses for tables
@@ -20,14 +20,30 @@ private[spark] final case class ReplaceMatchingRows(spark: SparkSession)
         if insert.replaceCriteriaOpt.isDefined && insert.query.resolved =>
       insert.table match {
         case relation @ ExtractV2Table(table: DeltaicTable) =>
-          val target = table.writeTarget.copy(replacing = Some(matching(insert, relation, table)))
-          insert.copy(
-            table = relation.copy(table = table.forWriting(target)),
-            replaceCriteriaOpt = None,
-            overwrite = false
-          )
+          planned(insert, relation, table, table)
         case _ => insert
       }
+  }
+
+  /**
+   * The statement as an append to its target.
+   *
+   * @param relation the target, with the columns that it has afterwards
+   * @param target the same, as the statement writes it so far
+   */
+  def planned(
+      insert: InsertIntoStatement,
+      relation: DataSourceV2Relation,
+      table: DeltaicTable,
+      target: WriteTargets
+  ): InsertIntoStatement = {
+    val replacing =
+      target.writeTarget.copy(replacing = Some(matching(insert, relation, table)))
+    insert.copy(
+      table = relation.copy(table = target.forWriting(replacing)),
+      replaceCriteriaOpt = None,
+      overwrite = false
+    )
   }
 
   private def matching(
@@ -35,11 +51,6 @@ private[spark] final case class ReplaceMatchingRows(spark: SparkSession)
       relation: DataSourceV2Relation,
       table: DeltaicTable
   ): Replaced = {
-    if (insert.withSchemaEvolution)
-      throw WriteTransaction.unsupported(
-        table.log.table.toString,
-        "WITH SCHEMA EVOLUTION of REPLACE ON and REPLACE USING"
-      )
     val rows = new MatchingRows(spark, table, relation, insert.query, insert.byName)
     insert.replaceCriteriaOpt.get match {
       case InsertReplaceUsing(columns) => rows.using(columns)

@@ -66,7 +66,10 @@ private[spark] final class StatementParser(spark: ParserInterface) extends Parse
       TableCommand.of(
         "dropFeature",
         table(statement.table, "ALTER TABLE ... DROP FEATURE"),
-        Map("feature" -> parts(statement.feature).mkString("."))
+        Map(
+          "feature" -> parts(statement.feature).mkString("."),
+          "truncateHistory" -> (statement.HISTORY != null)
+        )
       )
 
     private def table(target: TargetContext, command: String): LogicalPlan =

@@ -38,7 +38,8 @@ private[spark] final case class TableCommand(
   override def run(session: SparkSession): Seq[Row] = {
     val spark = session.asInstanceOf[classic.SparkSession]
     val request = Json.obj((target(spark) ++ arguments).toSeq: _*)
-    val reply = CommitterReply.require(Committers.current(spark).run(command, request.toString))
+    val committer = Committers.current(spark)
+    val reply = CommitterReply.require(committer.run(spark, command, request.toString))
     if (output.isEmpty) Nil else rows(reply.get("rows").toString)
   }
 

@@ -83,7 +83,7 @@ private[spark] final class WriteTransaction(
 
   log.requireWritable()
 
-  val plan: CommitPlan = new CommitPlan(CommitterReply.require(committer.plan(request)))
+  val plan: CommitPlan = new CommitPlan(CommitterReply.require(committer.plan(spark, request)))
 
   val schema: TableSchema = TableSchema.of(log.table.toString, plan.protocol, plan.metadata)
 
@@ -190,13 +190,16 @@ private[spark] final class WriteTransaction(
         readSet,
         engineMetrics ++ intent.measured(),
         identityMarks,
+        identityMarks.keySet.filter(mayBeNumbered),
         rowEnds,
         vectorFiles
       ),
       CachedPlans.refresh(spark, log.table, _)
     )
     prepared = Some(commit)
-    try CommitterReply.require(committer.commit(commit)).path("skipped").asBoolean(false)
+    val told = Told.beforeCommit(spark, commit).toString
+    try
+      CommitterReply.require(committer.commit(spark, commit, told)).path("skipped").asBoolean(false)
     catch {
       // The version exists: what failed came after it and must not undo the write.
       case e: Exception if commit.committedVersion.isDefined =>
@@ -206,6 +209,14 @@ private[spark] final class WriteTransaction(
         )
         false
     }
+  }
+
+  /** Whether rows of this write may hold values that the table gave, and not the user alone. */
+  private def mayBeNumbered(column: String): Boolean = {
+    val isStated = schema.stored.fields.filter(_.name == column)
+      .flatMap(IdentityColumn.of).exists(_.allowExplicitInsert) && !intent.computed(column)
+    // Rows that a MERGE inserts do not tell which values they brought along.
+    !isStated || intent.operation == "MERGE"
   }
 
   /**
@@ -241,7 +252,8 @@ private[spark] final class WriteTransaction(
       "options" -> intent.options,
       "joinsIfCreated" -> intent.joinsIfCreated,
       "evolvedSchema" -> intent.evolved.map(_.json),
-      "keepsDefinition" -> intent.keepsDefinition
+      "keepsDefinition" -> intent.keepsDefinition,
+      "told" -> Told.beforeWrite(spark, snapshot, intent.options.get("txnappid").contains)
     )
     .toString
 }
