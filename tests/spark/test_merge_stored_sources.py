@@ -41,12 +41,20 @@ def test_source_that_is_not_sure_to_repeat_is_run_once_and_prunes_by_what_was_st
     assert len(spark.sparkContext._jsc.getPersistentRDDs()) == kept_before
 
 
+@pytest.mark.parametrize(
+    "own",
+    [
+        "SELECT id, max(v) + 5 AS v FROM {t} WHERE id > 15 GROUP BY id",
+        "SELECT * FROM VALUES (16, 5), (17, 5), (18, 5), (19, 5) s(id, v)"
+        " WHERE id IN (SELECT id FROM {t})",
+    ],
+)
 def test_source_that_reads_the_table_itself_is_not_stored_since_others_may_change_it(
-    spark: SparkSession, table: str
+    spark: SparkSession, table: str, own: str
 ) -> None:
     build_table(spark, table, SCHEMA, FILES[:2])
-    own = f"(SELECT id, max(v) + 5 AS v FROM delta.`{table}` WHERE id > 15 GROUP BY id)"
-    merge = f"MERGE INTO delta.`{table}` t USING {own} s ON t.id = s.id {UPSERT}"
+    source = own.format(t=f"delta.`{table}`")
+    merge = f"MERGE INTO delta.`{table}` t USING ({source}) s ON t.id = s.id {UPSERT}"
     with session_settings(spark, STORING):
         assert "MergeFromStoredRows" not in spark.sql(f"EXPLAIN {merge}").collect()[0][0]
         spark.sql(merge)

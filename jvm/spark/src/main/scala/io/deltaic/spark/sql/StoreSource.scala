@@ -46,11 +46,12 @@ private[spark] final case class MergeFromStoredRows(
  * or is dear to read, where the table is so large that its keys are worth it.
  *
  * {{{
- *   WriteDelta t                          MergeFromStoredRows
+ *   WriteDelta t                          MergeFromStoredRows s
  *   +- MergeRows                             WriteDelta t
- *      +- Join t.k = s.k         =>          +- ...
- *         :- t
- *         +- s
+ *      +- Join t.k = s.k         =>          +- MergeRows
+ *         :- t                                  +- Join t.k = s.k
+ *         +- s                                     :- t
+ *                                                  +- s
  * }}}
  */
 private[spark] final case class StoreSource(spark: SparkSession) extends Rule[LogicalPlan] {
@@ -100,11 +101,10 @@ private[spark] final case class StoreSource(spark: SparkSession) extends Rule[Lo
    * statement, of which those of stored rows are none.
    */
   private def canBeStored(source: LogicalPlan, target: Snapshot): Boolean =
-    source.resolved && !source.isStreaming && !source.exists {
-      case ExtractV2Table(table: DeltaicTable) => table.log.table == target.table
-      case _: CTERelationRef => true
-      case _ => false
-    }
+    source.resolved && !source.isStreaming && source.collectWithSubqueries {
+      case ExtractV2Table(table: DeltaicTable) if table.log.table == target.table => table.name
+      case reference: CTERelationRef => reference.nodeName
+    }.isEmpty
 
   private val DefaultMinTableBytes = 64L << 20
 }
