@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from deltaic import DeltaTable
-from tests.support.table_builder import TwinTable, build_twin
+from tests.support.table_builder import TwinTable, build_twin, in_order, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -192,3 +192,13 @@ def test_other_tables_stay_cached(spark: SparkSession, named: Named, tmp_path_fa
     assert is_cached(frame)
     assert spark.sparkContext._jsc.sc().getRDDStorageInfo(), "its rows are still held"
     frame.unpersist(blocking=True)
+
+
+def test_merge_takes_its_source_from_the_cache(spark: SparkSession, named: Named, table: str):
+    source = named.twin.frame().selectExpr("id", "uuid() AS drawn").cache()
+    drawn = source.collect()
+    target = f"{table}-target"
+    source.limit(0).write.format("delta").save(target)
+    merge = DeltaTable.forPath(spark, target).merge(source, "false")
+    merge.whenNotMatchedInsertAll().execute()
+    assert rows_of(spark, target) == in_order(map(tuple, drawn))

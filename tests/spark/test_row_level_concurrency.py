@@ -119,6 +119,7 @@ CONDITIONAL = (
     " WHEN NOT MATCHED THEN INSERT *"
 )
 UPSERT = CONDITIONAL.replace(" AND s.v > 0", "")
+MATCHED = UPSERT.partition(" WHEN NOT")[0]
 
 
 @pytest.mark.parametrize(
@@ -128,6 +129,8 @@ UPSERT = CONDITIONAL.replace(" AND s.v > 0", "")
         (CONDITIONAL, "DELETE FROM {t} WHERE id = 1", ConcurrentDeleteReadException),
         (UPSERT, "DELETE FROM {t} WHERE id = 5", None),
         (UPSERT, "UPDATE {t} SET v = 9 WHERE id IN (4, 5)", None),
+        (MATCHED, "UPDATE {t} SET v = 9 WHERE id IN (4, 5)", None),
+        (MATCHED, "UPDATE {t} SET id = 2 WHERE id = 5", ConcurrentAppendException),
         # The row is there now that would be inserted.
         (UPSERT, "UPDATE {t} SET id = 77 WHERE id = 5", ConcurrentAppendException),
     ],
@@ -146,13 +149,15 @@ def test_merge_with_a_table_follows_what_does_not_touch_its_matches(
         "delta"
     ).save(source)
     named, other = f"delta.`{table}`", f"delta.`{source}`"
+    spark.sql(f"INSERT INTO {named} VALUES (100, 0)")  # a file to leave out
     raised = pytest.raises(conflict) if conflict else nullcontext()
     with committed_meanwhile(lambda: spark.sql(theirs.replace("{t}", named))), raised:
         spark.sql(mine.replace("{t}", named).replace("{s}", other))
-    assert log.newest(table) == (3 if conflict else 4)
+    assert log.newest(table) == (4 if conflict else 5)
     if conflict is None:
         left: dict[int, int] = dict(rows_of(spark, table))
-        assert {i: left[i] for i in (1, 2, 77)} == {1: 5, 2: 5, 77: 1}
+        inserted = {77: 1} if "INSERT" in mine else {}
+        assert {i: left[i] for i in (1, 2, 77) if i in left} == {1: 5, 2: 5, **inserted}
 
 
 def test_update_follows_three_winners_in_files_with_old_vectors_and_null_partitions(

@@ -16,6 +16,7 @@ STATEMENTS = [
     "DELETE FROM {t} WHERE id = 1",
     "UPDATE {t} SET id = 11 WHERE id = 1",
     "MERGE INTO {t} t USING (SELECT 1L AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE",
+    "MERGE INTO {t} t USING (SELECT 12L AS id) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *",
     "DELETE FROM {t} WHERE id = 99",
 ]
 
@@ -39,8 +40,9 @@ def test_statement_under_the_sessions_progress_counts_once(
     with session_settings(spark, txn(prefix, 3)):
         spark.sql(run)
         left = log.contents(numbers)
-        spark.sql(run)
+        counts = spark.sql(run).collect()
         spark.sql(f"INSERT INTO delta.`{numbers}` VALUES (77)")
+    assert not any(count for row in counts for count in row)
     assert log.contents(numbers) == left
     [progress] = log.actions(numbers, 1, "txn")
     assert (progress["appId"], progress["version"]) == ("app", 3)

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from tests.support import log
 from tests.support.plans import scanned_files
 from tests.support.session_settings import session_settings
-from tests.support.table_builder import TwinTable, assert_same_rows, build_twin
+from tests.support.table_builder import TwinTable, assert_same_rows, build_twin, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -232,14 +232,32 @@ def test_column_comments_and_nullability_are_kept(spark: SparkSession, table: st
     assert log.contents(table) == before
 
 
-def test_text_longer_than_its_column_is_refused(spark: SparkSession, table: str):
-    name = f"delta.`{table}`"
-    spark.sql(f"CREATE TABLE {name} (v VARCHAR(3)) USING delta")
-    (field,) = json.loads(log.metadata(table)["schemaString"])["fields"]
-    assert field["type"] == "string"
+def test_texts_are_padded_compared_and_bounded_by_their_columns(spark: SparkSession, table: str):
+    columns = "id INT, c CHAR(4), v VARCHAR(3), g INT GENERATED ALWAYS AS (length(c))"
+    spark.sql(f"CREATE TABLE delta.`{table}` ({columns}) USING delta")
+    fields = json.loads(log.metadata(table)["schemaString"])["fields"]
+    assert [field["type"] for field in fields] == ["integer", "string", "string", "integer"]
+    for statement in (
+        "INSERT INTO {t} (id, c, v) VALUES (1, 'a', 'x'), (2, 'b', 'y'), (3, 'c', 'z')",
+        "UPDATE {t} SET c = 'zz' WHERE c = 'a'",
+        "MERGE INTO {t} t USING "
+        "(SELECT * FROM VALUES (2, 'B', 'w'), (4, 'n', 'm') AS v(id, c, v)) s "
+        "ON t.id = s.id WHEN MATCHED THEN UPDATE SET c = s.c, v = s.v "
+        "WHEN NOT MATCHED THEN INSERT (id, c, v) VALUES (s.id, s.c, s.v)",
+    ):
+        spark.sql(statement.format(t=f"delta.`{table}`"))
+    texts = [("zz  ", "x"), ("B   ", "w"), ("c   ", "z"), ("n   ", "m")]
+    assert rows_of(spark, table) == [(n, *text, 4) for n, text in enumerate(texts, start=1)]
     before = log.contents(table)
-    with pytest.raises(Exception, match="EXCEED_LIMIT_LENGTH"):
-        spark.sql(f"INSERT INTO {name} VALUES ('four')")
+    for statement in (
+        "INSERT INTO {t} (v) VALUES ('four')",
+        "UPDATE {t} SET v = 'four' WHERE id = 1",
+        "UPDATE {t} SET c = 'more than four'",
+        "MERGE INTO {t} t USING (SELECT 1 AS id, 'four' AS v) s ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET v = s.v",
+    ):
+        with pytest.raises(Exception, match="EXCEED_LIMIT_LENGTH"):
+            spark.sql(statement.format(t=f"delta.`{table}`"))
     assert log.contents(table) == before
 
 

@@ -22,6 +22,13 @@ OURS = "Deltaic"
 
 _PRESERVED = "delta.rowTracking.preserved"
 
+#: What the history calls the last of the counts that a statement returns.
+_COUNTS = {
+    "DELETE": ("numDeletedRows",),
+    "UPDATE": ("numUpdatedRows",),
+    "MERGE": ("numTargetRowsUpdated", "numTargetRowsDeleted", "numTargetRowsInserted"),
+}
+
 _REMOTE = """
 import sys
 sys.path.insert(0, root)
@@ -132,9 +139,18 @@ class Course:
                 assert not outcome.feed, f"committed nothing: {told}"
                 continue
             assert version == before + 1, f"{version - before} commits: {told}"
+            self._check_history(version, outcome, told)
             self.contents[version] = Counter(map(row_key, self.rows))
             self.outcomes[version] = outcome
             self.writers[version] = engine.name
+
+    def _check_history(self, version: int, outcome: Outcome, told: str) -> None:
+        """Hold the counts that a statement leaves in the history against those by brute force."""
+        info = log.commit_info(self.path, version)
+        names = _COUNTS.get(info["operation"])
+        if names is not None and outcome.counts is not None:
+            found = tuple(int(info["operationMetrics"][name]) for name in names)
+            assert found == outcome.counts[-len(names) :], told
 
     def check(self, engine: Engine, since: int, *, newest_only: bool = False) -> None:
         """Compare what an engine reads of the versions after `since` with brute force.

@@ -86,6 +86,12 @@ def _merged(detail: str, total: str) -> _Source:
     return lambda s: s.engine_metrics.get(detail, s.engine_metrics.get(total, 0))
 
 
+def _matched_deleted(summary: CommitSummary) -> int:
+    """Count rows, not pairs: several source rows may delete the same row, and Spark counts each."""
+    counts = summary.engine_metrics
+    return counts.get("numDeletedRows", 0) - counts.get("numNotMatchedBySourceDeletedRows", 0)
+
+
 def _inserted(summary: CommitSummary) -> int:
     """Count the rows that a MERGE inserted; one that only inserts is an append to the engine."""
     return summary.engine_metrics.get("numInsertedRows", summary.files.added_rows)
@@ -103,7 +109,7 @@ _MERGE: Mapping[str, _Source] = {
     "numTargetRowsMatchedUpdated": _merged("numMatchedUpdatedRows", "numUpdatedRows"),
     "numTargetRowsNotMatchedBySourceUpdated": _engine("numNotMatchedBySourceUpdatedRows"),
     "numTargetRowsDeleted": _engine("numDeletedRows"),
-    "numTargetRowsMatchedDeleted": _merged("numMatchedDeletedRows", "numDeletedRows"),
+    "numTargetRowsMatchedDeleted": _matched_deleted,
     "numTargetRowsNotMatchedBySourceDeleted": _engine("numNotMatchedBySourceDeletedRows"),
     "numTargetRowsCopied": _engine("numCopiedRows"),
     "numTargetBytesAdded": _files(lambda f: f.added_bytes),

@@ -2,18 +2,21 @@ package io.deltaic.spark
 
 import java.util.{List => JList}
 
+import scala.collection.mutable
 import scala.collection.mutable.ArrayBuffer
 import scala.jdk.CollectionConverters._
 
+import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
-import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
+import org.apache.spark.sql.catalyst.expressions.{Expression, Literal, SubqueryExpression}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.SessionShims
+import org.apache.spark.sql.deltaic.{CacheShims, SessionShims}
 import org.apache.spark.sql.execution.datasources.v2.ExtractV2Table
 import org.apache.spark.sql.{AnalysisException, Column, DataFrame, classic}
 
 import io.deltaic.protocol.DeltaicException
+import io.deltaic.replay.Snapshot
 import io.deltaic.spark.catalog.DeltaicTable
 
 /**
@@ -69,12 +72,27 @@ object RowChanges {
         relation.copy(table = table.forCommand)
     }
 
-  /** Tables at the version that is now the newest, for all of the statement's reads to agree. */
-  private[spark] def sourceOf(frame: classic.DataFrame): LogicalPlan =
-    frame.queryExecution.analyzed.transform {
-      case relation @ ExtractV2Table(table: DeltaicTable) =>
-        relation.copy(table = table.pinnedTo(table.log.latest()))
-    }
+  /**
+   * Tables at the version that is now the newest, for all of the statement's reads to agree. What is
+   * cached stays as it is, or Spark would not find it.
+   */
+  private[spark] def sourceOf(frame: classic.DataFrame): LogicalPlan = {
+    val newest = mutable.Map.empty[Path, Snapshot]
+    def pinned(plan: LogicalPlan): LogicalPlan =
+      if (CacheShims.isCached(frame.sparkSession, plan)) plan
+      else {
+        val here = plan match {
+          case relation @ ExtractV2Table(table: DeltaicTable) =>
+            val snapshot = newest.getOrElseUpdate(table.log.table, table.log.latest())
+            relation.copy(table = table.pinnedTo(snapshot))
+          case other => other.mapChildren(pinned)
+        }
+        here.transformExpressions { case subquery: SubqueryExpression =>
+          subquery.withNewPlan(pinned(subquery.plan))
+        }
+      }
+    pinned(frame.queryExecution.analyzed)
+  }
 
   private[spark] def expression(spark: SparkSession, column: Column): Option[Expression] =
     Option(column).map(SessionShims.expression(spark, _))

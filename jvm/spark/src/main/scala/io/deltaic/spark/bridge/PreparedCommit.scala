@@ -51,6 +51,9 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
   /** Files that are ours and those of winners, as these left them, by version and canonical path. */
   private val followed = mutable.TreeMap.empty[Long, Map[String, AddFile]]
 
+  /** Where winners have moved rows that this commit read, by canonical path. */
+  private val movedReads = mutable.Set.empty[String]
+
   private[spark] def log: DeltaLog = request.log
 
   /** The version this became, once it did. */
@@ -174,7 +177,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
         }.toMap,
         "numAdded" -> adds.size,
         "addMatchingReads" -> firstNew(adds, removes)(request.readSet.firstMatching),
-        "removedFileRead" -> request.readSet.firstRead(removes.filter(_.dataChange)).map(_.path),
+        "removedFileRead" -> removedRead(adds, removes),
         "removedFileRemoved" -> meetings.find(_.how == SharedFiles.Inseparable).map(_.path),
         "movedFile" -> meetings.find(_.how == SharedFiles.Moved).map(_.path),
         "sharedRows" -> meetings.collectFirst {
@@ -185,6 +188,20 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
       )
       .toString
   }
+
+  /**
+   * The first file with rows that this commit read and that are gone, wherever others have moved them
+   * before: each winner is asked about once, in the order of their versions.
+   */
+  private def removedRead(adds: Seq[AddFile], removes: Seq[RemoveFile]): Option[String] =
+    synchronized {
+      val (ended, moved) = removes.partition(_.dataChange)
+      def isMovedRead(remove: RemoveFile) = movedReads(shared.canonical(remove.path))
+      val lost = request.readSet.firstRead(ended).orElse(ended.find(isMovedRead))
+      if (request.readSet.firstRead(moved).isDefined || moved.exists(isMovedRead))
+        movedReads ++= adds.filterNot(_.dataChange).map(add => shared.canonical(add.path))
+      lost.map(_.path)
+    }
 
   /** Whether a commit that won the race has added a row which this one would have read. */
   def matchingRow(version: Long): String = {

@@ -38,7 +38,7 @@ private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: Wri
   def apply(ended: Map[String, DeletionVector], whole: Seq[AddFile]): EndedFiles = {
     val deletionTimestampMs = System.currentTimeMillis()
     val touched = withOldVectors(ended.toSeq.sortBy(_._1).map { case (path, rows) =>
-      Touched(change.filesRead(path), rows)
+      Touched(change.filesRead(path), rows.copy())
     })
     val survivors = touched.filter(t => t.ended.cardinality < physicalRows(t.file))
     val (worn, kept) = survivors.partition(t => !writesDeletionVectors || isWorn(t))

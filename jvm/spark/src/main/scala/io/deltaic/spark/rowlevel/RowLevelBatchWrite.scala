@@ -83,7 +83,7 @@ private[spark] final class RowLevelBatchWrite(
       reports.map(_.insertedRows).sum
     )
     val finishedAtMs = System.currentTimeMillis()
-    transaction.commit(
+    val isVersion = transaction.commit(
       FileChanges(
         rewritten.removes,
         rewritten.adds ++ reports.flatMap(_.newFiles),
@@ -105,7 +105,7 @@ private[spark] final class RowLevelBatchWrite(
       IdentityMarks.merged(transaction.schema.stored, reports.map(_.identityMarks)),
       Some(rewritten.rowEnds(transaction.plan.metadata.configuration))
     )
-    committed = rows
+    if (isVersion) committed = rows
   }
 
   override def abort(messages: Array[WriterCommitMessage]): Unit =

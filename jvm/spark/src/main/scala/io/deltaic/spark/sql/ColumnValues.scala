@@ -3,6 +3,7 @@ package io.deltaic.spark.sql
 import java.util.Locale
 
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.ExpressionShims
 import org.apache.spark.sql.types.StructType
@@ -32,9 +33,12 @@ private[sql] final class ColumnValues(
   /** @param valueOf what a row holds in another column */
   def of(column: String, valueOf: String => Expression): Expression = {
     val zone = Some(spark.sessionState.conf.sessionLocalTimeZone)
+    // As it will be stored: CHAR is padded.
     def as(value: Expression, name: String): Expression = {
-      val wanted = attributes.find(a => key(a.name) == key(name)).get.dataType
-      if (value.dataType == wanted) value else Cast(value, wanted, zone)
+      val wanted = attributes.find(a => key(a.name) == key(name)).get
+      val typed =
+        if (value.dataType == wanted.dataType) value else Cast(value, wanted.dataType, zone)
+      CharVarcharUtils.stringLengthCheck(typed, wanted)
     }
     // Upwards: a value may speak of the very column whose place it takes.
     val computed = expressions(key(column)).transformUp {

@@ -12,6 +12,7 @@ import org.apache.spark.sql.types.LongType
 
 import io.deltaic.spark.catalog.{DeltaicTable, MergeTarget}
 import io.deltaic.spark.rowlevel.{ChangedRows, CountsChangedRows, EndFilesExec, RowLevelChange}
+import io.deltaic.spark.write.SkippedWriteExec
 
 /**
  * A DELETE, UPDATE or MERGE that returns how many rows it changed, which Spark's own do not.
@@ -93,6 +94,7 @@ private[spark] object CountedChangeStrategy extends SparkStrategy {
       case EndFilesExec(write) => write.changedRows
       case append: InsertOnlyMergeExec =>
         ChangedRows(inserted = append.metrics("numOutputRows").value)
+      case _: SkippedWriteExec => ChangedRows()
       case other => throw new IllegalStateException(s"rows changed by ${other.nodeName}")
     }
     val all = Seq(rows.affected, rows.updated, rows.deleted, rows.inserted)

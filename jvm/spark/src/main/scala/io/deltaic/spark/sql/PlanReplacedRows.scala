@@ -4,6 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.Literal.TrueLiteral
 import org.apache.spark.sql.catalyst.expressions.{Cast, Expression, Literal}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, OverwriteByExpression}
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.deltaic.ExpressionShims
 import org.apache.spark.sql.execution.datasources.v2.ExtractV2Table
 
 import io.deltaic.spark.write.{Replaced, WriteTargets}
@@ -56,7 +57,8 @@ private[spark] object PlanReplacedRows extends Rule[LogicalPlan] {
           None,
           _
         ) if condition != TrueLiteral =>
-      val replacing = table.writeTarget.copy(replacing = Some(Replaced.Rows(condition)))
+      val spelled = ExpressionShims.spelledAs(condition, relation.output)
+      val replacing = table.writeTarget.copy(replacing = Some(Replaced.Rows(spelled)))
       overwrite.copy(
         table = relation.copy(table = table.forWriting(replacing)),
         deleteExpr = TrueLiteral

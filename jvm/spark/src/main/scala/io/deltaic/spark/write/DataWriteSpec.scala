@@ -70,11 +70,6 @@ private[deltaic] final class DataWriteSpec private (
 
   def compression: CompressionCodecName = ParquetOutputFormat.getCompression(hadoopConf)
 
-  /** Whether a file in the table has a name that this write gave it, whatever its kind. */
-  def named(fileName: String): Boolean =
-    FileKind.all.exists(kind => fileName.startsWith(kind.prefix)) &&
-    fileName.contains(new UUID(nameMark, 0L).toString.take(19))
-
   def absolutePath(relativePath: String): Path = new Path(new Path(tablePath), relativePath)
 
   /** A path, relative to the table, that no other file has. */
@@ -105,6 +100,14 @@ private[write] object FileKind {
 
 private[deltaic] object DataWriteSpec {
 
+  /** For the names of one write's files. */
+  def newNameMark(): Long = UUID.randomUUID().getMostSignificantBits
+
+  /** Whether a file in the table has a name with this mark, whatever its kind. */
+  def isNamed(nameMark: Long, fileName: String): Boolean =
+    FileKind.all.exists(kind => fileName.startsWith(kind.prefix)) &&
+    fileName.contains(new UUID(nameMark, 0L).toString.take(19))
+
   /**
    * @param schema           the table's schema as in its metadata, with the nullability to enforce; rows
    *                         have these columns in this order
@@ -117,6 +120,7 @@ private[deltaic] object DataWriteSpec {
    * @param tracked          further columns of files, with what row tracking knows of rows that move
    * @param materializesPartitions whether the values of partition columns are in the files, too
    * @param clusteredBy      the columns, by their names in files, that have statistics in any case
+   * @param nameMark         the same for all files of one write
    */
   def forTable(
       spark: SparkSession,
@@ -130,7 +134,8 @@ private[deltaic] object DataWriteSpec {
       checks: Seq[RowCheck] = Nil,
       tracked: Seq[StructField] = Nil,
       materializesPartitions: Boolean = false,
-      clusteredBy: Seq[Seq[String]] = Nil
+      clusteredBy: Seq[Seq[String]] = Nil,
+      nameMark: Long = newNameMark()
   ): DataWriteSpec = {
     val sqlConf = WriteShims.sqlConf(spark)
     val ignoringCase = CaseInsensitiveMap(options)
@@ -164,7 +169,7 @@ private[deltaic] object DataWriteSpec {
       maxRecordsPerFile(ignoringCase, sqlConf),
       randomPrefixLength(configuration),
       FileKind.Data,
-      UUID.randomUUID().getMostSignificantBits,
+      nameMark,
       columnMapping,
       materializesPartitions,
       spark.sparkContext.broadcast(new SerializableConfiguration(hadoopConf))

@@ -1,5 +1,8 @@
 package io.deltaic.spark.write
 
+import scala.util.control.NonFatal
+
+import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.classic.SparkSession
@@ -93,6 +96,9 @@ private[spark] final class WriteTransaction(
     case None => snapshot.toSeq.flatMap(ClusteringColumns.physical(_))
   }
 
+  /** Lost tasks' files are found by it, whatever they hold. */
+  private val nameMark = DataWriteSpec.newNameMark()
+
   /** How this write's data files are laid out and described. */
   lazy val dataSpec: DataWriteSpec = specOf(if (intent.movesRows) keptOfRows else Nil)
 
@@ -125,7 +131,8 @@ private[spark] final class WriteTransaction(
       },
     materializesPartitions = Seq("icebergCompatV1", "icebergCompatV2")
       .exists(TableFeatures.isActive(plan.protocol, plan.metadata, _)),
-    tracked = tracked
+    tracked = tracked,
+    nameMark = nameMark
   )
 
   /** The same for its change data files. */
@@ -138,6 +145,7 @@ private[spark] final class WriteTransaction(
    *
    * @param identityMarks how far the rows take identity columns, by column
    * @param rowEnds given if the rows of files that are removed or changed were ended one by one
+   * @return whether they are a version now
    */
   def commit(
       changes: FileChanges,
@@ -146,7 +154,7 @@ private[spark] final class WriteTransaction(
       engineMetrics: Map[String, Long] = Map.empty,
       identityMarks: Map[String, Long] = Map.empty,
       rowEnds: Option[RowEnds] = None
-  ): Unit = {
+  ): Boolean = {
     val skipped = plan.alreadyApplied || decide(
       changes,
       readSet,
@@ -157,6 +165,7 @@ private[spark] final class WriteTransaction(
     )
     sessionOptions.used()
     if (skipped) abort(written, tasksLost = false)
+    !skipped
   }
 
   /** Commits a version without rows: all files that the table has are removed. */
@@ -230,8 +239,16 @@ private[spark] final class WriteTransaction(
       val configuration = WriteShims.hadoopConf(spark, intent.options)
       val files = written.dataFiles.map(f => LogPath.toAbsolute(log.table, f.path)) ++
         (written.vectorFiles ++ prepared.toSeq.flatMap(_.ownVectorFiles)).distinct
-      files.foreach(path => path.getFileSystem(configuration).delete(path, false))
-      if (tasksLost) new StrayFiles(log.table, configuration).delete(dataSpec.named)
+      files.foreach(delete(_, configuration))
+      if (tasksLost)
+        new StrayFiles(log.table, configuration).delete(DataWriteSpec.isNamed(nameMark, _))
+    }
+
+  /** What cannot be deleted is left to VACUUM. */
+  private def delete(file: Path, configuration: Configuration): Unit =
+    try file.getFileSystem(configuration).delete(file, false)
+    catch {
+      case NonFatal(e) => logger.warn(s"${log.table}: $file is of no use and stays", e)
     }
 
   private def committer: Committer = Committers.current(spark)

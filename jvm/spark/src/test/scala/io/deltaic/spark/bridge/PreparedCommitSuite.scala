@@ -112,6 +112,32 @@ class PreparedCommitSuite extends munit.FunSuite {
     assertEquals(met.get("removedFileRemoved").asText, "old")
   }
 
+  log.test("rows that were read and then moved are missed where they end") { log =>
+    def moved(file: AddFile): AddFile = file.copy(dataChange = false)
+    val (read, elsewhere, onceMore) = (add("read", 5), add("elsewhere", 5), add("once more", 5))
+    val winners = Seq(
+      FileChanges(Seq(read.remove(1, dataChange = false)), Seq(moved(elsewhere))),
+      FileChanges(Seq(add("other", 5).remove(1, dataChange = false)), Seq(moved(add("new", 5)))),
+      FileChanges(Seq(elsewhere.remove(1, dataChange = false)), Seq(moved(onceMore))),
+      FileChanges(Seq(add("new", 5).remove(1))),
+      FileChanges(Seq(onceMore.remove(1)), Seq(add("once more", 5, Some(vector))))
+    )
+    winners.zipWithIndex.foreach { case (changes, version) =>
+      val lines = if (version == 0) header +: definition else Seq(header)
+      commit(log, changes).tryCommit(version, lines.mkString("\n"), noRowIds)
+    }
+    val reads = new ReadSet {
+      override def isEmpty: Boolean = false
+      override def wholeTable: Boolean = false
+      override def firstMatching(added: Seq[AddFile]): Option[AddFile] = None
+      override def firstRead(removed: Seq[RemoveFile]): Option[RemoveFile] =
+        removed.find(_.path == "read")
+    }
+    val mine = commit(log, FileChanges(adds = Seq(add("mine", 1))), reads = reads)
+    val missed = winners.indices.map(v => Json.parse(mine.winner(v)).get("removedFileRead"))
+    assertEquals(missed.map(_.asText), Seq("null", "null", "null", "null", "once more"))
+  }
+
   log.test("counts tell new files, ended files and files that only changed their vector") { _ =>
     val changes = FileChanges(
       removes = Seq(

@@ -27,29 +27,35 @@ class StrayFilesSuite extends munit.FunSuite with LocalSpark {
     writer.commit()
   }
 
-  private def spec(directory: Path, properties: Map[String, String]): DataWriteSpec =
+  private def spec(
+      directory: Path,
+      properties: Map[String, String],
+      nameMark: Long
+  ): DataWriteSpec =
     DataWriteSpec.forTable(
       spark,
       directory.toString,
       spark.sql("select id, id % 3 as _p from range(1)").schema,
       Seq("_p"),
       properties,
-      Map.empty
+      Map.empty,
+      nameMark = nameMark
     )
 
   Seq(Map.empty[String, String], Map("delta.randomizeFilePrefixes" -> "true")).foreach {
     properties =>
       table.test(s"files of a write are found in every partition, and no others: $properties") {
         directory =>
-          val (other, failed) = (spec(directory, properties), spec(directory, properties))
-          writeWith(other, spark)
+          val mark = DataWriteSpec.newNameMark()
+          val failed = spec(directory, properties, mark)
+          writeWith(spec(directory, properties, DataWriteSpec.newNameMark()), spark)
           val log = Files.createDirectories(directory.resolve("_delta_log"))
           Files.writeString(log.resolve(f"${0}%020d.json"), "{}")
           val before = files(directory)
           writeWith(failed, spark)
           assertEquals(files(directory).size, before.size + 3)
           val table = new HadoopPath(directory.toUri)
-          new StrayFiles(table, new Configuration).delete(failed.named)
+          new StrayFiles(table, new Configuration).delete(DataWriteSpec.isNamed(mark, _))
           assertEquals(files(directory), before)
       }
   }

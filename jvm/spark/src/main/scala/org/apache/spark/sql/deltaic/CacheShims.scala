@@ -4,6 +4,7 @@ import java.lang.reflect.{InvocationTargetException, Method}
 
 import scala.collection.mutable
 
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
@@ -23,6 +24,12 @@ object CacheShims {
     )
     method.setAccessible(true)
     method
+  }
+
+  /** Whether the rows of a plan come from the cache. */
+  def isCached(spark: SparkSession, plan: LogicalPlan): Boolean = {
+    val manager = spark.sharedState.cacheManager
+    !manager.isEmpty && manager.lookupCachedData(spark, plan).isDefined
   }
 
   /**

@@ -3,6 +3,7 @@ package org.apache.spark.sql.deltaic
 import org.apache.spark.sql.catalyst.expressions.{
   Alias,
   Attribute,
+  AttributeMap,
   BindReferences,
   Expression,
   SubqueryExpression
@@ -33,7 +34,14 @@ object ExpressionShims {
     analyzer.checkAnalysis(analyzed)
     valueIn(spark.sessionState.optimizer.FinishAnalysis(analyzed))
       .filterNot(SubqueryExpression.hasSubquery)
+      .map(spelledAs(_, columns))
       .getOrElse(throw new IllegalArgumentException(s"$sql is not computed from one row alone"))
+  }
+
+  /** The expression with columns spelled as they are defined: Spark's analyser keeps the user's letter case. */
+  def spelledAs(expression: Expression, columns: Seq[Attribute]): Expression = {
+    val defined = AttributeMap(columns.map(column => column -> column))
+    expression.transformUp { case column: Attribute => defined.getOrElse(column, column) }
   }
 
   /** The expression over rows that are given by position. */
