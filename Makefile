@@ -19,6 +19,7 @@ S3_STAMP := .tools/s3/.fetched
 JAR_NAME := deltaic-spark_2.13-$(VERSION).jar
 JAR := build/jars/$(JAR_NAME)
 PACKAGE_JAR := python/deltaic/jars/$(JAR_NAME)
+CLASS_ARCHIVE := build/spark-classes.jsa
 WHEEL := dist/deltaic-$(VERSION)-py3-none-any.whl
 
 JVM_SOURCES := $(shell find jvm -type f -path '*/src/main/*')
@@ -81,11 +82,19 @@ fmt: $(VENV_STAMP) $(SBT_LAUNCHER) ## Format and tidy all code (scalafmt, scalaf
 	$(call sbt,scalafixAll ExplicitResultTypes; scalafixAll; scalafmtAll; scalafmtSbt)
 
 .PHONY: lint
-lint: $(EDITABLE_STAMP) $(SBT_LAUNCHER) ## Check format and style (scalafmt, scalafix, ruff, import-linter)
+lint: lint-python lint-jvm ## Check format and style (ruff, import-linter, scalafmt, scalafix)
+
+.PHONY: lint-python
+lint-python: $(EDITABLE_STAMP)
 	$(PY) -m ruff check $(PYTHON_CODE)
 	$(PY) -m ruff format --check $(PYTHON_CODE)
 	$(VENV)/bin/lint-imports
-	$(call sbt,scalafmtCheckAll; scalafmtSbtCheck; scalafixAll --check)
+
+.PHONY: lint-jvm
+lint-jvm: $(SBT_LAUNCHER)
+	$(call sbt,$(JVM_STYLE))
+
+JVM_STYLE := scalafmtCheckAll; scalafmtSbtCheck; scalafixAll --check
 
 .PHONY: type
 type: $(EDITABLE_STAMP) ## Check types (mypy strict)
@@ -93,27 +102,45 @@ type: $(EDITABLE_STAMP) ## Check types (mypy strict)
 
 ##@ Test
 
+# Two at a time, since a Spark session of its own leaves the second core idle most of the time.
 .PHONY: test
-test: lint type test-jvm test-python ## Everything that a change must pass
+test: lint-python type build $(PEERS_STAMP) $(CLASS_ARCHIVE) ## Everything that a change must pass
+	@$(call beside,check-jvm,test-conformance-and-units)
+	@$(call beside,test-spark,test-peers)
+
+.PHONY: check-jvm
+check-jvm: $(SBT_LAUNCHER)
+	$(call sbt,$(JVM_STYLE); test)
 
 .PHONY: test-jvm
 test-jvm: $(SBT_LAUNCHER) ## Run the Scala tests
 	$(call sbt,test)
 
-# Two processes, since a Spark session of its own leaves the second core idle most of the time.
 .PHONY: test-python
-test-python: build $(PEERS_STAMP) ## Run the Python tests, those on Spark beside the others
-	@mkdir -p build
-	@($(run_python) -m pytest -m "not thorough" --basetemp build/pytest-peers \
-	  tests/conformance tests/conflicts tests/peers tests/unit > build/test-peers.log 2>&1) & peers=$$!; \
-	status=0; \
-	($(run_python) -m pytest -m "not thorough" --basetemp build/pytest tests/spark) || status=$$?; \
-	wait $$peers || status=$$?; \
-	cat build/test-peers.log; exit $$status
+test-python: build $(PEERS_STAMP) $(CLASS_ARCHIVE) ## Run the Python tests, those on Spark beside the others
+	@$(call beside,test-spark,test-conformance-and-units test-peers)
+
+.PHONY: test-conformance-and-units test-peers test-spark
+test-conformance-and-units: build $(CLASS_ARCHIVE)
+	$(call pytest_in_ci,units) tests/conflicts tests/unit tests/conformance
+test-peers: build $(PEERS_STAMP) $(CLASS_ARCHIVE)
+	$(call pytest_in_ci,peers) tests/peers
+test-spark: build $(PEERS_STAMP) $(CLASS_ARCHIVE)
+	$(call pytest_in_ci,spark) tests/spark
+
+pytest_in_ci = $(run_python) -m pytest -m "not thorough" --basetemp build/pytest-$(1)
+
+# $(call beside,targets,others): make both at once and show what the others said when both are done.
+beside = log="build/$(firstword $(2)).log"; mkdir -p build; \
+  $(MAKE) --no-print-directory $(2) > "$$log" 2>&1 & others=$$!; \
+  status=0; $(MAKE) --no-print-directory $(1) || status=$$?; \
+  wait $$others || status=$$?; cat "$$log"; exit $$status
 
 .PHONY: test-thorough
+test-thorough: export DELTAIC_THOROUGH := 1
 test-thorough: build $(PEERS_STAMP) ## Run the Python tests that take long; not part of make test
-	$(run_python) -m pytest -m thorough --basetemp build/pytest tests --ignore tests/faults --ignore tests/s3 $(ARGS)
+	$(run_python) -m pytest -m "thorough or drawn" --basetemp build/pytest tests --ignore tests/faults \
+	  --ignore tests/s3 $(ARGS)
 
 .PHONY: test-peer-reads
 test-peer-reads: build $(PEERS_STAMP) ## Have both peers read every table that the tests on Spark leave (ARGS="-k name")
@@ -225,6 +252,11 @@ $(JAR): $(JVM_SOURCES) $(PYTHON_SOURCES) $(BUILD_FILES) | $(SBT_LAUNCHER)
 $(PACKAGE_JAR): $(JAR)
 	@rm -rf $(@D) && mkdir -p $(@D)
 	cp $< $@
+
+# Half of what it takes to start Spark, which the tests do some forty times.
+$(CLASS_ARCHIVE): $(VENV_STAMP) | $(PACKAGE_JAR) $(EDITABLE_STAMP)
+	@mkdir -p $(@D)
+	$(run_python) -m tests.support.class_archive > build/class-archive.log 2>&1 || { cat build/class-archive.log >&2; exit 1; }
 
 $(WHEEL): $(PACKAGE_JAR) $(VENV_STAMP) $(PYTHON_SOURCES) python/pyproject.toml
 	@rm -rf python/build dist

@@ -30,9 +30,13 @@ lazy val shared = Seq(
   Test / parallelExecution := false,
   Test / javaOptions ++= SparkRuntime.javaOptions ++ Seq(
     "-Xmx2g",
-    // Tests are short: the second compiler and a parallel collector cost more than they win.
+    // Tests are short: the second compiler and a parallel collector cost more than they win. The
+    // first compiler alone has too small a code cache for Spark, and compiles again what it threw out.
     "-XX:TieredStopAtLevel=1",
+    "-XX:ReservedCodeCacheSize=256m",
     "-XX:+UseSerialGC",
+    "-XX:NewSize=512m",
+    "-XX:MetaspaceSize=256m",
     // What a suite leaves behind goes with `make clean`, not into the machine's own directory.
     s"-Djava.io.tmpdir=${IO.createDirectory(target.value / "tmp"); target.value / "tmp"}",
     s"-Dderby.system.home=${target.value / "derby"}",

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlparse
 
 import pytest
 
-from tests.support.paths import JAR, shared_folder
+from tests.support.paths import CLASS_ARCHIVE, JAR, shared_folder
 from tests.support.peer import start_delta_spark
 from tests.support.spark_process import COMMON_SETTINGS, SparkProcess
 from tests.support.valid_logs import require_valid_logs
@@ -20,8 +20,21 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # Every JVM that a test starts is short of work and of cores: what the second compiler and a
-# parallel collector would win does not pay for what they take.
-os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# parallel collector would win does not pay for what they take. The first compiler alone gets a code
+# cache of 48 MB, which Spark fills within minutes: from there on as much is thrown out and compiled
+# again as is run. A heap that starts small is collected more often than once a second.
+_JVM_OPTIONS = [
+    "-XX:TieredStopAtLevel=1",
+    "-XX:ReservedCodeCacheSize=256m",
+    "-XX:+UseSerialGC",
+    "-XX:NewRatio=1",
+    "-XX:InitialRAMPercentage=50",
+    "-XX:MetaspaceSize=256m",
+]
+if CLASS_ARCHIVE.is_file() and CLASS_ARCHIVE.stat().st_size > 0:
+    # A JVM that has other classes says so where a test may look for a program's own words.
+    _JVM_OPTIONS += [f"-XX:SharedArchiveFile={CLASS_ARCHIVE}", "-Xlog:disable"]
+os.environ.setdefault("JAVA_TOOL_OPTIONS", " ".join(_JVM_OPTIONS))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

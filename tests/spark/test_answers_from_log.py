@@ -6,10 +6,11 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import log
+from tests.support.cases import drawn_cases
 from tests.support.log import stored_files
 from tests.support.plans import scans
 from tests.support.predicates import COLUMN_VALUES, SCHEMA, Predicate, predicates, rows
@@ -206,11 +207,7 @@ AGGREGATES = [
 ]
 
 
-@settings(
-    max_examples=12,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@drawn_cases(5, thorough=40)
 @given(
     files=st.lists(st.lists(rows(), min_size=1, max_size=5), min_size=1, max_size=3),
     delete=predicates(),

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import functions as F
 
 from tests.support import log
+from tests.support.cases import drawn_cases
 from tests.support.change_feed import (
     PROPERTY,
     apply_changes,
@@ -401,12 +402,7 @@ STATEMENTS = {
 }
 
 
-@settings(
-    max_examples=8,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@drawn_cases(3, thorough=24, same=True)
 @given(
     files=st.lists(st.lists(rows(), min_size=1, max_size=6), min_size=1, max_size=3),
     appended=st.lists(rows(), min_size=1, max_size=4),

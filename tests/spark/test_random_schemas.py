@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.cases import drawn_cases
 from tests.support.foreign_table import MAPPED, ForeignTable, array, map_of, mapped, struct
 from tests.support.session_settings import session_settings
 from tests.support.table_builder import assert_same_rows
@@ -197,11 +198,7 @@ def paths(kind: Type, value: Any, sql: str) -> list[tuple[str, Any]]:
     return [(sql, value), *itertools.chain(*below)]
 
 
-@settings(
-    max_examples=25,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@drawn_cases(10, thorough=100)
 @given(
     seed=st.integers(0, 2**32),
     mode=st.sampled_from(["none", "name", "id"]),

@@ -6,9 +6,10 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.cases import drawn_cases
 from tests.support.predicates import COLUMN_VALUES, SCHEMA, Predicate, predicates, rows
 from tests.support.table_builder import append_file, assert_same_rows, build_table, rows_of
 
@@ -32,11 +33,7 @@ def named(row: Row) -> dict[str, Any]:
     return dict(zip(COLUMN_VALUES, row, strict=True))
 
 
-@settings(
-    max_examples=12,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@drawn_cases(5, thorough=60)
 @given(
     files=st.lists(st.lists(rows(), min_size=1, max_size=6), min_size=1, max_size=4),
     appended=st.lists(rows(), min_size=1, max_size=4),

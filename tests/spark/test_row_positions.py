@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.cases import drawn_cases
 from tests.support.plans import scanned_rows
 from tests.support.session_settings import session_settings
 
@@ -82,11 +83,7 @@ ranges = st.lists(st.tuples(st.integers(0, ROWS - 1), st.integers(1, 300)), min_
 POSITIONS = ("__deltaic_row_index", "_metadata.row_index")
 
 
-@settings(
-    max_examples=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@drawn_cases(15, thorough=200)
 @given(
     layout=st.sampled_from(list(LAYOUTS)),
     deleted=st.sampled_from(list(DELETES)),

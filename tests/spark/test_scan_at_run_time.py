@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import log
+from tests.support.cases import drawn_cases
 from tests.support.log import stored_files
 from tests.support.plans import plan_nodes, scanned_files, scanned_rows
 from tests.support.predicates import SCHEMA, Predicate, predicates, rows
@@ -116,11 +117,7 @@ def test_file_that_does_not_say_how_many_rows_it_has_counts_for_nothing(
     assert len(scanned_files(frame.groupBy().count())) == 10
 
 
-@settings(
-    max_examples=8,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@drawn_cases(4, thorough=40)
 @given(
     files=st.lists(st.lists(rows(), min_size=1, max_size=5), min_size=1, max_size=4),
     delete=predicates(),

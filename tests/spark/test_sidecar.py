@@ -192,7 +192,7 @@ def test_spark_sql_creates_inserts_deletes_and_describes(tmp_path: Path) -> None
     assert info["operation"] == "DELETE"
 
 
-def test_scala_program_writes_and_its_sidecar_is_replaced_when_it_dies(
+def test_scala_program_writes_and_its_sidecar_is_replaced_when_it_dies_and_ends_with_it(
     loop: StatementLoop, table: str
 ) -> None:
     assert loop.sidecars() == [], "a Python was started before any commit"
@@ -212,19 +212,17 @@ def test_scala_program_writes_and_its_sidecar_is_replaced_when_it_dies(
     assert log.versions(table) == [0, 1, 2, 3, 4]
     kinds = [add["deletionVector"]["storageType"] for add in log.actions(table, 4, "add")]
     assert kinds == ["i"]
+    [next_sidecar] = loop.sidecars()
+    loop.end()
+    wait_until_gone([next_sidecar])
 
 
-@pytest.mark.parametrize("killed", [False, True], ids=["ends", "is killed"])
-def test_no_sidecar_is_left_when_the_jvm(loop: StatementLoop, table: str, killed: bool) -> None:
+def test_no_sidecar_is_left_when_the_jvm_is_killed(loop: StatementLoop, table: str) -> None:
     loop.run(f"!append {table} 0 10")
-    sidecars = loop.sidecars()
-    assert len(sidecars) == 1
-    if killed:
-        loop.process.kill()
-        loop.process.wait()
-    else:
-        loop.end()
-    wait_until_gone(sidecars)
+    [sidecar] = loop.sidecars()
+    loop.process.kill()
+    loop.process.wait()
+    wait_until_gone([sidecar])
 
 
 @pytest.fixture

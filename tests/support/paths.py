@@ -13,6 +13,9 @@ ROOT = Path(__file__).resolve().parents[2]
 #: The jar that `make build` placed in the package.
 JAR = ROOT / "python" / "deltaic" / "jars" / f"deltaic-spark_2.13-{__version__}.jar"
 
+#: Classes of Spark as JVMs share them, which `make test` makes first; see `class_archive`.
+CLASS_ARCHIVE = ROOT / "build" / "spark-classes.jsa"
+
 #: What `make peers` fetched: delta-spark and what it needs besides Spark.
 PEER_JARS = ROOT / ".tools" / "peers"
 
