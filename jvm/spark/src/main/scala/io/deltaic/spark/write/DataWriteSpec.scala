@@ -17,7 +17,7 @@ import org.apache.spark.sql.internal.{LegacyBehaviorPolicy, SQLConf}
 import org.apache.spark.sql.types._
 import org.apache.spark.util.SerializableConfiguration
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.{DeltaicException, TableProperties}
 import io.deltaic.spark.partition.PartitionPaths
 import io.deltaic.spark.scan.PhysicalSchema
 
@@ -268,7 +268,7 @@ private[deltaic] object DataWriteSpec {
 
   def randomPrefixLength(properties: Map[String, String]): Option[Int] = {
     val randomize = properties.get("delta.randomizeFilePrefixes")
-    Option.when(randomize.exists(_.trim.equalsIgnoreCase("true"))) {
+    Option.when(randomize.exists(TableProperties.isTrue)) {
       val name = "delta.randomPrefixLength"
       val text = properties.getOrElse(name, "2")
       text.trim.toIntOption.filter(_ > 0).getOrElse {
