@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from deltaic import DeltaTable
-from deltaic.exceptions import InvalidArgumentError
+from deltaic.exceptions import DeltaError, InvalidArgumentError
 from tests.support import log
 from tests.support.table_builder import Row, build_table, in_order, rows_of
 
@@ -156,6 +156,31 @@ def test_statements_return_how_many_rows_they_changed(
         assert metrics["numTargetRowsMatchedDeleted"] == str(expected[2])
     changed = len(set(before) ^ set(content(spark, table)))
     assert (changed > 0) == (expected[0] > 0)
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("DELETE FROM part WHERE id = 1", "part names no Delta table, but a view"),
+        ("UPDATE whole SET v = 0", "whole names no Delta table, but a view"),
+        ("MERGE INTO whole t USING (SELECT 1 AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE", "a view"),
+        (
+            "MERGE INTO {t} t USING (SELECT 9 AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE "
+            "WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, rand())",
+            r"column v to a value that differs each time: rand\(",
+        ),
+    ],
+)
+def test_what_cannot_be_changed_is_refused_by_name(
+    spark: SparkSession, target: DeltaTable, table: str, statement: str, told: str
+) -> None:
+    target.toDF().createOrReplaceTempView("whole")
+    spark.sql(f"CREATE OR REPLACE TEMP VIEW part AS SELECT id, v FROM delta.`{table}` WHERE v > 0")
+    with pytest.raises(DeltaError, match=told):
+        spark.sql(statement.format(t=f"delta.`{table}`"))
+    assert log.newest(table) == 0
+    for view in ("whole", "part"):
+        spark.catalog.dropTempView(view)
 
 
 def test_merge_that_only_inserts_says_so_in_the_history(

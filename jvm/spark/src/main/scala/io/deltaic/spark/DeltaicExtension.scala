@@ -25,6 +25,7 @@ class DeltaicExtension extends (SparkSessionExtensions => Unit) {
     extensions.injectResolutionRule(_ => PlanTruncation)
     extensions.injectResolutionRule(s => EvolveWrittenColumns(s.asInstanceOf[SparkSession]))
     extensions.injectResolutionRule(s => ReplaceMatchingRows(s.asInstanceOf[SparkSession]))
+    extensions.injectResolutionRule(_ => RefuseChanges)
     extensions.injectResolutionRule(_ => EvolveMergedColumns)
     extensions.injectResolutionRule(s => SaveOverTable(s.asInstanceOf[SparkSession]))
     extensions.injectResolutionRule(ComputeWrittenColumns(_))
