@@ -99,13 +99,19 @@ writer = rows.write.format('delta').option('delta.enableDeletionVectors', 'true'
 writer.partitionBy('p').save(path)
 spark.sql('DELETE FROM delta.`' + path + '` WHERE hash(id) % 3 = 0')
 spark.sql('DELETE FROM delta.`' + path + '` WHERE id BETWEEN 100 AND 900')
+# What tasks find is too large for the driver.
+spark.conf.set('spark.deltaic.deletionVectors.mergeBytes', '1000')
+spark.sql('DELETE FROM delta.`' + path + '` WHERE hash(id) % 7 = 1')
+spark.conf.unset('spark.deltaic.deletionVectors.mergeBytes')
 hosts = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()
 result = [hosts, spark.read.format('delta').load(path).where('id >= 0').count()]
 """
     executors, count = cluster.run(code, path=table)
     # The driver counts as one.
     assert executors == 3
-    expected = spark.range(50_000).where("hash(id) % 3 <> 0 AND NOT id BETWEEN 100 AND 900")
+    expected = spark.range(50_000).where(
+        "hash(id) % 3 <> 0 AND hash(id) % 7 <> 1 AND NOT id BETWEEN 100 AND 900"
+    )
     assert count == expected.count()
     assert_same_rows(
         spark.read.format("delta").load(table).select("id").collect(), expected.collect()

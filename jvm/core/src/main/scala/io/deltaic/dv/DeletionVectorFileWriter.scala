@@ -23,12 +23,14 @@ import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException}
  * writer has deleted what it wrote and takes no more vectors.
  *
  * @param maxFileBytes where a file ends at the latest, unless its first vector alone is larger
+ * @param newId what files are named by, each by another one
  */
 final class DeletionVectorFileWriter private[dv] (
     table: Path,
     conf: Configuration,
     randomPrefixLength: Int,
-    maxFileBytes: Long = Int.MaxValue
+    maxFileBytes: Long = Int.MaxValue,
+    newId: () => UUID = () => UUID.randomUUID()
 ) extends AutoCloseable {
   import DeletionVectorFileWriter._
   import DeletionVectorStore._
@@ -109,7 +111,7 @@ final class DeletionVectorFileWriter private[dv] (
   }
 
   private def create(): OpenFile = {
-    val uuid = UUID.randomUUID()
+    val uuid = newId()
     val prefix = randomPrefix(randomPrefixLength)
     val path = DeletionVectorDescriptor.relativePath(table, prefix, uuid)
     val fs: FileSystem = path.getFileSystem(conf)

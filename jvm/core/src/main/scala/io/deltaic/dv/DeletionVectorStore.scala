@@ -2,6 +2,7 @@ package io.deltaic.dv
 
 import java.io.{EOFException, FileNotFoundException}
 import java.nio.ByteBuffer
+import java.util.UUID
 import java.util.zip.CRC32
 
 import scala.util.control.NonFatal
@@ -104,13 +105,15 @@ final class DeletionVectorStore(conf: Configuration) {
    * @param randomPrefixLength number of random characters in the name of the directory below the
    *   table that the files go to, so that object stores spread the load; 0 for the table itself
    * @param maxFileBytes where a file ends at the latest, unless its first vector alone is larger
+   * @param newId what files are named by, each by another one
    */
   def newWriter(
       table: Path,
       randomPrefixLength: Int = 0,
-      maxFileBytes: Long = Int.MaxValue
+      maxFileBytes: Long = Int.MaxValue,
+      newId: () => UUID = () => UUID.randomUUID()
   ): DeletionVectorFileWriter =
-    new DeletionVectorFileWriter(table, conf, randomPrefixLength, maxFileBytes)
+    new DeletionVectorFileWriter(table, conf, randomPrefixLength, maxFileBytes, newId)
 
   /** A descriptor that holds the vector itself: right for vectors of a few dozen bytes. */
   def inline(vector: DeletionVector): DeletionVectorDescriptor = inlined(vector)

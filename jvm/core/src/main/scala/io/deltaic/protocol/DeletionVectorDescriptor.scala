@@ -119,6 +119,9 @@ final case class DeletionVectorDescriptor(
 
 object DeletionVectorDescriptor {
 
+  /** What the names of files of deletion vectors begin with. */
+  private[deltaic] val FilePrefix = "deletion_vector_"
+
   /** Storage type of a vector in a file whose name is derived from a UUID. */
   val Relative: String = "u"
 
@@ -140,7 +143,7 @@ object DeletionVectorDescriptor {
   /** Protocol § Derived Fields: `<table>/<prefix>/deletion_vector_<uuid>.bin`. */
   private[deltaic] def relativePath(table: Path, prefix: String, uuid: UUID): Path = {
     val directory = if (prefix.isEmpty) table else new Path(table, prefix)
-    new Path(directory, s"deletion_vector_$uuid.bin")
+    new Path(directory, s"$FilePrefix$uuid.bin")
   }
 
   /** A prefix is one directory below the table: nothing in it may lead elsewhere. */

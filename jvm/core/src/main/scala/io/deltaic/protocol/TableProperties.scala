@@ -51,6 +51,9 @@ private[deltaic] object TableProperties {
   def value(metadata: Metadata, name: String): Option[String] =
     metadata.configuration.get(name).orElse(defaults.get(name))
 
+  /** Whether a property or an option is on; whatever is not `true` is off. */
+  def isTrue(text: String): Boolean = text.trim.equalsIgnoreCase("true")
+
   /** A duration such as `interval 1 week` in milliseconds; None if its length is not fixed. */
   def intervalMs(text: String): Option[Long] = text match {
     case interval(parts) =>

@@ -29,6 +29,7 @@ class DeltaicExtension extends (SparkSessionExtensions => Unit) {
     extensions.injectResolutionRule(s => SaveOverTable(s.asInstanceOf[SparkSession]))
     extensions.injectResolutionRule(ComputeWrittenColumns(_))
     extensions.injectResolutionRule(ComputeChangedColumns(_))
+    extensions.injectPostHocResolutionRule(s => StoreSource(s.asInstanceOf[SparkSession]))
     extensions.injectPostHocResolutionRule(s => PruneChangedFiles(s.asInstanceOf[SparkSession]))
     extensions.injectPostHocResolutionRule(_ => CountChanges)
     extensions.injectPostHocResolutionRule(_ => NameReplacedRows)

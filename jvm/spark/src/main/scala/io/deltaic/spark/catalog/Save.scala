@@ -14,6 +14,7 @@ import org.apache.spark.sql.internal.SQLConf.PartitionOverwriteMode
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
+import io.deltaic.protocol.TableProperties
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.bridge.Json
 import io.deltaic.spark.rowlevel.RowReplacement
@@ -163,7 +164,7 @@ private[spark] final class Save(
     ColumnDefinitions.ofRows(SchemaShims.asNullable(query.schema))
 
   private def flag(option: String): Boolean =
-    options.get(option).exists(_.equalsIgnoreCase("true"))
+    options.get(option).exists(TableProperties.isTrue)
 }
 
 /** How the history names a save. */

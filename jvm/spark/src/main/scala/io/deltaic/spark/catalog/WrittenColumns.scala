@@ -3,7 +3,7 @@ package io.deltaic.spark.catalog
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.types.StructType
 
-import io.deltaic.protocol.{DeltaicException, TableFeatures}
+import io.deltaic.protocol.{DeltaicException, TableFeatures, TableProperties}
 import io.deltaic.spark.SessionSettings
 import io.deltaic.spark.write.SchemaEvolution
 
@@ -39,14 +39,12 @@ private[spark] object Evolution {
    * @param option the write's option of that name
    */
   def of(spark: SparkSession, option: String => Option[String]): Evolution =
-    option("mergeschema").map(isTrue) match {
+    option("mergeschema").map(TableProperties.isTrue) match {
       case Some(true) => Demanded
       case Some(false) => No
       case None =>
         if (SessionSettings.isOn(spark, "schema.autoMerge.enabled")) Allowed else No
     }
-
-  private def isTrue(text: String): Boolean = text.trim.equalsIgnoreCase("true")
 }
 
 private[spark] object WrittenColumns {

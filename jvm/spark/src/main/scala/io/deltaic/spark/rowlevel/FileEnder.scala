@@ -1,13 +1,15 @@
 package io.deltaic.spark.rowlevel
 
-import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.Path
-import org.apache.spark.sql.deltaic.WriteShims
+import scala.util.control.NonFatal
 
-import io.deltaic.dv.{DeletionVector, DeletionVectorStore}
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.deltaic.{JobShims, WriteShims}
+import org.slf4j.LoggerFactory
+
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, TableFeatures}
 import io.deltaic.spark.bridge.{FileChanges, WideStatistics}
-import io.deltaic.spark.write.{DataWriteSpec, EndedFiles, NewFiles, WriteTransaction}
+import io.deltaic.spark.write.{EndedFiles, NewFiles, WriteTransaction}
 
 /**
  * Turns ended rows into file actions.
@@ -18,53 +20,75 @@ import io.deltaic.spark.write.{DataWriteSpec, EndedFiles, NewFiles, WriteTransac
  *     A file that keeps few of its rows is rewritten, so that vectors do not stay for ever.
  *   - On any other table the same vector is built, and the file is rewritten through it at once. So
  *     there is one path for changes, and copy-on-write is its last step.
+ *
+ * What tasks wrote for the driver alone is deleted when it is closed.
  */
-private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: WriteTransaction) {
-
-  import FileEnder.Touched
+private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: WriteTransaction)
+    extends AutoCloseable {
 
   private val table = change.log.table
-  private val configuration: Configuration =
-    WriteShims.hadoopConf(change.spark, Map.empty)
-  val vectors = new DeletionVectorStore(configuration)
-
-  private lazy val settings =
-    VectorSettings.of(change.spark, transaction.plan.metadata.configuration)
+  private val logger = LoggerFactory.getLogger(getClass)
+  private var temporary: Seq[Path] = Nil
 
   /**
-   * @param ended rows that end now, by the path of their file
-   * @param whole other files, of which all rows end
+   * One bitmap for each file, made of those that tasks have found: here if they are small together,
+   * else in tasks, so that neither they nor the old deletion vectors have to fit into the driver.
    */
-  def apply(ended: Map[String, DeletionVector], whole: Seq[AddFile]): EndedFiles = {
+  def merge(reports: Seq[RowLevelMessage]): MergedFiles = {
+    temporary = RowLevelMessage.bitmapFiles(reports)
+    val touched = TouchedFile.of(
+      change.filesRead,
+      reports.flatMap(_.deletedRows),
+      reports.flatMap(_.updatedRows)
+    )
+    val settings = VectorSettings.of(transaction)
+    val areFew = touched.forall(_.isCarried) &&
+      touched.iterator.map(_.bitmapBytes).sum <= settings.mergeBytes
+    val merge = BitmapMerge(
+      transaction.dataSpec,
+      settings,
+      keepsVectors = writesDeletionVectors,
+      tellsApart = transaction.plan.feedsChanges,
+      carries = areFew
+    )
+    val merged = if (areFew) merge(touched, _ => ()) else inTasks(merge, touched)
+    temporary ++= merged.temporaryFiles.map(new Path(_))
+    merged
+  }
+
+  private def inTasks(merge: BitmapMerge, touched: Seq[TouchedFile]): MergedFiles =
+    try
+      FileEnder.inTasks(
+        change.spark,
+        s"deltaic: merge the bitmaps of ${touched.size} files, $table",
+        merge,
+        TouchedFile.groups(touched, merge.settings.mergeBytes)
+      )
+    catch {
+      case e: Throwable =>
+        // Some tasks may have come to their end, and nobody knows what they wrote.
+        transaction.abort(NewFiles.none, tasksLost = true)
+        throw e
+    }
+
+  /** @param whole files of which all rows end, besides those that were merged */
+  def apply(merged: MergedFiles, whole: Seq[AddFile]): EndedFiles = {
     val deletionTimestampMs = System.currentTimeMillis()
-    val touched = withOldVectors(ended.toSeq.sortBy(_._1).map { case (path, rows) =>
-      Touched(change.filesRead(path), rows.copy())
-    })
-    val survivors = touched.filter(t => t.ended.cardinality < physicalRows(t.file))
-    val (worn, kept) = survivors.partition(t => !writesDeletionVectors || isWorn(t))
-    val copies = rewritten(worn)
+    val vectorFiles = merged.vectorFiles.map(new Path(_))
+    val kept = merged.files.flatMap(file => file.keptUnder.map(withVector(file, _)))
     try {
-      val (adds, vectorFiles) = withNewVectors(kept)
-      val removes = (whole ++ touched.map(_.file)).map(_.remove(deletionTimestampMs))
+      val sources = merged.files.flatMap(file => file.rewrittenBy.map(withVector(file, _)))
+      val copies = new FileRewriter(change.spark, transaction, change.snapshot).rewrite(sources)
+      val removes = (whole ++ merged.files.map(f => change.filesRead(f.path)))
+        .map(_.remove(deletionTimestampMs))
       val copiedRows = copies.flatMap(FileChanges.rows).sum
-      EndedFiles(removes, adds ++ copies, copies, vectorFiles, copiedRows)
+      EndedFiles(removes, kept ++ copies, copies, vectorFiles, copiedRows)
     } catch {
       case e: Throwable =>
-        transaction.abort(NewFiles(copies), tasksLost = false)
+        transaction.abort(NewFiles(Nil, vectorFiles), tasksLost = false)
         throw e
     }
   }
-
-  /** With the rows that ended before. */
-  private def withOldVectors(touched: Seq[Touched]): Seq[Touched] = {
-    val old = touched.flatMap(t => t.file.deletionVector.map(t -> _))
-    vectors.readAll(table, old.map { case (t, vector) => t.file.path -> vector }).zip(old)
-      .foreach { case (before, (t, _)) => t.ended.or(before.get) }
-    touched
-  }
-
-  private def isWorn(t: Touched): Boolean =
-    settings.isWorn(t.file.sizeBytes, physicalRows(t.file), t.ended.cardinality)
 
   private lazy val writesDeletionVectors: Boolean =
     TableFeatures.isActive(
@@ -73,42 +97,36 @@ private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: Wri
       "deletionVectors"
     )
 
-  /** @return the files under their new vectors, and those that vectors were written to */
-  private def withNewVectors(survivors: Seq[Touched]): (Seq[AddFile], Seq[Path]) = {
-    val prefixLength = DataWriteSpec.randomPrefixLength(transaction.plan.metadata.configuration)
-    val file = // there is none before the first vector
-      vectors.newWriter(table, prefixLength.getOrElse(0), settings.maxFileBytes)
-    try {
-      val adds = survivors.map { survivor =>
-        withVector(survivor.file, file.place(survivor.ended))
-      }
-      file.close()
-      (adds, file.files)
-    } catch {
-      case e: Throwable =>
-        file.abort()
-        throw e
-    }
-  }
-
-  private def rewritten(survivors: Seq[Touched]): Seq[AddFile] = {
-    val sources = survivors.map(s => withVector(s.file, vectors.inline(s.ended)))
-    new FileRewriter(change.spark, transaction, change.snapshot).rewrite(sources)
-  }
-
   /** The same data file under another vector. Its statistics now bound more rows than are left. */
-  private def withVector(file: AddFile, vector: DeletionVectorDescriptor): AddFile = file.copy(
-    deletionVector = Some(vector),
-    dataChange = true,
-    stats = Some(WideStatistics.of(file.stats, physicalRows(file)))
-  )
+  private def withVector(merged: MergedFile, vector: DeletionVectorDescriptor): AddFile = {
+    val file = change.filesRead(merged.path)
+    file.copy(
+      deletionVector = Some(vector),
+      dataChange = true,
+      stats = Some(WideStatistics.of(file.stats, merged.numRecords))
+    )
+  }
 
-  private def physicalRows(file: AddFile): Long =
-    FileChanges.rows(file).getOrElse(PhysicalRows.fromFooter(table, file, configuration))
+  /** What cannot be deleted is left to VACUUM. */
+  override def close(): Unit = {
+    val configuration = WriteShims.hadoopConf(change.spark, Map.empty)
+    temporary.foreach { file =>
+      try file.getFileSystem(configuration).delete(file, false)
+      catch { case NonFatal(e) => logger.warn(s"$table: $file is of no use and stays", e) }
+    }
+    temporary = Nil
+  }
 }
 
 private object FileEnder {
 
-  /** A file, and all its rows that have ended, now or before. */
-  final case class Touched(file: AddFile, ended: DeletionVector)
+  /** Outside of the class, so that the tasks take nothing of it along. */
+  def inTasks(
+      spark: SparkSession,
+      description: String,
+      merge: BitmapMerge,
+      groups: Seq[Seq[TouchedFile]]
+  ): MergedFiles = MergedFiles.of(JobShims.inExecutors(spark, description, groups) { group =>
+    Iterator.single(merge(group, abort => WriteShims.onKilled(abort)))
+  })
 }

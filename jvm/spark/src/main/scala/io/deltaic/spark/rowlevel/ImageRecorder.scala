@@ -1,7 +1,6 @@
 package io.deltaic.spark.rowlevel
 
-import io.deltaic.dv.{DeletionVector, DeletionVectorStore}
-import io.deltaic.protocol.AddFile
+import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor}
 import io.deltaic.spark.changes._
 import io.deltaic.spark.write.WriteTransaction
 
@@ -15,25 +14,23 @@ import io.deltaic.spark.write.WriteTransaction
  */
 private[rowlevel] final class ImageRecorder(
     ofTable: RowLevelChange,
-    transaction: WriteTransaction,
-    vectors: DeletionVectorStore
+    transaction: WriteTransaction
 ) {
 
   /**
-   * @param deleted rows that are gone, by the path of their file, and `updated` those that changed
-   * @param ended files of which all rows are gone, and `inserted` those of which all begin
+   * @param touched files some of whose rows are gone or changed
+   * @param ended other files, of which all rows are gone
+   * @param inserted files of which all rows begin
    */
   def record(
-      deleted: Map[String, DeletionVector],
-      updated: Map[String, DeletionVector],
+      touched: Seq[MergedFile],
       ended: Seq[AddFile],
       inserted: Seq[AddFile] = Nil
   ): Seq[AddFile] = {
-    val images = of(deleted, ChangeColumns.Delete) ++ of(updated, ChangeColumns.UpdatePreimage) ++
-      ended.map { file =>
-        val all = RowSelection.AllBut(file.deletionVector)
-        change(file.copy(deletionVector = None), ChangeColumns.Delete, all)
-      } ++
+    val images = touched.flatMap(imagesOf) ++
+      ended.map(file =>
+        change(file, ChangeColumns.Delete, RowSelection.AllBut(file.deletionVector))
+      ) ++
       inserted.map(change(_, ChangeColumns.Insert, RowSelection.AllBut(None)))
     if (images.isEmpty) Nil
     else {
@@ -49,18 +46,38 @@ private[rowlevel] final class ImageRecorder(
     }
   }
 
-  private def of(rows: Map[String, DeletionVector], changeType: String): Seq[CommittedChange] =
-    rows.toSeq.sortBy(_._1).map { case (path, positions) =>
-      val file = ofTable.filesRead(path).copy(deletionVector = None)
-      change(file, changeType, RowSelection.Only(vectors.inline(positions), except = None))
+  /** Rows that end now are those of the new vector that are not in the old one. */
+  private def imagesOf(touched: MergedFile): Seq[CommittedChange] = {
+    val file = ofTable.filesRead(touched.path)
+    def only(vector: DeletionVectorDescriptor): RowSelection =
+      RowSelection.Only(vector, file.deletionVector)
+    touched.apart match {
+      case Some((deleted, updated)) =>
+        Seq(
+          change(file, ChangeColumns.Delete, RowSelection.Only(deleted, except = None)),
+          change(file, ChangeColumns.UpdatePreimage, RowSelection.Only(updated, except = None))
+        )
+      case None =>
+        val rows = touched.fate match {
+          case MergedFile.Ended => RowSelection.AllBut(file.deletionVector)
+          case MergedFile.Rewritten(vector) => only(vector)
+          case MergedFile.Kept(vector) => only(vector)
+        }
+        val isUpdate = touched.updated > 0
+        Seq(change(
+          file,
+          if (isUpdate) ChangeColumns.UpdatePreimage else ChangeColumns.Delete,
+          rows
+        ))
     }
+  }
 
   private def change(
       file: AddFile,
       changeType: String,
       rows: RowSelection
   ): CommittedChange = CommittedChange(
-    FileChange(file, Some(changeType), rows),
+    FileChange(file.copy(deletionVector = None), Some(changeType), rows),
     ofTable.snapshot.version,
     ofTable.snapshot.timestampMs
   )

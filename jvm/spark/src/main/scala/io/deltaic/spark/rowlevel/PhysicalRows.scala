@@ -5,13 +5,13 @@ import org.apache.hadoop.fs.Path
 import org.apache.parquet.hadoop.ParquetFileReader
 import org.apache.parquet.hadoop.util.HadoopInputFile
 
-import io.deltaic.protocol.{AddFile, LogPath}
+import io.deltaic.protocol.LogPath
 
 private[rowlevel] object PhysicalRows {
 
   /** For files whose writer left no statistics: the footer knows how many rows there are. */
-  def fromFooter(table: Path, file: AddFile, configuration: Configuration): Long = {
-    val path = LogPath.toAbsolute(table, file.path)
+  def fromFooter(table: Path, file: String, configuration: Configuration): Long = {
+    val path = LogPath.toAbsolute(table, file)
     val reader = ParquetFileReader.open(HadoopInputFile.fromPath(path, configuration))
     try reader.getRecordCount
     finally reader.close()

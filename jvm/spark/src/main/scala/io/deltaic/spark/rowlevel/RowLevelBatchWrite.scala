@@ -1,10 +1,11 @@
 package io.deltaic.spark.rowlevel
 
+import scala.util.Using
+
 import org.apache.spark.sql.catalyst.util.toPrettySQL
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 import org.apache.spark.sql.connector.write._
 
-import io.deltaic.dv.DeletionVector
 import io.deltaic.protocol.{AddCdcFile, AddFile}
 import io.deltaic.spark.bridge.{FileChanges, Json}
 import io.deltaic.spark.scan.WholeFiles
@@ -50,6 +51,7 @@ private[spark] final class RowLevelBatchWrite(
   override def createBatchWriterFactory(info: PhysicalWriteInfo): DeltaWriterFactory =
     new RowLevelWriterFactory(
       transaction.dataSpec,
+      VectorSettings.of(transaction).reportedBytes(info.numPartitions),
       Option.when(transaction.plan.feedsChanges && changesRows)(transaction.changeSpec)
     )
 
@@ -69,17 +71,11 @@ private[spark] final class RowLevelBatchWrite(
   ): Unit = {
     val reports = RowLevelMessage.in(messages)
     val scannedAtMs = System.currentTimeMillis()
-    val deleted = RowLevelMessage.merged(reports.flatMap(_.deletedRows))
-    val updated = RowLevelMessage.merged(reports.flatMap(_.updatedRows))
-    val ender = new FileEnder(change, transaction)
-    rewritten = ender(union(deleted, updated), whole.adds)
-    if (needsImages)
-      images =
-        new ImageRecorder(change, transaction, ender.vectors).record(deleted, updated, whole.adds)
+    val ended = end(reports)
     val changeFiles = reports.flatMap(_.changeFiles) ++ images
     val rows = ChangedRows(
-      cardinality(updated),
-      cardinality(deleted) + whole.rows,
+      ended.map(_.updated).sum,
+      ended.map(_.deleted).sum + whole.rows,
       reports.map(_.insertedRows).sum
     )
     val finishedAtMs = System.currentTimeMillis()
@@ -108,8 +104,23 @@ private[spark] final class RowLevelBatchWrite(
     if (isVersion) committed = rows
   }
 
-  override def abort(messages: Array[WriterCommitMessage]): Unit =
-    transaction.abort(newFiles(RowLevelMessage.in(messages)), tasksLost = messages.contains(null))
+  private def end(reports: Seq[RowLevelMessage]): Seq[MergedFile] =
+    Using.resource(new FileEnder(change, transaction)) { ender =>
+      val merged = ender.merge(reports)
+      rewritten = ender(merged, whole.adds)
+      if (needsImages)
+        images = new ImageRecorder(change, transaction).record(merged.files, whole.adds)
+      merged.files
+    }
+
+  override def abort(messages: Array[WriterCommitMessage]): Unit = {
+    val reports = RowLevelMessage.in(messages)
+    val written = newFiles(reports)
+    transaction.abort(
+      written.copy(vectorFiles = written.vectorFiles ++ RowLevelMessage.bitmapFiles(reports)),
+      tasksLost = messages.contains(null)
+    )
+  }
 
   override def toString: String = s"deltaic ${change.command} on ${change.log.table}"
 
@@ -124,20 +135,6 @@ private[spark] final class RowLevelBatchWrite(
     val ofTasks = reports.flatMap(report => report.newFiles ++ report.changeFiles)
     NewFiles(ofTasks ++ rewritten.newDataFiles ++ images, rewritten.newVectorFiles)
   }
-
-  /** All rows that end, in bitmaps of their own. */
-  private def union(
-      left: Map[String, DeletionVector],
-      right: Map[String, DeletionVector]
-  ): Map[String, DeletionVector] =
-    (left.keySet ++ right.keySet).iterator.map { path =>
-      val rows = new DeletionVector
-      Seq(left, right).flatMap(_.get(path)).foreach(rows.or)
-      path -> rows
-    }.toMap
-
-  private def cardinality(rows: Map[String, DeletionVector]): Long =
-    rows.valuesIterator.map(_.cardinality).sum
 
   /** As delta-spark records it: a JSON array of SQL expressions. */
   private def predicateParameter: String =

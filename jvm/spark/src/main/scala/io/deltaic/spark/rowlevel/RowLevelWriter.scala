@@ -5,57 +5,31 @@ import scala.collection.mutable
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, JoinedRow}
 import org.apache.spark.sql.connector.write.{DeltaWriter, DeltaWriterFactory, WriterCommitMessage}
+import org.apache.spark.sql.deltaic.WriteShims
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.deltaic.dv.DeletionVector
+import io.deltaic.dv.{DeletionVector, DeletionVectorFileWriter, DeletionVectorStore}
 import io.deltaic.protocol.AddFile
 import io.deltaic.spark.changes.ChangeColumns
 import io.deltaic.spark.scan.ScanColumns
 import io.deltaic.spark.write.{DataWriteSpec, PartitionedDataWriter}
 
 /**
- * What a task found out: which rows end, as serialized bitmaps for each file it saw, and the files
- * with the rows that begin. A file split over several tasks has bitmaps from each.
- *
- * @param deletedRows rows that are gone
- * @param updatedRows rows that another one takes the place of
- * @param changeFiles change data files with the rows that begin, where the task writes any
+ * @param reportedBytes a task that has more bytes of bitmaps writes them to a file and reports that
+ * @param changes how change data files are written, where tasks have to write any
  */
-private[spark] final case class RowLevelMessage(
-    deletedRows: Seq[(String, Array[Byte])],
-    updatedRows: Seq[(String, Array[Byte])],
-    newFiles: Seq[AddFile],
-    changeFiles: Seq[AddFile],
-    identityMarks: Map[String, Long],
-    insertedRows: Long
-) extends WriterCommitMessage
-
-private[rowlevel] object RowLevelMessage {
-
-  def in(messages: Array[WriterCommitMessage]): Seq[RowLevelMessage] =
-    messages.toSeq.collect { case message: RowLevelMessage => message }
-
-  /** One bitmap for each file, out of those of the tasks that read parts of it. */
-  def merged(rows: Seq[(String, Array[Byte])]): Map[String, DeletionVector] =
-    rows.groupMapReduce(_._1) { case (_, bytes) =>
-      DeletionVector.deserialize(bytes)
-    } { (left, right) =>
-      left.or(right)
-      left
-    }
-}
-
-/** @param changes how change data files are written, where tasks have to write any */
 private[spark] final class RowLevelWriterFactory(
     spec: DataWriteSpec,
+    reportedBytes: Long,
     changes: Option[DataWriteSpec] = None
 ) extends DeltaWriterFactory {
   override def createWriter(partitionId: Int, taskId: Long): DeltaWriter[InternalRow] =
-    new RowLevelWriter(spec, changes, partitionId)
+    new RowLevelWriter(spec, reportedBytes, changes, partitionId)
 }
 
 private final class RowLevelWriter(
     spec: DataWriteSpec,
+    reportedBytes: Long,
     changes: Option[DataWriteSpec],
     partitionId: Int
 ) extends DeltaWriter[InternalRow] {
@@ -66,6 +40,7 @@ private final class RowLevelWriter(
   private val deletedRows = new EndedRows
   private val updatedRows = new EndedRows
   private var inserted = 0L
+  private var bitmapFile: Option[DeletionVectorFileWriter] = None
 
   override def delete(metadata: InternalRow, id: InternalRow): Unit = deletedRows.add(id)
 
@@ -81,19 +56,35 @@ private final class RowLevelWriter(
     inserted += 1
   }
 
-  override def commit(): WriterCommitMessage =
+  override def commit(): WriterCommitMessage = {
+    if (deletedRows.sizeBytes + updatedRows.sizeBytes > reportedBytes) openBitmapFile()
+    val keep = bitmapFile.fold[DeletionVector => Bitmap](rows => Bitmap.Carried(rows.serialize())) {
+      file => rows => Bitmap.Stored(file.add(rows))
+    }
+    val (deleted, updated) = (deletedRows.found(keep), updatedRows.found(keep))
+    bitmapFile.foreach(_.close())
     RowLevelMessage(
-      deletedRows.serialized,
-      updatedRows.serialized,
+      deleted,
+      updated,
       newRows.commit(),
       if (images == null) Nil else images.commit(),
       newRows.identityMarks,
-      inserted
+      inserted,
+      bitmapFile.toSeq.flatMap(_.files).map(_.toString)
     )
+  }
+
+  private def openBitmapFile(): Unit = {
+    val file = spec.newVectorFile(new DeletionVectorStore(spec.hadoopConf), Int.MaxValue.toLong)
+    WriteShims.onKilled(() => file.abort())
+    bitmapFile = Some(file)
+  }
 
   override def abort(): Unit =
     try newRows.abort()
-    finally if (images != null) images.abort()
+    finally
+      try bitmapFile.foreach(_.abort())
+      finally if (images != null) images.abort()
 
   override def close(): Unit = ()
 }
@@ -149,6 +140,8 @@ private final class EndedRows {
     lastVector.add(id.getLong(1))
   }
 
-  def serialized: Seq[(String, Array[Byte])] =
-    byFile.iterator.map { case (file, vector) => file.toString -> vector.serialize() }.toSeq
+  def sizeBytes: Long = byFile.valuesIterator.map(_.serializedSizeBytes).sum
+
+  def found(keep: DeletionVector => Bitmap): Seq[FoundRows] =
+    byFile.iterator.map { case (file, rows) => FoundRows(file.toString, keep(rows)) }.toVector
 }

@@ -2,6 +2,8 @@ package io.deltaic.spark.rowlevel
 
 import java.util.{EnumSet, Set => JSet}
 
+import scala.util.Using
+
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.{DeleteFromTable, Filter}
 import org.apache.spark.sql.connector.catalog._
@@ -49,30 +51,37 @@ private[spark] object RowReplacement extends EndsRows {
       case other => throw new IllegalArgumentException(s"$other is not about single rows")
     }
     SessionShims.run(spark, DeleteFromTable(target, condition))
-    val ended = RowLevelMessage.merged(sink.reports.flatMap(_.deletedRows))
-    val numRows = ended.valuesIterator.map(_.cardinality).sum + sink.whole.rows
-    val ender = new FileEnder(change, transaction)
-    val whole = sink.whole.adds
-    val files = ender(ended, whole)
-    // Copied rows would look like inserted ones (Protocol § Change Data Files).
-    val changeFiles =
-      if (!transaction.plan.feedsChanges || files.copiedRows == 0) Nil
-      else
-        try
-          new ImageRecorder(change, transaction, ender.vectors)
-            .record(ended, Map.empty, whole, newRows)
-        catch {
-          case e: Throwable =>
-            transaction.abort(files.newFiles(Nil), tasksLost = false)
-            throw e
-        }
-    EndedRows(
-      files.copy(changeFiles = changeFiles),
-      change.readSet(RecordedReads.ofRowsAlone),
-      Some(numRows),
-      Some(files.rowEnds(transaction.plan.metadata.configuration))
-    )
+    Using.resource(new FileEnder(change, transaction)) { ender =>
+      val merged = ender.merge(sink.reports)
+      val files = ender(merged, sink.whole.adds)
+      EndedRows(
+        files.copy(changeFiles =
+          changeFiles(change, transaction, merged, sink.whole, files, newRows)
+        ),
+        change.readSet(RecordedReads.ofRowsAlone),
+        Some(merged.files.map(_.deleted).sum + sink.whole.rows),
+        Some(files.rowEnds(transaction.plan.metadata.configuration))
+      )
+    }
   }
+
+  private def changeFiles(
+      change: RowLevelChange,
+      transaction: WriteTransaction,
+      merged: MergedFiles,
+      whole: WholeFiles,
+      files: EndedFiles,
+      newRows: Seq[AddFile]
+  ): Seq[AddFile] =
+    // Copied rows would look like inserted ones (Protocol § Change Data Files).
+    if (!transaction.plan.feedsChanges || files.copiedRows == 0) Nil
+    else
+      try new ImageRecorder(change, transaction).record(merged.files, whole.adds, newRows)
+      catch {
+        case e: Throwable =>
+          transaction.abort(files.newFiles(Nil), tasksLost = false)
+          throw e
+      }
 
   private def over(relation: DataSourceV2Relation)(condition: Expression): Expression = {
     val byName = columnsOf(relation)
@@ -121,7 +130,7 @@ private[spark] object RowReplacement extends EndsRows {
     ): RowLevelOperationBuilder = () => change
   }
 
-  /** Keeps what the tasks report; nothing is committed, and there is nothing to take back. */
+  /** Keeps what the tasks report; nothing is committed. */
   private final class ReportSink(transaction: WriteTransaction) extends DeltaBatchWrite {
     @volatile var reports: Seq[RowLevelMessage] = Nil
 
@@ -134,9 +143,15 @@ private[spark] object RowReplacement extends EndsRows {
     }
 
     override def createBatchWriterFactory(info: PhysicalWriteInfo): DeltaWriterFactory =
-      new RowLevelWriterFactory(transaction.dataSpec)
+      new RowLevelWriterFactory(
+        transaction.dataSpec,
+        VectorSettings.of(transaction).reportedBytes(info.numPartitions)
+      )
     override def commit(messages: Array[WriterCommitMessage]): Unit =
       reports = RowLevelMessage.in(messages)
-    override def abort(messages: Array[WriterCommitMessage]): Unit = ()
+    override def abort(messages: Array[WriterCommitMessage]): Unit = {
+      val bitmapFiles = RowLevelMessage.bitmapFiles(RowLevelMessage.in(messages))
+      transaction.abort(NewFiles(Nil, bitmapFiles), tasksLost = messages.contains(null))
+    }
   }
 }

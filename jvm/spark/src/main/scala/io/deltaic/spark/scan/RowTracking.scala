@@ -2,7 +2,7 @@ package io.deltaic.spark.scan
 
 import org.apache.spark.sql.types.{LongType, StructField}
 
-import io.deltaic.protocol.Metadata
+import io.deltaic.protocol.{Metadata, TableProperties}
 
 /**
  * What a table on which row tracking is enabled says about its rows (Protocol § Reader Requirements
@@ -29,7 +29,7 @@ private[spark] object RowTracking {
   /** None unless row tracking is enabled: where it is only supported, files may lack row ids. */
   def of(metadata: Metadata): Option[RowTracking] = {
     val properties = metadata.configuration
-    Option.when(properties.get("delta.enableRowTracking").exists(_.equalsIgnoreCase("true"))) {
+    Option.when(properties.get("delta.enableRowTracking").exists(TableProperties.isTrue)) {
       RowTracking(
         properties.get("delta.rowTracking.materializedRowIdColumnName"),
         properties.get("delta.rowTracking.materializedRowCommitVersionColumnName")

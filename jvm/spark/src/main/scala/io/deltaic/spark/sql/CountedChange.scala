@@ -49,6 +49,10 @@ private[spark] object CountChanges extends Rule[LogicalPlan] {
   private def counted(command: LogicalPlan): LogicalPlan =
     commandOf(command).fold(command)(kind => CountedChange(command, columns(kind)))
 
+  /** What it returns of a change. */
+  def columnsOf(plan: LogicalPlan): Seq[Attribute] =
+    commandOf(plan).fold(Seq.empty[Attribute])(columns)
+
   private def commandOf(plan: LogicalPlan): Option[RowLevelOperation.Command] = plan match {
     case write: WriteDelta if !write.analyzed =>
       write.operation match {

@@ -1,6 +1,14 @@
 package io.deltaic.spark.sql
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Cast, EvalMode, Expression}
+import org.apache.spark.sql.catalyst.expressions.{
+  Attribute,
+  Cast,
+  EqualTo,
+  EvalMode,
+  Expression,
+  PredicateHelper
+}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.types._
 
 /**
@@ -33,6 +41,17 @@ private[sql] final case class KeyPair(own: Expression, other: Expression) {
   }
 }
 
-private object KeyPair {
+private[sql] object KeyPair extends PredicateHelper {
+
+  /** What a join equates of its table and its source. */
+  def equated(condition: Expression, table: LogicalPlan, source: LogicalPlan): Seq[KeyPair] = {
+    def isOf(plan: LogicalPlan, key: Expression): Boolean =
+      key.references.nonEmpty && key.references.subsetOf(plan.outputSet)
+    splitConjunctivePredicates(condition).collect {
+      case EqualTo(own, other) if isOf(table, own) && isOf(source, other) => KeyPair(own, other)
+      case EqualTo(other, own) if isOf(table, own) && isOf(source, other) => KeyPair(own, other)
+    }.filter(_.isUsable)
+  }
+
   private val integral: Set[DataType] = Set(ByteType, ShortType, IntegerType, LongType)
 }

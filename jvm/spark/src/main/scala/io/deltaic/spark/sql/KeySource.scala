@@ -4,7 +4,8 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateFunction, Max, Min}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.{CountedRows, KeyMark}
+import org.apache.spark.sql.deltaic.{CountedRows, KeyMark, StoredRows}
+import org.apache.spark.sql.execution.LogicalRDD
 import org.apache.spark.sql.execution.datasources.v2.ExtractV2Table
 import org.apache.spark.sql.execution.datasources.{
   HadoopFsRelation,
@@ -19,9 +20,9 @@ import io.deltaic.spark.catalog.DeltaicTable
  * What a change is matched with, if its keys may be read before the rows themselves.
  *
  * Both readings must find the same rows, or rows would be missed. So nothing in it may be random, and
- * what it comes from must not change in between: values in the plan, files that have been listed, and
- * tables of ours at one version. Nor may it be dear to read: it is small, and rows are chosen and
- * projected, but not joined, grouped or sorted.
+ * what it comes from must not change in between: values in the plan, files that have been listed, rows
+ * that are stored, and tables of ours at one version. Nor may it be dear to read: it is small, and rows
+ * are chosen and projected, but not joined, grouped or sorted.
  *
  * @param planned the same, once filters have chosen files
  */
@@ -95,14 +96,23 @@ private[sql] object KeySource {
     } else None
   }
 
+  /** Whether a source gets small and repeatable by being stored; how large an RDD is, nobody knows. */
+  def mayBeStored(spark: SparkSession, rows: LogicalPlan): Boolean =
+    !isRepeatable(rows) && {
+      val read = planned(spark, rows).collectLeaves().filterNot(_.isInstanceOf[LogicalRDD])
+      read.map(_.stats.sizeInBytes).sum <= maxBytes(spark)
+    }
+
   /** Tells how much is read of it, as far as that is known once filters have chosen files. */
   private def planned(spark: SparkSession, rows: LogicalPlan): LogicalPlan =
-    AnalysisHelper.allowInvokingTransformsInAnalyzer(spark.sessionState.optimizer.execute(rows))
+    AnalysisHelper.allowInvokingTransformsInAnalyzer(
+      spark.sessionState.optimizer.execute(StoredRows.sized(spark, rows))
+    )
 
   private def isRepeatable(plan: LogicalPlan): Boolean = {
     val isKnown = plan match {
       case _: Project | _: Filter | _: SubqueryAlias | _: View | _: Union => true
-      case _: LocalRelation | _: Range | _: OneRowRelation => true
+      case _: LocalRelation | _: Range | _: OneRowRelation | StoredRows(_) => true
       case LogicalRelation(files: HadoopFsRelation, _, _, false, _) =>
         files.location.isInstanceOf[PartitioningAwareFileIndex] // which has listed them
       case ExtractV2Table(table: DeltaicTable) => table.readsOneVersion

@@ -70,11 +70,15 @@ private[spark] final case class PruneChangedFiles(spark: SparkSession)
     query.resolveOperatorsUp {
       case join @ Join(left, right, Inner | RightOuter, Some(condition), _) =>
         target(left).fold[LogicalPlan](join) { relation =>
-          join.copy(left = filtered(left, relation, equated(condition, relation, right), right))
+          join.copy(left =
+            filtered(left, relation, KeyPair.equated(condition, relation, right), right)
+          )
         }
       case join @ Join(left, right, LeftAnti, Some(condition), _) =>
         target(right).fold[LogicalPlan](join) { relation =>
-          join.copy(right = filtered(right, relation, equated(condition, relation, left), left))
+          join.copy(right =
+            filtered(right, relation, KeyPair.equated(condition, relation, left), left)
+          )
         }
       case filter @ Filter(condition, child: DataSourceV2Relation) if child.table eq table =>
         filter.copy(condition =
@@ -97,20 +101,6 @@ private[spark] final case class PruneChangedFiles(spark: SparkSession)
           case r if r eq relation => Filter(conditions.reduce(And(_, _)), r)
         }
       }
-
-  /** What a join equates of the table and its source. */
-  private def equated(
-      condition: Expression,
-      relation: DataSourceV2Relation,
-      source: LogicalPlan
-  ): Seq[KeyPair] = {
-    def isOf(plan: LogicalPlan, key: Expression): Boolean =
-      key.references.nonEmpty && key.references.subsetOf(plan.outputSet)
-    splitConjunctivePredicates(condition).collect {
-      case EqualTo(own, other) if isOf(relation, own) && isOf(source, other) => KeyPair(own, other)
-      case EqualTo(other, own) if isOf(relation, own) && isOf(source, other) => KeyPair(own, other)
-    }.filter(_.isUsable)
-  }
 
   /** A condition, with more beside it if it asks a subquery to contain columns. */
   private def conditionsFor(condition: Expression): Seq[Expression] = condition match {

@@ -20,7 +20,7 @@ private[spark] object CheckpointColumns {
   /** @param zone reads partition values that are timestamps without a zone */
   def of(snapshot: Snapshot, zone: ZoneId): CheckpointLayout = {
     def isSet(property: String): Boolean =
-      TableProperties.value(snapshot.metadata, property).exists(_.trim.equalsIgnoreCase("true"))
+      TableProperties.value(snapshot.metadata, property).exists(TableProperties.isTrue)
     val schema = TableSchema.of(snapshot)
     val asStruct = isSet("delta.checkpoint.writeStatsAsStruct")
     CheckpointLayout(

@@ -17,7 +17,8 @@ import org.apache.spark.sql.internal.{LegacyBehaviorPolicy, SQLConf}
 import org.apache.spark.sql.types._
 import org.apache.spark.util.SerializableConfiguration
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.dv.{DeletionVectorFileWriter, DeletionVectorStore}
+import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException, TableProperties}
 import io.deltaic.spark.partition.PartitionPaths
 import io.deltaic.spark.scan.PhysicalSchema
 
@@ -75,7 +76,7 @@ private[deltaic] final class DataWriteSpec private (
   /** A path, relative to the table, that no other file has. */
   def newRelativePath(taskPartition: Int, partitionValues: Seq[String]): String = {
     val extension = compression.getExtension + ".parquet"
-    val uuid = new UUID(nameMark, UUID.randomUUID().getLeastSignificantBits)
+    val uuid = newId()
     val name = f"${kind.prefix}$taskPartition%05d-$uuid-c000$extension"
     val directory = randomPrefixLength match {
       case Some(length) => Random.alphanumeric.take(length).mkString
@@ -83,6 +84,17 @@ private[deltaic] final class DataWriteSpec private (
     }
     (kind.folder.toSeq :+ directory :+ name).filter(_.nonEmpty).mkString(Path.SEPARATOR)
   }
+
+  /** Packs deletion vectors into files of the write. */
+  def newVectorFile(store: DeletionVectorStore, maxFileBytes: Long): DeletionVectorFileWriter =
+    store.newWriter(
+      new Path(tablePath),
+      randomPrefixLength.getOrElse(0),
+      maxFileBytes,
+      () => newId()
+    )
+
+  private def newId(): UUID = new UUID(nameMark, UUID.randomUUID().getLeastSignificantBits)
 }
 
 /** What the files of a write hold. */
@@ -105,8 +117,11 @@ private[deltaic] object DataWriteSpec {
 
   /** Whether a file in the table has a name with this mark, whatever its kind. */
   def isNamed(nameMark: Long, fileName: String): Boolean =
-    FileKind.all.exists(kind => fileName.startsWith(kind.prefix)) &&
+    prefixes.exists(fileName.startsWith) &&
     fileName.contains(new UUID(nameMark, 0L).toString.take(19))
+
+  private def prefixes: Seq[String] =
+    DeletionVectorDescriptor.FilePrefix +: FileKind.all.map(_.prefix)
 
   /**
    * @param schema           the table's schema as in its metadata, with the nullability to enforce; rows
@@ -268,7 +283,7 @@ private[deltaic] object DataWriteSpec {
 
   def randomPrefixLength(properties: Map[String, String]): Option[Int] = {
     val randomize = properties.get("delta.randomizeFilePrefixes")
-    Option.when(randomize.exists(_.trim.equalsIgnoreCase("true"))) {
+    Option.when(randomize.exists(TableProperties.isTrue)) {
       val name = "delta.randomPrefixLength"
       val text = properties.getOrElse(name, "2")
       text.trim.toIntOption.filter(_ > 0).getOrElse {

@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.LeftSemi
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
-import org.apache.spark.sql.deltaic.CountedRows
+import org.apache.spark.sql.deltaic.{CountedRows, StoredRows}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 
@@ -98,7 +98,7 @@ private[spark] object MergeMatches {
   private def isStable(source: LogicalPlan): Boolean =
     source.deterministic && !source.exists(_.expressions.exists(SubqueryExpression.hasSubquery)) &&
     source.collectLeaves().forall {
-      case _: LocalRelation | _: Range | _: OneRowRelation => true
+      case _: LocalRelation | _: Range | _: OneRowRelation | StoredRows(_) => true
       case LogicalRelation(_: HadoopFsRelation, _, _, _, _) => true
       case relation: DataSourceV2ScanRelation => relation.scan.isInstanceOf[TableScan]
       case _ => false

@@ -2,7 +2,7 @@ package io.deltaic.spark.write
 
 import org.apache.spark.sql.classic.SparkSession
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.{DeltaicException, TableProperties}
 import io.deltaic.spark.SessionSettings
 
 /** Whether the rows of a write are shuffled to come out in few large files. */
@@ -14,7 +14,7 @@ private[spark] object OptimizedWrite {
     option("optimizeWrite")
       .orElse(SessionSettings.get(target.spark, "optimizeWrite.enabled"))
       .orElse(properties.get("delta.autoOptimize.optimizeWrite"))
-      .exists(_.trim.equalsIgnoreCase("true"))
+      .exists(TableProperties.isTrue)
   }
 
   /**

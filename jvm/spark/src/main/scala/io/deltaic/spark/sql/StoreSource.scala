@@ -1,0 +1,110 @@
+package io.deltaic.spark.sql
+
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.plans.{Inner, JoinType, LeftAnti, RightOuter}
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.deltaic.{CountedRows, SessionShims, StoredRows}
+import org.apache.spark.sql.execution.command.LeafRunnableCommand
+import org.apache.spark.sql.execution.datasources.v2.ExtractV2Table
+import org.apache.spark.sql.{Row, SparkSession => AnySparkSession}
+
+import io.deltaic.replay.Snapshot
+import io.deltaic.spark.SessionSettings
+import io.deltaic.spark.catalog.{DeltaicTable, MergeTarget}
+import io.deltaic.spark.rowlevel.RowLevelChange
+
+/**
+ * A MERGE whose source is run once, and its rows kept by the executors, before the MERGE is planned: then
+ * they are the same however often they are read, and it is known how large they are. Should an executor
+ * be lost with rows of it, the statement fails.
+ *
+ * @param merge the plan that Spark has made of the statement
+ * @param source a part of it
+ */
+private[spark] final case class MergeFromStoredRows(
+    merge: LogicalPlan,
+    source: LogicalPlan,
+    override val output: Seq[Attribute]
+) extends LeafRunnableCommand {
+
+  override def innerChildren: Seq[LogicalPlan] = Seq(merge)
+
+  override def run(session: AnySparkSession): Seq[Row] = {
+    val spark = session.asInstanceOf[SparkSession]
+    val stored = StoredRows.of(spark, source)
+    try {
+      val planned = merge.transform { case rows if rows eq source => stored.plan }
+      SessionShims.run(spark, planned).collect().toSeq
+    } finally stored.release()
+  }
+}
+
+/**
+ * Has the source of a MERGE stored that would be read once because it may be another one the next time,
+ * or is dear to read, where the table is so large that its keys are worth it.
+ *
+ * {{{
+ *   WriteDelta t                          MergeFromStoredRows s
+ *   +- MergeRows                             WriteDelta t
+ *      +- Join t.k = s.k         =>          +- MergeRows
+ *         :- t                                  +- Join t.k = s.k
+ *         +- s                                     :- t
+ *                                                  +- s
+ * }}}
+ */
+private[spark] final case class StoreSource(spark: SparkSession) extends Rule[LogicalPlan] {
+
+  override def apply(plan: LogicalPlan): LogicalPlan = plan match {
+    case write @ WriteDelta(_, _, query, _, _, _, _) if !write.analyzed =>
+      write.operation match {
+        case change: RowLevelChange =>
+          val bare = write.copy(groupFilterCondition = None)
+          sourceOf(change.snapshot, query).fold[LogicalPlan](write)(stored(bare, _))
+        case _ => write
+      }
+    case merge @ InsertOnlyMerge(ExtractV2Table(table: MergeTarget), query, _, _)
+        if !merge.analyzed =>
+      sourceOf(table.table.snapshot, query).fold[LogicalPlan](merge)(stored(merge, _))
+    case other => other
+  }
+
+  private def stored(merge: LogicalPlan, source: LogicalPlan): MergeFromStoredRows =
+    MergeFromStoredRows(merge, source, CountChanges.columnsOf(merge))
+
+  /** The source of a MERGE, if it is to be stored. */
+  private def sourceOf(target: Snapshot, query: LogicalPlan): Option[LogicalPlan] =
+    if (!isLarge(target)) None
+    else
+      for {
+        join <- query.collectFirst { case join: Join if looksUp(join.joinType) => join }
+        pairs = join.condition.map(KeyPair.equated(_, join.left, join.right)).getOrElse(Nil)
+        source <- join.collectFirst { case Filter(_: CountedRows, rows) => rows }
+        if pairs.nonEmpty && canBeStored(source, target) && KeySource.mayBeStored(spark, source)
+      } yield source
+
+  /** Whether rows of the table that match nothing are left alone. */
+  private def looksUp(joinType: JoinType): Boolean = joinType match {
+    case Inner | RightOuter | LeftAnti => true
+    case _ => false
+  }
+
+  private def isLarge(target: Snapshot): Boolean = {
+    val least =
+      SessionSettings.bytes(spark, "rowLevel.storedSource.minTableBytes", DefaultMinTableBytes)
+    least >= 0 && target.size.forall(_.sizeBytes >= least)
+  }
+
+  /**
+   * What it reads of the target itself, other commits may change: they are asked about the scans of the
+   * statement, of which those of stored rows are none.
+   */
+  private def canBeStored(source: LogicalPlan, target: Snapshot): Boolean =
+    source.resolved && !source.isStreaming && source.collectWithSubqueries {
+      case ExtractV2Table(table: DeltaicTable) if table.log.table == target.table => table.name
+      case reference: CTERelationRef => reference.nodeName
+    }.isEmpty
+
+  private val DefaultMinTableBytes = 64L << 20
+}
