@@ -18,6 +18,9 @@ def start_delta_spark(**settings: str) -> SparkProcess:
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
             # The state of a small table in one task instead of 50: many times faster here.
             "spark.databricks.delta.snapshotPartitions": "1",
+            # To generate code for the many columns of its state takes longer than to run it.
+            "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
             **named,
         }
     )
