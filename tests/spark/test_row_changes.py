@@ -163,7 +163,10 @@ def test_statements_return_how_many_rows_they_changed(
     [
         ("DELETE FROM part WHERE id = 1", "part names no Delta table, but a view"),
         ("UPDATE whole SET v = 0", "whole names no Delta table, but a view"),
-        ("MERGE INTO whole t USING (SELECT 1 AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE", "a view"),
+        (
+            "MERGE INTO whole t USING (SELECT 1 AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE",
+            "a view",
+        ),
         (
             "MERGE INTO {t} t USING (SELECT 9 AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE "
             "WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, rand())",
