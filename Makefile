@@ -47,6 +47,9 @@ endif
 # $(call sbt,commands separated by ;)
 sbt = $(with_java) $(SBT_START) '$(1)' < /dev/null
 
+# Java takes the encoding of file names from the locale, and a machine may have none.
+export LC_ALL := C.UTF-8
+
 # Spark must be the PySpark of the lock file, on the Java that was checked, whatever the caller's shell has set.
 unexport SPARK_HOME PYTHONPATH PYTHONHOME PYSPARK_SUBMIT_ARGS SPARK_CONF_DIR
 export SPARK_LOCAL_IP ?= 127.0.0.1
