@@ -1,9 +1,6 @@
 package io.deltaic.spark.bridge
 
-import scala.util.control.NonFatal
-
 import org.apache.hadoop.fs.Path
-import org.slf4j.LoggerFactory
 
 import io.deltaic.dv.{DeletionVector, DeletionVectorStore}
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, LogPath, RemoveFile}
@@ -19,7 +16,6 @@ import io.deltaic.replay.DeltaLog
 private[bridge] final class SharedFiles(log: DeltaLog, ends: Option[RowEnds]) {
   import SharedFiles._
 
-  private val logger = LoggerFactory.getLogger(getClass)
   private val vectors = new DeletionVectorStore(log.conf)
 
   /** The files that the changes remove or add, by canonical path: some that are added are there already. */
@@ -159,11 +155,7 @@ private[bridge] final class SharedFiles(log: DeltaLog, ends: Option[RowEnds]) {
     files.filterNot(used)
   }
 
-  /** What cannot be deleted is left to VACUUM. */
-  def delete(files: Seq[Path]): Unit = files.foreach { file =>
-    try file.getFileSystem(log.conf).delete(file, false)
-    catch { case NonFatal(e) => logger.warn(s"${log.table}: $file is of no use and stays", e) }
-  }
+  def delete(files: Seq[Path]): Unit = UselessFiles.delete(log.table, files, log.conf)
 
   /** Writers differ in how they spell a path. */
   def canonical(logPath: String): String = LogPath.canonical(log.table, logPath)

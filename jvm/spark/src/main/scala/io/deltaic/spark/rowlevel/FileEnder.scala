@@ -1,11 +1,8 @@
 package io.deltaic.spark.rowlevel
 
-import scala.util.control.NonFatal
-
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.{JobShims, WriteShims}
-import org.slf4j.LoggerFactory
 
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, TableFeatures}
 import io.deltaic.spark.bridge.{FileChanges, WideStatistics}
@@ -27,7 +24,6 @@ private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: Wri
     extends AutoCloseable {
 
   private val table = change.log.table
-  private val logger = LoggerFactory.getLogger(getClass)
   private var temporary: Seq[Path] = Nil
 
   /**
@@ -107,13 +103,8 @@ private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: Wri
     )
   }
 
-  /** What cannot be deleted is left to VACUUM. */
   override def close(): Unit = {
-    val configuration = WriteShims.hadoopConf(change.spark, Map.empty)
-    temporary.foreach { file =>
-      try file.getFileSystem(configuration).delete(file, false)
-      catch { case NonFatal(e) => logger.warn(s"$table: $file is of no use and stays", e) }
-    }
+    transaction.discard(temporary)
     temporary = Nil
   }
 }

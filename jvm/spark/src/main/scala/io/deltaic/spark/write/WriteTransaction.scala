@@ -1,7 +1,5 @@
 package io.deltaic.spark.write
 
-import scala.util.control.NonFatal
-
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.expressions.Expression
@@ -236,20 +234,17 @@ private[spark] final class WriteTransaction(
   def abort(written: NewFiles, tasksLost: Boolean): Unit =
     // Once it is abandoned, a commit that Python may still be deciding on can no longer be made.
     if (prepared.forall(_.abandon())) {
-      val configuration = WriteShims.hadoopConf(spark, intent.options)
       val files = written.dataFiles.map(f => LogPath.toAbsolute(log.table, f.path)) ++
         (written.vectorFiles ++ prepared.toSeq.flatMap(_.ownVectorFiles)).distinct
-      files.foreach(delete(_, configuration))
+      discard(files)
       if (tasksLost)
         new StrayFiles(log.table, configuration).delete(DataWriteSpec.isNamed(nameMark, _))
     }
 
-  /** What cannot be deleted is left to VACUUM. */
-  private def delete(file: Path, configuration: Configuration): Unit =
-    try file.getFileSystem(configuration).delete(file, false)
-    catch {
-      case NonFatal(e) => logger.warn(s"${log.table}: $file is of no use and stays", e)
-    }
+  /** Deletes files that nothing needs. */
+  def discard(files: Seq[Path]): Unit = UselessFiles.delete(log.table, files, configuration)
+
+  private def configuration: Configuration = WriteShims.hadoopConf(spark, intent.options)
 
   private def committer: Committer = Committers.current(spark)
 
