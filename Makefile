@@ -145,6 +145,12 @@ test-thorough: build $(PEERS_STAMP) ## Run the Python tests that take long; not 
 	$(run_python) -m pytest -m "thorough or drawn" --basetemp build/pytest tests --ignore tests/faults \
 	  --ignore tests/s3 $(ARGS)
 
+.PHONY: test-workloads
+test-workloads: export DELTAIC_WORKLOADS = $(or $(WORKLOADS),500)
+test-workloads: build $(PEERS_STAMP) ## Run random workloads against brute force and delta-spark (WORKLOADS=500 SEED=7)
+	$(run_python) -m pytest -m "not thorough" --basetemp build/pytest-workloads \
+	  $(if $(SEED),--hypothesis-seed=$(SEED)) tests/spark/test_random_workloads.py tests/peers/test_differential.py $(ARGS)
+
 .PHONY: test-peer-reads
 test-peer-reads: build $(PEERS_STAMP) ## Have both peers read every table that the tests on Spark leave (ARGS="-k name")
 	$(run_python) -m pytest --peers-read --basetemp build/pytest tests/spark $(ARGS)

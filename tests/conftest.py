@@ -59,6 +59,15 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     return result
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tell how many steps random workloads had, where they are run by hand."""
+    if os.environ.get("DELTAIC_WORKLOADS"):
+        from tests.support.workload_runs import steps_run
+
+        counts = ", ".join(f"{kind} {n}" for kind, n in sorted(steps_run.items()))
+        terminalreporter.write_line(f"{steps_run.total()} steps: {counts}")
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The session that most tests share: Deltaic as a user gets it, from the jar that was built."""

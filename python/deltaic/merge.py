@@ -340,7 +340,7 @@ class DeltaMergeBuilder:
             if group in ends:
                 raise error(
                     "DELTAIC_INVALID_ARGUMENT",
-                    argument=ends[group].value,
+                    argument=ends[group].method,
                     value="without a condition",
                     reason=f"another {group} clause follows, which no row would reach",
                 )

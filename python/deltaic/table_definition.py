@@ -5,7 +5,6 @@ In the examples, `path` and ``sales.orders`` are tables of one file with the ids
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from deltaic.arguments import require_text
@@ -17,6 +16,7 @@ from deltaic.commands.domain_metadata import (
 )
 from deltaic.commands.drop_feature import DropFeature, drop_feature
 from deltaic.commands.upgrade_protocol import UpgradeProtocol, upgrade_protocol
+from deltaic.commit.clock import wall_clock_ms
 from deltaic.exceptions import error
 
 if TYPE_CHECKING:
@@ -128,8 +128,7 @@ class TableDefinition:
 
     def _upgrade(self, arguments: UpgradeProtocol) -> None:
         tables = session_api(self._spark, "DeltaTable.upgradeTableProtocol").tables
-        now_ms = time.time_ns() // 1_000_000
-        upgrade_protocol(arguments, tables, tables.retry_policy(), now_ms)
+        upgrade_protocol(arguments, tables, tables.retry_policy(), wall_clock_ms)
 
     def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
         """Take a feature off the table's protocol, so that writers need not know it any more.
@@ -164,7 +163,7 @@ class TableDefinition:
         require_text("featureName", featureName)
         arguments = DropFeature(self._path, featureName, bool(truncateHistory))
         tables = session_api(self._spark, "DeltaTable.dropFeatureSupport").tables
-        drop_feature(arguments, tables, tables.retry_policy(), time.time_ns() // 1_000_000)
+        drop_feature(arguments, tables, tables.retry_policy(), wall_clock_ms)
 
     def domainMetadata(self) -> dict[str, str]:
         """Return the metadata domains that users have set: texts that travel with the table.

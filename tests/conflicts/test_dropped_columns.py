@@ -60,7 +60,7 @@ def clustered() -> MemoryLog:
 
 def run(log: MemoryLog, change: Change) -> None:
     name, arguments = change
-    run_command(name, {"table": log.table, **arguments}, log, RetryPolicy(), 1)
+    run_command(name, {"table": log.table, **arguments}, log, RetryPolicy(), lambda: 1)
 
 
 def race(log: MemoryLog, first: Change, second: Change) -> None:

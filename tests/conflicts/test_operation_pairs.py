@@ -141,12 +141,12 @@ def compaction(log: MemoryLog) -> None:
 
 
 def backfill(log: MemoryLog) -> None:
-    give_row_ids(log.table, log, RetryPolicy(), 1)
+    give_row_ids(log.table, log, RetryPolicy(), lambda: 1)
 
 
 def command(name: str, /, shows: Callable[[TableHeader], bool], **arguments: Any) -> Operation:
     def run(log: MemoryLog) -> None:
-        run_command(name, {"table": log.table, **arguments}, log, RetryPolicy(), 1)
+        run_command(name, {"table": log.table, **arguments}, log, RetryPolicy(), lambda: 1)
 
     return Operation(run, lambda paths, header: shows(header))
 
@@ -267,7 +267,10 @@ OPERATIONS: dict[str, tuple[str, Operation]] = {
         "V",
         Operation(
             lambda log: upgrade_protocol(
-                UpgradeProtocol(log.table, features=("changeDataFeed",)), log, RetryPolicy(), 1
+                UpgradeProtocol(log.table, features=("changeDataFeed",)),
+                log,
+                RetryPolicy(),
+                lambda: 1,
             ),
             lambda paths, header: supports(header.protocol, "changeDataFeed"),
         ),

@@ -10,7 +10,7 @@ import json
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.faults.conftest import BASE_ROWS, BASE_VERSIONS, SCHEMA, _Copies, require_kept
+from tests.faults.operations import OPERATIONS
 from tests.support import log
 from tests.support.faulty import ARM, RENAMING
 from tests.support.spark_process import SparkProcess
@@ -41,18 +42,11 @@ from deltaic.exceptions import DeltaError
 faults = spark._jvm.io.deltaic.faults.Faults
 
 def rows(table):
-    return sorted(row[0] for row in spark.read.format("delta").load(table).collect())
+    return sorted(list(row) for row in spark.read.format("delta").load(table).collect())
 
-def append(table, first):
-    frame = spark.range(first, first + 2, 1, 1).selectExpr("id", "concat('row ', id) AS v")
-    frame.write.format("delta").mode("append").save(table)
-
-def delete(table):
-    spark.sql(f"DELETE FROM delta.`{table}` WHERE id % 2 = 0")
-
-def attempt(write, *arguments):
+def attempt(code, table):
     try:
-        write(*arguments)
+        exec(code, {"spark": spark, "table": table})
         return None
     except DeltaError as problem:
         return problem.condition
@@ -64,37 +58,39 @@ while struck:
     table = f"{folder}/{nth}"
     shutil.copytree(template, table)
     faults.arm(calls, f"{folder}/{nth}/", nth, effect)
-    if operation == "append":
-        outcome = attempt(append, prefix + table, 100)
-    else:
-        outcome = attempt(delete, prefix + table)
+    outcome = attempt(operation, prefix + table)
     struck = faults.disarm()
     found = rows(prefix + table)
-    again = attempt(append, prefix + table, 200)
+    again = attempt(next_write, prefix + table)
     result.append([nth, struck, outcome, found, again, rows(table)])
     if not again:
         shutil.rmtree(table)
     nth += 1
 """
 
-BASE_IDS = [row[0] for row in BASE_ROWS]
-
-#: What is there once an operation is committed.
-AFTER = {"append": [*BASE_IDS, 100, 101], "delete": [n for n in BASE_IDS if n % 2]}
+_NEXT = "spark.sql(f\"INSERT INTO delta.`{table}` VALUES (999, 'next')\")"
 
 
-def check(reached: list[Any], operation: str, figures: Counter[str]) -> Iterator[str | None]:
+def listed(rows: Iterable[tuple[int, str]]) -> list[list[Any]]:
+    """Return rows as the sweep tells them."""
+    return sorted([n, v] for n, v in rows)
+
+
+def check(
+    reached: list[Any], after: list[list[Any]], figures: Counter[str]
+) -> Iterator[str | None]:
     """Check what each fault came to, and yield the outcomes."""
+    before = listed(BASE_ROWS)
     assert reached[-1][1] == 0, "it ends with a write without a fault"
     for nth, _, outcome, found, again, finally_ in reached:
         where = f"call {nth}: {outcome}"
-        assert found in (BASE_IDS, AFTER[operation]), f"{where}: torn, doubled or lost: {found}"
+        assert found in (before, after), f"{where}: torn, doubled or lost: {found}"
         if outcome is None:
-            require_kept(figures, found == AFTER[operation], where)
+            require_kept(figures, found == after, where)
         elif outcome != "DELTAIC_COMMIT_STATE_UNKNOWN":
-            assert found == BASE_IDS, f"{where}: it failed, and is there"
+            assert found == before, f"{where}: it failed, and is there"
         assert again is None, f"{where}: the next write fails: {again}"
-        require_kept(figures, finally_ == [*found, 200, 201], f"{where}: {finally_}")
+        require_kept(figures, finally_ == [*found, [999, "next"]], f"{where}: {finally_}")
         yield outcome
 
 
@@ -111,6 +107,12 @@ def check(reached: list[Any], operation: str, figures: Counter[str]) -> Iterator
         ("append", RENAMING, _GROWS, "full"),
         ("delete", "", _CHANGES, "fail before"),
         ("delete", RENAMING, _CHANGES, "fail after"),
+        ("overwrite", RENAMING, _NAMES, "lie"),
+        ("merge", "", _CHANGES, "fail after"),
+        ("replaceWhere", RENAMING, _GROWS, "full"),
+        ("backfill", "", _NAMES, "fail before"),
+        ("append v2", RENAMING, _NAMES, "fail before"),
+        ("append listed", "", _NAMES, "lie"),
     ],
     ids=[
         "append by link: fails before",
@@ -123,6 +125,12 @@ def check(reached: list[Any], operation: str, figures: Counter[str]) -> Iterator
         "append by rename: full",
         "delete by link: fails before",
         "delete by rename: fails after",
+        "overwrite by rename: lies",
+        "merge that rewrites files by link: fails after",
+        "replaceWhere by rename: full",
+        "row ids given by link: fails before",
+        "append with V2 checkpoints by rename: fails before",
+        "append with lists of files by link: lies",
     ],
 )
 def test_a_disk_that_fails_at_any_call_loses_nothing_and_tears_nothing(
@@ -135,16 +143,19 @@ def test_a_disk_that_fails_at_any_call_loses_nothing_and_tears_nothing(
     calls: str,
     effect: str,
 ) -> None:
+    code, kind, after = OPERATIONS[operation]
+    assert kind is not None
     reached = faulty.run(
         SWEEP,
-        template=str(templates / "vectors"),
+        template=str(templates / kind),
         folder=str(tmp_path),
-        operation=operation,
+        operation=code,
+        next_write=_NEXT,
         prefix=prefix,
         calls=calls,
         effect=effect,
     )
-    outcomes = list(check(reached, operation, figures))
+    outcomes = list(check(reached, listed(after), figures))
     figures["faults"] += len(outcomes) - 1
     figures["commits"] += len(outcomes) + outcomes.count(None)
     assert len(outcomes) > 10, "the write was watched"

@@ -160,3 +160,16 @@ def test_delta_rs_history_tells_our_operations(spark: SparkSession, table: str) 
     history = deltalake.DeltaTable(table).history()
     assert [entry["operation"] for entry in history] == ["DELETE", "WRITE"]
     assert "deltaic" in str(history[0]["engineInfo"]).lower()
+
+
+@pytest.mark.parametrize("number", [pa.float32(), pa.float64()], ids=str)
+def test_nan_that_delta_rs_leaves_out_of_bounds_is_greater_than_all_numbers(
+    spark: SparkSession, table: str, number: pa.DataType
+) -> None:
+    values = pa.array([float("nan"), -1.5, 0.5], number)
+    write_deltalake(table, pa.table({"id": pa.array([1, 2, 3]), "f": values}))
+    rows = spark.read.format("delta").load(table)
+    for condition in ("f >= 1", "f > 1", "f IN (5, CAST('NaN' AS FLOAT))", "NOT (f < 1)"):
+        assert [row.id for row in rows.where(condition).collect()] == [1], condition
+    spark.sql(f"DELETE FROM delta.`{table}` WHERE f >= 1")
+    assert sorted(row.id for row in rows.collect()) == [2, 3]

@@ -2,8 +2,8 @@
 
 Each engine makes a table and runs the first half of the steps, then goes on with the other's table.
 Contents, counts, change feed and row ids must be those of brute force, whoever reads.
-``DELTAIC_WORKLOADS=500 make test-py ARGS="-k random_workload"`` tries other workloads each time, as
-many as it says.
+``make test-workloads WORKLOADS=500`` tries as many others, with
+``SEED=7`` the same ones each time.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 
+from tests.support.session_settings import session_settings
 from tests.support.valid_logs import require_valid_logs
 from tests.support.workload import Workload
-from tests.support.workload_runs import OURS, Engine, begin
+from tests.support.workload_runs import OURS, SETTINGS, Engine, begin
 from tests.support.workload_strategies import few_examples, workloads
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ def run_on_both(
     ):
         for engine, course in zip(order, courses, strict=True):
             since = course.newest
-            course.advance(engine, steps)
+            with session_settings(spark, SETTINGS):
+                course.advance(engine, steps)
             for reader in engines:
                 newest_only = reader.process is not None and not peer_reads_all
                 course.check(reader, since, newest_only=newest_only)

@@ -78,3 +78,84 @@ def test_files_of_both_engines_have_the_columns_and_ids_that_iceberg_needs(
 def _flat(ids: list[Any]) -> Iterator[Any]:
     for part in ids:
         yield from _flat(part) if isinstance(part, list) else [part]
+
+
+MAPPED = "'delta.columnMapping.mode' = 'name'"
+V1 = "'delta.enableIcebergCompatV1' = 'true'"
+V2 = "'delta.enableIcebergCompatV2' = 'true'"
+
+
+def alter(spark: SparkSession, table: str, properties: str) -> None:
+    spark.sql(f"ALTER TABLE delta.`{table}` SET TBLPROPERTIES ({properties})")
+
+
+def test_delta_spark_goes_on_with_a_table_that_became_compatible(
+    spark: SparkSession, delta_spark: SparkProcess, table: str
+) -> None:
+    columns = "id BIGINT, s STRUCT<a: INT, b: STRING>, ts TIMESTAMP"
+    spark.sql(f"CREATE TABLE delta.`{table}` ({columns}) USING delta TBLPROPERTIES ({MAPPED})")
+    row = "1, named_struct('a', 1, 'b', 'x'), TIMESTAMP '2024-01-01 00:00:00'"
+    insert = f"INSERT INTO delta.`{table}` VALUES ({row})"
+    spark.sql(insert)
+    alter(spark, table, V1)
+    assert len(delta_spark.run(RUN, statements=[insert], path=table)) == 2
+
+    # Without types that version 1 does not know, and with ids in all files, the other follows.
+    spark.sql(f"DELETE FROM delta.`{table}`")  # timestamps of delta-spark may have 96 bits
+    spark.sql(insert)
+    alter(spark, table, f"'delta.enableIcebergCompatV1' = 'false', {V2}")
+    spark.sql(f"ALTER TABLE delta.`{table}` ADD COLUMNS (m MAP<STRING, ARRAY<INT>>)")
+    insert = f"INSERT INTO delta.`{table}` VALUES ({row}, map('k', array(1)))"
+    spark.sql(insert)
+    both = delta_spark.run(RUN, statements=[insert], path=table)
+    assert len(both) == 3
+    assert shown(spark.read.format("delta").load(table)) == both
+    newest = [ids for ids in field_ids(table) if len(ids) == 4]
+    assert newest == [[[1], [2, [3], [4]], [5], [6, [None, [7], [8, [9]]]]]] * 2
+
+
+WRITTEN = {
+    "not all columns": ("'delta.appendOnly' = 'false'", MAPPED, V2),
+    "96 bits": (MAPPED, "", V2),
+    "deletion vector": (
+        f"{MAPPED}, 'delta.enableDeletionVectors' = 'true'",
+        "'delta.enableDeletionVectors' = 'false'",
+        V2,
+    ),
+}
+
+
+def test_a_table_stays_as_it_is_if_files_of_it_are_of_no_use_to_iceberg(
+    spark: SparkSession, delta_spark: SparkProcess, table: str
+) -> None:
+    tables = {reason: f"{table}{number}" for number, reason in enumerate(WRITTEN)}
+    statements = [
+        statement
+        for reason, (properties, _, _) in WRITTEN.items()
+        for statement in (
+            f"CREATE TABLE delta.`{tables[reason]}` (id BIGINT, ts TIMESTAMP) USING delta "
+            f"TBLPROPERTIES ({properties})",
+            f"INSERT INTO delta.`{tables[reason]}` SELECT /*+ COALESCE(1) */ id, "
+            "TIMESTAMP '2024-01-01 00:00:00' FROM range(2)",
+        )
+    ]
+    vectors = tables["deletion vector"]
+    statements.append(f"DELETE FROM delta.`{vectors}` WHERE id = 1")
+    partitioned = [
+        f"CREATE TABLE delta.`{table}` (id BIGINT, p INT) USING delta PARTITIONED BY (p) "
+        f"TBLPROPERTIES ({MAPPED})",
+        f"INSERT INTO delta.`{table}` VALUES (1, 2)",
+    ]
+    for statement in partitioned:
+        spark.sql(statement)
+    # Under column mapping, delta-spark leaves the partition columns in its files; we do not.
+    theirs = [statement.replace(table, f"{table}-theirs") for statement in partitioned]
+    delta_spark.run(RUN, statements=[*statements, *theirs], path=vectors)
+    alter(spark, f"{table}-theirs", V1)
+    with pytest.raises(Exception, match="does not hold the values of the partition columns"):
+        alter(spark, table, V1)
+    for reason, (_, before, properties) in WRITTEN.items():
+        if before:
+            alter(spark, tables[reason], before)
+        with pytest.raises(Exception, match=reason):
+            alter(spark, tables[reason], properties)

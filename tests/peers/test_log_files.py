@@ -10,10 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.support import log
+from tests.support.quick import quick_and_thorough
 from tests.support.spark_process import SparkProcess
 from tests.support.table_builder import rows_of
-
-pytestmark = pytest.mark.thorough
 
 RUN = """
 for name, value in settings.items():
@@ -68,7 +67,7 @@ def build_with_v2_checkpoints(peer: SparkProcess, table: str, top_level: str) ->
     peer.run(RUN, statements=statements, settings=settings)
 
 
-@pytest.mark.parametrize("top_level", ["json", "parquet"])
+@pytest.mark.parametrize("top_level", quick_and_thorough(["json", "parquet"], "parquet"))
 def test_v2_checkpoints_of_delta_spark_are_read_and_missed_sidecars_survived(
     spark: SparkSession, delta_spark: SparkProcess, table: str, top_level: str
 ) -> None:
@@ -92,6 +91,7 @@ def test_v2_checkpoints_of_delta_spark_are_read_and_missed_sidecars_survived(
     assert ours(spark, str(moved)) == expected
 
 
+@pytest.mark.thorough
 def test_empty_commit_file_is_read_as_delta_spark_reads_it(
     spark: SparkSession, delta_spark: SparkProcess, table: str
 ) -> None:
@@ -110,6 +110,7 @@ def test_empty_commit_file_is_read_as_delta_spark_reads_it(
     assert ours(spark, moved, versionAsOf=2) == theirs(delta_spark, moved, versionAsOf=2)
 
 
+@pytest.mark.thorough
 def test_log_compaction_is_read_as_delta_spark_reads_it(
     spark: SparkSession, delta_spark: SparkProcess, table: str
 ) -> None:
@@ -132,6 +133,7 @@ def test_log_compaction_is_read_as_delta_spark_reads_it(
     assert ours(spark, moved) == theirs(delta_spark, moved)
 
 
+@pytest.mark.thorough
 def test_in_commit_timestamps_switched_on_late_answer_time_travel_as_delta_spark_does(
     spark: SparkSession, delta_spark: SparkProcess, table: str
 ) -> None:

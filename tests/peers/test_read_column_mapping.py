@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from tests.support.spark_process import SparkProcess
 
-pytestmark = pytest.mark.thorough
-
 COLUMNS = (
     "id INT COMMENT 'the key', name STRING, old DOUBLE,"
     " s STRUCT<a: INT, b: STRING, c: STRUCT<d: DATE, e: DECIMAL(10, 2)>>,"
@@ -149,6 +147,7 @@ def changed(
     return path, delta_spark.run(READ_QUERIES, path=path, queries=QUERIES)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("reader", READERS)
 def test_changed_columns_read_as_delta_spark_reads_them(
     spark: SparkSession, changed: tuple[str, list[list[str]]], reader: str
@@ -160,6 +159,7 @@ def test_changed_columns_read_as_delta_spark_reads_them(
                 assert our_rows(spark, path, query) == rows, query
 
 
+@pytest.mark.thorough
 def test_schema_shows_nothing_of_the_mapping(
     spark: SparkSession, delta_spark: SparkProcess, changed: tuple[str, list[list[str]]]
 ) -> None:
@@ -172,6 +172,7 @@ def test_schema_shows_nothing_of_the_mapping(
     assert ours.fields[0].metadata == {"comment": "the key"}
 
 
+@pytest.mark.thorough
 def test_older_versions_keep_their_names(
     spark: SparkSession, delta_spark: SparkProcess, changed: tuple[str, list[list[str]]]
 ) -> None:
@@ -180,6 +181,7 @@ def test_older_versions_keep_their_names(
     assert_same_reads(spark, delta_spark, path, queries)
 
 
+@pytest.mark.thorough
 def test_copy_of_a_mapped_table_is_mapped_no_more(
     spark: SparkSession, changed: tuple[str, list[list[str]]], table: str
 ) -> None:
@@ -195,6 +197,7 @@ def test_copy_of_a_mapped_table_is_mapped_no_more(
     assert "columnMapping" not in str(log.metadata(f"{table}-saved")["schemaString"])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("condition", ["swapped > 4", "s.bee = 'b5'", "s.c.day > DATE'2024-12-31'"])
 def test_renamed_columns_skip_files_by_their_statistics(
     spark: SparkSession, changed: tuple[str, list[list[str]]], condition: str
@@ -204,6 +207,7 @@ def test_renamed_columns_skip_files_by_their_statistics(
     assert len(scanned_files(frame)) < len(scanned_files(spark.read.format("delta").load(path)))
 
 
+@pytest.mark.thorough
 def test_renamed_partition_columns_prune(
     spark: SparkSession, changed: tuple[str, list[list[str]]]
 ) -> None:
@@ -237,6 +241,7 @@ def test_table_that_was_mapped_later_reads_files_from_before(
     assert_same_reads(spark, delta_spark, table, queries)
 
 
+@pytest.mark.thorough
 def test_checkpoint_of_a_mapped_table_is_read_by_physical_names(
     spark: SparkSession, delta_spark: SparkProcess, table: str
 ) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.quick import quick_and_thorough
 from tests.support.session_settings import session_settings
 from tests.support.twin_reads import READ_QUERIES, RUN, assert_same_reads, our_rows
 
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tests.support.spark_process import SparkProcess
-
-pytestmark = pytest.mark.thorough
 
 #: Older type, wider type, literals of the older and of the wider one.
 WIDENINGS: list[tuple[str, str, list[str], list[str]]] = [
@@ -108,6 +107,7 @@ def insert(
     return f"INSERT INTO delta.`{path}` SELECT /*+ COALESCE(1) */ * FROM VALUES {', '.join(rows)}"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("reader", READERS)
 def test_widened_columns_show_old_and_new_files(
     spark: SparkSession, delta_spark: SparkProcess, widened: str, reader: str
@@ -254,7 +254,7 @@ TYPES: dict[str, tuple[list[str], list[str]]] = {
 }
 
 
-@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("name", quick_and_thorough(TYPES, "limited text"))
 def test_types_read_as_delta_spark_reads_them(
     spark: SparkSession, delta_spark: SparkProcess, table: str, name: str
 ) -> None:
@@ -267,6 +267,7 @@ def test_types_read_as_delta_spark_reads_them(
                 assert our_rows(spark, table, query) == rows, query
 
 
+@pytest.mark.thorough
 def test_void_columns_are_not_shown_at_any_depth(
     spark: SparkSession, delta_spark: SparkProcess, table: str
 ) -> None:

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.support.quick import quick_and_thorough
 from tests.support.spark_process import SparkProcess
 from tests.support.table_builder import in_order, rows_of
-
-pytestmark = pytest.mark.thorough
 
 #: Runs statements one by one; what failed is False.
 TRY = """
@@ -116,7 +115,7 @@ MADE = [
 ]
 
 
-@pytest.mark.parametrize(("case", "maker"), MADE)
+@pytest.mark.parametrize(("case", "maker"), quick_and_thorough(MADE, ("check", "theirs")))
 def test_same_rows_are_accepted_and_refused(
     spark: SparkSession, delta_spark: SparkProcess, tmp_path: Any, case: str, maker: str
 ) -> None:
@@ -147,6 +146,7 @@ MAPPED = (
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", ["name", "id"])
 def test_mapped_table_is_written_by_both_in_turns(
     spark: SparkSession, delta_spark: SparkProcess, table: str, mode: str
@@ -191,6 +191,7 @@ def test_mapped_table_is_written_by_both_in_turns(
     assert delta_spark.run(READ, path=table) == mine
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", ["ours", "theirs"])
 def test_identity_values_stay_unique_when_both_write(
     spark: SparkSession, delta_spark: SparkProcess, table: str, first: str

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from deltaic import DeltaTable
 from tests.support import log
 from tests.support.table_builder import Row, build_table, in_order, rows_of
+from tests.support.upkeep import await_upkeep
 
 SCHEMA = "id INT, v INT, s STRING, p STRING, st STRUCT<x: INT>, a ARRAY<INT>"
 
@@ -95,6 +96,7 @@ def original(
         partition_by=["p"],
         deletion_vectors=bool(request.param),
     )
+    await_upkeep(spark)  # Temporary files must not come and go while it is copied.
     return path
 
 

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.support import log
+from tests.support.session_settings import session_settings
 from tests.support.table_builder import build_table
 
 LARGE = 5_000
@@ -27,7 +28,8 @@ def original(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> P
     starts_and_counts = [(0, LARGE), (LARGE, 20), (2 * LARGE, 10)]
     files = [[(i,) for i in range(start, start + count)] for start, count in starts_and_counts]
     build_table(spark, str(path), "id BIGINT", files)
-    spark.sql(f"DELETE FROM delta.`{path}` WHERE id % 3 = 0 AND id < {2 * LARGE}")
+    with session_settings(spark, {"spark.deltaic.deletionVectors.inlineBytes": "0"}):
+        spark.sql(f"DELETE FROM delta.`{path}` WHERE id % 3 = 0 AND id < {2 * LARGE}")
     return path
 
 

@@ -6,6 +6,7 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -153,6 +154,82 @@ def test_merge_by_keys_gives_what_comparing_all_rows_gives(
         if not any(matches(t, (a, b)) for t in KEYS):
             expected.append((None if a == 2**32 + 1 else a, b, 2))
     assert Counter(rows_of(spark, table)) == Counter(expected)
+
+
+GUARDED = "kind STRING, txt STRING, k INT, v INT"
+FEW = range(4)
+
+
+@pytest.mark.parametrize("broadcast", ["10m", "-1"])
+def test_keys_are_asked_only_of_rows_for_which_the_rest_of_the_condition_holds(
+    spark: SparkSession, table: str, broadcast: str
+) -> None:
+    """Of the others they fail: texts that are no numbers."""
+    rows = [(kind, f"{sign}{i}", i, 0) for kind, sign in (("num", ""), ("text", "x")) for i in FEW]
+    build_table(spark, table, GUARDED, [rows[:3], rows[3:]])
+    merge = f"MERGE INTO delta.`{table}` t USING"
+    with session_settings(
+        spark, {"spark.deltaic.rowLevel.keyPruning.maxBroadcastBytes": broadcast}
+    ):
+        spark.sql(
+            f"{merge} (SELECT * FROM VALUES (1), (3) s(k)) s"
+            " ON CAST(t.txt AS INT) = s.k AND t.kind = 'num' WHEN MATCHED THEN UPDATE SET v = 1"
+        )
+        spark.sql(
+            f"{merge} (SELECT * FROM VALUES ('num', '2'), ('text', 'two') s(kind, txt)) s"
+            " ON s.kind = 'num' AND t.k = CAST(s.txt AS INT) WHEN MATCHED THEN UPDATE SET v = 2"
+        )
+        spark.sql(
+            f"{merge} (SELECT * FROM VALUES (3), (4) s(k)) s"
+            " ON t.kind = 'num' AND CAST(t.txt AS INT) = s.k WHEN NOT MATCHED THEN"
+            " INSERT (kind, txt, k, v) VALUES ('num', s.k, s.k, 3)"
+        )
+        spark.sql(
+            f"DELETE FROM delta.`{table}` WHERE CAST(txt AS INT) IN (SELECT k FROM VALUES (0) s(k))"
+            " AND kind = 'num'"
+        )
+    changed = {("num", 1): 1, ("num", 3): 1, ("num", 2): 2, ("text", 2): 2}
+    expected = [(*row[:3], changed.get((row[0], row[2]), 0)) for row in rows[1:]]
+    assert Counter(rows_of(spark, table)) == Counter([*expected, ("num", "4", 4, 3)])
+
+
+@pytest.mark.parametrize("key", ["s.k", "unsteady(s.x)"])
+def test_function_of_the_user_is_called_once_a_row_since_it_may_answer_otherwise_the_next_time(
+    spark: SparkSession, table: str, tmp_path: Path, key: str
+) -> None:
+    build_table(spark, table, SCHEMA, FILES[:2])
+    calls = tmp_path / "calls"
+
+    def unsteady(x: int) -> int:
+        with calls.open("a") as file:
+            file.write(".")
+            return x if file.tell() == 1 else x + 1000
+
+    spark.udf.register("unsteady", unsteady, "INT")
+    spark.createDataFrame([(12,)], "x INT").write.parquet(f"{table}-source")
+    computed = "unsteady(x)" if key == "s.k" else "x"
+    spark.sql(
+        f"MERGE INTO delta.`{table}` t"
+        f" USING (SELECT x, {computed} AS k FROM parquet.`{table}-source`) s ON t.id = {key}"
+        " WHEN MATCHED THEN UPDATE SET v = 1 WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.x, 2)"
+    )
+    assert calls.read_text() == "."
+    assert Counter(rows_of(spark, table)) == Counter((i, int(i == 12)) for i in range(20))
+
+
+@pytest.mark.parametrize("source", ["delta", "parquet"])
+def test_empty_source_reads_no_file_of_the_table(
+    spark: SparkSession, table: str, source: str
+) -> None:
+    build_table(spark, table, SCHEMA, FILES[:2])
+    lose_files(table)
+    spark.createDataFrame([], SCHEMA).write.format(source).save(f"{table}-source")
+    name, empty = f"delta.`{table}`", f"{source}.`{table}-source`"
+    for clauses in (UPSERT, "WHEN MATCHED THEN DELETE", "WHEN NOT MATCHED THEN INSERT *"):
+        spark.sql(f"MERGE INTO {name} t USING {empty} s ON t.id = s.id {clauses}")
+    spark.sql(f"UPDATE {name} SET v = 1 WHERE id IN (SELECT id FROM {empty})")
+    later = log.versions(table)[1:]
+    assert not any(log.actions(table, v, kind) for v in later for kind in ("add", "remove"))
 
 
 def test_sources_that_may_differ_when_read_again_and_rows_without_a_match_prune_nothing(

@@ -13,7 +13,7 @@ from tests.support.session_settings import session_settings
 from tests.support.table_builder import build_table, rows_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 STORING = {"spark.deltaic.rowLevel.storedSource.minTableBytes": "0"}
 
@@ -34,6 +34,7 @@ def test_source_that_is_not_sure_to_repeat_is_run_once_and_prunes_by_what_was_st
         assert "MergeFromStoredRows" in spark.sql(f"EXPLAIN {merge}").collect()[0][0]
         (counts,) = spark.sql(merge).collect()
     metrics = log.commit_info(table, 1)["operationMetrics"]
+    assert 0 < int(metrics["materializeSourceTimeMs"]) <= int(metrics["executionTimeMs"])
     inserted = int(metrics["numTargetRowsInserted"])
     assert int(metrics["numSourceRows"]) == inserted + 2
     assert counts.num_inserted_rows == inserted
@@ -59,3 +60,34 @@ def test_source_that_reads_the_table_itself_is_not_stored_since_others_may_chang
         assert "MergeFromStoredRows" not in spark.sql(f"EXPLAIN {merge}").collect()[0][0]
         spark.sql(merge)
     assert dict(rows_of(spark, table)) == {row: 5 * (row > 15) for row in range(20)}
+    assert log.commit_info(table, 1)["operationMetrics"]["materializeSourceTimeMs"] == "0"
+
+
+def test_files_are_stored_if_they_may_be_read_otherwise_the_next_time_or_a_function_of_the_user_is(
+    spark: SparkSession, table: str
+) -> None:
+    build_table(spark, table, SCHEMA, FILES)
+    lose_files(table, but={10, 40})
+    rows = spark.sql("SELECT * FROM VALUES (12, 1), (45, 2) s(id, v)").coalesce(1)
+    rows.write.parquet(f"{table}-parquet")
+    rows.write.csv(f"{table}-csv")
+    spark.udf.register("same", lambda x: x, "INT")
+    merge = f"MERGE INTO delta.`{table}` t USING s ON t.id = s.id {UPSERT}"
+
+    def is_stored(source: DataFrame, key: str = "id", **settings: str) -> bool:
+        source.selectExpr(f"{key} AS id", "v").createOrReplaceTempView("s")
+        with session_settings(spark, {**STORING, **settings}):
+            return "MergeFromStoredRows" in spark.sql(f"EXPLAIN {merge}").collect()[0][0]
+
+    files = spark.read.schema(SCHEMA)
+    plain = files.parquet(f"{table}-parquet")
+    assert not is_stored(plain)
+    assert is_stored(files.csv(f"{table}-csv"))
+    for setting in ("ignoreMissingFiles", "ignoreCorruptFiles"):
+        assert is_stored(plain, **{f"spark.sql.files.{setting}": "true"})
+        lenient = spark.read.schema(SCHEMA).option(setting, "true")
+        assert is_stored(lenient.parquet(f"{table}-parquet"))
+    assert is_stored(plain, "same(id)")
+    with session_settings(spark, STORING):
+        spark.sql(merge)
+    assert len(log.actions(table, 1, "remove")) == 2

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support import log
-from tests.support.table_builder import build_twin
+from tests.support.table_builder import build_table, build_twin, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -121,3 +121,17 @@ def test_file_that_the_log_names_by_a_way_out_of_the_table_is_its_own_and_stays(
         spark.sql(f"TRUNCATE TABLE delta.`{table}`")
         assert twin.frame().count() == 0
         assert sorted(path.name for path in outside.iterdir()) == there
+
+
+def test_file_whose_size_the_log_does_not_know_loses_no_row(spark: SparkSession, table: str):
+    build_table(spark, table, "id INT", [[(1,)], [(2,)], [(3,)]])
+    adds = log.actions(table, 0, "add")
+    sizes = dict(zip([add["path"] for add in adds], (0, -1, adds[2]["size"]), strict=True))
+    again = [{"add": {**add, "size": sizes[add["path"]]}} for add in adds]
+    log.write_commit(table, 1, *again)
+    assert rows_of(spark, table) == [(1,), (2,), (3,)]
+    lengths = {path: os.path.getsize(f"{table}/{path}") for path in sizes}
+    told = spark.sql(
+        f"SELECT DISTINCT _metadata.file_name, _metadata.file_size FROM delta.`{table}`"
+    )
+    assert dict(map(tuple, told.collect())) == lengths

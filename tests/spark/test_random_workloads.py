@@ -1,8 +1,9 @@
 """Random tables and DML against brute force: contents, counts, change feed, row ids.
 
 The feed of each version, played on the version before, must give it; rows keep their ids when they
-are changed or copied; commit versions follow the changes. ``DELTAIC_WORKLOADS=500 make test-py
-ARGS="-k random_workload"`` tries other workloads each time, as many as it says.
+are changed or copied; commit versions follow the changes.
+``make test-workloads WORKLOADS=500`` tries as many others, with
+``SEED=7`` the same ones each time.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 
+from tests.support.session_settings import session_settings
 from tests.support.valid_logs import require_valid_logs
 from tests.support.workload import Workload
-from tests.support.workload_runs import OURS, Engine, begin
+from tests.support.workload_runs import OURS, SETTINGS, Engine, begin
 from tests.support.workload_strategies import few_examples, workloads
 
 if TYPE_CHECKING:
@@ -28,7 +30,8 @@ def test_random_workload_does_what_brute_force_does(
 ) -> None:
     engine = Engine(OURS, spark)
     folder = tmp_path_factory.mktemp("workload")
-    course = begin(engine, str(folder / "table"), workload.layout)
-    course.advance(engine, workload.steps)
-    course.check(engine, course.first)
+    with session_settings(spark, SETTINGS):
+        course = begin(engine, str(folder / "table"), workload.layout)
+        course.advance(engine, workload.steps)
+        course.check(engine, course.first)
     require_valid_logs(folder)

@@ -167,11 +167,6 @@ def test_statements_return_how_many_rows_they_changed(
             "MERGE INTO whole t USING (SELECT 1 AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE",
             "a view",
         ),
-        (
-            "MERGE INTO {t} t USING (SELECT 9 AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE "
-            "WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, rand())",
-            r"column v to a value that differs each time: rand\(",
-        ),
     ],
 )
 def test_what_cannot_be_changed_is_refused_by_name(
@@ -211,7 +206,7 @@ def test_arguments_that_make_no_sense_are_refused_by_name(
         (lambda: target.update(set={"`v": "1"}), "`v"),
         (lambda: target.merge("t", "true"), "source"),  # type: ignore[arg-type]
         (lambda: merge.execute(), "merge"),
-        (lambda: merge.whenMatchedDelete().whenMatchedUpdateAll().execute(), "matchedDelete"),
+        (lambda: merge.whenMatchedDelete().whenMatchedUpdateAll().execute(), "whenMatchedDelete"),
     ]:
         with pytest.raises(InvalidArgumentError, match="DELTAIC_INVALID_ARGUMENT") as caught:
             refused()

@@ -17,6 +17,7 @@ from deltaic.exceptions import (
 )
 from tests.support import change_feed, log
 from tests.support.interleave import committed_meanwhile
+from tests.support.session_settings import session_settings
 from tests.support.table_builder import rows_of
 
 #: Statements on the rows whose ids are in a list, and what becomes of the value of such a row.
@@ -174,7 +175,8 @@ def test_update_follows_three_winners_in_files_with_old_vectors_and_null_partiti
         f"INSERT INTO {named} SELECT id, IF(id < 5000, NULL, 1), IF(id % 7 = 0, NULL, 'a')"
         " FROM range(0, 10000, 1, 1)"
     )
-    spark.sql(f"DELETE FROM {named} WHERE id % 5 = 4 AND hash(id) % 2 = 0")
+    with session_settings(spark, {"spark.deltaic.deletionVectors.inlineBytes": "0"}):
+        spark.sql(f"DELETE FROM {named} WHERE id % 5 = 4 AND hash(id) % 2 = 0")
     assert log.files_in(table, ".bin"), "a vector too large for the log"
     query = f"SELECT id, _metadata.row_id, _metadata.row_commit_version FROM {named}"
     before = {row[0]: (row[1], row[2]) for row in spark.sql(query).collect()}

@@ -108,7 +108,7 @@ def test_scan_reads_only_the_columns_and_struct_fields_asked_for(
 
 @pytest.mark.parametrize(
     "condition",
-    ["id = 10", "id BETWEEN 10 AND 20", "amount < 2", "st.b.e = 4.0", "s IS NULL AND id < 20"],
+    ["id = 10", "id BETWEEN 10 AND 20", "amount < 2", "st.b.c = '32'", "s IS NULL AND id < 20"],
 )
 def test_filter_reaches_parquet_and_skips_row_groups_of_the_files_read(
     spark: SparkSession, readings: TwinTable, condition: str

@@ -48,6 +48,53 @@ def test_file_that_keeps_few_rows_is_rewritten_and_the_others_get_vectors(
     )
 
 
+def tracked(spark: SparkSession, name: str) -> dict[int, tuple[int, int, int]]:
+    """Return value, row id and commit version of each row, by its key."""
+    columns = "id, v, _metadata.row_id AS row, _metadata.row_commit_version AS version"
+    rows = spark.sql(f"SELECT {columns} FROM {name}").collect()
+    return {row["id"]: (row["v"], row["row"], row["version"]) for row in rows}
+
+
+def test_rows_keep_ids_and_commit_versions_when_worn_files_are_rewritten_time_and_again(
+    spark: SparkSession, table: str
+) -> None:
+    build_table(spark, table, SCHEMA, FILES, properties={"delta.enableRowTracking": "true"})
+    name = f"delta.`{table}`"
+    expected = tracked(spark, name)
+    source = "(SELECT * FROM VALUES (5, -3), (14, -3), (26, -3), (90, -3) s(id, v))"
+    any_share = {"spark.deltaic.deletionVectors.maxDeletedShare": "0"}
+    with session_settings(spark, {**ALWAYS, **any_share}):
+        # A few rows of every file change, so that all of them are copied each time.
+        for version, (statement, changed, gone) in enumerate(
+            [
+                (f"UPDATE {name} SET v = -1 WHERE id % 10 = 3", {3: -1, 13: -1, 23: -1}, set()),
+                (f"DELETE FROM {name} WHERE id % 10 = 4", {}, {4, 14, 24}),
+                (
+                    f"MERGE INTO {name} t USING {source} s ON t.id = s.id WHEN MATCHED AND"
+                    " s.id = 26 THEN DELETE WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED"
+                    " THEN INSERT *",
+                    {5: -3, 14: -3, 90: -3},
+                    {26},
+                ),
+            ],
+            start=1,
+        ):
+            spark.sql(statement)
+            adds = log.actions(table, version, "add")
+            assert adds and not [add for add in adds if "deletionVector" in add]
+            assert log.commit_info(table, version)["tags"]["delta.rowTracking.preserved"] == "true"
+            found, highest = tracked(spark, name), max(row for _, row, _ in expected.values())
+            for key in gone:
+                del expected[key]
+            for key, value in changed.items():
+                fresh = key not in expected
+                row = found[key][1] if fresh else expected[key][1]
+                assert not fresh or row > highest
+                expected[key] = (value, row, version)
+            assert found == expected
+    assert len({row for _, row, _ in expected.values()}) == len(expected)
+
+
 def test_table_says_from_which_share_on_and_small_losses_are_left_alone(
     spark: SparkSession, table: str
 ) -> None:

@@ -117,6 +117,20 @@ def test_like_and_an_overwrite_that_repeats_it_keep_clustering(
     assert ids(spark, "t") == [0, 1, 2]
 
 
+def test_save_to_a_path_clusters_a_new_table_and_may_repeat_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    for mode in ("error", "append", "overwrite"):
+        rows(spark, 0, 3).write.format("delta").clusterBy("ID").mode(mode).save(path)
+    with pytest.raises(Exception, match=r"cluster a table that exists by other columns"):
+        rows(spark, 0, 1).write.format("delta").clusterBy("p").mode("append").save(path)
+    (detail,) = spark.sql(f"DESCRIBE DETAIL delta.`{path}`").collect()
+    assert detail.clusteringColumns == ["id"]
+    assert "clustering" in detail.tableFeatures
+    assert (ids(spark, f"delta.`{path}`"), log.newest(path)) == ([0, 1, 2], 2)
+
+
 def test_table_is_not_created_over_files_of_others(spark: SparkSession, tmp_path: Path) -> None:
     spark.range(2).write.parquet(str(tmp_path / "parquet"))
     for statement in (

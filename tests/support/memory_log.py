@@ -24,6 +24,7 @@ from deltaic.commit.ports import (
     PreparedCommit,
     SharedRows,
     TableHeader,
+    UnfitFile,
     Winner,
 )
 from deltaic.protocol.actions import Metadata, Protocol
@@ -90,9 +91,11 @@ class MemoryLog:
         self.file_time_ms: Callable[[int], int] = lambda version: 1_000 + version
         self.defaults: dict[str, str] = {}
         self.any_properties = False
+        self.columnless = True
         self.kept_up = MemoryUpkeep()
         self.violation: str | None = None
         self.furthest: int | None = None
+        self.unfit: UnfitFile | None = None
         self.before_try: Callable[[int], None] = lambda version: None
         self._lock = threading.Lock()
 
@@ -210,6 +213,12 @@ class MemoryLog:
         """Return what `furthest` says: a log in memory has no rows to look at."""
         return self.furthest
 
+    def unfit_for_iceberg(
+        self, table: str, version: int, metadata: Metadata, *, numbers_columns: bool
+    ) -> UnfitFile | None:
+        """Return what `unfit` says: a log in memory has no files to look at."""
+        return self.unfit
+
     def default_properties(self) -> Mapping[str, str]:
         """Return the session's defaults."""
         return self.defaults
@@ -221,6 +230,10 @@ class MemoryLog:
     def allows_unknown_properties(self) -> bool:
         """Return what `any_properties` says."""
         return self.any_properties
+
+    def allows_no_columns(self) -> bool:
+        """Return what `columnless` says."""
+        return self.columnless
 
     def engine_info(self) -> str:
         """Return the engine's name."""

@@ -48,6 +48,11 @@ def plan_nodes(frame: DataFrame) -> list[PlanNode]:
     return list(_walk(frame._jdf.queryExecution().executedPlan(), False))
 
 
+def nodes_below(plan: Any) -> list[PlanNode]:
+    """Return a physical plan's nodes in the same way, itself included."""
+    return list(_walk(plan, False))
+
+
 def scans(frame: DataFrame) -> list[Any]:
     """Return the scans of Delta tables in the plan."""
     return [n.node for n in plan_nodes(frame) if n.kind == "BatchScanExec"]

@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from tests.support.predicates import Predicate
 from tests.support.workload_values import Kind
+
+if TYPE_CHECKING:
+    from tests.support.workload_sources import Source
 
 Row = tuple[Any, ...]
 Environment = Mapping[str, Any]
@@ -123,6 +126,13 @@ class Layout:
         """Return a row as the environment of expressions."""
         return {prefix + name: value for name, value in zip(self.names, row, strict=True)}
 
+    def computed(self, given: Mapping[str, Any]) -> Row:
+        """Return the row with these values, its generated ones computed."""
+        return tuple(
+            given[column.name] if column.generated is None else column.generated.of(given)
+            for column in self.columns
+        )
+
     def stored(self, given: Mapping[str, Any]) -> Row:
         """Return the row that the table holds once these values are written to it.
 
@@ -131,15 +141,13 @@ class Layout:
         RefusedError
             If the table does not allow such a row.
         """
-        row = []
-        for column in self.columns:
-            value = given[column.name] if column.generated is None else column.generated.of(given)
+        row = self.computed(given)
+        for column, value in zip(self.columns, row, strict=True):
             if value is None and not column.nullable:
                 raise RefusedError(f"{column.name} is null")
-            row.append(value)
-        if self.check is not None and self.check.evaluate(self.named(tuple(row))) is False:
+        if self.check is not None and self.check.evaluate(self.named(row)) is False:
             raise RefusedError(self.check.sql)
-        return tuple(row)
+        return row
 
 
 @dataclass
@@ -175,8 +183,22 @@ class Outcome:
         ]
 
 
+class Step(Protocol):
+    """A statement that changes a table."""
+
+    def before(self) -> list[str]:
+        """Return statements to run first; in them ``{t}`` is the table, ``{s}`` one beside it."""
+        return []
+
+    def sql(self, table: str) -> str: ...
+
+    def apply(self, rows: Sequence[Row]) -> Outcome:
+        """Do what the statement does."""
+        ...
+
+
 @dataclass(frozen=True)
-class Insert:
+class Insert(Step):
     """INSERT INTO, with or without the columns that have defaults; or INSERT OVERWRITE.
 
     Attributes
@@ -224,7 +246,7 @@ class Insert:
 
 
 @dataclass(frozen=True)
-class Delete:
+class Delete(Step):
     layout: Layout
     condition: Predicate
 
@@ -241,7 +263,7 @@ class Delete:
 
 
 @dataclass(frozen=True)
-class Update:
+class Update(Step):
     """UPDATE; an assignment's target may be a field, such as ``("st", "x")``."""
 
     layout: Layout
@@ -297,28 +319,32 @@ class Clause:
 
 
 @dataclass(frozen=True)
-class Merge:
+class Merge(Step):
     """MERGE on ``t.id = s.id`` and on what `also` says about the target."""
 
     layout: Layout
-    source: tuple[Row, ...]
+    source: Source
     clauses: tuple[Clause, ...]
     also: Predicate | None = None
 
+    def before(self) -> list[str]:
+        return self.source.before(self.layout)
+
     def sql(self, table: str) -> str:
         also = "" if self.also is None else f" AND {self.also.sql}"
-        source = values(self.layout, self.layout.names, self.source)
+        source = self.source.sql(self.layout, table)
         clauses = " ".join(clause.sql() for clause in self.clauses)
         return f"MERGE INTO {table} t USING {source} s ON t.id = s.id{also} {clauses}"
 
     def apply(self, rows: Sequence[Row]) -> Outcome:
         outcome = Outcome()
         matched_sources: set[int] = set()
+        sources = self.source.rows(self.layout, rows)
         for row in rows:
             target = self.layout.named(row, "t.")
             matches = [
                 number
-                for number, source in enumerate(self.source)
+                for number, source in enumerate(sources)
                 if source[0] == row[0] and (self.also is None or self.also.evaluate(target) is True)
             ]
             matched_sources.update(matches)
@@ -326,9 +352,9 @@ class Merge:
                 raise RefusedError("more than one row of the source matches")
             environment = target
             if matches:
-                environment = {**target, **self.layout.named(self.source[matches[0]], "s.")}
+                environment = {**target, **self.layout.named(sources[matches[0]], "s.")}
             self._target(outcome, row, environment, bool(matches))
-        for number, source in enumerate(self.source):
+        for number, source in enumerate(sources):
             if number not in matched_sources:
                 self._insert(outcome, self.layout.named(source, "s."))
         updated, deleted = len(outcome.updated), len(outcome.deleted)
@@ -371,9 +397,6 @@ class Merge:
     def _first(self, when: str, environment: Environment) -> Clause | None:
         applicable = (c for c in self.clauses if c.when == when and c.holds(environment))
         return next(applicable, None)
-
-
-Step = Insert | Delete | Update | Merge
 
 
 def assigned(assignments: Sequence[tuple[tuple[str, ...], Value]]) -> str:
@@ -430,7 +453,9 @@ class Workload:
     steps: tuple[Step, ...]
 
     def __repr__(self) -> str:
-        lines = [*self.layout.create("{t}"), *(step.sql("{t}") for step in self.steps)]
+        lines = self.layout.create("{t}")
+        for step in self.steps:
+            lines += [*step.before(), step.sql("{t}")]
         return ";\n".join(["", *lines])
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:

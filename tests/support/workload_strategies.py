@@ -25,13 +25,26 @@ from tests.support.workload import (
     Workload,
     quoted,
 )
+from tests.support.workload_sources import (
+    KEYS,
+    Cached,
+    Grouped,
+    Itself,
+    Known,
+    Refill,
+    Source,
+    Stored,
+    Values,
+)
 from tests.support.workload_values import INT, KINDS, PARTITION_KINDS, STRING, Kind, scalar
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
+Sort = Callable[[Layout, bool], st.SearchStrategy[Any]]
+SourceSort = Callable[[Layout], st.SearchStrategy[Source]]
 Assignments = tuple[tuple[tuple[str, ...], Value], ...]
 
 #: Few keys, so that merges meet rows.
-_ID = scalar("INT", *range(12))
+_ID = scalar("INT", *range(KEYS))
 _FORBIDDEN = 11
 
 _COMPARISONS: Sequence[tuple[str, Callable[[Any, Any], bool]]] = (
@@ -79,6 +92,8 @@ def layouts(draw: Draw, backticks: bool) -> Layout:
         "delta.enableChangeDataFeed": _flag(draw, True),
         "delta.enableRowTracking": _flag(draw, False),
         "delta.checkpointInterval": draw(st.sampled_from(["10", "3"])),
+        # However small a file is, so that files of a few rows are rewritten, too.
+        "deltaic.deletionVectors.maxDeletedShare": draw(st.sampled_from(["1", "0.3"])),
     }
     if mapped:
         properties["delta.columnMapping.mode"] = "name"
@@ -143,7 +158,7 @@ def _replacements(draw: Draw, layout: Layout, subqueries: bool) -> Insert:
     where = draw(conditions(layout, compound=False, columns=_writable(layout)))
     # A row that breaks a rule of the table says so before it is asked for the condition.
     given = [dict(zip(names, row, strict=True)) for row in rows]
-    chosen = [_with_generated(layout, row) for row in given if where.evaluate(row) is True]
+    chosen = [layout.computed(row) for row in given if where.evaluate(row) is True]
     # Columns go by their place, which a generated one has, too.
     return Insert(layout, layout.names, tuple(chosen), where=where)
 
@@ -160,14 +175,61 @@ def _updates(draw: Draw, layout: Layout, subqueries: bool) -> Update:
     return Update(layout, draw(_assignments(layout)), condition)
 
 
+def _merges(first: int) -> Sort:
+    """Return merges the simplest of which read a source of that sort."""
+    sorts = [*_SOURCES[first:], *_SOURCES[:first]]
+
+    @st.composite
+    def merges(draw: Draw, layout: Layout, subqueries: bool) -> Merge:
+        source = draw(draw(st.sampled_from(sorts))(layout))
+        merge: Merge = draw(_merge(layout, source))
+        return merge
+
+    return merges
+
+
 @st.composite
-def _merges(draw: Draw, layout: Layout, subqueries: bool) -> Merge:
+def _given_rows(draw: Draw, layout: Layout) -> tuple[Row, ...]:
+    """Rows for a source; one time of four, keys may come twice."""
     writable = _writable(layout)
     keys_are_unique = draw(st.sampled_from([True, True, True, False]))
     unique_by = (lambda row: row[0]) if keys_are_unique else None
     rows = draw(st.lists(st.tuples(*map(_value, writable)), max_size=8, unique_by=unique_by))
     names = [column.name for column in writable]
-    full = [_with_generated(layout, dict(zip(names, row, strict=True))) for row in rows]
+    return tuple(layout.computed(dict(zip(names, row, strict=True))) for row in rows)
+
+
+def _of_given(kind: Callable[[tuple[Row, ...]], Source]) -> SourceSort:
+    return lambda layout: _given_rows(layout).map(kind)
+
+
+@st.composite
+def _rows_of_table(draw: Draw, layout: Layout, unique: bool | None = None) -> Itself:
+    condition = draw(st.one_of(st.none(), conditions(layout, compound=False)))
+    shift = draw(st.sampled_from([0, 1, 5]))
+    chosen = draw(st.sampled_from([True, True, True, False])) if unique is None else unique
+    return Itself(condition, shift, chosen)
+
+
+_SOURCES: tuple[SourceSort, ...] = (
+    _of_given(Values),
+    _rows_of_table,
+    _of_given(Stored),
+    _of_given(lambda rows: Cached(Values(rows))),
+    _of_given(Known),
+    lambda layout: _rows_of_table(layout).map(Cached),
+    _of_given(Grouped),
+)
+
+
+@st.composite
+def _refills(draw: Draw, layout: Layout, subqueries: bool) -> Refill:
+    # Rows whose ids are not unique would double from step to step.
+    return Refill(layout, draw(_rows_of_table(layout, unique=True)), draw(st.booleans()))
+
+
+@st.composite
+def _merge(draw: Draw, layout: Layout, source: Source) -> Merge:
     also = draw(st.one_of(st.none(), conditions(layout, "t.", compound=False)))
     clauses = [
         *draw(_clauses(layout, "matched", ["update", "delete"], ["t.", "s."])),
@@ -175,13 +237,7 @@ def _merges(draw: Draw, layout: Layout, subqueries: bool) -> Merge:
         *draw(_clauses(layout, "not matched by source", ["update", "delete"], ["t."], least=0)),
     ]
     chosen = draw(st.sampled_from([clauses, *([c] for c in clauses)]))
-    return Merge(layout, tuple(full), tuple(chosen), also)
-
-
-def _with_generated(layout: Layout, given: dict[str, Any]) -> Row:
-    return tuple(
-        given[c.name] if c.generated is None else c.generated.of(given) for c in layout.columns
-    )
+    return Merge(layout, source, tuple(chosen), also)
 
 
 @st.composite
@@ -318,22 +374,24 @@ def _listed_keys(draw: Draw, subqueries: bool) -> Predicate:
     return Predicate(draw(st.sampled_from(forms[::-1])), lambda row: row["id"] in keys)
 
 
-_SORTS: tuple[Callable[[Layout, bool], st.SearchStrategy[Any]], ...] = (
+_SORTS: tuple[Sort, ...] = (
     _inserts,
     _updates,
-    _merges,
+    _merges(1),
     _deletes,
-    _merges,
+    _merges(2),
     _updates,
     _replacements,
-    _merges,
+    _merges(0),
+    _refills,
+    _merges(3),
     _overwrites,
 )
 
 
 def few_examples(count: int) -> Callable[[Any], Any]:
     """Run the same few examples each time, or as many others as ``DELTAIC_WORKLOADS`` says."""
-    by_hand = os.environ.get("DELTAIC_WORKLOADS")
+    by_hand = os.environ.get("DELTAIC_WORKLOADS") or None
     return settings(
         max_examples=int(by_hand or count),
         derandomize=by_hand is None,

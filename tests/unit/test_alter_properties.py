@@ -13,14 +13,14 @@ from deltaic.exceptions import DeltaError, InvalidArgumentError, TableStateError
 from deltaic.protocol.actions import Metadata
 from deltaic.protocol.change_data import require_told_changes
 from deltaic.protocol.identity import with_high_water_marks
-from tests.support.definitions import column, create, plan, schema, struct
-from tests.support.memory_log import MemoryLog
+from tests.support.definitions import column, create, plan, schema, struct, write
+from tests.support.memory_log import MemoryFile, MemoryLog
 
 MODE = "delta.columnMapping.mode"
 
 
 def alter(log: MemoryLog, given: dict[str, str], *unset: str) -> CommitResult:
-    return alter_properties(AlterProperties(log.table, given, unset), log, RetryPolicy(), 1)
+    return alter_properties(AlterProperties(log.table, given, unset), log, RetryPolicy(), lambda: 1)
 
 
 def configuration(log: MemoryLog, version: int) -> dict[str, str]:
@@ -52,6 +52,53 @@ def test_change_data_feed_of_a_legacy_table_lists_what_version_2_meant() -> None
     assert protocol["minReaderVersion"] == 1
 
 
+@pytest.mark.parametrize(
+    ("listed", "reason"),
+    [
+        ("nope", "no column nope"),
+        ("id,`nope.x`", "no column `nope.x`"),
+        ("`id", "no column"),
+        ("s.nope", "no column s.nope"),
+        ("id,p", "partitioned by p"),
+        ("id,ID", "named twice"),
+    ],
+)
+def test_statistics_are_kept_of_columns_of_the_data_files_alone(listed: str, reason: str) -> None:
+    property_name = "delta.dataSkippingStatsColumns"
+    columns = schema("id", "p", column("s", struct("x")))
+    log = MemoryLog()
+    write(log, schema_string=columns, partition_by=["p"])
+    with pytest.raises(InvalidArgumentError, match=reason):
+        alter(log, {property_name: listed})
+    assert log.version == 0
+    alter(log, {property_name: "ID, `s`.x"})
+    assert configuration(log, 1)[property_name] == "ID, `s`.x"
+    with pytest.raises(InvalidArgumentError, match=reason):
+        plan(
+            MemoryLog(),
+            schema_string=columns,
+            partition_by=["p"],
+            properties={property_name: listed},
+        )
+
+
+def test_commit_tells_when_it_was_written_and_not_when_its_command_began() -> None:
+    log = create()
+    now = 10
+
+    def race(version: int) -> None:
+        nonlocal now
+        now = 20
+        log.before_try = lambda _: None
+        write(log, MemoryFile("meanwhile"))
+
+    log.before_try = race
+    asked = AlterProperties(log.table, {"delta.logRetentionDuration": "interval 2 days"})
+    result = alter_properties(asked, log, RetryPolicy(), lambda: now)
+    assert result.version == 2
+    assert log.actions(2, "commitInfo")[0]["timestamp"] == 20
+
+
 def test_nothing_new_makes_no_version() -> None:
     log = create(appendOnly="true")
     assert alter(log, {"delta.appendOnly": "true"}).skipped
@@ -77,7 +124,7 @@ def test_property_outside_of_the_namespace_keeps_its_spelling() -> None:
         ({}, ("DELTA.columnMapping.MODE",), "DELTAIC_PROPERTY_KEPT"),
         ({}, ("delta.rowTracking.materializedRowIdColumnName",), "DELTAIC_PROPERTY_KEPT"),
         ({}, ("delta.inCommitTimestampEnablementVersion",), "DELTAIC_PROPERTY_KEPT"),
-        ({"delta.enableIcebergCompatV1": "true"}, (), "DELTAIC_PROPERTY_NEEDS_MORE"),
+        ({"delta.enableIcebergWriterCompatV1": "true"}, (), "DELTAIC_PROPERTY_NEEDS_MORE"),
     ],
 )
 def test_what_cannot_be_changed_is_refused(

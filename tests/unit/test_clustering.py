@@ -25,7 +25,7 @@ def create(**more: Any) -> MemoryLog:
 
 
 def run(log: MemoryLog, command: str, **arguments: Any) -> None:
-    run_command(command, {"table": log.table, **arguments}, log, RetryPolicy(), 1)
+    run_command(command, {"table": log.table, **arguments}, log, RetryPolicy(), lambda: 1)
 
 
 def clustered_by(log: MemoryLog) -> Any:
@@ -169,7 +169,7 @@ def test_feature_without_columns_is_not_asked_for_by_its_name() -> None:
 def upgrade(log: MemoryLog, *versions: int, features: tuple[str, ...] = ()) -> None:
     reader, writer = versions or (None, None)
     arguments = UpgradeProtocol(log.table, reader, writer, features)
-    upgrade_protocol(arguments, log, RetryPolicy(), 1)
+    upgrade_protocol(arguments, log, RetryPolicy(), lambda: 1)
 
 
 def test_protocol_is_raised_and_never_lowered() -> None:

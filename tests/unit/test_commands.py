@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from deltaic.commands.rows import timestamp_text
 from deltaic.commit.transaction import RetryPolicy
 from deltaic.exceptions import InvalidArgumentError, TableStateError
 from deltaic.resources import load_json
-from tests.support.definitions import column, create, schema, write
+from tests.support.definitions import column, create, plan, schema, write
 from tests.support.memory_log import MemoryFile, MemoryLog
 
 
@@ -27,7 +28,7 @@ def create_table(log: MemoryLog, **changes: Any) -> dict[str, Any]:
         "isManaged": False,
         **changes,
     }
-    return run_command("createTable", arguments, log, RetryPolicy(), 5_000)
+    return run_command("createTable", arguments, log, RetryPolicy(), lambda: 5_000)
 
 
 def test_create_table_commits_the_definition_alone() -> None:
@@ -47,6 +48,22 @@ def test_create_table_commits_the_definition_alone() -> None:
     header = log.header(log.table)
     assert header is not None
     assert header.metadata.partition_columns == ("p",)
+
+
+def test_a_table_may_get_its_columns_later_if_the_session_allows_it() -> None:
+    log = MemoryLog()
+    log.columnless = False
+    with pytest.raises(InvalidArgumentError, match="without columns"):
+        create_table(log, schema=schema(), partitionBy=[])
+    log.columnless = True
+    create_table(log, schema=schema(), partitionBy=[])
+    assert log.actions(0, "metaData")[0]["schemaString"] == '{"type":"struct","fields":[]}'
+    with pytest.raises(InvalidArgumentError, match="columns that table"):
+        plan(log)
+    with pytest.raises(InvalidArgumentError, match="no column"):
+        plan(log, schema_string=schema())
+    evolved = plan(log, evolved_schema_string=schema("id", "p")).effective.metadata
+    assert json.loads(evolved.schema_string) == json.loads(schema("id", "p"))
 
 
 @pytest.mark.parametrize(
@@ -112,14 +129,9 @@ def test_create_table_over_another_table_is_refused(changes: dict[str, Any], wha
     assert caught.value.parameters["what"] == what
 
 
-def test_create_table_without_columns_or_a_table_is_refused() -> None:
-    with pytest.raises(InvalidArgumentError):
-        create_table(MemoryLog(), schema=schema(), partitionBy=[])
-
-
 def test_unknown_command_is_refused_with_the_known_ones() -> None:
     with pytest.raises(InvalidArgumentError, match="createTable"):
-        run_command("flyToTheMoon", {}, MemoryLog(), RetryPolicy(), 0)
+        run_command("flyToTheMoon", {}, MemoryLog(), RetryPolicy(), lambda: 0)
 
 
 HISTORY_COLUMNS = [
@@ -227,7 +239,9 @@ def test_statement_replies_with_the_rows_that_its_schema_declares(
 ) -> None:
     log = MemoryLog()
     create_table(log)
-    reply = run_command(command, {"table": log.table, **arguments}, log, RetryPolicy(), 5_000)
+    reply = run_command(
+        command, {"table": log.table, **arguments}, log, RetryPolicy(), lambda: 5_000
+    )
     assert [
         {name: row[name] for name in known}
         for row, known in zip(reply["rows"], expected, strict=True)

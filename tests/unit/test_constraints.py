@@ -30,7 +30,7 @@ def memory() -> MemoryLog:
 
 
 def add(log: MemoryLog, name: str = "positive", expression: str = "id > 0") -> CommitResult:
-    return add_constraint(AddConstraint(log.table, name, expression), log, POLICY, 1)
+    return add_constraint(AddConstraint(log.table, name, expression), log, POLICY, lambda: 1)
 
 
 def test_constraint_is_a_property_and_raises_the_writer_version(memory: MemoryLog) -> None:
@@ -48,7 +48,7 @@ def test_second_constraint_leaves_the_protocol_alone(memory: MemoryLog) -> None:
 
 def test_dropped_constraint_leaves_the_feature(memory: MemoryLog) -> None:
     add(memory)
-    drop_constraint(DropConstraint(memory.table, "POSITIVE"), memory, POLICY, 1)
+    drop_constraint(DropConstraint(memory.table, "POSITIVE"), memory, POLICY, lambda: 1)
     (metadata,) = memory.actions(2, "metaData")
     assert "delta.constraints.positive" not in metadata["configuration"]
     assert memory.actions(2, "protocol") == []
@@ -56,8 +56,10 @@ def test_dropped_constraint_leaves_the_feature(memory: MemoryLog) -> None:
 
 def test_dropping_what_is_not_there_is_an_error_unless_allowed(memory: MemoryLog) -> None:
     with pytest.raises(InvalidArgumentError, match="DELTAIC_CONSTRAINT_NOT_FOUND"):
-        drop_constraint(DropConstraint(memory.table, "c"), memory, POLICY, 1)
-    result = drop_constraint(DropConstraint(memory.table, "c", if_exists=True), memory, POLICY, 1)
+        drop_constraint(DropConstraint(memory.table, "c"), memory, POLICY, lambda: 1)
+    result = drop_constraint(
+        DropConstraint(memory.table, "c", if_exists=True), memory, POLICY, lambda: 1
+    )
     assert result.skipped
     assert memory.version == 0
 

@@ -125,7 +125,7 @@ def damaged_headers(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 def command(name: str, /, **arguments: Any) -> Callable[[MemoryLog], object]:
     return lambda log: run_command(
-        name, {"table": log.table, **arguments}, log, RetryPolicy(max_attempts=2), 1
+        name, {"table": log.table, **arguments}, log, RetryPolicy(max_attempts=2), lambda: 1
     )
 
 
@@ -160,7 +160,11 @@ COMMANDS: dict[str, Callable[[MemoryLog], object]] = {
     "append after another": after_another,
     "overwrite": overwrite(),
     "overwrite the schema": overwrite(options={"overwriteschema": "true"}),
-    "replace": overwrite(operation=Operation.REPLACE_TABLE_AS_SELECT, properties=PROPERTIES),
+    "replace": overwrite(
+        operation=Operation.REPLACE_TABLE_AS_SELECT,
+        properties=PROPERTIES,
+        schema_string=schema(*COLUMNS),
+    ),
     "delete": lambda log: commit(
         MemoryCommit(log, "DELETE", removes=["one"], reads=EVERYTHING), log
     ),
@@ -175,7 +179,7 @@ COMMANDS: dict[str, Callable[[MemoryLog], object]] = {
     "sync identity": command("syncIdentity", column=["n"]),
     "detail": command("describeDetail"),
     "upgrade": lambda log: upgrade_protocol(
-        UpgradeProtocol(log.table, features=("deletionVectors",)), log, RetryPolicy(), 1
+        UpgradeProtocol(log.table, features=("deletionVectors",)), log, RetryPolicy(), lambda: 1
     ),
 }
 

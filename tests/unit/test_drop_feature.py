@@ -31,7 +31,7 @@ def create(*features: str, **more: Any) -> MemoryLog:
 
 
 def run(log: MemoryLog, command: str, **arguments: Any) -> None:
-    run_command(command, {"table": log.table, **arguments}, log, RetryPolicy(), 1)
+    run_command(command, {"table": log.table, **arguments}, log, RetryPolicy(), lambda: 1)
 
 
 def drop(log: MemoryLog, feature: str, **more: Any) -> None:

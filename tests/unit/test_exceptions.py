@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import pickle
 import re
 from collections.abc import Iterator
@@ -119,24 +118,24 @@ def test_names_of_delta_spark_share_one_base(name: str) -> None:
 
 
 def test_reply_carries_an_error_instead_of_raising_it() -> None:
-    def fail() -> Any:
+    def fail(body: Any) -> Any:
         raise error("DELTAIC_NOT_A_TABLE", table="/t")
 
-    body = json.loads(reply(fail))["error"]
+    body = reply(fail, {})["error"]
     assert body["condition"] == "DELTAIC_NOT_A_TABLE"
     assert body["parameters"] == {"table": "/t"}
     assert body["pythonClass"] == "TableStateError"
 
 
 def test_reply_reports_a_bug_with_its_traceback() -> None:
-    def fail() -> Any:
+    def fail(body: Any) -> Any:
         raise KeyError("nowhere")
 
-    body = json.loads(reply(fail))["error"]
+    body = reply(fail, {})["error"]
     assert body["condition"] == "DELTAIC_INTERNAL_ERROR"
     assert "nowhere" in body["parameters"]["reason"]
     assert "def fail" not in body["message"] and "KeyError" in body["parameters"]["traceback"]
 
 
 def test_reply_carries_the_answer() -> None:
-    assert json.loads(reply(lambda: {"version": 3})) == {"ok": {"version": 3}}
+    assert reply(lambda body: body, {"version": 3}) == {"ok": {"version": 3}}

@@ -7,9 +7,14 @@ from typing import Any
 
 import pytest
 
-from deltaic.exceptions import DeltaError
-from tests.support.definitions import column, create, plan, schema, struct
-from tests.support.memory_log import MemoryLog
+from deltaic.commands.table_properties import AlterProperties, alter_properties
+from deltaic.commit.ports import UnfitFile
+from deltaic.commit.transaction import RetryPolicy, commit
+from deltaic.exceptions import DeltaError, MetadataChangedException
+from deltaic.protocol.schema import PrimitiveType
+from deltaic.protocol.type_widening import widens, widens_in_iceberg
+from tests.support.definitions import column, create, plan, schema, struct, write
+from tests.support.memory_log import MemoryCommit, MemoryFile, MemoryLog
 
 V1 = {"delta.enableIcebergCompatV1": "true"}
 V2 = {"delta.enableIcebergCompatV2": "true"}
@@ -123,3 +128,127 @@ def test_a_replaced_column_of_the_same_type_keeps_the_ids_of_its_parts() -> None
     before, after = mapped(first.metadata.schema_string), mapped(second.schema_string)
     assert after["a"] == before["a"]
     assert after["new"]["delta.columnMapping.id"] == 5
+
+
+MAPPED = {"delta.columnMapping.mode": "name"}
+OFF = {"delta.enableIcebergCompatV1": "false"}
+
+
+def existing(properties: dict[str, str], *columns: Any) -> MemoryLog:
+    """Return a table without files."""
+    log = MemoryLog()
+    first = plan(log, properties=properties, schema_string=schema(*columns)).effective
+    lines = [
+        json.dumps({"protocol": first.protocol.to_json()}),
+        json.dumps({"metaData": first.metadata.to_json()}),
+    ]
+    log.write_if_absent(0, lines)
+    return log
+
+
+def alter(log: MemoryLog, given: dict[str, str]) -> None:
+    alter_properties(AlterProperties(log.table, given), log, RetryPolicy(), lambda: 1)
+
+
+def changed(older: str, newer: str) -> dict[str, Any]:
+    return {"delta.typeChanges": [{"fromType": older, "toType": newer}]}
+
+
+@pytest.mark.parametrize("given", [V1, V2, {**V1, **MAPPED}, {**V2, **MAPPED}])
+def test_a_table_becomes_compatible_where_columns_are_mapped_or_will_be(
+    given: dict[str, str],
+) -> None:
+    log = existing({} if MAPPED.items() <= given.items() else MAPPED, "id", "p")
+    alter(log, given)
+    (protocol,) = log.actions(1, "protocol")
+    feature = "icebergCompatV1" if V1.items() <= given.items() else "icebergCompatV2"
+    assert {"columnMapping", feature} <= set(protocol["writerFeatures"])
+    assert protocol["minWriterVersion"] == 7
+
+
+def test_elements_of_columns_that_are_there_are_numbered_after_all_columns() -> None:
+    log = existing(MAPPED, column("a", array(array("long"))), "id")
+    before = mapped(log.actions(0, "metaData")[0]["schemaString"])
+    alter(log, V2)
+    (after,) = log.actions(1, "metaData")
+    name = before["a"]["delta.columnMapping.physicalName"]
+    nested = {NESTED: {f"{name}.element": 3, f"{name}.element.element": 4}}
+    assert mapped(after["schemaString"]) == {"a": {**before["a"], **nested}, "id": before["id"]}
+    assert after["configuration"]["delta.columnMapping.maxColumnId"] == "4"
+
+
+def test_one_version_is_exchanged_for_the_other() -> None:
+    log = existing(V1, "id", "p")
+    with pytest.raises(DeltaError, match="enableIcebergCompatV1 must not be true"):
+        alter(log, V2)
+    alter(log, {**V2, **OFF})
+    configuration = log.actions(1, "metaData")[0]["configuration"]
+    assert {**V2, **OFF}.items() <= configuration.items()
+
+
+@pytest.mark.parametrize(
+    ("properties", "columns", "given", "reason"),
+    [
+        ({}, ("id",), V1, "columnMapping.mode"),
+        ({}, ("id",), V2, "columnMapping.mode"),
+        ({**MAPPED, "delta.enableDeletionVectors": "true"}, ("id",), V1, "deletionVectors"),
+        ({**MAPPED, "delta.enableDeletionVectors": "true"}, ("id",), V2, "enableDeletionVectors"),
+        (MAPPED, (column("a", array("long")), "id"), V1, "column a"),
+        (MAPPED, (column("v", "variant"), "id"), V2, "column v"),
+        (MAPPED, (column("d", "double", metadata=changed("long", "double")),), V2, "column d"),
+    ],
+)
+def test_a_table_that_iceberg_could_not_have_stays_as_it_is(
+    properties: dict[str, str], columns: tuple[Any, ...], given: dict[str, str], reason: str
+) -> None:
+    log = existing(properties, *columns)
+    with pytest.raises(DeltaError, match=reason) as caught:
+        alter(log, given)
+    assert caught.value.condition == "DELTAIC_ICEBERG_COMPATIBILITY"
+    assert log.version == 0
+
+
+def test_a_file_that_does_not_fit_is_named() -> None:
+    log = existing(MAPPED, "id")
+    log.unfit = UnfitFile("part-1.parquet", "partitionColumn")
+    with pytest.raises(DeltaError, match=r"part-1\.parquet: it does not hold") as caught:
+        alter(log, V1)
+    assert caught.value.condition == "DELTAIC_ICEBERG_FILES"
+    alter(log, {"delta.appendOnly": "true"})
+
+
+@pytest.mark.parametrize("data_change", [True, False], ids=["overwrite", "compaction"])
+def test_files_that_come_while_others_are_looked_at_are_a_conflict(data_change: bool) -> None:
+    log = existing(MAPPED, "id", "p")
+    write(log, MemoryFile("one"))
+
+    def race(version: int) -> None:
+        log.before_try = lambda _: None
+        adds = [MemoryFile("two")]
+        operation = "WRITE" if data_change else "OPTIMIZE"
+        change = MemoryCommit(log, operation, removes=["one"], adds=adds, data_change=data_change)
+        commit(change, log)
+
+    log.before_try = race
+    with pytest.raises(MetadataChangedException, match="added files"):
+        alter(log, V1)
+    assert [file.path for file in log.files()] == ["two"]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "is_read"),
+    [
+        ("byte", "long", True),
+        ("float", "double", True),
+        ("decimal(5,2)", "decimal(9,2)", True),
+        ("decimal(5,2)", "decimal(9,3)", False),
+        ("integer", "double", False),
+        ("long", "decimal(20,0)", False),
+        ("date", "timestamp_ntz", False),
+    ],
+)
+def test_iceberg_reads_only_some_wider_types(older: str, newer: str, is_read: bool) -> None:
+    """As in Iceberg's own list of promotions (Iceberg table spec § Schema Evolution)."""
+    types = PrimitiveType(older), PrimitiveType(newer)
+    assert widens(*types)
+    assert widens_in_iceberg(*types) == is_read

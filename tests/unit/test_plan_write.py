@@ -325,7 +325,7 @@ def test_timestamps_begin_when_the_protocol_knows_them() -> None:
     without = Protocol(1, 7, None, frozenset({"invariants"}))
     log.write_if_absent(1, [log_line("protocol", without.to_json())])
     arguments = UpgradeProtocol(log.table, features=("inCommitTimestamp",))
-    upgrade_protocol(arguments, log, RetryPolicy(), 7_000)
+    upgrade_protocol(arguments, log, RetryPolicy(), lambda: 7_000)
     assert log.actions(2, "commitInfo")[0]["inCommitTimestamp"] == 7_000
     assert configuration(log) == {
         "delta.enableInCommitTimestamps": "true",
@@ -413,7 +413,7 @@ def test_replacement_that_makes_a_table_append_only_may_remove_what_was_there(
 
     if operation is Operation.WRITE:
         commit(replaced("new"), log)
-        alter_properties(AlterProperties(log.table, append_only), log, RetryPolicy(), 1)
+        alter_properties(AlterProperties(log.table, append_only), log, RetryPolicy(), lambda: 1)
     else:
         commit(replaced("new", properties=append_only), log)
     assert [file.path for file in log.files()] == ["new"]

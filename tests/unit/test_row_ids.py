@@ -18,7 +18,7 @@ ENABLE = {"delta.enableRowTracking": "true"}
 
 
 def enable(log: MemoryLog) -> None:
-    alter_properties(AlterProperties(log.table, ENABLE, ()), log, RetryPolicy(), 1)
+    alter_properties(AlterProperties(log.table, ENABLE, ()), log, RetryPolicy(), lambda: 1)
 
 
 def operations(log: MemoryLog) -> list[str]:

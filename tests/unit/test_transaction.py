@@ -12,7 +12,7 @@ from deltaic.commit.metrics import operation_metrics
 from deltaic.commit.plan import CommitPlan
 from deltaic.commit.ports import FileCounts
 from deltaic.commit.transaction import RetryPolicy, commit
-from deltaic.exceptions import TableStateError, error
+from deltaic.exceptions import InvalidArgumentError, TableStateError, error
 from tests.support.definitions import create, plan, write
 from tests.support.memory_log import EVERYTHING, MemoryCommit, MemoryFile, MemoryLog
 
@@ -79,6 +79,14 @@ def test_progress_is_recorded_and_counts_once() -> None:
     (txn,) = log.actions(1, "txn")
     assert (txn["appId"], txn["version"]) == ("app", 3)
     assert isinstance(txn["lastUpdated"], int)
+
+
+@pytest.mark.parametrize("version", ["9223372036854775808", "1_0", " 7", "\uff11", "", "1.0", "-"])
+def test_progress_that_no_reader_could_read_is_refused(version: str) -> None:
+    log = create()
+    with pytest.raises(InvalidArgumentError, match="txnVersion"):
+        write(log, MemoryFile("one"), commit_options={"txnappid": "app", "txnversion": version})
+    assert log.version == 0
 
 
 def test_delete_that_matches_nothing_makes_no_version() -> None:

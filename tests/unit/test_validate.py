@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from deltaic.protocol.validate import Action, parse_commit, validate_log
+from deltaic.protocol.log_state import Action
+from deltaic.protocol.validate import parse_commit, validate_log
 
 PROTOCOL: dict[str, Any] = {"minReaderVersion": 1, "minWriterVersion": 2}
 FEATURES: dict[str, Any] = {

@@ -10,6 +10,7 @@ from deltaic.commands.alteration import Alteration, alter, altered_header
 from deltaic.commands.altered_schema import with_schema
 from deltaic.commands.column_parameters import column_parameter, compact, with_position
 from deltaic.commands.definition import stored_column
+from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
@@ -109,7 +110,7 @@ def fields_of(body: Mapping[str, Any]) -> tuple[Field, Field]:
 
 
 def add_columns(
-    arguments: AddColumns, tables: Tables, policy: RetryPolicy, now_ms: int
+    arguments: AddColumns, tables: Tables, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
     """Add columns, which are null in the rows that are there.
 
@@ -138,7 +139,7 @@ def add_columns(
         ),
         tables,
         policy,
-        now_ms,
+        clock_ms,
     )
 
 

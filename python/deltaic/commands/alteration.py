@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from deltaic.commands.iceberg_files import require_fit_files
+from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import CommitSummary, TableHeader, Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy, commit
 from deltaic.exceptions import error
-from deltaic.protocol import in_commit_timestamps
+from deltaic.protocol import iceberg_compat, in_commit_timestamps
 from deltaic.protocol.actions import DomainMetadata, Metadata
 from deltaic.protocol.features import require_definable, require_writable
-from deltaic.protocol.iceberg_compat import require_compatible
 from deltaic.protocol.negotiation import protocol_for_new_definition, protocol_without
 from deltaic.protocol.properties import ProtocolRequest
 
@@ -64,7 +65,9 @@ def altered_header(table: str, tables: Tables) -> TableHeader:
     return current
 
 
-def alter(alteration: Alteration, tables: Tables, policy: RetryPolicy, now_ms: int) -> CommitResult:
+def alter(
+    alteration: Alteration, tables: Tables, policy: RetryPolicy, clock_ms: Clock
+) -> CommitResult:
     """Commit a new definition, and the protocol that it needs."""
     table, current, metadata = alteration.table, alteration.current, alteration.metadata
     before = current.protocol
@@ -72,7 +75,10 @@ def alter(alteration: Alteration, tables: Tables, policy: RetryPolicy, now_ms: i
         before = protocol_without(before, alteration.drops)
     protocol = protocol_for_new_definition(table, before, metadata, alteration.request)
     require_definable(table, protocol, metadata)
-    require_compatible(table, protocol, metadata)
+    iceberg_compat.require_compatible(table, protocol, metadata)
+    promise = iceberg_compat.newly_active(metadata.configuration, current.metadata.configuration)
+    if promise is not None:
+        require_fit_files(table, promise, current, metadata, tables)
     starts_timestamps = in_commit_timestamps.is_active(
         protocol, metadata
     ) and not in_commit_timestamps.is_active(current.protocol, current.metadata)
@@ -85,6 +91,8 @@ def alter(alteration: Alteration, tables: Tables, policy: RetryPolicy, now_ms: i
         current.as_predecessor(),
         changes_protocol=protocol != current.protocol,
         changes_metadata=changes_metadata,
+        # Files that come meanwhile, by a compaction too, were not looked at.
+        changes_columns=promise is not None,
         enables_in_commit_timestamps=starts_timestamps,
         domains=alteration.domains,
     )
@@ -95,6 +103,6 @@ def alter(alteration: Alteration, tables: Tables, policy: RetryPolicy, now_ms: i
         operation_parameters=alteration.parameters,
         plan=plan,
         is_blind_append=False,
-        reads_whole_table=alteration.reads_whole_table,
+        reads_whole_table=alteration.reads_whole_table or promise is not None,
     )
-    return commit(tables.prepare_header_commit(summary), tables, policy, lambda: now_ms)
+    return commit(tables.prepare_header_commit(summary), tables, policy, clock_ms)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deltaic.commands.alteration import Alteration, alter, altered_header
+from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
@@ -36,7 +37,7 @@ class ClusterBy:
 
 
 def cluster_by(
-    arguments: ClusterBy, tables: Tables, policy: RetryPolicy, now_ms: int
+    arguments: ClusterBy, tables: Tables, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
     """Say by which columns files are to be clustered; files stay as they are.
 
@@ -72,5 +73,5 @@ def cluster_by(
         ),
         tables,
         policy,
-        now_ms,
+        clock_ms,
     )

@@ -12,6 +12,7 @@ from deltaic.commands.altered_schema import with_schema
 from deltaic.commands.column_parameters import column_parameter, compact, with_position
 from deltaic.commands.definition import LIMITED_TEXT, LIMITED_TEXT_KEY
 from deltaic.commands.dependents import require_independent
+from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import TableHeader, Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
@@ -81,7 +82,7 @@ class AlterColumns:
 
 
 def alter_columns(
-    arguments: AlterColumns, tables: Tables, policy: RetryPolicy, now_ms: int
+    arguments: AlterColumns, tables: Tables, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
     """Change columns, all in one commit.
 
@@ -113,7 +114,7 @@ def alter_columns(
         ),
         tables,
         policy,
-        now_ms,
+        clock_ms,
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from deltaic.commands.alteration import Alteration, alter, altered_header
+from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
@@ -43,7 +44,7 @@ class DropConstraint:
 
 
 def add_constraint(
-    arguments: AddConstraint, tables: Tables, policy: RetryPolicy, now_ms: int
+    arguments: AddConstraint, tables: Tables, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
     """Give the table a condition that all its rows must meet, those that it has included.
 
@@ -93,12 +94,12 @@ def add_constraint(
         ),
         tables,
         policy,
-        now_ms,
+        clock_ms,
     )
 
 
 def drop_constraint(
-    arguments: DropConstraint, tables: Tables, policy: RetryPolicy, now_ms: int
+    arguments: DropConstraint, tables: Tables, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
     """Take a constraint off the table; the protocol keeps the feature.
 
@@ -128,5 +129,5 @@ def drop_constraint(
         ),
         tables,
         policy,
-        now_ms,
+        clock_ms,
     )

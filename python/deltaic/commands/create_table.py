@@ -14,6 +14,7 @@ from deltaic.commands.definition import (
     define_table,
 )
 from deltaic.commands.existing_table import clustered_by, require_true_of
+from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import CommitSummary, TableHeader, Tables
@@ -60,7 +61,7 @@ class CreateTable:
 
 
 def create_table(
-    arguments: CreateTable, tables: Tables, policy: RetryPolicy, now_ms: int
+    arguments: CreateTable, tables: Tables, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
     """Commit the definition of a new table.
 
@@ -87,12 +88,13 @@ def create_table(
         arguments.constraints,
         arguments.cluster_by,
         tables.allows_unknown_properties(),
+        tables.allows_no_columns(),
     )
-    definition = define_table(request, now_ms)
+    definition = define_table(request, clock_ms())
     domains = clustering_of(request, definition)
     prepared = tables.prepare_header_commit(_summary(arguments, definition, domains))
     try:
-        return commit(prepared, tables, policy, lambda: now_ms)
+        return commit(prepared, tables, policy, clock_ms)
     except ProtocolChangedException:
         created = tables.header(arguments.table)
         if created is None:

@@ -13,6 +13,7 @@ from deltaic.exceptions import error
 from deltaic.protocol import clustering, in_commit_timestamps, row_tracking
 from deltaic.protocol.actions import DomainMetadata, Metadata
 from deltaic.protocol.change_data import check_feed_columns
+from deltaic.protocol.column_lists import check_statistics_columns
 from deltaic.protocol.column_mapping import is_mapped, new_mapping
 from deltaic.protocol.constraints import constraint_key
 from deltaic.protocol.features import require_definable, supports
@@ -63,6 +64,8 @@ class DefinitionRequest:
         The columns to cluster by, each by the names that lead to it; None if that is not said.
     any_properties
         Whether the session allows properties of the ``delta.`` namespace that nobody knows.
+    columnless
+        Whether the table may have no columns, until some are added.
     """
 
     table: str
@@ -74,6 +77,7 @@ class DefinitionRequest:
     constraints: Mapping[str, str] | None = None
     cluster_by: Sequence[Sequence[str]] | None = None
     any_properties: bool = False
+    columnless: bool = False
 
 
 def define_table(request: DefinitionRequest, now_ms: int) -> Definition:
@@ -94,6 +98,7 @@ def define_table(request: DefinitionRequest, now_ms: int) -> Definition:
     )
     configuration = with_column_mapping(checked.configuration)
     schema, partition_columns = _columns(request, configuration)
+    check_statistics_columns(request.table, schema, partition_columns, configuration)
     metadata = Metadata(
         id=str(uuid.uuid4()),
         schema_string=write_schema(schema),
@@ -125,6 +130,8 @@ def redefine_table(
         before.configuration if keep_properties else with_column_mapping(checked.configuration)
     )
     schema, partition_columns = _columns(request, configuration)
+    if not keep_properties:
+        check_statistics_columns(request.table, schema, partition_columns, configuration)
     metadata = replace(
         before,
         schema_string=write_schema(schema),
@@ -215,7 +222,13 @@ def _columns(
         raise error("DELTAIC_SCHEMA_MISSING", table=request.table)
     schema = map_fields(parse_schema(request.schema_string, request.table), stored_column)
     partition_columns = resolve_partition_columns(request.table, schema, request.partition_by)
-    check_table_schema(request.table, schema, partition_columns, any_names=is_mapped(configuration))
+    check_table_schema(
+        request.table,
+        schema,
+        partition_columns,
+        any_names=is_mapped(configuration),
+        columnless=request.columnless,
+    )
     check_feed_columns(request.table, schema, configuration)
     return schema, partition_columns
 

@@ -10,6 +10,7 @@ from deltaic.commands.alteration import Alteration, alter, altered_header
 from deltaic.commands.altered_schema import require_droppable, require_mapping, with_schema
 from deltaic.commands.column_parameters import compact
 from deltaic.commands.dependents import require_independent
+from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
@@ -38,7 +39,7 @@ class DropColumns:
 
 
 def drop_columns(
-    arguments: DropColumns, tables: Tables, policy: RetryPolicy, now_ms: int
+    arguments: DropColumns, tables: Tables, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
     """Drop columns; what files hold of them is not read any more.
 
@@ -80,7 +81,7 @@ def drop_columns(
         ),
         tables,
         policy,
-        now_ms,
+        clock_ms,
     )
 
 

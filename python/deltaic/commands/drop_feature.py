@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deltaic.commands.alteration import Alteration, alter, altered_header
+from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import TableHeader, Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
@@ -45,7 +46,7 @@ class DropFeature:
 
 
 def drop_feature(
-    arguments: DropFeature, tables: Tables, policy: RetryPolicy, now_ms: int
+    arguments: DropFeature, tables: Tables, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
     """Take a feature off a table's protocol.
 
@@ -82,7 +83,7 @@ def drop_feature(
         ),
         tables,
         policy,
-        now_ms,
+        clock_ms,
     )
 
 

@@ -165,6 +165,9 @@ def _kept(request: WriteRequest, current: TableHeader, tables: Tables) -> Commit
         definition = Definition(current.protocol, current.metadata)
     else:
         definition = evolve_table(request.table, current, request.evolved_schema_string, tables)
+    columns = parse_schema(definition.metadata.schema_string, request.table).fields
+    if request.schema_string is not None and not columns:
+        raise error("DELTAIC_NO_DATA_COLUMNS", table=request.table)
     return CommitPlan(
         definition,
         current.as_predecessor(),

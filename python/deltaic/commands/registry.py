@@ -24,16 +24,17 @@ from deltaic.commands.replace_columns import ReplaceColumns, replace_columns
 from deltaic.commands.rows import RowSet
 from deltaic.commands.sync_identity import SyncIdentity, sync_identity
 from deltaic.commands.table_properties import AlterProperties, alter_properties
+from deltaic.commit.clock import Clock
 from deltaic.commit.ports import Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
 
 _Arguments = TypeVar("_Arguments")
-_Command = Callable[[Mapping[str, Any], Tables, RetryPolicy, int], dict[str, Any]]
+_Command = Callable[[Mapping[str, Any], Tables, RetryPolicy, Clock], dict[str, Any]]
 
 
 def run_command(
-    name: str, arguments: Mapping[str, Any], tables: Tables, policy: RetryPolicy, now_ms: int
+    name: str, arguments: Mapping[str, Any], tables: Tables, policy: RetryPolicy, clock_ms: Clock
 ) -> dict[str, Any]:
     """Run a command and return its reply.
 
@@ -45,32 +46,32 @@ def run_command(
     command = _COMMANDS.get(name)
     if command is None:
         raise error("DELTAIC_UNKNOWN_COMMAND", command=name, known=", ".join(sorted(_COMMANDS)))
-    return command(arguments, tables, policy, now_ms)
+    return command(arguments, tables, policy, clock_ms)
 
 
 def _commits(
     parse: Callable[[Mapping[str, Any]], _Arguments],
-    run: Callable[[_Arguments, Tables, RetryPolicy, int], CommitResult],
+    run: Callable[[_Arguments, Tables, RetryPolicy, Clock], CommitResult],
 ) -> _Command:
     """Return the command that makes a commit and tells of it."""
 
     def command(
-        arguments: Mapping[str, Any], tables: Tables, policy: RetryPolicy, now_ms: int
+        arguments: Mapping[str, Any], tables: Tables, policy: RetryPolicy, clock_ms: Clock
     ) -> dict[str, Any]:
-        result = run(parse(arguments), tables, policy, now_ms)
+        result = run(parse(arguments), tables, policy, clock_ms)
         return {"version": result.version, "skipped": result.skipped}
 
     return command
 
 
 def _describe_history(
-    arguments: Mapping[str, Any], tables: Tables, policy: RetryPolicy, now_ms: int
+    arguments: Mapping[str, Any], tables: Tables, policy: RetryPolicy, clock_ms: Clock
 ) -> dict[str, Any]:
     return _rows(history(arguments["table"], tables, arguments.get("limit")))
 
 
 def _describe_detail(
-    arguments: Mapping[str, Any], tables: Tables, policy: RetryPolicy, now_ms: int
+    arguments: Mapping[str, Any], tables: Tables, policy: RetryPolicy, clock_ms: Clock
 ) -> dict[str, Any]:
     return _rows(detail(arguments["table"], tables, arguments.get("name")))
 

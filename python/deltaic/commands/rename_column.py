@@ -9,6 +9,7 @@ from typing import Any
 from deltaic.commands.alteration import Alteration, alter, altered_header
 from deltaic.commands.altered_schema import require_mapping, with_schema
 from deltaic.commands.dependents import require_independent
+from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
@@ -33,7 +34,7 @@ class RenameColumn:
 
 
 def rename_column(
-    arguments: RenameColumn, tables: Tables, policy: RetryPolicy, now_ms: int
+    arguments: RenameColumn, tables: Tables, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
     """Give a column another name; files keep knowing it by its physical one.
 
@@ -83,5 +84,5 @@ def rename_column(
         ),
         tables,
         policy,
-        now_ms,
+        clock_ms,
     )

@@ -12,6 +12,7 @@ from deltaic.commands.altered_schema import require_droppable, require_mapping, 
 from deltaic.commands.column_changes import require_widening, retyped, with_key
 from deltaic.commands.column_parameters import column_parameter, compact
 from deltaic.commands.dependents import require_independent
+from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
@@ -50,7 +51,7 @@ class ReplaceColumns:
 
 
 def replace_columns(
-    arguments: ReplaceColumns, tables: Tables, policy: RetryPolicy, now_ms: int
+    arguments: ReplaceColumns, tables: Tables, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
     """Give a table other columns: reordered, with other comments, more of them, or fewer.
 
@@ -92,7 +93,7 @@ def replace_columns(
         ),
         tables,
         policy,
-        now_ms,
+        clock_ms,
     )
 
 

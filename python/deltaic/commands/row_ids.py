@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 
 from deltaic.commands.alteration import Alteration, alter, altered_header
+from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import CommitSummary, Tables
@@ -18,7 +19,7 @@ from deltaic.protocol.properties import ProtocolRequest
 _MAX_ROUNDS = 100
 
 
-def give_row_ids(table: str, tables: Tables, policy: RetryPolicy, now_ms: int) -> None:
+def give_row_ids(table: str, tables: Tables, policy: RetryPolicy, clock_ms: Clock) -> None:
     """Give every row of a table an id, and see to it that later writers do the same.
 
     Two kinds of commits: one that adds the feature to the protocol, from which on every writer has
@@ -32,17 +33,17 @@ def give_row_ids(table: str, tables: Tables, policy: RetryPolicy, now_ms: int) -
     TableStateError
         If the log does not say how many rows a file has.
     """
-    _require_of_writers(table, tables, policy, now_ms)
+    _require_of_writers(table, tables, policy, clock_ms)
     for batch in range(_MAX_ROUNDS):
         try:
-            if not _numbered(table, batch, tables, policy, now_ms):
+            if not _numbered(table, batch, tables, policy, clock_ms):
                 return
         except ConcurrentModificationError:
             if batch == _MAX_ROUNDS - 1:
                 raise
 
 
-def _require_of_writers(table: str, tables: Tables, policy: RetryPolicy, now_ms: int) -> None:
+def _require_of_writers(table: str, tables: Tables, policy: RetryPolicy, clock_ms: Clock) -> None:
     current = altered_header(table, tables)
     if row_tracking.assigns_row_ids(current.protocol, current.metadata):
         return
@@ -62,11 +63,11 @@ def _require_of_writers(table: str, tables: Tables, policy: RetryPolicy, now_ms:
         ),
         tables,
         policy,
-        now_ms,
+        clock_ms,
     )
 
 
-def _numbered(table: str, batch: int, tables: Tables, policy: RetryPolicy, now_ms: int) -> bool:
+def _numbered(table: str, batch: int, tables: Tables, policy: RetryPolicy, clock_ms: Clock) -> bool:
     """Give ids to the rows that have none; return False if all have some."""
     current = tables.header(table)
     if current is None:
@@ -83,5 +84,5 @@ def _numbered(table: str, batch: int, tables: Tables, policy: RetryPolicy, now_m
     prepared = tables.prepare_row_ids(summary)
     if prepared is None:
         return False
-    commit(prepared, tables, policy, lambda: now_ms)
+    commit(prepared, tables, policy, clock_ms)
     return True

@@ -8,6 +8,7 @@ from typing import Any
 
 from deltaic.commands.alteration import Alteration, alter, altered_header
 from deltaic.commands.column_parameters import column_parameter, compact
+from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
@@ -31,7 +32,7 @@ class SyncIdentity:
 
 
 def sync_identity(
-    arguments: SyncIdentity, tables: Tables, policy: RetryPolicy, now_ms: int
+    arguments: SyncIdentity, tables: Tables, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
     """Let an identity column count on from behind all values that the table has.
 
@@ -72,5 +73,5 @@ def sync_identity(
         ),
         tables,
         policy,
-        now_ms,
+        clock_ms,
     )

@@ -9,6 +9,7 @@ from typing import Any
 from deltaic.commands.alteration import Alteration, alter, altered_header
 from deltaic.commands.column_parameters import compact
 from deltaic.commands.row_ids import give_row_ids
+from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
@@ -17,8 +18,10 @@ from deltaic.protocol import row_tracking
 from deltaic.protocol.change_data import check_feed_columns
 from deltaic.protocol.clustering import FEATURE as CLUSTERING
 from deltaic.protocol.clustering import require_no_clustering
-from deltaic.protocol.column_mapping import MAX_COLUMN_ID, MODE, upgraded
+from deltaic.protocol.column_lists import check_statistics_columns
+from deltaic.protocol.column_mapping import MAX_COLUMN_ID, MODE, upgraded, with_new_columns
 from deltaic.protocol.features import supports
+from deltaic.protocol.iceberg_compat import newly_active
 from deltaic.protocol.properties import (
     CONSTRAINT_PREFIX,
     check_properties,
@@ -28,11 +31,7 @@ from deltaic.protocol.properties import (
 from deltaic.protocol.schema import parse_schema
 
 #: Properties that promise something of files or commits that are there already.
-_NEEDS_MORE = (
-    "delta.enableIcebergCompatV1",
-    "delta.enableIcebergCompatV2",
-    "delta.enableIcebergWriterCompatV1",
-)
+_NEEDS_MORE = ("delta.enableIcebergWriterCompatV1",)
 _COMMENT = "comment"
 
 
@@ -51,7 +50,7 @@ class AlterProperties:
 
 
 def alter_properties(
-    arguments: AlterProperties, tables: Tables, policy: RetryPolicy, now_ms: int
+    arguments: AlterProperties, tables: Tables, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
     """Change properties of a table, and with them what its protocol asks for.
 
@@ -73,7 +72,7 @@ def alter_properties(
         require_no_clustering(table, checked.request.features)
     removed = {_removable(table, name) for name in arguments.unset}
     if is_true(checked.configuration, row_tracking.ENABLED) and not row_tracking.is_enabled(before):
-        give_row_ids(table, tables, policy, now_ms)
+        give_row_ids(table, tables, policy, clock_ms)
         current = altered_header(table, tables)
         before = current.metadata
     kept = {k: v for k, v in before.configuration.items() if k not in removed}
@@ -84,19 +83,24 @@ def alter_properties(
         ),
         description=_description(arguments, before.description),
     )
-    check_feed_columns(table, parse_schema(after.schema_string, table), after.configuration)
+    schema = parse_schema(after.schema_string, table)
+    check_feed_columns(table, schema, after.configuration)
+    check_statistics_columns(table, schema, after.partition_columns, checked.configuration)
+    after = upgraded(table, after, before)
+    if newly_active(after.configuration, before.configuration) is not None:
+        after = with_new_columns(after)  # which has elements, keys and values numbered, too
     return alter(
         Alteration(
             table,
             current,
-            upgraded(table, after, before),
+            after,
             Operation.SET_TBLPROPERTIES if arguments.properties else Operation.UNSET_TBLPROPERTIES,
             _parameters(arguments),
             checked.request,
         ),
         tables,
         policy,
-        now_ms,
+        clock_ms,
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from deltaic.commands.alteration import Alteration, alter, altered_header
 from deltaic.commands.column_parameters import compact
+from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
@@ -34,7 +35,7 @@ class UpgradeProtocol:
 
 
 def upgrade_protocol(
-    arguments: UpgradeProtocol, tables: Tables, policy: RetryPolicy, now_ms: int
+    arguments: UpgradeProtocol, tables: Tables, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
     """Raise the protocol of a table. One that is there already makes no version.
 
@@ -65,7 +66,7 @@ def upgrade_protocol(
         ),
         tables,
         policy,
-        now_ms,
+        clock_ms,
     )
 
 

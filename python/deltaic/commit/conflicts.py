@@ -68,7 +68,7 @@ def metadata_changed(ours: ReadSet, winner: Winner) -> Conflict | None:
         detail = "it changed the table's metadata (its schema, partitioning or properties)"
         return Conflict("DELTAIC_METADATA_CHANGED", winner, detail)
     if ours.plan.changes_columns and winner.num_added > 0:
-        detail = "it added files under the columns that this operation replaces"
+        detail = "it added files, and this operation changes the columns that files have to have"
         return Conflict("DELTAIC_METADATA_CHANGED", winner, detail)
     return None
 

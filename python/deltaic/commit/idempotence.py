@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from deltaic.exceptions import error
 from deltaic.protocol.actions import SetTransaction
+from deltaic.protocol.numbers import whole_number
 
 _APP_ID = "txnappid"
 _VERSION = "txnversion"
@@ -28,7 +29,7 @@ def requested_txn(
     Raises
     ------
     InvalidArgumentError
-        If only one of the two options is given, or the version is not a number.
+        If only one of the two options is given, or the version is no number of 64 bits.
     """
     app_id, version = options.get(_APP_ID), options.get(_VERSION)
     if app_id is None and version is None:
@@ -40,7 +41,7 @@ def requested_txn(
         raise error(
             "DELTAIC_TRANSACTION_OPTIONS_INCOMPLETE", table=table, given=given, missing=missing
         )
-    try:
-        return SetTransaction(app_id, int(version), now_ms)
-    except ValueError as problem:
-        raise error("DELTAIC_INVALID_WRITE_OPTION", option="txnVersion", value=version) from problem
+    number = whole_number(version)
+    if number is None or not -(2**63) <= number < 2**63:
+        raise error("DELTAIC_INVALID_WRITE_OPTION", option="txnVersion", value=version)
+    return SetTransaction(app_id, number, now_ms)

@@ -81,9 +81,10 @@ _UPDATE: Mapping[str, _Source] = {
 }
 
 
-def _merged(detail: str, total: str) -> _Source:
-    """Take a detailed count where the engine gives one, else the total it is part of."""
-    return lambda s: s.engine_metrics.get(detail, s.engine_metrics.get(total, 0))
+def _matched_updated(summary: CommitSummary) -> int:
+    """Count rows that matched: all that were updated, unless the engine tells them apart."""
+    counts = summary.engine_metrics
+    return counts.get("numMatchedUpdatedRows", counts.get("numUpdatedRows", 0))
 
 
 def _matched_deleted(summary: CommitSummary) -> int:
@@ -106,7 +107,7 @@ _MERGE: Mapping[str, _Source] = {
     "numSourceRows": _engine("numSourceRows"),
     "numTargetRowsInserted": _inserted,
     "numTargetRowsUpdated": _engine("numUpdatedRows"),
-    "numTargetRowsMatchedUpdated": _merged("numMatchedUpdatedRows", "numUpdatedRows"),
+    "numTargetRowsMatchedUpdated": _matched_updated,
     "numTargetRowsNotMatchedBySourceUpdated": _engine("numNotMatchedBySourceUpdatedRows"),
     "numTargetRowsDeleted": _engine("numDeletedRows"),
     "numTargetRowsMatchedDeleted": _matched_deleted,

@@ -310,6 +310,14 @@ class PreparedCommit(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class UnfitFile:
+    """A data file that is not as a feature asks, and why: a word that the JVM has for it."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class UpkeepSettings:
     """What a session asks of the files that follow a commit.
 
@@ -387,11 +395,25 @@ class Tables(Protocol):
     def furthest_value(self, table: str, version: int, column: str, *, largest: bool) -> int | None:
         """Return the largest or smallest value of a whole-number column; None without rows."""
 
+    def unfit_for_iceberg(
+        self, table: str, version: int, metadata: actions.Metadata, *, numbers_columns: bool
+    ) -> UnfitFile | None:
+        """Return a file that an Iceberg reader could not use under a definition, if there is one.
+
+        Parameters
+        ----------
+        numbers_columns
+            Whether a file has to have every column, and all within it, under its id.
+        """
+
     def default_properties(self) -> Mapping[str, str]:
         """Return the table properties that the session sets for every new table."""
 
     def allows_unknown_properties(self) -> bool:
         """Return whether the session stores ``delta.`` properties that it does not know."""
+
+    def allows_no_columns(self) -> bool:
+        """Return whether the session creates tables that have no columns yet."""
 
     def engine_info(self) -> str:
         """Return what commits name as their engine."""

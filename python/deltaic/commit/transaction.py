@@ -12,9 +12,9 @@ from __future__ import annotations
 import random
 import time
 import uuid
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from deltaic.commit.clock import Clock, wall_clock_ms
 from deltaic.commit.commit_info import Provenance
 from deltaic.commit.conflicts import Conflict, conflict_error
 from deltaic.commit.header import Header, header_after
@@ -69,7 +69,7 @@ def commit(
     prepared: PreparedCommit,
     tables: Tables,
     policy: RetryPolicy | None = None,
-    clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    clock_ms: Clock = wall_clock_ms,
 ) -> CommitResult:
     """Make a prepared commit a version of its table.
 
@@ -119,7 +119,7 @@ class _Attempts:
     prepared: PreparedCommit
     summary: CommitSummary
     provenance: Provenance
-    clock_ms: Callable[[], int]
+    clock_ms: Clock
 
     def run(self, ours: ReadSet, policy: RetryPolicy) -> CommitResult:
         summary, previous = self.summary, self.summary.plan.base

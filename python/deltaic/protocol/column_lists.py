@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from deltaic.exceptions import error
 from deltaic.protocol.properties import stored_number
 from deltaic.protocol.schema import StructType
+from deltaic.protocol.schema_edits import find_field
 
 STATS_COLUMNS = "delta.dataSkippingStatsColumns"
 NUM_INDEXED_COLUMNS = "delta.dataSkippingNumIndexedCols"
@@ -36,6 +38,44 @@ def with_renamed_column(
         configuration,
         lambda named: (*after, *named[len(path) :]) if _begins(named, path) else named,
     )
+
+
+def check_statistics_columns(
+    table: str,
+    schema: StructType,
+    partition_columns: Sequence[str],
+    configuration: Mapping[str, str],
+) -> None:
+    """Refuse a list of columns that names others than those of the data files, or one twice.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it does.
+    """
+    listed = configuration.get(STATS_COLUMNS)
+    if listed is None:
+        return
+    named = _parse(listed)
+    folded = [tuple(part.casefold() for part in path) for path in named]
+    partitioned = {name.casefold() for name in partition_columns}
+    for path, name in zip(named, folded, strict=True):
+        written = _written(path)
+        if find_field(schema, path) is None:
+            reason = f"the table has no column {written}"
+        elif name[0] in partitioned:
+            reason = f"rows are partitioned by {written}, whose values the log has anyway"
+        elif folded.count(name) > 1:
+            reason = f"{written} is named twice"
+        else:
+            continue
+        raise error(
+            "DELTAIC_INVALID_TABLE_PROPERTY",
+            table=table,
+            property=STATS_COLUMNS,
+            value=listed,
+            reason=reason,
+        )
 
 
 def has_statistics(

@@ -24,6 +24,7 @@ from deltaic.protocol.schema import (
     parse_schema,
     walk,
 )
+from deltaic.protocol.type_widening import TYPE_CHANGES, widens_in_iceberg
 
 V1 = "delta.enableIcebergCompatV1"
 _DELETION_VECTORS = "delta.enableDeletionVectors"
@@ -49,6 +50,14 @@ _PRIMITIVES_OF_V2 = frozenset(
 def is_active(configuration: Mapping[str, str]) -> bool:
     """Whether a table is to stay compatible."""
     return is_true(configuration, V1) or is_true(configuration, V2)
+
+
+def newly_active(configuration: Mapping[str, str], before: Mapping[str, str]) -> str | None:
+    """Return the property by which a table comes under a version that it was not under before."""
+    turned_on = (
+        name for name in (V1, V2) if is_true(configuration, name) and not is_true(before, name)
+    )
+    return next(turned_on, None)
 
 
 def with_column_mapping(configuration: Mapping[str, str]) -> Mapping[str, str]:
@@ -101,6 +110,7 @@ def _problems_v1(protocol: Protocol, metadata: Metadata) -> Iterator[str]:
     for path, data_type in _types(metadata):
         if isinstance(data_type, ArrayType | MapType) or data_type == PrimitiveType("void"):
             yield f"column {path} has a type that is not allowed: array, map or void"
+    yield from _foreign_changes(metadata)
 
 
 def _problems_v2(protocol: Protocol, metadata: Metadata) -> Iterator[str]:
@@ -112,6 +122,7 @@ def _problems_v2(protocol: Protocol, metadata: Metadata) -> Iterator[str]:
     for path, data_type in _types(metadata):
         if isinstance(data_type, PrimitiveType) and not _is_allowed_in_v2(data_type):
             yield f"column {path} has the type {data_type.name}, which Iceberg lacks"
+    yield from _foreign_changes(metadata)
 
 
 def _is_allowed_in_v2(data_type: PrimitiveType) -> bool:
@@ -121,6 +132,15 @@ def _is_allowed_in_v2(data_type: PrimitiveType) -> bool:
 def _missing_mapping(metadata: Metadata) -> Iterator[str]:
     if not is_mapped(metadata.configuration):
         yield f"{MODE} must be name or id"
+
+
+def _foreign_changes(metadata: Metadata) -> Iterator[str]:
+    """Yield the changes of types that files need not follow, but for Iceberg had to."""
+    for path, column in walk(parse_schema(metadata.schema_string, metadata.id)):
+        for change in column.metadata.get(TYPE_CHANGES, ()):
+            older, newer = change["fromType"], change["toType"]
+            if not widens_in_iceberg(PrimitiveType(older), PrimitiveType(newer)):
+                yield f"column {path} was of type {older}, which Iceberg does not read as {newer}"
 
 
 def _types(metadata: Metadata) -> Iterator[tuple[str, DataType]]:

@@ -15,6 +15,7 @@ from typing import Literal
 
 from deltaic.exceptions import error
 from deltaic.protocol.actions import READER_VERSION_WITH_FEATURES, WRITER_VERSION_WITH_FEATURES
+from deltaic.protocol.numbers import whole_number
 from deltaic.resources import load_json
 
 PREFIX = "delta."
@@ -71,7 +72,7 @@ class TableProperty:
         """Return why `value` cannot be set, or None if it can."""
         match self.type:
             case "boolean":
-                fits = value.strip().casefold() in ("true", "false")
+                fits = value.casefold() in ("true", "false")
                 return None if fits else "it is true or false"
             case "int" | "long":
                 return self._problem_with_number(value)
@@ -87,9 +88,8 @@ class TableProperty:
                 return None
 
     def _problem_with_number(self, value: str) -> str | None:
-        try:
-            number = int(value)
-        except ValueError:
+        number = whole_number(value)
+        if number is None:
             return "it is a whole number"
         bits = 31 if self.type == "int" else 63
         if not -(2**bits) <= number < 2**bits:
@@ -199,7 +199,7 @@ def check_properties(
 
 def is_true(configuration: Mapping[str, str], name: str) -> bool:
     """Return a boolean property's value, or its default."""
-    return property_value(configuration, name).strip().casefold() == "true"
+    return property_value(configuration, name).casefold() == "true"
 
 
 def property_value(configuration: Mapping[str, str], name: str) -> str:
@@ -290,7 +290,7 @@ def _require_known(table: str, name: str, value: str) -> TableProperty:
     problem = known.problem_with(value)
     if problem is not None:
         raise _invalid(table, known.name, value, problem)
-    if not known.supported and value.strip().casefold() not in ("", "false"):
+    if not known.supported and value.casefold() not in ("", "false"):
         raise error(
             "DELTAIC_UNSUPPORTED_TABLE_PROPERTY", table=table, property=known.name, value=value
         )

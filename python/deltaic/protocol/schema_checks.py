@@ -14,7 +14,12 @@ _INVALID_NAME_CHARACTERS = frozenset(" ,;{}()\n\t=")
 
 
 def check_table_schema(
-    table: str, schema: StructType, partition_columns: Sequence[str], *, any_names: bool = False
+    table: str,
+    schema: StructType,
+    partition_columns: Sequence[str],
+    *,
+    any_names: bool = False,
+    columnless: bool = False,
 ) -> None:
     """Refuse a schema that a new or replaced table cannot have.
 
@@ -22,6 +27,8 @@ def check_table_schema(
     ----------
     any_names
         Whether files know the columns by other names, so that theirs may hold any character.
+    columnless
+        Whether there may be none.
 
     Raises
     ------
@@ -29,7 +36,7 @@ def check_table_schema(
         If names clash or are not allowed, a type has no place in a Delta table, or the partition
         columns do not fit.
     """
-    if not schema.fields:
+    if not schema.fields and not columnless:
         raise error("DELTAIC_SCHEMA_EMPTY", table=table)
     _check_duplicates(table, schema)
     for path, column in walk(schema):
@@ -71,8 +78,9 @@ def extra_columns(current: StructType, written: StructType) -> list[str]:
     Only structs are looked into: what differs elsewhere is a matter of casts, which Spark checks.
     """
     missing = []
+    by_name = {known.name.casefold(): known for known in current.fields}
     for column in written.fields:
-        known = current.find(column.name)
+        known = by_name.get(column.name.casefold())
         if known is None:
             missing.append(column.name)
         elif isinstance(known.type, StructType) and isinstance(column.type, StructType):
@@ -113,5 +121,5 @@ def _check_partition_columns(
             not isinstance(column.type, PrimitiveType) or column.type == unordered
         ):
             raise error("DELTAIC_PARTITION_COLUMN_TYPE", table=table, column=name)
-    if len(partition_columns) == len(schema.fields):
+    if schema.fields and len(partition_columns) == len(schema.fields):
         raise error("DELTAIC_NO_DATA_COLUMNS", table=table)

@@ -12,6 +12,7 @@ TYPE_CHANGES = "delta.typeChanges"
 PROPERTY = "delta.enableTypeWidening"
 
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
+_WHOLE_NUMBERS = ("byte", "short", "integer", "long")
 _WIDER = {
     "byte": {"short", "integer", "long", "double"},
     "short": {"integer", "long", "double"},
@@ -38,6 +39,16 @@ def widens(older: PrimitiveType, newer: PrimitiveType) -> bool:
         before = (digits, 0)
     whole, scale = before[0] - before[1], before[1]
     return to[1] >= scale and to[0] - to[1] >= whole
+
+
+def widens_in_iceberg(older: PrimitiveType, newer: PrimitiveType) -> bool:
+    """Whether an Iceberg reader takes values of the older type for ones of the newer, too."""
+    if older.name in _WHOLE_NUMBERS and newer.name in _WHOLE_NUMBERS:
+        return widens(older, newer)
+    if (older.name, newer.name) == ("float", "double"):
+        return True
+    before, to = _decimal(older), _decimal(newer)
+    return before is not None and to is not None and before[1] == to[1] and before[0] <= to[0]
 
 
 def type_change(older: PrimitiveType, newer: PrimitiveType, below: Sequence[str]) -> dict[str, str]:

@@ -14,11 +14,13 @@ from deltaic.commit.ports import (
     FileCounts,
     PreparedCommit,
     TableHeader,
+    UnfitFile,
     Upkeep,
     Winner,
 )
 from deltaic.commit.transaction import RetryPolicy
 from deltaic.exceptions import DeltaError, error
+from deltaic.protocol.actions import Metadata
 from deltaic.spark.errors import jvm_errors
 from deltaic.spark.told import SessionState, Told
 from deltaic.spark.upkeep import JvmUpkeep
@@ -31,6 +33,10 @@ _DEFAULT_PREFIXES = (
 _ANY_PROPERTIES = (
     "spark.deltaic.allowArbitraryProperties.enabled",
     "spark.databricks.delta.allowArbitraryProperties.enabled",
+)
+_NO_COLUMNS = (
+    "spark.deltaic.createEmptySchemaTable.enabled",
+    "spark.databricks.delta.createEmptySchemaTable.enabled",
 )
 _MAX_ATTEMPTS = ("spark.deltaic.maxCommitAttempts", "spark.databricks.delta.maxCommitAttempts")
 
@@ -127,6 +133,16 @@ class JvmTables:
         value: int | None = json.loads(text)["value"]
         return value
 
+    def unfit_for_iceberg(
+        self, table: str, version: int, metadata: Metadata, *, numbers_columns: bool
+    ) -> UnfitFile | None:
+        """Return a file that an Iceberg reader could not use under a definition, if any."""
+        body = json.dumps(metadata.to_json())
+        with jvm_errors():
+            text = self._api.unfitForIceberg(self._session, table, version, body, numbers_columns)
+        found = json.loads(text)
+        return UnfitFile(found["path"], found["reason"]) if found else None
+
     def default_properties(self) -> Mapping[str, str]:
         """Return the table properties that the session sets for every new table."""
         return {
@@ -140,6 +156,11 @@ class JvmTables:
         """Return whether the session stores ``delta.`` properties that it does not know."""
         name, value = self._state.first(_ANY_PROPERTIES)
         return value is not None and _boolean(name, value)
+
+    def allows_no_columns(self) -> bool:
+        """Return whether the session creates tables that have no columns yet."""
+        name, value = self._state.first(_NO_COLUMNS)
+        return value is None or _boolean(name, value)
 
     def engine_info(self) -> str:
         """Return what commits name as their engine."""

@@ -39,6 +39,11 @@ class ClauseKind(Enum):
             return "WHEN NOT MATCHED BY SOURCE"
         return "WHEN NOT MATCHED" if self.value.startswith("notMatched") else "WHEN MATCHED"
 
+    @property
+    def method(self) -> str:
+        """The builder's method that adds the clause."""
+        return f"when{self.value[0].upper()}{self.value[1:]}"
+
 
 @dataclass(frozen=True, slots=True)
 class MergeClause:

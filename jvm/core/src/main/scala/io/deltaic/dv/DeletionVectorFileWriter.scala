@@ -47,9 +47,12 @@ final class DeletionVectorFileWriter private[dv] (
   /**
    * Puts `vector` where it belongs: a handful of rows is not worth an object of its own and goes into
    * the log entry, which is read by everyone who opens the table; more go into a file.
+   *
+   * @param maxInlineBytes how much goes into the log entry though it is more than a handful of rows
    */
-  def place(vector: DeletionVector): DeletionVectorDescriptor =
-    if (vector.serializedSizeBytes <= MaxInlineBytes) inlined(vector) else add(vector)
+  def place(vector: DeletionVector, maxInlineBytes: Long = 0L): DeletionVectorDescriptor =
+    if (vector.serializedSizeBytes <= maxInlineBytes.max(MaxInlineBytes)) inlined(vector)
+    else add(vector)
 
   /**
    * Writes `vector`, in its smallest form.

@@ -1,5 +1,6 @@
 package io.deltaic.log
 
+import scala.annotation.tailrec
 import scala.collection.mutable
 
 import org.apache.hadoop.fs.{FileStatus, Path}
@@ -79,11 +80,15 @@ final class LogListing(table: Path, store: LogStore) {
     log.earliest.getOrElse(segmentOrFail(log, None, Set.empty).version)
   }
 
-  /** Commit files of the whole log that belong to the unbroken row ending at the latest version, ascending. */
+  /**
+   * Commit files of the whole log that belong to the unbroken row ending at the latest version, ascending. None if that
+   * version has only a checkpoint.
+   */
   def unbrokenCommits(): Seq[FileStatus] = {
     val log = listed(0)
     if (log.isEmpty) notATable()
-    log.commits.rangeFrom(log.firstUnbroken).values.toVector
+    if (log.commits.contains(log.latest)) log.commits.rangeFrom(log.firstUnbroken).values.toVector
+    else Nil
   }
 
   private def segmentOrFail(
@@ -165,11 +170,26 @@ final class LogListing(table: Path, store: LogStore) {
   private def fail(condition: String, parameters: (String, String)*): Nothing =
     throw new DeltaicException(condition, Map("table" -> table.toString) ++ parameters)
 
+  /**
+   * Listing a directory is not atomic: while others commit, it may show a commit and miss the one before. So a log with a
+   * gap is listed again, until a gap has been seen twice: a commit that comes before one that was listed was there when
+   * the second listing began.
+   */
   private def listed(from: Long): Listed = {
-    val log = new Listed
-    store.listFrom(directory, FileNames.firstOf(from)).foreach(log.add)
-    log.complete()
+    @tailrec def settled(seen: Set[(Long, Long)], left: Int): Listed = {
+      val log = new Listed
+      store.listFrom(directory, FileNames.firstOf(from)).foreach(log.add)
+      val gaps = log.complete().gaps(from).toSet
+      if (gaps.isEmpty || gaps.exists(seen) || left == 0) log else settled(seen ++ gaps, left - 1)
+    }
+    settled(Set.empty, LogListing.Retries)
   }
+}
+
+private object LogListing {
+
+  /** More than one only matters where commits are written about as fast as they are listed. */
+  val Retries = 5
 }
 
 /** What a listing of the log directory showed. */
@@ -226,6 +246,20 @@ private[log] final class Listed {
 
   def latest: Long =
     (commits.lastOption.map(_._1) ++ checkpoints.lastOption.map(_._1)).maxOption.getOrElse(-1L)
+
+  /**
+   * The versions between which commits are missing that reading some version may need, of a listing from `from` on. What
+   * cleanup has left before a checkpoint has no gap: it begins later.
+   */
+  def gaps(from: Long): Seq[(Long, Long)] = {
+    val versions = commits.keysIterator.toVector
+    val between = versions.zip(versions.drop(1)).filter { case (before, after) =>
+      after != before + 1
+    }
+    val first = versions.headOption.filter(v => v > from && !checkpoints.rangeFrom(v - 1).nonEmpty)
+    val last = checkpoints.lastOption.map(_._1).filter(v => !versions.lastOption.exists(_ >= v))
+    first.map(v => (from - 1, v)) ++: between ++: last.map(v => (v - 1, v + 1)).toSeq
+  }
 
   /** The first commit of the row of commits that reaches the latest one without a gap. */
   def firstUnbroken: Long = {

@@ -1,6 +1,5 @@
 package io.deltaic.protocol
 
-import java.net.{URI, URISyntaxException}
 import java.util.UUID
 
 import org.apache.hadoop.fs.Path
@@ -86,7 +85,7 @@ final case class DeletionVectorDescriptor(
   private[deltaic] def file(table: Path): Either[String, Path] = numbers.flatMap { _ =>
     storageType match {
       case Relative => relativeFile(table)
-      case Absolute => absoluteFile
+      case Absolute => absoluteFile(table)
       case other =>
         Left(s"its storage type '$other' is none of '$Relative', '$Inline' and '$Absolute'")
     }
@@ -107,14 +106,15 @@ final case class DeletionVectorDescriptor(
     } yield relativePath(table, prefix, uuid)
   }
 
-  private def absoluteFile: Either[String, Path] =
-    try {
-      val path = new Path(new URI(pathOrInlineDv))
-      if (path.isAbsolute) Right(path) else Left(s"'$pathOrInlineDv' is not an absolute path")
-    } catch {
-      case error @ (_: URISyntaxException | _: IllegalArgumentException) =>
-        Left(s"'$pathOrInlineDv' is not a URI-encoded path: ${error.getMessage}")
-    }
+  /** As lenient as with data files. */
+  private def absoluteFile(table: Path): Either[String, Path] =
+    if (!LogPath.isAbsolute(pathOrInlineDv)) Left(s"'$pathOrInlineDv' is not an absolute path")
+    else
+      try Right(LogPath.toAbsolute(table, pathOrInlineDv))
+      catch {
+        case error: IllegalArgumentException =>
+          Left(s"'$pathOrInlineDv' is not a path: ${error.getMessage}")
+      }
 }
 
 object DeletionVectorDescriptor {

@@ -16,12 +16,19 @@ object LogPath {
 
   private val absoluteUri = "^[A-Za-z][A-Za-z0-9+.-]*:/.*".r
 
-  /** The file that an action names. */
+  /**
+   * The file that an action names. What a URI leaves out, its scheme or the authority of the table's own scheme, is that
+   * of the table.
+   */
   def toAbsolute(table: Path, logPath: String): Path = logPath match {
     case absoluteUri() =>
       val colon = logPath.indexOf(':')
+      val scheme = logPath.substring(0, colon)
       val (authority, path) = splitAuthority(logPath.substring(colon + 1))
-      new Path(logPath.substring(0, colon), authority, decode(path))
+      val root = table.toUri
+      val store =
+        if (authority == null && sameText(scheme, root.getScheme)) root.getAuthority else authority
+      new Path(scheme, store, decode(path))
     case _ if logPath.startsWith("/") =>
       val root = table.toUri
       new Path(root.getScheme, root.getAuthority, decode(logPath))
@@ -33,6 +40,9 @@ object LogPath {
         s"${root.getPath.stripSuffix("/")}/${decode(logPath)}"
       )
   }
+
+  private[protocol] def isAbsolute(logPath: String): Boolean =
+    logPath.startsWith("/") || absoluteUri.matches(logPath)
 
   /**
    * How the log should spell a file: relative when it is below the table, else absolute. Both paths must be qualified

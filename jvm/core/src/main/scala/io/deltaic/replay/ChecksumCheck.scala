@@ -1,5 +1,7 @@
 package io.deltaic.replay
 
+import com.fasterxml.jackson.core.JsonProcessingException
+
 import io.deltaic.log.VersionChecksum
 import io.deltaic.protocol.{ActionJson, Metadata}
 
@@ -47,7 +49,8 @@ private[replay] object ChecksumCheck {
     a.configuration == b.configuration && sameSchema(a.schemaString, b.schemaString)
 
   private def sameSchema(a: String, b: String): Boolean =
-    a == b || ActionJson.mapper.readTree(a) == ActionJson.mapper.readTree(b)
+    try a == b || ActionJson.mapper.readTree(a) == ActionJson.mapper.readTree(b)
+    catch { case _: JsonProcessingException => false }
 
   private def transactionDifference(
       expected: VersionChecksum,

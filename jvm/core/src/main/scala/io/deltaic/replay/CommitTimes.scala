@@ -14,7 +14,8 @@ import io.deltaic.protocol._
  * versions for time travel to be well-defined, so a commit that seems no newer than the one before is taken to be one
  * millisecond newer. In-commit timestamps ascend by themselves, from the version on that enabled them.
  *
- * @param commits commit files ascending, without a gap
+ * @param commits commit files ascending, without a gap; none of a log that holds only a checkpoint, whose versions have no
+ *   times
  */
 private[replay] final class CommitTimes(
     table: Path,
@@ -24,7 +25,7 @@ private[replay] final class CommitTimes(
     metadata: Metadata
 ) {
 
-  val firstVersion: Long = FileNames.versionOf(commits.head)
+  lazy val firstVersion: Long = FileNames.versionOf(commits.head)
 
   private val inCommitFrom: Long =
     if (TableFeatures.isActive(protocol, metadata, "inCommitTimestamp")) {

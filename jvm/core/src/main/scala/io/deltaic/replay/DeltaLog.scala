@@ -139,8 +139,8 @@ final class DeltaLog private (
   /** The newest version committed at that time or before, if there is one. */
   private[deltaic] def newestNotAfter(timestampMs: Long): Option[Long] = {
     val times = commitTimes()
-    val last = times.firstVersion + times.commits.size - 1
-    if (timestampMs < times.timeMs(times.firstVersion)) None
+    def last = times.firstVersion + times.commits.size - 1
+    if (times.commits.isEmpty || timestampMs < times.timeMs(times.firstVersion)) None
     else if (timestampMs >= times.timeMs(last)) Some(last)
     else Some(times.versionAt(timestampMs, times.firstVersion))
   }
@@ -195,7 +195,7 @@ final class DeltaLog private (
    * A time before the earliest version that can be read, or after the latest, is an error.
    */
   def versionAt(timestampMs: Long): Long = {
-    val times = commitTimes()
+    val times = timesOfCommits()
     times.versionAt(timestampMs, math.max(earliestVersion, times.firstVersion))
   }
 
@@ -203,7 +203,7 @@ final class DeltaLog private (
    * The oldest version whose commit the log holds and that was committed at that time or after; one above the latest
    * when the time is after that.
    */
-  def versionFrom(timestampMs: Long): Long = commitTimes().versionFrom(timestampMs)
+  def versionFrom(timestampMs: Long): Long = timesOfCommits().versionFrom(timestampMs)
 
   /** The lowest version that can be read. */
   def earliestVersion: Long = listing.earliestVersion()
@@ -263,6 +263,13 @@ final class DeltaLog private (
       snapshot.protocol,
       snapshot.metadata
     )
+  }
+
+  /** As [[commitTimes]], for whoever asks for a version by its time. */
+  private def timesOfCommits(): CommitTimes = {
+    val times = commitTimes()
+    if (times.commits.isEmpty) notFound(latest().version)
+    times
   }
 
   private def notFound(version: Long): Nothing = throw new DeltaicException(

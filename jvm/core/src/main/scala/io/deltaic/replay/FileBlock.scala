@@ -1,5 +1,9 @@
 package io.deltaic.replay
 
+import java.util.concurrent.ConcurrentHashMap
+
+import scala.jdk.CollectionConverters._
+
 import org.apache.hadoop.fs.Path
 
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, LogPath}
@@ -121,6 +125,14 @@ private[deltaic] final class FileBlock private[replay] (
     bytes
   }
 
+  /** What others make of the rows, and keep as long as there are snapshots with this block; each under a key of its own. */
+  @transient private lazy val derived = new ConcurrentHashMap[AnyRef, Derived]
+
+  private[deltaic] def derive(key: AnyRef)(make: FileBlock => Derived): Derived =
+    derived.computeIfAbsent(key, _ => make(this))
+
+  private[replay] def derivedBytes: Long = derived.values.asScala.iterator.map(_.retainedBytes).sum
+
   /** Copies one row to a builder, for merging blocks. */
   private[replay] def copyTo(builder: FileBlockBuilder, row: Int): Unit = builder.append(
     paths(row),
@@ -137,7 +149,14 @@ private[deltaic] final class FileBlock private[replay] (
   )
 }
 
-private[replay] object FileBlock {
+private[deltaic] object FileBlock {
+
+  /** See [[FileBlock.derive]]. */
+  trait Derived {
+
+    /** About how many bytes of heap it takes by now. */
+    def retainedBytes: Long
+  }
 
   /** Stands for "no such partition value", which differs from a null one. Known by reference. */
   val Absent: String = new String("absent")

@@ -15,9 +15,9 @@ import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor}
  */
 final class FileTable private (
     table: Path,
-    blocks: Array[FileBlock],
-    starts: Array[Int],
-    live: Array[Int]
+    private[deltaic] val blocks: Array[FileBlock],
+    private[deltaic] val starts: Array[Int],
+    private[deltaic] val live: Array[Int]
 ) {
 
   def size: Int = live.length
@@ -106,8 +106,9 @@ final class FileTable private (
     if (withDeletionVectors == 0) 0L
     else (0 until size).iterator.map(deletionVector).filter(_ != null).map(_.cardinality).sum
 
-  /** About how many bytes of heap the table keeps, rows that left included. */
-  lazy val retainedBytes: Long = blocks.map(_.retainedBytes).sum + 4L * live.length
+  /** About how many bytes of heap the table keeps, rows that left and what was derived of its rows included. */
+  def retainedBytes: Long =
+    blocks.iterator.map(b => b.retainedBytes + b.derivedBytes).sum + 4L * live.length
 
   private[replay] def blockCount: Int = blocks.length
 

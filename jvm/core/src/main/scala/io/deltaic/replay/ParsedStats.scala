@@ -33,17 +33,20 @@ private[replay] object ParsedStats {
   def toJson(stats: StructCell): String = {
     val text = new StringWriter(256)
     val json = ActionJson.factory.createGenerator(text)
-    write(json, stats)
+    write(json, stats, jsonName)
     json.close()
     text.toString
   }
 
-  private def write(json: JsonGenerator, struct: StructCell): Unit = {
+  /** The checkpoint schema in the protocol has another name for what it calls `nullCount` elsewhere. */
+  private def jsonName(field: String): String = if (field == "nullCounts") "nullCount" else field
+
+  private def write(json: JsonGenerator, struct: StructCell, name: String => String): Unit = {
     json.writeStartObject()
     struct.fields.foreach {
       case (field, inner: StructCell) if inner.isDefined =>
-        json.writeFieldName(field.getName)
-        write(json, inner)
+        json.writeFieldName(name(field.getName))
+        write(json, inner, identity)
       case (field, leaf: PrimitiveCell) if leaf.isDefined && hasJsonForm(leaf) =>
         json.writeFieldName(field.getName)
         write(json, leaf)

@@ -78,8 +78,11 @@ final class Snapshot private[replay] (
     state.stored.iterator.flatMap(_.tombstones).filter(state.isUnexpired) ++
       state.tombstones.valuesIterator
 
-  /** About how many bytes of heap this snapshot keeps, of which it may share some with older ones. */
-  lazy val retainedBytes: Long =
+  /**
+   * About how many bytes of heap this snapshot keeps by now, of which it may share some with older ones. Queries add what
+   * they decode of statistics and partition values.
+   */
+  def retainedBytes: Long =
     state.files.retainedBytes + Snapshot.TombstoneBytes * state.tombstones.size +
       state.stored.fold(0L)(_.retainedBytes)
 

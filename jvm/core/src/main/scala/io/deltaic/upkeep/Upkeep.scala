@@ -136,26 +136,8 @@ final class Upkeep(
         new LogCleanup(log, store).run(retentionMs, nowMs)
         state.cleaned(cutoffMs)
       }
-    case UpkeepTask.SymlinkManifest => listFiles(commit, state)
-  }
-
-  /** Of the newest version there is: a list must not go back to what an older commit left. */
-  private def listFiles(commit: Commit, state: UpkeepState): Unit = {
-    val snapshot = log.latest()
-    val manifests = new SymlinkManifests(
-      snapshot,
-      partitionFolderOf(snapshot),
-      store,
-      log.conf,
-      () => commit.require()
-    )
-    val actions = log.commit(commit.version)
-    val removed = actions.removes.map(_.partitionValues).toSeq
-    val isWhole = snapshot.metadata.partitionColumns.isEmpty || actions.metadata.isDefined ||
-      removed.exists(_.isEmpty) || !manifests.exist ||
-      state.failed(UpkeepTask.SymlinkManifest.name)
-    if (isWhole) manifests.writeAll()
-    else manifests.write(removed ++ actions.adds.map(_.partitionValues))
+    case UpkeepTask.SymlinkManifest =>
+      new ManifestCatchUp(log, store, partitionFolderOf, () => commit.require()).run()
   }
 
   private def checkpoint(commit: Commit, state: UpkeepState)(

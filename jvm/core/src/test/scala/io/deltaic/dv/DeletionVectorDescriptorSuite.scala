@@ -36,11 +36,15 @@ class DeletionVectorDescriptorSuite extends StoreFixture {
     assertEquals(absolute(path).absolutePath(new Path("/other")), Some(new Path(path)))
   }
 
-  test("storage type p: the path is URI-encoded") {
-    assertEquals(
-      absolute("file:///data/my%20table/50%25.bin").absolutePath(table),
-      Some(new Path("file:/data/my table/50%.bin"))
-    )
+  test("storage type p: the path is URI-encoded, and without a scheme in the table's store") {
+    Seq(
+      "file:///data/my%20table/50%25.bin" -> new Path("file:/data/my table/50%.bin"),
+      "file:/data/my table/50%.bin" -> new Path("file:/data/my table/50%.bin"),
+      "/data/my%20dv.bin" -> new Path("s3", "mytable", "/data/my dv.bin"),
+      "/data/[my dv].bin" -> new Path("s3", "mytable", "/data/[my dv].bin")
+    ).foreach { case (spelled, path) =>
+      assertEquals(absolute(spelled).absolutePath(table), Some(path), spelled)
+    }
   }
 
   test("storage type i has bytes and no path, the others have no inline bytes") {
@@ -73,7 +77,6 @@ class DeletionVectorDescriptorSuite extends StoreFixture {
     "a prefix that is the parent directory" -> relative("..^-aqEH.-t@S}K{vb[*k^"),
     "a prefix with a scheme" -> relative("s3:^-aqEH.-t@S}K{vb[*k^"),
     "a path that is not absolute" -> absolute("a/b.bin"),
-    "a path that is not a URI" -> absolute("/my table/b.bin"),
     "an empty path" -> absolute(""),
     "a negative offset" -> absolute("/b.bin").copy(offset = Some(-1)),
     "a negative size" -> absolute("/b.bin").copy(sizeBytes = -1),

@@ -45,6 +45,19 @@ class LogPathSuite extends ScalaCheckSuite {
     }
   }
 
+  test("what a URI leaves out is the table's") {
+    val root = new Path("hdfs://nn:8020/t")
+    Seq("hdfs:///t/a", "hdfs:/t/a", "HDFS:///t/a", "/t/a", "hdfs://nn:8020/t/a").foreach { path =>
+      assertEquals(LogPath.canonical(root, path), "a", path)
+    }
+    assertEquals(
+      LogPath.toAbsolute(root, "hdfs:///u/a%20b"),
+      new Path("hdfs", "nn:8020", "/u/a b")
+    )
+    assertEquals(LogPath.canonical(root, "viewfs:///t/a"), "viewfs:/t/a")
+    assertEquals(LogPath.canonical(root, "hdfs://other/t/a"), "hdfs://other/t/a")
+  }
+
   test("a path outside the table is spelled with its scheme") {
     assertEquals(
       LogPath.relativize(new Path("hdfs://nn:8020/t"), new Path("s3a://bucket/a b")),

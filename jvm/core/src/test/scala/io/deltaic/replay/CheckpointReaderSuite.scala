@@ -137,7 +137,8 @@ class CheckpointReaderSuite extends munit.FunSuite {
     val statsAdd = s"""optional group add { optional binary path (UTF8); optional int64 size;
       optional binary stats (UTF8);
       optional group stats_parsed { optional int64 numRecords; optional boolean tightBounds;
-        optional group minValues { $leaf } } }"""
+        optional group minValues { $leaf }
+        optional group nullCounts { optional int64 l; optional int64 nullCounts; } } }"""
     val table = TableBuilder()
     write(table, checkpointName(0), schema(header, statsAdd))(
       protocolRow,
@@ -150,6 +151,7 @@ class CheckpointReaderSuite extends munit.FunSuite {
         min.append("day", -1).append("at", 1500000L).append("ntz", -1L).append("dec", -125)
         min.append("old", new NanoTime(2440589, 1000000L)).append("b", false)
         min.append("raw", Binary.fromString("z")).addGroup("in").append("x", 3)
+        stats.addGroup("nullCounts").append("l", 2L).append("nullCounts", 3L)
         ()
       },
       addRow("b")
@@ -159,7 +161,9 @@ class CheckpointReaderSuite extends munit.FunSuite {
       files.stats(files.indexOf("a", None)),
       """{"numRecords":4,"tightBounds":true,"minValues":{"l":-1,"d":0.5,"s":"q\"",""" +
         """"day":"1969-12-31","at":"1970-01-01T00:00:01.500Z","ntz":"1969-12-31T23:59:59.999999",""" +
-        """"old":"1970-01-02T00:00:00.001Z","dec":-1.25,"b":false,"in":{"x":3}}}"""
+        """"old":"1970-01-02T00:00:00.001Z","dec":-1.25,"b":false,"in":{"x":3}},""" +
+        // The checkpoint schema of the protocol spells the field in the plural (Protocol § Checkpoint Schema).
+        """"nullCount":{"l":2,"nullCounts":3}}"""
     )
     assertEquals(files.stats(files.indexOf("b", None)), null)
   }

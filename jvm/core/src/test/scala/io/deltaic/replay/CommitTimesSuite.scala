@@ -77,6 +77,29 @@ class CommitTimesSuite extends munit.FunSuite {
     assertEquals(after.parameters("earliestTimestamp"), "1970-01-01T00:00:01Z")
   }
 
+  test("a log that holds only a checkpoint has no history, and says so when asked by time") {
+    val table = TableBuilder()
+    CheckpointRows.write(
+      table,
+      f"${5}%020d.checkpoint.parquet",
+      CheckpointRows.schema(CheckpointRows.header, CheckpointRows.plainAdd)
+    )(CheckpointRows.protocolRow, CheckpointRows.metadataRow, CheckpointRows.addRow("x"))
+    val log = table.open()
+    assertEquals((log.latest().version, log.earliestVersion), (5L, 5L))
+    assertEquals(log.commitInfos().toList, Nil)
+    assertEquals(log.newestNotAfter(Long.MaxValue), None)
+    Seq[() => Any](() => log.versionAt(1), () => log.versionFrom(1), () => log.commits(5, 5).toList)
+      .foreach { ask =>
+        val e = intercept[DeltaicException] { ask(); () }
+        assertEquals((e.condition, e.parameters("version")), ("DELTAIC_COMMIT_NOT_FOUND", "5"))
+      }
+    table.commit(2).commit(3)
+    assertEquals(table.open().commitInfos().toList, Nil)
+    assertEquals(refused(table, 1).condition, "DELTAIC_COMMIT_NOT_FOUND")
+    val continued = table.delete(f"${2}%020d.json").delete(f"${3}%020d.json").commit(6)
+    assertEquals(continued.open().commitInfos().map(_._1).toList, List(6L))
+  }
+
   test("in-commit timestamps from the first version on replace those of files") {
     val table = TableBuilder()
       .commit(0, commitInfo(100), withInCommit, enabled())

@@ -2,12 +2,14 @@ package io.deltaic.replay
 
 import java.util.concurrent.{Callable, Executors}
 
+import scala.jdk.CollectionConverters._
+
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 
 import io.deltaic.TableBuilder
 import io.deltaic.TableBuilder.{add, created, dv, metadata, protocol}
-import io.deltaic.log.WriteOutcome
+import io.deltaic.log.{WatchedStore, WriteOutcome}
 import io.deltaic.protocol._
 
 class DeltaLogSuite extends munit.FunSuite {
@@ -158,6 +160,65 @@ class DeltaLogSuite extends munit.FunSuite {
     log.latest()
     table.commit(2, add("c"))
     refused("DELTAIC_LOG_GAP")(log.latest())
+  }
+
+  private def watched(table: TableBuilder): (DeltaLog, WatchedStore) = {
+    val conf = new Configuration(table.conf)
+    conf.set("spark.deltaic.logStore.file.impl", classOf[WatchedStore].getName)
+    val log = new DeltaLog(table.path, conf)
+    (log, WatchedStore.last)
+  }
+
+  test("a commit that a listing misses while others commit is found by listing again") {
+    val table = created(add("a")).commit(1, add("b")).commit(2, add("c")).commit(3, add("d"))
+    (0L to 3L).foreach(v => table.committedAt(v, 1000 + v))
+    Seq(Seq(Set(1L)), Seq(Set(0L)), Seq(Set(1L, 2L)), Seq(Set(1L), Set(2L))).foreach { missed =>
+      def ask[A](question: DeltaLog => A, before: Set[Long]*): A = {
+        val (log, store) = watched(table)
+        if (before.nonEmpty) log.latest()
+        store.hide(before ++ missed: _*)
+        question(log)
+      }
+      assertEquals(ask(_.latest()).version, 3L)
+      assertEquals(ask(_.at(2)).version, 2L)
+      assertEquals(ask(_.earliestVersion), 0L)
+      // The first listing is the one that finds nothing new.
+      val first = Set.empty[Long]
+      assertEquals(ask(_.commitInfos(), first).map(_._1).toList, List(3L, 2L, 1L, 0L))
+      assertEquals(ask(_.versionAt(1001), first), 1L)
+      assertEquals(ask(_.versionFrom(1000), first), 0L)
+      assertEquals(ask(_.commits(1, 2), first).map(_._1.version).toList, List(1L, 2L))
+    }
+  }
+
+  test("following a log, too, a commit that a listing misses is found by listing again") {
+    val table = created(add("a"))
+    val (log, store) = watched(table)
+    log.latest()
+    table.commit(1, add("b")).commit(2, add("c"))
+    store.hide(Set(1L))
+    assertEquals(paths(log.latest()), List("a", "b", "c"))
+  }
+
+  test("a gap that stays is refused after two listings, a whole log is listed once") {
+    val gap = created(add("a")).commit(2, add("c"))
+    val (broken, lists) = watched(gap)
+    refused("DELTAIC_LOG_GAP")(broken.latest())
+    assertEquals(lists.listings, 2)
+    val (whole, once) = watched(created(add("a")).commit(1, add("b")))
+    whole.latest()
+    assertEquals(once.listings, 1)
+  }
+
+  test("after a commit only that commit is read, and nothing when nothing was committed") {
+    val table = created(add("a")).commit(1, add("b")).commit(2, add("c"))
+    val (log, store) = watched(table)
+    log.latest()
+    store.reads.clear()
+    table.commit(3, add("d"))
+    assertEquals(paths(log.latest()), List("a", "b", "c", "d"))
+    log.latest()
+    assertEquals(store.reads.asScala.toList, List(f"${3}%020d.json"))
   }
 
   test("a log that begins after version 0 without a checkpoint is refused") {

@@ -47,6 +47,7 @@ class VersionChecksumSuite extends munit.FunSuite {
     """{"setTransactions":[{"appId":"app","version":4}]}""" -> "txn of app differs",
     """{"domainMetadata":[]}""" -> "domainMetadata differs",
     """{"metadata":{"id":"other","schemaString":"{}"}}""" -> "metaData differs",
+    """{"metadata":{"id":"test-table","schemaString":"{"}}""" -> "metaData differs",
     """{"protocol":{"minReaderVersion":1,"minWriterVersion":1}}""" -> "protocol is"
   ).foreach { case (checksum, difference) =>
     test(s"$checksum is found to differ, and the table is read all the same") {

@@ -96,6 +96,33 @@ class SymlinkManifestSuite extends munit.FunSuite {
     assertEquals(lists(table), Map("1" -> Set("a"), "2" -> Set("b"), "3" -> Set("c")))
   }
 
+  test("what a process did not live to list is listed after the next commit of another") {
+    val table = TableBuilder().commit(0, protocol, partitioned, at("a", "1"), at("b", "2"))
+    list(table, 0)
+    table.commit(1, gone("a", "1")).commit(2, at("c", "2")).commit(3, at("d", "3"))
+    list(table, 3)
+    assertEquals(lists(table), Map("2" -> Set("b", "c"), "3" -> Set("d")))
+    val untouched = Files.getLastModifiedTime(root(table).resolve("2/manifest"))
+    table.commit(4, at("e", "3"))
+    list(table, 4)
+    assertEquals(lists(table), Map("2" -> Set("b", "c"), "3" -> Set("d", "e")))
+    assertEquals(Files.getLastModifiedTime(root(table).resolve("2/manifest")), untouched)
+  }
+
+  test("without the mark of the version listed, or with one of another table, all is listed") {
+    for (mark <- Seq(None, Some("9"), Some("?"))) {
+      val table = TableBuilder().commit(0, protocol, partitioned, at("a", "1"))
+      list(table, 0)
+      table.commit(1, gone("a", "1"), at("b", "2")).commit(2, at("c", "3"))
+      val file = table.directory.resolve("_delta_log/_last_symlink_manifest")
+      assertEquals(Files.readString(file), "0")
+      mark.fold(Files.delete(file)) { text => Files.writeString(file, text); () }
+      list(table, 2)
+      assertEquals(lists(table), Map("2" -> Set("b"), "3" -> Set("c")))
+      assertEquals(Files.readString(file), "2")
+    }
+  }
+
   test("no list where a file has a deletion vector: its reader would see deleted rows") {
     val table = TableBuilder.created(add("a", 1, Some(dv("x"))))
     val upkeep = run(table, 0, UpkeepTask.SymlinkManifest)

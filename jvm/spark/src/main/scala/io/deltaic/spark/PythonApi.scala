@@ -206,6 +206,24 @@ object PythonApi {
     Json.obj("value" -> found.get(0)).toString
   }
 
+  /**
+   * A file of a version that is not as Iceberg readers need it under a definition, as `{"path", "reason"}`; empty if
+   * there is none.
+   */
+  def unfitForIceberg(
+      spark: SparkSession,
+      path: String,
+      version: Long,
+      metaDataJson: String,
+      numbersColumns: Boolean
+  ): String = {
+    val metadata = ActionBody.metadata(Json.parse(metaDataJson))
+    val log = TableLocation.log(spark, path)
+    IcebergFiles.of(metadata, numbersColumns).firstUnfit(spark, log, version).fold(Json.obj()) {
+      case (file, reason) => Json.obj("path" -> file, "reason" -> reason)
+    }.toString
+  }
+
   /** The path and full name of a table in the catalog. */
   def resolveName(spark: SparkSession, name: String): String = {
     def notDelta(found: String): Nothing = throw new DeltaicException(

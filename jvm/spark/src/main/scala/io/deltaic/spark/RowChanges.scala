@@ -2,11 +2,9 @@ package io.deltaic.spark
 
 import java.util.{List => JList}
 
-import scala.collection.mutable
 import scala.collection.mutable.ArrayBuffer
 import scala.jdk.CollectionConverters._
 
-import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
 import org.apache.spark.sql.catalyst.expressions.{Expression, Literal, SubqueryExpression}
 import org.apache.spark.sql.catalyst.plans.logical._
@@ -16,8 +14,8 @@ import org.apache.spark.sql.execution.datasources.v2.ExtractV2Table
 import org.apache.spark.sql.{AnalysisException, Column, DataFrame, classic}
 
 import io.deltaic.protocol.DeltaicException
-import io.deltaic.replay.Snapshot
 import io.deltaic.spark.catalog.DeltaicTable
+import io.deltaic.spark.scan.NewestSnapshots
 
 /**
  * DELETE, UPDATE and MERGE as `DeltaTable` asks for them: the plans that Spark makes of the same
@@ -77,21 +75,23 @@ object RowChanges {
    * cached stays as it is, or Spark would not find it.
    */
   private[spark] def sourceOf(frame: classic.DataFrame): LogicalPlan = {
-    val newest = mutable.Map.empty[Path, Snapshot]
+    val spark = frame.sparkSession
+    val source = frame.queryExecution.analyzed
+    val usesCache = CacheShims.usesCache(spark, source)
+    val newest = new NewestSnapshots
     def pinned(plan: LogicalPlan): LogicalPlan =
-      if (CacheShims.isCached(frame.sparkSession, plan)) plan
+      if (usesCache && CacheShims.cached(spark, plan).isDefined) plan
       else {
         val here = plan match {
           case relation @ ExtractV2Table(table: DeltaicTable) =>
-            val snapshot = newest.getOrElseUpdate(table.log.table, table.log.latest())
-            relation.copy(table = table.pinnedTo(snapshot))
+            relation.copy(table = table.pinnedTo(newest))
           case other => other.mapChildren(pinned)
         }
         here.transformExpressions { case subquery: SubqueryExpression =>
           subquery.withNewPlan(pinned(subquery.plan))
         }
       }
-    pinned(frame.queryExecution.analyzed)
+    pinned(source)
   }
 
   private[spark] def expression(spark: SparkSession, column: Column): Option[Expression] =

@@ -12,7 +12,7 @@ import io.deltaic.protocol.DeltaicException
  * Decides what a commit is. Python implements it, in the driver's own Python or in a sidecar.
  *
  * Replies are JSON: `{"ok": ...}` or `{"error": {"condition", "parameters", "message"}}`. Nothing is
- * thrown across the bridge. All methods may be called from any thread, on behalf of a session; what
+ * thrown across the bridge; long texts are told once (see [[WideTexts]]). All methods may be called from any thread, on behalf of a session; what
  * Python would have to ask for besides is told at once (see [[Told]]).
  */
 trait Committer {
@@ -30,12 +30,15 @@ trait Committer {
 private[spark] object CommitterReply {
 
   /** The `ok` part of a reply; an error becomes an exception under its own condition. */
-  def require(reply: String): ObjectNode = {
-    val json = Json.parse(reply)
-    json.get("error") match {
-      case null => json.get("ok").asInstanceOf[ObjectNode]
-      case error => throw toException(error)
-    }
+  def require(reply: String): ObjectNode = require(Json.parse(reply))
+
+  /** The `ok` part of the reply to a question that may hold long texts. */
+  def toQuestion(question: ObjectNode)(send: String => String): ObjectNode =
+    require(WideTexts.ask(question)(send))
+
+  private def require(reply: ObjectNode): ObjectNode = reply.get("error") match {
+    case null => reply.get("ok").asInstanceOf[ObjectNode]
+    case error => throw toException(error)
   }
 
   private def toException(error: JsonNode): DeltaicException =

@@ -64,7 +64,7 @@ private[spark] object Told {
     Json.obj("session" -> session(spark), "header" -> snapshot.map(header(_, isAsked)))
 
   /** With a finished write, for it to be committed. */
-  def beforeCommit(spark: SparkSession, commit: PreparedCommit): JsonNode = Json.obj(
+  def beforeCommit(spark: SparkSession, commit: PreparedCommit): ObjectNode = Json.obj(
     "session" -> session(spark),
     "upkeep" -> upkeep(commit.log),
     "summary" -> commit.outline

@@ -17,7 +17,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.replay.{DeltaLog, Snapshot}
-import io.deltaic.spark.changes.ChangesTable
+import io.deltaic.spark.changes.{ChangesTable, ReadCompatibility}
 import io.deltaic.spark.rowlevel.{MergeTerms, RowLevelChange, RowReplacement}
 import io.deltaic.spark.scan._
 import io.deltaic.spark.write._
@@ -35,12 +35,19 @@ private[spark] object TableOrigin {
 
   /** At a version the user named: it stays. */
   case object TimeTravel extends TableOrigin
+
+  /** At the version that the statement it is part of has settled on. */
+  case object Statement extends TableOrigin
 }
+
+/** @param newest what the query's scans agree on */
+private[spark] final case class QueriedTable(table: DeltaicTable, newest: NewestSnapshots)
 
 /**
  * A table as Spark's planner sees it.
  *
  * @param entry what the session catalog lists, for a table that was found there
+ * @param query the query that it is a part of, for a table from a path; a DataFrame's is part of none yet
  */
 private[spark] final class DeltaicTable(
     val spark: SparkSession,
@@ -48,20 +55,23 @@ private[spark] final class DeltaicTable(
     val snapshot: Snapshot,
     origin: TableOrigin,
     displayName: Option[String] = None,
-    entry: Option[CatalogTable] = None
+    entry: Option[CatalogTable] = None,
+    query: Option[QueriedTable] = None
 ) extends Table
     with SupportsRead
     with SupportsWrite
     with SupportsRowLevelOperations
     with SupportsMetadataColumns
     with FollowsTable
+    with ReadsNewest
     with ComputesColumns
     with WriteTargets {
 
   /** The versions that data cached from this table stands for; see [[equals]]. */
-  @volatile private var cachedVersions: Set[Long] = Set(snapshot.version)
+  private val cachedVersions: CachedVersions =
+    query.fold(new CachedVersions(snapshot.version))(_.table.cachedVersions)
 
-  val tableSchema: TableSchema = TableSchema.of(snapshot)
+  val tableSchema: TableSchema = query.fold(TableSchema.of(snapshot))(_.table.tableSchema)
 
   override def generatedColumns: Map[String, String] = tableSchema.generated
 
@@ -72,8 +82,7 @@ private[spark] final class DeltaicTable(
 
   override def id(): String = snapshot.metadata.id
 
-  override def version(): String =
-    if (origin == TableOrigin.Catalog) snapshot.version.toString else null
+  override def version(): String = if (isRefreshed) snapshot.version.toString else null
 
   override def columns(): Array[Column] = SchemaShims.columns(tableSchema.all)
 
@@ -94,7 +103,7 @@ private[spark] final class DeltaicTable(
   override def capabilities(): JSet[TableCapability] = origin match {
     case TableOrigin.Catalog =>
       EnumSet.of(BATCH_READ, BATCH_WRITE, TRUNCATE, OVERWRITE_BY_FILTER, OVERWRITE_DYNAMIC)
-    case TableOrigin.Path | TableOrigin.TimeTravel => EnumSet.of(BATCH_READ)
+    case _ => EnumSet.of(BATCH_READ)
   }
 
   override def metadataColumns(): Array[MetadataColumn] =
@@ -106,9 +115,15 @@ private[spark] final class DeltaicTable(
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
     UnsupportedReadOptions.refuse(log, options)
     val current = snapshotToRead()
+    if (tableSchema.all.isEmpty)
+      throw new DeltaicException(
+        "DELTAIC_TABLE_WITHOUT_COLUMNS",
+        Map("table" -> log.table.toString, "version" -> current.version.toString)
+      )
     val settings = options.asCaseSensitiveMap.asScala.toMap
-    val files = SnapshotFiles(spark, log, current, tableSchema, settings)
-    new TableScanBuilder(spark, files, tableSchema, options)
+    val schema = schemaOf(current)
+    val files = SnapshotFiles(spark, log, current, schema, settings)
+    new TableScanBuilder(spark, files, schema, options)
   }
 
   /**
@@ -183,12 +198,12 @@ private[spark] final class DeltaicTable(
   def requireCanCompute(): Unit =
     if (computesColumns) requireExtension("a write that computes columns")
 
-  /** The pinned version, or the newest with the columns this plan was analysed with. */
+  /** The pinned version, or the newest if it still has the columns this plan was analysed with. */
   private def snapshotToRead(): Snapshot = origin match {
-    case TableOrigin.Catalog | TableOrigin.TimeTravel => snapshot
+    case TableOrigin.Catalog | TableOrigin.TimeTravel | TableOrigin.Statement => snapshot
     case TableOrigin.Path =>
-      val latest = log.latest()
-      if (!hasSameColumns(latest)) throw schemaChanged(latest)
+      val latest = query.fold(log.latest())(_.newest.of(log))
+      if (!hasColumns(latest)) throw schemaChanged(latest)
       latest
   }
 
@@ -201,19 +216,49 @@ private[spark] final class DeltaicTable(
     )
   )
 
-  private def hasSameColumns(other: Snapshot): Boolean =
-    TableSchema.of(other).hasColumnsOf(tableSchema) &&
-    other.metadata.partitionColumns == snapshot.metadata.partitionColumns &&
-    TableSchema.of(other).mapping == tableSchema.mapping
+  /** Whether a version has all columns of this one. Those it has besides are not in plans for this one. */
+  private def hasColumns(version: Snapshot): Boolean =
+    hasSameDefinition(version) ||
+    ReadCompatibility.holds(version.metadata, snapshot.metadata, dataIsOlder = false)
+
+  private def schemaOf(version: Snapshot): TableSchema =
+    if (hasSameDefinition(version)) tableSchema else TableSchema.of(version)
+
+  private def hasSameDefinition(version: Snapshot): Boolean = (version eq snapshot) ||
+    version.metadata == snapshot.metadata && version.protocol == snapshot.protocol
 
   /**
    * The same table at a version that a statement has settled on, for all its reads to agree with its
    * write. A table whose columns have changed since stays as it is, and fails when it is read.
    */
   def pinnedTo(version: Snapshot): DeltaicTable =
-    if (origin == TableOrigin.Path && hasSameColumns(version))
-      new DeltaicTable(spark, log, version, TableOrigin.TimeTravel, displayName)
-    else this
+    if (origin == TableOrigin.Path && hasColumns(version)) settled(version) else this
+
+  /**
+   * The same for a change of this very table: what its conditions and its source read of the table, too,
+   * they read at the version that is changed.
+   */
+  def settledOn(version: Snapshot): DeltaicTable = origin match {
+    case TableOrigin.TimeTravel => this
+    case _ if hasColumns(version) => settled(version)
+    case _ => throw schemaChanged(version)
+  }
+
+  private def settled(version: Snapshot): DeltaicTable =
+    new DeltaicTable(spark, log, version, TableOrigin.Statement, displayName)
+
+  /** The same at the version that is the newest to all reads of the statement. */
+  def pinnedTo(newest: NewestSnapshots): DeltaicTable =
+    if (origin == TableOrigin.Path) pinnedTo(newest.of(log)) else this
+
+  override def agreeingOn(newest: Option[NewestSnapshots]): DeltaicTable =
+    if (origin == TableOrigin.Path) {
+      val table = query.fold(this)(_.table)
+      newest.fold(table) { agreed =>
+        val queried = Some(QueriedTable(table, agreed))
+        new DeltaicTable(spark, log, snapshot, origin, displayName, entry, queried)
+      }
+    } else this
 
   /** Whether two scans of one plan read the same rows, whatever is committed in between. */
   def readsOneVersion: Boolean = origin != TableOrigin.Path
@@ -226,22 +271,29 @@ private[spark] final class DeltaicTable(
 
   override def location: Path = log.table
 
-  override def followsNewVersions: Boolean = origin != TableOrigin.TimeTravel
+  override def followsNewVersions: Boolean = origin match {
+    case TableOrigin.Catalog | TableOrigin.Path => true
+    case TableOrigin.TimeTravel | TableOrigin.Statement => false
+  }
+
+  /** Whether Spark may put a newer version in its place once a plan has been analysed. */
+  def isRefreshed: Boolean = origin == TableOrigin.Catalog
 
   /**
    * Spark loads tables of the catalog anew when it refreshes what is cached of them; a table from a path
    * stays, and reads the new version.
    */
   override def refreshedTo(version: Long): Unit =
-    if (origin == TableOrigin.Path) synchronized(cachedVersions += version)
+    if (origin == TableOrigin.Path) cachedVersions.add(version)
 
   /**
    * Spark finds cached data by comparing plans. Data cached at one version must not answer for another,
-   * unless this process has refreshed it since.
+   * unless this process has refreshed it since. A plan that is part of a query is compared with such plans
+   * alone.
    */
   override def equals(other: Any): Boolean = other match {
     case that: DeltaicTable =>
-      identity == that.identity && cachedVersions.exists(that.cachedVersions)
+      identity == that.identity && cachedVersions.meet(that.cachedVersions)
     case _ => false
   }
 
@@ -250,5 +302,6 @@ private[spark] final class DeltaicTable(
   override def toString: String = name()
 
   /** A table that took the place of another at the same path has another id. */
-  private def identity: (Path, String, TableOrigin) = (log.table, snapshot.metadata.id, origin)
+  private def identity: (Path, String, TableOrigin, Boolean) =
+    (log.table, snapshot.metadata.id, origin, query.isDefined)
 }

@@ -2,6 +2,7 @@ package io.deltaic.spark.catalog
 
 import java.util.{EnumSet, Set => JSet}
 
+import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.connector.catalog.TableCapability._
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.expressions.Transform
@@ -56,6 +57,8 @@ private[spark] final class MergeTarget(
   }
 
   override def name(): String = table.name()
+
+  override def location: Path = table.location
 
   override def columns(): Array[Column] =
     SchemaShims.columns(evolved.getOrElse(table.tableSchema.all))

@@ -4,6 +4,7 @@ import java.util.Locale
 
 import org.apache.spark.sql.SaveMode
 import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
+import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.{SupportsV1OverwriteWithSaveAsTable, Table}
@@ -41,6 +42,12 @@ private[spark] final class Save(
     .get(DataSourceUtils.PARTITIONING_COLUMNS_KEY)
     .map(DataSourceUtils.decodePartitioningColumns)
 
+  private val clusterBy: Option[Seq[Seq[String]]] = options
+    .get(DataSourceUtils.CLUSTERING_COLUMNS_KEY)
+    .map(
+      DataSourceUtils.decodePartitioningColumns(_).map(CatalystSqlParser.parseMultipartIdentifier)
+    )
+
   /** Rows that a condition leaves in the table keep their columns. */
   private def replacesColumns: Boolean = mode == SaveMode.Overwrite && flag("overwriteschema") &&
     !Seq(ReplaceWhere.Key, ReplaceWhere.OnKey, ReplaceWhere.UsingKey).exists(option(_).isDefined)
@@ -59,8 +66,7 @@ private[spark] final class Save(
     }.filterNot(_ == Literal.TrueLiteral)
 
   def plan: LogicalPlan = {
-    if (options.contains(DataSourceUtils.CLUSTERING_COLUMNS_KEY))
-      throw WriteTransaction.unsupported(log.table.toString, "clusterBy of a DataFrame writer")
+    for (before <- snapshot; columns <- clusterBy) KeptClustering.require(before, columns)
     if (overwritesPartitions && replacesColumns)
       throw WriteTransaction.unsupported(
         log.table.toString,
@@ -144,14 +150,15 @@ private[spark] final class Save(
     mode = if (mode == SaveMode.Overwrite) "overwrite" else "append",
     schema = Some(columnsOfRows),
     partitionBy = partitionBy,
+    clusterBy = if (snapshot.isEmpty) clusterBy else None,
     properties = PropertyOptions.of(parameters),
     joinsIfCreated = mode == SaveMode.Append,
     keepsDefinition = true
   )
 
   private def writeOptions: Map[String, String] = {
-    val ofWriter = options - DataSourceUtils.PARTITIONING_COLUMNS_KEY - "path" -
-      SupportsV1OverwriteWithSaveAsTable.OPTION_NAME
+    val ofWriter = options - DataSourceUtils.PARTITIONING_COLUMNS_KEY -
+      DataSourceUtils.CLUSTERING_COLUMNS_KEY - "path" - SupportsV1OverwriteWithSaveAsTable.OPTION_NAME
     // A condition that is always true is none, and a table that is not there has no rows.
     val ofMatching = Seq(ReplaceWhere.OnKey, ReplaceWhere.UsingKey)
     val heeded =

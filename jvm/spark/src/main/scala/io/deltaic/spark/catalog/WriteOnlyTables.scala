@@ -4,6 +4,7 @@ import java.util.{EnumSet, Map => JMap, Set => JSet}
 
 import scala.jdk.CollectionConverters._
 
+import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.TableCapability._
 import org.apache.spark.sql.connector.catalog._
@@ -43,6 +44,7 @@ private[spark] class WriteOnlyTable(
     with ComputesColumns
     with WriteTargets {
   override def name(): String = displayName.getOrElse(s"delta.`${target.table}`")
+  override def location: Path = target.log.table
   override def columns(): Array[Column] = SchemaShims.columns(tableSchema)
   override def capabilities(): JSet[TableCapability] =
     EnumSet.of(BATCH_WRITE, TRUNCATE, OVERWRITE_BY_FILTER, OVERWRITE_DYNAMIC)

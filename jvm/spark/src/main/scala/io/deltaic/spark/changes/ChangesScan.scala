@@ -156,7 +156,14 @@ private[spark] final class ChangesScan(
     }
 
     def partitions: Array[InputPartition] = FileSplits
-      .plan(spark, feed.table, selected.files, reader.fileConstants, selected.unchangedRows)
+      .plan(
+        spark,
+        feed.table,
+        selected.files,
+        reader.fileConstants,
+        reader.hadoopConf,
+        selected.unchangedRows
+      )
       .map(ChangesPartition(_, isRecorded))
   }
 }

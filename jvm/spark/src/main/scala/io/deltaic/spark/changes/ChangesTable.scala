@@ -10,7 +10,7 @@ import org.apache.spark.sql.deltaic.SchemaShims
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.replay.{DeltaLog, Snapshot}
-import io.deltaic.spark.scan.TableSchema
+import io.deltaic.spark.scan.{NewestSnapshots, ReadsNewest, TableSchema}
 
 /**
  * What changed in a table, as a table of its own.
@@ -20,18 +20,21 @@ import io.deltaic.spark.scan.TableSchema
  * @param last the last one, if there are that many; None for the latest when a query runs
  * @param start the table at version `first`; None when there is nothing to show
  * @param read the version whose columns the changes are shown with
+ * @param newest what the scans of one query agree on
  */
 private[spark] final class ChangesTable(
     spark: SparkSession,
-    log: DeltaLog,
+    val log: DeltaLog,
     override val name: String,
     first: Long,
     last: Option[Long],
     start: Option[Snapshot],
     read: Snapshot,
-    checksSchema: Boolean
+    checksSchema: Boolean,
+    newest: Option[NewestSnapshots] = None
 ) extends Table
     with SupportsRead
+    with ReadsNewest
     with Changelog {
 
   private val tableSchema = TableSchema.of(read)
@@ -45,13 +48,24 @@ private[spark] final class ChangesTable(
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
     val feed = start match {
       case Some(snapshot) =>
-        val latest = log.latest().version
+        val latest = newest.fold(log.latest())(_.of(log)).version
         val versions = VersionRange(first, last.fold(latest)(_.min(latest)))
         new ChangeFeed(log, versions, snapshot, read, checksSchema)
       case None => new ChangeFeed(log, VersionRange(first, first - 1), read, read, checksSchema)
     }
     new ChangesScanBuilder(spark, feed, tableSchema, options)
   }
+
+  override def agreeingOn(newest: Option[NewestSnapshots]): ChangesTable =
+    new ChangesTable(spark, log, name, first, last, start, read, checksSchema, newest)
+
+  /** The changes up to a version, for a statement that reads no newer one. */
+  def until(version: Long): ChangesTable =
+    if (start.isEmpty) this
+    else {
+      val end = Some(last.fold(version)(_.min(version)))
+      new ChangesTable(spark, log, name, first, end, start, read, checksSchema)
+    }
 
   /** Writers that record changes leave no row that a rewritten file merely carries over. */
   override def containsCarryoverRows(): Boolean = false
@@ -62,8 +76,8 @@ private[spark] final class ChangesTable(
   override def representsUpdateAsDeleteAndInsert(): Boolean = false
 
   /** An open end is the version at the time of the analysis: cached rows answer for that alone. */
-  private def identity: (Path, Long, Option[Long], Boolean, Long) =
-    (log.table, first, last, start.isEmpty, read.version)
+  private def identity: (Path, Long, Option[Long], Boolean, Long, Boolean) =
+    (log.table, first, last, start.isEmpty, read.version, newest.isDefined)
 
   override def equals(other: Any): Boolean = other match {
     case that: ChangesTable => identity == that.identity

@@ -10,11 +10,11 @@ import io.deltaic.spark.scan.PhysicalSchema
 /**
  * Whether data written under one schema means the same when read under another.
  *
- * A feed shows all versions with the columns of one of them. Columns may have been added in between
- * and nothing else: of a column that was dropped, renamed or given another type, older or newer
- * rows would show wrong values, or none.
+ * A feed shows all versions with the columns of one of them, and a DataFrame that was made of one version shows
+ * newer ones with its columns. Columns may have been added in between and nothing else: of a column that was
+ * dropped, renamed or given another type, older or newer rows would show wrong values, or none.
  */
-private[changes] object ReadCompatibility {
+private[spark] object ReadCompatibility {
 
   /** @param dataIsOlder whether `data` is of a version before the one that `read` is of */
   def holds(data: Metadata, read: Metadata, dataIsOlder: Boolean): Boolean =

@@ -138,13 +138,15 @@ private[rowlevel] object MergedFiles {
  * @param keepsVectors whether files that keep rows get vectors
  * @param tellsApart whether rows that are gone and rows that have changed must be told from each other
  * @param carries whether vectors that only this statement needs stay in memory
+ * @param maxInlineBytes up to which size a vector goes into the log, even if it is more than a handful of rows
  */
 private[rowlevel] final case class BitmapMerge(
     spec: DataWriteSpec,
     settings: VectorSettings,
     keepsVectors: Boolean,
     tellsApart: Boolean,
-    carries: Boolean
+    carries: Boolean,
+    maxInlineBytes: Long
 ) {
 
   /** @param onStart is handed what deletes all files that have been written, should they not be needed */
@@ -173,7 +175,7 @@ private[rowlevel] final case class BitmapMerge(
       store: DeletionVectorStore,
       temporary: DeletionVectorFileWriter
   ): DeletionVector => DeletionVectorDescriptor =
-    if (carries) store.inline else temporary.place
+    if (carries) store.inline else vector => temporary.place(vector)
 
   private def merged(
       touched: TouchedFile,
@@ -197,7 +199,7 @@ private[rowlevel] final case class BitmapMerge(
       if (ended.cardinality >= numRecords) MergedFile.Ended
       else if (!keepsVectors || settings.isWorn(touched.sizeBytes, numRecords, ended.cardinality))
         MergedFile.Rewritten(aside(ended))
-      else MergedFile.Kept(vectors.place(ended))
+      else MergedFile.Kept(vectors.place(ended, maxInlineBytes))
     val areBoth = !deleted.isEmpty && !updated.isEmpty
     val apart = Option.when(tellsApart && areBoth)((aside(deleted), aside(updated)))
     MergedFile(

@@ -46,7 +46,9 @@ private[spark] object EndWholeFiles extends SparkStrategy {
               case relation @ ScanOf(same) if same eq scan =>
                 relation.asInstanceOf[DataSourceV2ScanRelation].copy(scan = others)
             }
-            planLater(delete.copy(query = rest, write = Some(write.ending(whole)))) :: Nil
+            val left = delete.copy(query = rest, write = Some(write.ending(whole)))
+            left.copyTagsFrom(delete)
+            planLater(left) :: Nil
           }
         case _ => Nil
       }

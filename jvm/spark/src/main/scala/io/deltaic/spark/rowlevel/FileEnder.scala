@@ -23,7 +23,6 @@ import io.deltaic.spark.write.{EndedFiles, NewFiles, WriteTransaction}
 private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: WriteTransaction)
     extends AutoCloseable {
 
-  private val table = change.log.table
   private var temporary: Seq[Path] = Nil
 
   /**
@@ -38,14 +37,16 @@ private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: Wri
       reports.flatMap(_.updatedRows)
     )
     val settings = VectorSettings.of(transaction)
-    val areFew = touched.forall(_.isCarried) &&
-      touched.iterator.map(_.bitmapBytes).sum <= settings.mergeBytes
+    val bitmapBytes = touched.iterator.map(_.bitmapBytes).sum
+    val areFew = touched.forall(_.isCarried) && bitmapBytes <= settings.mergeBytes
     val merge = BitmapMerge(
       transaction.dataSpec,
       settings,
       keepsVectors = writesDeletionVectors,
       tellsApart = transaction.plan.feedsChanges,
-      carries = areFew
+      carries = areFew,
+      // All of a statement's vectors or none: beside one that has to be in a file, others cost no more there.
+      maxInlineBytes = if (bitmapBytes <= settings.inlineBytes) settings.inlineBytes else 0L
     )
     val merged = if (areFew) merge(touched, _ => ()) else inTasks(merge, touched)
     temporary ++= merged.temporaryFiles.map(new Path(_))
@@ -56,7 +57,7 @@ private[rowlevel] final class FileEnder(change: RowLevelChange, transaction: Wri
     try
       FileEnder.inTasks(
         change.spark,
-        s"deltaic: merge the bitmaps of ${touched.size} files, $table",
+        transaction.jobs(s"merge the bitmaps of ${touched.size} files"),
         merge,
         TouchedFile.groups(touched, merge.settings.mergeBytes)
       )

@@ -58,11 +58,8 @@ private[rowlevel] final class ImageRecorder(
           change(file, ChangeColumns.UpdatePreimage, RowSelection.Only(updated, except = None))
         )
       case None =>
-        val rows = touched.fate match {
-          case MergedFile.Ended => RowSelection.AllBut(file.deletionVector)
-          case MergedFile.Rewritten(vector) => only(vector)
-          case MergedFile.Kept(vector) => only(vector)
-        }
+        val vector = touched.keptUnder.orElse(touched.rewrittenBy)
+        val rows = vector.fold[RowSelection](RowSelection.AllBut(file.deletionVector))(only)
         val isUpdate = touched.updated > 0
         Seq(change(
           file,

@@ -7,7 +7,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.connector.write._
-import org.apache.spark.sql.deltaic.{JobShims, SchemaShims, SessionShims}
+import org.apache.spark.sql.deltaic.{SchemaShims, SessionShims}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -34,7 +34,7 @@ private[rowlevel] final class MovedRows(spark: SparkSession, transaction: WriteT
   ): Seq[AddFile] = {
     val sink = new Sink(columns, spec)
     val source = new Source(columns, scan)
-    JobShims.described(spark, s"deltaic: $purpose, ${transaction.log.table}") {
+    transaction.describing(purpose) {
       SessionShims.run(spark, AppendData.byPosition(relation(sink), relation(source)))
     }
     sink.written

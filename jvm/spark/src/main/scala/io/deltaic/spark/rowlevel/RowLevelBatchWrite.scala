@@ -2,6 +2,7 @@ package io.deltaic.spark.rowlevel
 
 import scala.util.Using
 
+import org.apache.spark.sql.catalyst.expressions.Literal.TrueLiteral
 import org.apache.spark.sql.catalyst.util.toPrettySQL
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 import org.apache.spark.sql.connector.write._
@@ -136,7 +137,9 @@ private[spark] final class RowLevelBatchWrite(
     NewFiles(ofTasks ++ rewritten.newDataFiles ++ images, rewritten.newVectorFiles)
   }
 
-  /** As delta-spark records it: a JSON array of SQL expressions. */
-  private def predicateParameter: String =
-    Json.of(change.predicates.map(toPrettySQL(_))).toString
+  /** As delta-spark records it: a JSON array with the condition, if the statement has one. */
+  private def predicateParameter: String = {
+    val isStated = change.command == Command.DELETE || !change.condition.contains(TrueLiteral)
+    Json.of(change.condition.filter(_ => isStated).toSeq.map(toPrettySQL(_))).toString
+  }
 }

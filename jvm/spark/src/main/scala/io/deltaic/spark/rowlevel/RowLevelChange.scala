@@ -2,7 +2,7 @@ package io.deltaic.spark.rowlevel
 
 import scala.collection.mutable.ArrayBuffer
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, Expression, IsNotNull}
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.distributions.{Distribution, Distributions}
 import org.apache.spark.sql.connector.expressions.{Expressions, NamedReference, SortOrder}
@@ -15,7 +15,7 @@ import io.deltaic.protocol.AddFile
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.bridge.ReadSet
 import io.deltaic.spark.scan._
-import io.deltaic.spark.write.{RecordedReads, RecordsReads, ScannedRows, TableWrite}
+import io.deltaic.spark.write._
 
 /**
  * One DELETE, UPDATE or MERGE, from the snapshot it reads to the commit it makes. Spark plans it; its
@@ -38,6 +38,15 @@ private[spark] final class RowLevelChange(
   private val schema = TableSchema.of(snapshot)
   private val zone = FileSplits.sessionZone(spark)
   private val scans = ArrayBuffer.empty[TableScan]
+  @volatile private var stated: Option[Expression] = None
+
+  /** Says what the statement's condition is, once it is resolved. */
+  def describe(condition: Expression): Unit = stated = Some(condition)
+
+  /** The condition as the statement has it. */
+  def condition: Option[Expression] = stated
+
+  def partitionColumns: Seq[String] = schema.partitionColumns
 
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
     val read = merge.fold(schema)(_.schema())
@@ -75,7 +84,7 @@ private[spark] final class RowLevelChange(
 
     override def requiredOrdering(): Array[SortOrder] =
       if (command == Command.DELETE) Array.empty
-      else TableWrite.orderedBy(schema.partitionColumns)
+      else TableWrite.orderedBy(partitionColumns)
 
     override def toBatch: DeltaBatchWrite = {
       val (whole, reads) = unread.getOrElse((WholeFiles.none, recorded))
@@ -117,16 +126,6 @@ private[spark] final class RowLevelChange(
   /** The files the scans chose, by their path in the log. */
   lazy val filesRead: Map[String, AddFile] =
     currentScans.iterator.flatMap(_.selectedFiles).map(file => file.path -> file).toMap
-
-  /** The conditions by which rows were looked for, without the null checks that Spark infers from them. */
-  def predicates: Seq[Expression] = {
-    val (nullChecks, conditions) = currentScans.flatMap(_.filters).distinct.partition {
-      case IsNotNull(_: Attribute) => true
-      case _ => false
-    }
-    val constrained = AttributeSet(conditions.flatMap(_.references))
-    conditions ++ nullChecks.filterNot(_.references.subsetOf(constrained))
-  }
 
   /** Whether a scan is one of the statement's target. */
   def isTarget(scan: TableScan): Boolean = currentScans.exists(_ eq scan)

@@ -50,7 +50,9 @@ private[spark] object RowReplacement extends EndsRows {
         matches(condition, ofNewRows, target, added)
       case other => throw new IllegalArgumentException(s"$other is not about single rows")
     }
-    SessionShims.run(spark, DeleteFromTable(target, condition))
+    transaction.describing("find the rows to replace") {
+      SessionShims.run(spark, DeleteFromTable(target, condition))
+    }
     Using.resource(new FileEnder(change, transaction)) { ender =>
       val merged = ender.merge(sink.reports)
       val files = ender(merged, sink.whole.adds)

@@ -12,12 +12,14 @@ import io.deltaic.spark.write.WriteTransaction
  * @param maxDeletedShare a file more of whose rows have ended is rewritten instead of getting a vector
  * @param minDeadBytes unless its ended rows take less than this: reading past them costs less than a rewrite
  * @param maxFileBytes where a file of vectors ends at the latest, unless its first vector alone is larger
+ * @param inlineBytes of how many bytes of bitmaps, old and new, the vectors go into the log and not into a file
  * @param mergeBytes of how many bytes of bitmaps the driver makes vectors, and a task where there are more
  */
 private[rowlevel] final case class VectorSettings(
     maxDeletedShare: Double,
     minDeadBytes: Long,
     maxFileBytes: Long,
+    inlineBytes: Long,
     mergeBytes: Long
 ) {
 
@@ -39,6 +41,7 @@ private[rowlevel] object VectorSettings {
   private val MaxDeletedShare = "deletionVectors.maxDeletedShare"
   private val MinDeadBytes = "deletionVectors.minDeadBytes"
   private val MaxFileBytes = "deletionVectors.maxFileBytes"
+  private val InlineBytes = "deletionVectors.inlineBytes"
   private val MergeBytes = "deletionVectors.mergeBytes"
 
   def of(transaction: WriteTransaction): VectorSettings =
@@ -52,6 +55,7 @@ private[rowlevel] object VectorSettings {
       minDeadBytes = SessionSettings.bytes(spark, MinDeadBytes, 1L << 20),
       maxFileBytes =
         SessionSettings.bytes(spark, MaxFileBytes, 64L << 20).min(Int.MaxValue.toLong),
+      inlineBytes = SessionSettings.bytes(spark, InlineBytes, 4L << 10),
       mergeBytes = SessionSettings.bytes(spark, MergeBytes, 32L << 20)
     )
 

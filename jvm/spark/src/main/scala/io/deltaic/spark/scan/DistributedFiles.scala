@@ -37,7 +37,7 @@ private[scan] final class DistributedFiles(
       { sent =>
         val batches = sent ++ inMemory(choice).toBatch
         val files = FileTable.of(choice.table, batches.map(_.files))
-        val statistics = SnapshotStatistics.ofTable(files, choice.schema.skipping, choice.zone)
+        val statistics = SnapshotStatistics.of(files, choice.schema.skipping, choice.zone)
         val undecided = batches.flatMap(_.undecided).headOption
         choice.first(new ChosenFiles(files, statistics, Array.range(0, files.size), undecided))
       }
@@ -68,7 +68,7 @@ private[scan] final class DistributedFiles(
 
   private def inMemory(choice: FileChoice): ChosenFiles = choice.among(
     snapshot.filesInMemory,
-    SnapshotStatistics.of(snapshot, choice.schema.skipping, choice.zone)
+    SnapshotStatistics.of(snapshot.filesInMemory, choice.schema.skipping, choice.zone)
   )
 
   /**
@@ -79,7 +79,7 @@ private[scan] final class DistributedFiles(
       of: ChosenFiles => Iterator[T]
   ): Either[DistributedFiles, Seq[T]] = {
     val slices = snapshot.stored.fold(Seq.empty[CheckpointSlice])(_.slices)
-    val results = inTasks(spark, s"Deltaic: $what of ${snapshot.table}", slices, choice, shared)(of)
+    val results = inTasks(spark, s"scan: $what, ${snapshot.table}", slices, choice, shared)(of)
     results.collectFirst { case Left(unreadable) => unreadable } match {
       case None => Right(results.collect { case Right(result) => result })
       case Some(reason) =>
@@ -123,7 +123,7 @@ private object DistributedFiles {
       slice.files(shared.value.conf.value) { batch =>
         UnreadableContent.notIn {
           val files = batch.without(shared.value.superseded)
-          val statistics = SnapshotStatistics.ofTable(files, choice.schema.skipping, choice.zone)
+          val statistics = SnapshotStatistics.of(files, choice.schema.skipping, choice.zone)
           found ++= of(choice.among(files, statistics))
           ()
         }

@@ -7,13 +7,16 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.classic.SparkSession
 
 import io.deltaic.protocol.{AddFile, DeltaicException}
-import io.deltaic.replay.{DeltaLog, Snapshot, TableSize}
+import io.deltaic.replay.{DeltaLog, FileTable, Snapshot, TableSize}
 import io.deltaic.spark.skipping.{FileRows, RowAggregate, SnapshotStatistics}
 
 /** The files a scan may choose from. Two equal sources offer the same files. */
 private[spark] sealed trait FileSource {
   def table: Path
   def version: Long
+
+  /** The files of which some were chosen, if they are in memory, with what is decoded of them. */
+  def known: Option[FileTable] = None
 
   /**
    * The files that may hold a row for which all filters are true.
@@ -78,6 +81,8 @@ private[spark] final class SnapshotFiles private (
   override def table: Path = snapshot.table
   override def version: Long = snapshot.version
 
+  override def known: Option[FileTable] = Option.when(distributed.isEmpty)(snapshot.files)
+
   /** The last choice: a scan asks for its files, and about their rows, by the same filters. */
   @volatile private var chosen: Option[(FileChoice, ChosenFiles)] = None
 
@@ -127,7 +132,7 @@ private[spark] final class SnapshotFiles private (
   }
 
   private def inMemory(choice: FileChoice): ChosenFiles =
-    choice.among(snapshot.files, SnapshotStatistics.of(snapshot, schema.skipping, zone))
+    choice.among(snapshot.files, SnapshotStatistics.of(snapshot.files, schema.skipping, zone))
 
   override def equals(other: Any): Boolean = other match {
     case that: SnapshotFiles => that.snapshot eq snapshot
@@ -154,7 +159,7 @@ private[spark] object SnapshotFiles {
 }
 
 /** Exactly these files, with the deletion vectors they carry here: what a rewrite reads. */
-private[spark] final case class ListedFiles(
+private[spark] sealed case class ListedFiles(
     table: Path,
     version: Long,
     files: IndexedSeq[AddFile]
@@ -174,6 +179,12 @@ private[spark] final case class ListedFiles(
   ): (WholeFiles, IndexedSeq[AddFile]) = (WholeFiles.none, select(filters, fileFilters))
 }
 
+/** Some of the files of a source. */
+private[scan] final class SelectedFiles(of: FileSource, some: IndexedSeq[AddFile])
+    extends ListedFiles(of.table, of.version, some) {
+  override def known: Option[FileTable] = of.known
+}
+
 /**
  * The first files of a selection that together have at least `limit` rows. Sound only for a scan of
  * which every row is wanted, that is, whose filters are all decided by partition values.
@@ -181,6 +192,7 @@ private[spark] final case class ListedFiles(
 private[spark] final case class LimitedFiles(all: SnapshotFiles, limit: Long) extends FileSource {
   override def table: Path = all.table
   override def version: Long = all.version
+  override def known: Option[FileTable] = all.known
 
   override def select(
       filters: Seq[Expression],

@@ -1,7 +1,9 @@
 package io.deltaic.spark.scan
 
+import java.io.FileNotFoundException
 import java.time.ZoneId
 
+import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.spark.paths.SparkPath
 import org.apache.spark.sql.catalyst.InternalRow
@@ -22,15 +24,18 @@ private[spark] object FileSplits {
 
   /**
    * @param constants the columns whose value is the same for each row of a file
+   * @param conf reaches the file system
    * @param changedRows the value of [[ScanColumns.ChangedRows]]
    */
   def plan(
       spark: SparkSession,
       table: Path,
-      files: IndexedSeq[AddFile],
+      listed: IndexedSeq[AddFile],
       constants: StructType,
+      conf: => Configuration,
       changedRows: AddFile => UTF8String = _ => null
   ): Array[InputPartition] = {
+    val files = listed.map(f => if (f.sizeBytes > 0) f else sized(table, f, conf))
     val openCostBytes = spark.sessionState.conf.filesOpenCostInBytes
     val maxSplitBytes =
       FilePartition.maxSplitBytes(spark, files.iterator.map(_.sizeBytes + openCostBytes).sum)
@@ -47,6 +52,18 @@ private[spark] object FileSplits {
 
   def sessionZone(spark: SparkSession): ZoneId =
     DateTimeUtils.getZoneId(spark.sessionState.conf.sessionLocalTimeZone)
+
+  /**
+   * The file with its true size, as no data file is empty: a size that the log tells wrong must not hide its rows. Of a
+   * file that is gone the reader will say so.
+   */
+  private def sized(table: Path, file: AddFile, conf: Configuration): AddFile = {
+    val path = LogPath.toAbsolute(table, file.path)
+    val sizeBytes =
+      try path.getFileSystem(conf).getFileStatus(path).getLen
+      catch { case _: FileNotFoundException => 1L }
+    file.copy(sizeBytes = sizeBytes.max(1L))
+  }
 
   private def split(
       path: SparkPath,

@@ -1,13 +1,7 @@
 package io.deltaic.spark.scan
 
-import org.apache.spark.sql.catalyst.expressions.{
-  AttributeReference,
-  Expression,
-  GetStructField,
-  InSet,
-  Literal
-}
-import org.apache.spark.sql.types.{StructField, StructType}
+import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Expression, GetStructField}
+import org.apache.spark.sql.types.{DoubleType, FloatType, StructField, StructType}
 
 import io.deltaic.spark.skipping.SkippingSchema
 
@@ -29,19 +23,15 @@ private[spark] object ParquetPredicates {
       filters
         .filterNot(_.references.exists(a => schema.isPartition(a.name)))
         .filterNot(_.exists(isWidened(_, schema)))
-        .filterNot(_.exists(isFloatingZero))
+        .filterNot(_.exists(isFloating))
         .map(inFileNames(_, schema))
 
-  /** Zero has two encodings, of which the reader looks for one alone in dictionaries and bloom filters. */
-  private def isFloatingZero(expression: Expression): Boolean = expression match {
-    case Literal(value, _) => isFloatingZero(value)
-    case in: InSet => in.hset.exists(isFloatingZero(_: Any))
-    case _ => false
-  }
-
-  private def isFloatingZero(value: Any): Boolean = value match {
-    case float: Float => float == 0.0f
-    case double: Double => double == 0.0d
+  /**
+   * Zero has two encodings, of which the reader looks for one alone in dictionaries and bloom filters; and
+   * NaN, greater than all to Spark, is left out of the bounds of a row group by arrow's writers.
+   */
+  private def isFloating(expression: Expression): Boolean = expression.dataType match {
+    case FloatType | DoubleType => true
     case _ => false
   }
 

@@ -14,6 +14,9 @@ private[spark] object PhysicalSchema {
   val PhysicalName = "delta.columnMapping.physicalName"
   val ColumnId = "delta.columnMapping.id"
 
+  /** What Spark's readers and writers of Parquet take the id from. */
+  val ParquetFieldId = "parquet.field.id"
+
   /** Ids of elements, keys and values, by their paths (Protocol § Iceberg Compatibility V2). */
   val NestedIds = "parquet.field.nested.ids"
 
@@ -99,6 +102,5 @@ private[spark] object PhysicalSchema {
       new MetadataBuilder().putLong(ParquetFieldId, field.metadata.getLong(ColumnId)).build()
     } else Metadata.empty
 
-  private val ParquetFieldId = "parquet.field.id"
   private val FieldIdName = "__deltaic_field_id_"
 }

@@ -11,6 +11,7 @@ import org.apache.spark.sql.deltaic.{RuntimeFilterShims, SchemaShims}
 import org.apache.spark.sql.types.StructType
 
 import io.deltaic.protocol.AddFile
+import io.deltaic.replay.FileTable
 import io.deltaic.spark.skipping.{FileSelection, SnapshotStatistics}
 
 /**
@@ -42,15 +43,22 @@ private[scan] final class RuntimeFiltering(schema: TableSchema, readSchema: Stru
     taken
   }
 
-  /** Those of the files that may hold a row for which all predicates are true. */
+  /**
+   * Those of the files that may hold a row for which all predicates are true.
+   *
+   * @param known the files they were chosen from, of which it is known what their statistics say
+   */
   def prune(
       files: IndexedSeq[AddFile],
+      known: Option[FileTable],
       predicates: Seq[Expression],
       zone: ZoneId
   ): IndexedSeq[AddFile] =
     if (predicates.isEmpty || files.isEmpty) files
     else {
-      val columns = SnapshotStatistics.ofFiles(files, schema.skipping, zone)
+      val columns = known
+        .flatMap(SnapshotStatistics.among(_, files, schema.skipping, zone))
+        .getOrElse(SnapshotStatistics.ofFiles(files, schema.skipping, zone))
       FileSelection.select(columns, predicates).files.toIndexedSeq.map(files)
     }
 

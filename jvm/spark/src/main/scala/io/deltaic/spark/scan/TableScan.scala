@@ -1,5 +1,6 @@
 package io.deltaic.spark.scan
 
+import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.catalyst.expressions.{AttributeReference, ExprId, Expression}
@@ -72,6 +73,8 @@ private[spark] final class TableScan(
       byFieldId = schema.mapping == ColumnMapping.ById
     )
 
+  def hadoopConf: Configuration = configuration.value.value
+
   lazy val deletionVectors: DeletionVectorSource =
     DeletionVectorSource(files.table.toString)(configuration)
 
@@ -105,7 +108,7 @@ private[spark] final class TableScan(
   }
 
   private def reading(some: IndexedSeq[AddFile], columns: StructType): TableScan = {
-    val source = ListedFiles(files.table, files.version, some)
+    val source = new SelectedFiles(files, some)
     new TableScan(spark, source, schema, columns, filters, fileFilters, options)
   }
 
@@ -114,7 +117,7 @@ private[spark] final class TableScan(
 
   override def toBatch: Batch = runtimeFiltering.take().fold[Batch](this) { predicates =>
     val zone = FileSplits.sessionZone(spark)
-    new FilteredBatch(this, runtimeFiltering.prune(selectedFiles, predicates, zone))
+    new FilteredBatch(this, runtimeFiltering.prune(selectedFiles, files.known, predicates, zone))
   }
 
   private lazy val runtimeFiltering = new RuntimeFiltering(schema, readSchema())
@@ -141,7 +144,7 @@ private[spark] final class TableScan(
           "file" -> selectedFiles.find(_.deletionVector.isDefined).fold("")(_.path)
         )
       )
-    FileSplits.plan(spark, this.files.table, files, fileConstants)
+    FileSplits.plan(spark, this.files.table, files, fileConstants, hadoopConf)
   }
 
   override def createReaderFactory(): PartitionReaderFactory = {

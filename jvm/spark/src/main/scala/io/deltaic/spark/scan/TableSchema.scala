@@ -38,10 +38,6 @@ private[spark] final case class TableSchema(
   private def isComputed(field: StructField): Boolean =
     generated.contains(field.name) || identity.contains(field.name)
 
-  /** Whether plans for either are good for the other: how far identity columns have come does not matter. */
-  def hasColumnsOf(other: TableSchema): Boolean =
-    TableSchema.withoutMarks(stored) == TableSchema.withoutMarks(other.stored)
-
   val data: StructType = StructType(all.filterNot(f => partitionNames(f.name)))
 
   /** In the order of the table's `partitionColumns`, which is the order of the directories. */
@@ -107,10 +103,6 @@ private[spark] object TableSchema {
   private def identityIn(stored: StructType, protocol: Protocol): Set[String] =
     if (!TableFeatures.supports(protocol, "identityColumns")) Set.empty
     else stored.collect { case f if f.metadata.contains(ColumnKeys.IdentityStart) => f.name }.toSet
-
-  private def withoutMarks(stored: StructType): StructType = StructType(stored.map { field =>
-    without(ColumnKeys.IdentityHighWaterMark, field)
-  })
 
   private def without(key: String, field: StructField): StructField =
     if (!field.metadata.contains(key)) field

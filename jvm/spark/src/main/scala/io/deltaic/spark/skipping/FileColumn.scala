@@ -1,5 +1,7 @@
 package io.deltaic.spark.skipping
 
+import java.util.concurrent.atomic.LongAdder
+
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters
 import org.apache.spark.sql.catalyst.util.{ArrayData, MapData}
@@ -18,6 +20,16 @@ sealed abstract private[skipping] class FileColumn {
   def decimal(i: Int, precision: Int, scale: Int): Decimal
 }
 
+private[skipping] object FileColumn {
+
+  /** About how many bytes of heap a value takes, with what finds it again. */
+  def bytesOf(value: AnyRef): Long = value match {
+    case text: UTF8String => 56L + text.numBytes
+    case bytes: Array[Byte] => 16L + bytes.length
+    case _ => 80L
+  }
+}
+
 /**
  * A column that is filled file by file.
  *
@@ -27,6 +39,10 @@ sealed abstract private[skipping] class FileColumn {
 sealed abstract private[skipping] class MutableFileColumn(size: Int) extends FileColumn {
   private val known = new Array[Long]((size + 63) >>> 6)
 
+  /** About how many bytes of heap it takes. */
+  def retainedBytes: Long = 8L * known.length + valueBytes
+  protected def valueBytes: Long
+
   final override def isNullAt(i: Int): Boolean = (known(i >>> 6) & (1L << i)) == 0
   final def forget(i: Int): Unit = known(i >>> 6) &= ~(1L << i)
   final protected def learn(i: Int): Unit = known(i >>> 6) |= 1L << i
@@ -35,6 +51,8 @@ sealed abstract private[skipping] class MutableFileColumn(size: Int) extends Fil
 /** Whole numbers, booleans (0 or 1), days, microseconds and the unscaled values of decimals. */
 final private[skipping] class LongColumn(size: Int) extends MutableFileColumn(size) {
   private val values = new Array[Long](size)
+
+  override protected def valueBytes: Long = 8L * size
 
   def set(i: Int, value: Long): Unit = {
     values(i) = value
@@ -50,6 +68,8 @@ final private[skipping] class LongColumn(size: Int) extends MutableFileColumn(si
 final private[skipping] class DoubleColumn(size: Int) extends MutableFileColumn(size) {
   private val values = new Array[Double](size)
 
+  override protected def valueBytes: Long = 8L * size
+
   def set(i: Int, value: Double): Unit = {
     values(i) = value
     learn(i)
@@ -63,9 +83,13 @@ final private[skipping] class DoubleColumn(size: Int) extends MutableFileColumn(
 /** Strings and decimals too wide for a long. */
 final private[skipping] class ObjectColumn(size: Int) extends MutableFileColumn(size) {
   private val values = new Array[AnyRef](size)
+  private val objectBytes = new LongAdder
+
+  override protected def valueBytes: Long = 4L * size + objectBytes.sum
 
   def set(i: Int, value: AnyRef): Unit = {
     values(i) = value
+    objectBytes.add(FileColumn.bytesOf(value))
     learn(i)
   }
   override def long(i: Int): Long = values(i).asInstanceOf[Number].longValue
@@ -79,7 +103,10 @@ final private[skipping] class ObjectColumn(size: Int) extends MutableFileColumn(
  * Partition values; equal ones share one object. Reading one that could not be parsed throws what
  * the parser threw.
  */
-final private[skipping] class PartitionValueColumn(values: Array[AnyRef]) extends FileColumn {
+final private[skipping] class PartitionValueColumn(values: Array[AnyRef], distinct: Seq[AnyRef])
+    extends FileColumn {
+
+  val retainedBytes: Long = 4L * values.length + distinct.map(FileColumn.bytesOf).sum
   override def isNullAt(i: Int): Boolean = values(i) match {
     case null => true
     case unreadable: UnreadableValue => throw unreadable.cause
@@ -95,23 +122,42 @@ final private[skipping] class PartitionValueColumn(values: Array[AnyRef]) extend
 
 final private[skipping] case class UnreadableValue(cause: Throwable)
 
-/** A row over the columns of one file after another: set `file`, then evaluate. */
-final private[skipping] class FileRow(columns: Array[FileColumn]) extends InternalRow {
-  var file: Int = 0
+/**
+ * A row over the columns of one file after another: set `file`, then evaluate.
+ *
+ * @param columnsOf the columns of each part of the files ([[FileParts]])
+ */
+final private[skipping] class FileRow(parts: FileParts, columnsOf: Int => Array[FileColumn])
+    extends InternalRow {
+  private var part = -1
+  private var columns: Array[FileColumn] = _
+  private var at = 0
+  private var current = -1
+
+  def file: Int = current
+  def file_=(i: Int): Unit = {
+    current = i
+    val ordinal = parts.ordinal(i)
+    if (!parts.contains(part, ordinal)) {
+      part = parts.partOf(ordinal)
+      columns = columnsOf(part)
+    }
+    at = ordinal - parts.start(part)
+  }
 
   override def numFields: Int = columns.length
-  override def isNullAt(o: Int): Boolean = columns(o).isNullAt(file)
-  override def getBoolean(o: Int): Boolean = columns(o).boolean(file)
-  override def getByte(o: Int): Byte = columns(o).long(file).toByte
-  override def getShort(o: Int): Short = columns(o).long(file).toShort
-  override def getInt(o: Int): Int = columns(o).long(file).toInt
-  override def getLong(o: Int): Long = columns(o).long(file)
-  override def getFloat(o: Int): Float = columns(o).double(file).toFloat
-  override def getDouble(o: Int): Double = columns(o).double(file)
+  override def isNullAt(o: Int): Boolean = columns(o).isNullAt(at)
+  override def getBoolean(o: Int): Boolean = columns(o).boolean(at)
+  override def getByte(o: Int): Byte = columns(o).long(at).toByte
+  override def getShort(o: Int): Short = columns(o).long(at).toShort
+  override def getInt(o: Int): Int = columns(o).long(at).toInt
+  override def getLong(o: Int): Long = columns(o).long(at)
+  override def getFloat(o: Int): Float = columns(o).double(at).toFloat
+  override def getDouble(o: Int): Double = columns(o).double(at)
   override def getDecimal(o: Int, precision: Int, scale: Int): Decimal =
-    columns(o).decimal(file, precision, scale)
-  override def getUTF8String(o: Int): UTF8String = columns(o).value(file).asInstanceOf[UTF8String]
-  override def getBinary(o: Int): Array[Byte] = columns(o).value(file).asInstanceOf[Array[Byte]]
+    columns(o).decimal(at, precision, scale)
+  override def getUTF8String(o: Int): UTF8String = columns(o).value(at).asInstanceOf[UTF8String]
+  override def getBinary(o: Int): Array[Byte] = columns(o).value(at).asInstanceOf[Array[Byte]]
   override def get(o: Int, dataType: DataType): AnyRef =
     InternalRow.getAccessor(dataType)(this: SpecializedGetters, o).asInstanceOf[AnyRef]
   override def getBinaryView(o: Int): BinaryView = refuse("BinaryView")

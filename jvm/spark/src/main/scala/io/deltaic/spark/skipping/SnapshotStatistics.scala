@@ -1,62 +1,65 @@
 package io.deltaic.spark.skipping
 
 import java.time.ZoneId
-import java.util.{Collections, Map => JMap, WeakHashMap}
 
 import io.deltaic.protocol.AddFile
-import io.deltaic.replay.{FileTable, Snapshot}
+import io.deltaic.replay.{FileBlock, FileTable}
 import io.deltaic.spark.partition.PartitionValues
 
 /**
- * The statistics of snapshots, decoded once for all queries of this process that read them. Of a distributed snapshot
- * those of the files in memory.
+ * The statistics of files in memory, decoded once for all queries of this process that read them: what is decoded stays
+ * with the block of files that snapshots share, and is counted with it.
  */
 private[spark] object SnapshotStatistics {
 
-  /** Kept as long as their snapshot is; one entry for each time zone that reads partition values. */
-  private val known: JMap[Snapshot, Map[ZoneId, FileStatsColumns]] =
-    Collections.synchronizedMap(new WeakHashMap())
-
-  /**
-   * @param schema the snapshot's
-   * @param zone of the session: it reads timestamps in partition values that carry none
-   */
-  def of(snapshot: Snapshot, schema: SkippingSchema, zone: ZoneId): FileStatsColumns =
-    known.synchronized {
-      val byZone = known.getOrDefault(snapshot, Map.empty)
-      byZone.getOrElse(
-        zone, {
-          val columns = ofTable(snapshot.filesInMemory, schema, zone)
-          known.put(snapshot, byZone + (zone -> columns))
-          columns
-        }
-      )
-    }
+  /** @param zone of the session: it reads timestamps in partition values that carry none */
+  def of(files: FileTable, schema: SkippingSchema, zone: ZoneId): FileStatsColumns =
+    columnsOf(files, files.live, schema, zone)
 
   /** Of files that are asked about once, such as those that another commit adds. */
   def ofFiles(files: Seq[AddFile], schema: SkippingSchema, zone: ZoneId): FileStatsColumns =
-    columnsOf(new AddedFiles(files.toIndexedSeq), schema, zone)
+    new FileStatsColumns(new AddedFiles(files.toIndexedSeq), schema, parser(zone))
 
-  /** Of files that are kept no longer than what is made of them. */
-  def ofTable(files: FileTable, schema: SkippingSchema, zone: ZoneId): FileStatsColumns =
-    columnsOf(new ActiveFiles(files), schema, zone)
-
-  private def columnsOf(
-      source: FileStatsSource,
+  /** Of some files of a table, in their order; none if they are not all in it. */
+  def among(
+      table: FileTable,
+      files: IndexedSeq[AddFile],
       schema: SkippingSchema,
       zone: ZoneId
-  ): FileStatsColumns = new FileStatsColumns(
-    source,
-    schema,
-    (value, dataType, column) => PartitionValues.fromLog(column, dataType, value, zone)
-  )
+  ): Option[FileStatsColumns] = {
+    val numbers = files.iterator.map(f => table.indexOf(f.path, f.dvId)).toArray
+    if (numbers.contains(-1)) None
+    else Some(columnsOf(table, numbers.map(table.live), schema, zone))
+  }
 
-  /** Holds the files, not the snapshot: a strong reference to a weak key would keep it for good. */
-  private final class ActiveFiles(files: FileTable) extends FileStatsSource {
-    override def size: Int = files.size
-    override def partitionValue(i: Int, column: String): String = files.partitionValue(i, column)
-    override def stats(i: Int): String = files.stats(i)
-    override def hasDeletionVector(i: Int): Boolean = files.deletionVector(i) != null
+  private def columnsOf(
+      files: FileTable,
+      ordinals: Array[Int],
+      schema: SkippingSchema,
+      zone: ZoneId
+  ): FileStatsColumns = {
+    val blocks = files.blocks.toVector
+    val ends = files.starts.zip(blocks).map { case (start, block) => start + block.size }
+    val areRows = blocks.size == 1 && (ordinals eq files.live) && ordinals.length == ends.head
+    val parts =
+      if (areRows) FileParts.one(ordinals.length)
+      else new FileParts(ordinals.length, files.starts, ends, ordinals)
+    new FileStatsColumns(blocks.map(decoded(_, zone)), parts, schema)
+  }
+
+  private def decoded(block: FileBlock, zone: ZoneId): DecodedStats =
+    block
+      .derive(zone)(b => new DecodedStats(new FilesOfBlock(b), parser(zone)))
+      .asInstanceOf[DecodedStats]
+
+  private def parser(zone: ZoneId): PartitionValueParser =
+    (value, dataType, column) => PartitionValues.fromLog(column, dataType, value, zone)
+
+  private final class FilesOfBlock(block: FileBlock) extends FileStatsSource {
+    override def size: Int = block.size
+    override def partitionValue(i: Int, column: String): String = block.partitionValue(i, column)
+    override def stats(i: Int): String = block.statsOf(i)
+    override def hasDeletionVector(i: Int): Boolean = block.deletionVector(i) != null
   }
 
   private final class AddedFiles(files: IndexedSeq[AddFile]) extends FileStatsSource {

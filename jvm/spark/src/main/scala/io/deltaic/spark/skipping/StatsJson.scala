@@ -19,6 +19,11 @@ final private[skipping] class LeafStats(val leaf: LeafColumn, size: Int) {
   /** Blocks of files whose statistics have been read ([[FileStatsColumns]]). */
   val decodedBlocks: BitSet = new BitSet
 
+  def retainedBytes: Long =
+    nullCount.retainedBytes + minValues.fold(0L)(_.retainedBytes) + maxValues.fold(0L)(
+      _.retainedBytes
+    )
+
   def min: FileColumn = minValues.get
   def max: FileColumn = maxValues.get
 
@@ -55,6 +60,8 @@ final private[skipping] class FileTotals(size: Int) {
   val numRecords: LongColumn = new LongColumn(size)
   val tightBounds: LongColumn = new LongColumn(size)
   val decodedBlocks: BitSet = new BitSet
+
+  def retainedBytes: Long = numRecords.retainedBytes + tightBounds.retainedBytes
 
   def readTightBounds(json: JsonParser, i: Int): Unit = json.currentToken match {
     case JsonToken.VALUE_TRUE => tightBounds.set(i, 1)

@@ -5,7 +5,6 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.util.ResolveDefaultColumns
-import org.apache.spark.sql.deltaic.WriteCommandShims
 import org.apache.spark.sql.execution.datasources.v2.ExtractV2Table
 import org.apache.spark.sql.{SparkSession, classic}
 
@@ -13,11 +12,12 @@ import io.deltaic.protocol.DeltaicException
 import io.deltaic.spark.write.{ComputesColumns, IdentityColumn}
 
 /**
- * Adds to the assignments of UPDATE and MERGE what they leave to the table: a generated column that
- * is not set gets its value of the row as it will be, when a column that it is computed from is set.
+ * Makes the assignments of UPDATE and MERGE those that Spark goes on with: of the types of the columns
+ * (see [[AssignedValues]]), one for each column. A generated column that is not set gets its value of the
+ * row as it will be, when a column that it is computed from is set.
  *
  * {{{
- *   UpdateTable [a = 1], pending(c)     =>     UpdateTable [a = 1, g = f(1)], c
+ *   UpdateTable [a = '1'], pending(c)     =>     UpdateTable [a = 1, b = b, g = f(1)], c
  * }}}
  */
 private[spark] final case class ComputeChangedColumns(spark: SparkSession)
@@ -26,74 +26,91 @@ private[spark] final case class ComputeChangedColumns(spark: SparkSession)
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
     case update @ UpdateTable(table, assignments, Some(PendingColumns(condition)))
         if table.resolved && assignments.forall(_.resolved) && condition.forall(_.resolved) =>
-      val all = changesOf(table).fold(assignments)(_.updated(assignments))
-      val done = update.copy(assignments = all, condition = condition)
+      val bare = update.copy(condition = condition)
+      val done = changeOf(table, "UPDATE", evolves = false).fold[LogicalPlan](bare) { change =>
+        change.aligned(
+          bare.copy(
+            assignments = change.updated(assignments),
+            condition = condition.map(RowMetadata.marked(table))
+          )
+        )
+      }
       done.copyTagsFrom(update)
       done
     case merge: MergeIntoTable if isReady(merge) =>
-      val changes = changesOf(merge.targetTable)
-      def completed(action: MergeAction): MergeAction = (action, changes) match {
-        case (update: UpdateAction, Some(c)) =>
-          update.copy(assignments = c.updated(update.assignments))
-        case _ => action
-      }
-      def inserting(action: MergeAction, lane: Int): MergeAction = (action, changes) match {
-        case (insert: InsertAction, Some(c)) =>
-          val lanes = merge.notMatchedActions.length
-          insert.copy(assignments = c.inserted(insert.assignments, lane, lanes))
-        case _ => action
-      }
-      val done = merge.copy(
-        mergeCondition = merge.mergeCondition.asInstanceOf[PendingColumns].condition.get,
-        matchedActions = merge.matchedActions.map(completed),
-        notMatchedActions =
-          merge.notMatchedActions.zipWithIndex.map { case (a, lane) => inserting(a, lane) },
-        notMatchedBySourceActions = merge.notMatchedBySourceActions.map(completed)
-      )
-      val described = DescribeMerge(spark.asInstanceOf[classic.SparkSession], done)
-      described.copyTagsFrom(merge)
-      if (described.withSchemaEvolution && isOurs(described.targetTable))
-        WriteCommandShims.aligned(described)
-      else described
+      val bare = merge.copy(mergeCondition = conditionOf(merge).get)
+      val done = changeOf(merge.targetTable, "MERGE", merge.withSchemaEvolution)
+        .fold[LogicalPlan](bare)(change => change.aligned(described(completed(bare, change))))
+      done.copyTagsFrom(merge)
+      done
   }
 
-  private def isReady(merge: MergeIntoTable): Boolean = merge.mergeCondition match {
-    case PendingColumns(condition) =>
-      val actions =
-        merge.matchedActions ++ merge.notMatchedActions ++ merge.notMatchedBySourceActions
-      merge.childrenResolved && condition.forall(_.resolved) && actions.forall(_.resolved)
-    case _ => false
+  private def isReady(merge: MergeIntoTable): Boolean =
+    merge.childrenResolved && conditionOf(merge).exists(_.resolved) &&
+    (merge.matchedActions ++ merge.notMatchedActions ++ merge.notMatchedBySourceActions)
+      .forall(_.resolved)
+
+  private def conditionOf(merge: MergeIntoTable): Option[Expression] =
+    merge.mergeCondition match {
+      case PendingColumns(condition) => condition
+      case _ => None
+    }
+
+  private def completed(merge: MergeIntoTable, change: ChangedColumns): MergeIntoTable = {
+    val marked = RowMetadata.marked(merge.targetTable) _
+    def changing(action: MergeAction): MergeAction = action match {
+      case UpdateAction(condition, assignments, fromStar) =>
+        UpdateAction(condition.map(marked), change.updated(assignments), fromStar)
+      case DeleteAction(condition) => DeleteAction(condition.map(marked))
+      case other => other
+    }
+    val lanes = merge.notMatchedActions.length
+    merge.copy(
+      mergeCondition = marked(merge.mergeCondition),
+      matchedActions = merge.matchedActions.map(changing),
+      notMatchedActions = merge.notMatchedActions.zipWithIndex.map {
+        case (insert: InsertAction, lane) =>
+          insert.copy(assignments = change.inserted(insert.assignments, lane, lanes))
+        case (other, _) => other
+      },
+      notMatchedBySourceActions = merge.notMatchedBySourceActions.map(changing)
+    )
   }
 
-  private def isOurs(table: LogicalPlan): Boolean = EliminateSubqueryAliases(table) match {
-    case ExtractV2Table(_: ComputesColumns) => true
-    case _ => false
-  }
+  private def described(merge: MergeIntoTable): MergeIntoTable =
+    DescribeMerge(spark.asInstanceOf[classic.SparkSession], merge)
 
-  private def changesOf(table: LogicalPlan): Option[ChangedColumns] =
+  private def changeOf(
+      table: LogicalPlan,
+      operation: String,
+      evolves: Boolean
+  ): Option[ChangedColumns] =
     EliminateSubqueryAliases(table) match {
-      case relation @ ExtractV2Table(table: ComputesColumns)
-          if table.computesColumns =>
+      case relation @ ExtractV2Table(own: ComputesColumns) =>
         val session = spark.asInstanceOf[classic.SparkSession]
-        val values = new ColumnValues(session, relation.schema, table.generatedColumns)
-        Some(new ChangedColumns(relation.name, relation.output, values, table.identityColumns))
+        val values = new ColumnValues(session, relation.schema, own.generatedColumns)
+        val stated = new StatedAssignments(operation, own.location.toString, table, evolves)
+        Some(new ChangedColumns(stated, relation.output, values, own))
       case _ => None
     }
 }
 
-/**
- * @param table its name, for errors
- * @param columns of the table, as the statement sees them
- */
+/** @param columns of the table, as the statement sees them */
 private final class ChangedColumns(
-    table: String,
+    stated: StatedAssignments,
     columns: Seq[Attribute],
     values: ColumnValues,
-    identity: Seq[IdentityColumn]
+    target: ComputesColumns
 ) {
+  private val table = target.location.toString
+  private val identity = target.identityColumns
   private val generated = columns.filter(c => values.isGenerated(c.name))
 
-  def updated(assignments: Seq[Assignment]): Seq[Assignment] = {
+  /** The statement with an assignment to each column. */
+  def aligned(command: LogicalPlan): LogicalPlan = stated.aligned(command)
+
+  def updated(assigned: Seq[Assignment]): Seq[Assignment] = {
+    val assignments = stated.fitted(assigned)
     def isSet(column: Attribute): Boolean =
       assignments.exists(_.key.exists(_.semanticEquals(column)))
     identity.find(c => isSet(named(c.name)))
@@ -107,7 +124,8 @@ private final class ChangedColumns(
   }
 
   /** @param lane which of the statement's `lanes` clauses this is: they number rows in turns */
-  def inserted(assignments: Seq[Assignment], lane: Int, lanes: Int): Seq[Assignment] = {
+  def inserted(assigned: Seq[Assignment], lane: Int, lanes: Int): Seq[Assignment] = {
+    val assignments = stated.fitted(assigned)
     def valueGiven(column: Attribute): Option[Expression] =
       assignments.collectFirst { case set if set.key.semanticEquals(column) => set.value }
     val numbered = identity.flatMap { column =>
@@ -122,7 +140,7 @@ private final class ChangedColumns(
     def valueOf(base: String): Expression =
       if (numbered.exists(_.key.semanticEquals(named(base)))) throw generatedFromIdentity(base)
       else
-        valueGiven(named(base))
+        valueGiven(named(base)).map(stated.shaped(named(base), _))
           .getOrElse(ResolveDefaultColumns.getDefaultValueExprOrNullLit(named(base)))
     val computed = generated.filter(valueGiven(_).isEmpty)
       .map(column => Assignment(column, values.of(column.name, valueOf)))
@@ -145,7 +163,7 @@ private final class ChangedColumns(
     assignments.filter(_.key.exists(_.semanticEquals(column))).foldLeft[Expression](column) {
       (value, set) =>
         pathIn(set.key) match {
-          case Nil => set.value
+          case Nil => stated.shaped(column, set.value)
           case path => UpdateFields(value, path.map(quoted).mkString("."), set.value)
         }
     }

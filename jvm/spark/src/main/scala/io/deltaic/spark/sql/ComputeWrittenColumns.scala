@@ -9,7 +9,8 @@ import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, Extr
 import io.deltaic.spark.write.{ComputedColumns, ComputesColumns, IdentityColumn, IdentityValue}
 
 /**
- * Computes the generated and identity columns that the rows of an append or an overwrite lack.
+ * Computes the generated and identity columns that the rows of an append or an overwrite lack, and has
+ * errors about nulls in those that are NOT NULL name the table.
  *
  * Spark has put a null into their place, in a projection of its own: what the user gave, a null as
  * well, refers to a column of the query there.
@@ -32,14 +33,24 @@ private[spark] final case class ComputeWrittenColumns(spark: SparkSession)
 
   private def computed(write: V2WriteCommand): LogicalPlan = (write.table, write.query) match {
     case (relation @ ExtractV2Table(table: ComputesColumns), rows: Project)
-        if table.computesColumns && rows.resolved && write.outputResolved =>
-      // Where columns go by position, as from a MERGE, none is left out.
-      val left = if (write.isByName) leftOut(rows) else Set.empty[String]
-      requireNotGiven(relation, table, rows, left)
-      val numbered = withIdentity(rows, left, table)
-      val all = withGenerated(numbered, left, relation, table)
+        if rows.resolved && write.outputResolved =>
+      val checked = RequiredValue.naming(rows, table.location.toString)
+      val all =
+        if (table.computesColumns) withComputed(write, relation, table, checked) else checked
       if (all eq rows) write else write.withNewQuery(all)
     case _ => write
+  }
+
+  private def withComputed(
+      write: V2WriteCommand,
+      relation: DataSourceV2Relation,
+      table: ComputesColumns,
+      rows: Project
+  ): Project = {
+    // Where columns go by position, as from a MERGE, none is left out.
+    val left = if (write.isByName) leftOut(rows) else Set.empty[String]
+    requireNotGiven(relation, table, rows, left)
+    withGenerated(withIdentity(rows, left, table), left, relation, table)
   }
 
   private def leftOut(rows: Project): Set[String] = rows.projectList.collect {

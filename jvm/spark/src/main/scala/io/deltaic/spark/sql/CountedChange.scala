@@ -12,7 +12,7 @@ import org.apache.spark.sql.types.LongType
 
 import io.deltaic.spark.catalog.{DeltaicTable, MergeTarget}
 import io.deltaic.spark.rowlevel.{ChangedRows, CountsChangedRows, EndFilesExec, RowLevelChange}
-import io.deltaic.spark.write.SkippedWriteExec
+import io.deltaic.spark.write.{SkippedWriteExec, TableWrite}
 
 /**
  * A DELETE, UPDATE or MERGE that returns how many rows it changed, which Spark's own do not.
@@ -89,16 +89,20 @@ private[spark] object CountedChangeStrategy extends SparkStrategy {
   }
 
   private[sql] def counts(plan: SparkPlan, output: Seq[Attribute]): InternalRow = {
-    val rows = plan match {
-      case WriteDeltaExec(_, _, _, write: CountsChangedRows, _, _, _) => write.changedRows
-      case EndFilesExec(write) => write.changedRows
-      case append: InsertOnlyMergeExec =>
-        ChangedRows(inserted = append.metrics("numOutputRows").value)
-      case _: SkippedWriteExec => ChangedRows()
-      case other => throw new IllegalStateException(s"rows changed by ${other.nodeName}")
-    }
+    val rows = changedRows(plan)
     val all = Seq(rows.affected, rows.updated, rows.deleted, rows.inserted)
     InternalRow.fromSeq(all.take(output.length))
+  }
+
+  private def changedRows(plan: SparkPlan): ChangedRows = plan match {
+    case DescribedChangeExec(change, _) => changedRows(change)
+    case WriteDeltaExec(_, _, _, write: CountsChangedRows, _, _, _) => write.changedRows
+    case EndFilesExec(write) => write.changedRows
+    case InsertOnlyMergeExec(_, _, write: TableWrite, _, _) if !write.isCommitted => ChangedRows()
+    case append: InsertOnlyMergeExec =>
+      ChangedRows(inserted = append.metrics("numOutputRows").value)
+    case _: SkippedWriteExec => ChangedRows()
+    case other => throw new IllegalStateException(s"rows changed by ${other.nodeName}")
   }
 }
 

@@ -1,10 +1,17 @@
 package io.deltaic.spark.sql
 
 import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
-import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.expressions.{
+  Attribute,
+  Cast,
+  EvalMode,
+  Expression,
+  MetadataAttribute
+}
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.{CountedRows, RowCounter}
+import org.apache.spark.sql.deltaic.{CountedRows, Repeats, RowCounter, SeenKey, SeenValues}
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, ExtractV2Table}
 
 import io.deltaic.spark.bridge.Json
@@ -46,10 +53,35 @@ private[sql] object DescribeMerge {
         "notMatchedPredicates" -> clauses(merge.notMatchedActions),
         "notMatchedBySourcePredicates" -> clauses(merge.notMatchedBySourceActions)
       ),
-      () => Map("numSourceRows" -> counter.value)
+      () =>
+        Map("numSourceRows" -> counter.value, "materializeSourceTimeMs" -> counter.storingTimeMs)
     )
+    val pairs = remembered(merge)
+    val keys = pairs.map(pair => new SeenKey(pair.own, SeenValues(spark, pair.own.dataType)))
+    val counted = CountedRows(counter, pairs.map(_.other), keys)
     merge.withNewTable(relation.copy(table = table))
-      .copy(sourceTable = Filter(CountedRows(counter), merge.sourceTable))
+      .copy(sourceTable = Filter(counted, merge.sourceTable))
+  }
+
+  /**
+   * What is equated with a column of the table, so that the values of the source's rows tell which rows of
+   * the table matter: those that others add meanwhile may be asked for these, even where the source cannot
+   * be read again. Only what cannot fail is evaluated for that; and no function of the user, which Spark
+   * would call for the rows and again for what is remembered of them, with another answer maybe.
+   */
+  private def remembered(merge: MergeIntoTable): Seq[KeyPair] =
+    if (Repeats.callsUser(merge.sourceTable)) Nil
+    else
+      KeyPair.equated(merge.mergeCondition, merge.targetTable, merge.sourceTable)
+        .map(_.narrowed).filter(pair => isPlain(pair.own) && isPlain(pair.other))
+
+  private def isPlain(key: Expression): Boolean = key match {
+    case column: Attribute =>
+      CharVarcharUtils.getRawType(column.metadata).isEmpty &&
+      !MetadataAttribute.isValid(column.metadata)
+    case Cast(column: Attribute, wider, _, mode) =>
+      isPlain(column) && (mode == EvalMode.TRY || Cast.canUpCast(column.dataType, wider))
+    case _ => false
   }
 
   /** As delta-spark records them: what each clause does, and when. */

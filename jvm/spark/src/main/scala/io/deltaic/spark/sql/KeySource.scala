@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateFunction, Max, Min}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.{CountedRows, KeyMark, StoredRows}
+import org.apache.spark.sql.deltaic.{CountedRows, KeyMark, Repeats, StoredRows}
 import org.apache.spark.sql.execution.LogicalRDD
 import org.apache.spark.sql.execution.datasources.v2.ExtractV2Table
 import org.apache.spark.sql.execution.datasources.{
@@ -19,9 +19,9 @@ import io.deltaic.spark.catalog.DeltaicTable
 /**
  * What a change is matched with, if its keys may be read before the rows themselves.
  *
- * Both readings must find the same rows, or rows would be missed. So nothing in it may be random, and
- * what it comes from must not change in between: values in the plan, files that have been listed, rows
- * that are stored, and tables of ours at one version. Nor may it be dear to read: it is small, and rows
+ * Both readings must find the same rows, or rows would be missed. So nothing in it may be random, or be
+ * left to a function of the user, and what it comes from must not change in between: values in the plan,
+ * files that have been listed, rows that are stored, and tables of ours at one version; see [[Repeats]]. Nor may it be dear to read: it is small, and rows
  * are chosen and projected, but not joined, grouped or sorted.
  *
  * @param planned the same, once filters have chosen files
@@ -88,8 +88,14 @@ private[sql] final class KeySource private (
 
 private[sql] object KeySource {
 
-  def of(spark: SparkSession, source: LogicalPlan): Option[KeySource] = {
-    val rows = CountedRows.uncounted(source)
+  /** @param only what holds of each of its rows that may match */
+  def of(
+      spark: SparkSession,
+      source: LogicalPlan,
+      only: Seq[Expression] = Nil
+  ): Option[KeySource] = {
+    val all = CountedRows.uncounted(source)
+    val rows = only.reduceOption(And).fold(all)(Filter(_, all))
     if (isRepeatable(rows)) {
       val known = planned(spark, rows)
       Option.when(known.stats.sizeInBytes <= maxBytes(spark))(new KeySource(spark, rows, known))
@@ -114,13 +120,12 @@ private[sql] object KeySource {
       case _: Project | _: Filter | _: SubqueryAlias | _: View | _: Union => true
       case _: LocalRelation | _: Range | _: OneRowRelation | StoredRows(_) => true
       case LogicalRelation(files: HadoopFsRelation, _, _, false, _) =>
-        files.location.isInstanceOf[PartitioningAwareFileIndex] // which has listed them
+        // which has listed them
+        files.location.isInstanceOf[PartitioningAwareFileIndex] && Repeats.files(files)
       case ExtractV2Table(table: DeltaicTable) => table.readsOneVersion
       case _ => false
     }
-    isKnown && plan.expressions.forall(e =>
-      e.deterministic && !SubqueryExpression.hasSubquery(e)
-    ) &&
+    isKnown && Repeats.node(plan) && !plan.expressions.exists(SubqueryExpression.hasSubquery) &&
     plan.children.forall(isRepeatable)
   }
 

@@ -29,7 +29,8 @@ import io.deltaic.spark.rowlevel.RowLevelChange
  * `t.k >= (least key of s) AND t.k <= (greatest key of s)`.
  *
  * The source is read once more for that. So it has to be small, and to give the same rows each time; see
- * [[KeySource]].
+ * [[KeySource]]. What the condition asks of the table alone, or of the source alone, comes before the keys:
+ * it may be what keeps them from failing, as in `t.kind = 'number' AND CAST(t.text AS INT) = s.k`.
  *
  * Spark's own filter for the files of a change is taken off: it would run the statement's whole join
  * first, for every column that has statistics, and then use none of it unless that is one column.
@@ -70,37 +71,39 @@ private[spark] final case class PruneChangedFiles(spark: SparkSession)
     query.resolveOperatorsUp {
       case join @ Join(left, right, Inner | RightOuter, Some(condition), _) =>
         target(left).fold[LogicalPlan](join) { relation =>
-          join.copy(left =
-            filtered(left, relation, KeyPair.equated(condition, relation, right), right)
-          )
+          join.copy(left = filtered(left, relation, condition, right))
         }
       case join @ Join(left, right, LeftAnti, Some(condition), _) =>
         target(right).fold[LogicalPlan](join) { relation =>
-          join.copy(right =
-            filtered(right, relation, KeyPair.equated(condition, relation, left), left)
-          )
+          join.copy(right = filtered(right, relation, condition, left))
         }
       case filter @ Filter(condition, child: DataSourceV2Relation) if child.table eq table =>
-        filter.copy(condition =
-          splitConjunctivePredicates(condition).flatMap(conditionsFor).reduce(And(_, _))
-        )
+        val (asking, ofRows) =
+          splitConjunctivePredicates(condition).partition(SubqueryExpression.hasSubquery)
+        filter.copy(condition = (ofRows ++ asking.flatMap(conditionsFor)).reduce(And(_, _)))
     }
   }
 
+  /** Where a condition that comes first cannot be asked beforehand, keys that could fail are not, either. */
   private def filtered(
       plan: LogicalPlan,
       relation: DataSourceV2Relation,
-      pairs: Seq[KeyPair],
+      condition: Expression,
       source: LogicalPlan
-  ): LogicalPlan =
+  ): LogicalPlan = {
+    val (ofTable, others) = KeyPair.about(relation, condition).partition(KeyPair.isFilter)
+    val (ofSource, more) = KeyPair.about(source, condition).partition(KeyPair.isFilter)
+    val pairs = KeyPair.equated(condition, relation, source)
+      .filter(pair => (others ++ more).isEmpty || pair.isTotal)
     if (pairs.isEmpty) plan
     else
-      KeySource.of(spark, source).fold(plan) { keys =>
-        val conditions = keys.conditions(pairs)
+      KeySource.of(spark, source, ofSource).fold(plan) { keys =>
+        val conditions = ofTable ++ keys.conditions(pairs)
         plan.resolveOperatorsUp {
           case r if r eq relation => Filter(conditions.reduce(And(_, _)), r)
         }
       }
+  }
 
   /** A condition, with more beside it if it asks a subquery to contain columns. */
   private def conditionsFor(condition: Expression): Seq[Expression] = condition match {

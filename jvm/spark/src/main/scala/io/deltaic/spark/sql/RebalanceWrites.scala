@@ -1,86 +1,170 @@
 package io.deltaic.spark.sql
 
-import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical.MergeRows.{Delete, Discard, Keep}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
+import org.apache.spark.sql.catalyst.util.RowDeltaUtils.DELETE_OPERATION
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, ExtractV2Table}
 
+import io.deltaic.spark.SessionSettings
+import io.deltaic.spark.catalog.{DeltaicTable, MergeTarget}
+import io.deltaic.spark.rowlevel.RowLevelChange
 import io.deltaic.spark.write.{OptimizedWrite, WriteTargets}
 
 /**
- * Shuffles the rows of a write before they are written, where that is asked for, so that few large files
- * come out of many small tasks: rows of a partition of the table come together, and adaptive execution
- * joins and splits what the shuffle yields to files of the size asked for. Without adaptive execution
- * the shuffle would only make more files, and there is none.
+ * Shuffles the rows of a write before they are written, so that few large files come out of many small
+ * tasks: rows of a partition of the table come together, and adaptive execution joins and splits what
+ * the shuffle yields.
  *
  * {{{
  *   AppendData t          =>     AppendData t
  *   +- query                     +- RebalancePartitions p
  *                                   +- query
  * }}}
+ *
+ *   - Any write does so where an optimized write is asked for, to files of the size asked for. Without
+ *     adaptive execution the shuffle would only make more files, and there is none.
+ *   - The MERGE of a partitioned table does so in any case: after its join each task has rows of all
+ *     partitions, and would write a file to each. Rows that only end go to no file; they are spread by
+ *     the file they are in.
+ *
+ * A DELETE writes no rows, nor does a MERGE that only deletes.
  */
 private[spark] final case class RebalanceWrites(spark: SparkSession) extends Rule[LogicalPlan] {
+  import RebalanceWrites._
 
   override def apply(plan: LogicalPlan): LogicalPlan =
-    if (!spark.sessionState.conf.adaptiveExecutionEnabled) plan
-    else
-      plan.transform {
-        case write @ AppendData(Target(table, relation), rows, options, _, _, None, _)
-            if isAskedFor(table, relation, options) =>
-          write.copy(query = rebalanced(table, relation, rows))
-        case write @ OverwriteByExpression(
-              Target(table, relation),
-              _,
-              rows,
-              options,
-              _,
-              _,
-              None,
-              _
-            ) if isAskedFor(table, relation, options) =>
-          write.copy(query = rebalanced(table, relation, rows))
-        case write @ OverwritePartitionsDynamic(Target(table, relation), rows, options, _, _, None)
-            if isAskedFor(table, relation, options) =>
-          write.copy(query = rebalanced(table, relation, rows))
+    plan.transform {
+      case write @ AppendData(Target(table, relation), rows, options, _, _, None, _) =>
+        write.copy(query = written(rows, table, relation, options))
+      case write @ OverwriteByExpression(
+            Target(table, relation),
+            _,
+            rows,
+            options,
+            _,
+            _,
+            None,
+            _
+          ) => write.copy(query = written(rows, table, relation, options))
+      case write @ OverwritePartitionsDynamic(Target(table, relation), rows, options, _, _, None) =>
+        write.copy(query = written(rows, table, relation, options))
+      case merge @ InsertOnlyMerge(MergedInto(table, relation), rows, None, _) =>
+        val target = table.writeTarget
+        val shuffle = shuffleOfMerge(target.properties, target.partitionColumns)
+        merge.copy(query =
+          shuffled(rows, shuffle, columns(target.partitionColumns, relation, rows))
+        )
+      case change @ WriteDelta(_, _, rows, _, _, _, None) =>
+        change.operation match {
+          case own: RowLevelChange => change.copy(query = changed(rows, own, change))
+          case _ => change
+        }
+    }
+
+  private def written(
+      rows: LogicalPlan,
+      table: WriteTargets,
+      relation: DataSourceV2Relation,
+      options: Map[String, String]
+  ): LogicalPlan = {
+    val target = table.writeTarget
+    val ofWrite = CaseInsensitiveMap(options)
+    def option(name: String): Option[String] =
+      ofWrite.get(name).orElse(Option(relation.options.get(name)))
+    val shuffle = optimized(target.properties, option)
+    shuffled(rows, shuffle, columns(target.partitionColumns, relation, rows))
+  }
+
+  private def changed(rows: LogicalPlan, change: RowLevelChange, write: WriteDelta): LogicalPlan = {
+    val properties = change.snapshot.metadata.configuration
+    def partitions: Seq[Attribute] = for {
+      row <- write.projections.rowProjection.toSeq
+      column <- change.partitionColumns
+    } yield rows.output(row.colOrdinals(row.schema.fieldIndex(column)))
+    change.command match {
+      case Command.DELETE => rows
+      case Command.UPDATE => shuffled(rows, optimized(properties, _ => None), partitions)
+      case Command.MERGE if !beginsRows(rows) => rows
+      case Command.MERGE =>
+        val file = rows.output(write.projections.rowIdProjection.colOrdinals.head)
+        val ends = EqualTo(rows.output.head, Literal(DELETE_OPERATION))
+        val endsIn = If(ends, file, Literal(null, file.dataType))
+        val by = if (change.partitionColumns.isEmpty) Nil else partitions :+ endsIn
+        shuffled(rows, shuffleOfMerge(properties, change.partitionColumns), by)
+    }
+  }
+
+  /** Whether a MERGE does more than delete. */
+  private def beginsRows(rows: LogicalPlan): Boolean = rows.exists {
+    case merge: MergeRows =>
+      merge.instructions.exists {
+        case Keep(Delete, _, _) | Discard(_) => false
+        case _ => true
       }
+    case _ => false
+  }
+
+  private def optimized(
+      properties: Map[String, String],
+      option: String => Option[String]
+  ): Option[Shuffle] =
+    Option.when(
+      spark.sessionState.conf.adaptiveExecutionEnabled &&
+      OptimizedWrite.isAskedFor(spark, properties, option)
+    )(Shuffle(Some(OptimizedWrite.fileSizeBytes(spark))))
+
+  private def shuffleOfMerge(
+      properties: Map[String, String],
+      partitionColumns: Seq[String]
+  ): Option[Shuffle] =
+    optimized(properties, _ => None).orElse(Option.when(
+      partitionColumns.nonEmpty && SessionSettings.isOn(spark, ByPartition, default = true)
+    )(Shuffle(None)))
+
+  private def shuffled(
+      rows: LogicalPlan,
+      shuffle: Option[Shuffle],
+      by: => Seq[Expression]
+  ): LogicalPlan = (rows, shuffle) match {
+    case (_: RebalancePartitions, _) | (_, None) => rows
+    case (_, Some(Shuffle(fileSizeBytes))) =>
+      RebalancePartitions(by, rows, optAdvisoryPartitionSize = fileSizeBytes)
+  }
+
+  /** Those of the rows that go into these of the table: by now, rows have its columns in its order. */
+  private def columns(
+      names: Seq[String],
+      relation: DataSourceV2Relation,
+      rows: LogicalPlan
+  ): Seq[Attribute] =
+    names.map(name => rows.output(relation.output.indexWhere(_.name == name)))
+}
+
+private[spark] object RebalanceWrites {
+  private val ByPartition = "merge.repartitionBeforeWrite.enabled"
+
+  /** @param fileSizeBytes how much of it goes to a file; as much as to any task if that is not said */
+  private final case class Shuffle(fileSizeBytes: Option[Long])
 
   private object Target {
     def unapply(plan: LogicalPlan): Option[(WriteTargets, DataSourceV2Relation)] = plan match {
-      case relation @ ExtractV2Table(table: WriteTargets) =>
-        Some((table, relation))
+      case relation @ ExtractV2Table(table: WriteTargets) => Some((table, relation))
       case _ => None
     }
   }
 
-  private def isAskedFor(
-      table: WriteTargets,
-      relation: DataSourceV2Relation,
-      options: Map[String, String]
-  ): Boolean = {
-    val ofWrite = CaseInsensitiveMap(options)
-    def option(name: String): Option[String] =
-      ofWrite.get(name).orElse(Option(relation.options.get(name)))
-    OptimizedWrite.isAskedFor(table.writeTarget, option)
-  }
-
-  private def rebalanced(
-      table: WriteTargets,
-      relation: DataSourceV2Relation,
-      rows: LogicalPlan
-  ): LogicalPlan = rows match {
-    case done: RebalancePartitions => done
-    case _ =>
-      // Rows have the table's columns in its order by now.
-      val ordinals = table.writeTarget.partitionColumns.map { column =>
-        relation.output.indexWhere(_.name == column)
+  private object MergedInto {
+    def unapply(plan: LogicalPlan): Option[(WriteTargets, DataSourceV2Relation)] =
+      EliminateSubqueryAliases(plan) match {
+        case relation @ ExtractV2Table(target: MergeTarget) => Some((target.table, relation))
+        case relation @ ExtractV2Table(table: DeltaicTable) => Some((table, relation))
+        case _ => None
       }
-      val by: Seq[Attribute] = ordinals.map(rows.output)
-      RebalancePartitions(
-        by,
-        rows,
-        optAdvisoryPartitionSize = Some(OptimizedWrite.fileSizeBytes(spark))
-      )
   }
 }

@@ -1,7 +1,5 @@
 package io.deltaic.spark.sql
 
-import java.util.Locale
-
 import org.apache.spark.sql.SaveMode
 import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier
 import org.apache.spark.sql.catalyst.plans.logical._
@@ -14,9 +12,7 @@ import org.apache.spark.sql.deltaic.SchemaShims
 import org.apache.spark.sql.execution.datasources.DataSourceUtils
 
 import io.deltaic.spark.DeltaicCatalog
-import io.deltaic.spark.catalog.{ExistingTable, Save, SaveStatement, TableLocation}
-import io.deltaic.spark.scan.{ClusteringColumns, TableSchema}
-import io.deltaic.spark.write.WriteTransaction
+import io.deltaic.spark.catalog.{ExistingTable, KeptClustering, Save, SaveStatement, TableLocation}
 
 /**
  * Makes `df.write.mode("overwrite").saveAsTable(name)` what it says where the table exists: an overwrite
@@ -58,24 +54,12 @@ private[spark] final case class SaveOverTable(spark: SparkSession) extends Rule[
   ): Option[Seq[String]] = {
     val (clustering, others) =
       partitioning.partition(SchemaShims.clusteringColumns(_).isDefined)
-    clustering.flatMap(SchemaShims.clusteringColumns(_)).foreach(requireClusteredBy(table, _))
+    clustering.flatMap(SchemaShims.clusteringColumns(_)).foreach(KeptClustering.require(
+      table.log.latest(),
+      _
+    ))
     val columns = others.map(SchemaShims.identityColumn)
     Option.when(columns.forall(_.isDefined))(columns.flatten)
-  }
-
-  private def requireClusteredBy(table: ExistingTable, columns: Seq[Seq[String]]): Unit = {
-    val snapshot = table.log.latest()
-    val current = ClusteringColumns.logical(snapshot, TableSchema.of(snapshot))
-    if (
-      current.map(_.map(_.toLowerCase(Locale.ROOT))) != columns.map(
-        _.map(_.toLowerCase(Locale.ROOT))
-      )
-    )
-      throw WriteTransaction.unsupported(
-        table.log.table.toString,
-        "to cluster a table that exists by other columns in saveAsTable; say so in " +
-          "ALTER TABLE ... CLUSTER BY or CREATE OR REPLACE TABLE:"
-      )
   }
 
   private def save(

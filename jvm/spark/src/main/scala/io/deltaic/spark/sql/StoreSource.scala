@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.{Inner, JoinType, LeftAnti, RightOuter}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.{CountedRows, SessionShims, StoredRows}
+import org.apache.spark.sql.deltaic.{CountedRows, RowCounter, SessionShims, StoredRows}
 import org.apache.spark.sql.execution.command.LeafRunnableCommand
 import org.apache.spark.sql.execution.datasources.v2.ExtractV2Table
 import org.apache.spark.sql.{Row, SparkSession => AnySparkSession}
@@ -22,10 +22,12 @@ import io.deltaic.spark.rowlevel.RowLevelChange
  *
  * @param merge the plan that Spark has made of the statement
  * @param source a part of it
+ * @param counter of its rows, to be told how long it took to store them
  */
 private[spark] final case class MergeFromStoredRows(
     merge: LogicalPlan,
     source: LogicalPlan,
+    counter: RowCounter,
     override val output: Seq[Attribute]
 ) extends LeafRunnableCommand {
 
@@ -33,8 +35,10 @@ private[spark] final case class MergeFromStoredRows(
 
   override def run(session: AnySparkSession): Seq[Row] = {
     val spark = session.asInstanceOf[SparkSession]
+    val startedAtMs = System.currentTimeMillis()
     val stored = StoredRows.of(spark, source)
     try {
+      counter.storingTimeMs = System.currentTimeMillis() - startedAtMs
       val planned = merge.transform { case rows if rows eq source => stored.plan }
       SessionShims.run(spark, planned).collect().toSeq
     } finally stored.release()
@@ -61,28 +65,29 @@ private[spark] final case class StoreSource(spark: SparkSession) extends Rule[Lo
       write.operation match {
         case change: RowLevelChange =>
           val bare = write.copy(groupFilterCondition = None)
-          sourceOf(change.snapshot, query).fold[LogicalPlan](write)(stored(bare, _))
+          storing(bare, query, change.snapshot).getOrElse(write)
         case _ => write
       }
     case merge @ InsertOnlyMerge(ExtractV2Table(table: MergeTarget), query, _, _)
         if !merge.analyzed =>
-      sourceOf(table.table.snapshot, query).fold[LogicalPlan](merge)(stored(merge, _))
+      storing(merge, query, table.table.snapshot).getOrElse(merge)
     case other => other
   }
 
-  private def stored(merge: LogicalPlan, source: LogicalPlan): MergeFromStoredRows =
-    MergeFromStoredRows(merge, source, CountChanges.columnsOf(merge))
-
-  /** The source of a MERGE, if it is to be stored. */
-  private def sourceOf(target: Snapshot, query: LogicalPlan): Option[LogicalPlan] =
+  /** The MERGE with its source stored, if that is worth it. */
+  private def storing(
+      merge: LogicalPlan,
+      query: LogicalPlan,
+      target: Snapshot
+  ): Option[MergeFromStoredRows] =
     if (!isLarge(target)) None
     else
       for {
         join <- query.collectFirst { case join: Join if looksUp(join.joinType) => join }
         pairs = join.condition.map(KeyPair.equated(_, join.left, join.right)).getOrElse(Nil)
-        source <- join.collectFirst { case Filter(_: CountedRows, rows) => rows }
+        (counted, source) <- join.collectFirst { case Filter(c: CountedRows, rows) => (c, rows) }
         if pairs.nonEmpty && canBeStored(source, target) && KeySource.mayBeStored(spark, source)
-      } yield source
+      } yield MergeFromStoredRows(merge, source, counted.counter, CountChanges.columnsOf(merge))
 
   /** Whether rows of the table that match nothing are left alone. */
   private def looksUp(joinType: JoinType): Boolean = joinType match {

@@ -20,6 +20,15 @@ private[spark] trait FollowsTable {
   def refreshedTo(version: Long): Unit
 }
 
+/** The versions that data cached from a table stands for, which its copies in plans share. */
+private[spark] final class CachedVersions(first: Long) {
+  @volatile private var versions = Set(first)
+
+  def add(version: Long): Unit = synchronized(versions += version)
+
+  def meet(others: CachedVersions): Boolean = versions.exists(others.versions)
+}
+
 /** What the process has cached of tables, by path, by name, or through views. */
 private[spark] object CachedPlans {
   private val logger = LoggerFactory.getLogger(getClass)

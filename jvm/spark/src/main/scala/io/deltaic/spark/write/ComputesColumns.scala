@@ -1,9 +1,13 @@
 package io.deltaic.spark.write
 
+import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.types.{Metadata, MetadataBuilder, StructType}
 
 /** A table that computes columns which a statement leaves out. */
 private[spark] trait ComputesColumns {
+
+  /** Where the table lies. */
+  def location: Path
 
   /** The SQL expression of each generated column, by its name (Protocol § Generated Columns). */
   def generatedColumns: Map[String, String]

@@ -155,7 +155,8 @@ private[deltaic] object DataWriteSpec {
     val sqlConf = WriteShims.sqlConf(spark)
     val ignoringCase = CaseInsensitiveMap(options)
     val dataSchema = StructType(schema.filterNot(f => partitionColumns.contains(f.name)))
-    if (dataSchema.isEmpty) throw noDataColumns(tablePath)
+    // A table without columns has no rows to write either, but a DELETE may ask how they were.
+    if (dataSchema.isEmpty && partitionColumns.nonEmpty) throw noDataColumns(tablePath)
     val fileSchema =
       StructType(
         dataSchema ++ tracked ++

@@ -1,12 +1,13 @@
 package io.deltaic.spark.write
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.plans.LeftSemi
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.plans.{Inner, LeftAnti, LeftSemi, RightOuter}
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
-import org.apache.spark.sql.deltaic.{CountedRows, StoredRows}
+import org.apache.spark.sql.deltaic.{CountedRows, Repeats, SeenKey, StoredRows}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.types.StructType
 
 import io.deltaic.spark.scan.TableScan
 
@@ -15,12 +16,24 @@ import io.deltaic.spark.scan.TableScan
  * it can be asked of rows that another commit has added.
  *
  * @param target the side of the join that reads the table
+ * @param source none if it may be another one when it is read again
+ * @param keys what each of its rows has had in columns that the target has to have, once it has run; none
+ *   where the join need not ask for every row of the source
  */
 private[spark] final case class MergeMatches(
     target: LogicalPlan,
-    source: LogicalPlan,
-    condition: Expression
+    source: Option[LogicalPlan],
+    condition: Expression,
+    keys: Seq[SeenKey]
 ) {
+
+  def reads(scan: TableScan): Boolean = target.exists {
+    case relation: DataSourceV2ScanRelation => relation.scan eq scan
+    case _ => false
+  }
+
+  /** What holds of all rows that match, as far as columns of the target alone tell. */
+  def conditions: Seq[Expression] = keys.map(key => key.values.contain(key.column))
 
   /**
    * {{{
@@ -40,20 +53,24 @@ private[spark] final case class MergeMatches(
     val scanned = target.collect {
       case relation: DataSourceV2ScanRelation if relation.scan eq scan => relation
     }
-    Option.when(scanned.size == 1 && scanned.head.output.forall(fits(_, columns))) {
-      val taken = target.transformUp {
-        case relation: DataSourceV2ScanRelation if relation.scan eq scan =>
-          Project(relation.output.map(stands(_, columns)), rows)
-      }
-      Join(taken, source, LeftSemi, Some(condition), JoinHint.NONE)
+    source.filter(_ => scanned.size == 1 && scanned.head.output.forall(fits(_, columns))).map {
+      repeated =>
+        val taken = target.transformUp {
+          case relation: DataSourceV2ScanRelation if relation.scan eq scan =>
+            Project(relation.output.map(stands(_, columns)), rows)
+        }
+        Join(taken, repeated, LeftSemi, Some(condition), JoinHint.NONE)
     }
   }
 
-  /** Of a struct, the scan may have only some fields. */
+  /** Of a struct, the scan may have only some fields. A condition may ask `_metadata` where a row is. */
   private def fits(scanned: Attribute, columns: Map[String, Attribute]): Boolean =
-    columns.get(scanned.name).forall(c => DataTypeUtils.sameType(c.dataType, scanned.dataType))
+    columns.get(scanned.name) match {
+      case Some(column) => DataTypeUtils.sameType(column.dataType, scanned.dataType)
+      case None => !scanned.dataType.isInstanceOf[StructType]
+    }
 
-  /** Row ids and the like tell where a row is: no condition asks for that. */
+  /** Row ids and the like tell where a row is, which nothing but the write asks for. */
   private def stands(scanned: Attribute, columns: Map[String, Attribute]): NamedExpression = {
     val value = columns.getOrElse(scanned.name, Literal(null, scanned.dataType))
     Alias(value, scanned.name)(exprId = scanned.exprId)
@@ -62,20 +79,42 @@ private[spark] final case class MergeMatches(
 
 private[spark] object MergeMatches {
 
-  /**
-   * None if the query is no MERGE, if it changes rows that match nothing, or if its source may be another
-   * one when it is read again.
-   */
-  def in(query: LogicalPlan): Option[MergeMatches] =
+  /** None if the query is no MERGE, or if it changes rows that match nothing. */
+  def in(query: LogicalPlan): Option[MergeMatches] = changing(query).orElse(inserting(query))
+
+  private def changing(query: LogicalPlan): Option[MergeMatches] =
     query.collectFirst {
       case merge: MergeRows if merge.notMatchedBySourceInstructions.isEmpty => merge.child
     }.flatMap(joinIn).collect {
-      case Join(target, counted, _, Some(condition), _) =>
-        (target, CountedRows.uncounted(counted), condition)
-    }.collect {
-      case (target, source, condition) if isStable(source) && condition.deterministic =>
-        MergeMatches(withoutKeys(withoutPruning(target)), withoutPruning(source), condition)
+      case Join(target, source, joinType @ (Inner | RightOuter), Some(condition), _) =>
+        of(target, source, condition, asksAll = joinType == RightOuter)
     }
+
+  /** One that only inserts is an append of what has no match. */
+  private def inserting(query: LogicalPlan): Option[MergeMatches] =
+    query.collectFirst {
+      case Join(source, target, LeftAnti, Some(condition), _) if counted(source).isDefined =>
+        of(target, source, condition, asksAll = true)
+    }
+
+  /** @param asksAll whether no row of the source can be passed over unread, because it is to be inserted */
+  private def of(
+      target: LogicalPlan,
+      source: LogicalPlan,
+      condition: Expression,
+      asksAll: Boolean
+  ): MergeMatches = {
+    val rows = CountedRows.uncounted(source)
+    MergeMatches(
+      withoutKeys(withoutPruning(target)),
+      Option.when(isStable(rows) && Repeats.expression(condition))(withoutPruning(rows)),
+      condition,
+      if (asksAll) counted(source).toSeq.flatMap(_.seen) else Nil
+    )
+  }
+
+  private def counted(source: LogicalPlan): Option[CountedRows] =
+    source.collectFirst { case Filter(counted: CountedRows, _) => counted }
 
   /**
    * Without the filter by the keys of the source, which asks less than the condition. That has no subqueries
@@ -96,10 +135,10 @@ private[spark] object MergeMatches {
     plan.transformAllExpressionsWithSubqueries { case _: DynamicPruning => Literal.TrueLiteral }
 
   private def isStable(source: LogicalPlan): Boolean =
-    source.deterministic && !source.exists(_.expressions.exists(SubqueryExpression.hasSubquery)) &&
-    source.collectLeaves().forall {
+    !source.exists(_.expressions.exists(SubqueryExpression.hasSubquery)) &&
+    !source.exists(!Repeats.node(_)) && source.collectLeaves().forall {
       case _: LocalRelation | _: Range | _: OneRowRelation | StoredRows(_) => true
-      case LogicalRelation(_: HadoopFsRelation, _, _, _, _) => true
+      case LogicalRelation(files: HadoopFsRelation, _, _, _, _) => Repeats.files(files)
       case relation: DataSourceV2ScanRelation => relation.scan.isInstanceOf[TableScan]
       case _ => false
     }

@@ -14,14 +14,14 @@ import io.deltaic.protocol.DeltaicException
  * rows' own schema does not already promise. A row costs one null test for each of them and nothing
  * is allocated.
  */
-private[write] final class NotNullCheck private (table: String, root: NotNullCheck.StructCheck) {
+private[spark] final class NotNullCheck private (table: String, root: NotNullCheck.StructCheck) {
   def check(row: InternalRow): Unit = {
     val violated = root.violatedIn(row)
     if (violated != null) throw NotNullCheck.violation(table, violated)
   }
 }
 
-private[write] object NotNullCheck {
+private[spark] object NotNullCheck {
 
   /**
    * None when every row of `rows` satisfies `required` anyway. `rows` is unknown when the writer

@@ -8,14 +8,21 @@ import io.deltaic.spark.SessionSettings
 /** Whether the rows of a write are shuffled to come out in few large files. */
 private[spark] object OptimizedWrite {
 
-  /** The first counts that says anything: the write, the session, the table. */
-  def isAskedFor(target: WriteTarget, option: String => Option[String]): Boolean = {
-    val properties = target.snapshot.fold(target.intent.properties)(_.metadata.configuration)
+  /**
+   * The first counts that says anything: the write, the session, the table.
+   *
+   * @param properties of the table
+   * @param option of the write, by its name
+   */
+  def isAskedFor(
+      spark: SparkSession,
+      properties: Map[String, String],
+      option: String => Option[String]
+  ): Boolean =
     option("optimizeWrite")
-      .orElse(SessionSettings.get(target.spark, "optimizeWrite.enabled"))
+      .orElse(SessionSettings.get(spark, "optimizeWrite.enabled"))
       .orElse(properties.get("delta.autoOptimize.optimizeWrite"))
       .exists(TableProperties.isTrue)
-  }
 
   /**
    * How much of the shuffle goes to a file. A file is smaller than the rows in it are in a shuffle, which

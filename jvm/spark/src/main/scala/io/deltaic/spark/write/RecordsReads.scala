@@ -42,8 +42,6 @@ private[spark] trait RecordsReads {
   /** What is known of the query, scans of older versions left out: they never change. */
   final def recorded: RecordedReads = synchronized(known)
 
-  final def reads: Seq[TableScan] = recorded.scans
-
   private[write] final def record(all: RecordedReads): Unit = synchronized {
     known =
       all.copy(scans = all.scans.filter(s => s.table == log.table && s.version >= readVersion))

@@ -4,7 +4,7 @@ import java.time.ZoneId
 
 import scala.util.control.NonFatal
 
-import org.apache.spark.sql.catalyst.expressions.{And, AttributeReference}
+import org.apache.spark.sql.catalyst.expressions.{And, AttributeReference, Expression, Literal}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.SessionShims
@@ -50,8 +50,14 @@ private[spark] final class ScannedRows(
 
   private def matching(scan: TableScan, added: Seq[AddFile]): Seq[AddFile] = {
     val candidates = SnapshotStatistics.ofFiles(added, scan.schema.skipping, zone)
-    FileSelection.select(candidates, scan.filters).files.toSeq.map(added)
+    val asked = conditions(scan)
+    if (asked.contains(Literal.FalseLiteral)) Nil
+    else FileSelection.select(candidates, asked).files.toSeq.map(added)
   }
+
+  /** What holds of all rows that matter. */
+  private def conditions(scan: TableScan): Seq[Expression] =
+    scan.filters ++ merge.toSeq.flatMap(_.conditions)
 
   /** Whether there is a row that the scan would have found; so it is taken to be where nothing can be found out. */
   private def holdsRow(scan: TableScan, files: Seq[AddFile]): Boolean = {
@@ -70,7 +76,7 @@ private[spark] final class ScannedRows(
 
   private def filtered(scan: TableScan, rows: DataSourceV2Relation): Option[LogicalPlan] = {
     val byName = rows.output.map(column => column.name -> column).toMap
-    scan.filters.reduceOption(And).map { condition =>
+    conditions(scan).reduceOption(And).map { condition =>
       Filter(
         condition.transformUp { case column: AttributeReference => byName(column.name) },
         rows

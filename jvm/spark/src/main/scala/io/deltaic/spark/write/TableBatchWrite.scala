@@ -8,7 +8,7 @@ import io.deltaic.protocol.{AddCdcFile, AddFile}
 import io.deltaic.replay.Snapshot
 import io.deltaic.spark.bridge.{FileChanges, ReadSet}
 import io.deltaic.spark.scan.FileSplits.sessionZone
-import io.deltaic.spark.scan.{SnapshotFiles, TableScan}
+import io.deltaic.spark.scan.SnapshotFiles
 
 /**
  * Writes data files in the executors and commits them, with what they replace, as one version.
@@ -20,7 +20,7 @@ private[spark] final class TableBatchWrite(
     replaced: Replaced,
     options: Map[String, String],
     computed: Set[String],
-    reads: Seq[TableScan]
+    reads: RecordedReads
 ) extends BatchWrite {
 
   private val startedAtMs = System.currentTimeMillis()
@@ -32,19 +32,31 @@ private[spark] final class TableBatchWrite(
     intent
   )
 
-  override def createBatchWriterFactory(info: PhysicalWriteInfo): DataWriterFactory =
-    new TableWriterFactory(transaction.dataSpec)
+  /** Ends what the tasks' jobs are called. Spark lets them run between two calls on one thread. */
+  private var tasksDone: () => Unit = () => ()
+
+  override def createBatchWriterFactory(info: PhysicalWriteInfo): DataWriterFactory = {
+    val factory = new TableWriterFactory(transaction.dataSpec)
+    tasksDone = transaction.describe("write the rows")
+    factory
+  }
 
   /** Files written on the driver's side of the commit; they are cleaned up with the tasks' own. */
   private var ended: EndedFiles = EndedFiles.none
 
+  @volatile private var committed = false
+
+  /** Whether it is a version of the table: a write that has been made already is not made again. */
+  def isCommitted: Boolean = committed
+
   override def commit(messages: Array[WriterCommitMessage]): Unit = {
+    tasksDone()
     val scannedAtMs = System.currentTimeMillis()
     val adds = written(messages)
     val replacedRows = target.snapshot.map(replacedIn(_, adds))
     ended = replacedRows.fold(EndedFiles.none)(_.files)
     val marks = messages.collect { case WrittenFiles(_, marks) => marks }
-    transaction.commit(
+    committed = transaction.commit(
       FileChanges(
         ended.removes.map(_.copy(dataChange = transaction.plan.changesData)),
         ended.adds ++ adds.map(_.copy(dataChange = transaction.plan.changesData)),
@@ -75,8 +87,10 @@ private[spark] final class TableBatchWrite(
     )
   }
 
-  override def abort(messages: Array[WriterCommitMessage]): Unit =
+  override def abort(messages: Array[WriterCommitMessage]): Unit = {
+    tasksDone()
     transaction.abort(ended.newFiles(written(messages)), tasksLost = messages.contains(null))
+  }
 
   private def replacedIn(snapshot: Snapshot, adds: Seq[AddFile]): EndedRows = replaced match {
     case Replaced.Rows(condition) if !isOfPartitions(condition) =>
@@ -154,9 +168,15 @@ private[spark] final class TableBatchWrite(
   private def readOfNoTable: ReadSet =
     if (replaced == Replaced.Nothing) ReadSet.nothing else ReadSet.everything
 
-  private def queryReads: ReadSet =
-    if (reads.isEmpty) ReadSet.nothing
-    else new ScannedRows(target.spark, reads, sessionZone(target.spark))
+  /** Of its target, a MERGE that only inserts has read what matches its source. */
+  private def queryReads: ReadSet = {
+    val zone = sessionZone(target.spark)
+    val (ofMerge, others) = reads.scans.partition(scan => reads.merge.exists(_.reads(scan)))
+    ReadSet.union(
+      new ScannedRows(target.spark, ofMerge, zone, merge = reads.merge),
+      new ScannedRows(target.spark, others, zone)
+    )
+  }
 }
 
 /** @param rowsAreNew see [[PartitionedDataWriter]] */

@@ -33,6 +33,10 @@ private[spark] final case class WriteTarget(
     replacedSql: Option[String] = None
 ) {
   def table: String = log.table.toString
+
+  /** The table's, or those that it is created with. */
+  def properties: Map[String, String] =
+    snapshot.fold(intent.properties)(_.metadata.configuration)
 }
 
 /** A table of ours in the plan of a write, for rules to change what the write does. */
@@ -135,6 +139,8 @@ private[spark] final class TableWrite(
   /** Keys are in lower case, as Spark has them where case does not count. */
   private val options: Map[String, String] = info.options.asScala.toMap
 
+  @volatile private var batch: Option[TableBatchWrite] = None
+
   private def progress: SessionWriteOptions = new SessionWriteOptions(target.spark, options)
 
   /** Whether there is nothing to do, because an earlier write has done it. */
@@ -147,14 +153,19 @@ private[spark] final class TableWrite(
   override def requiredOrdering(): Array[SortOrder] = TableWrite.orderedBy(target.partitionColumns)
 
   /** Called when the query runs, not when it is explained. */
-  override def toBatch: BatchWrite =
-    new TableBatchWrite(
+  override def toBatch: BatchWrite = {
+    val write = new TableBatchWrite(
       target,
       replaced,
       options,
       ComputedColumns.namesIn(info.schema),
-      reads
+      recorded
     )
+    batch = Some(write)
+    write
+  }
+
+  def isCommitted: Boolean = batch.exists(_.isCommitted)
 
   override def description(): String = s"deltaic write to ${target.table}"
 }

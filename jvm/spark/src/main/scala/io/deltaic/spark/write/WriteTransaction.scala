@@ -1,10 +1,11 @@
 package io.deltaic.spark.write
 
+import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.WriteShims
+import org.apache.spark.sql.deltaic.{JobShims, WriteShims}
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.slf4j.LoggerFactory
 
@@ -84,7 +85,8 @@ private[spark] final class WriteTransaction(
 
   log.requireWritable()
 
-  val plan: CommitPlan = new CommitPlan(CommitterReply.require(committer.plan(spark, request)))
+  val plan: CommitPlan =
+    new CommitPlan(CommitterReply.toQuestion(request)(committer.plan(spark, _)))
 
   val schema: TableSchema = TableSchema.of(log.table.toString, plan.protocol, plan.metadata)
 
@@ -136,6 +138,15 @@ private[spark] final class WriteTransaction(
   /** The same for its change data files. */
   lazy val changeSpec: DataWriteSpec =
     DataWriteSpec.forChanges(spark, dataSpec, ChangeColumns.changeTypeField, intent.options)
+
+  /** What the jobs of a phase of the write are called where Spark lists jobs. */
+  def jobs(phase: String): String = WriteTransaction.jobs(intent.operation, phase, log.table)
+
+  def describing[A](phase: String)(body: => A): A =
+    JobShims.described(spark, jobs(phase))(body)
+
+  /** The same until the result is called, on this thread. */
+  def describe(phase: String): () => Unit = JobShims.describe(spark, jobs(phase))
 
   /**
    * Makes the changes a version of the table. A write that an earlier one with the same `txnAppId` and
@@ -195,7 +206,7 @@ private[spark] final class WriteTransaction(
         intent.options,
         changes,
         readSet,
-        engineMetrics ++ intent.measured(),
+        metrics(engineMetrics, intent.measured()),
         identityMarks,
         identityMarks.keySet.filter(mayBeNumbered),
         rowEnds,
@@ -204,9 +215,10 @@ private[spark] final class WriteTransaction(
       CachedPlans.refresh(spark, log.table, _)
     )
     prepared = Some(commit)
-    val told = Told.beforeCommit(spark, commit).toString
+    val told = Told.beforeCommit(spark, commit)
     try
-      CommitterReply.require(committer.commit(spark, commit, told)).path("skipped").asBoolean(false)
+      CommitterReply.toQuestion(told)(committer.commit(spark, commit, _))
+        .path("skipped").asBoolean(false)
     catch {
       // The version exists: what failed came after it and must not undo the write.
       case e: Exception if commit.committedVersion.isDefined =>
@@ -216,6 +228,12 @@ private[spark] final class WriteTransaction(
         )
         false
     }
+  }
+
+  /** Storing the source of a MERGE is part of the statement, too, and comes before the write begins. */
+  private def metrics(own: Map[String, Long], measured: Map[String, Long]): Map[String, Long] = {
+    val storingMs = measured.getOrElse("materializeSourceTimeMs", 0L)
+    (own ++ measured).updatedWith("executionTimeMs")(_.map(_ + storingMs))
   }
 
   /** Whether rows of this write may hold values that the table gave, and not the user alone. */
@@ -248,7 +266,7 @@ private[spark] final class WriteTransaction(
 
   private def committer: Committer = Committers.current(spark)
 
-  private def request: String = Json
+  private def request: ObjectNode = Json
     .obj(
       "table" -> log.table.toString,
       "operation" -> intent.operation,
@@ -267,10 +285,12 @@ private[spark] final class WriteTransaction(
       "keepsDefinition" -> intent.keepsDefinition,
       "told" -> Told.beforeWrite(spark, snapshot, intent.options.get("txnappid").contains)
     )
-    .toString
 }
 
 private[spark] object WriteTransaction {
+
+  /** What the jobs of a phase of an operation are called. */
+  def jobs(operation: String, phase: String, table: Path): String = s"$operation: $phase, $table"
 
   def unsupported(table: String, what: String): DeltaicException =
     new DeltaicException(

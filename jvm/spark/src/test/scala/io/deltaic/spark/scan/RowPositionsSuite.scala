@@ -143,6 +143,21 @@ class RowPositionsSuite extends munit.FunSuite {
 
   private val layouts = Seq((1L << 27) -> 100000, (1L << 27) -> 100, 4096L -> 50)
 
+  test("a wide table is read in smaller batches unless somebody set their size") {
+    def batchRows(columns: Int, set: Option[Int] = None): Int = {
+      val conf = new SQLConf
+      set.foreach(conf.setConf(SQLConf.PARQUET_VECTORIZED_READER_BATCH_SIZE, _))
+      val stored = StructType((0 until columns).map(i => StructField(s"c$i", LongType)))
+      val options = new ParquetOptions(Map.empty[String, String], conf)
+      new ParquetSplits(conf, null, stored, Array.empty, options).batchRows
+    }
+    assertEquals(
+      Seq(0, 1, 16, 17, 32, 33, 5000).map(batchRows(_)),
+      Seq(4096, 4096, 4096, 2048, 2048, 1024, 1024)
+    )
+    assertEquals(Seq(1, 5000).map(batchRows(_, Some(300))), Seq(300, 300))
+  }
+
   test("a position is where the row is, whichever row groups and pages are left out") {
     val random = new Random(5)
     for {

@@ -14,6 +14,7 @@ import org.apache.spark.sql.connector.expressions.{
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
+import io.deltaic.TableBuilder
 import io.deltaic.protocol.{AddFile, Metadata, Protocol}
 
 class RuntimeFilteringSuite extends munit.FunSuite {
@@ -58,7 +59,7 @@ class RuntimeFilteringSuite extends munit.FunSuite {
   private def left(predicates: Predicate*): Seq[String] = {
     val runtime = filtering("id", "p")
     runtime.push(predicates)
-    runtime.prune(files, runtime.take().get, ZoneOffset.UTC).map(_.path)
+    runtime.prune(files, None, runtime.take().get, ZoneOffset.UTC).map(_.path)
   }
 
   test("columns to filter by are those with bounds or partition values that the scan returns") {
@@ -128,5 +129,20 @@ class RuntimeFilteringSuite extends munit.FunSuite {
     assertEquals(elsewhere, None)
     assert(runtime.take().exists(_.nonEmpty))
     assertEquals(runtime.take(), None)
+  }
+
+  test("files of a snapshot are pruned by what is decoded of it already") {
+    val table = TableBuilder.created(files: _*)
+    val known = table.open().latest().filesInMemory
+    val runtime = filtering("id")
+    runtime.push(Seq(predicate("IN", "id", long(5), long(25))))
+    val keys = runtime.take().get
+    def left(files: IndexedSeq[AddFile]) =
+      runtime.prune(files, Some(known), keys, ZoneOffset.UTC).map(_.path)
+    // What these say themselves is not asked, so they need not be parsed.
+    val silent = files.reverse.map(_.copy(stats = None))
+    assertEquals(left(silent), Seq("f2", "f0"))
+    val stranger = files.head.copy(path = "another", stats = None)
+    assertEquals(left(silent :+ stranger), Seq("f2", "f1", "f0", "another"))
   }
 }

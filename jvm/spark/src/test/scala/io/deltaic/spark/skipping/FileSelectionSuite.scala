@@ -1,5 +1,6 @@
 package io.deltaic.spark.skipping
 
+import java.time.ZoneOffset
 import java.util.concurrent.Executors
 import java.util.concurrent.atomic.AtomicInteger
 
@@ -10,6 +11,9 @@ import munit.FunSuite
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation
 import org.apache.spark.sql.types._
+
+import io.deltaic.TableBuilder
+import io.deltaic.replay.Snapshot
 
 class FileSelectionSuite extends FunSuite {
   import StatsTable._
@@ -174,17 +178,24 @@ class FileSelectionSuite extends FunSuite {
     )
   }
 
-  test("statistics are read once, and only near files that partition values leave") {
+  /** Files of which each holds one number, and how often their statistics were read. */
+  private def numbered(first: Int, count: Int): (FileStatsSource, AtomicInteger) = {
     val reads = new AtomicInteger
     val source = new FileStatsSource {
-      override def size: Int = 1000
-      override def partitionValue(i: Int, column: String): String = if (i == 500) "a" else "b"
+      override def size: Int = count
+      override def partitionValue(i: Int, column: String): String =
+        if (first + i == 500) "a" else "b"
       override def stats(i: Int): String = {
         reads.incrementAndGet()
-        between("int", i.toString, i.toString).stats
+        between("int", (first + i).toString, (first + i).toString).stats
       }
       override def hasDeletionVector(i: Int): Boolean = false
     }
+    (source, reads)
+  }
+
+  test("statistics are read once, and only near files that partition values leave") {
+    val (source, reads) = numbered(0, 1000)
     val files = new FileStatsColumns(source, skippingSchema, parser)
     val filters = Seq(EqualTo(col("p"), lit("a")), EqualTo(col("int"), lit(500)))
     assertEquals(FileSelection.select(files, filters).files.toSeq, Seq(500))
@@ -193,6 +204,53 @@ class FileSelectionSuite extends FunSuite {
     assertEquals(reads.get, 1000)
     assertEquals(select(files, EqualTo(col("int"), lit(8))), Seq(8))
     assertEquals(reads.get, 1000)
+  }
+
+  test(
+    "files that lie in several parts are chosen as if they lay in one, and each part is read once"
+  ) {
+    val (old, oldReads) = numbered(0, 1000)
+    val (added, addedReads) = numbered(1000, 10)
+    val (first, second) = (new DecodedStats(old, parser), new DecodedStats(added, parser))
+    def view(parts: Seq[DecodedStats], live: Array[Int]): FileStatsColumns = {
+      val ends = parts.map(_.size).scanLeft(0)(_ + _).toArray
+      val places = new FileParts(live.length, ends.init, ends.tail, live)
+      new FileStatsColumns(parts.toVector, places, skippingSchema)
+    }
+    val before = view(Seq(first), Array.range(0, 1000))
+    val wanted = In(col("int"), Seq(lit(7), lit(500), lit(1003)))
+    assertEquals(select(before, wanted), Seq(7, 500))
+    // One file has left, ten have come.
+    val after = view(Seq(first, second), Array.range(0, 1010).filterNot(_ == 7))
+    assertEquals(select(after, wanted), Seq(499, 1002))
+    assertEquals(select(after, EqualTo(col("p"), lit("a"))), Seq(499))
+    assertEquals((oldReads.get, addedReads.get), (1000, 10))
+    assertEquals(after.numRecords(1002), Some(10L))
+    // In any order, as whoever names files may have them.
+    assertEquals(select(view(Seq(first, second), Array(1003, 8, 500)), wanted), Seq(0, 2))
+  }
+
+  test("what was decoded of a snapshot's files serves the next one, and is counted") {
+    def number(i: Int) = TableBuilder.add(s"f$i")
+      .copy(stats = Some(between("int", i.toString, i.toString).stats))
+    val table = TableBuilder.created((0 until 5000).map(number): _*)
+    val log = table.open()
+    def found(snapshot: Snapshot, wanted: Int): Seq[String] = {
+      val columns = SnapshotStatistics.of(snapshot.filesInMemory, skippingSchema, ZoneOffset.UTC)
+      select(columns, EqualTo(col("int"), lit(wanted))).map(snapshot.filesInMemory.path)
+    }
+    val one = log.latest()
+    val read = one.retainedBytes
+    assertEquals(found(one, 7), Seq("f7"))
+    val decoded = one.retainedBytes
+    // Two totals, two bounds and a count of nulls, of 8 bytes each.
+    assert(decoded >= read + 5000 * 40, s"$read, then $decoded")
+    table.commit(1, number(5000), number(7).remove(1))
+    val two = log.latest()
+    assert(two.retainedBytes > decoded, s"$decoded, then ${two.retainedBytes}")
+    assertEquals(found(two, 7), Nil)
+    assertEquals(found(two, 5000), Seq("f5000"))
+    assert(two.retainedBytes < decoded + 2000, s"$decoded, then ${two.retainedBytes}")
   }
 
   test("a failure to read statistics at all is the query's failure") {

@@ -7,8 +7,9 @@ import scala.collection.mutable
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.Table
+import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
-import org.apache.spark.sql.execution.{CacheManager, CachedData}
+import org.apache.spark.sql.execution.{CacheManager, CachedData, QueryExecution}
 
 /**
  * Spark's cache of query results, which only refreshes what is cached under the name, or by the very
@@ -26,11 +27,17 @@ object CacheShims {
     method
   }
 
-  /** Whether the rows of a plan come from the cache. */
-  def isCached(spark: SparkSession, plan: LogicalPlan): Boolean = {
+  /** Whether rows of some part of a plan come from the cache. */
+  def usesCache(spark: SparkSession, plan: LogicalPlan): Boolean = {
     val manager = spark.sharedState.cacheManager
-    !manager.isEmpty && manager.lookupCachedData(spark, plan).isDefined
+    !manager.isEmpty && manager.useCachedData(QueryExecution.normalize(spark, plan))
+      .collectWithSubqueries { case rows: InMemoryRelation => rows }.nonEmpty
   }
+
+  /** The cached rows that are those of a plan. */
+  def cached(spark: SparkSession, plan: LogicalPlan): Option[LogicalPlan] =
+    spark.sharedState.cacheManager.lookupCachedData(spark, plan)
+      .map(_.cachedRepresentation.withOutput(plan.output))
 
   /**
    * Computes anew every cached plan that reads a table for which `isStale` is true; one that cannot be

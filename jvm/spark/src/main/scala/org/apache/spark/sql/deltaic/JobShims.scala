@@ -37,12 +37,34 @@ object JobShims {
 
   /** What jobs that `body` runs are called where Spark lists jobs. */
   def described[A](spark: SparkSession, description: String)(body: => A): A = {
-    val context = spark.sparkContext
-    val before = context.getLocalProperty(SparkContext.SPARK_JOB_DESCRIPTION)
-    context.setJobDescription(description)
+    val end = describe(spark, description)
     try body
-    finally context.setJobDescription(before)
+    finally end()
   }
+
+  /**
+   * The same for jobs that this thread runs from now on.
+   *
+   * @return ends that. What the user has called them stays in front, what an outer description of ours
+   *   says does not.
+   */
+  def describe(spark: SparkSession, description: String): () => Unit = {
+    val context = spark.sparkContext
+    val names = Seq(SparkContext.SPARK_JOB_DESCRIPTION, OwnDescription, DescriptionOfUser)
+    val before = names.map(name => name -> context.getLocalProperty(name)).toMap
+    val now = before(SparkContext.SPARK_JOB_DESCRIPTION)
+    val isOurs = now != null && now == before(OwnDescription)
+    val ofUser = Option(if (isOurs) before(DescriptionOfUser) else now).filter(_.nonEmpty)
+    val full = (ofUser.toSeq :+ s"deltaic $description").mkString(": ")
+    names.zip(Seq(full, full, ofUser.orNull)).foreach { case (name, text) =>
+      context.setLocalProperty(name, text)
+    }
+    () => before.foreach { case (name, text) => context.setLocalProperty(name, text) }
+  }
+
+  /** What we have set last, and what the user had set before. */
+  private val OwnDescription = "io.deltaic.job.description"
+  private val DescriptionOfUser = "io.deltaic.job.description.ofUser"
 
   private def packed(results: Iterator[_]): Array[Byte] = {
     val bytes = new ByteArrayOutputStream

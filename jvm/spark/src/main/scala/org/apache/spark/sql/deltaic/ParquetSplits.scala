@@ -56,7 +56,10 @@ final class ParquetSplits(
 
   private val caseSensitive = conf.caseSensitiveAnalysis
   private val offHeap = conf.offHeapColumnVectorEnabled
-  val batchRows: Int = conf.parquetVectorizedReaderBatchSize
+  val batchRows: Int =
+    if (conf.contains(SQLConf.PARQUET_VECTORIZED_READER_BATCH_SIZE.key))
+      conf.parquetVectorizedReaderBatchSize
+    else ParquetSplits.rowsOfBatch(stored, conf.parquetVectorizedReaderBatchSize)
   private val recordFilter = conf.parquetRecordFilterEnabled
   private val int96InZone = conf.isParquetINT96TimestampConversion
   private val pushDown = conf.parquetFilterPushDown
@@ -170,4 +173,21 @@ final class ParquetSplits(
     if (int96InZone && !Option(file.getCreatedBy).exists(_.startsWith("parquet-mr")))
       Some(DateTimeUtils.getZoneId(hadoop.get(SQLConf.SESSION_LOCAL_TIMEZONE.key)))
     else None
+}
+
+object ParquetSplits {
+
+  /**
+   * What the columns of one batch take at most, as far as their types tell: a batch is decoded
+   * column by column and then read row by row, which is faster while it is in the processor's
+   * cache.
+   */
+  private val BatchBytes = 512 * 1024
+  private val FewestRows = 1024
+
+  /** A power of two, so that batches end where pages of a power of two do. */
+  def rowsOfBatch(stored: StructType, most: Int): Int = {
+    val fitting = BatchBytes / math.max(stored.defaultSize, 1)
+    math.min(most, math.max(FewestRows, Integer.highestOneBit(math.max(fitting, 1))))
+  }
 }

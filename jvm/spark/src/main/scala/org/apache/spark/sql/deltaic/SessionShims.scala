@@ -17,6 +17,12 @@ object SessionShims {
   /** Analyses `plan` and, when it is a command, runs it. */
   def run(spark: SparkSession, plan: LogicalPlan): DataFrame = Dataset.ofRows(spark, plan)
 
+  /** `plan`, not to be analysed again if `original`, which it was made of, is not. */
+  def analysedAs(original: LogicalPlan, plan: LogicalPlan): LogicalPlan = {
+    if (original.analyzed) plan.setAnalyzed()
+    plan
+  }
+
   /** Whether plans of the session are made with a strategy, as with those of its extensions. */
   def plansWith(spark: SparkSession, strategy: SparkStrategy): Boolean =
     spark.sessionState.planner.strategies.contains(strategy)

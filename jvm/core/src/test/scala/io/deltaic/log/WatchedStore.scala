@@ -1,0 +1,52 @@
+package io.deltaic.log
+
+import java.io.OutputStream
+import java.util.concurrent.ConcurrentLinkedQueue
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{FileStatus, Path}
+
+/**
+ * The local store, watched, whose first listings miss commits, as a directory's may while others commit. Name it in
+ * `spark.deltaic.logStore.file.impl`.
+ */
+final class WatchedStore(conf: Configuration) extends LogStore {
+  require(conf != null)
+
+  private val toHide = new ConcurrentLinkedQueue[Set[Long]]
+  WatchedStore.last = this
+
+  /** Names of the files that were read. */
+  val reads = new ConcurrentLinkedQueue[String]
+  @volatile var listings = 0
+
+  /** What the next listings are to miss, one after another. */
+  def hide(versions: Set[Long]*): Unit = versions.foreach(toHide.add)
+
+  override def read(path: Path): Array[Byte] = {
+    val content = LocalLogStore.read(path)
+    reads.add(path.getName)
+    content
+  }
+
+  override def listFrom(logDirectory: Path, firstName: String): Iterator[FileStatus] = {
+    listings += 1
+    val hidden = Option(toHide.poll()).getOrElse(Set.empty[Long]).map(v => f"$v%020d.json")
+    LocalLogStore.listFrom(logDirectory, firstName).filterNot(f => hidden(f.getPath.getName))
+  }
+
+  override def status(path: Path): Option[FileStatus] = LocalLogStore.status(path)
+  override def makeDirectory(path: Path): Unit = LocalLogStore.makeDirectory(path)
+  override def replace(path: Path, content: Array[Byte]): Unit =
+    LocalLogStore.replace(path, content)
+  override def delete(path: Path): Boolean = LocalLogStore.delete(path)
+  override protected def create(path: Path, guard: Option[() => Unit])(
+      write: OutputStream => Unit
+  ): WriteOutcome = throw new UnsupportedOperationException("tests write with the table builder")
+}
+
+object WatchedStore {
+
+  /** The one that was made last. */
+  @volatile var last: WatchedStore = _
+}

@@ -1,0 +1,197 @@
+package io.deltaic.spark.skipping
+
+import java.util.concurrent.{
+  ConcurrentHashMap,
+  ExecutionException,
+  Future,
+  LinkedBlockingQueue,
+  ThreadPoolExecutor,
+  TimeUnit
+}
+import java.util.{BitSet, HashMap => JHashMap}
+
+import scala.collection.mutable
+import scala.jdk.CollectionConverters._
+import scala.util.control.NonFatal
+
+import io.deltaic.replay.FileBlock
+
+/**
+ * The decoded partition values and statistics of files that stay together, as those of a [[FileBlock]], whatever schema
+ * they are asked by.
+ *
+ * Columns are read when a predicate first needs them and kept from then on: partition values for all files at once,
+ * statistics for blocks of 64 files, so that a query which partition values have narrowed to few files reads the
+ * statistics of few. Safe for use by several threads; large amounts are read by several of its own.
+ *
+ * @param parsePartitionValue called once for each distinct value of a partition column
+ */
+final private[skipping] class DecodedStats(
+    source: FileStatsSource,
+    parsePartitionValue: PartitionValueParser
+) extends FileBlock.Derived {
+  import DecodedStats._
+
+  val size: Int = source.size
+  private val blocks = (size + BlockSize - 1) / BlockSize
+  private val totals = new FileTotals(size)
+  private val leaves = mutable.HashMap.empty[LeafColumn, LeafStats]
+  private val partitions = new ConcurrentHashMap[PartitionColumn, PartitionValueColumn]
+
+  def numRecords(i: Int): Option[Long] = {
+    readStats(Set.empty, Array(i))
+    if (totals.numRecords.isNullAt(i)) None else Some(totals.numRecords.long(i))
+  }
+
+  def tightBounds(i: Int): Boolean = {
+    readStats(Set.empty, Array(i))
+    if (totals.tightBounds.isNullAt(i)) !source.hasDeletionVector(i)
+    else totals.tightBounds.boolean(i)
+  }
+
+  /** One column for each field. Statistics are there for `files` alone. */
+  def columns(fields: Seq[FileField], files: Array[Int]): Array[FileColumn] = {
+    val needed = fields.collect {
+      case FileField.Min(leaf) => leaf
+      case FileField.Max(leaf) => leaf
+      case FileField.NullCount(leaf) => leaf
+    }.toSet
+    val stats =
+      if (needed.isEmpty && !fields.contains(FileField.NumRecords)) Map.empty[LeafColumn, LeafStats]
+      else readStats(needed, files)
+    fields.map[FileColumn] {
+      case FileField.NumRecords => totals.numRecords
+      case FileField.NullCount(leaf) => stats(leaf).nullCount
+      case FileField.Min(leaf) => stats(leaf).min
+      case FileField.Max(leaf) => stats(leaf).max
+      case FileField.Partition(column) => partitions.computeIfAbsent(column, readPartition(_))
+    }.toArray
+  }
+
+  override def retainedBytes: Long = leaves.synchronized {
+    totals.retainedBytes + leaves.valuesIterator.map(_.retainedBytes).sum +
+      partitions.values.asScala.iterator.map(_.retainedBytes).sum
+  }
+
+  private def readPartition(column: PartitionColumn): PartitionValueColumn = {
+    val parsed = new JHashMap[String, AnyRef]
+    val values = new Array[AnyRef](size)
+    var i = 0
+    while (i < size) {
+      val stored = source.partitionValue(i, column.logName)
+      if (stored != null) {
+        values(i) = parsed.computeIfAbsent(stored, parse(_, column))
+      }
+      i += 1
+    }
+    new PartitionValueColumn(values, parsed.values.asScala.toSeq)
+  }
+
+  /** A value that cannot be read is an error of those queries alone that cannot do without it. */
+  private def parse(stored: String, column: PartitionColumn): AnyRef =
+    try parsePartitionValue.parse(stored, column.dataType, column.logName).asInstanceOf[AnyRef]
+    catch { case NonFatal(e) => UnreadableValue(e) }
+
+  /**
+   * Reads what is missing of the statistics of `files`.
+   *
+   * The lock is held while reading, so that two queries never read the same statistics, and what
+   * one thread has read is seen by the next.
+   */
+  private def readStats(needed: Set[LeafColumn], files: Array[Int]): Map[LeafColumn, LeafStats] =
+    leaves.synchronized {
+      val stats =
+        needed.iterator.map(l => l -> leaves.getOrElseUpdate(l, new LeafStats(l, size))).toMap
+      val wanted = blocksOf(files)
+      val groups = wanted.groupBy { block =>
+        val unreadLeaves = stats.values.filterNot(_.decodedBlocks.get(block)).map(_.leaf).toSet
+        (totals.decodedBlocks.get(block), unreadLeaves)
+      }
+      groups.foreach { case ((totalsRead, unreadLeaves), inBlocks) =>
+        if (!totalsRead || unreadLeaves.nonEmpty) {
+          val unreadTotals = if (totalsRead) None else Some(totals)
+          readBlocks(new StatsJson(unreadTotals, unreadLeaves.toSeq.map(stats)), inBlocks)
+          inBlocks.foreach(totals.decodedBlocks.set)
+          unreadLeaves.foreach(l => inBlocks.foreach(stats(l).decodedBlocks.set))
+        }
+      }
+      stats
+    }
+
+  private def blocksOf(files: Array[Int]): Array[Int] = {
+    val seen = new BitSet(blocks)
+    files.foreach(i => seen.set(i / BlockSize))
+    seen.stream().toArray
+  }
+
+  private def readBlocks(json: StatsJson, unread: Array[Int]): Unit =
+    if (unread.length * BlockSize <= FilesForOneThread) unread.foreach(readBlock(json, _))
+    else {
+      val tasks = unread.grouped(BlocksInTask).map { task =>
+        Pool.submit((() => task.foreach(readBlock(json, _))): Runnable)
+      }
+      awaitAll(tasks.toVector)
+    }
+
+  private def readBlock(json: StatsJson, block: Int): Unit = {
+    val end = math.min(size, (block + 1) * BlockSize)
+    var i = block * BlockSize
+    while (i < end) {
+      val stats = source.stats(i)
+      if (stats != null) json.read(stats, i)
+      i += 1
+    }
+  }
+}
+
+private object DecodedStats {
+
+  /** The files of one word of [[MutableFileColumn]]: threads share no block. */
+  private val BlockSize = 64
+  private val BlocksInTask = 64
+  private val FilesForOneThread = 10000
+
+  /** At most 8 threads for all snapshots of the process; they end when they have nothing to do. */
+  private val Pool: ThreadPoolExecutor = {
+    val threads = math.min(8, Runtime.getRuntime.availableProcessors)
+    val pool = new ThreadPoolExecutor(
+      threads,
+      threads,
+      10,
+      TimeUnit.SECONDS,
+      new LinkedBlockingQueue[Runnable],
+      (task: Runnable) => {
+        val thread = new Thread(task, "deltaic-file-statistics")
+        thread.setDaemon(true)
+        thread
+      }
+    )
+    pool.allowCoreThreadTimeOut(true)
+    pool
+  }
+
+  /**
+   * Returns, or throws what a task threw, when no task runs any more: none may write after the lock
+   * is given up. So an interrupt is kept for later.
+   */
+  private def awaitAll(tasks: Vector[Future[_]]): Unit = {
+    var interrupted = false
+    val failures = tasks.flatMap { task =>
+      var failure: Option[Throwable] = None
+      var waiting = true
+      while (waiting)
+        try {
+          task.get()
+          waiting = false
+        } catch {
+          case e: ExecutionException =>
+            failure = Some(e.getCause)
+            waiting = false
+          case _: InterruptedException => interrupted = true
+        }
+      failure
+    }
+    if (interrupted) Thread.currentThread.interrupt()
+    failures.headOption.foreach(throw _)
+  }
+}

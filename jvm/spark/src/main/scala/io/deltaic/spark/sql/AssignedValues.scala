@@ -1,0 +1,134 @@
+package io.deltaic.spark.sql
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical.Assignment
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.internal.SQLConf.StoreAssignmentPolicy
+import org.apache.spark.sql.types._
+
+import io.deltaic.protocol.DeltaicException
+
+/**
+ * Casts what UPDATE and MERGE assign to the types of its columns, by `spark.sql.storeAssignmentPolicy`.
+ *
+ *   - ANSI: what can be cast is cast, and a value that does not fit is an error.
+ *   - LEGACY: the same casts, and a value that does not fit is null or cut off.
+ *   - STRICT: only types are cast of which each value fits.
+ *
+ * So does delta-spark. Spark itself casts less, refuses LEGACY, and says nothing of the table.
+ *
+ * Only types change here: a struct keeps its fields in their order, and Spark then puts them into the
+ * table's by their names.
+ *
+ * @param table its path, for errors
+ * @param mayLackFields whether structs may have fewer fields than the column
+ */
+private[sql] final class AssignedValues(
+    table: String,
+    conf: SQLConf,
+    mayLackFields: Boolean
+) {
+  private val policy = conf.storeAssignmentPolicy
+
+  def fitted(set: Assignment): Assignment = {
+    val path = AssignedValues.pathOf(set.key)
+    val wanted = retyped(set.value.dataType, set.key.dataType, path)
+    if (wanted == set.value.dataType) set
+    else if (isCastable(set.value.dataType, wanted))
+      set.copy(value = cast(set.value, wanted, path))
+    else throw notCastable(path, set.value.dataType, set.key.dataType)
+  }
+
+  private def cast(value: Expression, wanted: DataType, path: Seq[String]): Expression = {
+    val zone = Some(conf.sessionLocalTimeZone)
+    policy match {
+      case StoreAssignmentPolicy.LEGACY => Cast(value, wanted, zone, EvalMode.LEGACY)
+      case _ =>
+        val stored = Cast(value, wanted, zone, EvalMode.ANSI)
+        if (Cast.canUpCast(value.dataType, wanted)) stored
+        else StoredValue(stored, table, path.mkString("."))
+    }
+  }
+
+  /** The type that a value is to have: shaped as it is, and of the column's types within. */
+  private def retyped(from: DataType, to: DataType, path: Seq[String]): DataType =
+    (from, to) match {
+      case (struct: StructType, column: StructType) => retypedStruct(struct, column, path)
+      case (ArrayType(element, containsNull), ArrayType(wanted, _)) =>
+        val changed = retyped(element, wanted, path :+ "element")
+        ArrayType(changed, containsNull || mayGetNull(element, changed))
+      case (MapType(key, value, containsNull), MapType(wantedKey, wantedValue, _)) =>
+        val changed = retyped(value, wantedValue, path :+ "value")
+        MapType(
+          retyped(key, wantedKey, path :+ "key"),
+          changed,
+          containsNull || mayGetNull(value, changed)
+        )
+      case (_: StringType, _: StringType) => from // lengths and collations are Spark's
+      case (_: UserDefinedType[_], _) | (_, _: UserDefinedType[_]) => from
+      case _ if from == to => from
+      case _ if isCastable(from, to) => to
+      case _ => throw notCastable(path, from, to)
+    }
+
+  private def retypedStruct(
+      struct: StructType,
+      column: StructType,
+      path: Seq[String]
+  ): StructType = {
+    val fields = struct.map { field =>
+      val wanted = column.find(f => conf.resolver(f.name, field.name)).getOrElse {
+        throw refused(path, s"it has no field ${field.name}, but ${named(column)}")
+      }
+      val changed = retyped(field.dataType, wanted.dataType, path :+ wanted.name)
+      field.copy(
+        dataType = changed,
+        nullable = field.nullable || mayGetNull(field.dataType, changed)
+      )
+    }
+    val lacking = column.filterNot(f => struct.exists(s => conf.resolver(f.name, s.name)))
+    if (lacking.nonEmpty && !mayLackFields)
+      throw refused(path, s"the value does not say what ${named(lacking)} is to be")
+    StructType(fields)
+  }
+
+  private def mayGetNull(from: DataType, to: DataType): Boolean =
+    from != to && (from == NullType || Cast.forceNullable(from, to))
+
+  private def isCastable(from: DataType, to: DataType): Boolean = policy match {
+    case StoreAssignmentPolicy.LEGACY => Cast.canCast(from, to)
+    case StoreAssignmentPolicy.STRICT => Cast.canUpCast(from, to)
+    case _ => Cast.canAnsiCast(from, to)
+  }
+
+  private def notCastable(path: Seq[String], from: DataType, to: DataType): DeltaicException = {
+    val setting = s"${SQLConf.STORE_ASSIGNMENT_POLICY.key} is $policy"
+    refused(path, s"${from.sql} is not cast to ${to.sql} ($setting)")
+  }
+
+  private def named(fields: Seq[StructField]): String = fields.map(_.name).mkString(", ")
+
+  private def refused(path: Seq[String], reason: String): DeltaicException =
+    AssignedValues.refused(table, path.mkString("."), reason)
+}
+
+private[sql] object AssignedValues {
+
+  /** The column that is assigned to, or the field in it. */
+  def pathOf(key: Expression): Seq[String] = key match {
+    case column: Attribute => Seq(column.name)
+    case field: GetStructField => pathOf(field.child) :+ field.extractFieldName
+    case other => Seq(other.sql)
+  }
+
+  def refused(
+      table: String,
+      column: String,
+      reason: String,
+      cause: Throwable = null
+  ): DeltaicException = new DeltaicException(
+    "DELTAIC_ASSIGNMENT_REFUSED",
+    Map("table" -> table, "column" -> column, "reason" -> reason),
+    cause
+  )
+}

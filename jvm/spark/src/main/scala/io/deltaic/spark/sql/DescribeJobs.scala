@@ -1,0 +1,66 @@
+package io.deltaic.spark.sql
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.trees.TreeNodeTag
+import org.apache.spark.sql.connector.write.Write
+import org.apache.spark.sql.deltaic.JobShims
+import org.apache.spark.sql.execution.datasources.v2.V2CommandExec
+import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy, UnaryExecNode}
+
+import io.deltaic.spark.write.{RecordsReads, WriteTransaction}
+
+/**
+ * Lets the jobs of a DELETE, UPDATE or MERGE be called what they are for where Spark lists jobs: those
+ * that shuffle and broadcast, which run before the write is asked for anything.
+ *
+ * {{{
+ *   WriteDeltaExec          DescribedChangeExec
+ *   +- query          =>    +- WriteDeltaExec
+ *                              +- query
+ * }}}
+ */
+private[spark] object DescribeJobs extends SparkStrategy {
+
+  override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
+    case command: V2WriteCommand if command.getTagValue(Described).isEmpty =>
+      descriptionOf(command).toSeq.map { description =>
+        val marked = command.withNewQuery(command.query)
+        marked.setTagValue(Described, ())
+        DescribedChangeExec(planLater(marked), description)
+      }
+    case _ => Nil
+  }
+
+  private def descriptionOf(command: V2WriteCommand): Option[String] = command match {
+    case change: WriteDelta => described(change.operation.command.toString, change.write)
+    case merge: InsertOnlyMerge => described("MERGE", merge.write)
+    case _ => None
+  }
+
+  private def described(operation: String, write: Option[Write]): Option[String] = write.collect {
+    case own: RecordsReads =>
+      WriteTransaction.jobs(operation, "find and write the rows", own.log.table)
+  }
+
+  /** On a command that is inside of a [[DescribedChangeExec]] already. */
+  private val Described = TreeNodeTag[Unit]("deltaic.jobsAreDescribed")
+}
+
+private[spark] final case class DescribedChangeExec(
+    child: SparkPlan,
+    description: String
+) extends V2CommandExec
+    with UnaryExecNode {
+
+  override def output: Seq[Attribute] = child.output
+
+  override def nodeName: String = "DescribedChange"
+
+  override protected def run(): Seq[InternalRow] =
+    JobShims.described(session, description)(child.executeCollect().toSeq)
+
+  override protected def withNewChildInternal(newChild: SparkPlan): DescribedChangeExec =
+    copy(child = newChild)
+}

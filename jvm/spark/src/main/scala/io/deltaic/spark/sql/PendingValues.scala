@@ -1,0 +1,136 @@
+package io.deltaic.spark.sql
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.connector.catalog.Table
+import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, ExtractV2Table}
+import org.apache.spark.sql.types.DataType
+
+import io.deltaic.spark.catalog.MergeTarget
+import io.deltaic.spark.rowlevel.RowLevelChange
+
+/**
+ * A value that differs each time it is computed. What is assigned may be copied, to generated columns and
+ * to fields; all copies are this one value, which [[PlaceValues]] has computed once for each row.
+ */
+private[spark] final case class OncePerRow(child: Expression, id: ExprId) extends UnaryExpression
+    with Unevaluable {
+  override lazy val deterministic: Boolean = true
+  override def nullable: Boolean = child.nullable
+  override def dataType: DataType = child.dataType
+  override def sql: String = child.sql
+
+  def name: String = s"value_${id.id}"
+
+  def reference: AttributeReference = AttributeReference(name, dataType, nullable)(exprId = id)
+
+  override protected def withNewChildInternal(newChild: Expression): OncePerRow =
+    copy(child = newChild)
+}
+
+/**
+ * A metadata column of the table that a statement changes. Spark would add all metadata columns to the
+ * table's own for it, and ask the assignments for them.
+ */
+private[spark] final case class RowMetadata(column: AttributeReference) extends LeafExpression
+    with Unevaluable {
+  override def nullable: Boolean = column.nullable
+  override def dataType: DataType = column.dataType
+  override def sql: String = column.sql
+}
+
+private[spark] object RowMetadata {
+
+  /** The expression, with a mark around the metadata columns of this table. */
+  def marked(table: LogicalPlan)(expression: Expression): Expression = {
+    val columns = AttributeSet(table.metadataOutput)
+    if (columns.isEmpty) expression
+    else
+      expression.transformUp {
+        case column: AttributeReference if columns.contains(column) => RowMetadata(column)
+      }
+  }
+}
+
+/**
+ * Puts into the plan of a change what its values and conditions need and Spark's plan lacks.
+ *
+ * {{{
+ *   MergeRows [UPDATE v = once(uuid())]             MergeRows [UPDATE v = value]
+ *   +- Join                                   =>    +- Project [*, uuid() AS value]
+ *                                                      +- Join
+ *
+ *   Filter [metadata(_metadata).row_index < 5]      Filter [_metadata.row_index < 5]
+ *   +- t [a, b]                               =>    +- t [a, b, _metadata]
+ * }}}
+ */
+private[spark] object PlaceValues extends Rule[LogicalPlan] {
+
+  override def apply(plan: LogicalPlan): LogicalPlan = plan match {
+    case WithCTE(command: Command, definitions) => WithCTE(placed(command), definitions)
+    case command => placed(command)
+  }
+
+  private def placed(command: LogicalPlan): LogicalPlan = command match {
+    case write @ WriteDelta(ExtractV2Table(table), condition, query, _, _, _, _)
+        if !write.analyzed =>
+      write.operation match {
+        case change: RowLevelChange =>
+          change.describe(unmarked(condition))
+          write.copy(
+            condition = unmarked(condition),
+            query = computed(withMetadata(query, table)),
+            groupFilterCondition = None
+          )
+        case _ => write
+      }
+    case merge @ InsertOnlyMerge(ExtractV2Table(table: MergeTarget), query, _, _)
+        if !merge.analyzed =>
+      merge.copy(query = computed(withMetadata(query, table)))
+    case other => other
+  }
+
+  private def unmarked(expression: Expression): Expression = expression.transformUp {
+    case RowMetadata(column) => column
+  }
+
+  /** @param table the target, which is this very object */
+  private def withMetadata(query: LogicalPlan, table: Table): LogicalPlan = {
+    def isOfTarget(plan: LogicalPlan): Boolean = plan.exists {
+      case relation: DataSourceV2Relation => relation.table eq table
+      case _ => false
+    }
+    def exposing(plan: LogicalPlan, columns: Seq[AttributeReference]): LogicalPlan = plan match {
+      case relation: DataSourceV2Relation if relation.table eq table =>
+        relation.copy(output = relation.output ++ columns.filterNot(relation.outputSet.contains))
+      case other if !isOfTarget(other) => other
+      case project: Project =>
+        val added = columns.filterNot(project.outputSet.contains)
+        project.copy(project.projectList ++ added, exposing(project.child, columns))
+      case other => other.mapChildren(exposing(_, columns))
+    }
+    query.resolveOperatorsUp { case node =>
+      val stated = node.transformExpressionsUp { case RowMetadata(column) => column }
+      val missing = stated.missingInput.toSeq.collect {
+        case column: AttributeReference if MetadataAttribute.isValid(column.metadata) => column
+      }
+      if (missing.isEmpty) stated else stated.mapChildren(exposing(_, missing))
+    }
+  }
+
+  /** Below a node of values comes another that computes them, once for each row. */
+  private def computed(query: LogicalPlan): LogicalPlan = query.resolveOperatorsUp {
+    case node: UnaryNode =>
+      val values = node.expressions.flatMap(_.collect { case value: OncePerRow => value })
+        .distinctBy(_.id)
+      if (values.isEmpty) node
+      else {
+        val columns = values.map(value => Alias(value.child, value.name)(exprId = value.id))
+        val child = Project(node.child.output ++ columns, node.child)
+        node.withNewChildren(Seq(child)).transformExpressionsUp {
+          case value: OncePerRow => value.reference
+        }
+      }
+  }
+}

@@ -1,0 +1,118 @@
+package io.deltaic.spark.sql
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.catalyst.SQLConfHelper
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.util.toPrettySQL
+import org.apache.spark.sql.deltaic.WriteCommandShims
+
+import io.deltaic.protocol.DeltaicException
+
+/**
+ * What an UPDATE or MERGE assigns, as its user states it, made into what Spark's plans of it take.
+ *
+ * @param table its path, for errors
+ * @param relation the table, as the statement sees it
+ * @param evolves whether the statement may add to the columns
+ */
+private[sql] final class StatedAssignments(
+    operation: String,
+    table: String,
+    relation: LogicalPlan,
+    evolves: Boolean
+) extends SQLConfHelper {
+
+  private val values = new AssignedValues(table, conf, mayLackFields = evolves)
+
+  /** The same assignments of values that have the columns' types, and that may be copied. */
+  def fitted(assignments: Seq[Assignment]): Seq[Assignment] = assignments.map { set =>
+    requireOfOneRow(set)
+    val marked = RowMetadata.marked(relation)(set.value)
+    values.fitted(set.copy(value = copyable(marked)))
+  }
+
+  /**
+   * Marks the smallest parts that differ each time: they are computed for rows of other clauses, too, where
+   * a cast around them may fail. A function of an array's elements is one value with all that it holds.
+   */
+  private def copyable(value: Expression): Expression = {
+    def once(e: Expression) = OncePerRow(e, NamedExpression.newExprId)
+    val parts =
+      if (value.exists(_.isInstanceOf[LambdaFunction])) value
+      else
+        value.transformUp {
+          case e if !e.deterministic && !e.exists(_.isInstanceOf[OncePerRow]) => once(e)
+        }
+    if (parts.deterministic) parts else once(value)
+  }
+
+  /** A value as its column will hold it, with the fields of structs in their places. */
+  def shaped(column: Attribute, value: Expression): Expression =
+    translated(WriteCommandShims.shaped(column, value, evolves))
+
+  /** The statement with an assignment to each column of the table. */
+  def aligned(command: LogicalPlan): LogicalPlan =
+    translated(WriteCommandShims.aligned(command)) match {
+      case update: UpdateTable => update.copy(assignments = update.assignments.map(required))
+      case merge: MergeIntoTable =>
+        def checked(action: MergeAction): MergeAction = action match {
+          case update: UpdateAction => update.copy(assignments = update.assignments.map(required))
+          case insert: InsertAction => insert.copy(assignments = insert.assignments.map(required))
+          case other => other
+        }
+        merge.copy(
+          matchedActions = merge.matchedActions.map(checked),
+          notMatchedActions = merge.notMatchedActions.map(checked),
+          notMatchedBySourceActions = merge.notMatchedBySourceActions.map(checked)
+        )
+      case other => other
+    }
+
+  private def required(set: Assignment): Assignment =
+    set.copy(value = RequiredValue.naming(set.value, table))
+
+  private def translated[A](body: => A): A =
+    try body
+    catch {
+      case e: AnalysisException if StatedAssignments.conditions.exists(e.getCondition.startsWith) =>
+        val told = e.getMessageParameters.asScala
+        val reason = told.get("errors").fold(e.getMessage)(_.stripPrefix("\n- "))
+        val column = told.get("colName").orElse(StatedAssignments.quoted.findFirstIn(reason))
+        throw AssignedValues.refused(table, column.getOrElse("(several)"), reason, e)
+    }
+
+  private def requireOfOneRow(set: Assignment): Unit = set.value.foreach {
+    case _: WindowExpression => throw notOfOneRow(set, "a window function")
+    case _: AggregateExpression => throw notOfOneRow(set, "an aggregate function")
+    case _: Generator => throw notOfOneRow(set, "a function that makes several rows of one")
+    case _ =>
+  }
+
+  private def notOfOneRow(set: Assignment, kind: String): DeltaicException =
+    new DeltaicException(
+      "DELTAIC_ASSIGNMENT_NOT_OF_ONE_ROW",
+      Map(
+        "operation" -> operation,
+        "table" -> table,
+        "column" -> AssignedValues.pathOf(set.key).mkString("."),
+        "expression" -> toPrettySQL(set.value),
+        "kind" -> kind
+      )
+    )
+}
+
+private object StatedAssignments {
+
+  /** What Spark says of assignments that it cannot give to each column. */
+  private val conditions = Seq(
+    "INCOMPATIBLE_DATA_FOR_TABLE",
+    "DATATYPE_MISMATCH.INVALID_ROW_LEVEL_OPERATION_ASSIGNMENTS"
+  )
+
+  /** How it names columns there. */
+  private val quoted = "(?<=')[^']+(?=')".r
+}

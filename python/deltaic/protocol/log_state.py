@@ -1,0 +1,49 @@
+"""What the checks of a log have in common: the actions, and what they have made so far."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from deltaic.protocol.actions import Metadata, Protocol
+
+#: One action as a commit file stores it: its name, and its body.
+Action = tuple[str, Mapping[str, Any]]
+
+#: A logical file: its path as the log spells it, and the id of its deletion vector, if it has one.
+LogicalFile = tuple[str, str | None]
+
+#: What the protocol asks, with its heading, and what a commit says instead.
+Problems = Iterator[tuple[str, str]]
+
+
+@dataclass(slots=True)
+class Table:
+    """What the commits seen so far have made."""
+
+    protocol: Protocol | None = None
+    metadata: Metadata | None = None
+    files: dict[LogicalFile, Mapping[str, Any]] = field(default_factory=dict)
+    high_water_mark: int = -1
+    in_commit_timestamp_ms: int | None = None
+    clustered_by: str | None = None
+    progress: dict[str, int] = field(default_factory=dict)
+    #: The columns that the table has or had; files that are older keep their statistics.
+    columns: dict[tuple[str, ...], bool] = field(default_factory=dict)
+
+
+def stats_of(add: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the statistics of a file; none if they are no object."""
+    stats = json.loads(add.get("stats") or "{}")
+    return stats if isinstance(stats, dict) else {}
+
+
+def logical_file(body: Mapping[str, Any]) -> LogicalFile:
+    """Return the identity of a file action (Protocol § Action Reconciliation)."""
+    vector = body.get("deletionVector")
+    if vector is None:
+        return body["path"], None
+    offset = f"@{vector['offset']}" if vector.get("offset") is not None else ""
+    return body["path"], f"{vector['storageType']}{vector['pathOrInlineDv']}{offset}"

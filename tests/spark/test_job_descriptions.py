@@ -1,0 +1,78 @@
+"""What Spark lists of the jobs of writes and changes: the operation, its phase and the table."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from tests.support.session_settings import session_settings
+from tests.support.table_builder import build_table
+
+SCHEMA = "id INT, v INT"
+FILES = [[(10 * file + row, 0) for row in range(10)] for file in range(3)]
+_groups = itertools.count()
+
+
+def described(spark: SparkSession, action: Callable[[], Any]) -> list[str]:
+    """Run an action on this thread and return what its jobs are called, each once."""
+    context = spark.sparkContext
+    group = f"described-{next(_groups)}"
+    context.setLocalProperty("spark.jobGroup.id", group)
+    try:
+        action()
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
+    context._jsc.sc().listenerBus().waitUntilEmpty()
+    jobs = context._jsc.sc().statusStore().jobsList(None)
+    names = {}
+    for job in (jobs.apply(i) for i in range(jobs.size())):
+        if job.jobGroup().isDefined() and job.jobGroup().get() == group:
+            described = job.description()
+            names[job.jobId()] = described.get() if described.isDefined() else "nothing"
+    return list(dict.fromkeys(name for _, name in sorted(names.items())))
+
+
+def test_jobs_say_operation_phase_and_table(spark: SparkSession, table: str) -> None:
+    properties = {"delta.enableChangeDataFeed": "true"}
+    build_table(spark, table, SCHEMA, FILES, deletion_vectors=False, properties=properties)
+    target = f"delta.`{table}`"
+    source = "SELECT CAST(id AS INT) k, 1 w FROM range(5, 25)"
+    broadcast = "spark.sql.autoBroadcastJoinThreshold"
+
+    def named(operation: str, *phases: str) -> list[str]:
+        return [f"deltaic {operation}: {phase}, file:{table}" for phase in phases]
+
+    change = "find and write the rows"
+    rewrite = "rewrite {} files without their deleted rows"
+    images = "write the change data of {} files"
+    rows = spark.range(3).selectExpr("CAST(id AS INT) id", "0 v")
+    with session_settings(spark, {broadcast: "-1"}):
+        assert described(
+            spark, lambda: rows.write.format("delta").mode("append").save(table)
+        ) == named("WRITE", "write the rows")
+        assert described(
+            spark, lambda: spark.sql(f"DELETE FROM {target} WHERE id % 10 = 5")
+        ) == named("DELETE", change, rewrite.format(3), images.format(3))
+        assert described(
+            spark, lambda: spark.sql(f"UPDATE {target} SET v = 1 WHERE id = 11")
+        ) == named("UPDATE", change, rewrite.format(1), images.format(1))
+        assert described(
+            spark,
+            lambda: spark.sql(
+                f"MERGE INTO {target} t USING ({source}) s ON t.id = s.k "
+                "WHEN MATCHED AND k < 10 THEN UPDATE SET v = w "
+                "WHEN NOT MATCHED THEN INSERT (id) VALUES (k)"
+            ),
+        )[:1] == named("MERGE", change)
+        with session_settings(spark, {"spark.deltaic.deletionVectors.mergeBytes": "0"}):
+            spark.sparkContext.setJobDescription("deltaic nightly")
+            names = described(spark, lambda: spark.sql(f"DELETE FROM {target} WHERE id < 3"))
+            assert spark.sparkContext.getLocalProperty("spark.job.description") == "deltaic nightly"
+            spark.sparkContext.setLocalProperty("spark.job.description", None)  # type: ignore[arg-type]
+    assert names[:2] == [
+        f"deltaic nightly: {name}"
+        for name in named("DELETE", change, "merge the bitmaps of 1 files")
+    ]
