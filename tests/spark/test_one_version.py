@@ -1,4 +1,4 @@
-"""What a change reads of its own table, in subqueries or a source, is the version it changes."""
+"""What a statement reads of its own table, in subqueries or a source, is the version it changes."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from deltaic.exceptions import (
 from tests.support import log
 from tests.support.interleave import committed_meanwhile
 from tests.support.late_execution import run_after_analysis
+from tests.support.session_settings import session_settings
 from tests.support.table_builder import build_table, rows_of
 
 if TYPE_CHECKING:
@@ -96,6 +97,59 @@ def test_commit_after_the_analysis_conflicts_where_it_changes_what_a_change_read
         )
     assert log.newest(table) == 1
     assert dict(rows_of(spark, table)) == {(108 if id == 8 else id): 0 for id in range(10)}
+
+
+#: Writes that replace rows by what they make of the table, and what they make of the base.
+REPLACEMENTS = {
+    "INSERT OVERWRITE {t} SELECT id, 5 FROM {t}": dict.fromkeys(range(10), 5),
+    "INSERT INTO {t} REPLACE WHERE id > 4 SELECT id + 10, v FROM {t} WHERE id > 4": {
+        row + 10 * (row > 4): 0 for row in range(10)
+    },
+    "INSERT INTO {t} REPLACE USING (id) SELECT id, 6 FROM {t} WHERE id > 4": {
+        row: 6 * (row > 4) for row in range(10)
+    },
+}
+
+
+@pytest.mark.parametrize("replacement", REPLACEMENTS)
+def test_write_that_replaces_what_it_reads_does_not_read_what_another_appends_meanwhile(
+    spark: SparkSession, table: str, replacement: str
+) -> None:
+    build_table(spark, table, SCHEMA, FILES)
+    run_after_analysis(
+        spark,
+        replacement.replace("{t}", named(table)),
+        lambda: spark.sql(f"INSERT INTO {named(table)} VALUES (100, 0), (101, 0)"),
+    )
+    expected = REPLACEMENTS[replacement] | {100: 0, 101: 0}
+    assert Counter(rows_of(spark, table)) == Counter(expected.items())
+
+
+def test_dynamic_overwrite_of_what_it_reads_leaves_what_another_appends_meanwhile(
+    spark: SparkSession, table: str
+) -> None:
+    build_table(spark, table, "id INT, p INT", [[(1, 0), (2, 1)]], partition_by=["p"])
+    with session_settings(spark, {"spark.sql.sources.partitionOverwriteMode": "dynamic"}):
+        run_after_analysis(
+            spark,
+            f"INSERT OVERWRITE {named(table)} SELECT id + 10, p FROM {named(table)}",
+            lambda: spark.sql(f"INSERT INTO {named(table)} VALUES (3, 1), (4, 2)"),
+        )
+    assert Counter(rows_of(spark, table)) == Counter([(11, 0), (12, 1), (3, 1), (4, 2)])
+
+
+@pytest.mark.parametrize("replacement", REPLACEMENTS)
+def test_write_that_replaces_what_it_reads_conflicts_where_another_changes_that_meanwhile(
+    spark: SparkSession, table: str, replacement: str
+) -> None:
+    build_table(spark, table, SCHEMA, FILES)
+    with pytest.raises(CONFLICTS):
+        run_after_analysis(
+            spark,
+            replacement.replace("{t}", named(table)),
+            lambda: spark.sql(f"UPDATE {named(table)} SET id = id + 100 WHERE id = 8"),
+        )
+    assert log.newest(table) == 1
 
 
 def test_change_that_matches_nothing_commits_nothing_whatever_is_committed_meanwhile(

@@ -11,13 +11,16 @@ import io.deltaic.replay.Snapshot
 import io.deltaic.spark.catalog.{DeltaicTable, MergeTarget}
 import io.deltaic.spark.changes.ChangesTable
 import io.deltaic.spark.rowlevel.RowLevelChange
+import io.deltaic.spark.write.WriteTargets
 
 /**
- * Has subqueries and the source of a change read its table at the version that is changed.
+ * Has what a change reads of its own table, in subqueries and its source, read the version that is changed.
+ * So has the query of a write that replaces rows.
  *
- * Spark refreshes tables between the analysis of a plan and its execution, but not the target of a change,
- * which has become part of an operation by then. What others commit in between would be seen by half of
- * the statement: a row that is greatest in the subquery, and is not there to be deleted.
+ * Spark refreshes tables between the analysis of a plan and its execution, but not the target of a change or
+ * a write, which is no part of what is read. What others commit in between would be seen by half of the
+ * statement: a row that is greatest in the subquery, and is not there to be deleted; or a row that is
+ * written again, and not replaced.
  *
  * {{{
  *   WriteDelta t, version 5                      WriteDelta t, version 5
@@ -44,7 +47,18 @@ private[spark] final case class ReadOneVersion(spark: SparkSession) extends Rule
     case merge @ InsertOnlyMerge(ExtractV2Table(target: MergeTarget), _, _, _)
         if !merge.analyzed =>
       Some(target.table.snapshot)
+    case write: V2WriteCommand if !write.analyzed =>
+      write.table match {
+        case ExtractV2Table(table: WriteTargets) if replacesRows(write, table) =>
+          table.writeTarget.snapshot
+        case _ => None
+      }
     case _ => None
+  }
+
+  private def replacesRows(write: V2WriteCommand, table: WriteTargets): Boolean = write match {
+    case _: OverwriteByExpression | _: OverwritePartitionsDynamic => true
+    case _ => table.writeTarget.replacing.isDefined
   }
 
   private def settled(plan: LogicalPlan, version: Snapshot): LogicalPlan =
