@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +138,7 @@ def test_our_checkpoint_holds_what_delta_spark_s_holds_and_both_read_ours(
 ) -> None:
     delta_spark.run(RUN, statements=[text.replace("{t}", table) for text in TABLES[name]])
     twin = f"{table}-twin"
-    shutil.copytree(table, twin)
+    log.copy_table(table, twin)
     newest = log.newest(table)
     delta_spark.run(CHECKPOINT, path=table)
     do_upkeep(spark, twin, newest, CLASSIC)
@@ -213,7 +212,7 @@ def test_delta_spark_s_own_checksum_agrees_with_ours(
     ]
     delta_spark.run(RUN, statements=statements)
     twin = f"{table}-twin"
-    shutil.copytree(table, twin)
+    log.copy_table(table, twin)
     newest = log.newest(table)
     for path in log_files(twin, "*.crc"):
         path.unlink()

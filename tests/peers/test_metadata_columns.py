@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -303,7 +302,7 @@ def test_row_ids_of_older_versions_are_what_they_were(
 def test_a_file_without_a_row_id_on_a_tracked_table_is_an_error_that_names_it(
     spark: SparkSession, tracked: str, table: str
 ):
-    shutil.copytree(tracked, table)
+    log.copy_table(tracked, table)
     add = log.active_files(table)[0]
     broken = {k: v for k, v in add.items() if k != "baseRowId"}
     remove = {"path": add["path"], "dataChange": False, "deletionTimestamp": 1}

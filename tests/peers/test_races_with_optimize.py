@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -129,7 +128,7 @@ def test_optimize_that_commits_first_fails_a_change_of_rows_that_it_moved(
     spark: SparkSession, delta_spark: SparkProcess, base: Path, table: str, kind: str
 ) -> None:
     """Nothing in the log says where they are now; run again, the statement finds them."""
-    shutil.copytree(base, table)
+    log.copy_table(base, table)
     statement, change = STATEMENTS[kind]
     named = statement.replace("{t}", f"delta.`{table}`")
     before = log.newest(table)
@@ -148,7 +147,7 @@ def test_optimize_that_commits_first_fails_a_change_of_rows_that_it_moved(
 def test_optimize_of_other_files_goes_together_with_a_change(
     spark: SparkSession, delta_spark: SparkProcess, base: Path, table: str
 ) -> None:
-    shutil.copytree(base, table)
+    log.copy_table(base, table)
     ids = row_ids(spark, table) if is_tracked(table) else {}
     before = log.newest(table)
     with committed_meanwhile(lambda: delta_spark.run(OPTIMIZE, table=table, where="WHERE p = 1")):
@@ -193,7 +192,7 @@ def test_change_that_commits_while_optimize_writes_is_not_lost(
     kind: str,
 ) -> None:
     """OPTIMIZE gives up, or leaves out what changed: the rows are those of the change."""
-    shutil.copytree(base, table)
+    log.copy_table(base, table)
     statement, change = STATEMENTS[kind]
     with optimizing(delta_spark, table, tmp_path) as failed:
         assert not failed, failed

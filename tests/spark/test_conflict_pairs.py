@@ -7,7 +7,6 @@ and two that both commit must leave what one after the other would have left.
 from __future__ import annotations
 
 import itertools
-import shutil
 from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -147,7 +146,7 @@ def check(
     expected: type[ConcurrentModificationError] | None,
     either_order: bool = True,
 ) -> None:
-    shutil.copytree(base, table)
+    log.copy_table(base, table)
     named = f"delta.`{table}`"
     problem: ConcurrentModificationError | None = None
     with committed_meanwhile(lambda: theirs.run(spark, named)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from pyspark.sql import functions as F
 from deltaic import DeltaTable
 from tests.support import log
 from tests.support.table_builder import Row, build_table, in_order, rows_of
-from tests.support.upkeep import await_upkeep
 
 SCHEMA = "id INT, v INT, s STRING, p STRING, st STRUCT<x: INT>, a ARRAY<INT>"
 
@@ -96,13 +94,12 @@ def original(
         partition_by=["p"],
         deletion_vectors=bool(request.param),
     )
-    await_upkeep(spark)  # Temporary files must not come and go while it is copied.
     return path
 
 
 @pytest.fixture
 def copied(original: Path, table: str) -> str:
-    shutil.copytree(original, table)
+    log.copy_table(original, table)
     return table
 
 

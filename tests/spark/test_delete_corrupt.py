@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,7 +34,7 @@ def original(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> P
 
 @pytest.fixture
 def copied(original: Path, table: str) -> str:
-    shutil.copytree(original, table)
+    log.copy_table(original, table)
     # Spark's local file system would notice changed bytes itself, by files that other stores lack.
     for crc in Path(table).rglob("*.crc"):
         crc.unlink()

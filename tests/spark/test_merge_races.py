@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -91,7 +90,7 @@ ORDERS = [(kind, False) for kind in PAIRS] + [
 def test_upserts_conflict_where_they_share_a_key(
     spark: SparkSession, base: Path, table: str, kind: str, swapped: bool
 ) -> None:
-    shutil.copytree(base, table)
+    log.copy_table(base, table)
     on, mine, theirs, conflict = PAIRS[kind]
     if swapped:
         mine, theirs = theirs, mine
@@ -142,7 +141,7 @@ def test_merges_that_only_insert_conflict_where_they_insert_the_same_key(
     theirs: list[Row],
     conflict: type[Exception] | None,
 ) -> None:
-    shutil.copytree(base, table)
+    log.copy_table(base, table)
     raised = pytest.raises(conflict) if conflict else nullcontext()
     with committed_meanwhile(lambda: insert(spark, table, A, theirs)), raised:
         insert(spark, table, A, mine)
@@ -154,7 +153,7 @@ def test_what_a_merge_cannot_tell_by_its_keys_conflicts(
     spark: SparkSession, base: Path, table: str
 ) -> None:
     """Keys between others, rows that match nothing, a source that is not read to its end."""
-    shutil.copytree(base, table)
+    log.copy_table(base, table)
     even = [row(i, 1) for i in range(5000, 9000, 2)]
     with (
         committed_meanwhile(lambda: upsert(spark, table, A, [row(6001, 2)])),
@@ -186,7 +185,7 @@ def test_what_a_merge_cannot_tell_by_its_keys_conflicts(
 def test_keys_of_cached_and_of_random_rows_are_those_that_the_merge_has_seen(
     spark: SparkSession, base: Path, table: str
 ) -> None:
-    shutil.copytree(base, table)
+    log.copy_table(base, table)
     cached = spark.range(20, 30).selectExpr("INT(id) AS a", "'c' AS b", "0D AS d", "1 AS v").cache()
     drawn = spark.range(1).selectExpr("INT(rand() * 1000) + 100 AS a", "'r' AS b", "0D AS d", "1 v")
     try:

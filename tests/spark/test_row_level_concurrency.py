@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import shutil
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -67,7 +66,7 @@ def test_pair_that_changes_other_rows_of_one_file_goes_together(
     spark: SparkSession, base: Path, table: str, mine: str, theirs: str
 ) -> None:
     """The rows lie between each other, so that statistics tell nothing."""
-    shutil.copytree(base, table)
+    log.copy_table(base, table)
     with committed_meanwhile(lambda: run(spark, table, theirs, (1, 5))):
         run(spark, table, mine, (2, 4))
     expected = applied(applied(dict.fromkeys(IDS, 0), theirs, (1, 5)), mine, (2, 4))
@@ -84,7 +83,7 @@ def test_pair_that_changes_other_rows_of_one_file_goes_together(
 def test_pair_that_changes_the_same_rows_conflicts_and_says_which(
     spark: SparkSession, base: Path, table: str, mine: str, theirs: str
 ) -> None:
-    shutil.copytree(base, table)
+    log.copy_table(base, table)
     (file,) = log.active_files(table)
     with (
         committed_meanwhile(lambda: run(spark, table, theirs, (1, 2, 3))),
@@ -106,7 +105,7 @@ def test_pair_that_changes_the_same_rows_conflicts_and_says_which(
 def test_row_that_a_winner_moved_into_the_condition_is_a_conflict(
     spark: SparkSession, base: Path, table: str
 ) -> None:
-    shutil.copytree(base, table)
+    log.copy_table(base, table)
     named = f"delta.`{table}`"
     with (
         committed_meanwhile(lambda: spark.sql(f"UPDATE {named} SET v = 7 WHERE id = 1")),
@@ -144,7 +143,7 @@ def test_merge_with_a_table_follows_what_does_not_touch_its_matches(
     theirs: str,
     conflict: type[Exception] | None,
 ) -> None:
-    shutil.copytree(base, table)
+    log.copy_table(base, table)
     source = f"{table}-source"
     spark.sql("SELECT * FROM VALUES (1, 0), (2, 1), (77, 1) AS s(id, v)").coalesce(1).write.format(
         "delta"

@@ -193,7 +193,7 @@ DESTINATIONS = ["new table", "append", "overwrite", "partitioned", "INSERT", "CT
 
 def await_contents(table: str, expected: dict[str, bytes]) -> None:
     """A task that runs on when another fails cleans up once it notices that it was killed."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while log.contents(table) != expected and time.monotonic() < deadline:
         time.sleep(0.2)
     left = log.contents(table)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -147,8 +146,7 @@ def test_change_creates_no_more_files_than_one_that_rewrites(
     properties = {"delta.enableChangeDataFeed": "true", "delta.randomizeFilePrefixes": "true"}
     build_table(spark, table, SCHEMA, files, properties=properties)
     built = {True: table, False: f"{table}_rewrite"}
-    passing = shutil.ignore_patterns("*.crc", "*.tmp")  # upkeep may be writing them
-    shutil.copytree(table, built[False], ignore=passing)
+    log.copy_table(table, built[False])
     without = "SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')"
     spark.sql(f"ALTER TABLE delta.`{built[False]}` {without}")
     source = f"(SELECT INT(id) AS k FROM range(2, {LARGE * count + 10}, {step}, 1))"
@@ -162,7 +160,7 @@ def test_change_creates_no_more_files_than_one_that_rewrites(
         created, rows = {}, {}
         for vectors, path in built.items():
             copy = f"{path}_{number}"
-            shutil.copytree(path, copy, ignore=passing)
+            log.copy_table(path, copy)
             before = log.stored_files(copy)
             spark.sql(statement.format(t=f"delta.`{copy}`"))
             created[vectors] = [file.name for file in log.stored_files(copy) - before]

@@ -40,5 +40,6 @@ def executed_plans(spark: SparkSession, action: Callable[[], object]) -> list[An
         action()
         bus.waitUntilEmpty()
     finally:
-        manager.unregister(listener)
+        # `unregister` compares objects of Java, and gets another one for this each time.
+        manager.clear()
     return listener.plans

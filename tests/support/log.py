@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -95,6 +96,11 @@ def metadata(table: str | Path) -> Action:
 def data_path(table: str | Path, action: Action) -> Path:
     """Return where the data file of an `add` or a `remove` with a relative path lies."""
     return Path(table, unquote(action["path"]))
+
+
+def copy_table(table: str | Path, target: str | Path) -> None:
+    """Copy a table, without the files that its upkeep may be writing and about to rename."""
+    shutil.copytree(table, target, ignore=shutil.ignore_patterns("*.tmp", ".*.tmp.crc"))
 
 
 def stored_files(table: str | Path) -> set[Path]:
