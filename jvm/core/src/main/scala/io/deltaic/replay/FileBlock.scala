@@ -125,11 +125,11 @@ private[deltaic] final class FileBlock private[replay] (
     bytes
   }
 
-  /** What others make of the rows, and keep as long as there are snapshots with this block; each under a key of its own. */
-  @transient private lazy val derived = new ConcurrentHashMap[AnyRef, Derived]
+  /** What others make of the rows, and keep as long as there are snapshots with this block. */
+  @transient private lazy val derived = new ConcurrentHashMap[Derivation[_], Derived]
 
-  private[deltaic] def derive(key: AnyRef)(make: FileBlock => Derived): Derived =
-    derived.computeIfAbsent(key, _ => make(this))
+  private[deltaic] def derive[D <: Derived](derivation: Derivation[D]): D =
+    derived.computeIfAbsent(derivation, _ => derivation.of(this)).asInstanceOf[D]
 
   private[replay] def derivedBytes: Long = derived.values.asScala.iterator.map(_.retainedBytes).sum
 
@@ -150,6 +150,11 @@ private[deltaic] final class FileBlock private[replay] (
 }
 
 private[deltaic] object FileBlock {
+
+  /** How something is made of a block. Equal ones make the same. */
+  trait Derivation[D <: Derived] {
+    def of(block: FileBlock): D
+  }
 
   /** See [[FileBlock.derive]]. */
   trait Derived {

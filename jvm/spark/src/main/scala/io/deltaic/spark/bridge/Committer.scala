@@ -12,8 +12,9 @@ import io.deltaic.protocol.DeltaicException
  * Decides what a commit is. Python implements it, in the driver's own Python or in a sidecar.
  *
  * Replies are JSON: `{"ok": ...}` or `{"error": {"condition", "parameters", "message"}}`. Nothing is
- * thrown across the bridge; long texts are told once (see [[WideTexts]]). All methods may be called from any thread, on behalf of a session; what
- * Python would have to ask for besides is told at once (see [[Told]]).
+ * thrown across the bridge; long texts are told once (see [[WideTexts]]). All methods may be called from
+ * any thread, on behalf of a session; what Python would have to ask for besides is told at once (see
+ * [[Told]]).
  */
 trait Committer {
 

@@ -11,15 +11,15 @@ import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
 
 /**
- * The long texts of one question to Python, and of its answer. A schema of thousands of columns is in every question and
- * answer of every commit, and the bridge is slow at long texts; so it crosses once. Where it stands in a question is null, and
- * beside the question is said which text belongs there, by its digest:
+ * The long texts of one question to Python, and of its answer. A schema of thousands of columns is in every
+ * question and answer of every commit, and the bridge is slow at long texts; so it crosses once. Where it
+ * stands in a question is null, and beside the question is said which text belongs there, by its digest:
  * {{{
  *   {"table": ..., "schema": null, "wide": [{"at": ["schema"], "digest": "9f86..."}]}
  * }}}
- * Python remembers what it was told before. If it does not, it answers `{"lacks": true}` before it decides anything, and is
- * asked the same again with the texts themselves: `"texts": {"9f86...": "..."}`. An answer speaks in the same way of texts of
- * its question.
+ * Python remembers what it was told before. If it does not, it answers `{"lacks": true}` before it decides
+ * anything, and is asked the same again with the texts themselves: `"texts": {"9f86...": "..."}`. An answer
+ * speaks in the same way of texts of its question.
  */
 private[bridge] final class WideTexts(question: ObjectNode) {
   import WideTexts._

@@ -123,7 +123,7 @@ private[spark] object IcebergFiles {
         new SerializableConfiguration(WriteShims.hadoopConf(spark, Map.empty))
       )
       val batches = paths.grouped(FilesPerTask).toSeq
-      JobShims.inExecutors(spark, s"Deltaic: footers of $table", batches)(
+      JobShims.inExecutors(spark, JobShims.name("SET TBLPROPERTIES", "footers", table), batches)(
         ofBatch(table, _, asked, conf)
       ).headOption
     }

@@ -79,7 +79,13 @@ private[scan] final class DistributedFiles(
       of: ChosenFiles => Iterator[T]
   ): Either[DistributedFiles, Seq[T]] = {
     val slices = snapshot.stored.fold(Seq.empty[CheckpointSlice])(_.slices)
-    val results = inTasks(spark, s"scan: $what, ${snapshot.table}", slices, choice, shared)(of)
+    val results = inTasks(
+      spark,
+      JobShims.name("scan", what, snapshot.table.toString),
+      slices,
+      choice,
+      shared
+    )(of)
     results.collectFirst { case Left(unreadable) => unreadable } match {
       case None => Right(results.collect { case Right(result) => result })
       case Some(reason) =>

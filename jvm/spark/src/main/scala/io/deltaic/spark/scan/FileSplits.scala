@@ -54,8 +54,8 @@ private[spark] object FileSplits {
     DateTimeUtils.getZoneId(spark.sessionState.conf.sessionLocalTimeZone)
 
   /**
-   * The file with its true size, as no data file is empty: a size that the log tells wrong must not hide its rows. Of a
-   * file that is gone the reader will say so.
+   * The file with its true size, for one of which the log tells none: no data file is empty. Of a file that
+   * is gone the reader will say so.
    */
   private def sized(table: Path, file: AddFile, conf: Configuration): AddFile = {
     val path = LogPath.toAbsolute(table, file.path)

@@ -44,13 +44,13 @@ private[spark] object SnapshotStatistics {
     val parts =
       if (areRows) FileParts.one(ordinals.length)
       else new FileParts(ordinals.length, files.starts, ends, ordinals)
-    new FileStatsColumns(blocks.map(decoded(_, zone)), parts, schema)
+    new FileStatsColumns(blocks.map(_.derive(Decoding(zone))), parts, schema)
   }
 
-  private def decoded(block: FileBlock, zone: ZoneId): DecodedStats =
-    block
-      .derive(zone)(b => new DecodedStats(new FilesOfBlock(b), parser(zone)))
-      .asInstanceOf[DecodedStats]
+  private final case class Decoding(zone: ZoneId) extends FileBlock.Derivation[DecodedStats] {
+    override def of(block: FileBlock): DecodedStats =
+      new DecodedStats(new FilesOfBlock(block), parser(zone))
+  }
 
   private def parser(zone: ZoneId): PartitionValueParser =
     (value, dataType, column) => PartitionValues.fromLog(column, dataType, value, zone)

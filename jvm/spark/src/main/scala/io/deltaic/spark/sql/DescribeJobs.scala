@@ -9,7 +9,7 @@ import org.apache.spark.sql.deltaic.JobShims
 import org.apache.spark.sql.execution.datasources.v2.V2CommandExec
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy, UnaryExecNode}
 
-import io.deltaic.spark.write.{RecordsReads, WriteTransaction}
+import io.deltaic.spark.write.RecordsReads
 
 /**
  * Lets the jobs of a DELETE, UPDATE or MERGE be called what they are for where Spark lists jobs: those
@@ -41,7 +41,7 @@ private[spark] object DescribeJobs extends SparkStrategy {
 
   private def described(operation: String, write: Option[Write]): Option[String] = write.collect {
     case own: RecordsReads =>
-      WriteTransaction.jobs(operation, "find and write the rows", own.log.table)
+      JobShims.name(operation, "find and write the rows", own.log.table.toString)
   }
 
   /** On a command that is inside of a [[DescribedChangeExec]] already. */

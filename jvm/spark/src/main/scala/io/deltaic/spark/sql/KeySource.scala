@@ -21,8 +21,9 @@ import io.deltaic.spark.catalog.DeltaicTable
  *
  * Both readings must find the same rows, or rows would be missed. So nothing in it may be random, or be
  * left to a function of the user, and what it comes from must not change in between: values in the plan,
- * files that have been listed, rows that are stored, and tables of ours at one version; see [[Repeats]]. Nor may it be dear to read: it is small, and rows
- * are chosen and projected, but not joined, grouped or sorted.
+ * files that have been listed, rows that are stored, and tables of ours at one version; see [[Repeats]].
+ * Nor may it be dear to read: it is small, and rows are chosen and projected, but not joined, grouped or
+ * sorted.
  *
  * @param planned the same, once filters have chosen files
  */

@@ -64,6 +64,10 @@ private[spark] object RowMetadata {
  *   Filter [metadata(_metadata).row_index < 5]      Filter [_metadata.row_index < 5]
  *   +- t [a, b]                               =>    +- t [a, b, _metadata]
  * }}}
+ *
+ * Spark's own filter for the files of a change is taken off: it would run the statement's whole join
+ * first, for every column that has statistics, and then use none of it unless that is one column. See
+ * [[PruneChangedFiles]].
  */
 private[spark] object PlaceValues extends Rule[LogicalPlan] {
 

@@ -31,9 +31,6 @@ import io.deltaic.spark.rowlevel.RowLevelChange
  * The source is read once more for that. So it has to be small, and to give the same rows each time; see
  * [[KeySource]]. What the condition asks of the table alone, or of the source alone, comes before the keys:
  * it may be what keeps them from failing, as in `t.kind = 'number' AND CAST(t.text AS INT) = s.k`.
- *
- * Spark's own filter for the files of a change is taken off: it would run the statement's whole join
- * first, for every column that has statistics, and then use none of it unless that is one column.
  */
 private[spark] final case class PruneChangedFiles(spark: SparkSession)
     extends Rule[LogicalPlan]
@@ -47,9 +44,8 @@ private[spark] final case class PruneChangedFiles(spark: SparkSession)
   private def pruned(command: LogicalPlan): LogicalPlan = command match {
     case write @ WriteDelta(ExtractV2Table(table), _, query, _, _, _, _) if !write.analyzed =>
       write.operation match {
-        case change: RowLevelChange =>
-          val matched = if (isWorthwhile(change)) withKeys(query, table) else query
-          write.copy(query = matched, groupFilterCondition = None)
+        case change: RowLevelChange if isWorthwhile(change) =>
+          write.copy(query = withKeys(query, table))
         case _ => write
       }
     case merge @ InsertOnlyMerge(ExtractV2Table(table: MergeTarget), query, _, _)

@@ -64,8 +64,7 @@ private[spark] final case class StoreSource(spark: SparkSession) extends Rule[Lo
     case write @ WriteDelta(_, _, query, _, _, _, _) if !write.analyzed =>
       write.operation match {
         case change: RowLevelChange =>
-          val bare = write.copy(groupFilterCondition = None)
-          storing(bare, query, change.snapshot).getOrElse(write)
+          storing(write, query, change.snapshot).getOrElse(write)
         case _ => write
       }
     case merge @ InsertOnlyMerge(ExtractV2Table(table: MergeTarget), query, _, _)

@@ -140,7 +140,7 @@ private[spark] final class WriteTransaction(
     DataWriteSpec.forChanges(spark, dataSpec, ChangeColumns.changeTypeField, intent.options)
 
   /** What the jobs of a phase of the write are called where Spark lists jobs. */
-  def jobs(phase: String): String = WriteTransaction.jobs(intent.operation, phase, log.table)
+  def jobs(phase: String): String = JobShims.name(intent.operation, phase, log.table.toString)
 
   def describing[A](phase: String)(body: => A): A =
     JobShims.described(spark, jobs(phase))(body)
@@ -288,9 +288,6 @@ private[spark] final class WriteTransaction(
 }
 
 private[spark] object WriteTransaction {
-
-  /** What the jobs of a phase of an operation are called. */
-  def jobs(operation: String, phase: String, table: Path): String = s"$operation: $phase, $table"
 
   def unsupported(table: String, what: String): DeltaicException =
     new DeltaicException(

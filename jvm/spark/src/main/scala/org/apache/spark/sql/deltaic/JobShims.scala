@@ -35,6 +35,10 @@ object JobShims {
         }
       }
 
+  /** What jobs are called: an operation, as the history names it, a phase of it, and the table's path. */
+  def name(operation: String, phase: String, table: String): String =
+    s"$operation: $phase, $table"
+
   /** What jobs that `body` runs are called where Spark lists jobs. */
   def described[A](spark: SparkSession, description: String)(body: => A): A = {
     val end = describe(spark, description)
