@@ -160,6 +160,45 @@ def test_merge_with_a_table_follows_what_does_not_touch_its_matches(
         assert {i: left[i] for i in (1, 2, 77) if i in left} == {1: 5, 2: 5, **inserted}
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DELETE FROM {t} WHERE id IN (SELECT id FROM {s}) AND v < 5",
+        "UPDATE {t} t SET v = 5 WHERE v < 5 AND EXISTS (SELECT 1 FROM {s} s WHERE s.id = t.id)",
+    ],
+)
+@pytest.mark.parametrize(
+    ("theirs", "conflict"),
+    [
+        ("UPDATE {t} SET v = 1 WHERE id IN (4, 5)", None),
+        ("INSERT INTO {t} SELECT 50 + count(*), 0 FROM {t}", None),
+        ("INSERT INTO {t} SELECT 67 + count(*), 9 FROM {t}", None),
+        ("INSERT INTO {t} SELECT 67 + count(*), 0 FROM {t}", ConcurrentAppendException),
+        ("UPDATE {t} SET id = 2 WHERE id = 5", ConcurrentAppendException),
+        ("UPDATE {t} SET v = 1 WHERE id = 1", ConcurrentDeleteDeleteException),
+    ],
+)
+def test_change_by_a_subquery_follows_what_adds_no_row_that_the_subquery_has(
+    spark: SparkSession,
+    base: Path,
+    table: str,
+    change: str,
+    theirs: str,
+    conflict: type[Exception] | None,
+) -> None:
+    log.copy_table(base, table)
+    source = f"{table}-source"
+    spark.sql("SELECT * FROM VALUES (1), (2), (77) AS s(id)").write.format("delta").save(source)
+    named, other = f"delta.`{table}`", f"delta.`{source}`"
+    raised = pytest.raises(conflict) if conflict else nullcontext()
+    with committed_meanwhile(lambda: spark.sql(theirs.replace("{t}", named))), raised:
+        spark.sql(change.replace("{t}", named).replace("{s}", other))
+    assert log.newest(table) == (3 if conflict else 4)
+    if conflict is None:
+        left = dict(rows_of(spark, table))
+        assert {i: left[i] for i in (1, 2) if i in left} == ({1: 5, 2: 5} if "SET" in change else {})
+
+
 def test_update_follows_three_winners_in_files_with_old_vectors_and_null_partitions(
     spark: SparkSession, table: str
 ) -> None:

@@ -135,7 +135,7 @@ private[spark] final class RowLevelChange(
     val own = currentScans
     val others = reads.scans.filterNot(scan => own.exists(_ eq scan))
     ReadSet.union(
-      new ScannedRows(spark, own, zone, reads.rowsAlone, reads.merge),
+      new ScannedRows(spark, own, zone, reads.rowsAlone, reads.matches),
       new ScannedRows(spark, others, zone)
     )
   }

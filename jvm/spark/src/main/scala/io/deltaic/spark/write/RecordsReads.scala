@@ -14,12 +14,12 @@ import io.deltaic.spark.scan.{AnswerFromLog, TableScan}
  *
  * @param rowsAlone whether what becomes of a row of the table that it changes depends on no other row of
  *   the table, except for those in scans of their own, such as subqueries
- * @param merge what a MERGE looks for in the table
+ * @param matches what a join of the statement looks for in the table
  */
 private[spark] final case class RecordedReads(
     scans: Seq[TableScan],
     rowsAlone: Boolean,
-    merge: Option[MergeMatches] = None
+    matches: Option[JoinMatches] = None
 )
 
 private[spark] object RecordedReads {
@@ -62,7 +62,7 @@ private[spark] object RecordReads extends SparkStrategy {
       case command: V2WriteCommand =>
         val query = command.query
         writeOf(command).foreach(
-          _.record(RecordedReads(scans(query), changesRowsAlone(query), MergeMatches.in(query)))
+          _.record(RecordedReads(scans(query), changesRowsAlone(query), JoinMatches.in(command)))
         )
       case _ => ()
     }

@@ -22,14 +22,14 @@ import io.deltaic.spark.skipping.{FileSelection, SnapshotStatistics}
  *
  * @param zone of the session, which reads timestamps in partition values
  * @param rowsAlone whether a row that was read and left alone is as good as one that is not there
- * @param merge which of the rows matter, of those that the filters let through
+ * @param matches which of the rows matter, of those that the filters let through
  */
 private[spark] final class ScannedRows(
     spark: SparkSession,
     scans: Seq[TableScan],
     zone: ZoneId,
     rowsAlone: Boolean = false,
-    merge: Option[MergeMatches] = None
+    matches: Option[JoinMatches] = None
 ) extends ReadSet {
 
   private val logger = LoggerFactory.getLogger(getClass)
@@ -57,7 +57,7 @@ private[spark] final class ScannedRows(
 
   /** What holds of all rows that matter. */
   private def conditions(scan: TableScan): Seq[Expression] =
-    scan.filters ++ merge.toSeq.flatMap(_.conditions)
+    scan.filters ++ matches.toSeq.flatMap(_.conditions)
 
   /** Whether there is a row that the scan would have found; so it is taken to be where nothing can be found out. */
   private def holdsRow(scan: TableScan, files: Seq[AddFile]): Boolean = {
@@ -65,7 +65,7 @@ private[spark] final class ScannedRows(
     val rows = new ListedRows(spark, listed, scan.schema)
     val relation = DataSourceV2Relation.create(rows, None, None, CaseInsensitiveStringMap.empty())
     val passing = filtered(scan, relation)
-    val found = merge.flatMap(_.among(scan, passing.getOrElse(relation))).orElse(passing)
+    val found = matches.flatMap(_.among(scan, passing.getOrElse(relation))).orElse(passing)
     try found.forall(!SessionShims.run(spark, _).isEmpty)
     catch {
       case NonFatal(e) =>

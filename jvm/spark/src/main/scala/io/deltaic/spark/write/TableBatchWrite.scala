@@ -171,9 +171,9 @@ private[spark] final class TableBatchWrite(
   /** Of its target, a MERGE that only inserts has read what matches its source. */
   private def queryReads: ReadSet = {
     val zone = sessionZone(target.spark)
-    val (ofMerge, others) = reads.scans.partition(scan => reads.merge.exists(_.reads(scan)))
+    val (ofMerge, others) = reads.scans.partition(scan => reads.matches.exists(_.reads(scan)))
     ReadSet.union(
-      new ScannedRows(target.spark, ofMerge, zone, merge = reads.merge),
+      new ScannedRows(target.spark, ofMerge, zone, matches = reads.matches),
       new ScannedRows(target.spark, others, zone)
     )
   }

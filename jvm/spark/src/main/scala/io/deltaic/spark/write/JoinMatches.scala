@@ -12,15 +12,16 @@ import org.apache.spark.sql.types.StructType
 import io.deltaic.spark.scan.TableScan
 
 /**
- * The rows of the target that a MERGE has anything to do with: those that match a row of its source. So
- * it can be asked of rows that another commit has added.
+ * The rows of the target that a MERGE has anything to do with: those that match a row of its source. Or
+ * that a DELETE or UPDATE has, which asks a subquery for its rows. So it can be asked of rows that another
+ * commit has added.
  *
  * @param target the side of the join that reads the table
  * @param source none if it may be another one when it is read again
  * @param keys what each of its rows has had in columns that the target has to have, once it has run; none
  *   where the join need not ask for every row of the source
  */
-private[spark] final case class MergeMatches(
+private[spark] final case class JoinMatches(
     target: LogicalPlan,
     source: Option[LogicalPlan],
     condition: Expression,
@@ -77,12 +78,15 @@ private[spark] final case class MergeMatches(
   }
 }
 
-private[spark] object MergeMatches {
+private[spark] object JoinMatches {
 
-  /** None if the query is no MERGE, or if it changes rows that match nothing. */
-  def in(query: LogicalPlan): Option[MergeMatches] = changing(query).orElse(inserting(query))
+  /** None if the statement joins nothing to the table, or if it changes rows that match nothing. */
+  def in(command: V2WriteCommand): Option[JoinMatches] = command match {
+    case change: WriteDelta => merging(change.query).orElse(choosing(change.query))
+    case append => inserting(append.query)
+  }
 
-  private def changing(query: LogicalPlan): Option[MergeMatches] =
+  private def merging(query: LogicalPlan): Option[JoinMatches] =
     query.collectFirst {
       case merge: MergeRows if merge.notMatchedBySourceInstructions.isEmpty => merge.child
     }.flatMap(joinIn).collect {
@@ -90,8 +94,14 @@ private[spark] object MergeMatches {
         of(target, source, condition, asksAll = joinType == RightOuter)
     }
 
+  /** A DELETE or UPDATE of the rows for which a subquery has a row: `IN` and `EXISTS`. */
+  private def choosing(query: LogicalPlan): Option[JoinMatches] = joinIn(query).collect {
+    case Join(target, source, LeftSemi, Some(condition), _) =>
+      of(target, source, condition, asksAll = false)
+  }
+
   /** One that only inserts is an append of what has no match. */
-  private def inserting(query: LogicalPlan): Option[MergeMatches] =
+  private def inserting(query: LogicalPlan): Option[JoinMatches] =
     query.collectFirst {
       case Join(source, target, LeftAnti, Some(condition), _) if counted(source).isDefined =>
         of(target, source, condition, asksAll = true)
@@ -103,11 +113,11 @@ private[spark] object MergeMatches {
       source: LogicalPlan,
       condition: Expression,
       asksAll: Boolean
-  ): MergeMatches = {
-    val rows = CountedRows.uncounted(source)
-    MergeMatches(
+  ): JoinMatches = {
+    val rows = withoutPruning(CountedRows.uncounted(source))
+    JoinMatches(
       withoutKeys(withoutPruning(target)),
-      Option.when(isStable(rows) && Repeats.expression(condition))(withoutPruning(rows)),
+      Option.when(isStable(rows) && Repeats.expression(condition))(rows),
       condition,
       if (asksAll) counted(source).toSeq.flatMap(_.seen) else Nil
     )
