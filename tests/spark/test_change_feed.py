@@ -227,6 +227,10 @@ def test_ends_of_a_range_are_inclusive_and_times_name_the_commits_between_them(
         ({"startingVersion": 0, "endingTimestamp": at(-1)}, "DELTAIC_TIMESTAMP_BEFORE_EARLIEST"),
         ({"startingVersion": "latest"}, "DELTAIC_CHANGES_OPTION_INVALID.*startingVersion"),
         ({"startingVersion": -1}, "DELTAIC_CHANGES_OPTION_INVALID"),
+        (
+            {"startingVersion": 0, "startingTimestamp": "2020-01-01"},
+            "DELTAIC_CHANGES_OPTION_INVALID.*startingTimestamp.*startingVersion is given",
+        ),
         ({"startingVersion": 0, "readChangeFeed": "yes"}, "DELTAIC_CHANGES_OPTION_INVALID"),
         ({"startingTimestamp": "some day"}, "DELTAIC_INVALID_TIME_TRAVEL"),
     ],

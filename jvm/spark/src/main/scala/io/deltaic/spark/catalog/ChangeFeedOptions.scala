@@ -148,14 +148,16 @@ private[spark] final class ChangeFeedRequest(
       timestampOption: String,
       versionOf: Long => Long
   ): Option[Bound] =
-    Option(options.get(versionOption)) match {
-      case Some(text) =>
+    (Option(options.get(versionOption)), Option(options.get(timestampOption))) match {
+      case (Some(_), Some(text)) =>
+        throw invalid(timestampOption, text, s"$versionOption is given, too, and one can hold")
+      case (Some(text), None) =>
         val version = text.trim.toLongOption.filter(_ >= 0).getOrElse {
           throw invalid(versionOption, text, "a version is a whole number from 0 on")
         }
         Some(Bound(version, None))
-      case None =>
-        Option(options.get(timestampOption)).map { text =>
+      case (None, timestamp) =>
+        timestamp.map { text =>
           val timestampMs = TimeTravel.parseTimestampMs(spark, log, text)
           Bound(versionOf(timestampMs), Some(timestampMs))
         }
