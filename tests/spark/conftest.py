@@ -78,24 +78,6 @@ def without_extension() -> Iterator[SparkProcess]:
         yield process
 
 
-@pytest.fixture(autouse=True)
-def _no_views_left(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Drop the temporary views that a test makes: they would hide tables of later tests."""
-    if "spark" not in request.fixturenames:
-        yield
-        return
-    spark = request.getfixturevalue("spark")
-    before = _temporary_views(spark)
-    yield
-    for name in _temporary_views(spark) - before:
-        spark.catalog.dropTempView(name)
-
-
-def _temporary_views(spark: SparkSession) -> set[str]:
-    views = spark._jsparkSession.sessionState().catalog().listLocalTempViews("*")
-    return set(views.mkString("\n").replace("`", "").split())
-
-
 @pytest.fixture(scope="session")
 def _peer_reads(request: pytest.FixtureRequest) -> Iterator[PeerReads | None]:
     """Return what has the peers read the tables of all tests, where that is asked for."""

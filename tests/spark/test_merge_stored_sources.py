@@ -72,10 +72,10 @@ def test_files_are_stored_if_they_may_be_read_otherwise_the_next_time_or_a_funct
     rows.write.parquet(f"{table}-parquet")
     rows.write.csv(f"{table}-csv")
     spark.udf.register("same", lambda x: x, "INT")
-    merge = f"MERGE INTO delta.`{table}` t USING s ON t.id = s.id {UPSERT}"
+    merge = f"MERGE INTO delta.`{table}` t USING once_or_twice s ON t.id = s.id {UPSERT}"
 
     def is_stored(source: DataFrame, key: str = "id", **settings: str) -> bool:
-        source.selectExpr(f"{key} AS id", "v").createOrReplaceTempView("s")
+        source.selectExpr(f"{key} AS id", "v").createOrReplaceTempView("once_or_twice")
         with session_settings(spark, {**STORING, **settings}):
             return "MergeFromStoredRows" in spark.sql(f"EXPLAIN {merge}").collect()[0][0]
 
@@ -90,4 +90,5 @@ def test_files_are_stored_if_they_may_be_read_otherwise_the_next_time_or_a_funct
     assert is_stored(plain, "same(id)")
     with session_settings(spark, STORING):
         spark.sql(merge)
+    spark.catalog.dropTempView("once_or_twice")
     assert len(log.actions(table, 1, "remove")) == 2
