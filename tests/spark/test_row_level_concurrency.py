@@ -195,7 +195,7 @@ def test_change_by_a_subquery_follows_what_adds_no_row_that_the_subquery_has(
         spark.sql(change.replace("{t}", named).replace("{s}", other))
     assert log.newest(table) == (3 if conflict else 4)
     if conflict is None:
-        left = dict(rows_of(spark, table))
+        left: dict[int, int] = dict(rows_of(spark, table))
         sought = {id: v for id, v in left.items() if id in (1, 2)}
         assert sought == ({} if "DELETE" in change else {1: 5, 2: 5})
 
