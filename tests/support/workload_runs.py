@@ -35,6 +35,34 @@ _COUNTS = {
     "MERGE": ("numTargetRowsUpdated", "numTargetRowsDeleted", "numTargetRowsInserted"),
 }
 
+#: The files that such a statement adds and removes whole, with their bytes; those with what
+#: changed; deletion vectors that are new, gone, and both, because one took another's place.
+_FILES = {
+    "MERGE": (
+        "numTargetFilesAdded",
+        "numTargetBytesAdded",
+        "numTargetFilesRemoved",
+        "numTargetBytesRemoved",
+        "numTargetChangeFilesAdded",
+        "numTargetDeletionVectorsAdded",
+        "numTargetDeletionVectorsRemoved",
+        "numTargetDeletionVectorsUpdated",
+    ),
+    **dict.fromkeys(
+        ("DELETE", "UPDATE"),
+        (
+            "numAddedFiles",
+            "numAddedBytes",
+            "numRemovedFiles",
+            "numRemovedBytes",
+            "numAddedChangeFiles",
+            "numDeletionVectorsAdded",
+            "numDeletionVectorsRemoved",
+            "numDeletionVectorsUpdated",
+        ),
+    ),
+}
+
 _REMOTE = """
 import sys
 sys.path.insert(0, root)
@@ -153,18 +181,42 @@ class Course:
                 assert not outcome.feed, f"committed nothing: {told}"
                 continue
             assert version == before + 1, f"{version - before} commits: {told}"
-            self._check_history(version, outcome, told)
+            self._check_history(engine, version, outcome, told)
             self.contents[version] = Counter(map(row_key, self.rows))
             self.outcomes[version] = outcome
             self.writers[version] = engine.name
 
-    def _check_history(self, version: int, outcome: Outcome, told: str) -> None:
+    def _check_history(self, engine: Engine, version: int, outcome: Outcome, told: str) -> None:
         """Hold the counts that a statement leaves in the history against those by brute force."""
         info = log.commit_info(self.path, version)
         names = _COUNTS.get(info["operation"])
         if names is not None and outcome.counts is not None:
             found = tuple(int(info["operationMetrics"][name]) for name in names)
             assert found == outcome.counts[-len(names) :], told
+        if engine.name == OURS and info["operation"] in _FILES:
+            self._check_files(version, info, told)
+
+    def _check_files(self, version: int, info: dict[str, Any], told: str) -> None:
+        """Hold what we say of files against the commit, and their bytes against the disk."""
+        adds, removes = (
+            {file["path"]: file for file in log.actions(self.path, version, kind)}
+            for kind in ("add", "remove")
+        )
+        added = self._sizes_bytes(adds, but=removes)
+        removed = self._sizes_bytes(removes, but=adds)
+        new, gone = (
+            {path for path, file in files.items() if "deletionVector" in file}
+            for files in (adds, removes)
+        )
+        sizes = (len(added), sum(added), len(removed), sum(removed))
+        changes = len(log.actions(self.path, version, "cdc"))
+        metrics = info["operationMetrics"]
+        found = tuple(int(metrics[name]) for name in _FILES[info["operation"]])
+        assert found == (*sizes, changes, len(new), len(gone), len(new & gone)), told
+
+    def _sizes_bytes(self, files: dict[str, Any], but: dict[str, Any]) -> list[int]:
+        paths = [log.data_path(self.path, file) for path, file in files.items() if path not in but]
+        return [path.stat().st_size for path in paths]
 
     def check(self, engine: Engine, since: int, *, newest_only: bool = False) -> None:
         """Compare what an engine reads of the versions after `since` with brute force.
