@@ -10,6 +10,4 @@ from __future__ import annotations
 REFUSED_TABLES: dict[str, str] = {}
 
 #: Kinds of items that fail for every table, with a part of the error they fail with.
-MISSING_KINDS: dict[str, str] = {
-    "stream": "does not support streamed reading",
-}
+MISSING_KINDS: dict[str, str] = {}

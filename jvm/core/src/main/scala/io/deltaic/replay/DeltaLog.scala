@@ -247,6 +247,18 @@ final class DeltaLog private (
     }
   }
 
+  /** The same without times, which spares a look at the whole log. */
+  def commitFiles(first: Long, last: Long): Iterator[CommitFile] =
+    LogThreads.mapInOrder((first to last).iterator)(commit)
+
+  /** Whether the log holds the commit of a version. */
+  def holdsCommit(version: Long): Boolean =
+    store.status(FileNames.commit(directory, version)).isDefined
+
+  /** The first version from which on the log holds every commit; one above the latest if it holds none. */
+  def earliestCommit: Long =
+    listing.unbrokenCommits().headOption.fold(latest().version + 1)(FileNames.versionOf)
+
   /** Fails if nothing can be committed here, because the file system knows no way to. */
   def requireWritable(): Unit = store.requireWritable(directory)
 

@@ -7,6 +7,7 @@ import io.deltaic.spark.catalog.TimeTravelExpressions
 import io.deltaic.spark.rowlevel.EndWholeFiles
 import io.deltaic.spark.scan.DeletionVectorStrategy
 import io.deltaic.spark.sql._
+import io.deltaic.spark.stream.StreamStrategy
 import io.deltaic.spark.write.{RecordReads, SkipAppliedWrites}
 
 /** What Deltaic adds to a Spark session; named in `spark.sql.extensions`. */
@@ -45,6 +46,7 @@ class DeltaicExtension extends (SparkSessionExtensions => Unit) {
     extensions.injectPlannerStrategy(_ => DescribeJobs)
     extensions.injectPlannerStrategy(_ => EndWholeFiles)
     extensions.injectPlannerStrategy(_ => DeletionVectorStrategy)
+    extensions.injectPlannerStrategy(_ => StreamStrategy)
     extensions.injectPlannerStrategy(_ => CountedChangeStrategy)
     TableChangesFunctions.inject(extensions)
   }

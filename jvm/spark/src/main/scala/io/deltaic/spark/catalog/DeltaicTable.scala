@@ -20,6 +20,7 @@ import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.changes.{ChangesTable, ReadCompatibility}
 import io.deltaic.spark.rowlevel.{MergeTerms, RowLevelChange, RowReplacement}
 import io.deltaic.spark.scan._
+import io.deltaic.spark.stream.TableStream
 import io.deltaic.spark.write._
 
 /** How a table came into a plan, which decides the version its scans read. */
@@ -102,8 +103,15 @@ private[spark] final class DeltaicTable(
    */
   override def capabilities(): JSet[TableCapability] = origin match {
     case TableOrigin.Catalog =>
-      EnumSet.of(BATCH_READ, BATCH_WRITE, TRUNCATE, OVERWRITE_BY_FILTER, OVERWRITE_DYNAMIC)
-    case _ => EnumSet.of(BATCH_READ)
+      EnumSet.of(
+        BATCH_READ,
+        MICRO_BATCH_READ,
+        BATCH_WRITE,
+        TRUNCATE,
+        OVERWRITE_BY_FILTER,
+        OVERWRITE_DYNAMIC
+      )
+    case _ => EnumSet.of(BATCH_READ, MICRO_BATCH_READ)
   }
 
   override def metadataColumns(): Array[MetadataColumn] =
@@ -123,7 +131,16 @@ private[spark] final class DeltaicTable(
     val settings = options.asCaseSensitiveMap.asScala.toMap
     val schema = schemaOf(current)
     val files = SnapshotFiles(spark, log, current, schema, settings)
-    new TableScanBuilder(spark, files, schema, options)
+    new TableScanBuilder(spark, files, schema, options, streams = Some(streaming(options, _)))
+  }
+
+  private def streaming(options: CaseInsensitiveStringMap, checkpoint: String): TableStream = {
+    if (origin == TableOrigin.TimeTravel)
+      throw WriteTransaction.unsupported(
+        log.table.toString,
+        s"a stream of the older version ${snapshot.version}"
+      )
+    new TableStream(spark, this, options, checkpoint)
   }
 
   /**

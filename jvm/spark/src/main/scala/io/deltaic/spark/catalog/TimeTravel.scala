@@ -74,11 +74,14 @@ private[spark] object TimeTravel {
   private def inSeveralWays(log: DeltaLog, ways: String): DeltaicException =
     invalid(log, ways, "give one of the two")
 
-  /** As Spark casts a string to a timestamp, in the session's time zone. */
-  def parseTimestampMs(spark: SparkSession, log: DeltaLog, timestamp: String): Long = {
+  def parseTimestampMs(spark: SparkSession, log: DeltaLog, timestamp: String): Long =
+    timestampMs(spark, timestamp)
+      .getOrElse(throw invalid(log, timestamp, "it cannot be read as a timestamp"))
+
+  /** As Spark casts a string to a timestamp, in the session's time zone; none if it cannot be cast. */
+  def timestampMs(spark: SparkSession, timestamp: String): Option[Long] = {
     val zone = Some(spark.sessionState.conf.sessionLocalTimeZone)
     val micros = Cast(Literal(timestamp), TimestampType, zone, EvalMode.TRY).eval()
-    if (micros == null) throw invalid(log, timestamp, "it cannot be read as a timestamp")
-    Math.floorDiv(micros.asInstanceOf[Long], 1000L)
+    Option(micros).map(known => Math.floorDiv(known.asInstanceOf[Long], 1000L))
   }
 }

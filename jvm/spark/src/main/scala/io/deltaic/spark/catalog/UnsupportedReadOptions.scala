@@ -14,6 +14,6 @@ private[catalog] object UnsupportedReadOptions {
       throw WriteTransaction.unsupported(
         log.table.toString,
         s"reading with option ${ChangeFeedOptions.ReadChangeFeed}, where the session lacks " +
-          "spark.sql.extensions=io.deltaic.spark.DeltaicExtension or the query names a version,"
+          "spark.sql.extensions=io.deltaic.spark.DeltaicExtension, the query names a version or is a stream,"
       )
 }

@@ -98,7 +98,7 @@ private[spark] final class AbsentTable(spark: SparkSession, log: DeltaLog) exten
     with SupportsRead {
   override def name(): String = s"delta.`${log.table}`"
   override def columns(): Array[Column] = notFound
-  override def capabilities(): JSet[TableCapability] = EnumSet.of(BATCH_READ)
+  override def capabilities(): JSet[TableCapability] = EnumSet.of(BATCH_READ, MICRO_BATCH_READ)
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = notFound
 
   private def notFound: Nothing = throw TableLocation.missing(spark, log)

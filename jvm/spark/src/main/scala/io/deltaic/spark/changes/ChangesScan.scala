@@ -5,11 +5,13 @@ import java.util.OptionalLong
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.read._
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.spark.scan._
+import io.deltaic.spark.write.WriteTransaction
 
 /**
  * Reads the files of a feed as a table's scan does, in one scan for all commits.
@@ -45,6 +47,9 @@ private[spark] final class ChangesScan(
   override def readSchema(): StructType = StructType(stored ++ changeType ++ constants)
 
   override def toBatch: Batch = this
+
+  override def toMicroBatchStream(checkpointLocation: String): MicroBatchStream =
+    throw WriteTransaction.unsupported(feed.table.toString, "a stream of the table's changes")
 
   override def columnarSupportMode(): Scan.ColumnarSupportMode =
     inferred.reader.columnarSupportMode()

@@ -43,7 +43,8 @@ private[spark] final class ChangesTable(
     ChangeColumns.addedTo(log.table.toString, tableSchema.all)
   )
 
-  override def capabilities(): JSet[TableCapability] = EnumSet.of(TableCapability.BATCH_READ)
+  override def capabilities(): JSet[TableCapability] =
+    EnumSet.of(TableCapability.BATCH_READ, TableCapability.MICRO_BATCH_READ)
 
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
     val feed = start match {

@@ -8,7 +8,7 @@ import org.apache.spark.sql.classic.SparkSession
 
 import io.deltaic.protocol.{AddFile, DeltaicException}
 import io.deltaic.replay.{DeltaLog, FileTable, Snapshot, TableSize}
-import io.deltaic.spark.skipping.{FileRows, RowAggregate, SnapshotStatistics}
+import io.deltaic.spark.skipping.{FileRows, FileSelection, RowAggregate, SnapshotStatistics}
 
 /** The files a scan may choose from. Two equal sources offer the same files. */
 private[spark] sealed trait FileSource {
@@ -177,6 +177,32 @@ private[spark] sealed case class ListedFiles(
       fileFilters: Seq[Expression],
       conditions: Seq[Expression]
   ): (WholeFiles, IndexedSeq[AddFile]) = (WholeFiles.none, select(filters, fileFilters))
+}
+
+/**
+ * Of listed files, those that may hold a row that the filters select.
+ *
+ * @param zone of the session, which reads timestamps in partition values
+ */
+private[spark] final class PrunedFiles(
+    table: Path,
+    version: Long,
+    listed: IndexedSeq[AddFile],
+    schema: TableSchema,
+    zone: ZoneId
+) extends ListedFiles(table, version, listed) {
+
+  override def select(
+      filters: Seq[Expression],
+      fileFilters: Seq[Expression]
+  ): IndexedSeq[AddFile] = {
+    val statistics = SnapshotStatistics.ofFiles(listed, schema.skipping, zone)
+    val selection = FileSelection.select(statistics, filters)
+    selection.undecided.headOption.foreach { i =>
+      FileSource.refuseUndecided(table, version, listed(i).path, filters)
+    }
+    FileMetadata.select(table, selection.files.toIndexedSeq.map(listed), fileFilters)
+  }
 }
 
 /** Some of the files of a source. */

@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.{AttributeReference, ExprId, Ex
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.expressions.NamedReference
 import org.apache.spark.sql.connector.expressions.filter.Predicate
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
 import org.apache.spark.sql.connector.read.{
   Batch,
   InputPartition,
@@ -33,6 +34,7 @@ import io.deltaic.protocol.{AddFile, DeltaicException}
  * @param requiredColumns what the query asks for: table columns (nested ones pruned) and row ids
  * @param filters predicates that hold for every row the query wants; used to skip, never to drop rows
  * @param fileFilters the same of predicates on `_metadata` that [[FileMetadata]] can decide for a file
+ * @param streams what reads the table as a stream, given the directory where it may keep something
  */
 private[spark] final class TableScan(
     spark: SparkSession,
@@ -41,7 +43,8 @@ private[spark] final class TableScan(
     requiredColumns: StructType,
     val filters: Seq[Expression],
     private val fileFilters: Seq[Expression],
-    private val options: CaseInsensitiveStringMap
+    private val options: CaseInsensitiveStringMap,
+    streams: Option[String => MicroBatchStream] = None
 ) extends Scan
     with Batch
     with ScanOfLiveRows
@@ -119,6 +122,9 @@ private[spark] final class TableScan(
     val zone = FileSplits.sessionZone(spark)
     new FilteredBatch(this, runtimeFiltering.prune(selectedFiles, files.known, predicates, zone))
   }
+
+  override def toMicroBatchStream(checkpointLocation: String): MicroBatchStream =
+    streams.fold(super.toMicroBatchStream(checkpointLocation))(_(checkpointLocation))
 
   private lazy val runtimeFiltering = new RuntimeFiltering(schema, readSchema())
 

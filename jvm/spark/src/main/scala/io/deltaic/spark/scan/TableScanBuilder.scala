@@ -4,6 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, Subquer
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation
 import org.apache.spark.sql.connector.expressions.filter.Predicate
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
 import org.apache.spark.sql.connector.read.{
   Scan,
   ScanBuilder,
@@ -22,13 +23,15 @@ import io.deltaic.spark.skipping.FileSelection
  * an aggregate, for which the plan is final: what Spark exchanges for a newer table, it has by then.
  *
  * @param onBuild told of each scan built, so that a row-level operation knows what it read
+ * @param streams as [[TableScan]] has it
  */
 private[spark] final class TableScanBuilder(
     spark: SparkSession,
     files: FileSource,
     schema: TableSchema,
     options: CaseInsensitiveStringMap,
-    onBuild: TableScan => Unit = _ => ()
+    onBuild: TableScan => Unit = _ => (),
+    streams: Option[String => MicroBatchStream] = None
 ) extends ScanBuilder
     with SupportsPushDownCatalystFilters
     with SupportsPushDownRequiredColumns
@@ -74,7 +77,8 @@ private[spark] final class TableScanBuilder(
   }
 
   override def build(): Scan = answer.getOrElse {
-    val scan = new TableScan(spark, source, schema, requiredColumns, filters, fileFilters, options)
+    val scan =
+      new TableScan(spark, source, schema, requiredColumns, filters, fileFilters, options, streams)
     onBuild(scan)
     scan
   }

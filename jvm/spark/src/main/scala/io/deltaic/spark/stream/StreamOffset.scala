@@ -1,0 +1,79 @@
+package io.deltaic.spark.stream
+
+import com.fasterxml.jackson.core.JsonProcessingException
+import com.fasterxml.jackson.databind.JsonNode
+import org.apache.spark.sql.connector.read.streaming.Offset
+
+import io.deltaic.protocol.{ActionJson, DeltaicException}
+
+/**
+ * How far a stream has read a table: up to this file, inclusive. Its JSON is that of delta-spark, so that each
+ * of the two goes on from checkpoints of the other.
+ *
+ * @param tableId of the table's metadata
+ * @param version the next commit to read, or the one that is being read
+ * @param index of the file in the commit, or in the snapshot; [[StreamOffset.Base]] before its first
+ * @param inSnapshot whether it is a file of the whole table at that version, with which a stream begins
+ */
+private[spark] final case class StreamOffset(
+    tableId: String,
+    version: Long,
+    index: Long,
+    inSnapshot: Boolean
+) extends Offset {
+
+  override def json(): String = ActionJson.mapper
+    .createObjectNode()
+    .put("sourceVersion", 1)
+    .put("reservoirId", tableId)
+    .put("reservoirVersion", version)
+    .put("index", index)
+    .put("isStartingVersion", inSnapshot)
+    .toString
+}
+
+private[spark] object StreamOffset {
+
+  /** The place before the first file. */
+  val Base: Long = -1L
+
+  /** What newer offsets have in its place, among others that stand for changes of the schema. */
+  private val BaseOfVersion3 = -100L
+
+  /** The start of a table at a version, with all of its rows. */
+  def ofSnapshot(tableId: String, version: Long): StreamOffset =
+    StreamOffset(tableId, version, Base, inSnapshot = true)
+
+  /** The start of a commit. */
+  def ofCommit(tableId: String, version: Long): StreamOffset =
+    StreamOffset(tableId, version, Base, inSnapshot = false)
+
+  /** @param table for errors */
+  def parse(table: String, json: String): StreamOffset = {
+    def malformed(reason: String): Nothing = throw new DeltaicException(
+      "DELTAIC_STREAM_OFFSET_MALFORMED",
+      Map("table" -> table, "offset" -> json.take(500), "reason" -> reason)
+    )
+    val node: JsonNode =
+      try ActionJson.mapper.readTree(json)
+      catch { case e: JsonProcessingException => malformed(e.getOriginalMessage) }
+    def field(name: String): JsonNode =
+      Option(node.get(name)).getOrElse(malformed(s"it has no field $name"))
+    def number(name: String): Long =
+      Option(
+        field(name)
+      ).filter(_.isIntegralNumber).fold(malformed(s"$name is no number"))(_.longValue)
+    val source = number("sourceVersion")
+    val index = number("index")
+    val known = if (source == 3 && index == BaseOfVersion3) Base else index
+    if (source != 1 && source != 3)
+      malformed(s"this version of Deltaic does not know sourceVersion $source")
+    if (known < Base) malformed("it stands for a change of the schema that was to be tracked")
+    StreamOffset(
+      field("reservoirId").asText,
+      number("reservoirVersion"),
+      known,
+      field("isStartingVersion").asBoolean
+    )
+  }
+}

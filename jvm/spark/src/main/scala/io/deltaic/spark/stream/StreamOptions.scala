@@ -1,0 +1,146 @@
+package io.deltaic.spark.stream
+
+import java.util.Locale
+import java.util.regex.{Pattern, PatternSyntaxException}
+
+import org.apache.spark.network.util.JavaUtils
+import org.apache.spark.sql.connector.read.streaming.ReadLimit
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+import io.deltaic.protocol.DeltaicException
+import io.deltaic.spark.write.WriteTransaction
+
+/** Where a stream that has not begun yet begins. */
+private[stream] sealed trait StreamStart
+
+private[stream] object StreamStart {
+
+  /** With all rows of the table. */
+  case object Everything extends StreamStart
+
+  /** With the next commit. */
+  case object Latest extends StreamStart
+
+  final case class Version(version: Long) extends StreamStart
+
+  /** With the first commit of that time or after, as the option says it. */
+  final case class Time(timestamp: String) extends StreamStart
+}
+
+/**
+ * What the options of a streamed read ask for.
+ *
+ * @param ignoresDeletes whether commits that only delete rows are passed over
+ * @param ignoresChanges whether of commits that delete and add rows those are read that were added
+ * @param skipsChanges whether commits that delete rows are passed over, with all they add
+ * @param excluded paths of files that are not read
+ * @param failsOnLoss whether it is an error that commits to be read are gone
+ */
+private[stream] final case class StreamOptions(
+    start: StreamStart,
+    maxFiles: Option[Int],
+    maxBytes: Option[Long],
+    ignoresDeletes: Boolean,
+    ignoresChanges: Boolean,
+    skipsChanges: Boolean,
+    excluded: Option[Pattern],
+    failsOnLoss: Boolean
+) {
+
+  /** Of each batch. */
+  def limit: ReadLimit = (maxFiles, maxBytes) match {
+    case (Some(files), Some(bytes)) =>
+      ReadLimit.compositeLimit(Array(ReadLimit.maxFiles(files), ReadLimit.maxBytes(bytes)))
+    case (None, Some(bytes)) => ReadLimit.maxBytes(bytes)
+    case (files, None) => ReadLimit.maxFiles(files.getOrElse(StreamOptions.DefaultMaxFiles))
+  }
+
+  def excludes(path: String): Boolean = excluded.exists(_.matcher(path).find())
+}
+
+private[stream] object StreamOptions {
+  val StartingVersion = "startingVersion"
+  val StartingTimestamp = "startingTimestamp"
+  private val DefaultMaxFiles = 1000
+
+  private val unsupported = Seq(
+    "schemaTrackingLocation",
+    "schemaLocation",
+    "streamingSourceTrackingId",
+    "allowSourceColumnDrop",
+    "allowSourceColumnRename",
+    "allowSourceColumnTypeChange"
+  )
+
+  /** @param table for errors */
+  def of(table: String, options: CaseInsensitiveStringMap): StreamOptions = {
+    unsupported.find(options.containsKey).foreach { option =>
+      throw WriteTransaction.unsupported(table, s"a stream with option $option")
+    }
+    val read = new StreamOptions.Reader(table, options)
+    val ignoresFileDeletion = read.flag("ignoreFileDeletion", default = false)
+    val skipsChanges = read.flag("skipChangeCommits", default = false)
+    val ignoresChanges = read.flag("ignoreChanges", default = false) || ignoresFileDeletion
+    StreamOptions(
+      read.start,
+      read.value("maxFilesPerTrigger", "it is a whole number from 1 on") {
+        _.toIntOption.filter(_ > 0)
+      },
+      read.value(
+        "maxBytesPerTrigger",
+        "it is a number of bytes from 1 on, such as 64m or 1g"
+      )(bytes),
+      read.flag("ignoreDeletes", default = false) || ignoresChanges || skipsChanges,
+      ignoresChanges || skipsChanges,
+      skipsChanges,
+      read.text("excludeRegex").filter(_.nonEmpty).map(read.pattern("excludeRegex", _)),
+      read.flag("failOnDataLoss", default = true)
+    )
+  }
+
+  def invalid(table: String, option: String, value: String, reason: String): DeltaicException =
+    new DeltaicException(
+      "DELTAIC_STREAM_OPTION_INVALID",
+      Map("table" -> table, "option" -> option, "value" -> value, "reason" -> reason)
+    )
+
+  private def bytes(text: String): Option[Long] =
+    try text.toLongOption.orElse(Some(JavaUtils.byteStringAsBytes(text))).filter(_ > 0)
+    catch { case _: NumberFormatException => None }
+
+  private final class Reader(table: String, options: CaseInsensitiveStringMap) {
+
+    def text(option: String): Option[String] = Option(options.get(option)).map(_.trim)
+
+    def value[A](option: String, reason: String)(parse: String => Option[A]): Option[A] =
+      text(option).map(given => parse(given).getOrElse(throw invalid(table, option, given, reason)))
+
+    def flag(option: String, default: Boolean): Boolean =
+      value(option, "it is true or false")(_.toLowerCase(Locale.ROOT).toBooleanOption)
+        .getOrElse(default)
+
+    def pattern(option: String, expression: String): Pattern =
+      try Pattern.compile(expression)
+      catch {
+        case e: PatternSyntaxException => throw invalid(table, option, expression, e.getDescription)
+      }
+
+    def start: StreamStart = (text(StartingVersion), text(StartingTimestamp)) match {
+      case (Some(_), Some(time)) =>
+        throw invalid(
+          table,
+          StartingTimestamp,
+          time,
+          s"$StartingVersion is given, too, and one can hold"
+        )
+      case (Some(latest), None) if latest.equalsIgnoreCase("latest") => StreamStart.Latest
+      case (Some(_), None) =>
+        val version = value(StartingVersion, "it is a version, from 0 on, or latest") {
+          _.toLongOption.filter(_ >= 0)
+        }
+        StreamStart.Version(version.get)
+      case (None, Some(time)) => StreamStart.Time(time)
+      case (None, None) => StreamStart.Everything
+    }
+  }
+}

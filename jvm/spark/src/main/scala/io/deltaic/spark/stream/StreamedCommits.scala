@@ -1,0 +1,62 @@
+package io.deltaic.spark.stream
+
+import io.deltaic.log.CommitFile
+import io.deltaic.protocol.{AddFile, DeltaicException, Metadata}
+import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.spark.changes.ReadCompatibility
+
+/**
+ * What a stream reads of commits: the files of rows they add. Commits that do anything else to rows are refused
+ * unless the options of the stream say what to do about them.
+ *
+ * @param read the version with whose columns all rows are read
+ */
+private[stream] final class StreamedCommits(log: DeltaLog, read: Snapshot, options: StreamOptions) {
+
+  private val table = log.table.toString
+
+  /** In the order of the commit. Rows that were only moved are no news. */
+  def filesOf(commit: CommitFile): IndexedSeq[AddFile] = {
+    commit.metadata.foreach(requireReadable(_, commit.version))
+    val added = commit.adds.filter(_.dataChange).toVector
+    val removed = commit.removes.find(_.dataChange)
+    removed.foreach { remove =>
+      val (allowed, condition) =
+        if (added.isEmpty) (options.ignoresDeletes, "DELTAIC_STREAM_COMMIT_DELETES")
+        else (options.ignoresChanges, "DELTAIC_STREAM_COMMIT_CHANGES")
+      if (!allowed)
+        throw new DeltaicException(
+          condition,
+          Map(
+            "table" -> table,
+            "version" -> commit.version.toString,
+            "operation" -> commit.commitInfo.flatMap(_.operation).getOrElse("an unnamed operation"),
+            "file" -> remove.path
+          )
+        )
+    }
+    if (removed.isDefined && options.skipsChanges) Vector.empty else added
+  }
+
+  /**
+   * Rows are read with the columns that the table had when the stream began. Those of older versions may lack
+   * some of them; newer versions must have no others, lest values be left out unnoticed.
+   */
+  def requireReadable(metadata: Metadata, version: Long): Unit = {
+    def holds(dataIsOlder: Boolean) =
+      ReadCompatibility.holds(metadata, read.metadata, dataIsOlder)
+    val isNewer = version > read.version
+    val sameOrFewer = holds(dataIsOlder = true)
+    val compatible = if (isNewer) sameOrFewer && holds(dataIsOlder = false) else sameOrFewer
+    if (!compatible)
+      throw new DeltaicException(
+        if (isNewer && holds(dataIsOlder = false)) "DELTAIC_STREAM_COLUMNS_ADDED"
+        else "DELTAIC_STREAM_SCHEMA_CHANGED",
+        Map(
+          "table" -> table,
+          "version" -> version.toString,
+          "readVersion" -> read.version.toString
+        )
+      )
+  }
+}

@@ -1,0 +1,208 @@
+package io.deltaic.spark.stream
+
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.read.streaming._
+import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
+import org.apache.spark.sql.deltaic.StreamShims
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+import io.deltaic.protocol.{AddFile, DeltaicException}
+import io.deltaic.spark.catalog.{DeltaicTable, TimeTravel}
+import io.deltaic.spark.scan._
+
+/**
+ * A table as a source of micro-batches: all its rows at first, then those that each commit adds.
+ *
+ * What a batch reads is planned by [[StreamStrategy]] as a scan of these files, so that a batch leaves out
+ * columns, files and deleted rows as any query does. Spark's own plan for it never runs.
+ *
+ * @param table with whose columns all rows are read
+ * @param checkpoint where the stream may keep something of its own
+ */
+private[spark] final class TableStream(
+    spark: SparkSession,
+    table: DeltaicTable,
+    settings: CaseInsensitiveStringMap,
+    checkpoint: String
+) extends MicroBatchStream
+    with SupportsTriggerAvailableNow {
+
+  private val log = table.log
+  private val read = table.snapshot
+  private val tableId = read.metadata.id
+  private val options = StreamOptions.of(log.table.toString, settings)
+  private val files = new StreamedFiles(spark, log, read, options)
+
+  /** The last version to read, if the stream is to end. */
+  private var bound: Option[Long] = None
+
+  private var checkedStart = false
+
+  /** What [[latestOffset]] has found is what the next batch reads. */
+  private var found: Option[FoundBatch] = None
+
+  /**
+   * Asked for until the first batch is done, by a stream that starts again, too. It is written down, for the
+   * table goes on.
+   */
+  override def initialOffset(): StreamOffset = begins
+
+  private lazy val begins: StreamOffset = {
+    table.requireExtension("a streamed read")
+    val place = StreamShims.onlyOnce(spark, checkpoint)(start.json())
+    deserializeOffset(place)
+  }
+
+  private def start: StreamOffset = options.start match {
+    case StreamStart.Everything => StreamOffset.ofSnapshot(tableId, read.version)
+    case StreamStart.Latest => StreamOffset.ofCommit(tableId, log.latest().version + 1)
+    case StreamStart.Version(version) =>
+      val latest = log.latest().version
+      if (version > latest)
+        throw StreamOptions.invalid(
+          log.table.toString,
+          StreamOptions.StartingVersion,
+          version.toString,
+          s"the table's latest version is $latest"
+        )
+      StreamOffset.ofCommit(tableId, version)
+    case StreamStart.Time(timestamp) => StreamOffset.ofCommit(tableId, versionFrom(timestamp))
+  }
+
+  /** The first version committed at that time or after. */
+  private def versionFrom(timestamp: String): Long = {
+    def invalid(reason: String): Nothing = throw StreamOptions.invalid(
+      log.table.toString,
+      StreamOptions.StartingTimestamp,
+      timestamp,
+      reason
+    )
+    val timestampMs = TimeTravel.timestampMs(spark, timestamp)
+      .getOrElse(invalid("it cannot be read as a timestamp"))
+    val version = log.versionFrom(timestampMs)
+    val latest = log.latest().version
+    if (version > latest) invalid(s"the table's latest version, $latest, is older")
+    version
+  }
+
+  override def deserializeOffset(json: String): StreamOffset = {
+    val offset = StreamOffset.parse(log.table.toString, json)
+    requireSameTable(offset.tableId)
+    offset
+  }
+
+  override def getDefaultReadLimit: ReadLimit = options.limit
+
+  override def prepareForTriggerAvailableNow(): Unit = bound = Some(log.latest().version)
+
+  override def latestOffset(): Offset =
+    throw new UnsupportedOperationException("latestOffset(start, limit) is to be called")
+
+  /** The end of the next batch; null if there is nothing new. */
+  override def latestOffset(startOffset: Offset, limit: ReadLimit): Offset = {
+    val start = offsetOf(startOffset)
+    val latest = log.latest()
+    requireSameTable(latest.metadata.id)
+    if (!checkedStart) {
+      if (!start.inSnapshot) files.requireReadableFrom(start.version)
+      checkedStart = true
+    }
+    val room = Room.of(limit)
+    val admitted = files
+      .after(start, bound.getOrElse(latest.version))
+      .takeWhile(place => room.admits(place.file.map(_.sizeBytes)))
+      .toVector
+    admitted.lastOption.fold[StreamOffset](null) { last =>
+      val end = endOf(start, last)
+      found = Some(FoundBatch(start, end, admitted.flatMap(_.file)))
+      end
+    }
+  }
+
+  private def endOf(start: StreamOffset, last: StreamedFile): StreamOffset =
+    if (last.isLast) StreamOffset.ofCommit(tableId, last.version + 1)
+    else {
+      val inSnapshot = start.inSnapshot && last.version == start.version
+      StreamOffset(tableId, last.version, last.index, inSnapshot)
+    }
+
+  /** What a batch reads. */
+  private[stream] def batch(startOffset: Offset, endOffset: Offset): PrunedFiles = {
+    val end = offsetOf(endOffset)
+    val start = whereBegun(offsetOf(startOffset), end)
+    if (!end.inSnapshot) files.forgetSnapshot()
+    val all = found.collect { case FoundBatch(`start`, `end`, same) => same }
+      .getOrElse(filesBetween(start, end))
+    val version = if (end.index == StreamOffset.Base) end.version - 1 else end.version
+    new PrunedFiles(
+      log.table,
+      version,
+      all.filterNot(file => options.excludes(file.path)),
+      table.tableSchema,
+      FileSplits.sessionZone(spark)
+    )
+  }
+
+  private def filesBetween(start: StreamOffset, end: StreamOffset): IndexedSeq[AddFile] = {
+    val last = if (end.index == StreamOffset.Base) end.version - 1 else end.version
+    files
+      .after(start, last)
+      .takeWhile { place =>
+        place.version < end.version || (place.version == end.version && place.index <= end.index)
+      }
+      .flatMap(_.file)
+      .toVector
+  }
+
+  /**
+   * An engine that has not written down where its stream begins has begun with the snapshot that the end of the
+   * first batch lies in, or with the one right before that.
+   */
+  private def whereBegun(start: StreamOffset, end: StreamOffset): StreamOffset = {
+    val latestStart = if (end.inSnapshot) end.version else end.version - 1
+    val tooLate = start.version > latestStart || (end.inSnapshot && start.version != end.version)
+    if (start.inSnapshot && tooLate) start.copy(version = latestStart) else start
+  }
+
+  private[stream] def scanBuilder(files: PrunedFiles): TableScanBuilder =
+    new TableScanBuilder(spark, files, table.tableSchema, settings)
+
+  private[stream] def source: DeltaicTable = table
+
+  private def offsetOf(offset: Offset): StreamOffset = offset match {
+    case known: StreamOffset => known
+    case other => deserializeOffset(other.json())
+  }
+
+  private def requireSameTable(id: String): Unit =
+    if (id != tableId)
+      throw new DeltaicException(
+        "DELTAIC_STREAM_TABLE_REPLACED",
+        Map("table" -> log.table.toString, "expected" -> tableId, "found" -> id)
+      )
+
+  override def planInputPartitions(start: Offset, end: Offset): Array[InputPartition] = unplanned
+
+  override def createReaderFactory(): PartitionReaderFactory = unplanned
+
+  private def unplanned: Nothing = {
+    table.requireExtension("a streamed read")
+    throw new IllegalStateException(s"$this was to be planned as a scan of its files")
+  }
+
+  override def commit(end: Offset): Unit = ()
+
+  override def stop(): Unit = {
+    found = None
+    files.forgetSnapshot()
+  }
+
+  override def toString: String = s"deltaic stream of ${log.table}"
+}
+
+/** The files between two offsets. */
+private final case class FoundBatch(
+    start: StreamOffset,
+    end: StreamOffset,
+    files: IndexedSeq[AddFile]
+)

@@ -1,0 +1,47 @@
+"""Runs streams to their end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.support.table_builder import Row, in_order
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def stream_of(spark: SparkSession, path: str, **options: Any) -> DataFrame:
+    reader = spark.readStream.format("delta")
+    for name, value in options.items():
+        reader = reader.option(name, value)
+    return reader.load(path)
+
+
+def run_stream(frame: DataFrame, checkpoint: Path) -> list[list[Row]]:
+    """Read what is there, and return the rows of each batch, sorted; none of one without rows."""
+    batches: list[list[Row]] = []
+
+    def keep(batch: DataFrame, _: int) -> None:
+        rows = in_order(tuple(row) for row in batch.collect())
+        if rows:
+            batches.append(rows)
+
+    writer = frame.writeStream.foreachBatch(keep).option("checkpointLocation", str(checkpoint))
+    query = writer.trigger(availableNow=True).start()
+    try:
+        query.awaitTermination()
+    finally:
+        query.stop()
+    return batches
+
+
+def failure_of(frame: DataFrame, checkpoint: Path) -> str:
+    """Return the error that a stream ends with."""
+    from pyspark.errors import PySparkException
+
+    try:
+        batches = run_stream(frame, checkpoint)
+    except PySparkException as problem:
+        return str(problem)
+    raise AssertionError(f"the stream read {batches}")
