@@ -1,0 +1,71 @@
+package io.deltaic.spark.stream
+
+import org.apache.spark.sql.connector.read.streaming.ReadLimit
+
+import io.deltaic.protocol.DeltaicException
+
+class StreamOffsetSuite extends munit.FunSuite {
+
+  private def json(source: Int, version: Long, index: Long, starting: Boolean): String =
+    s"""{"sourceVersion":$source,"reservoirId":"t","reservoirVersion":$version,""" +
+      s""""index":$index,"isStartingVersion":$starting}"""
+
+  private def refused(text: String): String = {
+    val error = intercept[DeltaicException](StreamOffset.parse("/table", text))
+    assertEquals(error.condition, "DELTAIC_STREAM_OFFSET_MALFORMED")
+    assert(error.getMessage.contains("/table"), error.getMessage)
+    error.parameters("reason")
+  }
+
+  test("the JSON is that of delta-spark, both ways") {
+    val offset = StreamOffset("t", 7, 3, inSnapshot = true)
+    assertEquals(offset.json(), json(1, 7, 3, starting = true))
+    assertEquals(StreamOffset.parse("/table", offset.json()), offset)
+  }
+
+  test("an offset is equal to another form of the same JSON") {
+    val offset = StreamOffset.ofCommit("t", 7)
+    assertEquals(offset.json(), json(1, 7, -1, starting = false))
+    val other = new org.apache.spark.sql.connector.read.streaming.Offset {
+      override def json(): String = offset.json()
+    }
+    assert(offset == other)
+  }
+
+  test("the newer spelling of a start is read") {
+    val offset = StreamOffset.parse("/table", json(3, 7, -100, starting = false))
+    assertEquals(offset, StreamOffset.ofCommit("t", 7))
+    assertEquals(StreamOffset.parse("/table", json(3, 7, 2, starting = false)).index, 2L)
+  }
+
+  test("what is no offset, or one that is not understood, is refused") {
+    assert(refused("{").nonEmpty)
+    assertEquals(refused("{}"), "it has no field sourceVersion")
+    assert(refused(json(2, 7, 0, starting = false)).contains("sourceVersion 2"))
+    assert(refused(json(4, 7, 0, starting = false)).contains("sourceVersion 4"))
+    assert(refused(json(3, 7, -20, starting = false)).contains("change of the schema"))
+    assert(refused(json(1, 7, 0, starting = false).replace("7", "\"7\"")).contains("no number"))
+  }
+
+  /** How many of ten files fit, of 10 bytes each. */
+  private def admitted(limit: ReadLimit): Int = {
+    val room = Room.of(limit)
+    Iterator.fill(10)(room.admits(Some(10L))).takeWhile(identity).size
+  }
+
+  test("a batch has as many files and bytes as its limits allow, and at least one file") {
+    assertEquals(admitted(ReadLimit.allAvailable()), 10)
+    assertEquals(admitted(ReadLimit.maxFiles(3)), 3)
+    assertEquals(admitted(ReadLimit.maxBytes(1)), 1)
+    assertEquals(admitted(ReadLimit.maxBytes(25)), 3)
+    val both = ReadLimit.compositeLimit(Array(ReadLimit.maxFiles(4), ReadLimit.maxBytes(15)))
+    assertEquals(admitted(both), 2)
+  }
+
+  test("the start of a commit takes no room, and has none where there is none left") {
+    val room = Room.of(ReadLimit.maxFiles(1))
+    assert(room.admits(None))
+    assert(room.admits(Some(10L)))
+    assert(!room.admits(None))
+  }
+}

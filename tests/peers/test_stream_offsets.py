@@ -1,0 +1,75 @@
+"""A stream that one engine has begun goes on in the other: their offsets name the same files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.table_builder import append_file, build_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.support.spark_process import SparkProcess
+
+#: Reads until some batches are done and the next one is about to be, or to the end.
+PROGRAM = """
+found = []
+
+
+def keep(batch, _):
+    rows = [list(row) for row in batch.collect()]
+    if stop_after is not None and len(found) == stop_after:
+        raise RuntimeError("stopped on purpose")
+    found.append(sorted(rows))
+
+
+reader = spark.readStream.format("delta").option("maxFilesPerTrigger", 2)
+writer = reader.load(path).writeStream.foreachBatch(keep)
+query = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
+try:
+    query.awaitTermination()
+except Exception as problem:
+    assert "stopped on purpose" in str(problem), problem
+result = found
+"""
+
+
+def run_here(spark: SparkSession, **arguments: Any) -> list[list[list[int]]]:
+    names: dict[str, Any] = {"spark": spark, **arguments}
+    exec(PROGRAM, names)  # the very text that the peer runs
+    return names["result"]  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("stop_after", [0, 1, 3])
+@pytest.mark.parametrize("first", ["ours", "theirs"])
+def test_each_engine_goes_on_where_the_other_stopped(
+    spark: SparkSession,
+    delta_spark: SparkProcess,
+    table: str,
+    tmp_path: Path,
+    first: str,
+    stop_after: int,
+) -> None:
+    def run(engine: str, stop_after: int | None) -> list[list[list[int]]]:
+        arguments = {"path": table, "checkpoint": checkpoint, "stop_after": stop_after}
+        if engine == "ours":
+            return run_here(spark, **arguments)
+        return delta_spark.run(PROGRAM, **arguments)  # type: ignore[no-any-return]
+
+    checkpoint = str(tmp_path / "checkpoint")
+    second = "theirs" if first == "ours" else "ours"
+    build_table(spark, table, "id INT", [[(i,), (-i - 1,)] for i in range(5)])
+    spark.sql(f"DELETE FROM delta.`{table}` WHERE id < -2")
+    began = run(first, stop_after)
+    spark.range(10, 13, 1, 3).selectExpr("CAST(id AS INT) AS id").write.format("delta").mode(
+        "append"
+    ).save(table)
+    append_file(spark, table, "id INT", [(20,)])
+    went_on = run(second, None)
+    read = sorted(row[0] for batch in began + went_on for row in batch)
+    assert read == [-2, -1, 0, 1, 2, 3, 4, 10, 11, 12, 20]
+    again = run(first, None)
+    assert [batch for batch in again if batch] == []
