@@ -26,7 +26,7 @@ def keep(batch, _):
     found.append(sorted(rows))
 
 
-reader = spark.readStream.format("delta").option("maxFilesPerTrigger", 2)
+reader = spark.readStream.format("delta").option("maxFilesPerTrigger", files)
 writer = reader.load(path).writeStream.foreachBatch(keep)
 query = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
 try:
@@ -36,6 +36,10 @@ except Exception as problem:
 result = found
 """
 
+#: Where the first engine stops: in the snapshot that the stream begins with, or in a commit after
+#: that; with how many files in a batch, and after how many batches.
+STOPS = [("snapshot", 2, 0), ("snapshot", 8, 0), ("snapshot", 2, 1), ("commit", 2, 1)]
+
 
 def run_here(spark: SparkSession, **arguments: Any) -> list[list[list[int]]]:
     names: dict[str, Any] = {"spark": spark, **arguments}
@@ -43,7 +47,7 @@ def run_here(spark: SparkSession, **arguments: Any) -> list[list[list[int]]]:
     return names["result"]  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("stop_after", [0, 1, 3])
+@pytest.mark.parametrize(("where", "files", "stop_after"), STOPS)
 @pytest.mark.parametrize("first", ["ours", "theirs"])
 def test_each_engine_goes_on_where_the_other_stopped(
     spark: SparkSession,
@@ -51,10 +55,13 @@ def test_each_engine_goes_on_where_the_other_stopped(
     table: str,
     tmp_path: Path,
     first: str,
+    where: str,
+    files: int,
     stop_after: int,
 ) -> None:
     def run(engine: str, stop_after: int | None) -> list[list[list[int]]]:
-        arguments = {"path": table, "checkpoint": checkpoint, "stop_after": stop_after}
+        arguments = {"path": table, "checkpoint": checkpoint, "files": files}
+        arguments["stop_after"] = stop_after
         if engine == "ours":
             return run_here(spark, **arguments)
         return delta_spark.run(PROGRAM, **arguments)  # type: ignore[no-any-return]
@@ -63,13 +70,15 @@ def test_each_engine_goes_on_where_the_other_stopped(
     second = "theirs" if first == "ours" else "ours"
     build_table(spark, table, "id INT", [[(i,), (-i - 1,)] for i in range(5)])
     spark.sql(f"DELETE FROM delta.`{table}` WHERE id < -2")
+    done = run(first, None) if where == "commit" else []
+    three = spark.range(10, 13, 1, 3).selectExpr("CAST(id AS INT) AS id")
+    three.write.format("delta").mode("append").save(table)
     began = run(first, stop_after)
-    spark.range(10, 13, 1, 3).selectExpr("CAST(id AS INT) AS id").write.format("delta").mode(
-        "append"
-    ).save(table)
+    assert len(began) == stop_after
     append_file(spark, table, "id INT", [(20,)])
     went_on = run(second, None)
-    read = sorted(row[0] for batch in began + went_on for row in batch)
+    assert went_on
+    read = sorted(row[0] for batch in done + began + went_on for row in batch)
     assert read == [-2, -1, 0, 1, 2, 3, 4, 10, 11, 12, 20]
     again = run(first, None)
     assert [batch for batch in again if batch] == []

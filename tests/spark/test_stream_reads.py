@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.checkpoint import write_checkpoint
+from tests.support.session_settings import session_settings
 from tests.support.streams import failure_of, run_stream, stream_of
 from tests.support.table_builder import append_file, build_table, rows_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from tests.support.spark_process import SparkProcess
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def offsets(checkpoint: Path) -> list[dict[str, object]]:
@@ -84,6 +83,92 @@ def test_filters_columns_and_metadata_of_a_stream_are_those_of_a_query(
             assert found == sorted((tuple(row) for row in expected.collect()), key=repr), condition
     finally:
         spark.conf.unset("spark.sql.parquet.enableVectorizedReader")
+
+
+def last_progress_and_plan(
+    spark: SparkSession, frame: DataFrame, checkpoint: Path
+) -> tuple[int, str]:
+    """Return how many rows the last batch has read, and how it was planned."""
+    query = (
+        frame.writeStream.format("noop")
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    progress = query.lastProgress
+    assert progress is not None
+    return progress["numInputRows"], query._jsq.explainInternal(False)
+
+
+def test_batch_reads_only_the_columns_and_files_that_its_query_asks_for(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
+    rows = [[(p * 10 + i, f"p{p}", (i, str(i))) for i in range(10)] for p in range(4)]
+    schema = "id INT, p STRING, s STRUCT<a: INT, b: STRING>"
+    build_table(spark, table, schema, rows, partition_by=["p"])
+    stream = stream_of(spark, table)
+    asked = stream.where("p = 'p2'").select("s.a")
+    read, plan = last_progress_and_plan(spark, asked, tmp_path / "partition")
+    assert read == 10
+    assert "struct<s:struct<a:int>>" in plan and "IsDeleted" not in plan, plan
+    asked = stream.where("id > 35").select("id")
+    read, plan = last_progress_and_plan(spark, asked, tmp_path / "bounds")
+    assert read == 10
+    assert "struct<id:int>" in plan, plan
+    read, _ = last_progress_and_plan(spark, stream.select("p"), tmp_path / "all")
+    assert read == 40
+
+
+def test_once_and_unions_of_a_stream_with_itself(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
+    build_table(spark, table, "id INT", [[(i,)] for i in range(4)])
+    stream = stream_of(spark, table, maxFilesPerTrigger=1)
+    union = stream.where("id < 2").union(stream.where("id >= 1"))
+    read = run_stream(union, tmp_path / "union")
+    assert sorted(row for batch in read for row in batch) == [(0,), (1,), (1,), (2,), (3,)]
+    counted: list[int] = []
+    query = (
+        stream.writeStream.foreachBatch(lambda batch, _: counted.append(batch.count()))
+        .option("checkpointLocation", str(tmp_path / "once"))
+        .trigger(once=True)
+        .start()
+    )
+    query.awaitTermination()
+    assert counted == [4], "once means all that there is"
+
+
+def test_stream_of_a_distributed_snapshot(spark: SparkSession, table: str, tmp_path: Path) -> None:
+    build_table(spark, table, "id INT, k INT", [[(i, i % 2)] * 2 for i in range(6)])
+    spark.sql(f"DELETE FROM delta.`{table}` WHERE id = 3")
+    write_checkpoint(table, "classic")
+    append_file(spark, table, "id INT, k INT", [(9, 9)])
+    with session_settings(spark, {"spark.deltaic.snapshot.distributedThresholdBytes": "0"}):
+        stream = stream_of(spark, table, maxFilesPerTrigger=4)
+        read = run_stream(stream.where("k < 9").select("id"), tmp_path / "checkpoint")
+    found = sorted(row for batch in read for row in batch)
+    assert found == sorted((i,) for i in [0, 1, 2, 4, 5] for _ in range(2))
+
+
+def test_rows_from_before_row_tracking_are_read_without_ids(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
+    build_table(spark, table, "id INT", [[(1,)]])
+    spark.sql(f"ALTER TABLE delta.`{table}` SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')")
+    append_file(spark, table, "id INT", [(2,)])
+    stream = stream_of(spark, table, startingVersion=0).select("id", "_metadata.file_size")
+    read = run_stream(stream, tmp_path / "checkpoint")
+    assert sorted(row[0] for batch in read for row in batch) == [1, 2]
+
+
+def test_column_of_the_name_of_the_metadata_leaves_both_within_reach(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
+    build_table(spark, table, "id INT, _metadata STRING", [[(1, "own")]])
+    stream = stream_of(spark, table)
+    both = stream.select("_metadata", stream.metadataColumn("_metadata").getField("row_index"))
+    assert run_stream(both, tmp_path / "checkpoint") == [[("own", 0)]]
 
 
 def test_batches_have_as_many_files_or_bytes_as_they_may(
@@ -173,32 +258,6 @@ def test_rows_that_were_only_moved_are_not_read_again(
     assert run_stream(stream, checkpoint) == [[(3,)]]
 
 
-CHANGES = {
-    "deleted": ("DELETE FROM {t} WHERE id = 2", "ignoreDeletes", []),
-    "changed, skipped": ("UPDATE {t} SET id = 9 WHERE id = 3", "skipChangeCommits", []),
-    "changed, ignored": ("UPDATE {t} SET id = 9 WHERE id = 3", "ignoreChanges", [(4,), (9,)]),
-    "file deletion ignored": ("DELETE FROM {t} WHERE id = 3", "ignoreFileDeletion", [(4,)]),
-}
-
-
-@pytest.mark.parametrize("case", CHANGES)
-def test_commit_that_takes_rows_is_refused_by_name_unless_an_option_says_what_to_do(
-    spark: SparkSession, table: str, tmp_path: Path, case: str
-) -> None:
-    statement, option, rows = CHANGES[case]
-    build_table(spark, table, "id INT", [[(2,)], [(3,), (4,)]])
-    checkpoint = tmp_path / "checkpoint"
-    run_stream(stream_of(spark, table), checkpoint)
-    spark.sql(statement.format(t=f"delta.`{table}`"))
-    text = failure_of(stream_of(spark, table), checkpoint)
-    name = "DELETES" if case == "deleted" else "CHANGES"
-    assert f"DELTAIC_STREAM_COMMIT_{name}" in text, text
-    assert "Version 1 " in text and table in text and option.replace("FileDeletion", "") in text
-    append_file(spark, table, "id INT", [(5,)])
-    read = run_stream(stream_of(spark, table, **{option: "true"}), checkpoint)
-    assert [row for batch in read for row in batch] == sorted([*rows, (5,)])
-
-
 def test_excluded_files_are_not_read(spark: SparkSession, table: str, tmp_path: Path) -> None:
     rows = [[(1, "x"), (2, "y")]]
     build_table(spark, table, "id INT, p STRING", rows, partition_by=["p"])
@@ -206,107 +265,6 @@ def test_excluded_files_are_not_read(spark: SparkSession, table: str, tmp_path: 
     assert run_stream(stream, tmp_path / "checkpoint") == [[(2, "y")]]
     everything = stream_of(spark, table, excludeRegex="")
     assert run_stream(everything, tmp_path / "all") == [[(1, "x"), (2, "y")]]
-
-
-def test_added_columns_stop_a_running_stream_and_are_read_by_the_next(
-    spark: SparkSession, table: str, tmp_path: Path
-) -> None:
-    build_table(spark, table, "id INT", [[(1,)]])
-    stream, checkpoint = stream_of(spark, table), tmp_path / "checkpoint"
-    assert run_stream(stream, checkpoint) == [[(1,)]]
-    spark.sql(f"ALTER TABLE delta.`{table}` ADD COLUMN n INT")
-    append_file(spark, table, "id INT, n INT", [(2, 3)])
-    text = failure_of(stream, checkpoint)
-    assert "DELTAIC_STREAM_COLUMNS_ADDED" in text and "Version 1 " in text and table in text
-    assert run_stream(stream_of(spark, table), checkpoint) == [[(2, 3)]]
-
-
-def test_columns_that_were_renamed_meanwhile_are_an_error(
-    spark: SparkSession, table: str, tmp_path: Path
-) -> None:
-    mapped = {"delta.columnMapping.mode": "name"}
-    build_table(spark, table, "id INT, n INT", [[(1, 1)]], properties=mapped)
-    checkpoint = tmp_path / "checkpoint"
-    assert run_stream(stream_of(spark, table), checkpoint) == [[(1, 1)]]
-    append_file(spark, table, "id INT, n INT", [(2, 2)])
-    spark.sql(f"ALTER TABLE delta.`{table}` RENAME COLUMN n TO m")
-    text = failure_of(stream_of(spark, table), checkpoint)
-    assert "DELTAIC_STREAM_SCHEMA_CHANGED" in text and table in text
-
-
-def test_table_that_took_the_place_of_another_is_an_error(
-    spark: SparkSession, table: str, tmp_path: Path
-) -> None:
-    build_table(spark, table, "id INT", [[(1,)]])
-    checkpoint = tmp_path / "checkpoint"
-    run_stream(stream_of(spark, table), checkpoint)
-    shutil.rmtree(table)
-    build_table(spark, table, "id INT", [[(2,)]])
-    text = failure_of(stream_of(spark, table), checkpoint)
-    assert "DELTAIC_STREAM_TABLE_REPLACED" in text and table in text
-
-
-def test_commits_that_are_gone_are_an_error_unless_their_loss_is_accepted(
-    spark: SparkSession, table: str, tmp_path: Path
-) -> None:
-    often = {"delta.checkpointInterval": "2"}
-    build_table(spark, table, "id INT", [[(0,)]], properties=often)
-    checkpoint = tmp_path / "checkpoint"
-    run_stream(stream_of(spark, table), checkpoint)
-    for i in range(1, 6):
-        append_file(spark, table, "id INT", [(i,)])
-    log = Path(table) / "_delta_log"
-    assert list(log.glob("*4.checkpoint*.parquet"))
-    for version in range(4):
-        for file in log.glob(f"*{version:020}.*"):
-            file.unlink()
-    text = failure_of(stream_of(spark, table), checkpoint)
-    assert "DELTAIC_STREAM_DATA_LOST" in text and "version 1," in text and "from 4 on" in text
-    left = run_stream(stream_of(spark, table, failOnDataLoss="false"), checkpoint)
-    assert left == [[(4,), (5,)]]
-
-
-@pytest.mark.parametrize(
-    ("options", "part"),
-    [
-        ({"startingVersion": "soon"}, "it is a version, from 0 on, or latest"),
-        ({"startingVersion": 7}, "the table's latest version is 0"),
-        ({"startingTimestamp": "2999-01-01"}, "the table's latest version, 0, is older"),
-        ({"startingTimestamp": "soon"}, "it cannot be read as a timestamp"),
-        ({"startingVersion": 0, "startingTimestamp": "2000-01-01"}, "one can hold"),
-        ({"maxFilesPerTrigger": 0}, "maxFilesPerTrigger=0: it is a whole number from 1 on"),
-        ({"maxBytesPerTrigger": "many"}, "it is a number of bytes from 1 on"),
-        ({"ignoreDeletes": "maybe"}, "ignoreDeletes=maybe: it is true or false"),
-        ({"excludeRegex": "("}, "excludeRegex=("),
-        ({"schemaTrackingLocation": "/x"}, "schemaTrackingLocation is not supported"),
-        ({"versionAsOf": 0}, "a stream of the older version 0 is not supported"),
-        (
-            {"readChangeFeed": "true", "startingVersion": 0},
-            "a stream of the table's changes is not supported",
-        ),
-    ],
-    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
-)
-def test_options_that_cannot_hold_are_refused_by_name(
-    spark: SparkSession, table: str, tmp_path: Path, options: dict[str, object], part: str
-) -> None:
-    feed = {"delta.enableChangeDataFeed": "true"}
-    build_table(spark, table, "id INT", [[(1,)]], properties=feed)
-    text = failure_of(stream_of(spark, table, **options), tmp_path / "checkpoint")
-    assert part in text and table in text, text
-
-
-def test_stream_of_no_table_says_so(spark: SparkSession, tmp_path: Path) -> None:
-    text = failure_of_load(spark, str(tmp_path / "nothing"))
-    assert "DELTAIC_NOT_A_TABLE" in text and "nothing" in text
-
-
-def failure_of_load(spark: SparkSession, path: str) -> str:
-    from deltaic.exceptions import DeltaError
-
-    with pytest.raises(DeltaError) as caught:
-        stream_of(spark, path)
-    return str(caught.value)
 
 
 def test_stream_by_name_joins_a_table_that_is_no_stream(
@@ -323,23 +281,10 @@ def test_stream_by_name_joins_a_table_that_is_no_stream(
         spark.sql("DROP TABLE streamed")
 
 
-def test_without_the_extension_a_stream_is_refused(
-    spark: SparkSession, without_extension: SparkProcess, table: str, tmp_path: Path
+def test_new_stream_begins_with_the_table_as_it_is_when_it_starts(
+    spark: SparkSession, table: str, tmp_path: Path
 ) -> None:
-    build_table(spark, table, "id INT", [[(1,)]])
-    text = without_extension.run(
-        """
-try:
-    query = (
-        spark.readStream.format("delta").load(path).writeStream.format("noop")
-        .option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
-    )
-    query.awaitTermination()
-    result = "read"
-except Exception as problem:
-    result = str(problem)
-""",
-        path=table,
-        checkpoint=str(tmp_path / "checkpoint"),
-    )
-    assert "DELTAIC_EXTENSION_MISSING" in text and "a streamed read" in text, text
+    build_table(spark, table, "id INT", [[(1,), (2,)]])
+    stream = stream_of(spark, table)
+    spark.sql(f"DELETE FROM delta.`{table}` WHERE id = 1")
+    assert run_stream(stream, tmp_path / "checkpoint") == [[(2,)]]

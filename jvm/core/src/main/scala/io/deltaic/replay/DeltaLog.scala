@@ -247,7 +247,7 @@ final class DeltaLog private (
     }
   }
 
-  /** The same without times, which spares a look at the whole log. */
+  /** The same without times, which spares a look at the whole log. A missing commit is an error when it is reached. */
   def commitFiles(first: Long, last: Long): Iterator[CommitFile] =
     LogThreads.mapInOrder((first to last).iterator)(commit)
 

@@ -13,7 +13,8 @@ private[catalog] object UnsupportedReadOptions {
     if (ChangeFeedOptions.areIn(options))
       throw WriteTransaction.unsupported(
         log.table.toString,
-        s"reading with option ${ChangeFeedOptions.ReadChangeFeed}, where the session lacks " +
-          "spark.sql.extensions=io.deltaic.spark.DeltaicExtension, the query names a version or is a stream,"
+        s"reading with option ${ChangeFeedOptions.ReadChangeFeed}, where the query names a version " +
+          "or is a stream, or the session lacks " +
+          "spark.sql.extensions=io.deltaic.spark.DeltaicExtension,"
       )
 }

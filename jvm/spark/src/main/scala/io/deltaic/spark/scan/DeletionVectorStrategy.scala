@@ -49,7 +49,8 @@ private[spark] object DeletionVectorStrategy extends SparkStrategy {
     filters.filter(RuntimeFilterShims.awaitsValue(_, relation))
       .map(RuntimeFilterShims.withValuesApart)
 
-  private def planned(
+  /** The rows for which all filters are true, and of these what is asked for. */
+  private[spark] def planned(
       projects: Seq[NamedExpression],
       filters: Seq[Expression],
       rows: SparkPlan

@@ -158,17 +158,8 @@ private[spark] object SnapshotFiles {
   )
 }
 
-/** Exactly these files, with the deletion vectors they carry here: what a rewrite reads. */
-private[spark] sealed case class ListedFiles(
-    table: Path,
-    version: Long,
-    files: IndexedSeq[AddFile]
-) extends FileSource {
-  override def select(
-      filters: Seq[Expression],
-      fileFilters: Seq[Expression]
-  ): IndexedSeq[AddFile] = FileMetadata.select(table, files, fileFilters)
-
+/** Files that are known only as such: of their rows the log is not asked. */
+private[spark] sealed trait NamedFiles extends FileSource {
   override def rows(filters: Seq[Expression], fileFilters: Seq[Expression]): Option[FileRows] =
     None
 
@@ -179,18 +170,30 @@ private[spark] sealed case class ListedFiles(
   ): (WholeFiles, IndexedSeq[AddFile]) = (WholeFiles.none, select(filters, fileFilters))
 }
 
+/** Exactly these files, with the deletion vectors they carry here: what a rewrite reads. */
+private[spark] sealed case class ListedFiles(
+    table: Path,
+    version: Long,
+    files: IndexedSeq[AddFile]
+) extends NamedFiles {
+  override def select(
+      filters: Seq[Expression],
+      fileFilters: Seq[Expression]
+  ): IndexedSeq[AddFile] = FileMetadata.select(table, files, fileFilters)
+}
+
 /**
  * Of listed files, those that may hold a row that the filters select.
  *
  * @param zone of the session, which reads timestamps in partition values
  */
 private[spark] final class PrunedFiles(
-    table: Path,
-    version: Long,
+    override val table: Path,
+    override val version: Long,
     listed: IndexedSeq[AddFile],
     schema: TableSchema,
     zone: ZoneId
-) extends ListedFiles(table, version, listed) {
+) extends NamedFiles {
 
   override def select(
       filters: Seq[Expression],

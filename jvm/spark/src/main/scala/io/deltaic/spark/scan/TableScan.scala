@@ -123,8 +123,12 @@ private[spark] final class TableScan(
     new FilteredBatch(this, runtimeFiltering.prune(selectedFiles, files.known, predicates, zone))
   }
 
-  override def toMicroBatchStream(checkpointLocation: String): MicroBatchStream =
+  @volatile private var isStreamed = false
+
+  override def toMicroBatchStream(checkpointLocation: String): MicroBatchStream = {
+    isStreamed = true
     streams.fold(super.toMicroBatchStream(checkpointLocation))(_(checkpointLocation))
+  }
 
   private lazy val runtimeFiltering = new RuntimeFiltering(schema, readSchema())
 
@@ -173,8 +177,12 @@ private[spark] final class TableScan(
     if (schema.mapping == ColumnMapping.ById) new FieldIdReaderFactory(readers) else readers
   }
 
-  /** Sizes the relation by the share of its columns that is read, as file sources of Spark do. */
-  override def estimateStatistics(): Statistics = {
+  /**
+   * Sizes the relation by the share of its columns that is read, as file sources of Spark do. What is in a
+   * batch of a stream has nothing to do with what is in the table.
+   */
+  override def estimateStatistics(): Statistics = if (isStreamed) TableStatistics.unknown
+  else {
     val fileBytes = selectedFiles.iterator.map(_.sizeBytes).sum
     val fullRowBytes = schema.all.defaultSize.max(1)
     val share = (readSchema().defaultSize.toDouble / fullRowBytes).min(1.0)

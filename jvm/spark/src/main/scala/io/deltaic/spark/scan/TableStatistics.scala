@@ -68,6 +68,11 @@ private[scan] final class TableStatistics(
 
 private[scan] object TableStatistics {
 
+  val unknown: Statistics = new Statistics {
+    override def sizeInBytes(): OptionalLong = OptionalLong.empty()
+    override def numRows(): OptionalLong = OptionalLong.empty()
+  }
+
   /** Of more files the statistics take longer to read than a plan that is not chosen by cost gains. */
   private val FilesReadAnyway = 10000
 

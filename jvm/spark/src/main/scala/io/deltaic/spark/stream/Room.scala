@@ -3,7 +3,10 @@ package io.deltaic.spark.stream
 import org.apache.spark.sql.connector.read.streaming._
 
 /** What fits into one batch: files until there are enough of them, or bytes, but at least one. */
-private[stream] final class Room(private var files: Long, private var bytes: Long) {
+private[stream] final class Room(maxFiles: Long, maxBytes: Long) {
+
+  private var files = maxFiles
+  private var bytes = maxBytes
 
   /** @param sizeBytes none for a place without a file, which takes no room */
   def admits(sizeBytes: Option[Long]): Boolean = {

@@ -22,6 +22,13 @@ private[spark] final case class StreamOffset(
     inSnapshot: Boolean
 ) extends Offset {
 
+  /** The last version of which a batch that ends here has any file. */
+  def lastVersion: Long = if (index == StreamOffset.Base) version - 1 else version
+
+  /** Whether it comes after another offset, as far as the two can be compared. */
+  def isAfter(other: StreamOffset): Boolean =
+    version > other.version || (version == other.version && index > other.index)
+
   override def json(): String = ActionJson.mapper
     .createObjectNode()
     .put("sourceVersion", 1)

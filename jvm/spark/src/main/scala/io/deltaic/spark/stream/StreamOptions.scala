@@ -8,6 +8,7 @@ import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.DeltaicException
+import io.deltaic.spark.catalog.ChangeFeedOptions.{StartingTimestamp, StartingVersion}
 import io.deltaic.spark.write.WriteTransaction
 
 /** Where a stream that has not begun yet begins. */
@@ -59,8 +60,6 @@ private[stream] final case class StreamOptions(
 }
 
 private[stream] object StreamOptions {
-  val StartingVersion = "startingVersion"
-  val StartingTimestamp = "startingTimestamp"
   private val DefaultMaxFiles = 1000
 
   private val unsupported = Seq(
@@ -82,19 +81,20 @@ private[stream] object StreamOptions {
     val skipsChanges = read.flag("skipChangeCommits", default = false)
     val ignoresChanges = read.flag("ignoreChanges", default = false) || ignoresFileDeletion
     StreamOptions(
-      read.start,
-      read.value("maxFilesPerTrigger", "it is a whole number from 1 on") {
+      start = read.start,
+      maxFiles = read.value("maxFilesPerTrigger", "it is a whole number from 1 on") {
         _.toIntOption.filter(_ > 0)
       },
-      read.value(
+      maxBytes = read.value(
         "maxBytesPerTrigger",
         "it is a number of bytes from 1 on, such as 64m or 1g"
       )(bytes),
-      read.flag("ignoreDeletes", default = false) || ignoresChanges || skipsChanges,
-      ignoresChanges || skipsChanges,
-      skipsChanges,
-      read.text("excludeRegex").filter(_.nonEmpty).map(read.pattern("excludeRegex", _)),
-      read.flag("failOnDataLoss", default = true)
+      ignoresDeletes =
+        read.flag("ignoreDeletes", default = false) || ignoresChanges || skipsChanges,
+      ignoresChanges = ignoresChanges || skipsChanges,
+      skipsChanges = skipsChanges,
+      excluded = read.text("excludeRegex").filter(_.nonEmpty).map(read.pattern("excludeRegex", _)),
+      failsOnLoss = read.flag("failOnDataLoss", default = true)
     )
   }
 

@@ -9,10 +9,13 @@ import org.apache.spark.sql.deltaic.StreamedRowsExec
 import org.apache.spark.sql.execution.datasources.v2.{
   DataSourceV2Relation,
   DataSourceV2ScanRelation,
+  PushDownUtils,
   StreamingDataSourceV2ScanRelation
 }
-import org.apache.spark.sql.execution.{FilterExec, ProjectExec, SparkPlan, SparkStrategy}
+import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+import io.deltaic.spark.scan.DeletionVectorStrategy
 
 /**
  * Plans a micro-batch of a [[TableStream]] as a scan of its files, which Spark's optimizer does not do for
@@ -29,30 +32,35 @@ private[spark] object StreamStrategy extends SparkStrategy {
 
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
     case PhysicalOperation(projects, filters, Batch(relation, stream, start, end)) =>
-      val columns = relation.output
+      val table = DataSourceV2Relation
+        .create(stream.source, None, None, CaseInsensitiveStringMap.empty())
+        .copy(output = relation.output)
+      val named = new NamedAsIn(relation.output)
+      val asked = projects.map(named(_).asInstanceOf[NamedExpression])
       val builder = stream.scanBuilder(stream.batch(start, end))
-      val left = builder.pushFilters(filters.map(named(_, columns)))
-      val asked = AttributeSet(projects ++ left)
-      builder.pruneColumns(fromAttributes(columns.filter(asked.contains)))
-      val scan = builder.build()
-      val byName = columns.map(column => column.name -> column).toMap
-      val scanned = DataSourceV2ScanRelation(
-        DataSourceV2Relation.create(stream.source, None, None, CaseInsensitiveStringMap.empty()),
-        scan,
-        scan.readSchema().fieldNames.toSeq.map(byName)
+      val left = builder.pushFilters(filters.map(named(_)))
+      val (scan, columns) = PushDownUtils.pruneColumns(builder, table, asked, left)
+      val rows =
+        StreamedRowsExec(planLater(DataSourceV2ScanRelation(table, scan, columns)), stream)
+      // Of structs only some fields are read.
+      val overColumns = ProjectionOverSchema(fromAttributes(columns), AttributeSet(columns))
+      def narrowed(expression: Expression): Expression =
+        expression.transformDown { case overColumns(narrower) => narrower }
+      DeletionVectorStrategy.planned(
+        asked.map(narrowed(_).asInstanceOf[NamedExpression]),
+        left.map(narrowed),
+        rows
       )
-      val rows = StreamedRowsExec(planLater(scanned), stream)
-      ProjectExec(
-        projects,
-        left.reduceOption(And).fold[SparkPlan](rows)(FilterExec(_, rows))
-      ) :: Nil
     case _ => Nil
   }
 
   /** Queries may spell columns in another letter case. */
-  private def named(filter: Expression, columns: Seq[Attribute]): Expression = {
-    val byId = AttributeMap(columns.map(column => column -> column))
-    filter.transform { case column: AttributeReference => byId.getOrElse(column, column) }
+  private final class NamedAsIn(columns: Seq[AttributeReference]) {
+    private val byId = AttributeMap(columns.map(column => column -> column))
+
+    def apply(expression: Expression): Expression = expression.transform {
+      case column: AttributeReference => byId.getOrElse(column, column)
+    }
   }
 
   private object Batch {

@@ -9,7 +9,7 @@ import io.deltaic.spark.changes.ReadCompatibility
  * What a stream reads of commits: the files of rows they add. Commits that do anything else to rows are refused
  * unless the options of the stream say what to do about them.
  *
- * @param read the version with whose columns all rows are read
+ * @param read the version with whose columns all rows are read, that of the DataFrame
  */
 private[stream] final class StreamedCommits(log: DeltaLog, read: Snapshot, options: StreamOptions) {
 
@@ -39,18 +39,20 @@ private[stream] final class StreamedCommits(log: DeltaLog, read: Snapshot, optio
   }
 
   /**
-   * Rows are read with the columns that the table had when the stream began. Those of older versions may lack
-   * some of them; newer versions must have no others, lest values be left out unnoticed.
+   * Rows of older versions may lack some of the columns that they are read with; newer versions must have no
+   * others, lest values be left out unnoticed. A stream with the newer columns can read both if all that
+   * happened to columns is that some were added, or may now be null.
    */
   def requireReadable(metadata: Metadata, version: Long): Unit = {
-    def holds(dataIsOlder: Boolean) =
-      ReadCompatibility.holds(metadata, read.metadata, dataIsOlder)
+    def reads(columns: Metadata, data: Metadata, dataIsOlder: Boolean) =
+      ReadCompatibility.holds(data, columns, dataIsOlder)
     val isNewer = version > read.version
-    val sameOrFewer = holds(dataIsOlder = true)
-    val compatible = if (isNewer) sameOrFewer && holds(dataIsOlder = false) else sameOrFewer
-    if (!compatible)
+    val hasNoOthers = reads(read.metadata, metadata, dataIsOlder = true)
+    val hasAll = !isNewer || reads(read.metadata, metadata, dataIsOlder = false)
+    if (!hasNoOthers || !hasAll)
       throw new DeltaicException(
-        if (isNewer && holds(dataIsOlder = false)) "DELTAIC_STREAM_COLUMNS_ADDED"
+        if (isNewer && reads(metadata, read.metadata, dataIsOlder = true))
+          "DELTAIC_STREAM_COLUMNS_OUTDATED"
         else "DELTAIC_STREAM_SCHEMA_CHANGED",
         Map(
           "table" -> table,

@@ -3,6 +3,7 @@ package io.deltaic.spark.stream
 import org.apache.spark.sql.classic.SparkSession
 import org.slf4j.LoggerFactory
 
+import io.deltaic.log.CommitFile
 import io.deltaic.protocol.{AddFile, DeltaicException}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.scan.{SnapshotFiles, TableSchema}
@@ -13,79 +14,117 @@ import io.deltaic.spark.scan.{SnapshotFiles, TableSchema}
  * @param file none at the start of a commit
  * @param isLast whether it is the last file of its commit or snapshot
  */
-private[stream] final case class StreamedFile(
+private[stream] final case class StreamPlace(
     version: Long,
     index: Long,
     file: Option[AddFile],
     isLast: Boolean
 )
 
-/** The files of a stream in order: those of the table it begins with, and those that each commit adds. */
+/**
+ * The files of a stream in order: those of the table it begins with, and those that each commit adds.
+ *
+ * @param read the version with whose columns all rows are read
+ * @param settings of the read, which may tell how to reach the file system
+ */
 private[stream] final class StreamedFiles(
     spark: SparkSession,
     log: DeltaLog,
     read: Snapshot,
-    options: StreamOptions
+    options: StreamOptions,
+    settings: Map[String, String]
 ) {
   import StreamedFiles._
 
   private val commits = new StreamedCommits(log, read, options)
 
   /** Of the snapshot that the stream begins with, while it is being read. */
-  private var ordered: Option[(Long, IndexedSeq[AddFile])] = None
+  private var ofSnapshot = Kept.none
+
+  /** Of the commit that was looked at last, which may take several batches. */
+  private var ofCommit = Kept.none
 
   /**
    * What comes after an offset.
    *
    * @param last the last version to read
    */
-  def after(offset: StreamOffset, last: Long): Iterator[StreamedFile] = {
-    val all =
-      if (!offset.inSnapshot) ofCommits(offset.version, last)
-      else ofSnapshot(offset.version).iterator ++ ofCommits(offset.version + 1, last)
-    all.filter(file => file.version > offset.version || file.index > offset.index)
+  def after(offset: StreamOffset, last: Long): Iterator[StreamPlace] =
+    if (offset.inSnapshot)
+      places(offset.version, filesOfSnapshot(offset.version), offset.index + 1) ++
+        placesFrom(offset.version + 1, last)
+    else if (offset.index < 0)
+      placesFrom(offset.version, last).dropWhile { place =>
+        place.version == offset.version && place.index < 0
+      }
+    else
+      placesFrom(offset.version, last).dropWhile { place =>
+        place.version == offset.version && place.index <= offset.index
+      }
+
+  /**
+   * Fails if rows cannot be read with the columns of the stream as they are at a version. Commits after that
+   * say when they change columns.
+   */
+  def requireReadableAt(version: Long): Unit = {
+    val latest = log.latest().version
+    if (version != read.version) {
+      val asked = version.min(latest)
+      val found =
+        try Some(log.at(asked))
+        catch { case e: DeltaicException if isLoss(e) => None }
+      found match {
+        case Some(snapshot) => commits.requireReadable(snapshot.metadata, asked)
+        case None if options.failsOnLoss || mapsColumns => throw lost(asked, log.earliestCommit)
+        case None => ()
+      }
+    }
   }
 
-  /** Fails if rows of the versions from this one on cannot be read with the columns of the stream. */
-  def requireReadableFrom(version: Long): Unit =
-    if (version < read.version) {
-      // Without it, the commits that are read tell.
-      val found =
-        try Some(log.at(version))
-        catch { case e: DeltaicException if isLoss(e) => None }
-      found.foreach(snapshot => commits.requireReadable(snapshot.metadata, version))
-    }
+  def forgetSnapshot(): Unit = ofSnapshot = Kept.none
 
-  def forgetSnapshot(): Unit = ordered = None
-
-  private def ofSnapshot(version: Long): IndexedSeq[StreamedFile] =
-    indexed(version, filesOfSnapshot(version))
-
-  private def filesOfSnapshot(version: Long): IndexedSeq[AddFile] = ordered match {
-    case Some((`version`, files)) => files
-    case _ =>
+  private def filesOfSnapshot(version: Long): IndexedSeq[AddFile] = {
+    if (ofSnapshot.version != version) {
       val snapshot = if (version == read.version) read else opened(version)
-      val files = SnapshotFiles(spark, log, snapshot, TableSchema.of(snapshot)).select(Nil, Nil)
-      val sorted = files.sortBy(file => (file.modificationTimeMs, file.path))
-      ordered = Some((version, sorted))
-      sorted
+      val schema = TableSchema.of(snapshot)
+      val files = SnapshotFiles(spark, log, snapshot, schema, settings).select(Nil, Nil)
+      ofSnapshot = Kept(version, files.sortBy(file => (file.modificationTimeMs, file.path)))
+    }
+    ofSnapshot.files
   }
 
   private def opened(version: Long): Snapshot = {
     val snapshot =
       try log.at(version)
-      catch { case e: DeltaicException if isLoss(e) => throw lost(version, log.earliestVersion) }
+      catch {
+        case e: DeltaicException if isLoss(e) =>
+          throw fail("DELTAIC_STREAM_SNAPSHOT_LOST", version, log.earliestVersion)
+      }
     commits.requireReadable(snapshot.metadata, version)
     snapshot
   }
 
-  private def ofCommits(first: Long, last: Long): Iterator[StreamedFile] =
+  private def placesFrom(first: Long, last: Long): Iterator[StreamPlace] =
     if (first > last) Iterator.empty
+    else if (ofCommit.version == first)
+      placesOfCommit(first, ofCommit.files) ++ placesFrom(first + 1, last)
     else
-      log.commitFiles(firstHeld(first), last).flatMap { commit =>
-        val start = StreamedFile(commit.version, StreamOffset.Base, None, isLast = false)
-        Iterator.single(start) ++ indexed(commit.version, commits.filesOf(commit))
+      held(log.commitFiles(firstHeld(first), last)).flatMap { commit =>
+        ofCommit = Kept(commit.version, commits.filesOf(commit))
+        placesOfCommit(commit.version, ofCommit.files)
       }
+
+  private def placesOfCommit(version: Long, files: IndexedSeq[AddFile]): Iterator[StreamPlace] =
+    Iterator.single(StreamPlace(version, StreamOffset.Base, None, isLast = false)) ++
+      places(version, files, 0)
+
+  private def places(
+      version: Long,
+      files: IndexedSeq[AddFile],
+      from: Long
+  ): Iterator[StreamPlace] = (from.toInt until files.size).iterator.map { i =>
+    StreamPlace(version, i.toLong, Some(files(i)), isLast = i == files.size - 1)
+  }
 
   /** The first of these commits that the log still holds. */
   private def firstHeld(version: Long): Long =
@@ -93,6 +132,7 @@ private[stream] final class StreamedFiles(
     else {
       val earliest = log.earliestCommit
       if (options.failsOnLoss) throw lost(version, earliest)
+      requireReadableAt(earliest)
       logger.warn(
         "Table {}: commits {} to {} are gone, and the stream goes on without them",
         log.table,
@@ -102,13 +142,25 @@ private[stream] final class StreamedFiles(
       earliest
     }
 
-  private def indexed(version: Long, files: IndexedSeq[AddFile]): IndexedSeq[StreamedFile] =
-    files.indices.map { i =>
-      StreamedFile(version, i.toLong, Some(files(i)), isLast = i == files.size - 1)
-    }
+  /** Log cleanup may go on while commits are read. */
+  private def held(found: Iterator[CommitFile]): Iterator[CommitFile] = new Iterator[CommitFile] {
+    override def hasNext: Boolean = found.hasNext
+    override def next(): CommitFile =
+      try found.next()
+      catch {
+        case e: DeltaicException if e.condition == "DELTAIC_COMMIT_NOT_FOUND" =>
+          throw lost(e.parameters("version").toLong, log.earliestCommit)
+      }
+  }
 
-  private def lost(version: Long, earliest: Long) = new DeltaicException(
-    "DELTAIC_STREAM_DATA_LOST",
+  private def mapsColumns: Boolean =
+    read.metadata.configuration.get("delta.columnMapping.mode").exists(!_.equalsIgnoreCase("none"))
+
+  private def lost(version: Long, earliest: Long) =
+    fail("DELTAIC_STREAM_DATA_LOST", version, earliest)
+
+  private def fail(condition: String, version: Long, earliest: Long) = new DeltaicException(
+    condition,
     Map(
       "table" -> log.table.toString,
       "version" -> version.toString,
@@ -119,6 +171,12 @@ private[stream] final class StreamedFiles(
 
 private object StreamedFiles {
   private val logger = LoggerFactory.getLogger(classOf[StreamedFiles])
+
+  private final case class Kept(version: Long, files: IndexedSeq[AddFile])
+
+  private object Kept {
+    val none: Kept = Kept(-1L, Vector.empty)
+  }
 
   /** Whether an error says that the log no longer leads to a version. */
   private def isLoss(e: DeltaicException): Boolean =

@@ -1,13 +1,14 @@
 package io.deltaic.spark.stream
 
+import scala.jdk.CollectionConverters._
+
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.read.streaming._
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
-import org.apache.spark.sql.deltaic.StreamShims
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.{AddFile, DeltaicException}
-import io.deltaic.spark.catalog.{DeltaicTable, TimeTravel}
+import io.deltaic.spark.catalog.{ChangeFeedOptions, DeltaicTable, TimeTravel}
 import io.deltaic.spark.scan._
 
 /**
@@ -31,37 +32,35 @@ private[spark] final class TableStream(
   private val read = table.snapshot
   private val tableId = read.metadata.id
   private val options = StreamOptions.of(log.table.toString, settings)
-  private val files = new StreamedFiles(spark, log, read, options)
+  private val fileSystemOptions = settings.asCaseSensitiveMap.asScala.toMap
+  private val files = new StreamedFiles(spark, log, read, options, fileSystemOptions)
 
   /** The last version to read, if the stream is to end. */
   private var bound: Option[Long] = None
 
   private var checkedStart = false
 
-  /** What [[latestOffset]] has found is what the next batch reads. */
+  /** What [[latestOffset]] has found is what the next batch reads, and it may be planned several times. */
   private var found: Option[FoundBatch] = None
 
-  /**
-   * Asked for until the first batch is done, by a stream that starts again, too. It is written down, for the
-   * table goes on.
-   */
   override def initialOffset(): StreamOffset = begins
 
   private lazy val begins: StreamOffset = {
-    table.requireExtension("a streamed read")
-    val place = StreamShims.onlyOnce(spark, checkpoint)(start.json())
-    deserializeOffset(place)
+    requireExtension()
+    deserializeOffset(new StartFile(spark, checkpoint).offsetFor(options.start)(start.json()))
   }
 
+  private def requireExtension(): Unit = table.requireExtension("a streamed read")
+
   private def start: StreamOffset = options.start match {
-    case StreamStart.Everything => StreamOffset.ofSnapshot(tableId, read.version)
+    case StreamStart.Everything => StreamOffset.ofSnapshot(tableId, log.latest().version)
     case StreamStart.Latest => StreamOffset.ofCommit(tableId, log.latest().version + 1)
     case StreamStart.Version(version) =>
       val latest = log.latest().version
       if (version > latest)
         throw StreamOptions.invalid(
           log.table.toString,
-          StreamOptions.StartingVersion,
+          ChangeFeedOptions.StartingVersion,
           version.toString,
           s"the table's latest version is $latest"
         )
@@ -73,7 +72,7 @@ private[spark] final class TableStream(
   private def versionFrom(timestamp: String): Long = {
     def invalid(reason: String): Nothing = throw StreamOptions.invalid(
       log.table.toString,
-      StreamOptions.StartingTimestamp,
+      ChangeFeedOptions.StartingTimestamp,
       timestamp,
       reason
     )
@@ -103,10 +102,7 @@ private[spark] final class TableStream(
     val start = offsetOf(startOffset)
     val latest = log.latest()
     requireSameTable(latest.metadata.id)
-    if (!checkedStart) {
-      if (!start.inSnapshot) files.requireReadableFrom(start.version)
-      checkedStart = true
-    }
+    requireReadableFrom(start)
     val room = Room.of(limit)
     val admitted = files
       .after(start, bound.getOrElse(latest.version))
@@ -119,7 +115,14 @@ private[spark] final class TableStream(
     }
   }
 
-  private def endOf(start: StreamOffset, last: StreamedFile): StreamOffset =
+  /** Where this run of the stream begins; the commits after that are checked when they are read. */
+  private def requireReadableFrom(start: StreamOffset): Unit =
+    if (!checkedStart) {
+      if (!start.inSnapshot) files.requireReadableAt(start.version)
+      checkedStart = true
+    }
+
+  private def endOf(start: StreamOffset, last: StreamPlace): StreamOffset =
     if (last.isLast) StreamOffset.ofCommit(tableId, last.version + 1)
     else {
       val inSnapshot = start.inSnapshot && last.version == start.version
@@ -130,29 +133,35 @@ private[spark] final class TableStream(
   private[stream] def batch(startOffset: Offset, endOffset: Offset): PrunedFiles = {
     val end = offsetOf(endOffset)
     val start = whereBegun(offsetOf(startOffset), end)
+    if (start.isAfter(end))
+      throw new DeltaicException(
+        "DELTAIC_STREAM_BEGUN_OTHERWISE",
+        Map("table" -> log.table.toString, "start" -> start.json(), "end" -> end.json())
+      )
+    requireReadableFrom(start)
+    val all = found.collect { case FoundBatch(`start`, `end`, same) => same }.getOrElse {
+      val between = filesBetween(start, end)
+      found = Some(FoundBatch(start, end, between))
+      between
+    }
     if (!end.inSnapshot) files.forgetSnapshot()
-    val all = found.collect { case FoundBatch(`start`, `end`, same) => same }
-      .getOrElse(filesBetween(start, end))
-    val version = if (end.index == StreamOffset.Base) end.version - 1 else end.version
     new PrunedFiles(
       log.table,
-      version,
+      end.lastVersion,
       all.filterNot(file => options.excludes(file.path)),
       table.tableSchema,
       FileSplits.sessionZone(spark)
     )
   }
 
-  private def filesBetween(start: StreamOffset, end: StreamOffset): IndexedSeq[AddFile] = {
-    val last = if (end.index == StreamOffset.Base) end.version - 1 else end.version
+  private def filesBetween(start: StreamOffset, end: StreamOffset): IndexedSeq[AddFile] =
     files
-      .after(start, last)
+      .after(start, end.lastVersion)
       .takeWhile { place =>
         place.version < end.version || (place.version == end.version && place.index <= end.index)
       }
       .flatMap(_.file)
       .toVector
-  }
 
   /**
    * An engine that has not written down where its stream begins has begun with the snapshot that the end of the
@@ -186,7 +195,7 @@ private[spark] final class TableStream(
   override def createReaderFactory(): PartitionReaderFactory = unplanned
 
   private def unplanned: Nothing = {
-    table.requireExtension("a streamed read")
+    requireExtension()
     throw new IllegalStateException(s"$this was to be planned as a scan of its files")
   }
 

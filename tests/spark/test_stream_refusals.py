@@ -1,0 +1,256 @@
+"""What stops a stream, by a clear error: commits that take rows, other columns, lost history, options."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.streams import failure_of, run_stream, stream_of
+from tests.support.table_builder import append_file, build_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.support.spark_process import SparkProcess
+
+
+CHANGES = {
+    "deleted": ("DELETE FROM {t} WHERE id = 2", "ignoreDeletes", []),
+    "deleted, skipped": ("DELETE FROM {t} WHERE id = 2", "skipChangeCommits", []),
+    "changed, skipped": ("UPDATE {t} SET id = 9 WHERE id = 3", "skipChangeCommits", []),
+    "changed, ignored": ("UPDATE {t} SET id = 9 WHERE id = 3", "ignoreChanges", [(4,), (9,)]),
+    "file deletion ignored": ("DELETE FROM {t} WHERE id = 3", "ignoreFileDeletion", [(4,)]),
+}
+
+
+@pytest.mark.parametrize("case", CHANGES)
+def test_commit_that_takes_rows_is_refused_by_name_unless_an_option_says_what_to_do(
+    spark: SparkSession, table: str, tmp_path: Path, case: str
+) -> None:
+    statement, option, rows = CHANGES[case]
+    build_table(spark, table, "id INT", [[(2,)], [(3,), (4,)]])
+    checkpoint = tmp_path / "checkpoint"
+    run_stream(stream_of(spark, table), checkpoint)
+    spark.sql(statement.format(t=f"delta.`{table}`"))
+    text = failure_of(stream_of(spark, table), checkpoint)
+    deletes = case.startswith("deleted")
+    assert f"DELTAIC_STREAM_COMMIT_{'DELETES' if deletes else 'CHANGES'}" in text, text
+    assert "Version 1 " in text and table in text and "skipChangeCommits" in text
+    assert ("ignoreDeletes" if deletes else "ignoreChanges") in text
+    append_file(spark, table, "id INT", [(5,)])
+    read = run_stream(stream_of(spark, table, **{option: "true"}), checkpoint)
+    assert [row for batch in read for row in batch] == sorted([*rows, (5,)])
+
+
+def test_added_columns_stop_a_running_stream_and_are_read_by_the_next(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
+    build_table(spark, table, "id INT", [[(1,)]])
+    stream, checkpoint = stream_of(spark, table), tmp_path / "checkpoint"
+    assert run_stream(stream, checkpoint) == [[(1,)]]
+    spark.sql(f"ALTER TABLE delta.`{table}` ADD COLUMN n INT")
+    append_file(spark, table, "id INT, n INT", [(2, 3)])
+    text = failure_of(stream, checkpoint)
+    assert "DELTAIC_STREAM_COLUMNS_OUTDATED" in text and "version 1," in text and table in text
+    assert run_stream(stream_of(spark, table), checkpoint) == [[(2, 3)]]
+
+
+def test_column_that_may_be_null_now_is_read_by_the_next_stream(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
+    spark.sql(f"CREATE TABLE delta.`{table}` (id INT NOT NULL) USING delta")
+    append_file(spark, table, "id INT", [(1,)])
+    stream, checkpoint = stream_of(spark, table), tmp_path / "checkpoint"
+    assert run_stream(stream, checkpoint) == [[(1,)]]
+    spark.sql(f"ALTER TABLE delta.`{table}` ALTER COLUMN id DROP NOT NULL")
+    append_file(spark, table, "id INT", [(None,)])
+    assert "DELTAIC_SCHEMA_CHANGED" in failure_of(stream, checkpoint)
+    assert run_stream(stream_of(spark, table), checkpoint) == [[(None,)]]
+
+
+MAPPED = {"delta.columnMapping.mode": "name"}
+
+
+def test_older_frame_does_not_go_on_after_a_column_that_a_newer_one_has_passed(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
+    build_table(spark, table, "id INT, n INT", [[(1, 1)]], properties=MAPPED)
+    older, checkpoint = stream_of(spark, table), tmp_path / "checkpoint"
+    run_stream(older, checkpoint)
+    spark.sql(f"ALTER TABLE delta.`{table}` ADD COLUMN m INT")
+    append_file(spark, table, "id INT, n INT, m INT", [(2, 2, 2)])
+    assert run_stream(stream_of(spark, table), checkpoint) == [[(2, 2, 2)]]
+    append_file(spark, table, "id INT, n INT, m INT", [(3, 3, 3)])
+    assert "DELTAIC_STREAM_COLUMNS_OUTDATED" in failure_of(older, checkpoint)
+    assert run_stream(stream_of(spark, table), checkpoint) == [[(3, 3, 3)]]
+
+
+def test_batch_that_failed_is_not_read_without_a_column_that_was_dropped_since(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
+    build_table(spark, table, "id INT, n INT", [[(1, 1)]], properties=MAPPED)
+    checkpoint = tmp_path / "checkpoint"
+    run_stream(stream_of(spark, table), checkpoint)
+    append_file(spark, table, "id INT, n INT", [(2, 2)])
+    broken = stream_of(spark, table).selectExpr("raise_error('broken')")
+    assert "broken" in failure_of(broken, checkpoint)
+    spark.sql(f"ALTER TABLE delta.`{table}` DROP COLUMN n")
+    assert "DELTAIC_STREAM_SCHEMA_CHANGED" in failure_of(stream_of(spark, table), checkpoint)
+
+
+def test_another_start_counts_until_the_first_batch_is_done(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
+    build_table(spark, table, "id INT", [[(1,), (2,)]])
+    spark.sql(f"DELETE FROM delta.`{table}` WHERE id = 1")
+    append_file(spark, table, "id INT", [(3,)])
+    checkpoint = tmp_path / "checkpoint"
+    text = failure_of(stream_of(spark, table, startingVersion=1), checkpoint)
+    assert "DELTAIC_STREAM_COMMIT_CHANGES" in text
+    assert run_stream(stream_of(spark, table, startingVersion=2), checkpoint) == [[(3,)]]
+    append_file(spark, table, "id INT", [(4,)])
+    assert run_stream(stream_of(spark, table, startingVersion=0), checkpoint) == [[(4,)]]
+
+
+def test_start_that_comes_after_a_batch_that_was_begun_is_refused(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
+    build_table(spark, table, "id INT", [[(1,)]])
+    checkpoint = tmp_path / "checkpoint"
+    broken = stream_of(spark, table, startingVersion=0).selectExpr("raise_error('broken')")
+    assert "broken" in failure_of(broken, checkpoint)
+    append_file(spark, table, "id INT", [(2,)])
+    text = failure_of(stream_of(spark, table, startingVersion="latest"), checkpoint)
+    assert "DELTAIC_STREAM_BEGUN_OTHERWISE" in text and table in text
+    assert run_stream(stream_of(spark, table, startingVersion=0), checkpoint) == [[(1,)], [(2,)]]
+
+
+def test_columns_that_were_renamed_meanwhile_are_an_error(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
+    build_table(spark, table, "id INT, n INT", [[(1, 1)]], properties=MAPPED)
+    checkpoint = tmp_path / "checkpoint"
+    assert run_stream(stream_of(spark, table), checkpoint) == [[(1, 1)]]
+    append_file(spark, table, "id INT, n INT", [(2, 2)])
+    spark.sql(f"ALTER TABLE delta.`{table}` RENAME COLUMN n TO m")
+    text = failure_of(stream_of(spark, table), checkpoint)
+    assert "DELTAIC_STREAM_SCHEMA_CHANGED" in text and table in text
+
+
+def test_table_that_took_the_place_of_another_is_an_error(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
+    build_table(spark, table, "id INT", [[(1,)]])
+    checkpoint = tmp_path / "checkpoint"
+    run_stream(stream_of(spark, table), checkpoint)
+    shutil.rmtree(table)
+    build_table(spark, table, "id INT", [[(2,)]])
+    text = failure_of(stream_of(spark, table), checkpoint)
+    assert "DELTAIC_STREAM_TABLE_REPLACED" in text and table in text
+
+
+def test_commits_that_are_gone_are_an_error_unless_their_loss_is_accepted(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
+    often = {"delta.checkpointInterval": "2"}
+    build_table(spark, table, "id INT", [[(0,)]], properties=often)
+    checkpoint = tmp_path / "checkpoint"
+    run_stream(stream_of(spark, table), checkpoint)
+    for i in range(1, 6):
+        append_file(spark, table, "id INT", [(i,)])
+    log = Path(table) / "_delta_log"
+    assert list(log.glob("*4.checkpoint*.parquet"))
+    for version in range(4):
+        for file in log.glob(f"*{version:020}.*"):
+            file.unlink()
+    text = failure_of(stream_of(spark, table), checkpoint)
+    assert (
+        "DELTAIC_STREAM_DATA_LOST" in text and "version 1," in text and "from version 4 on" in text
+    )
+    left = run_stream(stream_of(spark, table, failOnDataLoss="false"), checkpoint)
+    assert left == [[(4,), (5,)]]
+
+
+def test_snapshot_to_begin_with_that_is_gone_is_an_error(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
+    often = {"delta.checkpointInterval": "2"}
+    build_table(spark, table, "id INT", [[(0,)], [(1,)]], properties=often)
+    checkpoint = tmp_path / "checkpoint"
+    broken = stream_of(spark, table, maxFilesPerTrigger=1).selectExpr("raise_error('broken')")
+    assert "broken" in failure_of(broken, checkpoint)
+    for i in range(2, 6):
+        append_file(spark, table, "id INT", [(i,)])
+    for version in range(4):
+        for file in (Path(table) / "_delta_log").glob(f"*{version:020}.*"):
+            file.unlink()
+    text = failure_of(stream_of(spark, table, failOnDataLoss="false"), checkpoint)
+    assert "DELTAIC_STREAM_SNAPSHOT_LOST" in text and "version 0," in text and table in text
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        ({"startingVersion": "soon"}, "it is a version, from 0 on, or latest"),
+        ({"startingVersion": 7}, "the table's latest version is 0"),
+        ({"startingTimestamp": "2999-01-01"}, "the table's latest version, 0, is older"),
+        ({"startingTimestamp": "soon"}, "it cannot be read as a timestamp"),
+        ({"startingVersion": 0, "startingTimestamp": "2000-01-01"}, "one can hold"),
+        ({"maxFilesPerTrigger": 0}, "maxFilesPerTrigger=0: it is a whole number from 1 on"),
+        ({"maxBytesPerTrigger": "many"}, "it is a number of bytes from 1 on"),
+        ({"ignoreDeletes": "maybe"}, "ignoreDeletes=maybe: it is true or false"),
+        ({"excludeRegex": "("}, "excludeRegex=("),
+        ({"schemaTrackingLocation": "/x"}, "schemaTrackingLocation is not supported"),
+        ({"versionAsOf": 0}, "a stream of the older version 0 is not supported"),
+        (
+            {"readChangeFeed": "true", "startingVersion": 0},
+            "a stream of the table's changes is not supported",
+        ),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+)
+def test_options_that_cannot_hold_are_refused_by_name(
+    spark: SparkSession, table: str, tmp_path: Path, options: dict[str, object], part: str
+) -> None:
+    feed = {"delta.enableChangeDataFeed": "true"}
+    build_table(spark, table, "id INT", [[(1,)]], properties=feed)
+    text = failure_of(stream_of(spark, table, **options), tmp_path / "checkpoint")
+    assert part in text and table in text, text
+
+
+def test_stream_of_no_table_says_so(spark: SparkSession, tmp_path: Path) -> None:
+    text = failure_of_load(spark, str(tmp_path / "nothing"))
+    assert "DELTAIC_NOT_A_TABLE" in text and "nothing" in text
+
+
+def failure_of_load(spark: SparkSession, path: str) -> str:
+    from deltaic.exceptions import DeltaError
+
+    with pytest.raises(DeltaError) as caught:
+        stream_of(spark, path)
+    return str(caught.value)
+
+
+def test_without_the_extension_a_stream_is_refused(
+    spark: SparkSession, without_extension: SparkProcess, table: str, tmp_path: Path
+) -> None:
+    build_table(spark, table, "id INT", [[(1,)]])
+    text = without_extension.run(
+        """
+try:
+    query = (
+        spark.readStream.format("delta").load(path).writeStream.format("noop")
+        .option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
+    )
+    query.awaitTermination()
+    result = "read"
+except Exception as problem:
+    result = str(problem)
+""",
+        path=table,
+        checkpoint=str(tmp_path / "checkpoint"),
+    )
+    assert "DELTAIC_EXTENSION_MISSING" in text and "a streamed read" in text, text
