@@ -1,4 +1,4 @@
-"""What stops a stream, by a clear error: commits that take rows, other columns, lost history, options."""
+"""What stops a stream by a clear error: lost rows or history, other columns, wrong options."""
 
 from __future__ import annotations
 
