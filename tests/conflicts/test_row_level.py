@@ -15,6 +15,7 @@ from deltaic.commit.transaction import commit
 from deltaic.exceptions import (
     ConcurrentAppendException,
     ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
     ConcurrentModificationError,
 )
 from tests.support.definitions import create
@@ -118,6 +119,36 @@ def test_rows_are_looked_at_where_statistics_leave_it_open(found: str | None) ->
         with pytest.raises(ConcurrentAppendException, match="new"):
             commit(ours, log)
     assert looks == [2], "a commit that adds no row is not looked at"
+
+
+@pytest.mark.parametrize("found", [None, "f"])
+def test_ended_rows_are_looked_at_where_they_were_read(found: str | None) -> None:
+    looks: list[int] = []
+
+    class Looking(MemoryCommit):
+        def winner(self, version: int) -> Winner | None:
+            def look() -> str | None:
+                looks.append(version)
+                return found if version == 4 else None
+
+            winner = super().winner(version)
+            return winner and dataclasses.replace(winner, look_at_ended_rows=look)
+
+    log = create(MemoryFile("f"), MemoryFile("g", 1))
+    ours = Looking(log, "MERGE", adds=[MemoryFile("inserted")], reads=frozenset({0}))
+    winners = (
+        MemoryCommit(log, "WRITE", adds=[MemoryFile("h", 1)], is_blind_append=True),
+        ending(log, "a", "g"),
+    )
+    for winner in (*winners, ending(log, "b")):
+        commit(winner, log)
+    commit(ending(log, "c"), log)
+    if found is None:
+        assert commit(ours, log).version == 5
+    else:
+        with pytest.raises(ConcurrentDeleteReadException, match="file f"):
+            commit(ours, log)
+    assert looks == [3, 4], "commits that took no row of a file that was read are not looked at"
 
 
 FIELDS = dataclasses.fields(MemoryCommit)

@@ -119,9 +119,12 @@ def concurrent_delete_read(ours: ReadSet, winner: Winner) -> Conflict | None:
 
     They do not if what becomes of a row depends on no other row of the table, as in a DELETE or an
     UPDATE: without them, the outcome is the same. In a MERGE a row may have kept a source row from
-    being inserted, and a subquery or INSERT ... SELECT has an outcome of its own.
+    being inserted, if it matched it: that the rows themselves tell. A subquery or INSERT ... SELECT
+    has an outcome of its own, of which no single row tells anything.
     """
     path = winner.removed_file_read
+    if path is not None and winner.look_at_ended_rows is not None:
+        path = winner.look_at_ended_rows()
     return Conflict("DELTAIC_CONCURRENT_DELETE_READ", winner, path) if path else None
 
 

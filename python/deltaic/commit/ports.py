@@ -146,7 +146,10 @@ class Winner:
     look_at_rows
         Looks at the rows of such files, and returns one if there is any that our reads select.
     removed_file_read
-        The first file it took rows from that matter to us although we leave them alone.
+        The first file it took rows from that could matter to us although we leave them alone: by
+        what the log says of it.
+    look_at_ended_rows
+        Looks at the rows that it took from such files, and returns one of these if any row matters.
     removed_file_removed
         The first file it removed, changed or added anew that we remove or change, too, in a way
         that does not allow to say which rows of it were changed.
@@ -176,6 +179,7 @@ class Winner:
     add_matching_reads: str | None = None
     look_at_rows: Callable[[], str | None] | None = None
     removed_file_read: str | None = None
+    look_at_ended_rows: Callable[[], str | None] | None = None
     removed_file_removed: str | None = None
     moved_file: str | None = None
     shared_rows: SharedRows | None = None
@@ -183,7 +187,9 @@ class Winner:
 
     @staticmethod
     def from_json(
-        body: Mapping[str, Any], look_at_rows: Callable[[], str | None] | None = None
+        body: Mapping[str, Any],
+        look_at_rows: Callable[[], str | None] | None = None,
+        look_at_ended_rows: Callable[[], str | None] | None = None,
     ) -> Winner:
         """Read the JSON of ``PreparedCommit.winner(version)``."""
         protocol, metadata = body.get("protocol"), body.get("metaData")
@@ -202,6 +208,7 @@ class Winner:
             add_matching_reads=body.get("addMatchingReads"),
             look_at_rows=look_at_rows,
             removed_file_read=body.get("removedFileRead"),
+            look_at_ended_rows=look_at_ended_rows,
             removed_file_removed=body.get("removedFileRemoved"),
             moved_file=body.get("movedFile"),
             shared_rows=SharedRows(shared["path"], shared["rows"]) if shared else None,

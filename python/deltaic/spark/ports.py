@@ -274,11 +274,20 @@ class JvmPreparedCommit:
             if problem.condition == _COMMIT_NOT_FOUND:
                 return None
             raise
-        return Winner.from_json(json.loads(text), lambda: self._matching_row(version))
+        return Winner.from_json(
+            json.loads(text),
+            look_at_rows=lambda: self._matching_row(version),
+            look_at_ended_rows=lambda: self._ended_row(version),
+        )
 
     def _matching_row(self, version: int) -> str | None:
         with jvm_errors():
             path: str | None = json.loads(self._prepared.matchingRow(version))["path"]
+        return path
+
+    def _ended_row(self, version: int) -> str | None:
+        with jvm_errors():
+            path: str | None = json.loads(self._prepared.endedRow(version))["path"]
         return path
 
     def follow(self, version: int) -> FileCounts:

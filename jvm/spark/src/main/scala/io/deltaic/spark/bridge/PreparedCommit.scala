@@ -196,12 +196,26 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
   private def removedRead(adds: Seq[AddFile], removes: Seq[RemoveFile]): Option[String] =
     synchronized {
       val (ended, moved) = removes.partition(_.dataChange)
-      def isMovedRead(remove: RemoveFile) = movedReads(shared.canonical(remove.path))
       val lost = request.readSet.firstRead(ended).orElse(ended.find(isMovedRead))
       if (request.readSet.firstRead(moved).isDefined || moved.exists(isMovedRead))
         movedReads ++= adds.filterNot(_.dataChange).map(add => shared.canonical(add.path))
       lost.map(_.path)
     }
+
+  private def isMovedRead(remove: RemoveFile): Boolean =
+    synchronized(movedReads(shared.canonical(remove.path)))
+
+  /**
+   * Whether a commit that won the race has ended a row whose loss matters to this one: whatever rows of
+   * a file that holds moved ones, since nothing says which of them were read.
+   */
+  def endedRow(version: Long): String = {
+    val commit = request.log.commit(version)
+    val ended = commit.removes.filter(_.dataChange).toSeq
+    val taken = TakenRows.in(ended, commit.adds.toSeq, shared.canonical)
+    val lost = ended.find(isMovedRead).orElse(request.readSet.firstEnded(taken))
+    Json.obj("path" -> lost.map(_.path)).toString
+  }
 
   /** Whether a commit that won the race has added a row which this one would have read. */
   def matchingRow(version: Long): String = {

@@ -22,6 +22,9 @@ private[spark] trait ReadSet {
 
   /** The first of `removed` that this transaction has read, and whose loss would matter to it. */
   def firstRead(removed: Seq[RemoveFile]): Option[RemoveFile]
+
+  /** The same, where that says yes, by the rows themselves: this may read files. */
+  def firstEnded(taken: Seq[TakenRows]): Option[RemoveFile] = firstRead(taken.map(_.remove))
 }
 
 private[spark] object ReadSet {
@@ -52,5 +55,7 @@ private[spark] object ReadSet {
       left.firstHolding(added).orElse(right.firstHolding(added))
     override def firstRead(removed: Seq[RemoveFile]): Option[RemoveFile] =
       left.firstRead(removed).orElse(right.firstRead(removed))
+    override def firstEnded(taken: Seq[TakenRows]): Option[RemoveFile] =
+      left.firstEnded(taken).orElse(right.firstEnded(taken))
   }
 }

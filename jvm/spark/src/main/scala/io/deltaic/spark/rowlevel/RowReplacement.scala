@@ -46,7 +46,7 @@ private[spark] object RowReplacement extends EndsRows {
       case Replaced.Matching(condition, ofNewRows, _) =>
         val listed =
           ListedFiles(transaction.log.table, transaction.readVersion, newRows.toIndexedSeq)
-        val added = relation(new ListedRows(spark, listed, transaction.schema))
+        val added = relation(ListedRows.live(spark, listed, transaction.schema))
         matches(condition, ofNewRows, target, added)
       case other => throw new IllegalArgumentException(s"$other is not about single rows")
     }

@@ -33,6 +33,17 @@ private[spark] final case class JoinMatches(
     case _ => false
   }
 
+  /** Whether a row of the target that has matched does so when it is asked again. */
+  def repeats: Boolean = {
+    val asked = target.collect { case Filter(filter, _) => filter } :+ condition
+    val deciding = AttributeSet(asked.flatMap(_.references))
+    !target.exists {
+      case Project(columns, _) =>
+        columns.exists(c => deciding.contains(c.toAttribute) && !Repeats.expression(c))
+      case node => !Repeats.node(node)
+    }
+  }
+
   /** What holds of all rows that match, as far as columns of the target alone tell. */
   def conditions: Seq[Expression] = keys.map(key => key.values.contain(key.column))
 
@@ -83,7 +94,9 @@ private[spark] object JoinMatches {
   /** None if the statement joins nothing to the table, or if it changes rows that match nothing. */
   def in(command: V2WriteCommand): Option[JoinMatches] = command match {
     case change: WriteDelta => merging(change.query).orElse(choosing(change.query))
-    case append => inserting(append.query)
+    case merge: InsertOnlyMerge =>
+      inserting(merge.query, source => isCounted(source) || isFolded(source))
+    case append => inserting(append.query, isCounted)
   }
 
   private def merging(query: LogicalPlan): Option[JoinMatches] =
@@ -101,11 +114,19 @@ private[spark] object JoinMatches {
   }
 
   /** One that only inserts is an append of what has no match. */
-  private def inserting(query: LogicalPlan): Option[JoinMatches] =
+  private def inserting(
+      query: LogicalPlan,
+      isSource: LogicalPlan => Boolean
+  ): Option[JoinMatches] =
     query.collectFirst {
-      case Join(source, target, LeftAnti, Some(condition), _) if counted(source).isDefined =>
+      case Join(source, target, LeftAnti, Some(condition), _) if isSource(source) =>
         of(target, source, condition, asksAll = true)
     }
+
+  private def isCounted(source: LogicalPlan): Boolean = counted(source).isDefined
+
+  /** Rows that are in the plan are counted when it is optimized. */
+  private def isFolded(source: LogicalPlan): Boolean = source.isInstanceOf[LocalRelation]
 
   /** @param asksAll whether no row of the source can be passed over unread, because it is to be inserted */
   private def of(

@@ -2,23 +2,28 @@ package io.deltaic.spark.write
 
 import java.util.{EnumSet, Set => JSet}
 
+import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.deltaic.SchemaShims
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
+import io.deltaic.spark.changes.{ChangesScanBuilder, ListedChanges}
 import io.deltaic.spark.scan.{ListedFiles, TableScanBuilder, TableSchema}
 
 /**
- * The live rows of exactly these files, with the columns of the schema: one that is younger than a row
- * is null in it.
+ * Rows of exactly these files, with the columns of the schema: one that is younger than a row is null
+ * in it.
  */
-private[spark] final class ListedRows(spark: SparkSession, files: ListedFiles, schema: TableSchema)
-    extends Table
+private[spark] final class ListedRows private (
+    table: Path,
+    schema: TableSchema,
+    scan: CaseInsensitiveStringMap => ScanBuilder
+) extends Table
     with SupportsRead {
 
-  override def name(): String = files.table.toString
+  override def name(): String = table.toString
 
   /** Nullability is checked where rows enter the table, not where they move within it. */
   override def columns(): Array[Column] =
@@ -26,6 +31,16 @@ private[spark] final class ListedRows(spark: SparkSession, files: ListedFiles, s
 
   override def capabilities(): JSet[TableCapability] = EnumSet.of(TableCapability.BATCH_READ)
 
-  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder =
-    new TableScanBuilder(spark, files, schema, options)
+  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = scan(options)
+}
+
+private[spark] object ListedRows {
+
+  /** All live rows of the files. */
+  def live(spark: SparkSession, files: ListedFiles, schema: TableSchema): ListedRows =
+    new ListedRows(files.table, schema, new TableScanBuilder(spark, files, schema, _))
+
+  /** Those rows of the files that are part of the changes. */
+  def changed(spark: SparkSession, changes: ListedChanges, schema: TableSchema): ListedRows =
+    new ListedRows(changes.table, schema, new ChangesScanBuilder(spark, changes, schema, _))
 }

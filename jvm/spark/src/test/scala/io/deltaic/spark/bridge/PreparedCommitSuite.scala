@@ -138,6 +138,55 @@ class PreparedCommitSuite extends munit.FunSuite {
     assertEquals(missed.map(_.asText), Seq("null", "null", "null", "null", "once more"))
   }
 
+  log.test("rows that ended are looked at, but not those that may have been read elsewhere") {
+    log =>
+      val (read, other, moved) = (add("read", 5), add("other", 5), add("moved", 5))
+      val winners = Seq(
+        FileChanges(Seq(read.remove(1)), Seq(add("read", 5, Some(vector)))),
+        FileChanges(Seq(other.remove(1), read.remove(1)), Seq(add("new", 5))),
+        FileChanges(Seq(read.remove(1, dataChange = false)), Seq(moved.copy(dataChange = false))),
+        FileChanges(Seq(moved.remove(1)))
+      )
+      winners.zipWithIndex.foreach { case (changes, version) =>
+        val lines = if (version == 0) header +: definition else Seq(header)
+        commit(log, changes).tryCommit(version, lines.mkString("\n"), noRowIds)
+      }
+      var asked = Vector.empty[Seq[(String, Option[DeletionVectorDescriptor])]]
+      val reads = new ReadSet {
+        override def isEmpty: Boolean = false
+        override def wholeTable: Boolean = false
+        override def firstMatching(added: Seq[AddFile]): Option[AddFile] = None
+        override def firstRead(removed: Seq[RemoveFile]): Option[RemoveFile] =
+          removed.find(_.path == "read")
+        override def firstEnded(taken: Seq[TakenRows]): Option[RemoveFile] = {
+          asked :+= taken.map(rows => rows.remove.path -> rows.left.flatMap(_.deletionVector))
+          taken.find(rows => rows.remove.path == "read" && rows.left.isEmpty).map(_.remove)
+        }
+      }
+      val mine = commit(log, FileChanges(), reads = ReadSet.union(ReadSet.nothing, reads))
+      val found = winners.indices.map { version =>
+        mine.winner(version)
+        Json.parse(mine.endedRow(version)).get("path").asText
+      }
+      assertEquals(found, Seq("null", "read", "null", "moved"))
+      assertEquals(
+        asked,
+        Vector(
+          Seq("read" -> Option(vector)),
+          Seq("other" -> None, "read" -> None),
+          Nil
+        )
+      )
+  }
+
+  log.test("reads that look at no rows miss every file that they have read") { log =>
+    val winner =
+      commit(log, FileChanges(Seq(add("a", 5).remove(1)), Seq(add("a", 5, Some(vector)))))
+    winner.tryCommit(0, (header +: definition).mkString("\n"), noRowIds)
+    val mine = commit(log, FileChanges(), reads = ReadSet.everything)
+    assertEquals(Json.parse(mine.endedRow(0)).get("path").asText, "a")
+  }
+
   log.test("counts tell new files, ended files and files that only changed their vector") { _ =>
     val changes = FileChanges(
       removes = Seq(

@@ -1,0 +1,255 @@
+"""A MERGE that inserts what has no match, and rows of the table that others end meanwhile.
+
+A row that matched and was left alone has kept its source row from being inserted: without it, the
+MERGE would have done something else. Any other row is no matter to it (docs/decisions/0021).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark.sql import functions as F
+
+from deltaic import DeltaTable
+from deltaic.exceptions import ConcurrentDeleteDeleteException, ConcurrentDeleteReadException
+from tests.support import log
+from tests.support.interleave import committed_meanwhile
+from tests.support.table_builder import build_table, rows_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SCHEMA = "p INT, id INT, v INT"
+
+#: Two files, the bounds of both around all ids of the source.
+FILES = [[(0, i, 0) for i in (*range(10), 90)], [(1, i, 0) for i in (*range(10, 20), -1, 91)]]
+
+#: Row 1 matches and is left alone where a condition says so, row 2 is updated, 77 inserted.
+SOURCE = [(7, 1, 0), (7, 2, 5), (7, 77, 5)]
+SOURCE_SQL = "SELECT * FROM VALUES (7, 1, 0), (7, 2, 5), (7, 77, 5) AS s(p, id, v)"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A MERGE and how its source comes about."""
+
+    on: str = "t.id = s.id"
+    updates: bool = True
+    stable: bool = True
+
+    def run(self, spark: SparkSession, table: str) -> None:
+        source = self.source(spark)
+        merge = DeltaTable.forPath(spark, table).alias("t").merge(source.alias("s"), self.on)
+        if self.updates:
+            merge = merge.whenMatchedUpdate("s.v > 0", set={"v": "s.v"})
+        merge.whenNotMatchedInsertAll().execute()
+
+    def source(self, spark: SparkSession) -> DataFrame:
+        if self.stable:
+            return spark.sql(SOURCE_SQL)
+        return spark.createDataFrame(SOURCE, SCHEMA)  # An RDD: it could have other rows each time.
+
+
+KINDS = {
+    "conditional": Kind(),
+    "conditional, by keys": Kind(stable=False),
+    "inserts": Kind(updates=False),
+    "inserts, by keys": Kind(updates=False, stable=False),
+    "without keys": Kind(on="t.id <= s.id AND t.id >= s.id"),
+}
+
+
+@pytest.fixture(scope="module")
+def base(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build a table of two files, of which each has lost a row."""
+    path = tmp_path_factory.mktemp("bases") / "base"
+    build_table(spark, str(path), SCHEMA, FILES, deletion_vectors=True)
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id IN (9, 19)")
+    return path
+
+
+def in_turn(spark: SparkSession, table: str, statements: Sequence[str]) -> None:
+    for statement in statements:
+        spark.sql(statement.replace("{t}", f"delta.`{table}`"))
+
+
+def rows(spark: SparkSession, table: str) -> list[tuple[int, ...]]:
+    return sorted(map(tuple, rows_of(spark, table)))
+
+
+def check(
+    spark: SparkSession,
+    base: Path,
+    table: str,
+    mine: Callable[[SparkSession, str], None],
+    theirs: Sequence[str],
+    conflict: type[Exception] | None,
+) -> None:
+    """Run `theirs` before the commit of `mine`: the table is as it is one after the other."""
+    serial = f"{table}-serial"
+    log.copy_table(base, serial)
+    log.copy_table(base, table)
+    in_turn(spark, serial, theirs)
+    if conflict is None:
+        mine(spark, serial)
+    raised = pytest.raises(conflict) if conflict else nullcontext()
+    with committed_meanwhile(lambda: in_turn(spark, table, theirs)), raised:
+        mine(spark, table)
+    assert rows(spark, table) == rows(spark, serial)
+    assert log.newest(table) == log.newest(serial)
+
+
+#: What others do, and whether row 1 is gone then, or the file that row 2 lies in.
+WINNERS: dict[str, tuple[list[str], type[Exception] | None]] = {
+    "a row without a match": (["DELETE FROM {t} WHERE id = 5"], None),
+    "a match that was left alone": (
+        ["DELETE FROM {t} WHERE id IN (1, 5)"],
+        ConcurrentDeleteReadException,
+    ),
+    "an update": (["UPDATE {t} SET v = 9 WHERE id IN (4, 15)"], None),
+    "an update of a match": (
+        ["UPDATE {t} SET v = 9 WHERE id IN (1, 5)"],
+        ConcurrentDeleteReadException,
+    ),
+    "a whole file": (["DELETE FROM {t} WHERE p = 1"], None),
+    "one after the other": (
+        ["DELETE FROM {t} WHERE id = 5", "DELETE FROM {t} WHERE id = 6 OR p = 1"],
+        None,
+    ),
+    "a match after other rows": (
+        ["DELETE FROM {t} WHERE id = 5", "DELETE FROM {t} WHERE id = 1"],
+        ConcurrentDeleteReadException,
+    ),
+    "what another one has added": (
+        ["UPDATE {t} SET v = 9 WHERE id = 5", "DELETE FROM {t} WHERE v = 9"],
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("theirs", WINNERS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_merge_follows_what_ended_no_match_of_it(
+    spark: SparkSession, base: Path, table: str, kind: str, theirs: str
+) -> None:
+    statements, conflict = WINNERS[theirs]
+    check(spark, base, table, KINDS[kind].run, statements, conflict)
+
+
+@pytest.mark.parametrize(
+    ("ended", "conflict"), [(5, None), (1, ConcurrentDeleteReadException)], ids=["other", "match"]
+)
+def test_merge_into_rewritten_files_follows_the_rewriting_of_others(
+    spark: SparkSession, table: str, tmp_path: Path, ended: int, conflict: type[Exception] | None
+) -> None:
+    """Without deletion vectors each of the two removes a file and adds a copy of what is left."""
+    base = tmp_path / "base"
+    files = [[(p, i, 0) for i in (-1, at, 91)] for p, at in enumerate((1, 2, 5))]
+    build_table(spark, str(base), SCHEMA, files, deletion_vectors=False)
+    check(
+        spark,
+        base,
+        table,
+        KINDS["conditional"].run,
+        [f"DELETE FROM {{t}} WHERE id = {ended}"],
+        conflict,
+    )
+
+
+@pytest.mark.parametrize(
+    ("theirs", "conflict"),
+    [
+        ("DELETE FROM {t} WHERE p = 1", None),
+        ("DELETE FROM {t} WHERE id = 5", None),
+        ("DELETE FROM {t} WHERE id = 1", ConcurrentDeleteReadException),
+        ("DELETE FROM {t} WHERE p = 0", ConcurrentDeleteReadException),
+    ],
+)
+@pytest.mark.parametrize("stable", [True, False])
+def test_what_the_condition_asks_of_the_table_alone_counts(
+    spark: SparkSession,
+    table: str,
+    tmp_path: Path,
+    theirs: str,
+    conflict: type[Exception] | None,
+    stable: bool,
+) -> None:
+    """Partition values decide a part of it, which is not asked of rows."""
+    base = tmp_path / "base"
+    files = [[(0, 1, 0), (0, 5, 0), (1, 1, 0), (1, 77, 3)]]
+    build_table(spark, str(base), SCHEMA, files, partition_by=["p"])
+    merge = Kind("t.p = 0 AND t.v < 3 AND t.id = s.id", updates=False, stable=stable)
+    check(spark, base, table, merge.run, [theirs], conflict)
+
+
+def test_row_that_a_merge_has_changed_is_a_row_that_both_change(
+    spark: SparkSession, base: Path, table: str
+) -> None:
+    theirs = ["DELETE FROM {t} WHERE id IN (2, 5)"]
+    check(spark, base, table, KINDS["conditional"].run, theirs, ConcurrentDeleteDeleteException)
+
+
+@pytest.mark.parametrize("updates", [True, False])
+def test_source_that_reads_the_table_conflicts_with_any_row_that_it_loses(
+    spark: SparkSession, base: Path, table: str, updates: bool
+) -> None:
+    """What the source has made of the row, the row does not tell."""
+
+    def mine(spark: SparkSession, table: str) -> None:
+        target = DeltaTable.forPath(spark, table)
+        source = target.toDF().agg(
+            F.lit(7).alias("p"), F.sum("id").alias("id"), F.lit(1).alias("v")
+        )
+        merge = target.alias("t").merge(source.alias("s"), "t.id = s.id")
+        if updates:
+            merge = merge.whenMatchedUpdate("s.v > 5", set={"v": "s.v"})
+        merge.whenNotMatchedInsertAll().execute()
+
+    theirs = ["DELETE FROM {t} WHERE id = 5"]
+    check(spark, base, table, mine, theirs, ConcurrentDeleteReadException)
+
+
+def test_merge_of_rows_that_match_nothing_in_the_source_conflicts(
+    spark: SparkSession, base: Path, table: str
+) -> None:
+    """Those, too, it has something to do with."""
+
+    def mine(spark: SparkSession, table: str) -> None:
+        source = spark.createDataFrame(SOURCE, SCHEMA)
+        merge = DeltaTable.forPath(spark, table).alias("t").merge(source.alias("s"), "t.id = s.id")
+        merge = merge.whenMatchedUpdate("s.v > 0", set={"v": "s.v"}).whenNotMatchedInsertAll()
+        merge.whenNotMatchedBySourceUpdate("t.id = 6", set={"v": "1"}).execute()
+
+    theirs = ["DELETE FROM {t} WHERE id = 5"]
+    check(spark, base, table, mine, theirs, ConcurrentDeleteReadException)
+
+
+def test_place_of_a_row_in_its_file_cannot_be_asked_again(
+    spark: SparkSession, base: Path, table: str
+) -> None:
+    theirs = ["DELETE FROM {t} WHERE id = 1"]
+    merge = Kind("t._metadata.row_index = s.id")
+    check(spark, base, table, merge.run, theirs, ConcurrentDeleteReadException)
+
+
+@pytest.mark.parametrize("updates", [True, False])
+def test_function_of_the_user_is_not_asked_again(
+    spark: SparkSession, base: Path, table: str, tmp_path: Path, updates: bool
+) -> None:
+    """It said yes of row 1 and would say no now: the row has kept another from being inserted."""
+    changed = tmp_path / "changed"
+    spark.udf.register("says_yes", lambda _: not changed.exists(), "boolean")
+    on = "t.id <= s.id AND t.id >= s.id AND says_yes(t.id)"
+
+    def theirs() -> None:
+        in_turn(spark, table, ["DELETE FROM {t} WHERE id = 1"])
+        changed.touch()
+
+    log.copy_table(base, table)
+    with committed_meanwhile(theirs), pytest.raises(ConcurrentDeleteReadException):
+        Kind(on, updates=updates).run(spark, table)
