@@ -6,9 +6,10 @@ MERGE would have done something else. Any other row is no matter to it (docs/dec
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,12 @@ import pytest
 from pyspark.sql import functions as F
 
 from deltaic import DeltaTable
-from deltaic.exceptions import ConcurrentDeleteDeleteException, ConcurrentDeleteReadException
+from deltaic.exceptions import (
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+    ConcurrentModificationError,
+)
 from tests.support import log
 from tests.support.interleave import committed_meanwhile
 from tests.support.table_builder import build_table, rows_of
@@ -29,9 +35,10 @@ SCHEMA = "p INT, id INT, v INT"
 #: Two files, the bounds of both around all ids of the source.
 FILES = [[(0, i, 0) for i in (*range(10), 90)], [(1, i, 0) for i in (*range(10, 20), -1, 91)]]
 
+Row = tuple[int, int | None, int]
+
 #: Row 1 matches and is left alone where a condition says so, row 2 is updated, 77 inserted.
-SOURCE = [(7, 1, 0), (7, 2, 5), (7, 77, 5)]
-SOURCE_SQL = "SELECT * FROM VALUES (7, 1, 0), (7, 2, 5), (7, 77, 5) AS s(p, id, v)"
+SOURCE: list[Row] = [(7, 1, 0), (7, 2, 5), (7, 77, 5)]
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,7 @@ class Kind:
     on: str = "t.id = s.id"
     updates: bool = True
     stable: bool = True
+    rows: Sequence[Row] = tuple(SOURCE)
 
     def run(self, spark: SparkSession, table: str) -> None:
         source = self.source(spark)
@@ -50,9 +58,10 @@ class Kind:
         merge.whenNotMatchedInsertAll().execute()
 
     def source(self, spark: SparkSession) -> DataFrame:
-        if self.stable:
-            return spark.sql(SOURCE_SQL)
-        return spark.createDataFrame(SOURCE, SCHEMA)  # An RDD: it could have other rows each time.
+        if not self.stable:  # An RDD: it could have other rows when it is read again.
+            return spark.createDataFrame(list(self.rows), SCHEMA)
+        values = ", ".join(map(str, self.rows))
+        return spark.sql(f"SELECT * FROM VALUES {values} AS s(p, id, v)")
 
 
 KINDS = {
@@ -124,6 +133,10 @@ WINNERS: dict[str, tuple[list[str], type[Exception] | None]] = {
     "a match after other rows": (
         ["DELETE FROM {t} WHERE id = 5", "DELETE FROM {t} WHERE id = 1"],
         ConcurrentDeleteReadException,
+    ),
+    "a row like one that it inserts": (
+        ["UPDATE {t} SET id = 77 WHERE id = 5"],
+        ConcurrentAppendException,
     ),
     "what another one has added": (
         ["UPDATE {t} SET v = 9 WHERE id = 5", "DELETE FROM {t} WHERE v = 9"],
@@ -238,6 +251,28 @@ def test_place_of_a_row_in_its_file_cannot_be_asked_again(
 
 
 @pytest.mark.parametrize("updates", [True, False])
+def test_source_without_keys_that_cannot_be_read_again_tells_nothing_of_a_row(
+    spark: SparkSession, base: Path, table: str, updates: bool
+) -> None:
+    merge = replace(KINDS["without keys"], updates=updates, stable=False)
+    theirs = ["DELETE FROM {t} WHERE id = 5"]
+    check(spark, base, table, merge.run, theirs, ConcurrentDeleteReadException)
+
+
+def test_rows_of_a_file_that_is_gone_are_a_conflict(
+    spark: SparkSession, base: Path, table: str
+) -> None:
+    def theirs() -> None:
+        in_turn(spark, table, ["DELETE FROM {t} WHERE p = 1"])
+        (removed,) = log.actions(table, log.newest(table), "remove")
+        (Path(table) / removed["path"]).unlink()
+
+    log.copy_table(base, table)
+    with committed_meanwhile(theirs), pytest.raises(ConcurrentDeleteReadException):
+        KINDS["conditional"].run(spark, table)
+
+
+@pytest.mark.parametrize("updates", [True, False])
 def test_function_of_the_user_is_not_asked_again(
     spark: SparkSession, base: Path, table: str, tmp_path: Path, updates: bool
 ) -> None:
@@ -253,3 +288,49 @@ def test_function_of_the_user_is_not_asked_again(
     log.copy_table(base, table)
     with committed_meanwhile(theirs), pytest.raises(ConcurrentDeleteReadException):
         Kind(on, updates=updates).run(spark, table)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("kind", ["conditional", "conditional, by keys", "inserts, by keys"])
+def test_merge_lands_if_no_row_that_others_ended_or_added_has_a_key_of_it(
+    spark: SparkSession, table: str, kind: str, seed: int
+) -> None:
+    """Rows are numbered by `p`, and several have one key, or none."""
+    draw = random.Random(f"{kind} {seed}")
+    keys = [*range(24), None]
+    files = [[(n, draw.choice(keys), 0) for n in range(start, start + 12)] for start in (0, 12)]
+    source = [(100 + n, key, n % 2) for n, key in enumerate(draw.sample(range(26), 4))]
+    build_table(spark, table, SCHEMA, files)
+    left = {row[0]: row for file in files for row in file}
+    deleted = draw.sample(range(24), 2)
+    in_turn(spark, table, [f"DELETE FROM {{t}} WHERE p IN ({deleted[0]}, {deleted[1]})"])
+    for n in deleted:
+        del left[n]
+
+    statements, met = [], set()
+    for _ in range(draw.randint(1, 3)):
+        chosen = draw.sample(sorted(left), draw.randint(1, 3))
+        met |= {left[n][1] for n in chosen}
+        where = f"WHERE p IN ({', '.join(map(str, chosen))})"
+        if draw.random() < 0.5:
+            statements.append(f"DELETE FROM {{t}} {where}")
+            for n in chosen:
+                del left[n]
+        else:
+            key = draw.choice(keys)
+            met.add(key)
+            statements.append(f"UPDATE {{t}} SET id = {'NULL' if key is None else key} {where}")
+            left |= {n: (n, key, 0) for n in chosen}
+
+    merge = replace(KINDS[kind], rows=source)
+    conflicts = bool(met & {row[1] for row in source})
+    raised = pytest.raises(ConcurrentModificationError) if conflicts else nullcontext()
+    with committed_meanwhile(lambda: in_turn(spark, table, statements)), raised:
+        merge.run(spark, table)
+    expected = list(left.values())
+    if not conflicts:
+        values = {key: v for _, key, v in source if v > 0 and merge.updates}
+        held = {row[1] for row in expected}
+        expected = [(n, key, values.get(key, v)) for n, key, v in expected]
+        expected += [row for row in source if row[1] not in held]
+    assert sorted(map(tuple, rows_of(spark, table)), key=repr) == sorted(expected, key=repr)
