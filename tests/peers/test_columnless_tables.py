@@ -1,6 +1,8 @@
-"""Tables that have no columns yet, in both engines alike."""
+"""Tables that have no columns yet: both engines do the same with them, but that ours reads them."""
 
 from __future__ import annotations
+
+import json
 
 import pytest
 from pyspark.sql import SparkSession
@@ -13,8 +15,6 @@ from tests.support.spark_process import SparkProcess
 
 #: What is done to a table without columns, and whether it then has some; or why it fails.
 STEPS = {
-    "SELECT * FROM {t}": "WITHOUT_COLUMNS",
-    "SELECT count(*) FROM {t}": "WITHOUT_COLUMNS",
     "DESCRIBE TABLE {t}": "",
     "SHOW COLUMNS IN {t}": "",
     "INSERT INTO {t} SELECT 1 AS a": "MISMATCH",
@@ -26,6 +26,10 @@ STEPS = {
     "SELECT a FROM {t}": "",
     "ALTER TABLE {t} ADD COLUMNS (b STRING)": "",
 }
+
+#: What only delta-spark refuses: the protocol does not ask for a column.
+READS = ["SELECT * FROM {t}", "SELECT count(*) AS n FROM {t}"]
+
 TAKE = """
 import re
 result = []
@@ -56,6 +60,10 @@ def test_both_engines_do_the_same_with_a_table_that_has_no_columns(
             [],
             '{"type":"struct","fields":[]}',
         )
+        refused = [(read.format(t=f"delta.`{path}`"), "WITHOUT_COLUMNS") for read in READS]
+        assert delta_spark.run(TAKE, steps=refused) == []
+        everything, count = (spark.sql(statement).collect() for statement, _ in refused)
+        assert (everything, [row.n for row in count]) == ([], [0])
     # Each engine goes on with what the other has begun.
     found = {
         "spark": spark,
@@ -76,10 +84,22 @@ def test_columns_come_with_the_first_rows(spark: SparkSession, table: str) -> No
         write.save(table)
     write.option("mergeSchema", "true").save(table)
     assert spark.read.format("delta").load(table).count() == 2
-    with pytest.raises(Exception, match="WITHOUT_COLUMNS"):
-        spark.sql(f"SELECT * FROM delta.`{table}` VERSION AS OF 0").collect()
+    assert spark.sql(f"SELECT * FROM delta.`{table}` VERSION AS OF 0").collect() == []
     older = {"spark.databricks.delta.createEmptySchemaTable.enabled": "false"}
     with session_settings(spark, older), pytest.raises(Exception, match="SCHEMA_EMPTY"):
         spark.sql(f"CREATE TABLE delta.`{table}-2` USING delta")
     with pytest.raises(Exception, match="partitioning"):
         spark.sql(f"CREATE TABLE delta.`{table}-2` USING delta PARTITIONED BY (a)")
+
+
+def test_rows_of_a_table_that_has_only_void_columns_are_counted(
+    spark: SparkSession, table: str
+) -> None:
+    spark.range(3).write.format("delta").save(table)
+    void = {"name": "v", "type": "void", "nullable": True, "metadata": {}}
+    metadata = log.metadata(table)
+    metadata["schemaString"] = json.dumps({"type": "struct", "fields": [void]})
+    log.write_commit(table, 1, {"metaData": metadata})
+    frame = spark.read.format("delta").load(table)
+    assert (frame.columns, frame.count(), len(frame.collect())) == ([], 3, 3)
+    assert frame.selectExpr("1 AS one").collect() == [(1,)] * 3

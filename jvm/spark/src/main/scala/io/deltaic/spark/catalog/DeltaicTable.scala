@@ -123,11 +123,6 @@ private[spark] final class DeltaicTable(
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
     UnsupportedReadOptions.refuse(log, options)
     val current = snapshotToRead()
-    if (tableSchema.all.isEmpty)
-      throw new DeltaicException(
-        "DELTAIC_TABLE_WITHOUT_COLUMNS",
-        Map("table" -> log.table.toString, "version" -> current.version.toString)
-      )
     val settings = options.asCaseSensitiveMap.asScala.toMap
     val schema = schemaOf(current)
     val files = SnapshotFiles(spark, log, current, schema, settings)
