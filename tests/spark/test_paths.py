@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support import log
+from tests.support.plans import scanned_files
 from tests.support.table_builder import build_table, build_twin, rows_of
 
 if TYPE_CHECKING:
@@ -130,6 +131,10 @@ def test_file_whose_size_the_log_does_not_know_loses_no_row(spark: SparkSession,
     again = [{"add": {**add, "size": sizes[add["path"]]}} for add in adds]
     log.write_commit(table, 1, *again)
     assert rows_of(spark, table) == [(1,), (2,), (3,)]
+    sized = f"SELECT id FROM delta.`{table}` WHERE _metadata.file_size > 0"
+    assert sorted(row.id for row in spark.sql(sized).collect()) == [1, 2, 3]
+    assert spark.sql(sized.replace("> 0", "<= 0")).count() == 0
+    assert scanned_files(spark.sql(f"{sized} AND _metadata.file_name = 'nowhere'")) == set()
     lengths = {path: os.path.getsize(f"{table}/{path}") for path in sizes}
     told = spark.sql(
         f"SELECT DISTINCT _metadata.file_name, _metadata.file_size FROM delta.`{table}`"

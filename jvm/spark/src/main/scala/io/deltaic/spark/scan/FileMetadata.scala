@@ -5,10 +5,11 @@ import scala.util.control.NonFatal
 import org.apache.hadoop.fs.Path
 import org.apache.spark.paths.SparkPath
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.Literal.TrueLiteral
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.connector.catalog.MetadataColumn
 import org.apache.spark.sql.deltaic.FileMetadataShims
-import org.apache.spark.sql.execution.datasources.PartitionedFile
+import org.apache.spark.sql.execution.datasources.{FileFormat, PartitionedFile}
 import org.apache.spark.sql.types.{DataType, LongType, StructField, StructType}
 
 import io.deltaic.protocol.{AddFile, LogPath}
@@ -60,7 +61,8 @@ private[spark] object FileMetadata {
     bound(filter).references.isEmpty
 
   /**
-   * The files that may have rows for which all filters are true.
+   * The files that may have rows for which all filters are true. What a filter says of a size that
+   * the log does not tell is left to the scan, which asks the file system for it.
    *
    * @param filters such that [[decidesFiles]]
    */
@@ -75,12 +77,21 @@ private[spark] object FileMetadata {
   def predicate(table: Path, filters: Seq[Expression]): AddFile => Boolean =
     if (filters.isEmpty) _ => true
     else {
-      val all = Predicate.createInterpreted(filters.map(bound).reduce(And(_, _)))
+      val all = conjunction(filters)
+      val withoutSize = conjunction(filters.filterNot(asksForSize))
       // An error belongs to the rows of the file, and it has some only if the scan finds them.
       file =>
-        try all.eval(constants(table, file))
+        try (if (FileSplits.isSizeKnown(file)) all else withoutSize).eval(constants(table, file))
         catch { case NonFatal(_) => true }
     }
+
+  private def conjunction(filters: Seq[Expression]): BasePredicate =
+    Predicate.createInterpreted(filters.map(bound).reduceOption(And(_, _)).getOrElse(TrueLiteral))
+
+  private def asksForSize(filter: Expression): Boolean = filter.exists {
+    case field @ GetStructField(_: Attribute, _, _) => nameOf(field) == FileFormat.FILE_SIZE
+    case _ => false
+  }
 
   /** Split by split different, and nothing to choose a file by. */
   private val ofBlocks = Set("file_block_start", "file_block_length")

@@ -35,7 +35,7 @@ private[spark] object FileSplits {
       conf: => Configuration,
       changedRows: AddFile => UTF8String = _ => null
   ): Array[InputPartition] = {
-    val files = listed.map(f => if (f.sizeBytes > 0) f else sized(table, f, conf))
+    val files = listed.map(f => if (isSizeKnown(f)) f else sized(table, f, conf))
     val openCostBytes = spark.sessionState.conf.filesOpenCostInBytes
     val maxSplitBytes =
       FilePartition.maxSplitBytes(spark, files.iterator.map(_.sizeBytes + openCostBytes).sum)
@@ -50,12 +50,15 @@ private[spark] object FileSplits {
       .toArray[InputPartition]
   }
 
+  /** Whether the log tells the file's size: no data file is empty. */
+  def isSizeKnown(file: AddFile): Boolean = file.sizeBytes > 0
+
   def sessionZone(spark: SparkSession): ZoneId =
     DateTimeUtils.getZoneId(spark.sessionState.conf.sessionLocalTimeZone)
 
   /**
-   * The file with its true size, for one of which the log tells none: no data file is empty. Of a file that
-   * is gone the reader will say so.
+   * The file with its true size, for one of which the log tells none. Of a file that is gone the
+   * reader will say so.
    */
   private def sized(table: Path, file: AddFile, conf: Configuration): AddFile = {
     val path = LogPath.toAbsolute(table, file.path)
