@@ -14,12 +14,16 @@ import io.deltaic.dv.DeletionVector
  *
  * A vector is loaded by the first task that asks for it; others wait for that task. If it fails, a
  * waiting task tries for itself: what went wrong may have been that the first one was killed.
+ *
+ * Guava divides a cache into segments, by default four, and keeps nothing that is heavier than its
+ * segment's share. This one is undivided: a vector takes long to load, and its lookup no time.
  */
 private[scan] final class DeletionVectorCache(maxBytes: Long) {
   import DeletionVectorCache._
 
   private val loaded: Cache[Key, DeletionVector] = CacheBuilder
     .newBuilder()
+    .concurrencyLevel(1)
     .maximumWeight(maxBytes)
     .weigher[Key, DeletionVector]((key: Key, vector: DeletionVector) =>
       (vector.memoryBytes + key.constant.numBytes).min(Int.MaxValue.toLong).toInt

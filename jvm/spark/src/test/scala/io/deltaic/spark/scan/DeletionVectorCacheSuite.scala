@@ -115,6 +115,15 @@ class DeletionVectorCacheSuite extends munit.FunSuite {
     assertEquals(loader.loads.get, 1)
   }
 
+  test("a vector of half of the cache is loaded once") {
+    val large = key("large")
+    val vector = vectorOf(large)
+    val cache = new DeletionVectorCache(2 * (vector.memoryBytes + large.constant.numBytes))
+    val loader = new Loader
+    (1 to 2).foreach(_ => assertEquals(cache.get(large)(loader.load), vector))
+    assertEquals(loader.loads.get, 1)
+  }
+
   test("a vector that is larger than the cache is returned all the same") {
     val cache = new DeletionVectorCache(1L)
     val loader = new Loader
