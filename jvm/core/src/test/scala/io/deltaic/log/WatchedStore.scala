@@ -18,7 +18,11 @@ final class WatchedStore(conf: Configuration) extends LogStore {
 
   /** Names of the files that were read. */
   val reads = new ConcurrentLinkedQueue[String]
-  @volatile var listings = 0
+
+  /** From which name on the log was listed, each time. */
+  val listedFrom = new ConcurrentLinkedQueue[String]
+
+  def listings: Int = listedFrom.size
 
   /** What the next listings are to miss, one after another. */
   def hide(versions: Set[Long]*): Unit = versions.foreach(toHide.add)
@@ -30,7 +34,7 @@ final class WatchedStore(conf: Configuration) extends LogStore {
   }
 
   override def listFrom(logDirectory: Path, firstName: String): Iterator[FileStatus] = {
-    listings += 1
+    listedFrom.add(firstName)
     val hidden = Option(toHide.poll()).getOrElse(Set.empty[Long]).map(v => f"$v%020d.json")
     LocalLogStore.listFrom(logDirectory, firstName).filterNot(f => hidden(f.getPath.getName))
   }

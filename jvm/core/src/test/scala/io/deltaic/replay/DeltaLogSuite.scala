@@ -221,6 +221,20 @@ class DeltaLogSuite extends munit.FunSuite {
     assertEquals(store.reads.asScala.toList, List(f"${3}%020d.json"))
   }
 
+  test("a log is followed by listing it from the version that is known") {
+    val table = created(add("a")).commit(1, add("b")).commit(2, add("c"))
+    val (log, store) = watched(table)
+    def listed(): List[String] = {
+      store.listedFrom.clear()
+      log.latest()
+      store.listedFrom.asScala.toList
+    }
+    assertEquals(listed(), List(f"${0}%020d"))
+    table.commit(3, add("d"))
+    assertEquals(listed(), List(f"${2}%020d"))
+    assertEquals(listed(), List(f"${3}%020d"))
+  }
+
   test("a log that begins after version 0 without a checkpoint is refused") {
     val table = TableBuilder().commit(3, protocol, metadata).commit(4, add("a"))
     val e = refused("DELTAIC_LOG_INCOMPLETE")(table.open().latest())
