@@ -1,0 +1,51 @@
+package io.deltaic.log
+
+import java.util.concurrent.{CountDownLatch, CyclicBarrier, TimeUnit}
+
+class LogThreadsSuite extends munit.FunSuite {
+
+  test("two items are read at the same time") {
+    val both = new CyclicBarrier(2)
+    val results = LogThreads.mapInOrder(Iterator(1, 2)) { item =>
+      both.await(10, TimeUnit.SECONDS)
+      item
+    }
+    assertEquals(results.toList, List(1, 2))
+  }
+
+  test("results come in the order of the items, whichever is read first") {
+    val second = new CountDownLatch(1)
+    val results = LogThreads.mapInOrder((0 until 100).iterator) { item =>
+      if (item == 0) assert(second.await(10, TimeUnit.SECONDS))
+      else second.countDown()
+      item
+    }
+    assertEquals(results.toList, (0 until 100).toList)
+  }
+
+  test("no more than two items for each thread are taken ahead of the results") {
+    val count = 20 * LogThreads.count
+    var taken = 0
+    val items = Iterator.tabulate(count) { item =>
+      taken += 1
+      item
+    }
+    val results = LogThreads.mapInOrder(items)(identity)
+    assert(results.hasNext)
+    assertEquals(taken, 0)
+    results.zipWithIndex.foreach { case (_, i) =>
+      assertEquals(taken, math.min(count, i + 1 + 2 * LogThreads.count))
+    }
+    assertEquals(taken, count)
+  }
+
+  test("what an item fails with reaches the caller as it is, after the results before it") {
+    val failure = new java.io.IOException("item 1")
+    val results = LogThreads.mapInOrder((0 until 10).iterator) { item =>
+      if (item == 1) throw failure
+      item
+    }
+    assertEquals(results.next(), 0)
+    assert(intercept[java.io.IOException](results.next()) eq failure)
+  }
+}
