@@ -52,7 +52,7 @@ final class DeltaLog private (
     }
     if (now ne known) {
       newest.known = now
-      DeltaLog.evict(except = newest, DeltaLog.BytesKept)
+      DeltaLog.evict(except = newest)
       report(now.snapshot, startedAtNanos)
     }
     now.snapshot
@@ -159,7 +159,7 @@ final class DeltaLog private (
         }._1
     }
     newest.travelled = Known(snapshot, segment.lastCommit)
-    DeltaLog.evict(except = newest, DeltaLog.BytesKept)
+    DeltaLog.evict(except = newest)
     report(snapshot, startedAtNanos)
     snapshot
   }
@@ -357,8 +357,8 @@ object DeltaLog {
       unreadable: Set[String] = Set.empty
   )
 
-  /** Of the heap, what snapshots may take that nobody may be using. */
-  private val BytesKept = Runtime.getRuntime.maxMemory / 4
+  /** Of the heap, what snapshots may take that nobody may be using. Tests set it. */
+  @volatile private[replay] var bytesKept: Long = Runtime.getRuntime.maxMemory / 4
 
   /**
    * Where the logs of one table keep its newest snapshot, the one of the last time travel, and the last one that was
@@ -379,7 +379,7 @@ object DeltaLog {
   }
 
   /** Forgets the tables that were asked for longest ago until the others fit. */
-  private def evict(except: Newest, bytesKept: Long): Unit = cache.synchronized {
+  private def evict(except: Newest): Unit = cache.synchronized {
     var bytes = cache.values.asScala.map(_.retainedBytes).sum
     val eldestFirst = cache.values.iterator
     while (bytes > bytesKept && eldestFirst.hasNext) {
@@ -389,7 +389,7 @@ object DeltaLog {
         eldestFirst.remove()
       }
     }
-    if (bytes > bytesKept && except != null) {
+    if (bytes > bytesKept) {
       except.travelled = null
       except.passed = null
     }
@@ -399,9 +399,6 @@ object DeltaLog {
   private[replay] def cached: Map[String, Long] = cache.synchronized {
     cache.asScala.view.mapValues(_.retainedBytes).toMap
   }
-
-  /** As happens by itself when the tables held take more than a quarter of the heap. */
-  private[replay] def evictBeyond(bytes: Long): Unit = evict(except = null, bytes)
 
   /**
    * The log of a table. Logs of the same table share its newest snapshot, but each reaches the file system with its own

@@ -119,23 +119,44 @@ class DeltaLogSuite extends munit.FunSuite {
     assertEquals(paths(log.at(1)), List("a", "another"))
   }
 
+  private def held(tables: Seq[TableBuilder]): Map[TableBuilder, Long] =
+    tables.map(t => t -> DeltaLog.cached.getOrElse(s"file:${t.directory}", 0L)).toMap
+      .filter(_._2 > 0)
+
+  private def keeping[A](bytes: Long)(body: => A): A = {
+    val before = DeltaLog.bytesKept
+    DeltaLog.bytesKept = bytes
+    try body
+    finally DeltaLog.bytesKept = before
+  }
+
   test(
     "of the tables held those go first that were asked for longest ago, once they take too much"
   ) {
-    val tables = Seq.fill(3)(created((0 until 1000).map(i => add(s"file-$i")): _*))
-    def held = DeltaLog.cached.filter { case (path, bytes) =>
-      bytes > 0 && tables.exists(t => path.endsWith(t.directory.toString))
-    }
+    def thousand = created((0 until 1000).map(i => add(s"file-$i")): _*)
+    val (a, b, c, d) = (thousand, thousand, thousand, thousand)
+    val tables = Seq(a, b, c, d)
+    def log(table: TableBuilder) = DeltaLog.forTable(table.path, table.conf)
+    Seq(a, b, c).foreach(log(_).latest())
+    assertEquals(held(tables).keySet, Set(a, b, c))
+    log(a)
+    val bytes = held(tables).values.max
+    keeping(3 * bytes + bytes / 2)(log(d).latest())
+    assertEquals(held(tables).keySet, Set(a, c, d))
+    // What was asked for just now stays, however large.
+    a.commit(1, add("new"))
+    keeping(0)(log(a).latest())
+    assertEquals(held(tables).keySet, Set(a))
+    // Not so what time travel has led to.
+    keeping(0)(log(b).at(0))
+    assertEquals(held(tables).keySet, Set.empty[TableBuilder])
+  }
+
+  test("no more than 64 tables are held, those that were asked for last") {
+    val tables = Seq.fill(65)(created(add("a")))
     tables.foreach(t => DeltaLog.forTable(t.path, t.conf).latest())
-    assertEquals(held.size, 3)
-    DeltaLog.forTable(tables.head.path, tables.head.conf)
-    DeltaLog.evictBeyond(held.values.max)
-    assertEquals(
-      held.keySet.map(_.split('/').last),
-      Set(tables.head.directory.getFileName.toString)
-    )
-    DeltaLog.evictBeyond(0)
-    assertEquals(held.size, 0)
+    assertEquals(DeltaLog.cached.size, 64)
+    assertEquals(held(tables).keySet, tables.tail.toSet)
   }
 
   test("a snapshot tells about how many bytes it keeps") {
