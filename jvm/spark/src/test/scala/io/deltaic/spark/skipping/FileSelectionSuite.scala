@@ -178,39 +178,45 @@ class FileSelectionSuite extends FunSuite {
     )
   }
 
-  /** Files of which each holds one number, and how often their statistics were read. */
-  private def numbered(first: Int, count: Int): (FileStatsSource, AtomicInteger) = {
-    val reads = new AtomicInteger
-    val source = new FileStatsSource {
-      override def size: Int = count
-      override def partitionValue(i: Int, column: String): String =
-        if (first + i == 500) "a" else "b"
-      override def stats(i: Int): String = {
-        reads.incrementAndGet()
-        between("int", (first + i).toString, (first + i).toString).stats
-      }
-      override def hasDeletionVector(i: Int): Boolean = false
+  /** Files of which each holds one number. Counts what is read of them. */
+  private final class Numbered(first: Int, override val size: Int) extends FileStatsSource {
+    val statsReads = new AtomicInteger
+    val partitionReads = new AtomicInteger
+
+    override def partitionValue(i: Int, column: String): String = {
+      partitionReads.incrementAndGet()
+      if (first + i == 500) "a" else "b"
     }
-    (source, reads)
+
+    override def stats(i: Int): String = {
+      statsReads.incrementAndGet()
+      between("int", (first + i).toString, (first + i).toString).stats
+    }
+
+    override def hasDeletionVector(i: Int): Boolean = false
+
+    /** Partition values and statistics. */
+    def reads: (Int, Int) = (partitionReads.get, statsReads.get)
   }
 
-  test("statistics are read once, and only near files that partition values leave") {
-    val (source, reads) = numbered(0, 1000)
+  test("what is known of files is read once, statistics only near what partition values leave") {
+    val source = new Numbered(0, 1000)
     val files = new FileStatsColumns(source, skippingSchema, parser)
     val filters = Seq(EqualTo(col("p"), lit("a")), EqualTo(col("int"), lit(500)))
     assertEquals(FileSelection.select(files, filters).files.toSeq, Seq(500))
-    assertEquals(reads.get, 64)
+    assertEquals(source.reads, (1000, 64))
     assertEquals(select(files, EqualTo(col("int"), lit(7))), Seq(7))
-    assertEquals(reads.get, 1000)
+    assertEquals(source.reads, (1000, 1000))
+    assertEquals(FileSelection.select(files, filters).files.toSeq, Seq(500))
     assertEquals(select(files, EqualTo(col("int"), lit(8))), Seq(8))
-    assertEquals(reads.get, 1000)
+    assertEquals(source.reads, (1000, 1000))
   }
 
   test(
     "files that lie in several parts are chosen as if they lay in one, and each part is read once"
   ) {
-    val (old, oldReads) = numbered(0, 1000)
-    val (added, addedReads) = numbered(1000, 10)
+    val old = new Numbered(0, 1000)
+    val added = new Numbered(1000, 10)
     val (first, second) = (new DecodedStats(old, parser), new DecodedStats(added, parser))
     def view(parts: Seq[DecodedStats], live: Array[Int]): FileStatsColumns = {
       val ends = parts.map(_.size).scanLeft(0)(_ + _).toArray
@@ -224,7 +230,7 @@ class FileSelectionSuite extends FunSuite {
     val after = view(Seq(first, second), Array.range(0, 1010).filterNot(_ == 7))
     assertEquals(select(after, wanted), Seq(499, 1002))
     assertEquals(select(after, EqualTo(col("p"), lit("a"))), Seq(499))
-    assertEquals((oldReads.get, addedReads.get), (1000, 10))
+    assertEquals((old.reads, added.reads), ((1000, 1000), (10, 10)))
     assertEquals(after.numRecords(1002), Some(10L))
     // In any order, as whoever names files may have them.
     assertEquals(select(view(Seq(first, second), Array(1003, 8, 500)), wanted), Seq(0, 2))
