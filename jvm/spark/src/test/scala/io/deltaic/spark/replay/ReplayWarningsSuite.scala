@@ -1,5 +1,7 @@
 package io.deltaic.spark.replay
 
+import java.nio.file.Files
+
 import scala.collection.mutable
 
 import org.apache.logging.log4j.core.appender.AbstractAppender
@@ -78,17 +80,40 @@ class ReplayWarningsSuite extends munit.FunSuite {
     assert(again.size == 1 && again.head.contains("version 0 "), again.toString)
   }
 
-  test("of a distributed snapshot it is told what stays in the checkpoint") {
-    val table = TableBuilder.created(add("a"))
+  private val checkpoint = f"${0}%020d.checkpoint.parquet"
+
+  private def distributed(table: TableBuilder, paths: Seq[String]): DeltaLog = {
     CheckpointRows.write(
       table,
-      f"${0}%020d.checkpoint.parquet",
+      checkpoint,
       CheckpointRows.schema(CheckpointRows.header, CheckpointRows.plainAdd)
-    )(CheckpointRows.protocolRow, CheckpointRows.metadataRow, CheckpointRows.addRow("x"))
-    val log = new DeltaLog(table.path, table.conf, bytesInMemory = 0)
+    )(
+      Seq(CheckpointRows.protocolRow _, CheckpointRows.metadataRow _) ++
+        paths.map(p => CheckpointRows.addRow(p) _): _*
+    )
+    new DeltaLog(table.path, table.conf, bytesInMemory = 0)
+  }
+
+  test("of a distributed snapshot it is told what stays in the checkpoint") {
+    val log = distributed(TableBuilder.created(add("a")), Seq("x"))
     val loaded = said(Level.INFO)(log.latest())
     val parts = Seq("0 files in memory", "distributed", "checkpoint.parquet")
     parts.foreach(part => assert(loaded.head.contains(part), loaded.head))
+  }
+
+  test("a checkpoint of a distributed snapshot that turns out to be unreadable is named") {
+    val table = TableBuilder.created(add("a"))
+    val log = distributed(table, (0 until 500).map(i => s"f-$i-${"x" * 50}"))
+    val snapshot = log.latest()
+    val file = table.log.resolve(checkpoint)
+    val bytes = Files.readAllBytes(file)
+    java.util.Arrays.fill(bytes, 4, bytes.length / 2, 0.toByte)
+    Files.write(file, bytes)
+    def read() = log.withReadableFiles(snapshot)(_.adds.map(_.path).toList)
+    val told = warnings(assertEquals(read(), List("a")))
+    assertEquals(told.size, 1, told.toString)
+    Seq(table.directory.toString, "version 0 ", checkpoint)
+      .foreach(part => assert(told.head.contains(part), told.head))
   }
 
   test("a log in order is read without a word") {
