@@ -4,10 +4,12 @@ import java.io.IOException
 import java.nio.charset.StandardCharsets.UTF_8
 import java.security.MessageDigest
 
-import scala.jdk.CollectionConverters._
+import scala.collection.mutable
+import scala.util.Using
 
-import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
-import com.fasterxml.jackson.databind.{DeserializationFeature, JsonNode, ObjectMapper}
+import com.fasterxml.jackson.core.{JsonParser, JsonToken}
+import com.fasterxml.jackson.databind.node.ObjectNode
+import com.fasterxml.jackson.databind.{DeserializationFeature, ObjectMapper}
 import org.apache.hadoop.fs.Path
 import org.slf4j.LoggerFactory
 
@@ -29,9 +31,10 @@ private[deltaic] object LastCheckpoint {
   /** The version it names; None when it is missing or not to be trusted. */
   def version(logDirectory: Path, store: LogStore): Option[Long] = {
     val file = new Path(logDirectory, FileNames.LastCheckpoint)
-    try
-      mapper.readTree(store.read(file)) match {
-        case hint: ObjectNode if !hasRightChecksum(hint) =>
+    try {
+      val content = store.read(file)
+      mapper.readTree(content) match {
+        case hint: ObjectNode if !hasRightChecksum(hint, content) =>
           logger.warn("{} is passed over: its checksum is wrong", file)
           None
         case hint: ObjectNode =>
@@ -41,45 +44,65 @@ private[deltaic] object LastCheckpoint {
             .filter(_ >= 0)
         case _ => None
       }
-    catch { case _: IOException => None }
+    } catch { case _: IOException => None }
   }
 
   /** Makes the file say this, with its checksum, unless it names a newer checkpoint. */
   def write(logDirectory: Path, store: LogStore, hint: ObjectNode): Unit =
     if (!version(logDirectory, store).exists(_ > hint.path("version").longValue)) {
-      hint.put("checksum", checksum(hint))
+      hint.put("checksum", checksum(mapper.writeValueAsBytes(hint)))
       val text = mapper.writeValueAsBytes(hint)
       store.replace(new Path(logDirectory, FileNames.LastCheckpoint), text)
     }
 
-  private def hasRightChecksum(hint: ObjectNode): Boolean = hint.path("checksum") match {
-    case stored if stored.isTextual => stored.textValue.equalsIgnoreCase(checksum(hint))
-    case _ => true
-  }
+  private def hasRightChecksum(hint: ObjectNode, content: Array[Byte]): Boolean =
+    hint.path("checksum") match {
+      case stored if stored.isTextual => stored.textValue.equalsIgnoreCase(checksum(content))
+      case _ => true
+    }
 
   /** Protocol § JSON checksum. */
-  def checksum(json: ObjectNode): String =
+  def checksum(json: Array[Byte]): String =
     MessageDigest
       .getInstance("MD5")
       .digest(canonical(json).getBytes(UTF_8))
       .map(b => f"${b & 0xff}%02x")
       .mkString
 
-  def canonical(json: ObjectNode): String = {
-    val top = json.properties.asScala.toSeq.filter(_.getKey != "checksum")
-    val pairs = top.flatMap(e => leaves(quoted(e.getKey), e.getValue))
+  /** Of the text itself: a parsed number no longer tells how it is written. */
+  def canonical(json: Array[Byte]): String = {
+    val pairs = mutable.ArrayBuffer.empty[(String, String)]
+    Using.resource(mapper.createParser(json)) { parser =>
+      parser.nextToken()
+      addLeaves(parser, "", (path, value) => pairs += path -> value)
+    }
     // Canonical paths are ASCII, so that their order as strings is their order as bytes.
-    pairs.sortBy(_._1).map { case (path, value) => s"$path=$value" }.mkString(",")
+    pairs
+      .filter(_._1 != quoted("checksum"))
+      .sortBy(_._1)
+      .map { case (path, value) => s"$path=$value" }
+      .mkString(",")
   }
 
-  /** Each leaf below a node, with the path to it. */
-  private def leaves(path: String, node: JsonNode): Seq[(String, String)] = node match {
-    case inner: ObjectNode =>
-      inner.properties.asScala.toSeq.flatMap(e => leaves(s"$path+${quoted(e.getKey)}", e.getValue))
-    case array: ArrayNode =>
-      array.elements.asScala.toSeq.zipWithIndex.flatMap { case (e, i) => leaves(s"$path+$i", e) }
-    case text if text.isTextual => Seq(path -> quoted(text.textValue))
-    case other => Seq(path -> other.asText)
+  /** Each leaf of the value at which the parser stands, with the path to it. */
+  private def addLeaves(parser: JsonParser, path: String, add: (String, String) => Unit): Unit = {
+    def below(segment: String): String = if (path.isEmpty) segment else s"$path+$segment"
+    parser.currentToken match {
+      case JsonToken.START_OBJECT =>
+        while (parser.nextToken() == JsonToken.FIELD_NAME) {
+          val name = quoted(parser.currentName)
+          parser.nextToken()
+          addLeaves(parser, below(name), add)
+        }
+      case JsonToken.START_ARRAY =>
+        var i = 0
+        while (parser.nextToken() != JsonToken.END_ARRAY) {
+          addLeaves(parser, below(i.toString), add)
+          i += 1
+        }
+      case JsonToken.VALUE_STRING => add(path, quoted(parser.getText))
+      case _ => add(path, parser.getText)
+    }
   }
 
   private def quoted(text: String): String = {

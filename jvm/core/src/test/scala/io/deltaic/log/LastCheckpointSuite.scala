@@ -1,5 +1,8 @@
 package io.deltaic.log
 
+import java.nio.charset.StandardCharsets.UTF_8
+import java.security.MessageDigest
+
 import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.hadoop.fs.Path
 
@@ -9,8 +12,7 @@ import io.deltaic.protocol._
 
 class LastCheckpointSuite extends munit.FunSuite {
 
-  private def json(text: String): ObjectNode =
-    ActionJson.mapper.readTree(text).asInstanceOf[ObjectNode]
+  private def json(text: String): Array[Byte] = text.getBytes(UTF_8)
 
   test("the protocol's test vector has the canonical form and the checksum that it says") {
     val sample = json(
@@ -36,6 +38,28 @@ class LastCheckpointSuite extends munit.FunSuite {
       """"k1"="v1","k3"=23"""
     )
     assertEquals(LastCheckpoint.canonical(json("""{"é~":true}""")), """"%C3%A9~"=true""")
+    assertEquals(
+      LastCheckpoint.canonical(json("""{"a": [null, "hi ho", 2.71]}""")),
+      """"a"+0=null,"a"+1="hi%20ho","a"+2=2.71"""
+    )
+  }
+
+  Seq("1.10", "1e5", "1E+2", "-0", "0.10000000000000000555", "123456789012345678901234567890")
+    .foreach { number =>
+      test(s"the number $number is its own canonical form") {
+        assertEquals(
+          LastCheckpoint.canonical(json(s"""{"version":3,"more":{"x":[$number]}}""")),
+          s""""more"+"x"+0=$number,"version"=3"""
+        )
+      }
+    }
+
+  test("a hint with a number that could be written otherwise has the checksum of what is written") {
+    val canonical = """"version"=3,"x"=1.10"""
+    val md5 = MessageDigest.getInstance("MD5").digest(canonical.getBytes(UTF_8))
+    val checksum = md5.map(b => f"$b%02x").mkString
+    assertEquals(hintOf(s"""{"version":3,"x":1.10,"checksum":"$checksum"}"""), Some(3L))
+    assertEquals(hintOf(s"""{"version":3,"x":1.1,"checksum":"$checksum"}"""), None)
   }
 
   private def hintOf(text: String): Option[Long] = {
@@ -68,7 +92,8 @@ class LastCheckpointSuite extends munit.FunSuite {
         schemaString = "{}"
       ))}],
       "sidecarFiles":[{"path":"nowhere.parquet","sizeInBytes":1,"modificationTime":1}]}}"""
-    val hint = json(body).put("checksum", LastCheckpoint.checksum(json(body)))
+    val hint = ActionJson.mapper.readTree(body).asInstanceOf[ObjectNode]
+    hint.put("checksum", LastCheckpoint.checksum(json(body)))
     val table = TableBuilder.created(add("a")).file("_last_checkpoint", hint.toString)
     val snapshot = table.open().latest()
     assertEquals(snapshot.metadata, TableBuilder.metadata)
