@@ -126,6 +126,7 @@ final class DeltaLog private (
         val isNewer = newest.known == null || newest.known.snapshot.version < version
         if (isNewer) newest.known = now else newest.passed = now
       }
+      DeltaLog.evict(except = newest)
       snapshot
     }
     if (known.isDefined || (held.isEmpty && version > 0)) known

@@ -147,6 +147,12 @@ class DeltaLogSuite extends munit.FunSuite {
     a.commit(1, add("new"))
     keeping(0)(log(a).latest())
     assertEquals(held(tables).keySet, Set(a))
+    // So does what a commit has led to.
+    log(b).latest()
+    b.commit(1, add("new"))
+    keeping(0)(assert(log(b).afterCommit(1).isDefined))
+    assertEquals(held(tables).keySet, Set(b))
+    keeping(0)(log(a).latest())
     // Not so what time travel has led to.
     keeping(0)(log(b).at(0))
     assertEquals(held(tables).keySet, Set.empty[TableBuilder])
