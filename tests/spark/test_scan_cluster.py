@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.spark.conftest import SMALL_ROW_GROUPS
+from tests.support import log
 from tests.support.checkpoint import write_checkpoint
 from tests.support.file_opens import FileOpens
 from tests.support.paths import ROOT
@@ -89,6 +90,33 @@ result = [frame.rdd.getNumPartitions(), frame.selectExpr('count(*)', 'sum(h)').c
         assert 1 <= opens.counts[vectors] <= 4
         assert cluster.run(code, path=table) == [splits, answer]
         assert opens.counts[vectors] <= 4
+    assert tuple(answer) == tuple(built.live.selectExpr("count(*)", "sum(h)").collect()[0])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells when a file is opened")
+@pytest.mark.parametrize("vectorized", ["true", "false"])
+def test_a_task_reads_the_vectors_of_all_its_files_at_once(
+    cluster: SparkProcess, spark: SparkSession, table: str, vectorized: str
+):
+    rows = spark.range(0, 12_000, 1, 12).selectExpr("id", "hash(id) AS h")
+    built = build_twin(spark, table, rows, deletion_vectors=True)
+    built.delete("h % 3 = 0")
+    [vectors] = Path(table).glob("*.bin")
+    assert sum("deletionVector" in add for add in log.active_files(table)) == 12
+    code = """
+spark.conf.set('spark.sql.files.maxPartitionBytes', '1g')
+spark.conf.set('spark.sql.files.minPartitionNum', '1')
+spark.conf.set('spark.sql.parquet.enableVectorizedReader', vectorized)
+frame = spark.read.format('delta').load(path).where('id >= 0')
+result = [frame.rdd.getNumPartitions(), frame.selectExpr('count(*)', 'sum(h)').collect()[0][:]]
+spark.conf.unset('spark.sql.files.minPartitionNum')
+spark.conf.unset('spark.sql.parquet.enableVectorizedReader')
+"""
+    with FileOpens([vectors]) as opens:
+        tasks, answer = cluster.run(code, path=table, vectorized=vectorized)
+        # Two looks into the file: at its version and at the vectors. One by one they would be 24.
+        assert 1 <= opens.counts[vectors] <= 2
+    assert tasks == 1
     assert tuple(answer) == tuple(built.live.selectExpr("count(*)", "sum(h)").collect()[0])
 
 
