@@ -14,7 +14,7 @@ from deltaic.exceptions import InvalidArgumentError
 from tests.support import log
 from tests.support.checkpoint import FORMS, write_checkpoint
 from tests.support.jobs import jobs_of
-from tests.support.plans import scanned_files
+from tests.support.plans import scanned_files, scanned_rows
 from tests.support.session_settings import session_settings
 from tests.support.table_builder import BuildTwin, TwinTable, build_twin, rows_of
 
@@ -132,9 +132,51 @@ def test_choosing_is_a_job_above_the_threshold_and_none_below(
 
 def test_older_versions_are_distributed_too(spark: SparkSession, checkpointed: TwinTable):
     version = log.newest(checkpointed.path) - 1
+    query = f"SELECT id FROM {checkpointed.sql_name} VERSION AS OF {version} WHERE id < 500"
+    assert jobs_of(spark, lambda: scanned_files(spark.sql(query))) == 1
     newer = rows_of(spark, checkpointed.path, version)
     with session_settings(spark, {THRESHOLD: "-1"}):
+        assert jobs_of(spark, lambda: scanned_files(spark.sql(query))) == 0
         assert newer == rows_of(spark, checkpointed.path, version)
+
+
+@pytest.fixture(scope="module")
+def keys(spark: SparkSession) -> str:
+    """Rows to join with, chosen by a name from which nothing about the key follows."""
+    rows = spark.range(0, 2_100, 3, 1).selectExpr("id AS k", "CAST(id % 4 AS INT) AS p")
+    rows.selectExpr("*", "concat('key ', k) AS name").createOrReplaceTempView("distributed_keys")
+    return "distributed_keys"
+
+
+@pytest.mark.parametrize(
+    ("query", "most"),
+    [
+        ("SELECT * FROM {t} f JOIN {k} d ON f.p = d.p WHERE d.name = 'key 9'", 550),
+        ("SELECT * FROM {t} f JOIN {k} d ON f.id = d.k WHERE d.name = 'key 1776'", 500),
+        ("SELECT * FROM {t} WHERE id IN (SELECT k FROM {k} WHERE name = 'key 2022')", 100),
+        ("SELECT * FROM {t} WHERE p = (SELECT max(p) - 1 FROM {k})", 550),
+    ],
+)
+def test_join_reads_the_files_that_may_hold_its_keys(
+    spark: SparkSession, checkpointed: TwinTable, keys: str, query: str, most: int
+):
+    query = query.replace("{k}", keys)
+    read = scanned_rows(spark.sql(query.format(t=checkpointed.sql_name)))
+    assert read <= most
+    checkpointed.assert_same_answer(query)
+    with session_settings(spark, {THRESHOLD: "-1"}):
+        assert read == scanned_rows(spark.sql(query.format(t=checkpointed.sql_name)))
+
+
+def test_optimizer_knows_rows_and_partition_values(spark: SparkSession, checkpointed: TwinTable):
+    with session_settings(spark, {"spark.sql.cbo.enabled": "true"}):
+        frame = checkpointed.frame().where("p < 3").select("p", "id")
+        stats = frame._jdf.queryExecution().optimizedPlan().stats()
+        assert stats.rowCount().get() == checkpointed.live.where("p < 3").count()
+        column = stats.attributeStats().toSeq().apply(0)
+        assert column._1().name() == "p"
+        assert column._2().distinctCount().get() == 3
+        assert (column._2().min().get(), column._2().max().get()) == (0, 2)
 
 
 def test_detail_counts_the_files(spark: SparkSession, checkpointed: TwinTable):
