@@ -241,6 +241,32 @@ def test_table_that_was_mapped_later_reads_files_from_before(
     assert_same_reads(spark, delta_spark, table, queries)
 
 
+def test_columns_mapped_by_id_are_read_after_they_were_changed(
+    spark: SparkSession, delta_spark: SparkProcess, table: str
+) -> None:
+    statements = [
+        "CREATE TABLE delta.`{t}` (id INT, s STRUCT<a: INT, b: STRING>, old DOUBLE, p INT) USING"
+        " delta PARTITIONED BY (p) TBLPROPERTIES ('delta.columnMapping.mode' = 'id')",
+        "INSERT INTO delta.`{t}` VALUES (1, named_struct('a', 1, 'b', 'one'), 1.5, 1)",
+        "ALTER TABLE delta.`{t}` RENAME COLUMN id TO number",
+        "ALTER TABLE delta.`{t}` RENAME COLUMN s.a TO aa",
+        "ALTER TABLE delta.`{t}` DROP COLUMN old",
+        "ALTER TABLE delta.`{t}` ADD COLUMN old DOUBLE",
+        "INSERT INTO delta.`{t}` VALUES (2, named_struct('aa', 2, 'b', 'two'), 2, 2.5)",
+    ]
+    delta_spark.run(RUN, statements=[s.replace("{t}", table) for s in statements])
+    queries = [
+        "SELECT * FROM {t}",
+        "SELECT s.aa, old FROM {t} WHERE number = 1",
+        "SELECT number FROM {t} WHERE old IS NULL",
+        "SELECT number FROM {t} WHERE s.aa = 2 AND p = 2",
+    ]
+    theirs = assert_same_reads(spark, delta_spark, table, queries)
+    assert [len(rows) for rows in theirs] == [2, 1, 1, 1]
+    with session_settings(spark, READERS["row-based reader"]):
+        assert [our_rows(spark, table, query) for query in queries] == theirs
+
+
 @pytest.mark.thorough
 def test_checkpoint_of_a_mapped_table_is_read_by_physical_names(
     spark: SparkSession, delta_spark: SparkProcess, table: str

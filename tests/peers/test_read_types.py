@@ -254,7 +254,10 @@ TYPES: dict[str, tuple[list[str], list[str]]] = {
 }
 
 
-@pytest.mark.parametrize("name", quick_and_thorough(TYPES, "limited text"))
+QUICK = ("limited text", "wide decimals and local times")
+
+
+@pytest.mark.parametrize("name", quick_and_thorough(TYPES, *QUICK))
 def test_types_read_as_delta_spark_reads_them(
     spark: SparkSession, delta_spark: SparkProcess, table: str, name: str
 ) -> None:
@@ -267,7 +270,6 @@ def test_types_read_as_delta_spark_reads_them(
                 assert our_rows(spark, table, query) == rows, query
 
 
-@pytest.mark.thorough
 def test_void_columns_are_not_shown_at_any_depth(
     spark: SparkSession, delta_spark: SparkProcess, table: str
 ) -> None:
