@@ -82,3 +82,27 @@ def require_text(argument: str, value: object) -> None:
             value=repr(value),
             reason="it is a text that is not empty",
         )
+
+
+def file_system_settings(argument: str, values: Mapping[str, str] | None) -> dict[str, str]:
+    """Return settings of a file system, none where there are none.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is no mapping of texts, or a name does not begin as such a setting's does.
+    """
+    settings = {} if values is None else values
+    if isinstance(settings, Mapping):
+        found = dict(settings)
+        texts = all(isinstance(text, str) for pair in found.items() for text in pair)
+        if texts and all(name.startswith(("fs.", "dfs.")) for name in found):
+            return found
+    # Values may be secrets.
+    names = sorted(map(str, settings)) if isinstance(settings, Mapping) else repr(settings)
+    raise error(
+        "DELTAIC_INVALID_ARGUMENT",
+        argument=argument,
+        value=str(names),
+        reason="it is a dict of texts, whose names begin with fs. or dfs.",
+    )

@@ -5,6 +5,7 @@ In the examples, `path` and ``sales.orders`` are tables of one file with the ids
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from deltaic.arguments import require_text
@@ -31,6 +32,7 @@ class TableDefinition:
     _spark: SparkSession
     _path: str
     _name: str | None
+    _hadoop_conf: Mapping[str, str]
 
     def detail(self) -> DataFrame:
         """Return what the table is, in one row.
@@ -56,7 +58,7 @@ class TableDefinition:
         """
         from deltaic.spark.frames import to_frame
 
-        api = session_api(self._spark, "DeltaTable.detail")
+        api = self._api("DeltaTable.detail")
         location = api.qualified(self._path)
         return to_frame(self._spark, detail(location, api.tables, self._name))
 
@@ -127,7 +129,7 @@ class TableDefinition:
         self._upgrade(UpgradeProtocol(self._path, features=(featureName,)))
 
     def _upgrade(self, arguments: UpgradeProtocol) -> None:
-        tables = session_api(self._spark, "DeltaTable.upgradeTableProtocol").tables
+        tables = self._api("DeltaTable.upgradeTableProtocol").tables
         upgrade_protocol(arguments, tables, tables.retry_policy(), wall_clock_ms)
 
     def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
@@ -162,7 +164,7 @@ class TableDefinition:
         """
         require_text("featureName", featureName)
         arguments = DropFeature(self._path, featureName, bool(truncateHistory))
-        tables = session_api(self._spark, "DeltaTable.dropFeatureSupport").tables
+        tables = self._api("DeltaTable.dropFeatureSupport").tables
         drop_feature(arguments, tables, tables.retry_policy(), wall_clock_ms)
 
     def domainMetadata(self) -> dict[str, str]:
@@ -185,9 +187,7 @@ class TableDefinition:
         >>> DeltaTable.forPath(spark, path).domainMetadata()
         {}
         """
-        return user_domains(
-            self._path, session_api(self._spark, "DeltaTable.domainMetadata").tables
-        )
+        return user_domains(self._path, self._api("DeltaTable.domainMetadata").tables)
 
     def setDomainMetadata(self, domain: str, configuration: str) -> None:
         """Set a metadata domain, in a commit of its own.
@@ -225,7 +225,7 @@ class TableDefinition:
         {'com.example.pipeline': 'step 7'}
         """
         require_text("domain", domain)
-        tables = session_api(self._spark, "DeltaTable.setDomainMetadata").tables
+        tables = self._api("DeltaTable.setDomainMetadata").tables
         set_domain_metadata(self._path, domain, configuration, tables, tables.retry_policy())
 
     def removeDomainMetadata(self, domain: str) -> None:
@@ -260,13 +260,19 @@ class TableDefinition:
         {}
         """
         require_text("domain", domain)
-        tables = session_api(self._spark, "DeltaTable.removeDomainMetadata").tables
+        tables = self._api("DeltaTable.removeDomainMetadata").tables
         remove_domain_metadata(self._path, domain, tables, tables.retry_policy())
 
+    def _api(self, what: str) -> SessionApi:
+        """Return what the session does for a method, with the settings of this table."""
+        return session_api(self._spark, what, self._hadoop_conf)
 
-def session_api(spark: SparkSession, what: str) -> SessionApi:
+
+def session_api(
+    spark: SparkSession, what: str, hadoop_conf: Mapping[str, str] | None = None
+) -> SessionApi:
     """Return what a session does for a method, which is named if it cannot be used in it."""
     # Importing this module must not need pyspark: the package is also read where there is none.
     from deltaic.spark.session_api import SessionApi
 
-    return SessionApi(spark, what)
+    return SessionApi(spark, what, hadoop_conf or {})

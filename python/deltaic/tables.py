@@ -6,9 +6,16 @@ In the examples, `path` and ``sales.orders`` are tables of one file with the ids
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
-from deltaic.arguments import assignments, column, optional_column, require_text
+from deltaic.arguments import (
+    assignments,
+    column,
+    file_system_settings,
+    optional_column,
+    require_text,
+)
 from deltaic.builders import DeltaTableBuilder, IdentityGenerator
 from deltaic.commands.history import history
 from deltaic.exceptions import error
@@ -17,6 +24,8 @@ from deltaic.table_definition import TableDefinition, session_api
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+
+    from deltaic.spark.session_api import SessionApi
 
 __all__ = ["DeltaMergeBuilder", "DeltaTable", "DeltaTableBuilder", "IdentityGenerator"]
 
@@ -40,11 +49,13 @@ class DeltaTable(TableDefinition):
         path: str,
         name: str | None = None,
         aliasName: str | None = None,
+        hadoopConf: Mapping[str, str] | None = None,
     ) -> None:
         self._spark = sparkSession
         self._path = path
         self._name = name
         self._alias = aliasName
+        self._hadoop_conf = dict(hadoopConf or {})
 
     @classmethod
     def forPath(
@@ -59,8 +70,10 @@ class DeltaTable(TableDefinition):
         path
             The table's directory.
         hadoopConf
-            Settings of the file system for this table alone. Not supported yet: set them for the
-            session, as ``spark.hadoop.<name>``.
+            Settings of the file system for this table alone, whose names begin with ``fs.`` or
+            ``dfs.``. They hold for whatever is done through what this returns. Hadoop keeps file
+            systems by scheme and host, whatever their settings: where others use the same one with
+            settings of their own, pass ``fs.<scheme>.impl.disable.cache`` too.
 
         Returns
         -------
@@ -71,7 +84,8 @@ class DeltaTable(TableDefinition):
         TableStateError
             If there is no Delta table at the path.
         InvalidArgumentError
-            If the path is not a text, or `hadoopConf` is not empty.
+            If the path is not a text, or a name or value of `hadoopConf` is not, or the name is no
+            setting of a file system.
 
         Examples
         --------
@@ -79,16 +93,10 @@ class DeltaTable(TableDefinition):
         10
         """
         require_text("path", path)
-        if hadoopConf:
-            raise error(
-                "DELTAIC_INVALID_ARGUMENT",
-                argument="hadoopConf",
-                value=", ".join(sorted(hadoopConf)),
-                reason="it is not supported yet; set spark.hadoop.<name> for the session",
-            )
-        if not session_api(sparkSession, "DeltaTable.forPath").is_delta_table(path):
+        settings = file_system_settings("hadoopConf", hadoopConf)
+        if not session_api(sparkSession, "DeltaTable.forPath", settings).is_delta_table(path):
             raise error("DELTAIC_NOT_A_TABLE", table=path)
-        return cls(sparkSession, path)
+        return cls(sparkSession, path, hadoopConf=settings)
 
     @classmethod
     def forName(cls, sparkSession: SparkSession, tableOrViewName: str) -> DeltaTable:
@@ -158,7 +166,15 @@ class DeltaTable(TableDefinition):
         if self._name is not None:
             frame = self._spark.table(self._name)
         else:
-            frame = self._spark.read.format("delta").load(self._path)
+            reader = self._spark.read.format("delta").options(**self._hadoop_conf)
+            frame = reader.load(self._path)
+        return frame if self._alias is None else frame.alias(self._alias)
+
+    def _target(self, api: SessionApi) -> DataFrame:
+        """Return the rows as a change is to find them: it writes with settings of its session."""
+        if not self._hadoop_conf:
+            return self.toDF()
+        frame = api.rows(self._path)
         return frame if self._alias is None else frame.alias(self._alias)
 
     def alias(self, aliasName: str) -> DeltaTable:
@@ -178,7 +194,7 @@ class DeltaTable(TableDefinition):
         >>> DeltaTable.forPath(spark, path).alias("t").delete("t.id = 3")
         """
         require_text("aliasName", aliasName)
-        return DeltaTable(self._spark, self._path, self._name, aliasName)
+        return DeltaTable(self._spark, self._path, self._name, aliasName, self._hadoop_conf)
 
     def delete(self, condition: str | Column | None = None) -> None:
         """Delete rows.
@@ -213,8 +229,8 @@ class DeltaTable(TableDefinition):
         >>> table.delete("id = 3")
         >>> table.delete(col("id") > 7)
         """
-        api = session_api(self._spark, "DeltaTable.delete")
-        api.delete(self.toDF(), optional_column("condition", condition))
+        api = self._api("DeltaTable.delete")
+        api.delete(self._target(api), optional_column("condition", condition))
 
     def update(
         self,
@@ -252,9 +268,9 @@ class DeltaTable(TableDefinition):
         >>> table.update("id > 7", {"id": col("id") + 100})
         >>> table.update(set={"id": "id + 1"})
         """
-        api = session_api(self._spark, "DeltaTable.update")
+        api = self._api("DeltaTable.update")
         when = optional_column("condition", condition)
-        api.update(self.toDF(), when, assignments("set", set))
+        api.update(self._target(api), when, assignments("set", set))
 
     def merge(self, source: DataFrame, condition: str | Column) -> DeltaMergeBuilder:
         """Begin to merge a source into the table; `execute` of what this returns does it.
@@ -285,8 +301,9 @@ class DeltaTable(TableDefinition):
         >>> merge.execute().select("num_deleted_rows", "num_inserted_rows").collect()
         [Row(num_deleted_rows=1, num_inserted_rows=1)]
         """
-        api = session_api(self._spark, "DeltaTable.merge")
-        return DeltaMergeBuilder(self.toDF, source, column("condition", condition), api)
+        api = self._api("DeltaTable.merge")
+        target = partial(self._target, api)
+        return DeltaMergeBuilder(target, source, column("condition", condition), api)
 
     def history(self, limit: int | None = None) -> DataFrame:
         """Return the commits that the log still has, newest first.
@@ -331,7 +348,7 @@ class DeltaTable(TableDefinition):
             )
         from deltaic.spark.frames import to_frame
 
-        tables = session_api(self._spark, "DeltaTable.history").tables
+        tables = self._api("DeltaTable.history").tables
         return to_frame(self._spark, history(self._path, tables, limit))
 
     @classmethod

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from deltaic import DeltaTable, __version__
 from deltaic.exceptions import DeltaError, InvalidArgumentError, TableStateError
 from tests.support import log
+from tests.support.session_settings import session_settings
 from tests.support.table_builder import BuildTwin, TwinTable, assert_same_rows
 
 if TYPE_CHECKING:
@@ -51,6 +52,39 @@ def test_path_without_a_table_is_refused_and_named(spark: SparkSession, tmp_path
     with pytest.raises(DeltaError, match="DELTAIC_NOT_A_TABLE") as caught:
         DeltaTable.forPath(spark, str(tmp_path))
     assert str(tmp_path) in str(caught.value)
+
+
+@pytest.mark.parametrize("vectors", ["true", "false"])
+def test_settings_of_a_file_system_hold_for_all_that_is_done_through_the_table(
+    spark: SparkSession, tmp_path: Path, vectors: str
+):
+    local, path = str(tmp_path / "t"), "viewfs://for-one-table/data/t"
+    rows = spark.range(0, 10, 1, 2).selectExpr("id", "0 AS v")
+    rows.write.format("delta").option("delta.enableDeletionVectors", vectors).save(local)
+    settings = {
+        "fs.viewfs.mounttable.for-one-table.link./data": tmp_path.as_uri(),
+        # Else others would get the file system that was set up for this table.
+        "fs.viewfs.impl.disable.cache": "true",
+    }
+    with session_settings(spark, {"spark.deltaic.logStore.viewfs.impl": "rename"}):
+        with pytest.raises(Exception, match=r"(?i)viewfs"):
+            DeltaTable.forPath(spark, path)
+        table = DeltaTable.forPath(spark, path, hadoopConf=settings).alias("t")
+        table.delete("id = 3")
+        table.update("id > 7", {"v": "1"})
+        source = spark.createDataFrame([(5, 2), (12, 2)], "id LONG, v INT").alias("s")
+        merge = table.merge(source, "t.id = s.id")
+        merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+        table.addFeatureSupport("domainMetadata")
+        table.setDomainMetadata("com.example.pipeline", "step 7")
+        assert table.domainMetadata() == {"com.example.pipeline": "step 7"}
+        assert "domainMetadata" in table.detail().collect()[0].tableFeatures
+        assert table.history().count() == len(log.versions(local)) == 6
+        expected = [(0, 0), (1, 0), (2, 0), (4, 0), (5, 2), (6, 0), (7, 0), (8, 1), (9, 1), (12, 2)]
+        assert_same_rows(map(tuple, table.toDF().collect()), expected)
+        assert_same_rows(map(tuple, spark.read.format("delta").load(local).collect()), expected)
+        with pytest.raises(Exception, match=r"(?i)viewfs"):
+            DeltaTable.forPath(spark, path)
 
 
 def test_is_delta_table_tells_tables_from_everything_else(

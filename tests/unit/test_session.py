@@ -131,10 +131,20 @@ def test_history_limit_that_is_no_number_above_zero_is_refused(limit: Any) -> No
         DeltaTable(session, "/t").history(limit)
 
 
-def test_settings_of_a_file_system_are_refused_until_they_count() -> None:
+@pytest.mark.parametrize(
+    "settings", [{"spark.sql.shuffle.partitions": "7"}, {"fs.key": 3}, {3: "x"}, "fs.key", 3]
+)
+def test_settings_that_are_none_of_a_file_system_are_refused(settings: Any) -> None:
     session: Any = None
-    with pytest.raises(InvalidArgumentError, match=r"spark\.hadoop"):
-        DeltaTable.forPath(session, "/t", {"fs.key": "x"})
+    with pytest.raises(InvalidArgumentError, match=r"begin with fs\. or dfs\."):
+        DeltaTable.forPath(session, "/t", settings)
+
+
+def test_refused_settings_are_named_without_their_values() -> None:
+    session: Any = None
+    with pytest.raises(InvalidArgumentError, match=r"secret\.key") as caught:
+        DeltaTable.forPath(session, "/t", {"secret.key": "hunter2"})
+    assert "hunter2" not in str(caught.value)
 
 
 def _package_parent() -> str:

@@ -73,18 +73,26 @@ class ResolvedTable:
 class SessionApi:
     """Deltaic in one session; the committer is registered if it was not.
 
+    Parameters
+    ----------
+    hadoop_conf
+        Settings that hold for what is asked here, and not for the session.
+
     Raises
     ------
     InvalidArgumentError
         If the session is one of Spark Connect; `what` says what needs more.
     """
 
-    def __init__(self, spark: SparkSession, what: str) -> None:
+    def __init__(
+        self, spark: SparkSession, what: str, hadoop_conf: Mapping[str, str] | None = None
+    ) -> None:
         if is_connect(spark):
             raise error("DELTAIC_SPARK_CONNECT_UNSUPPORTED", what=what)
         register_committer(spark)
+        self._spark = spark
         self._jvm: Any = spark._jvm
-        self._session: Any = spark._jsparkSession
+        self._session: Any = _with_settings(spark._jsparkSession, hadoop_conf or {})
         self._api = python_api(self._jvm)
 
     @property
@@ -96,6 +104,13 @@ class SessionApi:
         """Whether there is a table at the path."""
         with jvm_errors():
             return bool(self._api.isDeltaTable(self._session, path))
+
+    def rows(self, path: str) -> DataFrame:
+        """Return the rows of the table at a path, to be changed with the settings given."""
+        from pyspark.sql import DataFrame
+
+        with jvm_errors():
+            return DataFrame(self._session.read().format("delta").load(path), self._spark)
 
     def resolve_name(self, name: str) -> ResolvedTable:
         """Find a table in the catalog."""
@@ -151,6 +166,16 @@ class SessionApi:
             if evolves_schema:
                 statement.withSchemaEvolution()
             return DataFrame(statement.run(), target.sparkSession)
+
+
+def _with_settings(session: Any, settings: Mapping[str, str]) -> Any:
+    """Return a JVM's session, or a copy of it that has more settings; of Hadoop's, too."""
+    if not settings:
+        return session
+    own = session.cloneSession()
+    for name, value in settings.items():
+        own.conf().set(name, value)
+    return own
 
 
 def _java(column: Column | None) -> Any:
