@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from deltaic import DeltaTable
+from tests.support import log
 from tests.support.table_builder import TwinTable, build_twin, in_order, rows_of
 
 if TYPE_CHECKING:
@@ -182,6 +183,51 @@ def test_table_written_anew_at_the_same_path_is_not_answered_from_cache(
         assert build_twin(spark, table, spark.range(7)).frame().count() == 7
     finally:
         spark.catalog.clearCache()
+
+
+def _commit_of_another_process(path: str) -> None:
+    """Take the file of the ids 0 to 4 out of the table, as whoever shares the directory might."""
+    low = next(f for f in log.active_files(path) if log.statistics(f)["minValues"]["id"] == 0)
+    gone = {"path": low["path"], "deletionTimestamp": 1, "dataChange": True}
+    log.write_commit(path, log.newest(path) + 1, {"remove": gone})
+
+
+@pytest.mark.parametrize("read", sorted(READS.keys() - {"name"}))
+def test_frame_made_after_a_commit_of_another_process_is_not_answered_from_the_cache(
+    spark: SparkSession, named: Named, read: str
+):
+    frame = READS[read](spark, named).cache()
+    assert ids(frame) == list(range(10))
+    _commit_of_another_process(named.twin.path)
+    assert ids(READS[read](spark, named)) == [5, 6, 7, 8, 9]
+    assert not is_cached(READS[read](spark, named))
+
+
+def test_name_whose_table_is_cached_means_what_is_cached_until_it_is_refreshed(
+    spark: SparkSession, named: Named
+):
+    """That is Spark's own rule: it looks a name up among the cached tables first."""
+    spark.table(named.name).cache().count()
+    _commit_of_another_process(named.twin.path)
+    assert ids(spark.table(named.name)) == list(range(10))
+    assert ids(named.twin.frame()) == [5, 6, 7, 8, 9]
+    spark.sql(f"REFRESH TABLE {named.name}")
+    assert ids(spark.table(named.name)) == [5, 6, 7, 8, 9]
+    assert is_cached(spark.table(named.name))
+
+
+def test_frame_cached_before_a_commit_of_another_process_stays_until_one_of_this_process(
+    spark: SparkSession, named: Named
+):
+    frame = named.twin.frame().cache()
+    frame.count()
+    _commit_of_another_process(named.twin.path)
+    assert ids(frame) == list(range(10))
+    assert is_cached(frame)
+    named.twin.delete("id = 7")
+    assert ids(frame) == [5, 6, 8, 9]
+    assert is_cached(frame)
+    assert is_cached(named.twin.frame())
 
 
 def test_other_tables_stay_cached(spark: SparkSession, named: Named, tmp_path_factory):
