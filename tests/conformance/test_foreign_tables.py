@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,27 @@ from tests.support.paths import ROOT, shared_folder
 from tests.support.spark_process import FOREIGN_VARIABLES
 
 REFUSED = "DELTAIC_UNSUPPORTED_READER_FEATURE"
+
+#: Our conditions for each that was recorded of delta-spark, or of Spark below it. The corpus's own
+#: checker takes any error for an expected one, whatever has gone wrong.
+OUR_CONDITIONS = {
+    "DELTA_INVALID_PROTOCOL_VERSION": {"DELTAIC_UNSUPPORTED_READER_VERSION"},
+    "DELTA_READ_TABLE_WITHOUT_COLUMNS": {"DELTAIC_TABLE_WITHOUT_COLUMNS"},
+    "DELTA_STATE_RECOVER_ERROR": {
+        "DELTAIC_STATE_WITHOUT_METADATA",
+        "DELTAIC_STATE_WITHOUT_PROTOCOL",
+        "DELTAIC_TABLE_WITHOUT_COLUMNS",
+    },
+    "DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION_DURATION": {
+        "DELTAIC_VERSION_BEYOND_FILE_RETENTION"
+    },
+    "DELTA_VERSIONS_NOT_CONTIGUOUS": {"DELTAIC_LOG_GAP"},
+    "DELTA_VERSION_NOT_FOUND": {"DELTAIC_VERSION_NOT_FOUND"},
+    "FAILED_READ_FILE.FILE_NOT_EXIST": {"DELTAIC_DATA_FILE_MISSING"},
+}
+
+#: What the checker notes of an error of ours where delta-spark's was another.
+_ERRORS_DIFFER = re.compile(r"error differs: expected (\S+), got ([^\s:]+):")
 
 
 def table_names() -> list[str]:
@@ -76,6 +98,17 @@ def test_table_shows_the_recorded_rows_or_is_refused_by_name(
         elif check["status"] == "PASS":
             assert missing is None, f"{what} passes now: take it off tests/support/not_yet.py"
     assert refused == (table in REFUSED_TABLES), "the table is no longer refused"
+
+
+@pytest.mark.parametrize("table", table_names())
+def test_errors_are_those_that_say_what_is_wrong(checked: dict[str, Any], table: str) -> None:
+    for check in checked[table]["checks"]:
+        if check["status"] == "EXPECTED-ERROR":
+            [note] = check["notes"]
+            found = _ERRORS_DIFFER.match(note)
+            assert found is not None, f"{check['what']}: {note}"
+            recorded, ours = found.groups()
+            assert ours in OUR_CONDITIONS[recorded], f"{check['what']}: {note}"
 
 
 def test_corpus_is_the_one_that_the_list_of_missing_features_is_about(
