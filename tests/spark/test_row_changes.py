@@ -214,3 +214,27 @@ def test_arguments_that_make_no_sense_are_refused_by_name(
     with pytest.raises(AnalysisException, match="nowhere"):
         target.update(set={"nowhere": "1"})
     assert log.newest(table) == 0
+
+
+@pytest.mark.parametrize("by", ["path", "name"])
+def test_tables_with_texts_of_fixed_length_are_changed(
+    spark: SparkSession, table: str, by: str
+) -> None:
+    spark.sql(f"CREATE TABLE fixed_lengths (id INT, c CHAR(4)) USING delta LOCATION '{table}'")
+    try:
+        spark.sql("INSERT INTO fixed_lengths VALUES (1, 'a'), (2, 'b'), (3, 'c'), (4, 'd')")
+        target = (
+            DeltaTable.forPath(spark, table)
+            if by == "path"
+            else DeltaTable.forName(spark, "fixed_lengths")
+        )
+        target.delete("c = 'a'")
+        target.alias("t").update("t.c = 'b'", {"c": "'x'", "id": "t.id * 10"})
+        source = spark.createDataFrame([("c", 7), ("e", 8)], "c CHAR(4), n INT").alias("s")
+        merge = target.alias("t").merge(source, "t.c = rpad(s.c, 4, ' ')")
+        merge = merge.whenMatchedUpdate(set={"id": "s.n"})
+        merge.whenNotMatchedInsert(values={"id": "s.n", "c": "s.c"}).execute()
+        expected = [(4, "d   "), (7, "c   "), (8, "e   "), (20, "x   ")]
+        assert sorted(rows_of(spark, table)) == expected
+    finally:
+        spark.sql("DROP TABLE fixed_lengths")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import functions as F
 
+from tests.support import log
 from tests.support.checkpoint import write_checkpoint
 from tests.support.session_settings import session_settings
 from tests.support.streams import failure_of, run_stream, stream_of
@@ -288,3 +291,62 @@ def test_new_stream_begins_with_the_table_as_it_is_when_it_starts(
     stream = stream_of(spark, table)
     spark.sql(f"DELETE FROM delta.`{table}` WHERE id = 1")
     assert run_stream(stream, tmp_path / "checkpoint") == [[(2,)]]
+
+
+@pytest.mark.parametrize("codegen", ["true", "false"])
+def test_batches_go_through_every_kind_of_query(
+    spark: SparkSession, table: str, tmp_path: Path, codegen: str
+) -> None:
+    build_table(spark, table, "id INT, k INT", [[(i, i % 3) for i in range(9)]])
+    spark.sql(f"DELETE FROM delta.`{table}` WHERE id = 4")
+    static = spark.createDataFrame([(0, "a"), (1, "b")], "k INT, s STRING")
+    stream = stream_of(spark, table)
+    twice = F.udf(lambda n: 2 * n, "int")
+    queries: dict[str, tuple[DataFrame, str, list[tuple[object, ...]]]] = {
+        "grouped": (stream.groupBy("k").count(), "complete", [(0, 3), (1, 2), (2, 3)]),
+        "distinct": (stream.select("k").dropDuplicates(), "append", [(0,), (1,), (2,)]),
+        "function": (stream.where(twice("id") > 14).select("id"), "append", [(8,)]),
+        "joined": (
+            stream.join(static.hint("merge"), "k").select("id", "s").where("id < 3"),
+            "append",
+            [(0, "a"), (1, "b")],
+        ),
+        "exploded": (
+            stream.where("id = 5").selectExpr("explode(array(id, k)) AS e"),
+            "append",
+            [(2,), (5,)],
+        ),
+    }
+    with session_settings(
+        spark, {"spark.sql.codegen.wholeStage": codegen, "spark.sql.shuffle.partitions": "2"}
+    ):
+        for name, (query, mode, expected) in queries.items():
+            assert run_stream(query, tmp_path / name, mode) == [expected], name
+        writer = stream.writeStream.format("parquet").partitionBy("k")
+        writer = writer.option("checkpointLocation", str(tmp_path / "sink"))
+        writer.trigger(availableNow=True).start(str(tmp_path / "rows")).awaitTermination()
+    assert spark.read.parquet(str(tmp_path / "rows")).count() == 8
+
+
+def test_texts_of_fixed_length_are_padded_as_in_a_query(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
+    spark.sql(f"CREATE TABLE delta.`{table}` (id INT, c CHAR(5), s STRUCT<c: CHAR(3)>) USING delta")
+    plain = spark.sql("SELECT 1 AS id, 'ab' AS c, named_struct('c', 'x') AS s").coalesce(1)
+    plain.write.parquet(str(tmp_path / "files"))
+    [file] = (tmp_path / "files").glob("*.parquet")
+    shutil.copy(file, Path(table, "plain.parquet"))
+    add = {"path": "plain.parquet", "partitionValues": {}, "size": file.stat().st_size}
+    log.write_commit(table, 1, {"add": {**add, "modificationTime": 0, "dataChange": True}})
+    batch = spark.read.format("delta").load(table)
+    stream = stream_of(spark, table)
+    for number, shape in enumerate(
+        [
+            lambda frame: frame,
+            lambda frame: frame.where("c = 'ab'").select("id", "s.c"),
+            lambda frame: frame.selectExpr("length(c)", "C"),
+        ]
+    ):
+        expected = [tuple(row) for row in shape(batch).collect()]
+        assert len(expected) == 1
+        assert run_stream(shape(stream), tmp_path / str(number)) == [expected]

@@ -152,6 +152,18 @@ def test_table_that_took_the_place_of_another_is_an_error(
     assert "DELTAIC_STREAM_TABLE_REPLACED" in text and table in text
 
 
+def test_replaced_table_is_another_one(spark: SparkSession, tmp_path: Path) -> None:
+    spark.sql("CREATE TABLE streamed USING delta AS SELECT 1 AS id")
+    try:
+        checkpoint = tmp_path / "checkpoint"
+        assert run_stream(spark.readStream.table("streamed"), checkpoint) == [[(1,)]]
+        spark.sql("CREATE OR REPLACE TABLE streamed USING delta AS SELECT 2 AS id")
+        reader = spark.readStream.option("skipChangeCommits", "true")
+        assert "DELTAIC_STREAM_TABLE_REPLACED" in failure_of(reader.table("streamed"), checkpoint)
+    finally:
+        spark.sql("DROP TABLE streamed")
+
+
 def test_commits_that_are_gone_are_an_error_unless_their_loss_is_accepted(
     spark: SparkSession, table: str, tmp_path: Path
 ) -> None:

@@ -23,7 +23,7 @@ PEER_JARS = ROOT / ".tools" / "peers"
 def shared_folder() -> Path | None:
     """Return the folder of tables that other engines wrote, or None where there is none.
 
-    It lies beside the checkout; ``DELTAIC_SHARED`` names another place, or says ``none``.
+    It lies beside the checkout; ``DELTAIC_SHARED`` names another place.
     """
     folder = Path(os.environ.get("DELTAIC_SHARED", ROOT.parent / "shared"))
     return folder if folder.is_dir() else None

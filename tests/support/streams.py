@@ -18,7 +18,7 @@ def stream_of(spark: SparkSession, path: str, **options: Any) -> DataFrame:
     return reader.load(path)
 
 
-def run_stream(frame: DataFrame, checkpoint: Path) -> list[list[Row]]:
+def run_stream(frame: DataFrame, checkpoint: Path, mode: str = "append") -> list[list[Row]]:
     """Read what is there, and return the rows of each batch, sorted; none of one without rows."""
     batches: list[list[Row]] = []
 
@@ -28,7 +28,7 @@ def run_stream(frame: DataFrame, checkpoint: Path) -> list[list[Row]]:
             batches.append(rows)
 
     writer = frame.writeStream.foreachBatch(keep).option("checkpointLocation", str(checkpoint))
-    query = writer.trigger(availableNow=True).start()
+    query = writer.outputMode(mode).trigger(availableNow=True).start()
     try:
         query.awaitTermination()
     finally:

@@ -121,7 +121,8 @@ def redefine_table(
 ) -> Definition:
     """Return the definition of a table whose columns, and maybe properties, are replaced.
 
-    The table stays the same one: id and creation time are kept.
+    A table whose properties are kept stays the same one. Else it is another, though at the same
+    place: it gets another id, so that a stream does not go on into it unawares, as in delta-spark.
     """
     given = {} if keep_properties else request.properties or {}
     checked = check_properties(request.table, given, any_name=request.any_properties)
@@ -134,6 +135,7 @@ def redefine_table(
         check_statistics_columns(request.table, schema, partition_columns, configuration)
     metadata = replace(
         before,
+        id=before.id if keep_properties else str(uuid.uuid4()),
         schema_string=write_schema(schema),
         partition_columns=partition_columns,
         configuration=configuration

@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
 import org.apache.spark.sql.catalyst.expressions.{Expression, Literal, SubqueryExpression}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.{CacheShims, SessionShims}
+import org.apache.spark.sql.deltaic.{CacheShims, PaddingShims, SessionShims}
 import org.apache.spark.sql.execution.datasources.v2.ExtractV2Table
 import org.apache.spark.sql.{AnalysisException, Column, DataFrame, classic}
 
@@ -63,9 +63,12 @@ object RowChanges {
   ): MergeStatement =
     new MergeStatement(target, source, condition)
 
-  /** Spark plans a MERGE that only inserts as an append, which a table from a path does not take. */
+  /**
+   * Spark plans a MERGE that only inserts as an append, which a table from a path does not take. In a frame
+   * it has texts of fixed length padded above the table, which a statement has below its conditions.
+   */
   private[spark] def targetOf(frame: classic.DataFrame): LogicalPlan =
-    frame.queryExecution.analyzed.transform {
+    PaddingShims.withoutPadding(frame.queryExecution.analyzed).transform {
       case relation @ ExtractV2Table(table: DeltaicTable) =>
         relation.copy(table = table.forCommand)
     }

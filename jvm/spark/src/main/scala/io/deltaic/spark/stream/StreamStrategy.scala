@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.planning.PhysicalOperation
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.types.DataTypeUtils.fromAttributes
 import org.apache.spark.sql.connector.read.streaming.Offset
-import org.apache.spark.sql.deltaic.StreamedRowsExec
+import org.apache.spark.sql.deltaic.{PaddingShims, StreamedRowsExec}
 import org.apache.spark.sql.execution.datasources.v2.{
   DataSourceV2Relation,
   DataSourceV2ScanRelation,
@@ -35,10 +35,10 @@ private[spark] object StreamStrategy extends SparkStrategy {
       val table = DataSourceV2Relation
         .create(stream.source, None, None, CaseInsensitiveStringMap.empty())
         .copy(output = relation.output)
-      val named = new NamedAsIn(relation.output)
-      val asked = projects.map(named(_).asInstanceOf[NamedExpression])
+      val read = new ReadColumns(relation.output)
+      val asked = projects.map(read.named)
       val builder = stream.scanBuilder(stream.batch(start, end))
-      val left = builder.pushFilters(filters.map(named(_)))
+      val left = builder.pushFilters(filters.map(read(_)))
       val (scan, columns) = PushDownUtils.pruneColumns(builder, table, asked, left)
       val rows =
         StreamedRowsExec(planLater(DataSourceV2ScanRelation(table, scan, columns)), stream)
@@ -54,12 +54,18 @@ private[spark] object StreamStrategy extends SparkStrategy {
     case _ => Nil
   }
 
-  /** Queries may spell columns in another letter case. */
-  private final class NamedAsIn(columns: Seq[AttributeReference]) {
-    private val byId = AttributeMap(columns.map(column => column -> column))
+  /** The columns of the stream as a query gets them, which may spell them in another letter case. */
+  private final class ReadColumns(columns: Seq[AttributeReference]) {
+    private val byId =
+      AttributeMap(columns.map(column => column -> PaddingShims.asRead(column)))
 
-    def apply(expression: Expression): Expression = expression.transform {
+    def apply(expression: Expression): Expression = expression.transformUp {
       case column: AttributeReference => byId.getOrElse(column, column)
+    }
+
+    def named(expression: NamedExpression): NamedExpression = apply(expression) match {
+      case same: NamedExpression => same
+      case other => Alias(other, expression.name)(expression.exprId)
     }
   }
 

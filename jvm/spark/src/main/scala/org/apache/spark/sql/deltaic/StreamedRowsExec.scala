@@ -15,7 +15,7 @@ import org.apache.spark.sql.execution.{
 }
 
 /** Counts the rows that a micro-batch reads of a stream, for its progress. */
-case class StreamedRowsExec(child: SparkPlan, stream: SparkDataStream)
+case class StreamedRowsExec(child: SparkPlan, @transient stream: SparkDataStream)
     extends UnaryExecNode
     with CodegenSupport
     with StreamSourceAwareSparkPlan {
