@@ -230,7 +230,7 @@ def test_tables_with_texts_of_fixed_length_are_changed(
         )
         target.delete("c = 'a'")
         target.alias("t").update("t.c = 'b'", {"c": "'x'", "id": "t.id * 10"})
-        source = spark.createDataFrame([("c", 7), ("e", 8)], "c CHAR(4), n INT").alias("s")
+        source = spark.createDataFrame([("c", 7), ("e", 8)], "c STRING, n INT").alias("s")
         merge = target.alias("t").merge(source, "t.c = rpad(s.c, 4, ' ')")
         merge = merge.whenMatchedUpdate(set={"id": "s.n"})
         merge.whenNotMatchedInsert(values={"id": "s.n", "c": "s.c"}).execute()

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
 import org.apache.spark.sql.catalyst.plans.logical.View
 import org.apache.spark.sql.catalyst.util.quoteIfNeeded
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.SessionShims
+import org.apache.spark.sql.deltaic.{PaddingShims, SessionShims}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.functions.{max, min}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -230,7 +230,8 @@ object PythonApi {
       "DELTAIC_NAME_IS_NOT_A_TABLE",
       Map("name" -> name, "found" -> found)
     )
-    EliminateSubqueryAliases(spark.table(name).queryExecution.analyzed) match {
+    val named = EliminateSubqueryAliases(spark.table(name).queryExecution.analyzed)
+    PaddingShims.withoutPadding(named) match {
       case relation: DataSourceV2Relation =>
         relation.table match {
           case older: DeltaicTable if !older.followsNewVersions =>

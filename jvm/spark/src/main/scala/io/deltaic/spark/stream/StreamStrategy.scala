@@ -4,6 +4,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.planning.PhysicalOperation
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.types.DataTypeUtils.fromAttributes
+import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.connector.read.streaming.Offset
 import org.apache.spark.sql.deltaic.{PaddingShims, StreamedRowsExec}
 import org.apache.spark.sql.execution.datasources.v2.{
@@ -32,10 +33,10 @@ private[spark] object StreamStrategy extends SparkStrategy {
 
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
     case PhysicalOperation(projects, filters, Batch(relation, stream, start, end)) =>
+      val read = new ReadColumns(stream.source, relation.output)
       val table = DataSourceV2Relation
         .create(stream.source, None, None, CaseInsensitiveStringMap.empty())
-        .copy(output = relation.output)
-      val read = new ReadColumns(relation.output)
+        .copy(output = read.stored)
       val asked = projects.map(read.named)
       val builder = stream.scanBuilder(stream.batch(start, end))
       val left = builder.pushFilters(filters.map(read(_)))
@@ -55,9 +56,12 @@ private[spark] object StreamStrategy extends SparkStrategy {
   }
 
   /** The columns of the stream as a query gets them, which may spell them in another letter case. */
-  private final class ReadColumns(columns: Seq[AttributeReference]) {
-    private val byId =
-      AttributeMap(columns.map(column => column -> PaddingShims.asRead(column)))
+  private final class ReadColumns(table: Table, columns: Seq[AttributeReference]) {
+    private val padded = PaddingShims.asRead(table, columns)
+    private val byId = AttributeMap(columns.zip(padded.map(_._2)))
+
+    /** The columns as the scan returns them. */
+    def stored: Seq[AttributeReference] = padded.map(_._1)
 
     def apply(expression: Expression): Expression = expression.transformUp {
       case column: AttributeReference => byId.getOrElse(column, column)

@@ -1,35 +1,68 @@
 package org.apache.spark.sql.deltaic
 
-import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, Expression, NamedExpression}
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
+import org.apache.spark.sql.catalyst.expressions.{
+  Alias,
+  Attribute,
+  AttributeReference,
+  Expression,
+  NamedExpression
+}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
+import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Table}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.internal.SQLConf
 
 /** CHAR columns: Spark pads their texts where they are read, since writers need not have done so. */
 object PaddingShims {
 
-  /** A column as it is to be read; Spark does not see to it in streams. */
-  def asRead(column: Attribute): Expression = {
+  /**
+   * Columns of a table as a scan returns them, each with what is to be read in its place. Spark does not see
+   * to it in streams. What is padded is another column, or Spark would find the padding redundant.
+   */
+  def asRead(
+      table: Table,
+      columns: Seq[AttributeReference]
+  ): Seq[(AttributeReference, Expression)] = {
     val conf = SQLConf.get
-    if (conf.readSideCharPadding && !conf.charVarcharAsString)
-      CharVarcharUtils.addPaddingForScan(column)
-    else column
+    val pads = conf.readSideCharPadding && !conf.charVarcharAsString
+    columns.zip(declared(table, columns)).map { case (column, withLength) =>
+      val stored = withLength.newInstance().asInstanceOf[AttributeReference]
+      CharVarcharUtils.addPaddingForScan(stored) match {
+        case padded if pads && padded != stored => (stored, padded)
+        case _ => (column, column)
+      }
+    }
   }
 
   /** The plan of a DataFrame without the padding, as Spark has it in statements that change a table. */
   def withoutPadding(plan: LogicalPlan): LogicalPlan = plan.transform {
     case Project(columns, relation: DataSourceV2Relation) if arePadded(columns, relation.output) =>
-      relation.copy(output = relation.output.zip(columns).map { case (column, padded) =>
-        column.withMetadata(padded.metadata)
-      })
+      relation.copy(output = declared(relation.table, relation.output))
+  }
+
+  /** The columns with the lengths that the table declares, which Spark drops from those that it pads. */
+  private def declared(
+      table: Table,
+      columns: Seq[AttributeReference]
+  ): Seq[AttributeReference] = {
+    val schema = CharVarcharUtils.replaceCharVarcharWithStringInSchema(
+      CatalogV2Util.v2ColumnsToStructType(table.columns)
+    )
+    val metadata = schema.fields.map(field => field.name -> field.metadata).toMap
+    columns.map(column => metadata.get(column.name).fold(column)(column.withMetadata))
   }
 
   private def arePadded(columns: Seq[NamedExpression], stored: Seq[Attribute]): Boolean =
     columns.map(_.name) == stored.map(_.name) && columns.zip(stored).forall {
-      case (padded: Alias, column) =>
-        padded.references.toSeq == Seq(column) &&
-        CharVarcharUtils.getRawType(padded.metadata).isDefined
-      case (same, column) => same == column
+      case (Alias(padded, _), column) =>
+        padded.references.forall(_.exprId == column.exprId) && pads(padded)
+      case (same, column) => same.exprId == column.exprId
     }
+
+  private def pads(expression: Expression): Boolean = expression.exists {
+    case call: StaticInvoke => call.functionName == "readSidePadding"
+    case _ => false
+  }
 }
