@@ -27,7 +27,10 @@ REFUSED = "DELTAIC_UNSUPPORTED_READER_FEATURE"
 #: checker takes any error for an expected one, whatever has gone wrong.
 OUR_CONDITIONS = {
     "DELTA_INVALID_PROTOCOL_VERSION": {"DELTAIC_UNSUPPORTED_READER_VERSION"},
+    # Tables without columns are read, but the files that these logs name have never been there.
+    "DELTA_READ_TABLE_WITHOUT_COLUMNS": {"DELTAIC_DATA_FILE_MISSING"},
     "DELTA_STATE_RECOVER_ERROR": {
+        "DELTAIC_DATA_FILE_MISSING",
         "DELTAIC_STATE_WITHOUT_METADATA",
         "DELTAIC_STATE_WITHOUT_PROTOCOL",
     },
