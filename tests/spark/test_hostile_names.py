@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import deltalake
+import pyarrow as pa
 from pyspark.sql import functions as F
 
 from deltaic import DeltaTable
@@ -65,3 +67,17 @@ def test_hostile_names_and_values_are_written_read_filtered_and_described(
         assert log.files_in(tmp_path, ".parquet") == log.files_in(path, ".parquet"), "escaped"
     finally:
         spark.sql(f"DROP TABLE {name}")
+
+
+def test_columns_named_almost_as_scans_name_their_own_are_read_and_changed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "table")
+    names = ["__deltaic_id", "__deltaic_row_index_", "__deltaic", "_metadata_"]
+    columns = {name: pa.array(range(n, n + 9), pa.int64()) for n, name in enumerate(names)}
+    deltalake.write_deltalake(path, pa.table(columns))
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE __deltaic_id = 3")
+    spark.sql(f"UPDATE delta.`{path}` SET __deltaic_row_index_ = 0 WHERE __deltaic = 4")
+    found = spark.read.format("delta").load(path).where("__deltaic_id < 8").collect()
+    expected = [(i, 0 if i == 2 else i + 1, i + 2, i + 3) for i in range(8) if i != 3]
+    assert sorted(map(tuple, found)) == expected

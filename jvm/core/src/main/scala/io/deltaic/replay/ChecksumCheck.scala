@@ -1,12 +1,31 @@
 package io.deltaic.replay
 
 import com.fasterxml.jackson.core.JsonProcessingException
+import org.apache.hadoop.fs.Path
+import org.slf4j.LoggerFactory
 
 import io.deltaic.log.VersionChecksum
 import io.deltaic.protocol.{ActionJson, Metadata}
 
 /** Holds a snapshot against the checksum file of its version. */
 private[replay] object ChecksumCheck {
+
+  private val logger = LoggerFactory.getLogger(ChecksumCheck.getClass)
+
+  def warn(table: Path, version: Long, differences: Seq[String]): Unit = logger.warn(
+    "Table {}: version {} is not as its checksum file says: {}",
+    table,
+    version,
+    differences.mkString("; ")
+  )
+
+  /** @param counted what a distributed snapshot turned out to hold */
+  def warnOfSize(snapshot: Snapshot, expected: TableSize, counted: TableSize): Unit = warn(
+    snapshot.table,
+    snapshot.version,
+    compare("numFiles", Some(expected.numFiles), counted.numFiles).toSeq ++
+      compare("tableSizeBytes", Some(expected.sizeBytes), counted.sizeBytes)
+  )
 
   /** What differs, in words; nothing for what the checksum does not tell, or for files that nobody has read. */
   def differences(expected: VersionChecksum, snapshot: Snapshot): Seq[String] = {

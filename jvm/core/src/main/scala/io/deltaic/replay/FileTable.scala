@@ -75,6 +75,8 @@ final class FileTable private (
     sum
   }
 
+  private[deltaic] def tableSize: TableSize = TableSize(size.toLong, totalSizeBytes)
+
   /** How many of the files have a deletion vector. */
   lazy val withDeletionVectors: Int =
     if (blocks.forall(_.deletionVectors == null)) 0

@@ -102,14 +102,7 @@ private[replay] final class Replay(
     def replayed(entries: Seq[LogEntry]): Snapshot = {
       val found = snapshot(segment, base.advanced(commits(entries)), checksum)
       val differences = checksum.toSeq.flatMap(ChecksumCheck.differences(_, found))
-      if (differences.nonEmpty) {
-        logger.warn(
-          "Table {}: version {} is not as its checksum file says: {}",
-          table,
-          segment.version,
-          differences.mkString("; ")
-        )
-      }
+      if (differences.nonEmpty) ChecksumCheck.warn(table, segment.version, differences)
       if (differences.nonEmpty && entries.exists(_.isCompacted)) replayed(segment.commitEntries)
       else found
     }

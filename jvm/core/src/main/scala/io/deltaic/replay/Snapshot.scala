@@ -7,7 +7,15 @@ import org.apache.hadoop.fs.Path
 import io.deltaic.protocol._
 
 /** How many files a table has, and how many bytes those have. */
-final case class TableSize(numFiles: Long, sizeBytes: Long)
+final case class TableSize(numFiles: Long, sizeBytes: Long) {
+
+  def +(more: TableSize): TableSize =
+    TableSize(numFiles + more.numFiles, sizeBytes + more.sizeBytes)
+}
+
+object TableSize {
+  val none: TableSize = TableSize(0, 0)
+}
 
 /**
  * A table at one version. Immutable, and safe to share between threads.
@@ -62,8 +70,22 @@ final class Snapshot private[replay] (
 
   /** Unless nobody has counted them. */
   def size: Option[TableSize] =
-    if (isDistributed) sizeFromChecksum
-    else Some(TableSize(state.files.size.toLong, state.files.totalSizeBytes))
+    if (isDistributed) found.orElse(sizeFromChecksum) else Some(state.files.tableSize)
+
+  /** What was counted of a distributed snapshot. */
+  @volatile private var found: Option[TableSize] = None
+
+  /**
+   * Takes note of how many files the checkpoint holds that count, once somebody has read it, and holds the sum against
+   * the checksum file.
+   */
+  private[deltaic] def counted(inCheckpoint: TableSize): Unit = {
+    val all = inCheckpoint + state.files.tableSize
+    if (!found.contains(all)) {
+      found = Some(all)
+      sizeFromChecksum.filter(_ != all).foreach(ChecksumCheck.warnOfSize(this, _, all))
+    }
+  }
 
   def transactions: Map[String, SetTransaction] = state.transactions
 

@@ -12,7 +12,8 @@ import io.deltaic.spark.skipping.{MergedAggregates, RowAggregate, SnapshotStatis
 /**
  * The files of a distributed snapshot. Executors read the checkpoint, each task one slice of it, leave out what commits
  * have superseded, and apply to the rest what the driver applies to files in memory: the same replay, the same decoding,
- * the same predicate. Only what they choose reaches the driver, and nothing of it is kept here.
+ * the same predicate. Only what they choose reaches the driver, and nothing of it is kept here; what there is room for
+ * stays in the executors ([[KeptSlices]]).
  *
  * @param options of the read, which may tell how to reach the file system
  */
@@ -60,10 +61,8 @@ private[scan] final class DistributedFiles(
   def size(choice: FileChoice): TableSize =
     run(choice, "size")(chosen => Iterator(chosen.size)).fold(
       _.size(choice),
-      { sent =>
-        val sizes = sent :+ inMemory(choice).size
-        TableSize(sizes.map(_.numFiles).sum, sizes.map(_.sizeBytes).sum)
-      }
+      sent =>
+        sent.foldLeft(inMemory(choice).size)(_ + _)
     )
 
   private def inMemory(choice: FileChoice): ChosenFiles = choice.among(
@@ -87,7 +86,10 @@ private[scan] final class DistributedFiles(
       shared
     )(of)
     results.collectFirst { case Left(unreadable) => unreadable } match {
-      case None => Right(results.collect { case Right(result) => result })
+      case None =>
+        val read = results.collect { case Right(result) => result }
+        snapshot.counted(read.map(_.files).foldLeft(TableSize.none)(_ + _))
+        Right(read.flatMap(_.found))
       case Some(reason) =>
         Left(new DistributedFiles(spark, log, log.withoutCheckpoint(snapshot, reason), options))
     }
@@ -95,6 +97,13 @@ private[scan] final class DistributedFiles(
 }
 
 private object DistributedFiles {
+
+  /**
+   * What a task makes of a slice.
+   *
+   * @param files how many there are to choose from
+   */
+  private final case class OfSlice[T](files: TableSize, found: Seq[T])
 
   private def answer(groupBy: Seq[Attribute], aggregates: Seq[RowAggregate])(
       chosen: ChosenFiles
@@ -111,7 +120,7 @@ private object DistributedFiles {
       slices: Seq[CheckpointSlice],
       choice: FileChoice,
       shared: => Broadcast[Shared]
-  )(of: ChosenFiles => Iterator[T]): Seq[Either[String, T]] =
+  )(of: ChosenFiles => Iterator[T]): Seq[Either[String, OfSlice[T]]] =
     if (slices.isEmpty) Nil
     else {
       val broadcast = shared
@@ -123,21 +132,23 @@ private object DistributedFiles {
       choice: FileChoice,
       shared: Broadcast[Shared],
       of: ChosenFiles => Iterator[T]
-  ): Iterator[Either[String, T]] = {
+  ): Iterator[Either[String, OfSlice[T]]] = {
     val found = Vector.newBuilder[T]
+    var size = TableSize.none
     val read = UnreadableContent.orElse {
-      slice.files(shared.value.conf.value) { batch =>
+      KeptSlices.shared.files(slice, shared.value.conf.value) { batch =>
         UnreadableContent.notIn {
           val files = batch.without(shared.value.superseded)
+          size += files.tableSize
           val statistics = SnapshotStatistics.of(files, choice.schema.skipping, choice.zone)
           found ++= of(choice.among(files, statistics))
           ()
         }
       }
     }
-    read match {
-      case Right(_) => found.result().iterator.map(Right(_))
-      case Left(cause) => Iterator(Left(s"${slice.path}: $cause"))
-    }
+    Iterator(read match {
+      case Right(_) => Right(OfSlice(size, found.result()))
+      case Left(cause) => Left(s"${slice.path}: $cause")
+    })
   }
 }

@@ -12,11 +12,12 @@ import org.apache.spark.sql.types.{DataType, LongType, StringType, StructField, 
  */
 private[spark] object ScanColumns {
 
-  /** Whether users' columns must not have the name: these, and the one of Spark's Parquet reader. */
-  def isReserved(name: String): Boolean = {
-    val folded = name.toLowerCase(Locale.ROOT)
-    folded.startsWith("__deltaic_") || folded == ParquetScanShims.generatedRowIndex.name
-  }
+  /** Whether new columns must not have the name, so that there are names for the scans to come. */
+  def isReserved(name: String): Boolean =
+    name.toLowerCase(Locale.ROOT).startsWith("__deltaic_") || isTaken(name)
+
+  /** Whether scans use the name: for a column below, or for the one of Spark's Parquet reader. */
+  def isTaken(name: String): Boolean = taken(name.toLowerCase(Locale.ROOT))
 
   /** The data file's path, spelled as in the log; constant within a file. */
   val FilePath = "__deltaic_file_path"
@@ -44,6 +45,18 @@ private[spark] object ScanColumns {
   val baseRowIdField: StructField = StructField(BaseRowId, LongType, nullable = false)
   val defaultRowCommitVersionField: StructField =
     StructField(DefaultRowCommitVersion, LongType, nullable = false)
+
+  private val taken: Set[String] = Set(
+    FilePath,
+    RowIndex,
+    DeletionVector,
+    ChangedRows,
+    BaseRowId,
+    DefaultRowCommitVersion,
+    TrackedRowId,
+    TrackedCommitVersion,
+    ParquetScanShims.generatedRowIndex.name
+  )
 
   val rowIndexField: StructField = StructField(RowIndex, LongType, nullable = false)
   val deletionVectorField: StructField = StructField(DeletionVector, StringType, nullable = true)

@@ -65,8 +65,15 @@ private[spark] object SchemaChecks {
   }
 
   /** A user's column under a name that scans use for their own would take its place, or lose its own. */
+  def requireFreeNames(table: String, schema: StructType): Unit =
+    requireNames(table, schema, ScanColumns.isTaken)
+
+  /** The same of columns that are not there yet. */
   def requireNamesOfUsers(table: String, schema: StructType): Unit =
-    schema.fieldNames.find(ScanColumns.isReserved).foreach { column =>
+    requireNames(table, schema, ScanColumns.isReserved)
+
+  private def requireNames(table: String, schema: StructType, isRefused: String => Boolean): Unit =
+    schema.fieldNames.find(isRefused).foreach { column =>
       throw new DeltaicException(
         "DELTAIC_RESERVED_COLUMN_NAME",
         Map("table" -> table, "column" -> column)

@@ -77,7 +77,7 @@ private[spark] object TableSchema {
     if (missing.nonEmpty)
       throw invalid(table, s"partition column ${missing.mkString(", ")} is not among its columns")
     val mapping = ColumnMapping.of(table, protocol, metadata)
-    SchemaChecks.requireNamesOfUsers(table, stored)
+    SchemaChecks.requireFreeNames(table, stored)
     SchemaChecks.requireMapped(table, stored, mapping)
     SchemaChecks.requireKnownTypeChanges(table, stored)
     TableSchema(

@@ -11,7 +11,7 @@ import org.apache.logging.log4j.{Level, LogManager}
 
 import io.deltaic.TableBuilder
 import io.deltaic.TableBuilder.add
-import io.deltaic.replay.{CheckpointRows, DeltaLog}
+import io.deltaic.replay.{CheckpointRows, DeltaLog, TableSize}
 
 /** What replay says in the log, here because Spark brings one to say it in. */
 class ReplayWarningsSuite extends munit.FunSuite {
@@ -99,6 +99,19 @@ class ReplayWarningsSuite extends munit.FunSuite {
     val loaded = said(Level.INFO)(log.latest())
     val parts = Seq("0 files in memory", "distributed", "checkpoint.parquet")
     parts.foreach(part => assert(loaded.head.contains(part), loaded.head))
+  }
+
+  test(
+    "a distributed snapshot that turns out to hold other files than its checksum file says is named, once"
+  ) {
+    val table = TableBuilder.created(add("a"))
+    table.file(f"${0}%020d.crc", """{"numFiles":2,"tableSizeBytes":7}""")
+    val snapshot = distributed(table, Seq("x")).latest()
+    val told = warnings(Seq(1, 2).foreach(_ => snapshot.counted(TableSize(1, 7))))
+    assertEquals(told.size, 1, told.toString)
+    Seq(table.directory.toString, "version 0 ", "numFiles is 1 instead of 2")
+      .foreach(part => assert(told.head.contains(part), told.head))
+    assertEquals(snapshot.size, Some(TableSize(1, 7)))
   }
 
   test("a checkpoint of a distributed snapshot that turns out to be unreadable is named") {

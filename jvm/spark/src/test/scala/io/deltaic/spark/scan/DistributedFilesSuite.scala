@@ -13,7 +13,7 @@ import org.scalacheck.rng.Seed
 
 import io.deltaic.TableBuilder
 import io.deltaic.protocol._
-import io.deltaic.replay.{CheckpointRows, DeltaLog, Snapshot}
+import io.deltaic.replay.{CheckpointRows, DeltaLog, Snapshot, TableSize}
 import io.deltaic.spark.skipping._
 import io.deltaic.spark.write.LocalSpark
 
@@ -133,6 +133,33 @@ class DistributedFilesSuite extends munit.FunSuite with LocalSpark {
     assert(e.getMessage.contains(classicName), e.getMessage)
   }
 
+  test("executors read a checkpoint once, and leave out what commits have superseded since") {
+    val table = build(writeClassic(_, rowGroupBytes = 8192))
+    val expected = open(table, DeltaLog.NeverDistributed).select(Nil, Nil)
+    val log = new DeltaLog(table.path, table.conf, 0)
+    assertEquals(newest(log).select(Nil, Nil), expected)
+    val file = table.log.resolve(classicName)
+    val modified = LocalFiles.getLastModifiedTime(file)
+    LocalFiles.write(file, new Array[Byte](LocalFiles.size(file).toInt))
+    LocalFiles.setLastModifiedTime(file, modified)
+    table.commit(5, files(9).remove(System.currentTimeMillis))
+    val left = newest(log)
+    assert(left.snapshot.isDistributed && left.snapshot.version == 5)
+    assertEquals(left.select(Nil, Nil), expected.filterNot(_.path == files(9).path))
+  }
+
+  test("what is counted of a distributed table is its size, whatever its checksum file says") {
+    val table = TableBuilder().commit(0, protocol, metadata)
+    writeFile(table, classicName, files, header = true)
+    table.commit(1, files(0).remove(System.currentTimeMillis))
+      .file(f"${1}%020d.crc", """{"numFiles":7,"tableSizeBytes":70}""")
+    val distributed = open(table, 0)
+    assertEquals(distributed.snapshot.size, Some(TableSize(7, 70)))
+    val counted = distributed.size
+    assertEquals(counted.numFiles, files.size - 1L)
+    assertEquals(distributed.snapshot.size, Some(counted))
+  }
+
   private def assertSameFiles(
       expected: Try[IndexedSeq[AddFile]],
       distributed: SnapshotFiles,
@@ -159,8 +186,10 @@ class DistributedFilesSuite extends munit.FunSuite with LocalSpark {
       .commit(4, moreRows.remove(now), moreRows.copy(deletionVector = Some(TableBuilder.dv("v"))))
   }
 
-  private def open(table: TableBuilder, bytesInMemory: Long): SnapshotFiles = {
-    val log = new DeltaLog(table.path, table.conf, bytesInMemory)
+  private def open(table: TableBuilder, bytesInMemory: Long): SnapshotFiles =
+    newest(new DeltaLog(table.path, table.conf, bytesInMemory))
+
+  private def newest(log: DeltaLog): SnapshotFiles = {
     val snapshot: Snapshot = log.latest()
     SnapshotFiles(
       spark.asInstanceOf[classic.SparkSession],
