@@ -29,7 +29,23 @@ private[deltaic] final case class VersionChecksum(
     metadata: Option[Metadata],
     transactions: Option[Seq[SetTransaction]],
     domains: Option[Seq[DomainMetadata]]
-)
+) {
+
+  /** What it says of files, alone. */
+  def ofFiles: VersionChecksum = VersionChecksum(
+    numFiles,
+    sizeBytes,
+    numMetadata = None,
+    numProtocol = None,
+    numDeletionVectors,
+    numDeletedRecords,
+    inCommitTimestampMs = None,
+    protocol = None,
+    metadata = None,
+    transactions = None,
+    domains = None
+  )
+}
 
 private[deltaic] object VersionChecksum {
 

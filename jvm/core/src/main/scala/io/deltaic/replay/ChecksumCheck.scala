@@ -1,7 +1,6 @@
 package io.deltaic.replay
 
 import com.fasterxml.jackson.core.JsonProcessingException
-import org.apache.hadoop.fs.Path
 import org.slf4j.LoggerFactory
 
 import io.deltaic.log.VersionChecksum
@@ -12,35 +11,31 @@ private[replay] object ChecksumCheck {
 
   private val logger = LoggerFactory.getLogger(ChecksumCheck.getClass)
 
-  def warn(table: Path, version: Long, differences: Seq[String]): Unit = logger.warn(
-    "Table {}: version {} is not as its checksum file says: {}",
-    table,
-    version,
-    differences.mkString("; ")
-  )
-
-  /** @param counted what a distributed snapshot turned out to hold */
-  def warnOfSize(snapshot: Snapshot, expected: TableSize, counted: TableSize): Unit = warn(
-    snapshot.table,
-    snapshot.version,
-    compare("numFiles", Some(expected.numFiles), counted.numFiles).toSeq ++
-      compare("tableSizeBytes", Some(expected.sizeBytes), counted.sizeBytes)
-  )
+  /** Says what differs, if anything does. */
+  def warn(snapshot: Snapshot, differences: Seq[String]): Unit =
+    if (differences.nonEmpty) {
+      logger.warn(
+        "Table {}: version {} is not as its checksum file says: {}",
+        snapshot.table,
+        snapshot.version,
+        differences.mkString("; ")
+      )
+    }
 
   /** What differs, in words; nothing for what the checksum does not tell, or for files that nobody has read. */
   def differences(expected: VersionChecksum, snapshot: Snapshot): Seq[String] = {
-    val ofFiles =
-      if (snapshot.isDistributed) Nil else fileDifferences(expected, snapshot.filesInMemory)
-    ofFiles ++ headerDifferences(expected, snapshot)
+    val inFiles =
+      if (snapshot.isDistributed) Nil else ofFiles(expected, snapshot.filesInMemory.counts)
+    inFiles ++ headerDifferences(expected, snapshot)
   }
 
-  private def fileDifferences(expected: VersionChecksum, files: FileTable): Seq[String] =
-    Seq(
-      compare("numFiles", expected.numFiles, files.size.toLong),
-      compare("tableSizeBytes", expected.sizeBytes, files.totalSizeBytes),
-      compare("numDeletionVectors", expected.numDeletionVectors, files.withDeletionVectors.toLong),
-      compare("numDeletedRecords", expected.numDeletedRecords, files.deletedRecords)
-    ).flatten
+  /** The same of files alone. */
+  def ofFiles(expected: VersionChecksum, found: FileCounts): Seq[String] = Seq(
+    compare("numFiles", expected.numFiles, found.files),
+    compare("tableSizeBytes", expected.sizeBytes, found.sizeBytes),
+    compare("numDeletionVectors", expected.numDeletionVectors, found.deletionVectors),
+    compare("numDeletedRecords", expected.numDeletedRecords, found.deletedRecords)
+  ).flatten
 
   private def headerDifferences(expected: VersionChecksum, snapshot: Snapshot): Seq[String] =
     Seq(

@@ -131,6 +131,9 @@ private[deltaic] final class FileBlock private[replay] (
   private[deltaic] def derive[D <: Derived](derivation: Derivation[D]): D =
     derived.computeIfAbsent(derivation, _ => derivation.of(this)).asInstanceOf[D]
 
+  /** Whoever has got something goes on with it. */
+  private[replay] def forgetDerived(): Unit = derived.clear()
+
   private[replay] def derivedBytes: Long = derived.values.asScala.iterator.map(_.retainedBytes).sum
 
   /** Copies one row to a builder, for merging blocks. */

@@ -75,7 +75,8 @@ final class FileTable private (
     sum
   }
 
-  private[deltaic] def tableSize: TableSize = TableSize(size.toLong, totalSizeBytes)
+  private[deltaic] def counts: FileCounts =
+    FileCounts(size.toLong, totalSizeBytes, withDeletionVectors.toLong, deletedRecords)
 
   /** How many of the files have a deletion vector. */
   lazy val withDeletionVectors: Int =
@@ -111,6 +112,9 @@ final class FileTable private (
   /** About how many bytes of heap the table keeps, rows that left and what was derived of its rows included. */
   def retainedBytes: Long =
     blocks.iterator.map(b => b.retainedBytes + b.derivedBytes).sum + 4L * live.length
+
+  /** Forgets what was derived of the rows. */
+  private[deltaic] def forgetDerived(): Unit = blocks.foreach(_.forgetDerived())
 
   private[replay] def blockCount: Int = blocks.length
 

@@ -102,7 +102,7 @@ private[replay] final class Replay(
     def replayed(entries: Seq[LogEntry]): Snapshot = {
       val found = snapshot(segment, base.advanced(commits(entries)), checksum)
       val differences = checksum.toSeq.flatMap(ChecksumCheck.differences(_, found))
-      if (differences.nonEmpty) ChecksumCheck.warn(table, segment.version, differences)
+      ChecksumCheck.warn(found, differences)
       if (differences.nonEmpty && entries.exists(_.isCompacted)) replayed(segment.commitEntries)
       else found
     }
@@ -134,8 +134,7 @@ private[replay] final class Replay(
       protocol,
       metadata,
       state,
-      for (told <- checksum; files <- told.numFiles; bytes <- told.sizeBytes)
-        yield TableSize(files, bytes)
+      checksum.map(_.ofFiles)
     )
   }
 

@@ -4,21 +4,14 @@ import java.lang.ref.SoftReference
 
 import org.apache.hadoop.fs.Path
 
+import io.deltaic.log.VersionChecksum
 import io.deltaic.protocol._
 
 /** How many files a table has, and how many bytes those have. */
-final case class TableSize(numFiles: Long, sizeBytes: Long) {
-
-  def +(more: TableSize): TableSize =
-    TableSize(numFiles + more.numFiles, sizeBytes + more.sizeBytes)
-}
-
-object TableSize {
-  val none: TableSize = TableSize(0, 0)
-}
+final case class TableSize(numFiles: Long, sizeBytes: Long)
 
 /**
- * A table at one version. Immutable, and safe to share between threads.
+ * A table at one version, which stays as it is: what it finds out later, it remembers. Safe to share between threads.
  *
  * A snapshot whose checkpoint is too large for the driver is distributed: the files of the checkpoint stay in it
  * ([[stored]]), and those that commits have added since are in memory ([[filesInMemory]]). All else is in memory in any
@@ -27,7 +20,7 @@ object TableSize {
  * @param table the root directory, qualified
  * @param timestampMs when the version was committed: its in-commit timestamp where the table keeps those, else the
  *   modification time of its commit file
- * @param sizeFromChecksum what the checksum file of the version says, if there is one
+ * @param checksum what the checksum file of the version says of files, if there is one
  */
 final class Snapshot private[replay] (
     val table: Path,
@@ -36,7 +29,7 @@ final class Snapshot private[replay] (
     val protocol: Protocol,
     val metadata: Metadata,
     private[replay] val state: TableState,
-    sizeFromChecksum: Option[TableSize] = None
+    checksum: Option[VersionChecksum] = None
 ) {
 
   def isDistributed: Boolean = state.stored.isDefined
@@ -70,21 +63,27 @@ final class Snapshot private[replay] (
 
   /** Unless nobody has counted them. */
   def size: Option[TableSize] =
-    if (isDistributed) found.orElse(sizeFromChecksum) else Some(state.files.tableSize)
+    if (isDistributed) countedFiles.map(_.size).orElse(toldSize) else Some(state.files.counts.size)
+
+  private def toldSize: Option[TableSize] =
+    for (told <- checksum; files <- told.numFiles; bytes <- told.sizeBytes)
+      yield TableSize(files, bytes)
 
   /** What was counted of a distributed snapshot. */
-  @volatile private var found: Option[TableSize] = None
+  @volatile private var countedFiles: Option[FileCounts] = None
 
   /**
-   * Takes note of how many files the checkpoint holds that count, once somebody has read it, and holds the sum against
-   * the checksum file.
+   * Takes note of the files of the checkpoint that count, once somebody has read them all, and holds the sum against the
+   * checksum file.
    */
-  private[deltaic] def counted(inCheckpoint: TableSize): Unit = {
-    val all = inCheckpoint + state.files.tableSize
-    if (!found.contains(all)) {
-      found = Some(all)
-      sizeFromChecksum.filter(_ != all).foreach(ChecksumCheck.warnOfSize(this, _, all))
+  private[deltaic] def noteCounted(inCheckpoint: FileCounts): Unit = {
+    val all = inCheckpoint + state.files.counts
+    val isNew = synchronized {
+      val before = countedFiles
+      countedFiles = Some(all)
+      before != countedFiles
     }
+    if (isNew) ChecksumCheck.warn(this, checksum.toSeq.flatMap(ChecksumCheck.ofFiles(_, all)))
   }
 
   def transactions: Map[String, SetTransaction] = state.transactions
@@ -116,7 +115,7 @@ final class Snapshot private[replay] (
   private[replay] def withoutExpiredTombstones(nowMs: Long): Snapshot =
     TableProperties.deletedFileRetentionMs(metadata).fold(this) { retentionMs =>
       val kept = state.withoutTombstonesBefore(nowMs - retentionMs)
-      new Snapshot(table, version, timestampMs, protocol, metadata, kept, sizeFromChecksum)
+      new Snapshot(table, version, timestampMs, protocol, metadata, kept, checksum)
     }
 
   /** To look at all tombstones after every commit would cost more than they do. */

@@ -61,8 +61,10 @@ private[scan] final class DistributedFiles(
   def size(choice: FileChoice): TableSize =
     run(choice, "size")(chosen => Iterator(chosen.size)).fold(
       _.size(choice),
-      sent =>
-        sent.foldLeft(inMemory(choice).size)(_ + _)
+      { sent =>
+        val sizes = sent :+ inMemory(choice).size
+        TableSize(sizes.map(_.numFiles).sum, sizes.map(_.sizeBytes).sum)
+      }
     )
 
   private def inMemory(choice: FileChoice): ChosenFiles = choice.among(
@@ -88,7 +90,7 @@ private[scan] final class DistributedFiles(
     results.collectFirst { case Left(unreadable) => unreadable } match {
       case None =>
         val read = results.collect { case Right(result) => result }
-        snapshot.counted(read.map(_.files).foldLeft(TableSize.none)(_ + _))
+        snapshot.noteCounted(read.map(_.counts).foldLeft(FileCounts.none)(_ + _))
         Right(read.flatMap(_.found))
       case Some(reason) =>
         Left(new DistributedFiles(spark, log, log.withoutCheckpoint(snapshot, reason), options))
@@ -101,9 +103,9 @@ private object DistributedFiles {
   /**
    * What a task makes of a slice.
    *
-   * @param files how many there are to choose from
+   * @param counts of all files there are to choose from
    */
-  private final case class OfSlice[T](files: TableSize, found: Seq[T])
+  private final case class OfSlice[T](counts: FileCounts, found: Seq[T])
 
   private def answer(groupBy: Seq[Attribute], aggregates: Seq[RowAggregate])(
       chosen: ChosenFiles
@@ -134,12 +136,12 @@ private object DistributedFiles {
       of: ChosenFiles => Iterator[T]
   ): Iterator[Either[String, OfSlice[T]]] = {
     val found = Vector.newBuilder[T]
-    var size = TableSize.none
+    var counts = FileCounts.none
     val read = UnreadableContent.orElse {
       KeptSlices.shared.files(slice, shared.value.conf.value) { batch =>
         UnreadableContent.notIn {
           val files = batch.without(shared.value.superseded)
-          size += files.tableSize
+          counts += files.counts
           val statistics = SnapshotStatistics.of(files, choice.schema.skipping, choice.zone)
           found ++= of(choice.among(files, statistics))
           ()
@@ -147,7 +149,7 @@ private object DistributedFiles {
       }
     }
     Iterator(read match {
-      case Right(_) => Right(OfSlice(size, found.result()))
+      case Right(_) => Right(OfSlice(counts, found.result()))
       case Left(cause) => Left(s"${slice.path}: $cause")
     })
   }

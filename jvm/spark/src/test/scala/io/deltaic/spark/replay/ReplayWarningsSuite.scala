@@ -11,7 +11,7 @@ import org.apache.logging.log4j.{Level, LogManager}
 
 import io.deltaic.TableBuilder
 import io.deltaic.TableBuilder.add
-import io.deltaic.replay.{CheckpointRows, DeltaLog, TableSize}
+import io.deltaic.replay.{CheckpointRows, DeltaLog, FileCounts}
 
 /** What replay says in the log, here because Spark brings one to say it in. */
 class ReplayWarningsSuite extends munit.FunSuite {
@@ -101,17 +101,17 @@ class ReplayWarningsSuite extends munit.FunSuite {
     parts.foreach(part => assert(loaded.head.contains(part), loaded.head))
   }
 
-  test(
-    "a distributed snapshot that turns out to hold other files than its checksum file says is named, once"
-  ) {
+  test("a distributed snapshot whose files are not as its checksum file says is named, once") {
     val table = TableBuilder.created(add("a"))
-    table.file(f"${0}%020d.crc", """{"numFiles":2,"tableSizeBytes":7}""")
+    val told =
+      """{"numFiles":2,"tableSizeBytes":7,"numDeletionVectorsOpt":1,"numDeletedRecordsOpt":4}"""
+    table.file(f"${0}%020d.crc", told)
     val snapshot = distributed(table, Seq("x")).latest()
-    val told = warnings(Seq(1, 2).foreach(_ => snapshot.counted(TableSize(1, 7))))
-    assertEquals(told.size, 1, told.toString)
-    Seq(table.directory.toString, "version 0 ", "numFiles is 1 instead of 2")
-      .foreach(part => assert(told.head.contains(part), told.head))
-    assertEquals(snapshot.size, Some(TableSize(1, 7)))
+    val said = warnings(Seq(1, 2).foreach(_ => snapshot.noteCounted(FileCounts(1, 7, 1, 3))))
+    assertEquals(said.size, 1, said.toString)
+    val differences = "numFiles is 1 instead of 2; numDeletedRecords is 3 instead of 4"
+    Seq(table.directory.toString, "version 0 ", differences)
+      .foreach(part => assert(said.head.contains(part), said.head))
   }
 
   test("a checkpoint of a distributed snapshot that turns out to be unreadable is named") {

@@ -148,16 +148,24 @@ class DistributedFilesSuite extends munit.FunSuite with LocalSpark {
     assertEquals(left.select(Nil, Nil), expected.filterNot(_.path == files(9).path))
   }
 
-  test("what is counted of a distributed table is its size, whatever its checksum file says") {
+  test("what a query counts of a distributed table is its size, whatever its checksum file says") {
     val table = TableBuilder().commit(0, protocol, metadata)
     writeFile(table, classicName, files, header = true)
-    table.commit(1, files(0).remove(System.currentTimeMillis))
+    table.commit(1, files(0).remove(System.currentTimeMillis), addOf(later.head, "later"))
       .file(f"${1}%020d.crc", """{"numFiles":7,"tableSizeBytes":70}""")
-    val distributed = open(table, 0)
-    assertEquals(distributed.snapshot.size, Some(TableSize(7, 70)))
-    val counted = distributed.size
-    assertEquals(counted.numFiles, files.size - 1L)
-    assertEquals(distributed.snapshot.size, Some(counted))
+    val expected = open(table, DeltaLog.NeverDistributed).snapshot.size
+    val few: Seq[SnapshotFiles => Any] = Seq(
+      _.select(Seq(EqualTo(attribute("p"), Literal("a"))), Nil),
+      LimitedFiles(_, 1).select(Nil, Nil),
+      _.aggregate(Nil, Nil, Seq(RowAggregate.CountRows)),
+      _.size
+    )
+    few.foreach { query =>
+      val distributed = open(table, 0)
+      assertEquals(distributed.snapshot.size, Some(TableSize(7, 70)))
+      query(distributed)
+      assertEquals(distributed.snapshot.size, expected)
+    }
   }
 
   private def assertSameFiles(
