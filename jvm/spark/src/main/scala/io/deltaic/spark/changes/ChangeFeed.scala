@@ -91,7 +91,7 @@ private[spark] final class ChangeFeed(
 
   private def requireCompatible(metadata: Metadata, version: Long): Unit = {
     val older = version <= read.version
-    if (checksSchema && !ReadCompatibility.holds(metadata, read.metadata, older))
+    if (checksSchema && !ReadCompatibility.ofColumns(metadata, read.metadata, older))
       fail(
         "DELTAIC_CHANGES_SCHEMA_INCOMPATIBLE",
         version,

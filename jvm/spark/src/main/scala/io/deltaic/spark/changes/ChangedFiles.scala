@@ -26,6 +26,9 @@ private[changes] final class ChangedFiles private (
   /** Whether some rows of some file are not part of its change. */
   def needRowFilter: Boolean = selections.nonEmpty
 
+  /** One of those, by its path. */
+  def filteredFile: Option[String] = files.find(selections.contains).map(_.path)
+
   /** Null when all rows of a file are part of its change. */
   def unchangedRows(file: AddFile): UTF8String =
     selections.get(file).fold[UTF8String](null)(ChangedRows.encode(file, _))

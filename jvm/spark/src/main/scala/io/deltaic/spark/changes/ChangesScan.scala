@@ -16,8 +16,9 @@ import io.deltaic.spark.write.WriteTransaction
 /**
  * Reads the files of a feed as a table's scan does, in one scan for all commits.
  *
- * Change data files hold the kind of each change, data files do not: there it is a constant. So
- * there are two readers, which produce the same columns.
+ * Change data files hold the kind of each change, data files do not: there it is a constant. So are columns by which the
+ * table was partitioned when a file was written, whatever it was partitioned by before and after. So there may be several
+ * readers, which produce the same columns.
  *
  * @param schema the columns of the table
  * @param requiredColumns what the query asks for
@@ -34,6 +35,7 @@ private[spark] final class ChangesScan(
     with Batch
     with ScanOfLiveRows
     with SupportsReportStatistics {
+  import ChangesScan.Kind
 
   private val (constants, stored) =
     requiredColumns.fields.toSeq
@@ -41,8 +43,13 @@ private[spark] final class ChangesScan(
       .partition(isConstant)
   private val changeType = requiredColumns.fields.find(_.name == ChangeColumns.ChangeType)
 
-  private lazy val inferred = new Part(isRecorded = false)
-  private lazy val recorded = new Part(isRecorded = true)
+  /** At least one, so that there is a reader to ask. */
+  private lazy val parts: IndexedSeq[Part] = {
+    val usual = Kind(isRecorded = false, schema.partitionColumns)
+    val ofKind = feed.changes.groupBy(c => kindOf(c.change))
+    val kinds = usual +: feed.changes.map(c => kindOf(c.change)).distinct.filter(_ != usual)
+    kinds.map(kind => new Part(kind, ofKind.getOrElse(kind, Vector.empty)))
+  }
 
   override def readSchema(): StructType = StructType(stored ++ changeType ++ constants)
 
@@ -52,10 +59,11 @@ private[spark] final class ChangesScan(
     throw WriteTransaction.unsupported(feed.table.toString, "a stream of the table's changes")
 
   override def columnarSupportMode(): Scan.ColumnarSupportMode =
-    inferred.reader.columnarSupportMode()
+    if (parts.forall(_.isColumnar)) Scan.ColumnarSupportMode.SUPPORTED
+    else Scan.ColumnarSupportMode.UNSUPPORTED
 
   override def needsDeletionVectorFilter: Boolean =
-    !carriesUnchangedRows && inferred.selected.needRowFilter
+    !carriesUnchangedRows && parts.exists(_.selected.needRowFilter)
 
   override def withDeletionVectors: ChangesScan = new ChangesScan(
     spark,
@@ -70,7 +78,7 @@ private[spark] final class ChangesScan(
 
   override def rowFilterColumn: String = ScanColumns.ChangedRows
 
-  override lazy val rowProbes: ChangedRows = ChangedRows(inferred.reader.deletionVectors)
+  override lazy val rowProbes: ChangedRows = ChangedRows(parts.head.reader.deletionVectors)
 
   override def planInputPartitions(): Array[InputPartition] = {
     if (needsDeletionVectorFilter)
@@ -79,26 +87,23 @@ private[spark] final class ChangesScan(
         Map(
           "table" -> feed.table.toString,
           "version" -> feed.version.toString,
-          "file" -> inferred.selected.files
-            .find(inferred.selected.unchangedRows(_) != null)
-            .fold("")(_.path)
+          "file" -> parts.flatMap(_.selected.filteredFile).headOption.getOrElse("")
         )
       )
-    inferred.partitions ++ recorded.partitions
+    parts.zipWithIndex.toArray.flatMap { case (part, i) =>
+      part.partitions.map[InputPartition](ChangesPartition(_, i))
+    }
   }
 
-  override def createReaderFactory(): PartitionReaderFactory = {
-    val vectorOrdinal = inferred.reader.fileConstants.fieldNames.indexOf(ScanColumns.ChangedRows)
+  override def createReaderFactory(): PartitionReaderFactory =
     new ChangesReaderFactory(
-      inferred.columns,
-      recorded.columns,
-      Option.when(vectorOrdinal >= 0)((rowProbes, vectorOrdinal))
+      parts.map(part => ChangesReader(part.columns, part.unchangedRows)),
+      rowProbes
     )
-  }
 
   override def estimateStatistics(): Statistics = {
-    val fileBytes = Seq(inferred, recorded).flatMap(_.selected.files).map(_.sizeBytes).sum
-    val fullRowBytes = inferred.schema.all.defaultSize.max(1)
+    val fileBytes = parts.flatMap(_.selected.files).map(_.sizeBytes).sum
+    val fullRowBytes = parts.head.schema.all.defaultSize.max(1)
     val share = (readSchema().defaultSize.toDouble / fullRowBytes).min(1.0)
     new Statistics {
       override def sizeInBytes(): OptionalLong =
@@ -125,18 +130,29 @@ private[spark] final class ChangesScan(
     schema.isPartition(field.name) || ScanColumns.isFileConstant(field.name) ||
     field.name == ChangeColumns.CommitVersion || field.name == ChangeColumns.CommitTimestamp
 
-  /** The files of one kind and what reads them. */
-  private final class Part(val isRecorded: Boolean) {
-    val schema: TableSchema =
-      ChangeColumns.constantIn(ChangesScan.this.schema, constantType = !isRecorded)
-
-    lazy val selected: ChangedFiles = ChangedFiles.select(
-      feed.table,
-      feed.changes.filter(_.change.changeType.isEmpty == isRecorded),
-      schema,
-      filters,
-      FileSplits.sessionZone(spark)
+  private def kindOf(change: FileChange): Kind = {
+    val inLog = change.file.partitionValues
+    Kind(
+      change.changeType.isEmpty,
+      logNames.collect { case (column, name) if inLog.contains(name) => column }
     )
+  }
+
+  /** Of each column, those first by which the table is partitioned. */
+  private lazy val logNames: Seq[(String, String)] = {
+    val others = schema.stored.fieldNames.filterNot(schema.isPartition)
+    (schema.partitionColumns ++ others).map(column => column -> schema.logName(column))
+  }
+
+  /** The files of one kind and what reads them. */
+  private final class Part(kind: Kind, changes: IndexedSeq[CommittedChange]) {
+    val schema: TableSchema = ChangeColumns.constantIn(
+      ChangesScan.this.schema.copy(partitionColumns = kind.partitionedBy),
+      constantType = !kind.isRecorded
+    )
+
+    lazy val selected: ChangedFiles =
+      ChangedFiles.select(feed.table, changes, schema, filters, FileSplits.sessionZone(spark))
 
     /** Not asked for its files: it is only the reader that matters. */
     lazy val reader: TableScan = new TableScan(
@@ -160,6 +176,15 @@ private[spark] final class ChangesScan(
       )
     }
 
+    def isColumnar: Boolean =
+      reader.columnarSupportMode() == Scan.ColumnarSupportMode.SUPPORTED
+
+    /** Where among the constants of a file it says which of its rows are part of the change. */
+    def unchangedRows: Option[Int] = {
+      val ordinal = reader.fileConstants.fieldNames.indexOf(ScanColumns.ChangedRows)
+      Option.when(ordinal >= 0)(ordinal)
+    }
+
     def partitions: Array[InputPartition] = FileSplits
       .plan(
         spark,
@@ -169,6 +194,16 @@ private[spark] final class ChangesScan(
         reader.hadoopConf,
         selected.unchangedRows
       )
-      .map(ChangesPartition(_, isRecorded))
   }
+}
+
+private object ChangesScan {
+
+  /**
+   * How a file is to be read.
+   *
+   * @param isRecorded whether it is a change data file, which tells the kind of each change
+   * @param partitionedBy columns whose value is in the log, and not in the file
+   */
+  final case class Kind(isRecorded: Boolean, partitionedBy: Seq[String])
 }

@@ -21,8 +21,12 @@ private[spark] final class ChangesScanBuilder(
     with SupportsPushDownCatalystFilters
     with SupportsPushDownRequiredColumns {
 
-  /** The kind of a change is stored in some files: no filter on it is decided for all. */
-  private val filesSchema = ChangeColumns.constantIn(schema, constantType = false)
+  /**
+   * What is the same for all rows of a file, whichever file it is: the kind of a change is stored in some, and so are
+   * columns by which the table was not always partitioned.
+   */
+  private val filesSchema =
+    ChangeColumns.constantIn(schema.copy(partitionColumns = Nil), constantType = false)
 
   private var filters: Seq[Expression] = Nil
   private var requiredColumns: StructType =

@@ -16,16 +16,22 @@ import io.deltaic.spark.scan.PhysicalSchema
  */
 private[spark] object ReadCompatibility {
 
-  /** @param dataIsOlder whether `data` is of a version before the one that `read` is of */
+  /**
+   * For those who read every column from one place: one that lies in files in one version and in the log in another is
+   * not the same to them.
+   *
+   * @param dataIsOlder whether `data` is of a version before the one that `read` is of
+   */
   def holds(data: Metadata, read: Metadata, dataIsOlder: Boolean): Boolean =
-    // A column that lies in files in one version and in the log in another is read from one place.
-    data.partitionColumns == read.partitionColumns && {
-      (DataType.fromJson(data.schemaString), DataType.fromJson(read.schemaString)) match {
-        case (data: StructType, read: StructType) =>
-          if (dataIsOlder) grew(data, read, olderIsData = true)
-          else grew(read, data, olderIsData = false)
-        case _ => false
-      }
+    data.partitionColumns == read.partitionColumns && ofColumns(data, read, dataIsOlder)
+
+  /** For those who look for each column where it lies. */
+  def ofColumns(data: Metadata, read: Metadata, dataIsOlder: Boolean): Boolean =
+    (DataType.fromJson(data.schemaString), DataType.fromJson(read.schemaString)) match {
+      case (data: StructType, read: StructType) =>
+        if (dataIsOlder) grew(data, read, olderIsData = true)
+        else grew(read, data, olderIsData = false)
+      case _ => false
     }
 
   /** Whether `newer` is `older` with columns added. */

@@ -37,6 +37,7 @@ class ReadCompatibilitySuite extends munit.FunSuite {
     }
     val columns = "id BIGINT, p INT"
     assertEquals(holds(metadata(columns, "p"), metadata(columns)), (false, false))
+    assert(ReadCompatibility.ofColumns(metadata(columns, "p"), metadata(columns), true))
   }
 
   test("nulls need a column that may be null to be read into") {
