@@ -160,6 +160,30 @@ def test_rows_keep_their_ids_and_what_did_not_change_its_version(
     assert theirs(delta_spark, table) == ours(spark, table)
     assert len({row_id for row_id, _ in known.values()}) == len(known)
     assert max(row_id for row_id, _ in known.values()) <= high_water_mark(table)
+    for command in (f"OPTIMIZE {name}", f"REORG TABLE {name} APPLY (PURGE)"):
+        delta_spark.run(RUN, statement=command)
+        assert {row[0]: row[2:] for row in ours(spark, table)} == known, command
+    assert all("deletionVector" not in add for add in log.active_files(table))
+
+
+def test_table_that_asks_vacuum_to_check_the_protocol_is_written_by_both(
+    spark: SparkSession, delta_spark: SparkProcess, table: str
+) -> None:
+    name = create(spark, table, "'delta.feature.vacuumProtocolCheck' = 'supported'")
+    upgraded = create(spark, f"{table}-upgraded", "'delta.enableDeletionVectors' = 'false'")
+    DeltaTable.forPath(spark, f"{table}-upgraded").addFeatureSupport("vacuumProtocolCheck")
+    for path, named in ((table, name), (f"{table}-upgraded", upgraded)):
+        versions = log.versions(path)
+        protocol = [p for v in versions for p in log.actions(path, v, "protocol")][-1]
+        assert "vacuumProtocolCheck" in protocol["readerFeatures"]
+        assert "vacuumProtocolCheck" in protocol["writerFeatures"]
+        spark.sql(f"INSERT INTO {named} VALUES (7, 'ours')")
+        delta_spark.run(RUN, statement=f"INSERT INTO {named} VALUES (8, 'theirs')")
+        spark.sql(f"DELETE FROM {named} WHERE id < 5")
+        found = sorted(map(tuple, spark.table(named).collect()))
+        assert found == [(5, "a"), (7, "ours"), (8, "theirs")]
+        read = "result = sorted(map(list, spark.table(named).collect()))"
+        assert delta_spark.run(read, named=named) == [list(row) for row in found]
 
 
 def test_commit_that_lost_to_delta_spark_takes_the_row_ids_and_times_after_its(

@@ -41,6 +41,7 @@ def merging(spark: SparkSession, table: str) -> DeltaMergeBuilder:
 
 
 MERGE = f"MERGE INTO {{t}} t USING ({SOURCE}) s ON t.id = s.id "
+IN_SUBQUERY = "id IN (SELECT id FROM VALUES (3), (12) AS k(id))"
 Run = Callable[["SparkSession", str], object]
 
 #: The same statement in SQL and by builders.
@@ -71,6 +72,24 @@ PAIRS: dict[str, tuple[str, Run]] = {
             .whenMatchedUpdate(set={"w": "s.w"})
             .whenNotMatchedInsert("s.id > 5", {"id": "s.id", "v": "s.v"})
             .whenNotMatchedBySourceUpdate("t.id = 1", {"v": "-1"})
+            .execute()
+        ),
+    ),
+    "delete by a subquery": (
+        f"DELETE FROM {{t}} WHERE {IN_SUBQUERY}",
+        lambda spark, t: DeltaTable.forPath(spark, t).delete(IN_SUBQUERY),
+    ),
+    "update by a subquery": (
+        f"UPDATE {{t}} SET v = 7 WHERE {IN_SUBQUERY}",
+        lambda spark, t: DeltaTable.forPath(spark, t).update(IN_SUBQUERY, {"v": "7"}),
+    ),
+    "rows that the source lacks": (
+        MERGE
+        + "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED BY SOURCE AND t.id < 5 THEN DELETE",
+        lambda spark, t: (
+            merging(spark, t)
+            .whenMatchedUpdateAll()
+            .whenNotMatchedBySourceDelete("t.id < 5")
             .execute()
         ),
     ),

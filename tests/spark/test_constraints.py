@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql.types import IntegerType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    IntegerType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from deltaic.exceptions import DeltaError, InvalidArgumentError, TableStateError
 from tests.support import log
@@ -202,6 +212,24 @@ def test_invariants_hold_at_the_top_and_in_structs(spark: SparkSession, table: s
             plain = spark.createDataFrame([row], "x INT, s STRUCT<n: INT>")
             plain.write.format("delta").mode("append").save(table)
     assert log.newest(table) == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "column"),
+    [
+        (lambda inner: ArrayType(inner), "x.element.n"),
+        (lambda inner: MapType(StringType(), ArrayType(inner)), "x.value.element.n"),
+    ],
+)
+def test_invariant_of_a_field_in_an_array_or_map_is_refused_by_name(
+    spark: SparkSession, table: str, kind: Callable[[StructType], DataType], column: str
+) -> None:
+    sql = '{"expression": {"expression": "n > 3"}}'
+    inner = StructType([StructField("n", IntegerType(), True, {"delta.invariants": sql})])
+    schema = StructType([StructField("x", kind(inner), True)])
+    with pytest.raises(Exception, match=rf"DELTAIC_INVALID_CONSTRAINT.*{re.escape(column)}"):
+        spark.createDataFrame([], schema).write.format("delta").save(table)
+    assert not Path(table, "_delta_log").exists() or log.versions(table) == []
 
 
 @pytest.mark.parametrize(

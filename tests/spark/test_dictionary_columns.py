@@ -1,10 +1,11 @@
-"""Strings, which the scan takes from a file's dictionary where there is one."""
+"""Columns whose values the scan takes from a file's dictionary where there is one."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import functions as F
 
 from tests.support.session_settings import session_settings
 
@@ -24,6 +25,32 @@ SELECT id,
 FROM range(0, 20000, 1, 1)
 """
 
+#: Numbers and times of each width: one column of few values and nulls, one that turns.
+_OF_NUMBER = {
+    "byte": "CAST({n} % 100 AS TINYINT)",
+    "short": "CAST({n} AS SMALLINT)",
+    "int": "CAST({n} AS INT)",
+    "long": "{n} * 4000000000",
+    "float": "CAST({n} / 3 AS FLOAT)",
+    "double": "{n} / 3.0D",
+    "dec7": "CAST({n} / 8 AS DECIMAL(7, 2))",
+    "dec15": "CAST({n} * 1000003 AS DECIMAL(15, 2)) / 7",
+    "dec18": "CAST({n} * 7 AS DECIMAL(18, 4))",
+    "dec30": "CAST({n} * 7 AS DECIMAL(30, 4))",
+    "date": "date_add(DATE'1960-01-01', CAST({n} AS INT))",
+    "time": "timestamp_micros({n} * 86400000017)",
+    "ntz": "CAST(timestamp_micros({n} * 86400000017) AS TIMESTAMP_NTZ)",
+}
+_TURNING = {
+    "few": "IF(id % 4 = 3, NULL, id % 4)",
+    "turning": "IF(id % 9 = 0, NULL, IF(id < 4000, id % 3, id))",
+}
+NUMBERS = [
+    f"{number.format(n=turns)} AS {turn}_{name}"
+    for name, number in _OF_NUMBER.items()
+    for turn, turns in _TURNING.items()
+]
+
 QUERIES = [
     "SELECT * FROM {t}",
     "SELECT few, count(*), min(many), max(turning), max(length(long)) FROM {t} GROUP BY few",
@@ -31,6 +58,14 @@ QUERIES = [
     "SELECT collect_set(few), collect_set(p), max(turning) FROM {t}",
     "SELECT a.few, count(*) FROM {t} a JOIN {t} b ON a.turning = b.turning GROUP BY 1",
     "SELECT id, few FROM {t} ORDER BY turning DESC, id LIMIT 50",
+    "SELECT few_int, max(turning_long), min(turning_double), sum(turning_dec15), max(turning_dec7),"
+    " max(turning_date), min(turning_time), sum(few_dec30) FROM {t} GROUP BY few_int",
+    "SELECT turning_int, turning_dec18 FROM {t} WHERE few_dec7 > 0.1"
+    " AND turning_date < '1961-01-01'"
+    " AND few_time IS NOT NULL",
+    "SELECT sum(hash(turning_byte, turning_short, turning_float, few_ntz, few_double)) FROM {t}",
+    "SELECT a.few_long, count(*) FROM {t} a JOIN {t} b ON a.turning_long = b.turning_long"
+    " GROUP BY 1",
 ]
 
 MODES = {
@@ -49,7 +84,7 @@ def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tup
     folder = tmp_path_factory.mktemp("strings")
     small = {"parquet.block.size": "65536", "parquet.page.size": "4096"}
     small |= {"parquet.dictionary.page.size": "16384"}
-    rows = spark.sql(ROWS)
+    rows = spark.sql(ROWS).select("*", *(F.expr(number) for number in NUMBERS))
     writer = rows.write.format("delta").partitionBy("p").options(**small)
     writer.option("delta.enableDeletionVectors", "true").save(f"{folder}/table")
     spark.sql(f"DELETE FROM delta.`{folder}/table` WHERE id % 7 = 3")
@@ -58,7 +93,7 @@ def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tup
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_strings_are_those_that_were_written(
+def test_values_are_those_that_were_written(
     spark: SparkSession, tables: tuple[str, str], mode: str
 ) -> None:
     ours, plain = tables

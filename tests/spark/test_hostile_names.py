@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import deltalake
 import pyarrow as pa
+import pytest
 from pyspark.sql import functions as F
 
 from deltaic import DeltaTable
+from deltaic.exceptions import InvalidArgumentError
 from tests.support import log
 
 if TYPE_CHECKING:
@@ -78,6 +80,10 @@ def test_columns_named_almost_as_scans_name_their_own_are_read_and_changed(
     deltalake.write_deltalake(path, pa.table(columns))
     spark.sql(f"DELETE FROM delta.`{path}` WHERE __deltaic_id = 3")
     spark.sql(f"UPDATE delta.`{path}` SET __deltaic_row_index_ = 0 WHERE __deltaic = 4")
-    found = spark.read.format("delta").load(path).where("__deltaic_id < 8").collect()
+    rows = spark.read.format("delta").load(path)
+    with pytest.raises(InvalidArgumentError, match=r"DELTAIC_RESERVED_COLUMN_NAME.*__deltaic_new"):
+        added = rows.withColumn("__deltaic_new", F.lit(1)).write.format("delta").mode("append")
+        added.option("mergeSchema", "true").save(path)
+    found = rows.where("__deltaic_id < 8").collect()
     expected = [(i, 0 if i == 2 else i + 1, i + 2, i + 3) for i in range(8) if i != 3]
     assert sorted(map(tuple, found)) == expected

@@ -67,6 +67,16 @@ def test_jobs_say_operation_phase_and_table(spark: SparkSession, table: str) -> 
                 "WHEN NOT MATCHED THEN INSERT (id) VALUES (k)"
             ),
         )[:1] == named("MERGE", change)
+        with session_settings(spark, {"spark.deltaic.rowLevel.storedSource.minTableBytes": "0"}):
+            stored = described(
+                spark,
+                lambda: spark.sql(
+                    f"MERGE INTO {target} t USING (SELECT id, rand() r FROM range(40)) s"
+                    " ON t.id = s.id WHEN MATCHED AND r < 2 THEN UPDATE SET v = 2"
+                ),
+            )
+        assert stored[0] == named("MERGE", "store the rows of the source")[0]
+        assert all(name.startswith("deltaic MERGE: ") for name in stored), stored
         with session_settings(spark, {"spark.deltaic.deletionVectors.mergeBytes": "0"}):
             spark.sparkContext.setJobDescription("deltaic nightly")
             names = described(spark, lambda: spark.sql(f"DELETE FROM {target} WHERE id < 3"))

@@ -33,6 +33,33 @@ UPSERT = "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
 
 
 @pytest.mark.parametrize(
+    ("statement", "ids"),
+    [
+        ("UPDATE {t} SET v = 5 WHERE id = 3", {0}),
+        ("UPDATE {t} SET v = 5 WHERE id BETWEEN 12 AND 25 AND v = 0", {10, 20}),
+        (
+            f"MERGE INTO {{t}} t USING {SOURCE} s ON t.id = 3 AND s.v = 1 WHEN MATCHED THEN DELETE",
+            {0},
+        ),
+        (f"MERGE INTO {{t}} t USING {SOURCE} s ON t.id = s.id AND t.id < 20 {UPSERT}", {0, 10}),
+        (
+            f"MERGE INTO {{t}} t USING {SOURCE} s ON t.v + 1 = s.v AND t.id IN (11, 58)"
+            " WHEN MATCHED THEN UPDATE SET v = 5",
+            {10, 50},
+        ),
+    ],
+)
+def test_conditions_on_the_table_leave_out_files_whatever_the_source(
+    spark: SparkSession, table: str, statement: str, ids: set[int]
+) -> None:
+    build_table(spark, table, SCHEMA, FILES)
+    lose_files(table, but=ids)
+    with session_settings(spark, {"spark.deltaic.rowLevel.keyPruning.maxSourceBytes": "-1"}):
+        spark.sql(statement.replace("{t}", f"delta.`{table}`"))
+    assert log.newest(table) == 1
+
+
+@pytest.mark.parametrize(
     ("statement", "touched"),
     [
         (f"MERGE INTO {{t}} t USING {SOURCE} s ON t.id = s.id {UPSERT}", 2),

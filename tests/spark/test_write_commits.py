@@ -18,6 +18,7 @@ from deltaic import __version__
 from deltaic.exceptions import DeltaError
 from deltaic.spark.committer import Committer
 from tests.support import log
+from tests.support.interleave import committed_meanwhile
 from tests.support.session_settings import session_settings
 
 if TYPE_CHECKING:
@@ -111,6 +112,32 @@ def test_metrics_of_bytes_and_files_are_those_of_the_files(
     assert metrics["numOutputBytes"] == str(sum(sizes))
     assert metrics["numFiles"] == str(len(adds))
     assert metrics["numOutputRows"] == str(sum(log.statistics(a)["numRecords"] for a in adds))
+
+
+def test_rows_of_an_append_that_lost_a_race_are_computed_and_written_once(
+    spark: SparkSession, table: str
+) -> None:
+    spark.range(3).write.format("delta").save(table)
+    computed = spark.sparkContext.accumulator(0)
+
+    def seen(value: int) -> int:
+        computed.add(1)
+        return value
+
+    files: list[Path] = []
+
+    def theirs() -> None:
+        files.extend(log.stored_files(table))
+        spark.range(100, 102).write.format("delta").mode("append").save(table)
+
+    rows = spark.range(10, 30, 1, 2).select(F.udf(seen, "bigint")("id").alias("id"))
+    with committed_meanwhile(theirs):
+        rows.write.format("delta").mode("append").save(table)
+    assert computed.value == 20
+    assert log.newest(table) == 2
+    ours = {log.data_path(table, add) for add in log.actions(table, 2, "add")}
+    assert ours and ours <= set(files), "written before the race was lost"
+    assert spark.read.format("delta").load(table).count() == 25
 
 
 def test_first_commit_holds_protocol_and_metadata_once_and_later_ones_neither(

@@ -271,7 +271,8 @@ def test_wide_table_is_written_and_read(spark: SparkSession, table: str):
 
 
 @pytest.mark.parametrize(
-    "name", ["__deltaic_row_index", "__DELTAIC_file_path", "_tmp_metadata_row_index"]
+    "name",
+    ["__deltaic_row_index", "__DELTAIC_file_path", "__deltaic_new", "_tmp_metadata_row_index"],
 )
 def test_column_with_a_name_of_the_engine_is_refused_and_nothing_is_written(
     spark: SparkSession, table: str, name: str

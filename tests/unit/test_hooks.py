@@ -107,6 +107,15 @@ def test_cleanup_follows_a_checkpoint_unless_the_table_forbids_it() -> None:
     assert kept["retentionMs"] == 2 * 86_400_000
 
 
+def test_a_cleanup_that_failed_is_tried_again_by_the_next_commit_without_a_checkpoint() -> None:
+    upkeep = MemoryUpkeep(fails={"cleanup"})
+    commit_versions(upkeep, range(13))
+    upkeep.fails.clear()
+    commit_versions(upkeep, range(13, 16))
+    assert upkeep.versions("cleanup") == [13]
+    assert upkeep.versions("classicCheckpoint") == [10]
+
+
 def test_compactions_cover_each_interval_once_and_make_up_for_one_that_failed() -> None:
     upkeep = MemoryUpkeep(wanted=UpkeepSettings(compaction_interval=4))
     commit_versions(upkeep, range(8))

@@ -25,7 +25,7 @@ from deltaic.protocol.properties import (
 _logger = logging.getLogger(__name__)
 
 #: The tasks of which the JVM remembers that they failed.
-CHECKPOINT, COMPACTION = "checkpoint", "compaction"
+CHECKPOINT, COMPACTION, CLEANUP = "checkpoint", "compaction", "cleanup"
 
 #: Every so many V2 checkpoints, older readers are shown the protocol under a name they know.
 _CLASSIC_NAME_EVERY = 10
@@ -89,14 +89,16 @@ def due_tasks(
             tasks.append(Task("compaction", {"first": last + 1 - interval, "last": last}))
     if is_true(metadata.configuration, SYMLINK_MANIFEST_PROPERTY):
         tasks.append(Task("symlinkManifest"))
-    if _is_checkpoint_due(version, metadata, upkeep, failed):
+    is_checkpoint_due = _is_checkpoint_due(version, metadata, upkeep, failed)
+    if is_checkpoint_due:
         tasks.append(_checkpoint(version, protocol, metadata, upkeep, settings))
+    if is_checkpoint_due or CLEANUP in failed:
         retention_ms = interval_ms(
             property_value(metadata.configuration, "delta.logRetentionDuration")
         )
         cleans = is_true(metadata.configuration, "delta.enableExpiredLogCleanup")
         if cleans and retention_ms is not None:
-            tasks.append(Task("cleanup", {"retentionMs": retention_ms}))
+            tasks.append(Task(CLEANUP, {"retentionMs": retention_ms}))
     return tasks
 
 

@@ -107,7 +107,13 @@ private[bridge] final class SharedFiles(log: DeltaLog, ends: Option[RowEnds]) {
    * @return with the files that vectors were written to
    */
   def follow(changes: FileChanges, theirs: Map[String, AddFile]): (FileChanges, Seq[Path]) = {
-    val writer = vectors.newWriter(log.table, ends.fold(0)(_.randomPrefixLength))
+    val writer = ends.fold(vectors.newWriter(log.table)) { e =>
+      vectors.newWriter(log.table, e.randomPrefixLength, e.maxVectorFileBytes)
+    }
+    def inlineBytes(ours: Option[DeletionVectorDescriptor]): Long =
+      if (ours.exists(_.storageType == DeletionVectorDescriptor.Inline))
+        ends.fold(0L)(_.inlineBytes)
+      else 0L
     try {
       val read = changes.removes.iterator.map(remove => canonical(remove.path) -> remove).toMap
       val removes = changes.removes.map { remove =>
@@ -131,7 +137,7 @@ private[bridge] final class SharedFiles(log: DeltaLog, ends: Option[RowEnds]) {
             val rows = FileChanges.rows(add).get
             Option.when(ended.cardinality < rows)(
               now.copy(
-                deletionVector = Some(writer.place(ended)),
+                deletionVector = Some(writer.place(ended, inlineBytes(add.deletionVector))),
                 dataChange = add.dataChange,
                 stats = Some(WideStatistics.of(now.stats, rows))
               )

@@ -86,5 +86,5 @@ private[catalog] final class ColumnAlteration(table: String) {
 
   private def requireFree(path: Seq[String]): Unit =
     if (path.size == 1)
-      SchemaChecks.requireNamesOfUsers(table, new StructType().add(path.head, "int"))
+      SchemaChecks.requireNewNames(table, Seq(path.head))
 }

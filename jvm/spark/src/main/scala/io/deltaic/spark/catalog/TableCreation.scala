@@ -50,7 +50,7 @@ private[spark] final class TableCreation(
 
   val log: DeltaLog = TableLocation.log(spark, location)
 
-  SchemaChecks.requireNamesOfUsers(log.table.toString, schema)
+  SchemaChecks.requireNewNames(log.table.toString, schema.fieldNames.toSeq)
 
   private val constraints = ColumnDefinitions.constraints(log.table.toString, info)
   constraints.foreach { case (name, condition) =>

@@ -100,7 +100,7 @@ private[spark] final class RowLevelBatchWrite(
         "executionTimeMs" -> (finishedAtMs - startedAtMs)
       ) ++ countsByClause,
       IdentityMarks.merged(transaction.schema.stored, reports.map(_.identityMarks)),
-      Some(rewritten.rowEnds(transaction.plan.metadata.configuration))
+      Some(VectorSettings.rowEnds(transaction, rewritten))
     )
     if (isVersion) committed = rows
   }

@@ -62,7 +62,7 @@ private[spark] object RowReplacement extends EndsRows {
         ),
         change.readSet(RecordedReads.ofRowsAlone),
         Some(merged.files.map(_.deleted).sum + sink.whole.rows),
-        Some(files.rowEnds(transaction.plan.metadata.configuration))
+        Some(VectorSettings.rowEnds(transaction, files))
       )
     }
   }

@@ -4,7 +4,8 @@ import org.apache.spark.sql.classic.SparkSession
 
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.spark.SessionSettings
-import io.deltaic.spark.write.WriteTransaction
+import io.deltaic.spark.bridge.RowEnds
+import io.deltaic.spark.write.{DataWriteSpec, EndedFiles, WriteTransaction}
 
 /**
  * How rows end on a table with deletion vectors.
@@ -34,6 +35,17 @@ private[rowlevel] final case class VectorSettings(
 }
 
 private[rowlevel] object VectorSettings {
+
+  /** What the commit is told of the files whose rows have ended, so that it can share them with others. */
+  def rowEnds(transaction: WriteTransaction, files: EndedFiles): RowEnds = {
+    val settings = of(transaction)
+    RowEnds(
+      restEnded = files.newDataFiles.isEmpty,
+      DataWriteSpec.randomPrefixLength(transaction.plan.metadata.configuration).getOrElse(0),
+      settings.maxFileBytes,
+      settings.inlineBytes
+    )
+  }
 
   /** A table's own; not of the `delta` namespace, of which other engines know all properties. */
   private val TableProperty = "deltaic.deletionVectors.maxDeletedShare"

@@ -58,6 +58,9 @@ private[spark] object PhysicalSchema {
         }
     }
 
+  /** Whether it is a name as [[requested]] gives in mode `id`. */
+  def isByFieldId(name: String): Boolean = name.startsWith(FieldIdName)
+
   private def requestedType(
       wanted: DataType,
       stored: DataType,

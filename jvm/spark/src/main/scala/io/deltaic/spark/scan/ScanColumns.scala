@@ -16,8 +16,11 @@ private[spark] object ScanColumns {
   def isReserved(name: String): Boolean =
     name.toLowerCase(Locale.ROOT).startsWith("__deltaic_") || isTaken(name)
 
-  /** Whether scans use the name: for a column below, or for the one of Spark's Parquet reader. */
-  def isTaken(name: String): Boolean = taken(name.toLowerCase(Locale.ROOT))
+  /** Whether scans use the name: for a column below, or where they ask Spark's Parquet reader for something. */
+  def isTaken(name: String): Boolean = {
+    val folded = name.toLowerCase(Locale.ROOT)
+    taken(folded) || PhysicalSchema.isByFieldId(folded)
+  }
 
   /** The data file's path, spelled as in the log; constant within a file. */
   val FilePath = "__deltaic_file_path"

@@ -53,8 +53,8 @@ private[scan] final case class ScanLayout(
     def vector(source: ColumnSource, dataType: DataType): ColumnVector = source match {
       case Stored(ordinal) =>
         columns(ordinal) match {
-          case strings: WritableColumnVector if dataType.isInstanceOf[StringType] =>
-            new StringVector(strings, dataType)
+          case filled: WritableColumnVector =>
+            DictionaryVector.of(filled, dataType).getOrElse(filled)
           case other => other
         }
       case Constant(ordinal) =>

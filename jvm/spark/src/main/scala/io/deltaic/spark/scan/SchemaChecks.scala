@@ -65,15 +65,15 @@ private[spark] object SchemaChecks {
   }
 
   /** A user's column under a name that scans use for their own would take its place, or lose its own. */
-  def requireFreeNames(table: String, schema: StructType): Unit =
-    requireNames(table, schema, ScanColumns.isTaken)
+  def requireReadableNames(table: String, schema: StructType): Unit =
+    requireNames(table, schema.fieldNames.toSeq, ScanColumns.isTaken)
 
-  /** The same of columns that are not there yet. */
-  def requireNamesOfUsers(table: String, schema: StructType): Unit =
-    requireNames(table, schema, ScanColumns.isReserved)
+  /** The same of columns that a table is about to get. */
+  def requireNewNames(table: String, columns: Seq[String]): Unit =
+    requireNames(table, columns, ScanColumns.isReserved)
 
-  private def requireNames(table: String, schema: StructType, isRefused: String => Boolean): Unit =
-    schema.fieldNames.find(isRefused).foreach { column =>
+  private def requireNames(table: String, names: Seq[String], isRefused: String => Boolean): Unit =
+    names.find(isRefused).foreach { column =>
       throw new DeltaicException(
         "DELTAIC_RESERVED_COLUMN_NAME",
         Map("table" -> table, "column" -> column)

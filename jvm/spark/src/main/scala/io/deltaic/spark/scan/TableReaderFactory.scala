@@ -112,12 +112,12 @@ private final class BatchReader(
 
   private val stored = reader.resultBatch()
   private val columns = layout.vectors(stored.column(_), positions, constants, batchRows)
-  private val strings = columns.collect { case column: StringVector => column }
+  private val withDictionaries = columns.collect { case column: DictionaryVector => column }
   private val batch = new ColumnarBatch(columns)
 
   override def next(): Boolean = {
     val more = reader.nextBatch()
-    if (more) strings.foreach(_.enterBatch())
+    if (more) withDictionaries.foreach(_.enterBatch())
     more
   }
 

@@ -45,9 +45,9 @@ private[spark] final case class TableSchema(
 
   def isPartition(column: String): Boolean = partitionNames(column)
 
-  /** The name under which the log keeps a partition column's values. */
-  def logName(partitionColumn: String): String =
-    PhysicalSchema.nameOf(stored(partitionColumn), mapping != ColumnMapping.NoMapping)
+  /** The name under which the log keeps a column's values, if the table is partitioned by it. */
+  def logName(column: String): String =
+    PhysicalSchema.nameOf(stored(column), mapping != ColumnMapping.NoMapping)
 
   /** What the Parquet reader is asked for to read a data column, all of it or some nested fields. */
   def inFiles(column: StructField): StructField =
@@ -77,7 +77,7 @@ private[spark] object TableSchema {
     if (missing.nonEmpty)
       throw invalid(table, s"partition column ${missing.mkString(", ")} is not among its columns")
     val mapping = ColumnMapping.of(table, protocol, metadata)
-    SchemaChecks.requireFreeNames(table, stored)
+    SchemaChecks.requireReadableNames(table, stored)
     SchemaChecks.requireMapped(table, stored, mapping)
     SchemaChecks.requireKnownTypeChanges(table, stored)
     TableSchema(

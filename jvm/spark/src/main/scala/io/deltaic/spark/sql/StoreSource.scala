@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.{Inner, JoinType, LeftAnti, RightOuter}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.{CountedRows, RowCounter, SessionShims, StoredRows}
+import org.apache.spark.sql.deltaic.{CountedRows, JobShims, RowCounter, SessionShims, StoredRows}
 import org.apache.spark.sql.execution.command.LeafRunnableCommand
 import org.apache.spark.sql.execution.datasources.v2.ExtractV2Table
 import org.apache.spark.sql.{Row, SparkSession => AnySparkSession}
@@ -23,11 +23,13 @@ import io.deltaic.spark.rowlevel.RowLevelChange
  * @param merge the plan that Spark has made of the statement
  * @param source a part of it
  * @param counter of its rows, to be told how long it took to store them
+ * @param table into which rows are merged
  */
 private[spark] final case class MergeFromStoredRows(
     merge: LogicalPlan,
     source: LogicalPlan,
     counter: RowCounter,
+    table: String,
     override val output: Seq[Attribute]
 ) extends LeafRunnableCommand {
 
@@ -36,7 +38,8 @@ private[spark] final case class MergeFromStoredRows(
   override def run(session: AnySparkSession): Seq[Row] = {
     val spark = session.asInstanceOf[SparkSession]
     val startedAtMs = System.currentTimeMillis()
-    val stored = StoredRows.of(spark, source)
+    val job = JobShims.name("MERGE", "store the rows of the source", table)
+    val stored = JobShims.described(spark, job)(StoredRows.of(spark, source))
     try {
       counter.storingTimeMs = System.currentTimeMillis() - startedAtMs
       val planned = merge.transform { case rows if rows eq source => stored.plan }
@@ -86,7 +89,13 @@ private[spark] final case class StoreSource(spark: SparkSession) extends Rule[Lo
         pairs = join.condition.map(KeyPair.equated(_, join.left, join.right)).getOrElse(Nil)
         (counted, source) <- join.collectFirst { case Filter(c: CountedRows, rows) => (c, rows) }
         if pairs.nonEmpty && canBeStored(source, target) && KeySource.mayBeStored(spark, source)
-      } yield MergeFromStoredRows(merge, source, counted.counter, CountChanges.columnsOf(merge))
+      } yield MergeFromStoredRows(
+        merge,
+        source,
+        counted.counter,
+        target.table.toString,
+        CountChanges.columnsOf(merge)
+      )
 
   /** Whether rows of the table that match nothing are left alone. */
   private def looksUp(joinType: JoinType): Boolean = joinType match {

@@ -25,12 +25,6 @@ private[spark] final case class EndedFiles(
   /** All files that nothing needs if the commit fails, with those of the rows that begin. */
   def newFiles(written: Seq[AddFile]): NewFiles =
     NewFiles(written ++ newDataFiles ++ changeFiles, newVectorFiles)
-
-  /** Told to the commit, so that it can share files with others. */
-  def rowEnds(configuration: Map[String, String]): RowEnds = RowEnds(
-    restEnded = newDataFiles.isEmpty,
-    DataWriteSpec.randomPrefixLength(configuration).getOrElse(0)
-  )
 }
 
 private[spark] object EndedFiles {

@@ -67,39 +67,68 @@ private[spark] object TableConditions {
   ): Seq[(String, String)] = struct.toSeq.flatMap { field =>
     val here = path :+ field.name
     val own = Option.when(field.metadata.contains(ColumnKeys.Invariant)) {
-      here.mkString(".") -> invariantSql(
-        table,
-        here,
-        field.metadata.getString(ColumnKeys.Invariant)
-      )
+      val json = field.metadata.getString(ColumnKeys.Invariant)
+      here.mkString(".") -> invariantSql(table, here, json)
     }
     val below = field.dataType match {
       case nested: StructType => invariantsIn(table, nested, here)
-      case _ => Nil
+      case other =>
+        elementInvariants(other, here).headOption.foreach { case (column, json) =>
+          throw invalid(table, column, json, "it is of a field in an array or a map")
+        }
+        Nil
     }
     own.toSeq ++ below
   }
 
+  /** Those of fields that a row may have any number of. */
+  private def elementInvariants(
+      dataType: DataType,
+      path: Seq[String]
+  ): Seq[(Seq[String], String)] = dataType match {
+    case struct: StructType =>
+      struct.toSeq.flatMap { field =>
+        val here = path :+ field.name
+        val own = Option.when(field.metadata.contains(ColumnKeys.Invariant)) {
+          here -> field.metadata.getString(ColumnKeys.Invariant)
+        }
+        own.toSeq ++ elementInvariants(field.dataType, here)
+      }
+    case array: ArrayType => elementInvariants(array.elementType, path :+ "element")
+    case map: MapType =>
+      elementInvariants(map.keyType, path :+ "key") ++
+        elementInvariants(map.valueType, path :+ "value")
+    case _ => Nil
+  }
+
   private def invariantSql(table: String, column: Seq[String], json: String): String = {
+    def malformed(cause: Throwable) = invalid(
+      table,
+      column,
+      json,
+      "it is not of the form {\"expression\": {\"expression\": \"<SQL>\"}}",
+      cause
+    )
     val sql =
       try Json.parse(json).path("expression").path("expression")
-      catch { case e: Exception => throw malformed(table, column, json, e) }
-    if (!sql.isTextual) throw malformed(table, column, json, null)
+      catch { case e: Exception => throw malformed(e) }
+    if (!sql.isTextual) throw malformed(null)
     sql.textValue
   }
 
-  private def malformed(
+  private def invalid(
       table: String,
       column: Seq[String],
       json: String,
-      cause: Throwable
+      reason: String,
+      cause: Throwable = null
   ): DeltaicException = new DeltaicException(
     "DELTAIC_INVALID_CONSTRAINT",
     Map(
       "table" -> table,
       "constraint" -> s"invariant of column ${column.mkString(".")}",
       "expression" -> json,
-      "reason" -> "it is not of the form {\"expression\": {\"expression\": \"<SQL>\"}}"
+      "reason" -> reason
     ),
     cause
   )

@@ -13,7 +13,13 @@ import io.deltaic.protocol.{AddFile, DeltaicException, LogPath, RemoveFile, Tabl
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.bridge._
 import io.deltaic.spark.changes.ChangeColumns
-import io.deltaic.spark.scan.{ClusteringColumns, ColumnMapping, TableSchema}
+import io.deltaic.spark.scan.{
+  ClusteringColumns,
+  ColumnMapping,
+  ScanColumns,
+  SchemaChecks,
+  TableSchema
+}
 
 /**
  * What a write means to do, as its commit will record it.
@@ -89,6 +95,13 @@ private[spark] final class WriteTransaction(
     new CommitPlan(CommitterReply.toQuestion(request)(committer.plan(spark, _)))
 
   val schema: TableSchema = TableSchema.of(log.table.toString, plan.protocol, plan.metadata)
+
+  // The table may have such columns already.
+  private val reserved = schema.stored.fieldNames.toSeq.filter(ScanColumns.isReserved)
+  if (reserved.nonEmpty) {
+    val known = snapshot.fold(Seq.empty[String])(TableSchema.of(_).stored.fieldNames.toSeq)
+    SchemaChecks.requireNewNames(log.table.toString, reserved.diff(known))
+  }
 
   /** Protocol § Clustered Table: files need statistics of these, by the names that files have. */
   private def clusteredBy: Seq[Seq[String]] = plan.domain(ClusteringColumns.Domain) match {

@@ -68,7 +68,7 @@ class SharedFilesSuite extends munit.FunSuite {
         Map.empty,
         changes,
         reads,
-        rowEnds = Some(RowEnds(restEnded, 0)),
+        rowEnds = Some(RowEnds(restEnded, 0, maxVectorFileBytes, inlineBytes = 4096)),
         vectorFiles = changes.adds.flatMap(_.deletionVector).flatMap(_.absolutePath(log.table))
       ),
       _ => ()
@@ -94,6 +94,8 @@ class SharedFilesSuite extends munit.FunSuite {
   }
 
   private val rowsInFile = 10L
+
+  private val maxVectorFileBytes = 4000L
 
   private val table = FunFixture[Table](
     _ => new Table,
@@ -138,6 +140,40 @@ class SharedFilesSuite extends munit.FunSuite {
       }.toSet
       assertEquals(t.vectorFiles -- referred, Set.empty[String], "nothing is left of the attempts")
     }
+
+  /** Every other row of a file of many ended. */
+  private def halved(t: Table, path: String, first: Long, rows: Long, inFile: Boolean): AddFile =
+    t.file(path, first until first + 2 * rows by 2, inFile)
+      .copy(stats = Some("""{"numRecords":100000}"""))
+
+  for ((ours, theirs, staysInLog) <- Seq((500L, 100L, true), (1900L, 400L, false)))
+    table.test(s"a vector of $ours rows in the log and $theirs more: in the log, $staysInLog") {
+      t =>
+        val base = halved(t, "f", 0, 0, inFile = false)
+        val mine = t.ending(base, halved(t, "f", 0, ours, inFile = false))
+        t.won(0, FileChanges(Seq(base.remove(1)), Seq(halved(t, "f", 1, theirs, inFile = false))))
+        mine.winner(0)
+        mine.follow(0)
+        mine.tryCommit(1, header, noRowIds)
+        val vector = t.log.commit(1).adds.next().deletionVector.get
+        assertEquals(vector.cardinality, ours + theirs)
+        assertEquals(vector.storageType == DeletionVectorDescriptor.Inline, staysInLog)
+        assertEquals(t.vectorFiles.isEmpty, staysInLog)
+    }
+
+  table.test("vectors that follow others lie in files of the size that was asked for") { t =>
+    val paths = (0 until 4).map(i => s"f$i")
+    val base = paths.map(halved(t, _, 0, 0, inFile = false))
+    val ours = paths.map(halved(t, _, 0, 1500, inFile = true))
+    val mine = t.commit(FileChanges(base.map(_.remove(1)), ours))
+    val theirs = paths.map(halved(t, _, 1, 9, inFile = false))
+    t.won(0, FileChanges(base.map(_.remove(1)), theirs))
+    mine.winner(0)
+    mine.follow(0)
+    mine.tryCommit(1, header, noRowIds)
+    val files = t.log.commit(1).adds.flatMap(_.deletionVector).flatMap(_.absolutePath(t.log.table))
+    assertEquals(files.map(_.getName).toSet.size, paths.size)
+  }
 
   table.test("many shared files are followed, and only they") { t =>
     val paths = (0 until 600).map(i => s"f$i")

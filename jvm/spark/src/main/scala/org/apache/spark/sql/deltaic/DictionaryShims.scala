@@ -13,17 +13,22 @@ object DictionaryShims {
    * The dictionary of the values in a column's batch, the same object for all batches of a row group;
    * null if the batch holds the values themselves. The reader wraps it anew for every batch.
    */
-  def dictionaryOf(column: WritableColumnVector): FileDictionary =
+  def ofFile(column: WritableColumnVector): FileDictionary =
     if (!column.hasDictionary) null
-    else (ofColumn.invoke(column): Any) match {
-      case wrapped: ParquetDictionary => (ofFile.invoke(wrapped): Any).asInstanceOf[FileDictionary]
+    else ofColumn(column) match {
+      case wrapped: ParquetDictionary =>
+        (fileField.invoke(wrapped): Any).asInstanceOf[FileDictionary]
       case _ => null
     }
 
-  private val ofColumn: MethodHandle =
+  /** What tells the values of such a dictionary as those of the column. */
+  def ofColumn(column: WritableColumnVector): Dictionary =
+    (columnField.invoke(column): Any).asInstanceOf[Dictionary]
+
+  private val columnField: MethodHandle =
     getter(classOf[WritableColumnVector], classOf[Dictionary])
 
-  private val ofFile: MethodHandle = getter(classOf[ParquetDictionary], classOf[FileDictionary])
+  private val fileField: MethodHandle = getter(classOf[ParquetDictionary], classOf[FileDictionary])
 
   private def getter(owner: Class[_], fieldType: Class[_]): MethodHandle =
     MethodHandles
