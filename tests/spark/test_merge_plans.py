@@ -33,6 +33,39 @@ UPSERT = "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
 
 
 @pytest.mark.parametrize(
+    "clauses",
+    [
+        "ON t.id = s.id AND t.v IN (SELECT k FROM range(9) AS o(k)) WHEN MATCHED THEN DELETE",
+        "ON t.id = s.id WHEN MATCHED AND s.v > (SELECT max(k) FROM range(9) AS o(k)) THEN DELETE",
+        "ON t.id = s.id WHEN NOT MATCHED AND EXISTS (SELECT 1 FROM range(9) AS o(k) WHERE k = s.v)"
+        " THEN INSERT *",
+        "ON t.id = s.id WHEN MATCHED THEN UPDATE"
+        " SET v = (SELECT max(k) FROM range(9) AS o(k) WHERE k < s.v)",
+    ],
+)
+def test_subqueries_that_a_merge_cannot_have_are_refused_before_anything_is_written(
+    spark: SparkSession, table: str, clauses: str
+) -> None:
+    """Conditions may have none, as with delta-spark, and values none that is correlated."""
+    build_table(spark, table, SCHEMA, FILES[:1])
+    before = log.contents(table)
+    with pytest.raises(Exception, match=r"UNSUPPORTED_(MERGE_CONDITION\.)?SUBQUERY"):
+        spark.sql(f"MERGE INTO delta.`{table}` t USING {SOURCE} s {clauses}")
+    assert log.contents(table) == before
+
+
+def test_scalar_subqueries_give_values_to_a_merge(spark: SparkSession, table: str) -> None:
+    build_table(spark, table, SCHEMA, FILES[:2])
+    spark.sql(
+        f"MERGE INTO delta.`{table}` t USING {SOURCE} s ON t.id = s.id"
+        " WHEN MATCHED THEN UPDATE SET v = (SELECT max(k) FROM range(9) AS o(k))"
+        " WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, -(SELECT min(id) FROM range(4, 9)))"
+    )
+    changed = [row for row in rows_of(spark, table) if row[1] != 0]
+    assert sorted(changed) == [(12, 8), (45, -4)]
+
+
+@pytest.mark.parametrize(
     ("statement", "ids"),
     [
         ("UPDATE {t} SET v = 5 WHERE id = 3", {0}),

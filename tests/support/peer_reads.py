@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,20 +20,39 @@ _MOST_ROWS_LISTED = 2_000
 
 _CONTENT = "CAST(struct(*) AS STRING)"
 
+#: What DESCRIBE tells of a table and its versions, wherever it stands and whoever is asked.
+_DETAIL = (
+    *("format", "id", "name", "description", "createdAt", "partitionColumns", "clusteringColumns"),
+    *("numFiles", "sizeInBytes", "properties", "minReaderVersion", "minWriterVersion"),
+    "tableFeatures",
+)
+_HISTORY = (
+    *("version", "timestamp", "operation", "operationParameters", "readVersion", "isolationLevel"),
+    *("isBlindAppend", "operationMetrics", "userMetadata", "engineInfo"),
+)
+
 _AS_DELTA_SPARK_SEES_IT = f"""
+def plain(value):
+    if isinstance(value, dict):
+        return sorted((str(k), str(v)) for k, v in value.items())
+    return str(sorted(value)) if isinstance(value, list) else str(value)
+
 table = f"delta.`{{path}}`"
 found = spark.read.format("delta").load(path)
 detail = spark.sql(f"DESCRIBE DETAIL {{table}}").collect()[0]
+versions = spark.sql(f"DESCRIBE HISTORY {{table}}").collect()
+count, hashes = found.selectExpr("count(*)", "sum(CAST(xxhash64({_CONTENT}) AS DECIMAL(38, 0)))"
+    ).collect()[0]
+listed = found.selectExpr("{_CONTENT}").collect() if count <= {_MOST_ROWS_LISTED} else []
 result = {{
     "columns": found.columns,
-    "rows": [str(v) for v in found.selectExpr("count(*)", "sum(CAST(xxhash64({_CONTENT}) AS"
-             " DECIMAL(38, 0)))").collect()[0]],
-    "detail": {{name: str(detail[name]) for name in {{names}}}},
-    "versions": [row.version for row in spark.sql(f"DESCRIBE HISTORY {{table}}").collect()],
+    "count": count,
+    "hashes": str(hashes),
+    "rows": sorted(str(row[0]) for row in listed),
+    "detail": {{name: plain(detail[name]) for name in {_DETAIL}}},
+    "history": [{{name: plain(row[name]) for name in {_HISTORY}}} for row in versions],
 }}
 """
-
-_DETAIL = ("numFiles", "sizeInBytes", "partitionColumns", "clusteringColumns", "minReaderVersion")
 
 #: What delta-rs says of what it does not know. Such a table is counted, not compared.
 _UNKNOWN_TO_DELTA_RS = ("not yet supported", "unsupported", "Unsupported", "not supported")
@@ -62,19 +82,19 @@ class PeerReads:
                 continue
             self.counts["tables"] += 1
             self._require_delta_spark(path, ours)
-            self._require_delta_rs(path, int(ours["rows"][0]))
+            self._require_delta_rs(path, int(ours["count"]))
 
     def _seen_by(self, path: str) -> dict[str, Any]:
         names: dict[str, Any] = {"spark": self.spark, "path": path}
-        exec(_code(), names)
+        exec(_AS_DELTA_SPARK_SEES_IT, names)
         return dict(names["result"])
 
     def _require_delta_spark(self, path: str, ours: dict[str, Any]) -> None:
         try:
-            theirs = self.delta_spark.run(_code(), path=path)
+            theirs = self.delta_spark.run(_AS_DELTA_SPARK_SEES_IT, path=path)
         except SparkProcessError as problem:
             raise AssertionError(f"delta-spark does not read {path}: {problem}") from None
-        assert theirs == ours, f"delta-spark reads {path} differently"
+        assert theirs == json.loads(json.dumps(ours)), f"delta-spark reads {path} differently"
 
     def _require_delta_rs(self, path: str, count: int) -> None:
         if count > _MOST_ROWS_LISTED:
@@ -89,7 +109,3 @@ class PeerReads:
             raise AssertionError(f"delta-rs does not read {path}: {problem}") from None
         ours = in_order(self.spark.read.format("delta").load(path).collect())
         assert theirs == ours, f"delta-rs reads {path} differently"
-
-
-def _code() -> str:
-    return _AS_DELTA_SPARK_SEES_IT.replace("{names}", str(_DETAIL))
