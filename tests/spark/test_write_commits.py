@@ -218,16 +218,6 @@ FAILURES = {
 DESTINATIONS = ["new table", "append", "overwrite", "partitioned", "INSERT", "CTAS", "RTAS"]
 
 
-def await_contents(table: str, expected: dict[str, bytes]) -> None:
-    """A task that runs on when another fails cleans up once it notices that it was killed."""
-    deadline = time.monotonic() + 120
-    while log.contents(table) != expected and time.monotonic() < deadline:
-        time.sleep(0.2)
-    left = log.contents(table)
-    assert left.keys() == expected.keys()
-    assert left == expected
-
-
 def failing(spark: SparkSession, failure: str) -> DataFrame:
     def fail_late(value: int) -> int:
         if value == 11_777:
@@ -278,7 +268,7 @@ def test_write_whose_task_fails_leaves_the_table_as_it_was_and_no_file(
     ):
         write_failing(spark, table, failing(spark, failure), destination)
     spark.catalog.dropTempView("failing_rows")
-    await_contents(table, before)
+    assert log.contents(table) == before
     if not exists:
         assert not spark.catalog.tableExists("failing")
         assert not Path(table, "_delta_log").exists()
@@ -294,7 +284,7 @@ def test_task_that_runs_on_when_another_fails_cleans_up_after_itself(
         rows.selectExpr("IF(id = 500000, raise_error('told to fail'), id) AS id").write.format(
             "delta"
         ).mode("append").option("maxRecordsPerFile", 100_000).save(table)
-    await_contents(table, before)
+    assert log.contents(table) == before
 
 
 def test_delete_whose_task_fails_leaves_the_table_as_it_was(spark: SparkSession, table: str):

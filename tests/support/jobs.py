@@ -1,15 +1,19 @@
-"""How many Spark jobs something runs."""
+"""How many Spark jobs something runs, and when their tasks are over."""
 
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+
+from pyspark import SparkContext
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _groups = itertools.count()
+_SOON_S = 120.0
 
 
 def jobs_of(spark: SparkSession, action: Callable[[], Any]) -> int:
@@ -24,3 +28,15 @@ def jobs_of(spark: SparkSession, action: Callable[[], Any]) -> int:
     # Jobs are counted by a listener, which learns of them some time later.
     context._jsc.sc().listenerBus().waitUntilEmpty()
     return len(context.statusTracker().getJobIdsForGroup(group))
+
+
+def await_tasks() -> None:
+    """Wait until no task runs: those of a failed job go on until they notice, then clean up."""
+    context = SparkContext._active_spark_context
+    if context is None:
+        return
+    status = context._jsc.sc().statusTracker()
+    deadline = time.monotonic() + _SOON_S
+    while any(executor.numRunningTasks() for executor in status.getExecutorInfos()):
+        assert time.monotonic() < deadline, f"a task takes more than {_SOON_S:g} s"
+        time.sleep(0.02)

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from tests.support.jobs import await_tasks
+
 Action = dict[str, Any]
 
 _COMMIT = re.compile(r"(\d{20})\.json")
@@ -117,7 +119,9 @@ def contents(table: str | Path) -> dict[str, bytes]:
     """Return all files with what is in them, the log's too, to compare two states of a table.
 
     Not those that follow commits in the background: an earlier one may write them at any time.
+    What is written right now is waited for.
     """
+    await_tasks()
     root = Path(table)
     return {
         str(path.relative_to(root)): path.read_bytes()
