@@ -146,8 +146,8 @@ test-thorough: build $(PEERS_STAMP) ## Run the Python tests that take long; not 
 	  --ignore tests/s3 $(ARGS)
 
 .PHONY: test-workloads
-test-workloads: export DELTAIC_WORKLOADS = $(or $(WORKLOADS),500)
-test-workloads: build $(PEERS_STAMP) ## Run random workloads against brute force and delta-spark (WORKLOADS=500 SEED=7)
+test-workloads: export DELTAIC_WORKLOADS = $(or $(WORKLOADS),100)
+test-workloads: build $(PEERS_STAMP) ## Run random workloads against brute force and delta-spark (WORKLOADS=100 of each style, SEED=7)
 	$(run_python) -m pytest -m "not thorough" --basetemp build/pytest-workloads \
 	  $(if $(SEED),--hypothesis-seed=$(SEED)) tests/spark/test_random_workloads.py tests/peers/test_differential.py $(ARGS)
 

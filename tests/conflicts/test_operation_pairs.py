@@ -23,6 +23,7 @@ from deltaic.commands.domain_metadata import set_domain_metadata
 from deltaic.commands.registry import run_command
 from deltaic.commands.row_ids import give_row_ids
 from deltaic.commands.upgrade_protocol import UpgradeProtocol, upgrade_protocol
+from deltaic.commit.operations import Operation as Named
 from deltaic.commit.ports import TableHeader
 from deltaic.commit.transaction import RetryPolicy, commit
 from deltaic.exceptions import (
@@ -54,16 +55,25 @@ ONE, TWO = MemoryFile("one", 1), MemoryFile("two", 2)
 _numbers = itertools.count()
 
 
-def base(level: str) -> MemoryLog:
+def base(level: str, columns: str = COLUMNS) -> MemoryLog:
     """A clustered table that gives row ids, but has not given its two files any yet."""
     log = MemoryLog()
+    log.furthest = 40
     properties = {
         "delta.columnMapping.mode": "name",
         "delta.isolationLevel": level,
         "delta.feature.checkConstraints": "supported",
         "delta.feature.clustering": "supported",
+        "delta.feature.inCommitTimestamp": "supported",
+        "spare": "yes",
     }
-    planned = plan(log, schema_string=COLUMNS, properties=properties, cluster_by=[("p",)])
+    planned = plan(
+        log,
+        schema_string=columns,
+        properties=properties,
+        constraints={"old": "p > -1"},
+        cluster_by=[("p",)],
+    )
     commit(MemoryCommit(log, "WRITE", adds=[ONE, TWO], plan=planned), log)
     before = planned.effective.protocol
     assert before.writer_features is not None
@@ -105,7 +115,8 @@ def write(
     """Return a write of one file; `removes` is a file, ``all`` or none."""
 
     def run(log: MemoryLog) -> None:
-        planned = plan(log, mode, **{"schema_string": COLUMNS, **request})
+        asked = {"operation": Named(operation), "schema_string": COLUMNS, **request}
+        planned = plan(log, mode, **asked)
         there = [file.path for file in log.files()]
         ours = MemoryCommit(
             log,
@@ -198,6 +209,10 @@ OPERATIONS: dict[str, tuple[str, Operation]] = {
         "D",
         write("delete", "kept", operation="DELETE", removes="one", reads=IN_ONE),
     ),
+    "UPDATE": (
+        "W",
+        write("update", "changed", operation="UPDATE", removes="one", reads=IN_ONE),
+    ),
     "MERGE": ("M", write("merge", "merged", operation="MERGE", removes="one", reads=IN_ONE)),
     "TRUNCATE": (
         "X",
@@ -216,6 +231,20 @@ OPERATIONS: dict[str, tuple[str, Operation]] = {
             reads=EVERYTHING,
             schema_string=schema("id", "p", "other"),
             options={"overwriteschema": "true"},
+        ),
+    ),
+    "REPLACE TABLE": (
+        "Y",
+        write("overwrite", "", operation="REPLACE TABLE", removes="all", reads=EVERYTHING),
+    ),
+    "REPLACE TABLE AS SELECT": (
+        "Z",
+        write(
+            "overwrite",
+            "selected",
+            operation="REPLACE TABLE AS SELECT",
+            removes="all",
+            reads=EVERYTHING,
         ),
     ),
     "backfill of row ids": ("B", Operation(backfill, lambda paths, header: True)),
@@ -263,6 +292,39 @@ OPERATIONS: dict[str, tuple[str, Operation]] = {
             expression="p > 0",
         ),
     ),
+    "UNSET TBLPROPERTIES": (
+        "J",
+        command(
+            "alterProperties",
+            lambda header: "spare" not in header.metadata.configuration,
+            unset=["spare"],
+        ),
+    ),
+    "CHANGE COLUMN": (
+        "*",
+        command(
+            "alterColumns",
+            schema_has('"told"'),
+            columns=[{"column": ["x"], "comment": "told"}],
+        ),
+    ),
+    "SYNC IDENTITY": ("I", command("syncIdentity", lambda header: True, column=["id"])),
+    "DROP CONSTRAINT": (
+        "q",
+        command(
+            "dropConstraint",
+            lambda header: "delta.constraints.old" not in header.metadata.configuration,
+            name="old",
+        ),
+    ),
+    "DROP FEATURE": (
+        "v",
+        command(
+            "dropFeature",
+            lambda header: not supports(header.protocol, "inCommitTimestamp"),
+            feature="inCommitTimestamp",
+        ),
+    ),
     "UPGRADE PROTOCOL": (
         "V",
         Operation(
@@ -280,31 +342,40 @@ OPERATIONS: dict[str, tuple[str, Operation]] = {
 #: What becomes of the row's operation when the column's has committed first, by the default level:
 #: committed (.), nothing left to do (=), or the conflict by a letter of `ERRORS`. An append that
 #: gives identity values is no blind one: it has read how far they were counted. One that brings
-#: columns changes the table's definition, and so does everything from K on.
+#: columns changes the table's definition, and so do those that state it anew and everything from K
+#: on, of which SYNC IDENTITY matters to what counts on from there alone.
 OUTCOMES = """
-                            A T N E S O R U D M X C F B G L K + - ~ Q V
-append                      . . . m . . . . . . . . m . . . m m m m m p
-append by an application    . t . m . . . . . . . . m . . . m m m m m p
-append with identity values . . m m . . . . . . . . m . . . m m m m m p
-append with new columns     . . m m . . . . . . . . m . . . m m m m m p
-insert from itself          . . a m a r r r r r r . m . . . m m m m m p
-overwrite                   . . a m a d d d d d d d m d . . m m m m m p
-replaceWhere                . . a m a d d d d d d d m d . . m m m m m p
-REPLACE USING               . . a m a d d d d d d d m d . . m m m m m p
-DELETE                      . . a m a d d d d d d d m d . . m m m m m p
-MERGE                       . . a m a d d d d d d d m d . . m m m m m p
-TRUNCATE                    . . a m a d d d d d d d m d . . m m m m m p
-compaction                  . . . m . d d d d d d d m d . . m m m m m p
-overwriteSchema             m m m m m m m m m m d m m m . . m m m m m p
-backfill of row ids         . . . . . = . . . . = = = = . . . . . . . .
-domain                      . . . m . . . . . . . . m . t . m m m m m p
-CLUSTER BY                  . . . m . . . . . . . . m . . t m m m m m p
-SET TBLPROPERTIES           . . m m . . . . . . . . m . . . m m m m m p
-ADD COLUMN                  . . m m . . . . . . . . m . . . m m m m m p
-DROP COLUMN                 . . m m . . . . . . . . m . . . m m m m m p
-RENAME COLUMN               . . m m . . . . . . . . m . . . m m m m m p
-ADD CONSTRAINT              a a m m a r r r r r r . m . . . m m m m m p
-UPGRADE PROTOCOL            . . . m . . . . . . . . m . . . m m m m m p
+                            A T N E S O R U D W M X C F Y Z B G L K + - ~ Q J * I q v V
+append                      . . . m . . . . . . . . . m m m . . . m m m m m m m . m p p
+append by an application    . t . m . . . . . . . . . m m m . . . m m m m m m m . m p p
+append with identity values . . m m . . . . . . . . . m m m . . . m m m m m m m m m p p
+append with new columns     . . m m . . . . . . . . . m m m . . . m m m m m m m m m p p
+insert from itself          . . a m a r r r r r r r . m m m . . . m m m m m m m . m p p
+overwrite                   . . a m a d d d d d d d d m m m d . . m m m m m m m . m p p
+replaceWhere                . . a m a d d d d d d d d m m m d . . m m m m m m m . m p p
+REPLACE USING               . . a m a d d d d d d d d m m m d . . m m m m m m m . m p p
+DELETE                      . . a m a d d d d d d d d m m m d . . m m m m m m m . m p p
+UPDATE                      . . a m a d d d d d d d d m m m d . . m m m m m m m . m p p
+MERGE                       . . a m a d d d d d d d d m m m d . . m m m m m m m . m p p
+TRUNCATE                    . . a m a d d d d d d d d m m m d . . m m m m m m m . m p p
+compaction                  . . . m . d d d d d d d d m m m d . . m m m m m m m . m p p
+overwriteSchema             m m m m m m m m m m m d m m m m m . . m m m m m m m m m p p
+REPLACE TABLE               m m m m m m m m m m m d m m m m m . m m m m m m m m m m p p
+REPLACE TABLE AS SELECT     m m m m m m m m m m m d m m m m m . m m m m m m m m m m p p
+backfill of row ids         . . . . . = . . . . . = = = = = = . . . . . . . . . . . . .
+domain                      . . . m . . . . . . . . . m m m . t . m m m m m m m . m p p
+CLUSTER BY                  . . . m . . . . . . . . . m m m . . t m m m m m m m . m p p
+SET TBLPROPERTIES           . . m m . . . . . . . . . m m m . . . m m m m m m m m m p p
+ADD COLUMN                  . . m m . . . . . . . . . m m m . . . m m m m m m m m m p p
+DROP COLUMN                 . . m m . . . . . . . . . m m m . . . m m m m m m m m m p p
+RENAME COLUMN               . . m m . . . . . . . . . m m m . . . m m m m m m m m m p p
+ADD CONSTRAINT              a a m m a r r r r r r r . m m m . . . m m m m m m m m m p p
+UNSET TBLPROPERTIES         . . m m . . . . . . . . . m m m . . . m m m m m m m m m p p
+CHANGE COLUMN               . . m m . . . . . . . . . m m m . . . m m m m m m m m m p p
+SYNC IDENTITY               a a m m a r r r r r r r . m m m . . . m m m m m m m m m p p
+DROP CONSTRAINT             . . m m . . . . . . . . . m m m . . . m m m m m m m m m p p
+DROP FEATURE                . . . m . . . . . . . . . m m m . . . m m m m m m m . m p p
+UPGRADE PROTOCOL            . . . m . . . . . . . . . m m m . . . m m m m m m m . m p p
 """
 
 #: What has to see the rows that others append, if the order of the history is that of all reads.
@@ -314,6 +385,7 @@ READ_ROWS = {
     "replaceWhere",
     "REPLACE USING",
     "DELETE",
+    "UPDATE",
     "MERGE",
     "TRUNCATE",
 }
@@ -334,9 +406,9 @@ def rows() -> dict[str, str]:
     return {line[:28].strip(): line[28:] for line in lines}
 
 
-def outcome(mine: Operation, theirs: Operation, level: str) -> str:
+def outcome(mine: Operation, theirs: Operation, level: str, columns: str = COLUMNS) -> str:
     """Commit theirs right before mine is tried, and say what became of mine."""
-    log = base(level)
+    log = base(level, columns)
 
     def meanwhile(version: int) -> None:
         log.before_try = lambda _: None
@@ -379,3 +451,45 @@ def test_operation_after_each_other_one(name: str) -> None:
             expected = "a a" + expected[3:]
         found = [outcome(mine, theirs, level) for _, theirs in OPERATIONS.values()]
         assert " ".join(found) == expected, level
+
+
+#: A table that counts its rows keeps its columns.
+REPLACE_COLUMNS = command(
+    "replaceColumns",
+    schema_has('"more"'),
+    columns=[{"field": column(name)} for name in ("id", "p", "x", "more")],
+)
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in OPERATIONS if "identity" not in n.casefold() and n != "ADD COLUMN"]
+)
+def test_replacing_columns_meets_what_adding_one_meets(name: str) -> None:
+    _, other = OPERATIONS[name]
+    _, adding = OPERATIONS["ADD COLUMN"]
+    columns = schema("id", "p", "x")
+    for level in ("WriteSerializable", "Serializable"):
+        replaced, added = (
+            (outcome(one, other, level, columns), outcome(other, one, level, columns))
+            for one in (REPLACE_COLUMNS, adding)
+        )
+        assert replaced == added, level
+
+
+def test_each_operation_of_the_history_is_tried() -> None:
+    tried = set()
+    for _, operation in OPERATIONS.values():
+        log = base("WriteSerializable")
+        operation.run(log)
+        tried |= {info["operation"] for info in log.actions(log.version, "commitInfo")}
+    creating = {"CREATE TABLE", "CREATE TABLE AS SELECT"}  # In `test_creators`.
+    alike = {
+        "CREATE OR REPLACE TABLE",
+        "CREATE OR REPLACE TABLE AS SELECT",
+        "CHANGE COLUMNS",
+        "REPLACE COLUMNS",
+        "REORG",
+    }
+    nobody_commits = {"CONVERT", "RESTORE", "CLONE", "STREAMING UPDATE"}
+    assert tried | creating | alike | nobody_commits == {operation.value for operation in Named}
+    assert not tried & nobody_commits

@@ -2,7 +2,7 @@
 
 Each engine makes a table and runs the first half of the steps, then goes on with the other's table.
 Contents, counts, change feed and row ids must be those of brute force, whoever reads.
-``make test-workloads WORKLOADS=500`` tries as many others, with
+``make test-workloads WORKLOADS=100`` tries as many others of each style, with
 ``SEED=7`` the same ones each time.
 """
 
@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.support.session_settings import session_settings
 from tests.support.valid_logs import require_valid_logs
 from tests.support.workload import Workload
 from tests.support.workload_runs import OURS, SETTINGS, Engine, begin
-from tests.support.workload_strategies import few_examples, workloads
+from tests.support.workload_strategies import STYLES, few_examples, workloads
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,14 +52,18 @@ def run_on_both(
     require_valid_logs(folder)
 
 
-@few_examples(2)
-@given(workload=workloads(max_steps=6, beside_delta_spark=True))
+@pytest.mark.parametrize("style", STYLES)
+@few_examples(1)
+@given(data=st.data())
 def test_random_workload_has_the_same_outcome_on_both_engines(
     spark: SparkSession,
     delta_spark: SparkProcess,
     tmp_path_factory: pytest.TempPathFactory,
-    workload: Workload,
+    style: str,
+    data: st.DataObject,
 ) -> None:
+    drawn = workloads(max_steps=6, beside_delta_spark=True, style=STYLES[style])
+    workload = data.draw(drawn)
     run_on_both(spark, delta_spark, tmp_path_factory, workload, peer_reads_all=False)
 
 

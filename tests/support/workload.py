@@ -160,6 +160,8 @@ class Outcome:
         Pairs of what was and what is; a row counts though it stays as it was.
     counts
         What the statement returns, if that is known.
+    metrics
+        What the history tells beside them.
     """
 
     kept: list[Row] = field(default_factory=list)
@@ -167,6 +169,7 @@ class Outcome:
     deleted: list[Row] = field(default_factory=list)
     inserted: list[Row] = field(default_factory=list)
     counts: tuple[int, ...] | None = None
+    metrics: dict[str, int] = field(default_factory=dict)
 
     @property
     def after(self) -> list[Row]:
@@ -318,6 +321,13 @@ class Clause:
         return self.condition is None or self.condition.evaluate(environment) is True
 
 
+#: What the history calls rows that no row of the source matched.
+_BY_SOURCE = {
+    "update": "numTargetRowsNotMatchedBySourceUpdated",
+    "delete": "numTargetRowsNotMatchedBySourceDeleted",
+}
+
+
 @dataclass(frozen=True)
 class Merge(Step):
     """MERGE on ``t.id = s.id`` and on what `also` says about the target."""
@@ -337,9 +347,10 @@ class Merge(Step):
         return f"MERGE INTO {table} t USING {source} s ON t.id = s.id{also} {clauses}"
 
     def apply(self, rows: Sequence[Row]) -> Outcome:
-        outcome = Outcome()
-        matched_sources: set[int] = set()
         sources = self.source.rows(self.layout, rows)
+        outcome = Outcome(metrics=dict.fromkeys(_BY_SOURCE.values(), 0))
+        outcome.metrics["numSourceRows"] = len(sources)
+        matched_sources: set[int] = set()
         for row in rows:
             target = self.layout.named(row, "t.")
             matches = [
@@ -372,6 +383,8 @@ class Merge(Step):
     def _target(self, outcome: Outcome, row: Row, environment: Environment, matched: bool) -> None:
         when = "matched" if matched else "not matched by source"
         clause = self._first(when, environment)
+        if clause is not None and not matched:
+            outcome.metrics[_BY_SOURCE[clause.action]] += 1
         if clause is None:
             outcome.kept.append(row)
         elif clause.action == "delete":

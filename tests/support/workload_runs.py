@@ -35,6 +35,13 @@ _COUNTS = {
     "MERGE": ("numTargetRowsUpdated", "numTargetRowsDeleted", "numTargetRowsInserted"),
 }
 
+#: What the history calls rows that are copied, and all that are written.
+_ROWS = {
+    "DELETE": ("numCopiedRows", None),
+    "UPDATE": ("numCopiedRows", None),
+    "MERGE": ("numTargetRowsCopied", "numOutputRows"),
+}
+
 #: The files that such a statement adds and removes whole, with their bytes; those with what
 #: changed; deletion vectors that are new, gone, and both, because one took another's place.
 _FILES = {
@@ -194,9 +201,11 @@ class Course:
             found = tuple(int(info["operationMetrics"][name]) for name in names)
             assert found == outcome.counts[-len(names) :], told
         if engine.name == OURS and info["operation"] in _FILES:
-            self._check_files(version, info, told)
+            beside = {name: int(info["operationMetrics"][name]) for name in outcome.metrics}
+            assert beside == outcome.metrics, told
+            self._check_files(version, info, outcome, told)
 
-    def _check_files(self, version: int, info: dict[str, Any], told: str) -> None:
+    def _check_files(self, version: int, info: dict[str, Any], outcome: Outcome, told: str) -> None:
         """Hold what we say of files against the commit, and their bytes against the disk."""
         adds, removes = (
             {file["path"]: file for file in log.actions(self.path, version, kind)}
@@ -213,6 +222,13 @@ class Course:
         metrics = info["operationMetrics"]
         found = tuple(int(metrics[name]) for name in _FILES[info["operation"]])
         assert found == (*sizes, changes, len(new), len(gone), len(new & gone)), told
+        written = sum(
+            log.statistics(file)["numRecords"] for path, file in adds.items() if path not in removes
+        )
+        copied, output = _ROWS[info["operation"]]
+        changed = len(outcome.updated) + len(outcome.inserted)
+        assert int(metrics[copied]) == written - changed, told
+        assert output is None or int(metrics[output]) == written, told
 
     def _sizes_bytes(self, files: dict[str, Any], but: dict[str, Any]) -> list[int]:
         paths = [log.data_path(self.path, file) for path, file in files.items() if path not in but]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, assume, settings
@@ -55,12 +56,45 @@ _COMPARISONS: Sequence[tuple[str, Callable[[Any, Any], bool]]] = (
 )
 
 
+@dataclass(frozen=True)
+class Style:
+    """What is settled of a layout; None leaves it to chance."""
+
+    kinds: tuple[Kind, ...] | None = None
+    mapping: str | None = None
+    partitioned: bool | None = None
+    vectors: bool | None = None
+    feed: bool | None = None
+    tracked: bool | None = None
+    extra: str | None = None
+
+
+_ANY = Style()
+
+#: Each way of storing rows, and between them each type.
+STYLES = {
+    "any": _ANY,
+    "vectors": Style(KINDS[:4], "none", False, True, True, False, "default"),
+    "tracked": Style(KINDS[4:8], "none", False, True, True, True, "none"),
+    "partitioned": Style(KINDS[8:12], "none", True, True, True, True, "generated"),
+    "mapped by name": Style(KINDS[12:16], "name", True, True, False, False, "check"),
+    "mapped by id": Style(KINDS[16:20], "id", False, True, True, True, "default"),
+    "rewritten": Style(KINDS[20:], "none", False, False, True, False, "none"),
+    "rewritten and tracked": Style(KINDS[:3], "name", True, False, True, True, "generated"),
+}
+
+
 @st.composite
 def workloads(
-    draw: Draw, *, min_steps: int = 4, max_steps: int = 8, beside_delta_spark: bool = False
+    draw: Draw,
+    *,
+    min_steps: int = 4,
+    max_steps: int = 8,
+    beside_delta_spark: bool = False,
+    style: Style = _ANY,
 ) -> Workload:
     """Draw a workload; delta-spark has no subqueries in conditions and stumbles over backticks."""
-    layout = draw(layouts(backticks=not beside_delta_spark))
+    layout = draw(layouts(backticks=not beside_delta_spark, style=style))
     count = draw(st.integers(min_steps, max_steps))
     names, rows = draw(_full_rows(layout, 4, 12))
     allowed = tuple(row for row in rows if layout.check is None or row[0] != _FORBIDDEN)
@@ -75,29 +109,32 @@ def workloads(
 
 
 @st.composite
-def layouts(draw: Draw, backticks: bool) -> Layout:
-    data = draw(st.lists(st.sampled_from(KINDS), min_size=2, max_size=4))
-    mapped = draw(st.booleans())
+def layouts(draw: Draw, backticks: bool, style: Style = _ANY) -> Layout:
+    def chosen(settled: Any, *values: Any) -> Any:
+        return draw(st.sampled_from(values)) if settled is None else settled
+
+    data = style.kinds or draw(st.lists(st.sampled_from(KINDS), min_size=2, max_size=4))
+    mapping = chosen(style.mapping, "none", "name", "none", "id")
     names = ("a", "b", "c", "D", "f", "g")
-    if mapped:
+    if mapping != "none":
         names = ("a", "b c", "d`e" if backticks else "d", "Ä.x", "f", "g")
     columns = [Column("id", _ID, nullable=False)]
     columns += [Column(name, kind) for name, kind in zip(names, data, strict=False)]
     partition_by: tuple[str, ...] = ()
-    if draw(st.booleans()):
+    if chosen(style.partitioned, False, True):
         columns.append(Column("p", draw(st.sampled_from(PARTITION_KINDS))))
         partition_by = ("p",)
     properties = {
-        "delta.enableDeletionVectors": _flag(draw, True),
-        "delta.enableChangeDataFeed": _flag(draw, True),
-        "delta.enableRowTracking": _flag(draw, False),
+        "delta.enableDeletionVectors": _flag(chosen(style.vectors, True, False)),
+        "delta.enableChangeDataFeed": _flag(chosen(style.feed, True, False)),
+        "delta.enableRowTracking": _flag(chosen(style.tracked, False, True)),
         "delta.checkpointInterval": draw(st.sampled_from(["10", "3"])),
         # However small a file is, so that files of a few rows are rewritten, too.
         "deltaic.deletionVectors.maxDeletedShare": draw(st.sampled_from(["1", "0.3"])),
     }
-    if mapped:
-        properties["delta.columnMapping.mode"] = "name"
-    extra = draw(st.sampled_from(["none", "default", "generated", "check"]))
+    if mapping != "none":
+        properties["delta.columnMapping.mode"] = mapping
+    extra = chosen(style.extra, "none", "default", "generated", "check")
     check = None
     if extra == "default":
         columns.append(Column("dflt", STRING, default="it's"))
@@ -112,8 +149,7 @@ def layouts(draw: Draw, backticks: bool) -> Layout:
     return Layout(tuple(columns), partition_by, properties, check)
 
 
-def _flag(draw: Draw, simplest: bool) -> str:
-    value = draw(st.sampled_from([simplest, not simplest]))
+def _flag(value: bool) -> str:
     return str(value).lower()
 
 

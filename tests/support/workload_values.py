@@ -36,7 +36,9 @@ class Kind:
 
     def literal(self, value: Any) -> str:
         """Return the SQL of a value or of null."""
-        return f"CAST({'NULL' if value is None else self.text(value)} AS {self.ddl})"
+        # Nothing but a column is of a type with a length.
+        ddl = "STRING" if "CHAR" in self.ddl else self.ddl
+        return f"CAST({'NULL' if value is None else self.text(value)} AS {ddl})"
 
 
 def _same(value: Any) -> Any:
@@ -111,6 +113,8 @@ BIGINT = scalar("BIGINT", 1, 0, -(2**63), 2**53 + 1)
 SMALLINT = scalar("SMALLINT", 5, -32_768)
 TINYINT = scalar("TINYINT", 1, -128)
 STRING = scalar("STRING", "a", "", "ab", "ä%_", "it's \\", "🙂" * 12, order=lambda s: s.encode())
+CHAR = scalar("CHAR(4)", "ab  ", "    ", "wxyz", "ä   ", order=lambda s: s.encode())
+VARCHAR = scalar("VARCHAR(3)", "ab", "", "ab ", "äöü", order=lambda s: s.encode())
 DECIMAL = scalar("DECIMAL(10,2)", Decimal("0.00"), Decimal("-1.50"), Decimal("99999999.99"))
 WIDE_DECIMAL = scalar(
     "DECIMAL(38,18)", Decimal("0.000000000000000001"), Decimal("-12345678901234567890." + "9" * 18)
@@ -159,6 +163,8 @@ KINDS = (
     DEEP_STRUCT,
     ARRAY_OF_STRUCTS,
     MAP_OF_STRUCTS,
+    CHAR,
+    VARCHAR,
 )
 
 #: Types of partition columns. An empty string is stored as null there.
