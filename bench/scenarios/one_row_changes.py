@@ -61,6 +61,7 @@ class _OneRowChanges(Scenario):
             lambda: [stopwatch(partial(lab.spark.sql, text))[0] for text in statements]
         )
         after = lab.storage.size(path)
+        written = after.size_bytes - before.size_bytes
         answer = _content(lab.read(path, small_table.SCHEMA))
         lab.storage.delete(path)
         return Measurement(
@@ -69,7 +70,8 @@ class _OneRowChanges(Scenario):
             laps={"changes": laps},
             metrics={
                 "written_files": after.files - before.files,
-                "written_bytes": after.size_bytes - before.size_bytes,
+                "written_bytes": written,
+                "written_bytes_per_changed_row": written / len(ids),
             },
         )
 
