@@ -204,3 +204,35 @@ def test_source_of_a_merge_that_is_known_to_be_empty_runs_nothing(
         )
         assert jobs_of(spark, lambda merge=merge: spark.sql(merge)) <= 1  # type: ignore[misc]
     assert log.newest(table) == 0
+
+
+@pytest.mark.parametrize("kind", ["delete", "update", "upsert", "rows that the source lacks"])
+def test_without_vectors_the_plan_is_the_same_and_the_touched_files_are_copied(
+    spark: SparkSession, table: str, kind: str
+) -> None:
+    statement, _ = PAIRS[kind]
+    twin = f"{table}_twin"
+    build_table(spark, table, SCHEMA, FILES, deletion_vectors=False)
+    build_table(spark, twin, SCHEMA, FILES)
+    before = {add["path"] for add in log.active_files(table)}
+    (plan,) = changes(spark, lambda: spark.sql(statement.replace("{t}", named(table))))
+    (with_vectors,) = changes(spark, lambda: spark.sql(statement.replace("{t}", named(twin))))
+    assert shape(plan, table) == shape(with_vectors, twin)
+    assert Counter(rows_of(spark, table)) == Counter(rows_of(spark, twin))
+    ended = {remove["path"] for remove in log.actions(twin, 1, "remove")}
+    assert len(log.actions(table, 1, "remove")) == len(ended)
+    after = log.active_files(table)
+    assert len(before - {add["path"] for add in after}) == len(ended)
+    assert not any("deletionVector" in add for add in after)
+    assert log.versions(table) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["DELETE FROM {t} WHERE id % 7 = 3", "UPDATE {t} SET v = 1 WHERE id % 7 = 3"],
+)
+def test_without_vectors_one_more_job_copies_the_touched_files(
+    spark: SparkSession, table: str, statement: str
+) -> None:
+    build_table(spark, table, SCHEMA, FILES, deletion_vectors=False)
+    assert jobs_of(spark, lambda: spark.sql(statement.replace("{t}", named(table)))) == 2

@@ -35,12 +35,15 @@ from tests.support.pair_operations import (
     changed,
     defines,
     delete,
+    delete_half,
     insert_from_itself,
     merge,
+    merge_of_the_rest,
     overwrite,
     overwrite_partition,
     path_of,
     replace_columns,
+    replace_row,
     set_domain,
     sql,
     update,
@@ -121,6 +124,7 @@ def bases(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
         ("partitioned", "PARTITIONED BY (p)", "WriteSerializable"),
         ("serializable", "PARTITIONED BY (p)", "Serializable"),
         ("flat", "", "WriteSerializable"),
+        ("worn", "PARTITIONED BY (p)", "WriteSerializable"),
         ("mapped", "PARTITIONED BY (p)", "WriteSerializable"),
     ):
         table = f"delta.`{folder / name}`"
@@ -129,6 +133,7 @@ def bases(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
             f" USING delta {partitioned}"
             " TBLPROPERTIES ('delta.enableDeletionVectors' = 'true',"
             " 'delta.feature.domainMetadata' = 'supported',"
+            f" 'deltaic.deletionVectors.maxDeletedShare' = '{0.3 if name == 'worn' else 1}',"
             f" 'delta.columnMapping.mode' = '{'name' if name == 'mapped' else 'none'}',"
             f" 'delta.isolationLevel' = '{level}')"
         )
@@ -237,6 +242,9 @@ BY_APP = Operation(
     append_of_application,
     lambda rows: rows + Counter([(95, 1, "by app")]),
 )
+REST = merge_of_the_rest()
+ROW = replace_row()
+HALF = delete_half()
 ADD_COLUMN = defines("ADD COLUMN", "ALTER TABLE {t} ADD COLUMN w INT")
 RENAME = defines("RENAME COLUMN", "ALTER TABLE {t} RENAME COLUMN x TO y")
 DROP = defines("DROP COLUMN", "ALTER TABLE {t} DROP COLUMN x")
@@ -261,6 +269,17 @@ MORE = [
     ("partitioned", ADD_COLUMN, D, ".", "m"),
     ("mapped", RENAME, D, ".", "m"),
     ("mapped", DROP, D, ".", "m"),
+    # All rows that the other adds are the business of a MERGE about what its source lacks.
+    ("partitioned", REST, A, ".", "."),
+    ("partitioned", REST, D, ".", "."),
+    ("partitioned", REST, U, "a", "."),
+    ("partitioned", ROW, D, ".", "."),
+    ("partitioned", ROW, U, ".", "."),
+    ("partitioned", ROW, A, ".", "."),
+    # A file that one of the two rewrites is changed as a whole.
+    ("worn", HALF, D, "d", "d"),
+    ("worn", HALF, U, "d", "d"),
+    ("worn", HALF, A, ".", "."),
     # The constraint brings its feature along, as clustering does.
     ("partitioned", CHECK, A, "a", "p"),
     ("flat", CLUSTER, D, ".", "p"),

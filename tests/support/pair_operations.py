@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from deltaic import DeltaTable
+from tests.support.session_settings import session_settings
 
 #: Rows as (id, p, v), counted.
 Rows = Counter[tuple[int, int, str]]
@@ -132,6 +133,44 @@ def merge(p: int, matched: bool) -> Operation:
             f" WHEN NOT MATCHED THEN INSERT (id, p, v) VALUES (s.id, {p}, s.v)"
         ),
         apply,
+    )
+
+
+def merge_of_the_rest() -> Operation:
+    """MERGE that deletes what its source does not have: of the base, one row of p = 1."""
+    return Operation(
+        "merge of the rest",
+        sql(
+            "MERGE INTO {t} t USING (SELECT explode(sequence(2, 100)) AS id) s ON t.id = s.id"
+            " WHEN NOT MATCHED BY SOURCE THEN DELETE"
+        ),
+        lambda rows: changed(rows, lambda i, q, v: [(i, q, v)] if 2 <= i <= 100 else []),
+    )
+
+
+def replace_row() -> Operation:
+    """Replace one row of p = 1 by another."""
+    return Operation(
+        "REPLACE WHERE of a row",
+        sql("INSERT INTO {t} REPLACE WHERE id = 1 VALUES (1, 1, 'replaced')"),
+        lambda rows: (
+            changed(rows, lambda i, q, v: [(i, q, v)] if i != 1 else [])
+            + Counter([(1, 1, "replaced")])
+        ),
+    )
+
+
+def delete_half() -> Operation:
+    """Delete half of the rows of p = 1, after which what is left of a worn file is copied."""
+
+    def run(spark: SparkSession, table: str) -> None:
+        with session_settings(spark, {"spark.deltaic.deletionVectors.minDeadBytes": "0"}):
+            spark.sql(f"DELETE FROM {table} WHERE p = 1 AND id IN (1, 4)")
+
+    return Operation(
+        "delete of half",
+        run,
+        lambda rows: changed(rows, lambda i, q, v: [] if q == 1 and i in (1, 4) else [(i, q, v)]),
     )
 
 
