@@ -34,6 +34,13 @@ _CTAS = (
     'spark.sql(f"CREATE TABLE delta.`{table}` USING delta AS'
     " SELECT id, concat('row ', id) AS v FROM range(100, 130, 1, 3)\")"
 )
+_RTAS = _CTAS.replace("CREATE TABLE", "CREATE OR REPLACE TABLE")
+_TRUNCATE = "spark.sql(f'TRUNCATE TABLE delta.`{table}`')"
+_USING = (
+    'spark.sql(f"INSERT INTO delta.`{table}` REPLACE USING (id)'
+    " SELECT id, 'new' AS v FROM range(20, 25)\")"
+)
+_USED = [*BASE_ROWS[:20], *((n, "new") for n in range(20, 25)), *BASE_ROWS[25:]]
 _ALTER = "spark.sql(f'ALTER TABLE delta.`{table}` ADD CONSTRAINT c CHECK (id >= 0)')"
 _BACKFILL = (
     'spark.sql(f"ALTER TABLE delta.`{table}` SET TBLPROPERTIES'
@@ -46,6 +53,9 @@ OPERATIONS: dict[str, tuple[str, str | None, list[tuple[int, str]]]] = {
     "overwrite": (_WRITE.format(mode="overwrite"), "plain", _WRITTEN),
     "create": (_WRITE.format(mode="error"), None, _WRITTEN),
     "CTAS": (_CTAS, None, _WRITTEN),
+    "RTAS": (_RTAS, "vectors", _WRITTEN),
+    "TRUNCATE": (_TRUNCATE, "vectors", []),
+    "REPLACE USING": (_USING, "vectors", _USED),
     "delete": (_DELETE, "vectors", _DELETED),
     "delete many": (_DELETE, "many", [row for row in MANY_ROWS if row[0] % 2]),
     "rewrite": (_DELETE, "plain", _DELETED),

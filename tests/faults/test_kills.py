@@ -125,6 +125,15 @@ POINTS = [
     _before("between data files", "CTAS", "create", _DATA, 2),
     _before("before the first log entry", "CTAS", "link", _log_file(r"0{20}\.json")),
     Point("after the first log entry", "CTAS", "link", _log_file(r"0{20}\.json"), 1, "after"),
+    _before("between data files", "RTAS", "create", _DATA, 2),
+    *(
+        point
+        for operation in ("RTAS", "TRUNCATE", "REPLACE USING")
+        for point in (
+            _before("before the log entry has its name", operation, "link", _log_file(_ENTRY)),
+            Point("after the log entry", operation, "link", _log_file(_ENTRY), 1, "after"),
+        )
+    ),
     _before("before the log entry has its name", "alter", "link", _log_file(_ENTRY)),
     Point("after the log entry has its name", "alter", "link", _log_file(_ENTRY), 1, "after"),
     _before("before the feature is supported", "backfill", "link", _log_file(_ENTRY)),
