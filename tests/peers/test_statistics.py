@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 from pyspark.sql import SparkSession
 
@@ -51,9 +54,32 @@ DIFFERENT = {
 
 WRITE = """
 writer = spark.sql(query).coalesce(1).write.format('delta')
-writer.options(**options).save(path)
+writer.options(**options).partitionBy(*parts).save(path)
 result = None
 """
+
+NESTED = """
+SELECT id, CAST(id % 2 AS STRING) AS p,
+  struct(id AS x, struct('a' AS y, array(id) AS z) AS st) AS s,
+  concat('v', id) AS `d.e`, IF(id > 5, NULL, id) AS n, map('k', id) AS m
+FROM range(10)
+"""
+
+#: Ways to store `NESTED`, by the table's properties and its partition columns.
+LAYOUTS: dict[str, tuple[dict[str, str], list[str]]] = {
+    "listed": ({"delta.dataSkippingStatsColumns": "n,s.st.y,`d.e`"}, []),
+    "listed structs": ({"delta.dataSkippingStatsColumns": "s"}, []),
+    "the first": ({"delta.dataSkippingNumIndexedCols": "4"}, []),
+    "none": ({"delta.dataSkippingNumIndexedCols": "0"}, []),
+    "all": ({"delta.dataSkippingNumIndexedCols": "-1"}, []),
+    "partitioned": ({}, ["p"]),
+    "partitioned, the first": ({"delta.dataSkippingNumIndexedCols": "2"}, ["p"]),
+    "mapped": ({"delta.columnMapping.mode": "name"}, []),
+    "mapped, listed and partitioned": (
+        {"delta.columnMapping.mode": "id", "delta.dataSkippingStatsColumns": "s.x,`d.e`"},
+        ["p"],
+    ),
+}
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -63,8 +89,9 @@ def test_statistics_are_those_of_delta_spark(
     # Without vectors, delta-spark does not say that bounds are tight.
     options = {"delta.enableDeletionVectors": "true"}
     other = f"{table}-of-delta-spark"
-    exec(WRITE, {"spark": spark, "query": ROWS[name], "options": options, "path": table})
-    delta_spark.run(WRITE, query=ROWS[name], options=options, path=other)
+    given = {"query": ROWS[name], "options": options, "parts": []}
+    exec(WRITE, {"spark": spark, "path": table, **given})
+    delta_spark.run(WRITE, path=other, **given)
     ours, theirs = (
         [log.statistics(add) for add in log.active_files(path)] for path in (table, other)
     )
@@ -72,3 +99,42 @@ def test_statistics_are_those_of_delta_spark(
         for statistics in (*ours, *theirs):
             statistics[bounds].pop(column, None)
     assert ours == theirs
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_statistics_are_of_the_columns_that_delta_spark_takes(
+    spark: SparkSession, delta_spark: SparkProcess, table: str, layout: str
+) -> None:
+    properties, parts = LAYOUTS[layout]
+    options = {"delta.enableDeletionVectors": "true", **properties}
+    other = f"{table}-of-delta-spark"
+    given = {"query": NESTED, "options": options, "parts": parts}
+    exec(WRITE, {"spark": spark, "path": table, **given})
+    delta_spark.run(WRITE, path=other, **given)
+    assert told_by_name(table) == told_by_name(other)
+
+
+def told_by_name(table: str) -> list[dict[str, Any]]:
+    """Return the statistics of each file, columns by the names that users give them."""
+    schema = json.loads(log.metadata(table)["schemaString"])
+    found = []
+    for add in log.active_files(table):
+        statistics = log.statistics(add)
+        for kind in ("minValues", "maxValues", "nullCount"):
+            if kind in statistics:
+                statistics[kind] = logical(statistics[kind], schema)
+        found.append(statistics)
+    return sorted(found, key=str)
+
+
+def logical(values: dict[str, Any], struct: dict[str, Any]) -> dict[str, Any]:
+    by_stored_name = {
+        field["metadata"].get("delta.columnMapping.physicalName", field["name"]): field
+        for field in struct["fields"]
+    }
+    return {
+        by_stored_name[name]["name"]: (
+            logical(value, by_stored_name[name]["type"]) if isinstance(value, dict) else value
+        )
+        for name, value in values.items()
+    }

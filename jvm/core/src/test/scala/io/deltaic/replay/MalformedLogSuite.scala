@@ -82,8 +82,12 @@ class MalformedLogSuite extends ScalaCheckSuite {
       LogPath.canonical(table.path, file.path) -> file.dvId
     }.toSet
 
-  /** The files after the first commit and one of these bytes, by a reader that knows JSON and little else. */
-  private def expected(table: TableBuilder, bytes: Array[Byte]): Option[Files_] = Try {
+  /** The files after those and actions in these bytes, by a reader that knows JSON and little else. */
+  private def expected(
+      table: TableBuilder,
+      bytes: Array[Byte],
+      before: => Files_
+  ): Option[Files_] = Try {
     val actions = mapper.readerFor(classOf[JsonNode]).readValues[JsonNode](bytes).readAll.asScala
     def key(action: JsonNode): (String, Option[String]) = {
       val vector = Option(action.get("deletionVector")).filterNot(_.isNull).map { v =>
@@ -96,14 +100,15 @@ class MalformedLogSuite extends ScalaCheckSuite {
       actions.map(_.get(kind)).filterNot(a => a == null || a.isNull).map(key).toSet
     val (added, removed) = (keys("add"), keys("remove"))
     assume(added.intersect(removed).isEmpty)
-    files(table, table.open().at(0)) -- removed ++ added
+    before -- removed ++ added
   }.toOption
 
   private def checkCommit(table: TableBuilder, bytes: Array[Byte]): Unit = {
     write(table, commit(1), bytes)
     val log = table.open()
     read(files(table, log.latest())).foreach { found =>
-      expected(table, bytes).foreach(assertEquals(found, _, new String(bytes, UTF_8)))
+      expected(table, bytes, files(table, table.open().at(0)))
+        .foreach(assertEquals(found, _, new String(bytes, UTF_8)))
     }
     read(log.commit(1))
     read(log.commitInfos().toList)
@@ -145,6 +150,28 @@ class MalformedLogSuite extends ScalaCheckSuite {
       read(table.open().latestFromChecksum())
       ()
     }
+  }
+
+  property("a checkpoint with values of other kinds is refused, or read as a plain reader would") {
+    val checkpoint = """{"checkpointMetadata":{"version":1}}"""
+    val actions = Seq(protocol, metadata, add("a")) ++ second.filterNot(_.isInstanceOf[RemoveFile])
+    val lines = mapper.readTree(checkpoint) +: actions.map(a => mapper.readTree(ActionJson.write(a)))
+    val table = TableBuilder()
+    val name = f"${1}%020d.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json"
+    val mutated = for {
+      i <- Gen.choose(0, lines.size - 1)
+      line <- Damage.json(lines(i))
+    } yield lines.updated(i, line).mkString("", "\n", "\n").getBytes(UTF_8)
+    def check(bytes: Array[Byte]): Option[Files_] = {
+      write(table, name, bytes)
+      val found = read(files(table, table.open().latest())).toOption
+      found.foreach { files =>
+        expected(table, bytes, Set.empty).foreach(assertEquals(files, _, new String(bytes, UTF_8)))
+      }
+      found
+    }
+    assertEquals(check(lines.mkString("\n").getBytes(UTF_8)).map(_.size), Some(4))
+    forAll(mutated)(bytes => check(bytes).forall(_.size <= 4))
   }
 
   test("nesting without end, and numbers and names of any length, are refused") {
