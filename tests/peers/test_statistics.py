@@ -121,8 +121,9 @@ def told_by_name(table: str) -> list[dict[str, Any]]:
     for add in log.active_files(table):
         statistics = log.statistics(add)
         for kind in ("minValues", "maxValues", "nullCount"):
-            if kind in statistics:
-                statistics[kind] = logical(statistics[kind], schema)
+            of_columns = logical(statistics.pop(kind, {}), schema)
+            if of_columns:
+                statistics[kind] = of_columns
         found.append(statistics)
     return sorted(found, key=str)
 

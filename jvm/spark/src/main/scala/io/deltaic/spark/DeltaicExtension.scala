@@ -14,6 +14,7 @@ import io.deltaic.spark.write.{RecordReads, SkipAppliedWrites}
 class DeltaicExtension extends (SparkSessionExtensions => Unit) {
 
   override def apply(extensions: SparkSessionExtensions): Unit = {
+    FirstQueryClasses.loadInBackground()
     extensions.injectParser((_, spark) => new StatementParser(spark))
     // The hints' batch is the one that runs before Spark resolves tables.
     extensions.injectHintResolutionRule(s => TimeTravelExpressions(s.asInstanceOf[SparkSession]))
