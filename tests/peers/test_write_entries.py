@@ -119,6 +119,9 @@ def require_same_commits(
     assert delta_spark.run(history, path=ours) == len(programs)
 
 
+_KINDS_OF_OVERWRITE = ("isDynamicPartitionOverwrite", "isV1SaveAsTableOverwrite")
+
+
 def told(table: str, version: int) -> dict[str, Any]:
     """Return what a commit says of itself, without what differs between runs and layouts."""
     info = log.commit_info(table, version)
@@ -130,8 +133,8 @@ def told(table: str, version: int) -> dict[str, Any]:
         "parameters": {
             name: value
             for name, value in info["operationParameters"].items()
-            # What is null says nothing; that partitions were replaced, ours does not say.
-            if value is not None and name != "isDynamicPartitionOverwrite"
+            # What is null or empty says nothing; of what kind an overwrite was, ours does not say.
+            if value not in (None, "[]") and name not in _KINDS_OF_OVERWRITE
         },
         "isBlindAppend": info["isBlindAppend"],
         "metrics": sorted(metrics),
