@@ -217,7 +217,10 @@ def _merges(first: int) -> Sort:
 
     @st.composite
     def merges(draw: Draw, layout: Layout, subqueries: bool) -> Merge:
-        source = draw(draw(st.sampled_from(sorts))(layout))
+        # delta-spark does not resolve a MERGE of a table with CHAR columns into itself.
+        padded = any(column.kind.ddl.startswith("CHAR") for column in layout.columns)
+        usable = [s for s in sorts if subqueries or not padded or s not in _OF_TABLE]
+        source = draw(draw(st.sampled_from(usable))(layout))
         merge: Merge = draw(_merge(layout, source))
         return merge
 
@@ -247,12 +250,15 @@ def _rows_of_table(draw: Draw, layout: Layout, unique: bool | None = None) -> It
     return Itself(condition, shift, chosen)
 
 
+_known = _of_given(Known)
+_OF_TABLE = (_rows_of_table, _known)
+
 _SOURCES: tuple[SourceSort, ...] = (
     _of_given(Values),
     _rows_of_table,
     _of_given(Stored),
     _of_given(lambda rows: Cached(Values(rows))),
-    _of_given(Known),
+    _known,
     lambda layout: _rows_of_table(layout).map(Cached),
     _of_given(Grouped),
 )
