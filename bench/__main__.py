@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-from bench.engines import ENGINES, SUBJECT
+from bench.engines import ENGINES, SUBJECT, VARIANT
 from bench.report import Report
 from bench.runner import Runner
 from bench.scenarios import BY_NAME
@@ -19,8 +19,9 @@ from bench.settings import LOCAL_CACHE, REPOSITORY, SPARK_TEMPORARY, Settings, q
 
 _RESULTS = REPOSITORY / "bench" / "results"
 _QUICK_RESULTS = LOCAL_CACHE / "results"
+_DEFAULT_ENGINES = [name for name in ENGINES if name != VARIANT]
 # delta-spark at its defaults runs the same code as tuned, with jobs of 50 tasks.
-_QUICK_ENGINES = [name for name in ENGINES if name != "delta"]
+_QUICK_ENGINES = [name for name in _DEFAULT_ENGINES if name != "delta"]
 _LOGS = LOCAL_CACHE / "logs"
 
 
@@ -32,7 +33,7 @@ def main() -> int:
             print(f"{name}: {(scenario.__doc__ or '').partition(chr(10))[0]}")
         return 0
     settings = _settings(options)
-    chosen = options.engines or (_QUICK_ENGINES if settings.quick else ENGINES)
+    chosen = options.engines or (_QUICK_ENGINES if settings.quick else _DEFAULT_ENGINES)
     engines = [ENGINES[name] for name in chosen]
     report = Report(
         command=shlex.join(["python", "-m", "bench", *sys.argv[1:]]),

@@ -96,13 +96,28 @@ def _spark_version() -> str:
     return metadata.version("pyspark")
 
 
+def _without_loaded_classes(builder: SparkSession.Builder) -> SparkSession.Builder:
+    return _with_deltaic(builder).config("spark.deltaic.firstQuery.loadClasses", "false")
+
+
 SUBJECT = "deltaic"
 FLOOR = "parquet"
+
+#: Run only when asked for by name: it tells what a part of the subject is worth.
+VARIANT = "deltaic-unloaded"
 
 ENGINES = {
     engine.name: engine
     for engine in (
         Engine(SUBJECT, "Deltaic", "delta", "deltaic", _with_deltaic, _deltaic_version),
+        Engine(
+            VARIANT,
+            "Deltaic whose thread does not load the classes of a first query",
+            "delta",
+            "deltaic",
+            _without_loaded_classes,
+            _deltaic_version,
+        ),
         Engine(
             "delta",
             "delta-spark at its defaults",

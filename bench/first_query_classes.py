@@ -14,9 +14,13 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from bench.settings import REPOSITORY
 from deltaic import configure_spark
 
-_LIST = Path("jvm/spark/src/main/resources/io/deltaic/spark/first-query-classes.txt")
+_LIST = REPOSITORY / "jvm/spark/src/main/resources/io/deltaic/spark/first-query-classes.txt"
+
+#: Fewer were found by a JVM whose log is written otherwise.
+_LEAST = 3000
 
 #: A class from a jar; what is made at run time comes from elsewhere, or is of this name.
 _LOADED = re.compile(r"\] (?!\S*\.GeneratedClass\$)([\w.$]+) source: file:\S+\.jar$")
@@ -24,7 +28,7 @@ _LOADED = re.compile(r"\] (?!\S*\.GeneratedClass\$)([\w.$]+) source: file:\S+\.j
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
-    # The list would tell of itself.
+    # Or the JVM's log would tell of the old list.
     "spark.deltaic.firstQuery.loadClasses": "false",
 }
 _QUERY = "SELECT p, count(*), sum(id), max(s) FROM delta.`{}` WHERE id > 3 AND p <> 'c' GROUP BY p"
@@ -37,6 +41,8 @@ def main(folder: Path) -> None:
     before = int(_ready(folder).read_text())
     lines = _log(folder).read_text().splitlines()[before:]
     names = dict.fromkeys(found[1] for line in lines if (found := _LOADED.search(line)))
+    if len(names) < _LEAST:
+        sys.exit(f"{len(names)} classes found, of more than {_LEAST}: {_LIST} is left as it was")
     _LIST.write_text("".join(f"{name}\n" for name in names))
     print(f"{len(names)} classes in {_LIST}")
 

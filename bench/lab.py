@@ -33,12 +33,19 @@ def collect(frame: DataFrame) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class Lab:
-    """The one place where scenarios meet an engine."""
+    """The one place where scenarios meet an engine.
+
+    Attributes
+    ----------
+    began_s
+        When the start of the session began, by `time.perf_counter`.
+    """
 
     spark: SparkSession
     engine: Engine
     settings: Settings
     storage: Storage
+    began_s: float
 
     def timed(self, action: Callable[[], T]) -> tuple[float, T]:
         """Time an action in a warm session, with the garbage of earlier work out of its way."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 import traceback
 from typing import TextIO
 
@@ -28,6 +29,7 @@ def main(engine_name: str) -> None:
     replies = _claim_standard_output()
     settings = Settings.from_json(sys.stdin.readline())
     engine = ENGINES[engine_name]
+    began_s = time.perf_counter()
     try:
         session_s, spark = stopwatch(lambda: start_session(engine, settings))
         facts: dict[str, str | float] = {
@@ -40,7 +42,7 @@ def main(engine_name: str) -> None:
         _send(replies, Reply(error=traceback.format_exc()))
         return
     try:
-        _serve(Lab(spark, engine, settings, Storage(spark)), replies)
+        _serve(Lab(spark, engine, settings, Storage(spark), began_s), replies)
     finally:
         _stop(spark)
 

@@ -343,7 +343,7 @@ OPERATIONS: dict[str, tuple[str, Operation]] = {
 #: committed (.), nothing left to do (=), or the conflict by a letter of `ERRORS`. An append that
 #: gives identity values is no blind one: it has read how far they were counted. One that brings
 #: columns changes the table's definition, and so do those that state it anew and everything from K
-#: on, of which SYNC IDENTITY matters to what counts on from there alone.
+#: on. SYNC IDENTITY only conflicts with what gives identity values.
 OUTCOMES = """
                             A T N E S O R U D W M X C F Y Z B G L K + - ~ Q J * I q v V
 append                      . . . m . . . . . . . . . m m m . . . m m m m m m m . m p p
@@ -476,20 +476,20 @@ def test_replacing_columns_meets_what_adding_one_meets(name: str) -> None:
         assert replaced == added, level
 
 
-def test_each_operation_of_the_history_is_tried() -> None:
+def test_each_operation_of_the_history_is_tried_or_like_one_that_is() -> None:
     tried = set()
     for _, operation in OPERATIONS.values():
         log = base("WriteSerializable")
         operation.run(log)
         tried |= {info["operation"] for info in log.actions(log.version, "commitInfo")}
-    creating = {"CREATE TABLE", "CREATE TABLE AS SELECT"}  # In `test_creators`.
+    # In tests/spark/test_conflict_pairs.py: there is no table yet.
+    creating = {"CREATE TABLE", "CREATE TABLE AS SELECT"}
     alike = {
         "CREATE OR REPLACE TABLE",
         "CREATE OR REPLACE TABLE AS SELECT",
         "CHANGE COLUMNS",
         "REPLACE COLUMNS",
-        "REORG",
     }
-    nobody_commits = {"CONVERT", "RESTORE", "CLONE", "STREAMING UPDATE"}
+    nobody_commits = {"CONVERT", "RESTORE", "CLONE", "STREAMING UPDATE", "REORG"}
     assert tried | creating | alike | nobody_commits == {operation.value for operation in Named}
     assert not tried & nobody_commits

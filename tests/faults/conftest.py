@@ -40,6 +40,7 @@ _KINDS = {
         "delta.enableDeletionVectors": "false",
         "delta.compatibility.symlinkFormatManifest.enabled": "true",
     },
+    "partitioned": {"delta.enableDeletionVectors": "true"},
 }
 
 
@@ -89,7 +90,14 @@ def templates(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
                 "delta.logRetentionDuration": "interval 1 day",
                 **properties,
             }
-            build_table(spark, table, SCHEMA, files, deletion_vectors=True, properties=settings)
+            build_table(
+                spark,
+                table,
+                SCHEMA,
+                files,
+                partition_by=["v"] if kind == "partitioned" else [],
+                properties=settings,
+            )
             for row in BASE_ROWS[-BASE_VERSIONS + 1 :]:
                 append_file(spark, table, SCHEMA, [row])
         many = spark.range(len(MANY_ROWS)).selectExpr("id", "concat('row ', id) AS v").coalesce(1)

@@ -41,6 +41,15 @@ _USING = (
     " SELECT id, 'new' AS v FROM range(20, 25)\")"
 )
 _USED = [*BASE_ROWS[:20], *((n, "new") for n in range(20, 25)), *BASE_ROWS[25:]]
+_DYNAMIC = (
+    "spark.range(20, 23, 1, 1).selectExpr('id + 100 AS id', \"concat('row ', id) AS v\")"
+    ".write.format('delta').mode('overwrite').option('partitionOverwriteMode', 'dynamic')"
+    ".save(table)"
+)
+_OVERWRITTEN = [*BASE_ROWS[:20], *((n + 100, f"row {n}") for n in range(20, 23)), *BASE_ROWS[23:]]
+
+_SAVE_AS = _WRITE.replace(".save(table)", ".option('path', table).saveAsTable('by_name')")
+_CREATE_BY_NAME = "spark.sql(f\"CREATE TABLE by_name USING delta LOCATION '{table}'\")\n"
 _ALTER = "spark.sql(f'ALTER TABLE delta.`{table}` ADD CONSTRAINT c CHECK (id >= 0)')"
 _BACKFILL = (
     'spark.sql(f"ALTER TABLE delta.`{table}` SET TBLPROPERTIES'
@@ -55,6 +64,19 @@ OPERATIONS: dict[str, tuple[str, str | None, list[tuple[int, str]]]] = {
     "CTAS": (_CTAS, None, _WRITTEN),
     "RTAS": (_RTAS, "vectors", _WRITTEN),
     "TRUNCATE": (_TRUNCATE, "vectors", []),
+    "dynamic overwrite": (_DYNAMIC, "partitioned", _OVERWRITTEN),
+    "saveAsTable, new": (_SAVE_AS.format(mode="error"), None, _WRITTEN),
+    "saveAsTable": (
+        _CREATE_BY_NAME + _SAVE_AS.format(mode="overwrite"),
+        "vectors",
+        _WRITTEN,
+    ),
+    "INSERT by name": (
+        _CREATE_BY_NAME + "spark.sql(\"INSERT INTO by_name SELECT id, concat('row ', id)"
+        ' FROM range(100, 130, 1, 3)")',
+        "vectors",
+        BASE_ROWS + _WRITTEN,
+    ),
     "REPLACE USING": (_USING, "vectors", _USED),
     "delete": (_DELETE, "vectors", _DELETED),
     "delete many": (_DELETE, "many", [row for row in MANY_ROWS if row[0] % 2]),

@@ -126,9 +126,27 @@ POINTS = [
     _before("before the first log entry", "CTAS", "link", _log_file(r"0{20}\.json")),
     Point("after the first log entry", "CTAS", "link", _log_file(r"0{20}\.json"), 1, "after"),
     _before("between data files", "RTAS", "create", _DATA, 2),
+    _before("between data files", "dynamic overwrite", "create", _DATA, 2),
+    _before("between data files", "saveAsTable, new", "create", _DATA, 2),
+    _before("before the first log entry", "saveAsTable, new", "link", _log_file(r"0{20}\.json")),
+    Point(
+        "after the first log entry",
+        "saveAsTable, new",
+        "link",
+        _log_file(r"0{20}\.json"),
+        1,
+        "after",
+    ),
     *(
         point
-        for operation in ("RTAS", "TRUNCATE", "REPLACE USING")
+        for operation in (
+            "RTAS",
+            "TRUNCATE",
+            "REPLACE USING",
+            "dynamic overwrite",
+            "saveAsTable",
+            "INSERT by name",
+        )
         for point in (
             _before("before the log entry has its name", operation, "link", _log_file(_ENTRY)),
             Point("after the log entry", operation, "link", _log_file(_ENTRY), 1, "after"),

@@ -7,9 +7,11 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from deltaic import DeltaTable
+from tests.support.databases import own_database
 from tests.support.spark_process import SparkProcess
 from tests.support.valid_logs import require_valid_logs
 
@@ -118,6 +120,25 @@ def test_delta_spark_records_the_same_statements_and_reads_what_they_leave(
         assert [pair for pair in zip(recorded, expected, strict=True) if pair[0] != pair[1]] == []
         exec(READ, scope)
         assert scope["result"] == delta_spark.run(READ, name=ours)
+
+
+@pytest.mark.parametrize("statements", [COLUMNS, PROPERTIES, CLUSTERED])
+def test_statements_by_name_record_what_they_record_by_path(
+    spark: SparkSession, table: str, statements: tuple[str, ...]
+) -> None:
+    recorded = []
+    with own_database(spark, "definition_tests"):
+        for name, is_managed in ((f"delta.`{table}`", "false"), ("t", "true")):
+            for statement in statements:
+                spark.sql(statement.format(t=name))
+            scope: dict[str, Any] = {"spark": spark, "name": name}
+            exec(HISTORY, scope)
+            history = history_of(scope["result"])
+            assert history[0][1].pop("isManaged") == json.loads(is_managed)
+            exec(READ, scope)
+            recorded.append((history, scope["result"]))
+    by_path, by_name = recorded
+    assert by_name == by_path
 
 
 def test_delta_spark_reads_tables_that_a_builder_made_and_goes_on(

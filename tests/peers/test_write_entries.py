@@ -119,6 +119,8 @@ def require_same_commits(
     assert delta_spark.run(history, path=ours) == len(programs)
 
 
+#: What delta-spark alone says: that there is none of a thing, and what kind an overwrite was.
+_NOTHING = [("description", None), ("clusterBy", "[]")]
 _KINDS_OF_OVERWRITE = ("isDynamicPartitionOverwrite", "isV1SaveAsTableOverwrite")
 
 
@@ -133,8 +135,7 @@ def told(table: str, version: int) -> dict[str, Any]:
         "parameters": {
             name: value
             for name, value in info["operationParameters"].items()
-            # What is null or empty says nothing; of what kind an overwrite was, ours does not say.
-            if value not in (None, "[]") and name not in _KINDS_OF_OVERWRITE
+            if (name, value) not in _NOTHING and name not in _KINDS_OF_OVERWRITE
         },
         "isBlindAppend": info["isBlindAppend"],
         "metrics": sorted(metrics),

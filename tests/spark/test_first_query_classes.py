@@ -11,7 +11,7 @@ from tests.support.spark_process import SparkProcess
 
 CLASSES = ("io.deltaic.spark.scan.BatchReader", "org.codehaus.janino.UnitCompiler")
 SOON_S = 60
-LATER_S = 5
+THREADS = "result = [t.getName() for t in spark._jvm.Thread.getAllStackTraces().keySet()]"
 
 
 @pytest.mark.parametrize("wanted", [True, False])
@@ -22,13 +22,9 @@ def test_classes_are_there_before_the_first_query(tmp_path: Path, wanted: bool) 
         "spark.deltaic.firstQuery.loadClasses": str(wanted).lower(),
     }
     with SparkProcess(settings, engine="deltaic", master="local[1]") as process:
-        process.run("result = spark.version")
-        deadline = time.monotonic() + (SOON_S if wanted else LATER_S)
-        while not are_loaded(log) and time.monotonic() < deadline:
+        deadline = time.monotonic() + SOON_S
+        while "deltaic-first-query-classes" in process.run(THREADS):
+            assert time.monotonic() < deadline, "classes are still being loaded"
             time.sleep(0.1)
-        assert are_loaded(log) == wanted
-
-
-def are_loaded(log: Path) -> bool:
-    text = log.read_text()
-    return all(f" {name} source: " in text for name in CLASSES)
+        told = log.read_text()
+        assert [f" {name} source: " in told for name in CLASSES] == [wanted] * len(CLASSES)

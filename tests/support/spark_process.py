@@ -82,6 +82,7 @@ class SparkProcess:
             "master": master,
             "settings": {
                 **COMMON_SETTINGS,
+                "spark.deltaic.firstQuery.loadClasses": "false",
                 "spark.driver.memory": "1g",
                 "spark.sql.warehouse.dir": str(folder / "warehouse"),
                 **(settings or {}),

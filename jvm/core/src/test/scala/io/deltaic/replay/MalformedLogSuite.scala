@@ -82,7 +82,7 @@ class MalformedLogSuite extends ScalaCheckSuite {
       LogPath.canonical(table.path, file.path) -> file.dvId
     }.toSet
 
-  /** The files after those and actions in these bytes, by a reader that knows JSON and little else. */
+  /** The files of `before` once the actions in these bytes are applied, by a reader that knows JSON and little else. */
   private def expected(
       table: TableBuilder,
       bytes: Array[Byte],
@@ -158,7 +158,7 @@ class MalformedLogSuite extends ScalaCheckSuite {
     val lines =
       mapper.readTree(checkpoint) +: actions.map(a => mapper.readTree(ActionJson.write(a)))
     val table = TableBuilder()
-    val name = f"${1}%020d.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json"
+    val name = "00000000000000000001.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json"
     val mutated = for {
       i <- Gen.choose(0, lines.size - 1)
       line <- Damage.json(lines(i))

@@ -1,11 +1,11 @@
 package io.deltaic.spark
 
 import java.nio.charset.StandardCharsets.UTF_8
-import java.util.Locale
 import java.util.concurrent.atomic.AtomicBoolean
 
 import scala.io.Source
 import scala.util.Using
+import scala.util.control.NonFatal
 
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.classic.SparkSession
@@ -18,29 +18,29 @@ import org.apache.spark.sql.classic.SparkSession
  */
 private[spark] object FirstQueryClasses extends Logging {
 
-  private val List_ = "first-query-classes.txt"
+  private val Resource = "first-query-classes.txt"
   private val Setting = SessionSettings.Prefix + "firstQuery.loadClasses"
+  private val ThreadName = "deltaic-first-query-classes"
   private val SoonMs = 60000L
   private val isBegun = new AtomicBoolean
 
   /** The names, in the order in which a query needs them. */
-  lazy val names: Seq[String] =
-    Using.resource(Source.fromInputStream(getClass.getResourceAsStream(List_), UTF_8.name))(
+  def names: Seq[String] =
+    Using.resource(Source.fromInputStream(getClass.getResourceAsStream(Resource), UTF_8.name))(
       _.getLines().toVector
     )
 
   /** Begins once there is a session, whose setting says whether; of all sessions in a JVM, for the first alone. */
   def loadInBackground(): Unit = if (isBegun.compareAndSet(false, true)) {
-    val thread = new Thread(() => awaitSession().filter(isWanted).foreach(_ => load(names)))
-    thread.setName("deltaic-first-query-classes")
+    val thread = new Thread(() => loadOnceThereIsASession(), ThreadName)
     thread.setDaemon(true)
     thread.start()
   }
 
-  /** Loads the classes, none of which is initialized, and returns how many there are. */
-  def load(names: Seq[String]): Int = {
+  /** Loads classes, none of which is initialized, and returns how many there are. */
+  def load(classNames: Seq[String]): Int = {
     val startedNs = System.nanoTime()
-    val loaded = names.reverseIterator.count { name =>
+    val loaded = classNames.reverseIterator.count { name =>
       try {
         Class.forName(name, false, getClass.getClassLoader)
         true
@@ -50,9 +50,18 @@ private[spark] object FirstQueryClasses extends Logging {
     loaded
   }
 
+  /** What fails here only takes the query longer. */
+  private def loadOnceThereIsASession(): Unit =
+    try
+      awaitSession() match {
+        case Some(spark) => if (isWanted(spark)) load(names)
+        case None => isBegun.set(false)
+      }
+    catch { case NonFatal(e) => logDebug("The classes of a first query are not loaded", e) }
+
   /** Asked of the context: the settings of a session would be made here and now. */
   private def isWanted(spark: SparkSession): Boolean =
-    spark.sparkContext.getConf.get(Setting, "true").trim.toLowerCase(Locale.ROOT) != "false"
+    spark.sparkContext.getConf.getOption(Setting).flatMap(SessionSettings.parseFlag).getOrElse(true)
 
   /** Nobody tells when a session is ready. */
   private def awaitSession(): Option[SparkSession] = {

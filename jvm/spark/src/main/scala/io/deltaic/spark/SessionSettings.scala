@@ -18,7 +18,9 @@ private[spark] object SessionSettings {
 
   /** Whether a setting is on; one that is neither true nor false is as if it were not set. */
   def isOn(spark: SparkSession, name: String, default: Boolean = false): Boolean =
-    get(spark, name).flatMap(_.trim.toLowerCase(Locale.ROOT).toBooleanOption).getOrElse(default)
+    get(spark, name).flatMap(parseFlag).getOrElse(default)
+
+  def parseFlag(text: String): Option[Boolean] = text.trim.toLowerCase(Locale.ROOT).toBooleanOption
 
   /** @param name without the prefix */
   def bytes(spark: SparkSession, name: String, default: Long): Long =
