@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support import log
-from tests.support.table_builder import in_order, rows_of
+from tests.support.table_builder import in_order
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,6 +22,12 @@ rows = lambda a, b, step=1: spark.range(a, b, 1, 1).selectExpr("id", "id % 3 AS 
 save = lambda frame, mode, **options: (
     frame.write.format("delta").mode(mode).options(**options).save(path))
 t = f"delta.`{path}`"
+"""
+READ = """
+result = []
+for version in versions:
+    frame = spark.read.format('delta').option('versionAsOf', version).load(path)
+    result.append([[str(value) for value in row] for row in frame.collect()])
 """
 CREATE = """
 rows(0, 12).write.format("delta").partitionBy("p").option(
@@ -108,13 +114,15 @@ def require_same_commits(
     code = "\n".join(programs.values())
     delta_spark.run(FIRST + code + "\nresult = None", path=theirs, **arguments)
     run_ours(spark, code, path=ours, **arguments)
+    versions = list(range(len(programs)))
+    expected = delta_spark.run(READ, path=theirs, versions=versions)
+    scope: dict[str, Any] = {"spark": spark, "path": ours, "versions": versions}
+    exec(READ, scope)
     for version, name in enumerate(programs):
         assert told(ours, version) == told(theirs, version), name
-        read = f"rows = spark.read.format('delta').option('versionAsOf', {version}).load(path)\n"
-        read += "result = [[str(v) for v in row] for row in rows.collect()]"
-        by_them = in_order(delta_spark.run(read, path=ours))
-        assert by_them == in_order(delta_spark.run(read, path=theirs)), name
-        assert len(rows_of(spark, ours, version)) == len(by_them), name
+        assert in_order(scope["result"][version]) == in_order(expected[version]), name
+    (newest,) = delta_spark.run(READ, path=ours, versions=versions[-1:])
+    assert in_order(newest) == in_order(expected[-1])
     history = "result = spark.sql(f'DESCRIBE HISTORY delta.`{path}`').count()"
     assert delta_spark.run(history, path=ours) == len(programs)
 

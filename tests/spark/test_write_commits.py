@@ -279,7 +279,7 @@ def test_task_that_runs_on_when_another_fails_cleans_up_after_itself(
 ):
     spark.range(10).write.format("delta").save(table)
     before = log.contents(table)
-    rows = spark.range(0, 200_000_000, 1, 2)
+    rows = spark.range(0, 20_000_000, 1, 2)
     with pytest.raises(Exception, match="told to fail"):
         rows.selectExpr("IF(id = 500000, raise_error('told to fail'), id) AS id").write.format(
             "delta"
