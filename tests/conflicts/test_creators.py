@@ -101,3 +101,31 @@ def test_second_creator_does_not_append_to_a_table_it_cannot_write() -> None:
     log.write_if_absent(0, [*lines, log_line("metaData", created.metadata.to_json())])
     with pytest.raises(ProtocolChangedException):
         commit(second, log)
+
+
+BY_ID = [["id"]]
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "joins"),
+    [
+        (None, BY_ID, False),
+        ([["p"]], BY_ID, False),
+        (BY_ID, BY_ID, True),
+        (BY_ID, None, True),
+    ],
+)
+def test_second_creator_appends_to_a_table_that_is_clustered_as_it_wants(
+    theirs: list[list[str]] | None, ours: list[list[str]] | None, joins: bool
+) -> None:
+    log = MemoryLog()
+    first = creation(log, "a", cluster_by=theirs)
+    second = creation(log, "b", cluster_by=ours)
+    commit(first, log)
+    if joins:
+        commit(second, log)
+        assert log.actions(1, "domainMetadata") == []
+    else:
+        with pytest.raises(ProtocolChangedException):
+            commit(second, log)
+        assert log.version == 0

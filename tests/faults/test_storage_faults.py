@@ -6,7 +6,10 @@ that changes anything below the table gets its turn.
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
+import shutil
 import subprocess
 import time
 from collections import Counter
@@ -24,6 +27,8 @@ from tests.support import log
 from tests.support.faulty import ARM, RENAMING
 from tests.support.spark_process import SparkProcess
 from tests.support.table_builder import append_file, in_order, rows_of
+from tests.support.upkeep import await_upkeep
+from tests.support.valid_logs import require_valid_logs
 
 _CHANGES = "create|write|force|close|link|rename|move|delete|mkdir"
 
@@ -207,6 +212,86 @@ def test_a_writer_that_stalls_where_its_version_gets_its_name_loses_the_race_and
     assert log.newest(table) == BASE_VERSIONS + 1
     figures["faults"] += 1
     figures["commits"] += 2
+
+
+@pytest.mark.parametrize("prefix", ["", RENAMING], ids=["link", "rename"])
+def test_a_writer_that_stalls_at_any_call_and_another_one_lose_nothing(
+    spark: SparkSession,
+    faulty: SparkProcess,
+    templates: Path,
+    tmp_path: Path,
+    figures: Counter[str],
+    prefix: str,
+) -> None:
+    expected = in_order([*OPERATIONS["append"][2], (50, "fast")])
+    for nth in itertools.count(1):
+        table, release = str(tmp_path / str(nth)), tmp_path / f"release-{nth}"
+        shutil.copytree(templates / "vectors", table)
+        with ThreadPoolExecutor(1) as pool:
+            writing = pool.submit(
+                faulty.run,
+                ARM + OPERATIONS["append"][0] + "\nresult = None",
+                table=prefix + table,
+                fault=[_CHANGES, f"{table}/", nth, f"stall {release}"],
+            )
+            reached = Path(f"{release}.reached")
+            while not (reached.exists() or writing.done()):
+                time.sleep(0.02)
+            stalls = reached.exists()
+            try:
+                append_file(spark, table, SCHEMA, [(50, "fast")])
+            finally:
+                release.touch()
+            writing.result()
+        require_kept(figures, rows_of(spark, table) == expected, f"call {nth}")
+        assert log.newest(table) == BASE_VERSIONS + 1
+        figures["commits"] += 2
+        figures["faults"] += stalls
+        if not stalls:
+            break
+    assert nth > 10, "the write was watched"
+    await_upkeep(spark)
+    require_valid_logs(tmp_path)
+
+
+#: Three commits, the upkeep of the first of which stalls in the background.
+_WRITE_IN_FRONT = """
+import os, time
+spark.conf.set("spark.deltaic.upkeep.background", "true")
+try:
+    for _ in range(3):
+        spark.sql(f"INSERT INTO delta.`{table}` VALUES (999, 'next')")
+finally:
+    spark.conf.set("spark.deltaic.upkeep.background", "false")
+deadline = time.monotonic() + 60
+while not os.path.exists(reached):
+    assert time.monotonic() < deadline
+    time.sleep(0.02)
+result = spark.sql(f"DESCRIBE HISTORY delta.`{table}` LIMIT 1").collect()[0].version
+"""
+
+
+def test_writes_go_on_while_a_checkpoint_stalls(
+    spark: SparkSession, faulty: SparkProcess, copy_of: _Copies, tmp_path: Path
+) -> None:
+    table, release = copy_of("vectors"), tmp_path / "release"
+    checkpoint = f"{BASE_VERSIONS:020d}.checkpoint.parquet"
+    newest = faulty.run(
+        ARM + _WRITE_IN_FRONT,
+        table=table,
+        reached=f"{release}.reached",
+        fault=["create", rf"/\.{re.escape(checkpoint)}\.[^/]*\.tmp$", 1, f"stall {release}"],
+    )
+    try:
+        assert newest == BASE_VERSIONS + 2
+        assert not Path(table, "_delta_log", checkpoint).exists()
+    finally:
+        release.touch()
+    deadline = time.monotonic() + 60
+    while not Path(table, "_delta_log", checkpoint).exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert rows_of(spark, table) == in_order([*BASE_ROWS, *[(999, "next")] * 3])
 
 
 def test_a_disk_that_runs_full_refuses_writes_until_there_is_room(

@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlparse
 import pytest
 from pyspark.sql import functions as F
 
+from deltaic.exceptions import InvalidArgumentError
 from tests.support import log
 from tests.support.databases import own_database
 from tests.support.session_settings import session_settings
@@ -411,3 +412,46 @@ def test_database_with_a_space_in_its_location_holds_tables(
         assert sorted(row.id for row in spark.table("spaced.t").collect()) == [0, 2]
     finally:
         spark.sql("DROP DATABASE spaced CASCADE")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE OR REPLACE TABLE t USING delta AS SELECT 2L AS id",
+        "REPLACE TABLE t USING delta AS SELECT 2L AS id",
+        "CREATE OR REPLACE TABLE t USING delta LOCATION '{table}' AS SELECT 2L AS id",
+        "REPLACE TABLE t (id BIGINT) USING delta",
+    ],
+)
+def test_table_that_is_replaced_stays_where_it_is(
+    spark: SparkSession, table: str, statement: str
+) -> None:
+    spark.sql(f"CREATE TABLE t USING delta LOCATION '{table}' AS SELECT 1L AS id, 1 AS gone")
+    spark.sql(statement.format(table=table))
+    assert ids(spark, "t") == ([2] if "SELECT" in statement else [])
+    assert (location(spark, "t"), log.versions(table)) == (table, [0, 1])
+    assert log.commit_info(table)["operationParameters"]["isManaged"] == "false"
+    spark.sql("DROP TABLE t")
+    assert Path(table).exists()
+
+
+def test_writer_replaces_a_table_where_it_is(spark: SparkSession, table: str) -> None:
+    spark.sql(f"CREATE TABLE t USING delta LOCATION '{table}' AS SELECT 1L AS id")
+    spark.range(5, 7).writeTo("t").using("delta").createOrReplace()
+    spark.range(6, 8).writeTo("t").using("delta").replace()
+    assert (ids(spark, "t"), log.versions(table)) == ([6, 7], [0, 1, 2])
+
+
+def test_replacement_elsewhere_or_of_a_table_of_others_is_refused(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
+    spark.sql(f"CREATE TABLE t USING delta LOCATION '{table}' AS SELECT 1L AS id")
+    before = log.contents(table)
+    elsewhere = f"CREATE OR REPLACE TABLE t USING delta LOCATION '{tmp_path}/other' AS SELECT 2 a"
+    with pytest.raises(InvalidArgumentError, match=r"REPLACED_TABLE_DIFFERS.*location"):
+        spark.sql(elsewhere)
+    assert log.contents(table) == before and not (tmp_path / "other").exists()
+    spark.sql("CREATE TABLE other USING parquet AS SELECT 1L AS id")
+    with pytest.raises(InvalidArgumentError, match=r"REPLACED_TABLE_DIFFERS.*provider.*parquet"):
+        spark.sql("CREATE OR REPLACE TABLE other USING delta AS SELECT 2L AS id")
+    assert ids(spark, "other") == [1]

@@ -102,6 +102,27 @@ def test_update_computes_what_depends_on_what_it_sets(spark: SparkSession, gener
         run(spark, generated, "UPDATE {t} SET double = 1")
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE {t} SET s.a = 5",
+        "MERGE INTO {t} t USING (SELECT 1 k) src ON t.id = k WHEN MATCHED THEN UPDATE SET s.a = 5",
+    ],
+)
+def test_field_of_a_struct_that_is_null_is_assigned_before_what_depends_on_it(
+    spark: SparkSession, table: str, change: str
+) -> None:
+    run(
+        spark,
+        table,
+        "CREATE TABLE {t} (id INT, s STRUCT<a: INT, b: STRUCT<c: INT>>,"
+        " g INT GENERATED ALWAYS AS (s.a + 1)) USING delta",
+        "INSERT INTO {t} (id, s) VALUES (1, NULL)",
+        change,
+    )
+    assert rows_of(spark, table) == [(1, (5, None), 6)]
+
+
 def test_merge_computes_in_every_clause(spark: SparkSession, generated: str) -> None:
     seed(spark, generated, 1, 2, 3)
     run(

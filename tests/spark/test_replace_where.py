@@ -355,3 +355,33 @@ def test_rows_appended_meanwhile_conflict_with_what_goes_with_new_ones(
         committed_meanwhile(lambda: spark.sql(f"UPDATE {name} SET s = 'u' WHERE id = 11")),
     ):
         spark.sql(statement)
+
+
+@pytest.mark.parametrize("feed", ["false", "true"])
+def test_a_condition_on_the_new_rows_partition_alone_is_heeded(
+    spark: SparkSession, table: str, feed: str
+) -> None:
+    name = f"delta.`{table}`"
+    spark.sql(
+        f"CREATE TABLE {name} (k INT, v STRING, p STRING) USING delta PARTITIONED BY (p)"
+        f" TBLPROPERTIES ('delta.enableChangeDataFeed' = '{feed}')"
+    )
+    spark.sql(f"INSERT INTO {name} VALUES (1, 'old', 'a'), (2, 'old', 'a')")
+    spark.sql(
+        f"INSERT INTO {name} AS t REPLACE ON t.k = s.k AND s.p = 'a'"
+        " (SELECT * FROM VALUES (1, 'new', 'a'), (2, 'new', 'b') AS r(k, v, p)) AS s"
+    )
+    assert rows_of(spark, table) == [(1, "new", "a"), (2, "new", "b"), (2, "old", "a")]
+    assert log.commit_info(table)["operationMetrics"]["numDeletedRows"] == "1"
+
+
+def test_a_condition_that_is_always_true_leaves_columns_where_they_are(
+    spark: SparkSession, table: str
+) -> None:
+    rows = spark.sql("SELECT 1 AS a, 2 AS b, 'x' AS p")
+    rows.write.format("delta").partitionBy("p").save(table)
+    writer = rows.select("b", "p", "a").write.format("delta").mode("overwrite")
+    writer.option("replaceWhere", "true").option("overwriteSchema", "true").save(table)
+    assert spark.read.format("delta").load(table).columns == ["a", "b", "p"]
+    assert rows_of(spark, table) == [(1, 2, "x")]
+    assert log.metadata(table)["partitionColumns"] == ["p"]

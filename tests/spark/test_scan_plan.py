@@ -141,3 +141,20 @@ def test_small_files_share_a_task(spark: SparkSession, build: BuildTwin):
     with session_settings(spark, {"spark.sql.files.openCostInBytes": "0"}):
         assert table.frame().rdd.getNumPartitions() < 8
     table.assert_same_content()
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_scans_whose_filters_name_different_columns_are_not_taken_for_one(
+    spark: SparkSession, table: str, adaptive: str
+) -> None:
+    spark.sql(
+        f"CREATE TABLE delta.`{table}` (x INT, p INT, q INT) USING delta PARTITIONED BY (p, q)"
+    )
+    spark.sql(f"INSERT INTO delta.`{table}` VALUES (1, 1, 2), (10, 2, 1)")
+    each = f"SELECT {{f}}(x) AS n FROM delta.`{table}` WHERE {{c}} = 1 OR {{d}} = 2 AND {{d}} = 3"
+    p, q = each.format(f="sum", c="p", d="q"), each.format(f="sum", c="q", d="p")
+    grouped = f"SELECT x % 1 AS k, sum(x) AS n FROM delta.`{table}` WHERE {{c}} = 1 GROUP BY k"
+    joined = f"({grouped.format(c='p')}) a JOIN ({grouped.format(c='q')}) b ON a.k = b.k"
+    with session_settings(spark, {"spark.sql.adaptive.enabled": adaptive}):
+        assert spark.sql(f"SELECT ({p}), ({q})").first() == (1, 10)
+        assert spark.sql(f"SELECT a.n, b.n FROM {joined}").first() == (1, 10)

@@ -146,6 +146,29 @@ def test_added_columns_get_ids_and_names_that_no_column_has_had(mode: str) -> No
     assert metadata(log)["configuration"]["delta.columnMapping.maxColumnId"] == str(max(used) + 4)
 
 
+@pytest.mark.parametrize("mode", ["name", "id"])
+def test_column_with_a_dot_in_its_name_is_not_taken_for_a_field(mode: str) -> None:
+    log = table(column("a", struct("b")), "a.b", "p", mode=mode)
+
+    def mappings() -> list[dict[str, Any]]:
+        outer, dotted, *_ = json.loads(metadata(log)["schemaString"])["fields"]
+        found = [outer, *outer["type"]["fields"], dotted]
+        return [field["metadata"] for field in found]
+
+    before = mappings()
+    assert len({mapping[ID] for mapping in before}) == 3
+    alter(log, "addColumns", columns=[new("c")])
+    assert mappings() == before
+
+
+def test_columns_whose_names_differ_by_more_than_case_are_two() -> None:
+    log = table("Masse", "Maße", "Ñ", "p", mode="name")
+    alter(log, "dropColumns", columns=[["MAßE"], ["ñ"]])
+    assert list(fields(parsed(log))) == ["Masse", "p"]
+    alter(log, "addColumns", columns=[new("maße")])
+    assert refusal(log, "addColumns", columns=[new("MASSE")]) == "DELTAIC_COLUMN_EXISTS"
+
+
 def test_limited_text_is_stored_as_a_string() -> None:
     log = table()
     alter(

@@ -15,7 +15,14 @@ from deltaic.commit.operations import Operation
 from deltaic.commit.ports import Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
-from deltaic.protocol.schema import Field, StructType, map_fields, parse_field, parse_schema
+from deltaic.protocol.schema import (
+    Field,
+    StructType,
+    folded_name,
+    map_fields,
+    parse_field,
+    parse_schema,
+)
 from deltaic.protocol.schema_edits import edit_struct, path_text, spelled
 
 
@@ -45,7 +52,7 @@ class Position:
         others = [field for field in struct.fields if field.name != column.name]
         if self.after is None:
             return StructType((column, *others))
-        if self.after.casefold() == column.name.casefold():
+        if folded_name(self.after) == folded_name(column.name):
             return struct
         before = StructType(tuple(others)).find(self.after)
         if before is None:

@@ -9,7 +9,7 @@ from deltaic.commit.ports import Tables
 from deltaic.exceptions import error
 from deltaic.protocol.actions import Metadata
 from deltaic.protocol.properties import CONSTRAINT_PREFIX
-from deltaic.protocol.schema import parse_schema, walk
+from deltaic.protocol.schema import folded_name, parse_schema, walk
 from deltaic.protocol.schema_edits import path_text
 
 _GENERATED = "delta.generationExpression"
@@ -74,4 +74,4 @@ def _invariant(text: object) -> str:
 def _meet(path: Sequence[str], name: Sequence[str]) -> bool:
     """Whether one of two columns is the other, or a field of it; case does not count."""
     pairs = zip(path, name, strict=False)
-    return all(ours.casefold() == theirs.casefold() for ours, theirs in pairs)
+    return all(folded_name(ours) == folded_name(theirs) for ours, theirs in pairs)

@@ -25,6 +25,7 @@ from deltaic.protocol.schema import (
     MapType,
     PrimitiveType,
     StructType,
+    folded_name,
     parse_schema,
     type_text,
 )
@@ -107,9 +108,11 @@ class _Merge:
     retyped: list[tuple[Sequence[str], PrimitiveType]] = field(default_factory=list)
 
     def structs(self, before: StructType, after: StructType, path: Sequence[str]) -> StructType:
-        names = {column.name.casefold() for column in after.fields}
+        names = {folded_name(column.name) for column in after.fields}
         self.dropped += [
-            [*path, column.name] for column in before.fields if column.name.casefold() not in names
+            [*path, column.name]
+            for column in before.fields
+            if folded_name(column.name) not in names
         ]
         return StructType(tuple(self._column(before, column, path) for column in after.fields))
 

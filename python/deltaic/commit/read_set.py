@@ -92,7 +92,13 @@ class ReadSet:
         version
             The version that created it.
         """
-        plan = replace(self.plan, effective=created, changes_protocol=False, changes_metadata=False)
+        plan = replace(
+            self.plan,
+            effective=created,
+            changes_protocol=False,
+            changes_metadata=False,
+            domains=(),
+        )
         return replace(
             self,
             read_version=version,

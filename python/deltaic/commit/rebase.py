@@ -80,9 +80,9 @@ def _after(table: str, previous: Predecessor, winner: Winner) -> Predecessor:
 def _joined(ours: ReadSet, winner: Winner) -> ReadSet | None:
     """Return our append to the table that the winner created; None if it is not one.
 
-    Its rows fit if they were written for the same columns, partitioned alike, with nothing to check
-    in them that was not checked, and if nothing in the table's protocol asks more of a writer than
-    we do.
+    Its rows fit if they were written for the same columns, partitioned and clustered alike, with
+    nothing to check in them that was not checked, and if nothing in the table's protocol asks more
+    of a writer than we do.
     """
     if not (ours.creates_table and ours.plan.joins_if_created and winner.version == 0):
         return None
@@ -94,6 +94,8 @@ def _joined(ours: ReadSet, winner: Winner) -> ReadSet | None:
     fits = is_writable(ours.table, created.protocol, created.metadata)
     unchecked = bool(conditions(created.metadata.configuration))
     if unchecked or not fits or not _same_columns(ours, created):
+        return None
+    if any(winner.domains.get(d.domain) != d.configuration for d in ours.plan.domains):
         return None
     return ours.joined_to(created, winner.version)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from deltaic.exceptions import error
 from deltaic.protocol.properties import stored_number
-from deltaic.protocol.schema import StructType
+from deltaic.protocol.schema import StructType, folded_name
 from deltaic.protocol.schema_edits import find_field
 
 STATS_COLUMNS = "delta.dataSkippingStatsColumns"
@@ -57,8 +57,8 @@ def check_statistics_columns(
     if listed is None:
         return
     named = _parse(listed)
-    folded = [tuple(part.casefold() for part in path) for path in named]
-    partitioned = {name.casefold() for name in partition_columns}
+    folded = [tuple(folded_name(part) for part in path) for path in named]
+    partitioned = {folded_name(name) for name in partition_columns}
     for path, name in zip(named, folded, strict=True):
         written = _written(path)
         if find_field(schema, path) is None:
@@ -90,9 +90,9 @@ def has_statistics(
     if named is not None:
         return any(_begins(path, column) for column in _parse(named))
     limit = stored_number(table, configuration, NUM_INDEXED_COLUMNS)
-    folded = [part.casefold() for part in path]
+    folded = [folded_name(part) for part in path]
     leaves = enumerate(_leaves(schema, ()))
-    position = next((i for i, p in leaves if [q.casefold() for q in p] == folded), None)
+    position = next((i for i, p in leaves if [folded_name(q) for q in p] == folded), None)
     return position is not None and (limit < 0 or position < limit)
 
 
@@ -119,7 +119,7 @@ def _with_list(
 
 
 def _begins(path: Sequence[str], start: Sequence[str]) -> bool:
-    return [p.casefold() for p in path[: len(start)]] == [s.casefold() for s in start]
+    return [folded_name(p) for p in path[: len(start)]] == [folded_name(s) for s in start]
 
 
 def _parse(text: str) -> list[tuple[str, ...]]:

@@ -54,12 +54,12 @@ def new_mapping(metadata: Metadata, before: Metadata | None = None) -> Metadata:
     """
     if not is_mapped(metadata.configuration):
         return metadata
-    known: dict[str, Field] = {}
+    known: dict[tuple[str, ...], Field] = {}
     last_id = 0
     if before is not None:
         last_id = stored_number(metadata.id, before.configuration, MAX_COLUMN_ID)
         if is_mapped(before.configuration):
-            known = dict(walk(parse_schema(before.schema_string, metadata.id)))
+            known = _by_path(parse_schema(before.schema_string, metadata.id), ())
     return _mapped(metadata, known, last_id, lambda _: f"col-{uuid.uuid4()}")
 
 
@@ -68,7 +68,7 @@ def with_new_columns(metadata: Metadata) -> Metadata:
     if not is_mapped(metadata.configuration):
         return metadata
     last_id = stored_number(metadata.id, metadata.configuration, MAX_COLUMN_ID)
-    known = dict(walk(parse_schema(metadata.schema_string, metadata.id)))
+    known = _by_path(parse_schema(metadata.schema_string, metadata.id), ())
     return _mapped(metadata, known, last_id, lambda _: f"col-{uuid.uuid4()}")
 
 
@@ -90,24 +90,40 @@ def upgraded(table: str, metadata: Metadata, before: Metadata) -> Metadata:
     return _mapped(metadata, {}, 0, lambda column: column.name)
 
 
+def _by_path(data_type: DataType, path: tuple[str, ...]) -> dict[tuple[str, ...], Field]:
+    """Return the fields by where they are: their names may have dots in them."""
+    found: dict[tuple[str, ...], Field] = {}
+    match data_type:
+        case StructType():
+            for column in data_type.fields:
+                here = (*path, column.name)
+                found |= {here: column, **_by_path(column.type, here)}
+        case ArrayType():
+            found = _by_path(data_type.element, (*path, "element"))
+        case MapType():
+            found = _by_path(data_type.key, (*path, "key"))
+            found |= _by_path(data_type.value, (*path, "value"))
+    return found
+
+
 def _mode(configuration: Mapping[str, str]) -> str:
     return property_value(configuration, MODE).strip().casefold() or "none"
 
 
 def _mapped(
     metadata: Metadata,
-    known: Mapping[str, Field],
+    known: Mapping[tuple[str, ...], Field],
     last_id: int,
     physical_name: Callable[[Field], str],
 ) -> Metadata:
     ids = _ids_after(last_id, known.values())
     nested = is_true(metadata.configuration, ICEBERG_COMPAT_V2)
 
-    def on_struct(struct: StructType, path: str) -> StructType:
+    def on_struct(struct: StructType, path: tuple[str, ...]) -> StructType:
         return StructType(tuple(on_field(column, path) for column in struct.fields))
 
-    def on_field(column: Field, path: str) -> Field:
-        here = path + column.name
+    def on_field(column: Field, path: tuple[str, ...]) -> Field:
+        here = (*path, column.name)
         mapping = _same_column(known.get(here), column) or {
             COLUMN_ID: next(ids),
             PHYSICAL_NAME: physical_name(column),
@@ -118,22 +134,22 @@ def _mapped(
             mapping[NESTED_IDS] = {p: given[p] if p in given else next(ids) for p in paths}
         return replace(column, type=data_type, metadata={**column.metadata, **mapping})
 
-    def on_type(data_type: DataType, path: str) -> DataType:
+    def on_type(data_type: DataType, path: tuple[str, ...]) -> DataType:
         match data_type:
             case StructType():
-                return on_struct(data_type, f"{path}.")
+                return on_struct(data_type, path)
             case ArrayType():
-                return replace(data_type, element=on_type(data_type.element, f"{path}.element"))
+                return replace(data_type, element=on_type(data_type.element, (*path, "element")))
             case MapType():
                 return replace(
                     data_type,
-                    key=on_type(data_type.key, f"{path}.key"),
-                    value=on_type(data_type.value, f"{path}.value"),
+                    key=on_type(data_type.key, (*path, "key")),
+                    value=on_type(data_type.value, (*path, "value")),
                 )
             case _:
                 return data_type
 
-    schema = on_struct(parse_schema(metadata.schema_string, metadata.id), "")
+    schema = on_struct(parse_schema(metadata.schema_string, metadata.id), ())
     newest = max([last_id, *(i for _, column in walk(schema) for i in _ids_of(column))])
     return replace(
         metadata,

@@ -86,8 +86,25 @@ class StructType:
 
     def find(self, name: str) -> Field | None:
         """Return the field of this name; column names differ by more than case in Delta tables."""
-        folded = name.casefold()
-        return next((f for f in self.fields if f.name.casefold() == folded), None)
+        folded = folded_name(name)
+        return next((f for f in self.fields if folded_name(f.name) == folded), None)
+
+
+@lru_cache(maxsize=16384)
+def folded_name(name: str) -> str:
+    """Return what a column name has in common with those that differ from it in case alone.
+
+    Letter by letter, as the JVM compares them: ``ß`` and ``ss`` are two names, other than for
+    `str.casefold`.
+    """
+    return name.lower() if name.isascii() else "".join(map(_folded_letter, name))
+
+
+def _folded_letter(letter: str) -> str:
+    upper = letter.upper()
+    letter = upper if len(upper) == 1 else letter
+    lower = letter.lower()
+    return lower if len(lower) == 1 else letter
 
 
 DataType: TypeAlias = PrimitiveType | ArrayType | MapType | StructType

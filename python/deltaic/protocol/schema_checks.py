@@ -7,7 +7,15 @@ from collections.abc import Sequence
 
 from deltaic.exceptions import error
 from deltaic.protocol.identity import check_identity
-from deltaic.protocol.schema import Field, PrimitiveType, StructType, leaf_types, structs, walk
+from deltaic.protocol.schema import (
+    Field,
+    PrimitiveType,
+    StructType,
+    folded_name,
+    leaf_types,
+    structs,
+    walk,
+)
 
 #: Parquet readers in use cannot handle these in a column's name; only column mapping lifts this.
 _INVALID_NAME_CHARACTERS = frozenset(" ,;{}()\n\t=")
@@ -78,9 +86,9 @@ def extra_columns(current: StructType, written: StructType) -> list[str]:
     Only structs are looked into: what differs elsewhere is a matter of casts, which Spark checks.
     """
     missing = []
-    by_name = {known.name.casefold(): known for known in current.fields}
+    by_name = {folded_name(known.name): known for known in current.fields}
     for column in written.fields:
-        known = by_name.get(column.name.casefold())
+        known = by_name.get(folded_name(column.name))
         if known is None:
             missing.append(column.name)
         elif isinstance(known.type, StructType) and isinstance(column.type, StructType):
@@ -91,14 +99,14 @@ def extra_columns(current: StructType, written: StructType) -> list[str]:
 
 def same_names(left: Sequence[str], right: Sequence[str]) -> bool:
     """Whether two lists name the same columns in the same order; case does not count."""
-    return [n.casefold() for n in left] == [n.casefold() for n in right]
+    return [folded_name(n) for n in left] == [folded_name(n) for n in right]
 
 
 def _check_duplicates(table: str, schema: StructType) -> None:
     for prefix, struct in structs(schema):
         spellings: dict[str, list[str]] = {}
         for column in struct.fields:
-            spellings.setdefault(column.name.casefold(), []).append(prefix + column.name)
+            spellings.setdefault(folded_name(column.name), []).append(prefix + column.name)
         for same in spellings.values():
             if len(same) > 1:
                 raise error("DELTAIC_DUPLICATE_COLUMNS", table=table, columns=", ".join(same))

@@ -196,7 +196,10 @@ final class FileTable private (
     val nowLive = java.util.Arrays.copyOf(live, size)
     i = from
     while (i < size) { nowLive(i) = start + i - from; i += 1 }
-    new FileTable(table, blocks.take(first) :+ builder.result(), starts.take(first + 1), nowLive)
+    // A block without rows would begin where the next one does.
+    if (from == size) new FileTable(table, blocks.take(first), starts.take(first), nowLive)
+    else
+      new FileTable(table, blocks.take(first) :+ builder.result(), starts.take(first + 1), nowLive)
   }
 }
 

@@ -44,6 +44,9 @@ private[upkeep] final class ChecksumWriter(table: Path, store: LogStore, guard: 
 
 private object ChecksumWriter {
 
+  /** The operation that adds files anew which are in the table. */
+  private val Backfill = "ROW TRACKING BACKFILL"
+
   /** @param deletedRows with the number of deletion vectors, of tables that may have any */
   private final case class Content(
       numFiles: Long,
@@ -74,7 +77,8 @@ private object ChecksumWriter {
 
   /** None if the one or the other leaves anything open. */
   private def ofPrevious(previous: VersionChecksum, commit: CommitFile): Option[Content] = {
-    val adds = commit.adds.toVector
+    val isBackfill = commit.commitInfo.flatMap(_.operation).contains(Backfill)
+    val adds = if (isBackfill) Vector.empty else commit.adds.toVector
     val removes = commit.removes.toVector
     def vectors(files: Seq[FileAction]): Seq[DeletionVectorDescriptor] =
       files.flatMap(_.deletionVector)

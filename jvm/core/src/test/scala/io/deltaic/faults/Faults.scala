@@ -42,7 +42,7 @@ object Faults {
    * @param path a regular expression that is found in the path
    * @param nth counts from 1
    * @param effect `kill before`, `kill after`, `fail before`, `fail after`, `lie`, `full`, or `stall ` and the path of a
-   *   file for whose appearance the call waits
+   *   file for whose appearance the call waits, once it has made one of that name and `.reached`
    */
   def arm(operation: String, path: String, nth: Int, effect: String): Unit =
     armed = Some(new Armed(operation, path.r, nth, effect))
@@ -92,6 +92,7 @@ object Faults {
   }
 
   private def waitFor(file: String): Unit = {
+    Files.createFile(Paths.get(file + ".reached"))
     val deadline = System.nanoTime + 60000000000L
     while (!Files.exists(Paths.get(file)) && System.nanoTime < deadline) Thread.sleep(5)
   }

@@ -103,6 +103,21 @@ class FileTableSuite extends ScalaCheckSuite {
     )
   }
 
+  test("a table that was emptied takes files again, however many it had") {
+    Seq(3, 25, 1100, 5000).foreach { many =>
+      val files = (0 until many).map(n => add(s"f$n"))
+      def commit(version: Long, actions: Seq[Action]): Iterator[CommitFile] =
+        Iterator(new CommitFile(version, 0, actions))
+      val (most, rest) = files.splitAt(many * 3 / 4)
+      var state = TableState.empty(table).advanced(commit(0, most)).advanced(commit(1, rest))
+      state = state.advanced(commit(2, files.map(_.remove(1))))
+      assertEquals(state.files.size, 0)
+      state = state.advanced(commit(3, Seq(add("again"))))
+      assertEquals((0 until state.files.size).map(state.files.path), Seq("again"))
+      assertEquals(state.files.indexOf("again", None), 0)
+    }
+  }
+
   test("a table rewritten over and over does not keep the rows that left") {
     var state = TableState.empty(table)
     (0 until 200).foreach { n =>

@@ -90,6 +90,12 @@ class LogFilesSuite extends munit.FunSuite {
         add("c", 7, vector(1)),
         DomainMetadata("kept", "", removed = true),
         SetTransaction("more", 1)
+      ),
+      // Files that are there get row ids.
+      Seq(
+        CommitInfo(info(4).json.deepCopy.put("operation", "ROW TRACKING BACKFILL")),
+        add("b", 5).copy(baseRowId = Some(0L)),
+        add("c", 7, vector(1)).copy(baseRowId = Some(9L))
       )
     )
     val whole = TableBuilder()

@@ -89,7 +89,7 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
   override def createTable(identifier: Identifier, table: TableInfo): Table =
     if (isDeltaic(identifier, table.properties)) {
       if (tableExists(identifier)) throw new TableAlreadyExistsException(identifier)
-      new TableCreation(spark, identifier, table).create()
+      new TableCreation(spark, identifier, table, TableCreation.Create).create()
       loadTable(identifier)
     } else {
       ColumnDefinitions.requireKnownTo(super.capabilities, identifier, table)
@@ -104,7 +104,7 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
       else like.isDefined || TableLocation.pathOf(identifier).isDefined
     if (isOurs) {
       if (tableExists(identifier)) throw new TableAlreadyExistsException(identifier)
-      new TableCreation(spark, identifier, table).create(like)
+      new TableCreation(spark, identifier, table, TableCreation.Create).create(like)
       loadTable(identifier)
     } else super.createTable(identifier, table.columns, table.partitions, table.properties)
   }
@@ -183,7 +183,7 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
 
   private def stage(identifier: Identifier, table: TableInfo, statement: String): StagedTable =
     if (isDeltaic(identifier, table.properties))
-      new TableCreation(spark, identifier, table).staged(statement)
+      new TableCreation(spark, identifier, table, statement).staged()
     else {
       ColumnDefinitions.requireKnownTo(super.capabilities, identifier, table)
       if (statement != TableCreation.Create && tableExists(identifier)) super.dropTable(identifier)

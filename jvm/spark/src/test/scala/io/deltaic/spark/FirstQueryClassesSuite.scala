@@ -19,7 +19,8 @@ class FirstQueryClassesSuite extends FunSuite {
       assert(names.exists(_.startsWith(prefix)), prefix)
     }
     val (ours, others) = names.partition(_.startsWith("io.deltaic."))
-    assertEquals(ours.filter(name => FirstQueryClasses.load(Seq(name)) == 0), Nil)
+    val named = ours.filterNot(_.contains("$anon"))
+    assertEquals(named.filter(name => FirstQueryClasses.load(Seq(name)) == 0), Nil)
     // The jars of PySpark hold some that the libraries of this build do not.
     assert(FirstQueryClasses.load(others) > others.size * 98 / 100)
   }

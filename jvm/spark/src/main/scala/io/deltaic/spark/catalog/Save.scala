@@ -163,7 +163,7 @@ private[spark] final class Save(
     val ofMatching = Seq(ReplaceWhere.OnKey, ReplaceWhere.UsingKey)
     val heeded =
       (if (condition.isDefined) Nil else Seq(ReplaceWhere.Key)) ++
-        (if (kept.isDefined) Nil else ofMatching)
+        (if (kept.isDefined) Seq("overwriteSchema") else ofMatching)
     ofWriter -- heeded.map(_.toLowerCase(Locale.ROOT))
   }
 

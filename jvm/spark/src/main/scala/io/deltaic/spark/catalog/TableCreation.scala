@@ -28,27 +28,42 @@ import io.deltaic.spark.write._
 /**
  * One `CREATE TABLE`, `REPLACE TABLE` or their `AS SELECT` forms: where the table goes, what its
  * first commit says, and its entry in the session catalog.
+ *
+ * @param statement `CREATE TABLE`, which finds no table at the location, `REPLACE TABLE` or `CREATE OR REPLACE TABLE`, which
+ *   end whatever it holds
  */
 private[spark] final class TableCreation(
     spark: SparkSession,
     identifier: Identifier,
-    info: TableInfo
+    info: TableInfo,
+    statement: String
 ) {
   private val properties = info.properties
   private val partitions = info.partitions
   private val schema = ColumnDefinitions.schema(info.columns)
   private val declared = properties.asScala.toMap
   private val path = TableLocation.pathOf(identifier)
-  private val external = path.isDefined || declared.contains(TableCatalog.PROP_LOCATION)
+  private val name = TableIdentifier(identifier.name, identifier.namespace.headOption)
+  private val catalog = spark.sessionState.catalog
+
+  /** Of a table that is replaced, which stays where it is. */
+  private val entry: Option[CatalogTable] = Option.when(
+    statement != TableCreation.Create && path.isEmpty && catalog.tableExists(name)
+  )(catalog.getTableMetadata(name))
+
+  private val external = path.isDefined || entry.fold(
+    declared.contains(TableCatalog.PROP_LOCATION)
+  )(_.tableType == CatalogTableType.EXTERNAL)
 
   private val location: String = path
     .orElse(declared.get(TableCatalog.PROP_LOCATION))
-    .getOrElse {
-      val name = TableIdentifier(identifier.name, identifier.namespace.headOption)
-      CatalogUtils.URIToString(spark.sessionState.catalog.defaultTablePath(name))
-    }
+    .getOrElse(CatalogUtils.URIToString(
+      entry.flatMap(_.storage.locationUri).getOrElse(catalog.defaultTablePath(name))
+    ))
 
   val log: DeltaLog = TableLocation.log(spark, location)
+
+  entry.foreach(requireReplaceable)
 
   SchemaChecks.requireNewNames(log.table.toString, schema.fieldNames.toSeq)
 
@@ -106,13 +121,8 @@ private[spark] final class TableCreation(
     register()
   }
 
-  /**
-   * A table for the rows of a query.
-   *
-   * @param statement `CREATE TABLE`, which finds no table at the location, `REPLACE TABLE` or
-   *   `CREATE OR REPLACE TABLE`, which end whatever it holds
-   */
-  def staged(statement: String): StagedWriteTable = {
+  /** A table for the rows of a query. */
+  def staged(): StagedWriteTable = {
     val snapshot = Option.when(log.exists)(log.latest())
     if (snapshot.isDefined && statement == TableCreation.Create)
       throw new DeltaicException(
@@ -130,9 +140,27 @@ private[spark] final class TableCreation(
       target,
       rows,
       properties,
-      () => commitReplacement(statement, snapshot),
+      () => commitReplacement(snapshot),
       () => register()
     )
+  }
+
+  private def requireReplaceable(entry: CatalogTable): Unit = {
+    def differs(what: String, current: Any, requested: Any): Nothing = throw new DeltaicException(
+      "DELTAIC_REPLACED_TABLE_DIFFERS",
+      Map(
+        "table" -> entry.identifier.quotedString,
+        "what" -> what,
+        "current" -> current.toString,
+        "requested" -> requested.toString
+      )
+    )
+    val provider = entry.provider.getOrElse(entry.tableType.name)
+    if (!TableLocation.isDeltaic(provider)) differs("provider", provider, TableLocation.provider)
+    entry.storage.locationUri.map(uri =>
+      TableLocation.log(spark, CatalogUtils.URIToString(uri)).table
+    )
+      .filter(_ != log.table).foreach(differs("location", _, log.table))
   }
 
   /** Files of others in the folder of a table would be taken for leftovers of its own. */
@@ -151,7 +179,7 @@ private[spark] final class TableCreation(
   private def isTopLevel(transform: Transform): Boolean =
     transform.references.headOption.exists(_.fieldNames.length == 1)
 
-  private def commitReplacement(statement: String, snapshot: Option[Snapshot]): Unit = {
+  private def commitReplacement(snapshot: Option[Snapshot]): Unit = {
     val replace = intent(statement, tableProperties).copy(mode = "overwrite")
     new WriteTransaction(spark, log, snapshot, replace).commitWithoutRows()
   }
@@ -179,9 +207,8 @@ private[spark] final class TableCreation(
    * Enters the table into the session catalog, without schema or properties: the log is the truth,
    * and a copy would age.
    */
-  private def register(): Unit = {
-    val name = TableIdentifier(identifier.name, identifier.namespace.headOption)
-    if (path.isEmpty && !spark.sessionState.catalog.tableExists(name))
+  private def register(): Unit =
+    if (path.isEmpty && !catalog.tableExists(name))
       SessionShims.register(
         spark,
         CatalogTable(
@@ -192,7 +219,6 @@ private[spark] final class TableCreation(
           provider = Some(TableLocation.provider)
         )
       )
-  }
 }
 
 private[spark] object TableCreation {

@@ -18,6 +18,9 @@ private[spark] sealed trait FileSource {
   /** The files of which some were chosen, if they are in memory, with what is decoded of them. */
   def known: Option[FileTable] = None
 
+  /** Whether [[select]] leaves out the files whose partition values say that no row is wanted. */
+  def heedsFilters: Boolean = true
+
   /**
    * The files that may hold a row for which all filters are true.
    *
@@ -176,6 +179,8 @@ private[spark] sealed case class ListedFiles(
     version: Long,
     files: IndexedSeq[AddFile]
 ) extends NamedFiles {
+  override def heedsFilters: Boolean = false
+
   override def select(
       filters: Seq[Expression],
       fileFilters: Seq[Expression]

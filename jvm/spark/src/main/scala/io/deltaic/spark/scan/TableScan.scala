@@ -246,11 +246,13 @@ private[spark] final class TableScan(
 
 private[spark] object TableScan {
 
-  def sameFilters(some: Seq[Expression], others: Seq[Expression]): Boolean =
+  /** Filters of two queries differ in expression ids, by which alone a canonical form tells columns apart: each name has one here. */
+  def sameFilters(some: Seq[Expression], others: Seq[Expression]): Boolean = {
+    val names = (some ++ others).flatMap(_.collect { case a: AttributeReference => a.name })
+    val ids = names.distinct.zipWithIndex.toMap
+    def canonical(filter: Expression): Expression = filter.transform {
+      case a: AttributeReference => a.withExprId(ExprId(ids(a.name).toLong)).withQualifier(Nil)
+    }.canonicalized
     some.map(canonical).toSet == others.map(canonical).toSet
-
-  /** Filters of two queries differ in expression ids only; names are what matters here. */
-  private def canonical(filter: Expression): Expression = filter.transform {
-    case a: AttributeReference => a.withExprId(ExprId(0)).withQualifier(Nil)
-  }.canonicalized
+  }
 }

@@ -53,7 +53,9 @@ private[spark] final class TableScanBuilder(
     val (usable, unusable) = candidates.partition(isUsable)
     filters = usable
     fileFilters = unusable.filter(FileMetadata.decidesFiles(_, schema))
-    unusable ++ FileSelection.split(usable, schema.skipping).remaining
+    val remaining =
+      if (files.heedsFilters) FileSelection.split(usable, schema.skipping).remaining else usable
+    unusable ++ remaining
   }
 
   override def pushedFilters: Array[Predicate] = Array.empty

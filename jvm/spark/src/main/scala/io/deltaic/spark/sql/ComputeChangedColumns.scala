@@ -1,11 +1,13 @@
 package io.deltaic.spark.sql
 
+import org.apache.spark.sql.catalyst.SQLConfHelper
 import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.util.ResolveDefaultColumns
 import org.apache.spark.sql.execution.datasources.v2.ExtractV2Table
+import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{SparkSession, classic}
 
 import io.deltaic.protocol.DeltaicException
@@ -101,7 +103,7 @@ private final class ChangedColumns(
     columns: Seq[Attribute],
     values: ColumnValues,
     target: ComputesColumns
-) {
+) extends SQLConfHelper {
   private val table = target.location.toString
   private val identity = target.identityColumns
   private val generated = columns.filter(c => values.isGenerated(c.name))
@@ -164,8 +166,22 @@ private final class ChangedColumns(
       (value, set) =>
         pathIn(set.key) match {
           case Nil => stated.shaped(column, set.value)
-          case path => UpdateFields(value, path.map(quoted).mkString("."), set.value)
+          case path => withField(value, path, set.value)
         }
+    }
+
+  /** As Spark assigns a field: of a struct that is null, the other fields are null afterwards. */
+  private def withField(struct: Expression, path: Seq[String], value: Expression): Expression =
+    path match {
+      case Seq(name, inner @ _*) =>
+        val fields = struct.dataType.asInstanceOf[StructType].fields.toSeq.zipWithIndex
+        CreateNamedStruct(fields.flatMap { case (field, i) =>
+          val before = GetStructField(struct, i, Some(field.name))
+          val after =
+            if (conf.resolver(field.name, name)) withField(before, inner, value) else before
+          Seq(Literal(field.name), after)
+        })
+      case _ => value
     }
 
   /** The fields that lead to an assigned one; none for a whole column. */
@@ -173,6 +189,4 @@ private final class ChangedColumns(
     case field: GetStructField => pathIn(field.child) :+ field.extractFieldName
     case _ => Nil
   }
-
-  private def quoted(name: String): String = "`" + name.replace("`", "``") + "`"
 }
