@@ -52,9 +52,21 @@ private[replay] final class CommitTimes(
     }
   }
 
+  /** Whether all versions from `earliest` on were committed after that time. */
+  def isBefore(timestampMs: Long, earliest: Long): Boolean =
+    firstInCommit(timestampMs, earliest).isEmpty && timestampMs < timeMs(earliest)
+
+  /**
+   * From where on in-commit timestamps decide, unless the time is before those. They are asked first: the files of a
+   * log that was copied are younger than its commits.
+   */
+  private def firstInCommit(timestampMs: Long, earliest: Long): Option[Long] =
+    Some(math.max(inCommitFrom, earliest)).filter(v => v <= latest && timestampMs >= timeMs(v))
+
+  private def latest: Long = firstVersion + commits.size - 1
+
   /** The newest version from `earliest` on that was committed at that time or before. */
   def versionAt(timestampMs: Long, earliest: Long): Long = {
-    val latest = firstVersion + commits.size - 1
     if (timestampMs > timeMs(latest)) {
       fail(
         "DELTAIC_TIMESTAMP_AFTER_LATEST",
@@ -63,7 +75,7 @@ private[replay] final class CommitTimes(
         "earliestTimestamp" -> text(timeMs(earliest))
       )
     }
-    if (timestampMs < timeMs(earliest)) {
+    if (isBefore(timestampMs, earliest)) {
       fail(
         "DELTAIC_TIMESTAMP_BEFORE_EARLIEST",
         timestampMs,
@@ -71,21 +83,22 @@ private[replay] final class CommitTimes(
         "latestTimestamp" -> text(timeMs(latest))
       )
     }
-    val inCommit = math.max(inCommitFrom, earliest)
-    if (inCommit <= latest && timestampMs >= timeMs(inCommit)) search(timestampMs, inCommit, latest)
-    else search(timestampMs, earliest, math.min(inCommit - 1, latest))
+    firstInCommit(timestampMs, earliest) match {
+      case Some(first) => search(timestampMs, first, latest)
+      case None =>
+        val last = math.max(inCommitFrom, earliest) - 1
+        search(timestampMs, earliest, math.min(last, latest))
+    }
   }
 
   /** The oldest version that was committed at that time or after, one above the latest when there is none. */
-  def versionFrom(timestampMs: Long): Long = {
-    val latest = firstVersion + commits.size - 1
+  def versionFrom(timestampMs: Long): Long =
     if (timestampMs > timeMs(latest)) latest + 1
-    else if (timestampMs <= timeMs(firstVersion)) firstVersion
+    else if (isBefore(timestampMs, firstVersion)) firstVersion
     else {
       val before = versionAt(timestampMs, firstVersion)
       if (timeMs(before) >= timestampMs) before else before + 1
     }
-  }
 
   /** The newest version in the range, both ends inclusive, that is not after the time; the first one is not. */
   private def search(timestampMs: Long, first: Long, last: Long): Long = {

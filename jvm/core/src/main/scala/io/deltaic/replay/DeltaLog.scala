@@ -141,7 +141,7 @@ final class DeltaLog private (
   private[deltaic] def newestNotAfter(timestampMs: Long): Option[Long] = {
     val times = commitTimes()
     def last = times.firstVersion + times.commits.size - 1
-    if (times.commits.isEmpty || timestampMs < times.timeMs(times.firstVersion)) None
+    if (times.commits.isEmpty || times.isBefore(timestampMs, times.firstVersion)) None
     else if (timestampMs >= times.timeMs(last)) Some(last)
     else Some(times.versionAt(timestampMs, times.firstVersion))
   }

@@ -123,4 +123,18 @@ class CommitTimesSuite extends munit.FunSuite {
     table.committedAt(0, 1000).committedAt(1, 2000).committedAt(2, 100).committedAt(3, 200)
     check(table)(1000L -> 0, 2500L -> 1, 2999L -> 1, 3000L -> 2, 3999L -> 2, 4000L -> 3)
   }
+
+  test("in-commit timestamps count before the times of files, which are younger in a copied log") {
+    val on = enabled(
+      "delta.inCommitTimestampEnablementVersion" -> "2",
+      "delta.inCommitTimestampEnablementTimestamp" -> "3000"
+    )
+    val table = created().commit(1).commit(2, commitInfo(3000), withInCommit, on)
+    table.commit(3, commitInfo(4000))
+    (0 to 3).foreach(v => table.committedAt(v, 90000))
+    check(table)(3000L -> 2, 3999L -> 2, 4000L -> 3)
+    assertEquals(table.open().versionFrom(3500), 3L)
+    assertEquals(table.open().newestNotAfter(3500), Some(2L))
+    assertEquals(refused(table, 2999).condition, "DELTAIC_TIMESTAMP_BEFORE_EARLIEST")
+  }
 }
