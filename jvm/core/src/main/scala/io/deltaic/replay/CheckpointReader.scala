@@ -175,17 +175,21 @@ private[deltaic] final class CheckpointReader(
 
   private def open(checkpoint: Checkpoint, listed: Seq[Sidecar]): Seq[CheckpointFile] =
     inParallel(checkpoint, listed) { sidecar =>
-      // Protocol § Sidecar Files: all lie in this directory, however the action spells their path.
-      val name = LogPath.canonical(sidecarDirectory, sidecar.path)
-      if (name.isEmpty || name.contains('/'))
+      val path = fileOf(sidecar).getOrElse {
         throw new UnreadableCheckpoint(checkpoint, s"its sidecar ${sidecar.path} lies elsewhere")
+      }
       // The file's own size counts: a wrong one in the action would only hide a footer that is there.
-      val path = new Path(sidecarDirectory, new Path(null, null, name))
       val file = store.status(path).getOrElse {
         throw new UnreadableCheckpoint(checkpoint, s"its sidecar ${sidecar.path} is missing")
       }
       new CheckpointFile(file, conf)
     }
+
+  /** Protocol § Sidecar Files: all lie in one directory, however the action spells their path. */
+  def fileOf(sidecar: Sidecar): Option[Path] =
+    Some(LogPath.canonical(sidecarDirectory, sidecar.path))
+      .filterNot(name => name.isEmpty || name.contains('/'))
+      .map(name => new Path(sidecarDirectory, new Path(null, null, name)))
 
   private def reads(files: Seq[CheckpointFile]): Seq[RowGroupRead] =
     for (file <- files; rowGroup <- file.rowGroupsWith(FileActions))

@@ -59,8 +59,8 @@ private[upkeep] final class LogCleanup(log: DeltaLog, store: LogStore) {
       val kept = files.checkpoints
       if (!kept.forall(isReadable)) 0
       else {
-        val named = kept.flatMap(checkpoints.sidecars).map(s => new Path(s.path).getName).toSet
-        deleteAll(files.unnamedSidecars(named, olderThanMs))
+        val named = kept.flatMap(checkpoints.sidecars).flatMap(checkpoints.fileOf).map(_.getName)
+        deleteAll(files.unnamedSidecars(named.toSet, olderThanMs))
       }
     }
 

@@ -147,6 +147,30 @@ class LogCleanupSuite extends munit.FunSuite {
     assertEquals(commits(table).head, 4L)
   }
 
+  test("a sidecar that a checkpoint names by an encoded path stays") {
+    val table = daily(30)
+    run(table, 20, V2Checkpoint(100, alsoClassic = false))
+    val sidecars = table.log.resolve("_sidecars")
+    val written = sidecars.toFile.listFiles.find(_.getName.matches("\\d.*\\.parquet")).get.toPath
+    Files.move(written, sidecars.resolve("t%wo.parquet"))
+    table.log.toFile.listFiles.filter(_.getName.contains("checkpoint")).foreach(_.delete())
+    val actions = Seq(
+      CheckpointMetadata(20),
+      Sidecar("t%25wo.parquet", 1, 1),
+      TableBuilder.metadata,
+      TableBuilder.protocol
+    )
+    val name = "00000000000000000020.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json"
+    table.file(name, actions.map(ActionJson.write).mkString("\n"))
+    Files.writeString(sidecars.resolve("old.parquet"), "x")
+    Seq("old", "t%wo").foreach(n => touch(table, s"_sidecars/$n.parquet", daysAgo(3)))
+    val expected = latest(table)
+    clean(table, 29, 5)
+    assertEquals(commits(table).head, 20L)
+    assertEquals(sidecars.toFile.list.toSet.filter(_.endsWith(".parquet")), Set("t%wo.parquet"))
+    assertEquals(latest(table), expected)
+  }
+
   test("sidecars that no checkpoint names go once they are older than a day, and never others") {
     val table = daily(30)
     run(table, 20, V2Checkpoint(8, alsoClassic = false))
