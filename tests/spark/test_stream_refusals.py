@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.streams import failure_of, run_stream, stream_of
 from tests.support.table_builder import append_file, build_table
+from tests.support.upkeep import await_upkeep
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -266,3 +267,18 @@ except Exception as problem:
         checkpoint=str(tmp_path / "checkpoint"),
     )
     assert "DELTAIC_EXTENSION_MISSING" in text and "a streamed read" in text, text
+
+
+def test_stream_begins_at_a_commit_that_is_there_though_its_version_cannot_be_rebuilt(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
+    often = {"delta.checkpointInterval": "4"}
+    build_table(spark, table, "id INT", [[(0,)]], properties=often)
+    for i in range(1, 6):
+        append_file(spark, table, "id INT", [(i,)])
+    await_upkeep(spark)
+    for version in range(2):
+        for file in (Path(table) / "_delta_log").glob(f"*{version:020}.*"):
+            file.unlink()
+    found = run_stream(stream_of(spark, table, startingVersion=2), tmp_path / "checkpoint")
+    assert found == [[(2,), (3,), (4,), (5,)]]

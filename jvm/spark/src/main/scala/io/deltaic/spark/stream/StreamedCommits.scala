@@ -1,7 +1,7 @@
 package io.deltaic.spark.stream
 
 import io.deltaic.log.CommitFile
-import io.deltaic.protocol.{AddFile, DeltaicException, Metadata}
+import io.deltaic.protocol.{AddFile, DeltaicException, Metadata, TableFeatures}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.changes.ReadCompatibility
 
@@ -17,6 +17,7 @@ private[stream] final class StreamedCommits(log: DeltaLog, read: Snapshot, optio
 
   /** In the order of the commit. Rows that were only moved are no news. */
   def filesOf(commit: CommitFile): IndexedSeq[AddFile] = {
+    commit.protocol.foreach(TableFeatures.requireReadable(table, commit.version, _))
     commit.metadata.foreach(requireReadable(_, commit.version))
     val added = commit.adds.filter(_.dataChange).toVector
     val removed = commit.removes.find(_.dataChange)

@@ -75,7 +75,9 @@ private[stream] final class StreamedFiles(
         catch { case e: DeltaicException if isLoss(e) => None }
       found match {
         case Some(snapshot) => commits.requireReadable(snapshot.metadata, asked)
-        case None if options.failsOnLoss || mapsColumns => throw lost(asked, log.earliestCommit)
+        // A commit whose version cannot be rebuilt, since a checkpoint made older ones dispensable, is there.
+        case None if mapsColumns || (options.failsOnLoss && !log.holdsCommit(asked)) =>
+          throw lost(asked, log.earliestCommit)
         case None => ()
       }
     }
