@@ -216,6 +216,16 @@ def test_name_whose_table_is_cached_means_what_is_cached_until_it_is_refreshed(
     assert is_cached(spark.table(named.name))
 
 
+def test_changes_by_name_are_of_the_newest_version_whatever_is_cached(
+    spark: SparkSession, named: Named
+):
+    spark.table(named.name).cache().count()
+    _commit_of_another_process(named.twin.path)
+    DeltaTable.forName(spark, named.name).delete("id < 6")
+    assert ids(named.twin.frame()) == [6, 7, 8, 9]
+    assert ids(spark.table(named.name)) == [6, 7, 8, 9]
+
+
 def test_frame_cached_before_a_commit_of_another_process_stays_until_one_of_this_process(
     spark: SparkSession, named: Named
 ):

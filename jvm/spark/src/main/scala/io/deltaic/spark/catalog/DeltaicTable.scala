@@ -275,11 +275,19 @@ private[spark] final class DeltaicTable(
   /** Whether two scans of one plan read the same rows, whatever is committed in between. */
   def readsOneVersion: Boolean = origin != TableOrigin.Path
 
-  /** The table as a statement names it, for a command that is planned right away. */
-  def forCommand: DeltaicTable =
-    if (origin == TableOrigin.Path)
+  /**
+   * The table as a statement names it, for a command that is planned right away. A name may have been looked up among
+   * cached tables; what is changed is the newest version.
+   */
+  def forCommand: DeltaicTable = origin match {
+    case TableOrigin.Path =>
       new DeltaicTable(spark, log, snapshot, TableOrigin.Catalog, displayName)
-    else this
+    case TableOrigin.Catalog =>
+      val latest = log.latest()
+      if (!hasColumns(latest)) throw schemaChanged(latest)
+      new DeltaicTable(spark, log, latest, TableOrigin.Catalog, displayName, entry)
+    case TableOrigin.TimeTravel | TableOrigin.Statement => this
+  }
 
   override def location: Path = log.table
 
