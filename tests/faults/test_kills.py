@@ -41,6 +41,7 @@ _CHECKPOINT = rf"{_VERSION}\.checkpoint\.parquet"
 _UUID_CHECKPOINT = rf"{_VERSION}\.checkpoint\.[0-9a-f-]{{36}}\.parquet"
 _SIDECAR = rf"_sidecars/{_VERSION}\.checkpoint\.[^/]*\.parquet"
 _LIST = r"/_symlink_format_manifest/manifest$"
+_FIRST_ENTRY = _log_file(r"0{20}\.json")
 _EXPIRED = _log_file(r"0{19}[0-5]\.[^/]*")
 
 
@@ -100,9 +101,15 @@ POINTS = [
     Point("after a sidecar", "append v2", "link", _log_file(_SIDECAR), 1, "after"),
     Point("with sidecars alone", "append v2", "link", _log_file(_UUID_CHECKPOINT)),
     Point("after the V2 checkpoint", "append v2", "link", _log_file(_UUID_CHECKPOINT), 1, "after"),
-    _before("between data files", "create", "create", _DATA, 2),
-    _before("before the first log entry", "create", "link", _log_file(r"0{20}\.json")),
-    Point("after the first log entry", "create", "link", _log_file(r"0{20}\.json"), 1, "after"),
+    *(
+        point
+        for operation in ("create", "CTAS", "saveAsTable, new")
+        for point in (
+            _before("between data files", operation, "create", _DATA, 2),
+            _before("before the first log entry", operation, "link", _FIRST_ENTRY),
+            Point("after the first log entry", operation, "link", _FIRST_ENTRY, 1, "after"),
+        )
+    ),
     _before("before the log entry has its name", "overwrite", "link", _log_file(_ENTRY)),
     Point("after the log entry has its name", "overwrite", "link", _log_file(_ENTRY), 1, "after"),
     _before("before the vectors", "delete many", "create", _VECTORS),
@@ -122,21 +129,8 @@ POINTS = [
     Point(
         "after the log entry has its name", "replaceWhere", "link", _log_file(_ENTRY), 1, "after"
     ),
-    _before("between data files", "CTAS", "create", _DATA, 2),
-    _before("before the first log entry", "CTAS", "link", _log_file(r"0{20}\.json")),
-    Point("after the first log entry", "CTAS", "link", _log_file(r"0{20}\.json"), 1, "after"),
     _before("between data files", "RTAS", "create", _DATA, 2),
     _before("between data files", "dynamic overwrite", "create", _DATA, 2),
-    _before("between data files", "saveAsTable, new", "create", _DATA, 2),
-    _before("before the first log entry", "saveAsTable, new", "link", _log_file(r"0{20}\.json")),
-    Point(
-        "after the first log entry",
-        "saveAsTable, new",
-        "link",
-        _log_file(r"0{20}\.json"),
-        1,
-        "after",
-    ),
     *(
         point
         for operation in (

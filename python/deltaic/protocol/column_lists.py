@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from deltaic.exceptions import error
 from deltaic.protocol.properties import stored_number
 from deltaic.protocol.schema import StructType, folded_name
+from deltaic.protocol.schema_checks import same_names
 from deltaic.protocol.schema_edits import find_field
 
 STATS_COLUMNS = "delta.dataSkippingStatsColumns"
@@ -90,9 +91,8 @@ def has_statistics(
     if named is not None:
         return any(_begins(path, column) for column in _parse(named))
     limit = stored_number(table, configuration, NUM_INDEXED_COLUMNS)
-    folded = [folded_name(part) for part in path]
     leaves = enumerate(_leaves(schema, ()))
-    position = next((i for i, p in leaves if [folded_name(q) for q in p] == folded), None)
+    position = next((i for i, leaf in leaves if same_names(leaf, path)), None)
     return position is not None and (limit < 0 or position < limit)
 
 
@@ -119,7 +119,7 @@ def _with_list(
 
 
 def _begins(path: Sequence[str], start: Sequence[str]) -> bool:
-    return [folded_name(p) for p in path[: len(start)]] == [folded_name(s) for s in start]
+    return same_names(path[: len(start)], start)
 
 
 def _parse(text: str) -> list[tuple[str, ...]]:

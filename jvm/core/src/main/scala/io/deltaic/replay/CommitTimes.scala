@@ -63,7 +63,7 @@ private[replay] final class CommitTimes(
   private def firstInCommit(timestampMs: Long, earliest: Long): Option[Long] =
     Some(math.max(inCommitFrom, earliest)).filter(v => v <= latest && timestampMs >= timeMs(v))
 
-  private def latest: Long = firstVersion + commits.size - 1
+  def latest: Long = firstVersion + commits.size - 1
 
   /** The newest version from `earliest` on that was committed at that time or before. */
   def versionAt(timestampMs: Long, earliest: Long): Long = {
@@ -75,16 +75,15 @@ private[replay] final class CommitTimes(
         "earliestTimestamp" -> text(timeMs(earliest))
       )
     }
-    if (isBefore(timestampMs, earliest)) {
-      fail(
-        "DELTAIC_TIMESTAMP_BEFORE_EARLIEST",
-        timestampMs,
-        earliest,
-        "latestTimestamp" -> text(timeMs(latest))
-      )
-    }
     firstInCommit(timestampMs, earliest) match {
       case Some(first) => search(timestampMs, first, latest)
+      case None if timestampMs < timeMs(earliest) =>
+        fail(
+          "DELTAIC_TIMESTAMP_BEFORE_EARLIEST",
+          timestampMs,
+          earliest,
+          "latestTimestamp" -> text(timeMs(latest))
+        )
       case None =>
         val last = math.max(inCommitFrom, earliest) - 1
         search(timestampMs, earliest, math.min(last, latest))

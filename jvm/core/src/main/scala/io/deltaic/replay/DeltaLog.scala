@@ -140,9 +140,8 @@ final class DeltaLog private (
   /** The newest version committed at that time or before, if there is one. */
   private[deltaic] def newestNotAfter(timestampMs: Long): Option[Long] = {
     val times = commitTimes()
-    def last = times.firstVersion + times.commits.size - 1
     if (times.commits.isEmpty || times.isBefore(timestampMs, times.firstVersion)) None
-    else if (timestampMs >= times.timeMs(last)) Some(last)
+    else if (timestampMs >= times.timeMs(times.latest)) Some(times.latest)
     else Some(times.versionAt(timestampMs, times.firstVersion))
   }
 

@@ -113,24 +113,24 @@ class CommitTimesSuite extends munit.FunSuite {
     assertEquals(table.open().commitInfos(limit = Some(2)).map(_._2).toList, List(300L, 200L))
   }
 
-  test("versions before in-commit timestamps were enabled keep the times of their files") {
+  /** Versions 2 and 3 have in-commit timestamps, 3000 and 4000. */
+  private def enabledFromTwo(): TableBuilder = {
     val on = enabled(
       "delta.inCommitTimestampEnablementVersion" -> "2",
       "delta.inCommitTimestampEnablementTimestamp" -> "3000"
     )
     val table = created().commit(1).commit(2, commitInfo(3000), withInCommit, on)
     table.commit(3, commitInfo(4000))
+  }
+
+  test("versions before in-commit timestamps were enabled keep the times of their files") {
+    val table = enabledFromTwo()
     table.committedAt(0, 1000).committedAt(1, 2000).committedAt(2, 100).committedAt(3, 200)
     check(table)(1000L -> 0, 2500L -> 1, 2999L -> 1, 3000L -> 2, 3999L -> 2, 4000L -> 3)
   }
 
   test("in-commit timestamps count before the times of files, which are younger in a copied log") {
-    val on = enabled(
-      "delta.inCommitTimestampEnablementVersion" -> "2",
-      "delta.inCommitTimestampEnablementTimestamp" -> "3000"
-    )
-    val table = created().commit(1).commit(2, commitInfo(3000), withInCommit, on)
-    table.commit(3, commitInfo(4000))
+    val table = enabledFromTwo()
     (0 to 3).foreach(v => table.committedAt(v, 90000))
     check(table)(3000L -> 2, 3999L -> 2, 4000L -> 3)
     assertEquals(table.open().versionFrom(3500), 3L)

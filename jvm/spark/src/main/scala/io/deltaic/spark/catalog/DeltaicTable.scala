@@ -214,10 +214,12 @@ private[spark] final class DeltaicTable(
   private def snapshotToRead(): Snapshot = origin match {
     case TableOrigin.Catalog | TableOrigin.TimeTravel | TableOrigin.Statement => snapshot
     case TableOrigin.Path =>
-      val latest = query.fold(log.latest())(_.newest.of(log))
-      if (!hasColumns(latest)) throw schemaChanged(latest)
-      latest
+      withSameColumns(query.fold(log.latest())(_.newest.of(log)))
   }
+
+  /** A newer version, if it still has the columns of this one. */
+  private def withSameColumns(latest: Snapshot): Snapshot =
+    if (hasColumns(latest)) latest else throw schemaChanged(latest)
 
   private def schemaChanged(latest: Snapshot): DeltaicException = new DeltaicException(
     "DELTAIC_SCHEMA_CHANGED",
@@ -283,8 +285,7 @@ private[spark] final class DeltaicTable(
     case TableOrigin.Path =>
       new DeltaicTable(spark, log, snapshot, TableOrigin.Catalog, displayName)
     case TableOrigin.Catalog =>
-      val latest = log.latest()
-      if (!hasColumns(latest)) throw schemaChanged(latest)
+      val latest = withSameColumns(log.latest())
       new DeltaicTable(spark, log, latest, TableOrigin.Catalog, displayName, entry)
     case TableOrigin.TimeTravel | TableOrigin.Statement => this
   }

@@ -159,7 +159,8 @@ private[spark] final class Save(
   private def writeOptions: Map[String, String] = {
     val ofWriter = options - DataSourceUtils.PARTITIONING_COLUMNS_KEY -
       DataSourceUtils.CLUSTERING_COLUMNS_KEY - "path" - SupportsV1OverwriteWithSaveAsTable.OPTION_NAME
-    // A condition that is always true is none, and a table that is not there has no rows.
+    // A condition that is always true is none, and a table that is not there has no rows; columns that are
+    // kept are not replaced.
     val ofMatching = Seq(ReplaceWhere.OnKey, ReplaceWhere.UsingKey)
     val heeded =
       (if (condition.isDefined) Nil else Seq(ReplaceWhere.Key)) ++

@@ -157,10 +157,10 @@ private[spark] final class TableCreation(
     )
     val provider = entry.provider.getOrElse(entry.tableType.name)
     if (!TableLocation.isDeltaic(provider)) differs("provider", provider, TableLocation.provider)
-    entry.storage.locationUri.map(uri =>
-      TableLocation.log(spark, CatalogUtils.URIToString(uri)).table
-    )
-      .filter(_ != log.table).foreach(differs("location", _, log.table))
+    for (uri <- entry.storage.locationUri) {
+      val current = TableLocation.log(spark, CatalogUtils.URIToString(uri)).table
+      if (current != log.table) differs("location", current, log.table)
+    }
   }
 
   /** Files of others in the folder of a table would be taken for leftovers of its own. */

@@ -1,6 +1,5 @@
 package io.deltaic.spark.sql
 
-import org.apache.spark.sql.catalyst.SQLConfHelper
 import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
@@ -103,7 +102,7 @@ private final class ChangedColumns(
     columns: Seq[Attribute],
     values: ColumnValues,
     target: ComputesColumns
-) extends SQLConfHelper {
+) {
   private val table = target.location.toString
   private val identity = target.identityColumns
   private val generated = columns.filter(c => values.isGenerated(c.name))
@@ -171,22 +170,21 @@ private final class ChangedColumns(
     }
 
   /** As Spark assigns a field: of a struct that is null, the other fields are null afterwards. */
-  private def withField(struct: Expression, path: Seq[String], value: Expression): Expression =
+  private def withField(struct: Expression, path: Seq[Int], value: Expression): Expression =
     path match {
-      case Seq(name, inner @ _*) =>
+      case Seq(assigned, inner @ _*) =>
         val fields = struct.dataType.asInstanceOf[StructType].fields.toSeq.zipWithIndex
         CreateNamedStruct(fields.flatMap { case (field, i) =>
           val before = GetStructField(struct, i, Some(field.name))
-          val after =
-            if (conf.resolver(field.name, name)) withField(before, inner, value) else before
+          val after = if (i == assigned) withField(before, inner, value) else before
           Seq(Literal(field.name), after)
         })
       case _ => value
     }
 
-  /** The fields that lead to an assigned one; none for a whole column. */
-  private def pathIn(key: Expression): Seq[String] = key match {
-    case field: GetStructField => pathIn(field.child) :+ field.extractFieldName
+  /** The places of the fields that lead to an assigned one; none for a whole column. */
+  private def pathIn(key: Expression): Seq[Int] = key match {
+    case field: GetStructField => pathIn(field.child) :+ field.ordinal
     case _ => Nil
   }
 }
