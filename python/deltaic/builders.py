@@ -203,7 +203,7 @@ class DeltaTableBuilder:
         Parameters
         ----------
         cols
-            A schema, or a list of its fields; their comments and defaults are kept.
+            A schema, or a list of its fields; their comments, defaults and other metadata are kept.
 
         Returns
         -------

@@ -119,6 +119,32 @@ def test_table_without_mapping_takes_columns_and_comments(spark: SparkSession, t
     assert log.versions(table)[-1] == version
 
 
+def test_columns_that_are_stated_anew_take_longer_texts(spark: SparkSession, table: str) -> None:
+    name = f"delta.`{table}`"
+    spark.sql(f"CREATE TABLE {name} (id INT, v VARCHAR(3)) USING delta")
+    spark.sql(f"INSERT INTO {name} VALUES (1, 'abc')")
+    spark.sql(f"ALTER TABLE {name} REPLACE COLUMNS (v VARCHAR(5), id INT)")
+    spark.sql(f"INSERT INTO {name} VALUES ('abcde', 2)")
+    assert rows_of(spark, table) == in_order([("abc", 1), ("abcde", 2)])
+    with pytest.raises(InvalidArgumentError, match="DELTAIC_UNSUPPORTED_COLUMN_CHANGE"):
+        spark.sql(f"ALTER TABLE {name} REPLACE COLUMNS (v VARCHAR(4), id INT)")
+    spark.sql(f"ALTER TABLE {name} REPLACE COLUMNS (v STRING, id INT)")
+    spark.sql(f"INSERT INTO {name} VALUES ('abcdefg', 3)")
+
+
+@pytest.mark.parametrize(
+    "feature", ["checkConstraints", "'checkConstraints'", '"checkConstraints"']
+)
+def test_feature_is_dropped_by_a_name_or_a_text(
+    spark: SparkSession, table: str, feature: str
+) -> None:
+    supported = "TBLPROPERTIES ('delta.feature.checkConstraints' = 'supported')"
+    spark.sql(f"CREATE TABLE delta.`{table}` (id INT) USING delta {supported}")
+    spark.sql(f"ALTER TABLE delta.`{table}` DROP FEATURE {feature}")
+    [protocol] = log.last_actions(table, "protocol")
+    assert protocol == {"minReaderVersion": 1, "minWriterVersion": 2}
+
+
 def test_names_that_scans_keep_for_themselves_are_refused(spark: SparkSession, table: str) -> None:
     name = f"delta.`{table}`"
     spark.sql(f"CREATE TABLE {name} (id INT, v INT) USING delta {MAPPED}")

@@ -138,6 +138,28 @@ def test_create_table_at_a_table_takes_it_over_without_a_commit(spark: SparkSess
     assert log.contents(table) == before
 
 
+def test_catalog_api_takes_over_a_table_at_a_path(spark: SparkSession, table: str):
+    rows(spark, 0, 5).write.format("delta").save(table)
+    before = log.contents(table)
+    assert spark.catalog.createTable("t", path=table, source="delta").count() == 5
+    assert (location(spark, "t"), log.contents(table)) == (table, before)
+
+
+@pytest.mark.parametrize(
+    "rest", ["(id INT) USING delta {at}", "USING delta {at} AS SELECT 1 AS id"]
+)
+def test_table_named_by_its_path_cannot_be_elsewhere(
+    spark: SparkSession, table: str, tmp_path: Path, rest: str
+):
+    elsewhere = tmp_path / "elsewhere"
+    with pytest.raises(InvalidArgumentError, match=r"PATH_AND_LOCATION_DIFFER.*elsewhere"):
+        spark.sql(f"CREATE TABLE delta.`{table}` " + rest.format(at=f"LOCATION '{elsewhere}'"))
+    assert not Path(table).exists() and not elsewhere.exists()
+    at = f"LOCATION 'file://{table}/'"
+    spark.sql(f"CREATE TABLE delta.`{table}` " + rest.format(at=at))
+    assert log.versions(table) == [0]
+
+
 def test_create_table_that_contradicts_the_table_there_is_refused(spark: SparkSession, table: str):
     rows(spark, 0, 5).write.format("delta").save(table)
     with pytest.raises(Exception, match="DELTAIC_CREATE_MISMATCH"):

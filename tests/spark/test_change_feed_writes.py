@@ -136,6 +136,17 @@ def test_feed_is_switched_on_later(spark: SparkSession, table: str) -> None:
     assert changes(spark, table, 2) == [(2, "a", "delete")]
 
 
+def test_feed_is_on_by_the_older_name_of_its_property(spark: SparkSession, table: str) -> None:
+    build_table(spark, table, SCHEMA, [ROWS], properties=FEED)
+    metadata = log.metadata(table)
+    configuration = {k: v for k, v in metadata["configuration"].items() if k not in FEED}
+    configuration["delta.enableChangeDataCapture"] = "true"
+    log.write_commit(table, 1, {"metaData": {**metadata, "configuration": configuration}})
+    spark.sql(f"UPDATE delta.`{table}` SET id = 11 WHERE id = 1")
+    expected = [(1, "a", "update_preimage"), (11, "a", "update_postimage")]
+    assert changes(spark, table, 2) == in_order(expected)
+
+
 def test_columns_of_the_feed_are_refused(spark: SparkSession, table: str) -> None:
     frame = spark.sql("SELECT 1 id, 'x' _change_type")
     with pytest.raises(InvalidArgumentError, match="_change_type"):

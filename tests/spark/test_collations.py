@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from deltaic.exceptions import DeltaError
+from tests.support import log
 from tests.support.foreign_table import ForeignTable, field
 from tests.support.plans import scanned_files, scans
 from tests.support.table_builder import assert_same_rows
@@ -125,6 +126,25 @@ def test_their_null_counts_and_all_other_columns_still_choose_files(
 def test_their_bounds_answer_no_aggregate(spark: SparkSession, twins: tuple[str, str]):
     assert scans(spark.sql(f"SELECT max(s) FROM {twins[0]}"))
     assert not scans(spark.sql(f"SELECT max(id) FROM {twins[0]}"))
+
+
+def test_column_is_not_given_one(spark: SparkSession, table: str):
+    name = f"delta.`{table}`"
+    spark.sql(f"CREATE TABLE {name} (id INT, s STRING) USING delta")
+    for statement in (
+        f"ALTER TABLE {name} ALTER COLUMN s TYPE STRING COLLATE UTF8_LCASE",
+        f"ALTER TABLE {name} ADD COLUMNS (t STRING COLLATE UTF8_LCASE)",
+        f"CREATE OR REPLACE TABLE {name} (s STRING COLLATE UTF8_LCASE) USING delta",
+    ):
+        with pytest.raises(
+            DeltaError, match=r"DELTAIC_UNSUPPORTED_FEATURE_REQUESTED.*collations"
+        ) as caught:
+            spark.sql(statement)
+        assert table in str(caught.value)
+    assert log.newest(table) == 0
+    spark.sql(f"ALTER TABLE {name} ALTER COLUMN s TYPE STRING COLLATE UTF8_BINARY")
+    assert log.newest(table) == 0, "which it has"
+    assert spark.table(name).schema["s"].dataType.simpleString() == "string"
 
 
 def test_writing_to_them_is_refused_by_name(spark: SparkSession, twins: tuple[str, str]):

@@ -148,6 +148,30 @@ def test_older_version_is_not_altered(spark: SparkSession, checked: str) -> None
     assert log.newest(checked) == 1
 
 
+@pytest.mark.parametrize("of", ["STRING", "BINARY", "VARCHAR(3)"])
+def test_empty_value_of_a_partition_is_checked_as_the_null_that_is_stored(
+    spark: SparkSession, table: str, of: str
+) -> None:
+    name = f"delta.`{table}`"
+    columns = f"id INT, p {of}, s {of}"
+    spark.sql(f"CREATE TABLE {name} ({columns}) USING delta PARTITIONED BY (p)")
+    add(spark, table, "either", "p IS NOT NULL OR id < 0")
+    add(spark, table, "inside", "s IS NOT NULL")
+    empty = "CAST('' AS BINARY)" if of == "BINARY" else "''"
+    spark.sql(f"INSERT INTO {name} SELECT -1, {empty}, {empty}")
+    for statement in (
+        f"INSERT INTO {name} SELECT 1, {empty}, {empty}",
+        f"INSERT OVERWRITE {name} SELECT 1, {empty}, {empty}",
+        f"UPDATE {name} SET id = 1, p = {empty}",
+        f"MERGE INTO {name} USING (SELECT 2 AS k) ON id = k"
+        f" WHEN NOT MATCHED THEN INSERT (id, p, s) VALUES (2, {empty}, {empty})",
+    ):
+        with pytest.raises(Exception, match=r"DELTAIC_CHECK_VIOLATED.* p = NULL"):
+            spark.sql(statement)
+    found = spark.sql(f"SELECT id, p IS NULL, length(s) FROM {name}").collect()
+    assert [tuple(row) for row in found] == [(-1, True, 0)]
+
+
 def test_dropped_constraint_no_longer_holds(spark: SparkSession, checked: str) -> None:
     spark.sql(f"ALTER TABLE delta.`{checked}` DROP CONSTRAINT Small")
     WAYS["insert"](spark, checked, "(7, 100, 'a')")

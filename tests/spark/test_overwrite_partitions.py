@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support import log
+from tests.support.session_settings import session_settings
+from tests.support.table_builder import rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,6 +53,18 @@ def test_the_null_partition_can_be_replaced(spark: SparkSession, table: str) -> 
         table
     )
     assert sorted(row.v for row in spark.read.format("delta").load(table).collect()) == [1, 20]
+
+
+def test_partition_of_fixed_length_can_be_replaced_by_rows_with_more_columns(
+    spark: SparkSession, table: str
+) -> None:
+    name = f"delta.`{table}`"
+    spark.sql(f"CREATE TABLE {name} (id INT, c CHAR(4)) USING delta PARTITIONED BY (c)")
+    spark.sql(f"INSERT INTO {name} VALUES (1, 'a'), (2, 'b')")
+    rows = "SELECT 3 AS id, 4 AS more"
+    with session_settings(spark, {"spark.databricks.delta.schema.autoMerge.enabled": "true"}):
+        spark.sql(f"INSERT OVERWRITE {name} PARTITION (c = 'a') BY NAME {rows}")
+    assert rows_of(spark, table) == [(2, "b   ", None), (3, "a   ", 4)]
 
 
 def test_partition_values_are_compared_by_value_not_by_spelling(
@@ -99,6 +113,20 @@ def test_overwrite_of_single_partitions_cannot_replace_the_columns(
     with pytest.raises(Exception, match="overwriteSchema=true with partitionOverwriteMode=dynamic"):
         writer.partitionBy("q").save(table)
     assert log.contents(table) == before
+
+
+@pytest.mark.parametrize("partition_by", [[], ["p"]], ids=str)
+def test_columns_are_replaced_where_no_partitions_are_to_be_whatever_the_session_says(
+    spark: SparkSession, table: str, partition_by: list[str]
+) -> None:
+    before = spark.range(4).selectExpr("id", "id % 2 AS p")
+    before.write.format("delta").partitionBy(*partition_by).save(table)
+    writer = spark.range(7, 9).selectExpr("id AS n").write.format("delta").mode("overwrite")
+    with session_settings(spark, {"spark.sql.sources.partitionOverwriteMode": "dynamic"}):
+        writer.option("overwriteSchema", "true").save(table)
+    assert log.metadata(table)["partitionColumns"] == []
+    found = spark.read.format("delta").load(table)
+    assert (found.columns, sorted(row.n for row in found.collect())) == (["n"], [7, 8])
 
 
 def test_frame_of_a_table_whose_partitioning_was_replaced_says_so(

@@ -121,6 +121,36 @@ def test_rows_outside_of_the_condition_are_refused_unless_the_session_lets_them_
     assert [row[0] for row in rows_of(spark, table)] == [11, None]
 
 
+@WRITES
+@pytest.mark.parametrize("condition", ["1 = 1", "id IS NOT NULL OR p = 7"])
+def test_condition_that_can_only_be_true_replaces_every_row(
+    spark: SparkSession, table: str, write: Write, condition: str
+) -> None:
+    columns = "id BIGINT NOT NULL, p INT, s STRING"
+    spark.sql(f"CREATE TABLE delta.`{table}` ({columns}) USING delta PARTITIONED BY (p)")
+    rows(spark, 0, 12).write.format("delta").mode("append").save(table)
+    write(table, rows(spark, 2, 4, "new"), condition)
+    assert rows_of(spark, table) == [(2, 2, "new2"), (3, 0, "new3")]
+    info = log.commit_info(table)
+    assert (info["operationParameters"]["mode"], info["isBlindAppend"]) == ("Overwrite", False)
+    assert info["operationMetrics"]["numDeletedRows"] == "12"
+    assert info["operationParameters"]["predicate"]
+
+
+@WRITES
+@pytest.mark.parametrize("partition_by", [[], ["c"]], ids=str)
+def test_text_of_fixed_length_is_compared_as_it_is_stored(
+    spark: SparkSession, table: str, write: Write, partition_by: list[str]
+) -> None:
+    by = f"PARTITIONED BY ({', '.join(partition_by)})" if partition_by else ""
+    spark.sql(f"CREATE TABLE delta.`{table}` (id INT, c CHAR(4)) USING delta {by}")
+    spark.sql(f"INSERT INTO delta.`{table}` VALUES (1, 'a'), (2, 'b'), (3, 'a')")
+    new = spark.sql("SELECT 4 AS id, 'a' AS c")
+    for condition in ("c = 'a'", "C IN ('a', 'x')"):
+        write(table, new, condition)
+        assert rows_of(spark, table) == [(2, "b   "), (4, "a   ")]
+
+
 def test_rows_rewritten_beside_those_replaced_are_counted_and_copied(
     spark: SparkSession, table: str
 ) -> None:
@@ -140,6 +170,36 @@ def test_table_that_is_not_there_is_created_with_rows_that_meet_the_condition(
         save(table, rows(spark, 0, 3), "id < 2")
     save(table, rows(spark, 0, 2), "id < 2")
     assert [row[0] for row in rows_of(spark, table)] == [0, 1]
+
+
+def test_table_of_a_name_that_is_not_there_is_created_alike(spark: SparkSession) -> None:
+    def save_as(name: str, **options: str) -> None:
+        writer = rows(spark, 0, 2).write.format("delta").mode("overwrite").partitionBy("p")
+        writer.options(**options).saveAsTable(name)
+
+    for condition, says in (
+        ("id < 1", "DELTAIC_REPLACE_WHERE_MISMATCH"),
+        ("nowhere = 1", "DELTAIC_REPLACE_WHERE_REFUSED.*nowhere"),
+        ("rand() < 0.5", "DELTAIC_REPLACE_WHERE_REFUSED.*deterministic"),
+    ):
+        with pytest.raises(Exception, match=f"(?s){says}"):
+            save_as("new", replaceWhere=condition)
+        assert not spark.catalog.tableExists("new")
+    for name, options in (
+        ("new", {"replaceWhere": "id < 2", "delta.appendOnly": "false"}),
+        ("newer", {"replaceUsing": "id"}),
+        ("newest", {"replaceOn": "t.id = id", "targetAlias": "t"}),
+    ):
+        save_as(name, **options)
+        assert sorted(row.id for row in spark.table(name).collect()) == [0, 1]
+        assert spark.sql(f"DESCRIBE DETAIL {name}").first().partitionColumns == ["p"]  # type: ignore[union-attr]
+    writer = rows(spark, 1, 2, "again").write.format("delta").mode("overwrite")
+    writer.option("replaceWhere", "id = 1").saveAsTable("new")
+    assert sorted(row.s for row in spark.table("new").collect()) == ["again1", "old0"]
+    location = spark.sql("DESCRIBE DETAIL newer").collect()[0].location
+    with pytest.raises(Exception, match="DELTAIC_REPLACE_WHERE_REFUSED"):
+        save_as("named", replaceWhere="id < 2", path=location)
+    assert spark.table("newer").count() == 2, "a table that only lacks this name stays"
 
 
 @pytest.mark.parametrize(
@@ -373,6 +433,17 @@ def test_a_condition_on_the_new_rows_partition_alone_is_heeded(
     )
     assert rows_of(spark, table) == [(1, "new", "a"), (2, "new", "b"), (2, "old", "a")]
     assert log.commit_info(table)["operationMetrics"]["numDeletedRows"] == "1"
+
+
+@WRITES
+@pytest.mark.parametrize("mode", ["static", "dynamic"])
+def test_a_condition_that_is_always_true_replaces_all_partitions(
+    spark: SparkSession, table: str, write: Write, mode: str
+) -> None:
+    create(spark, table, vectors=True)
+    with session_settings(spark, {"spark.sql.sources.partitionOverwriteMode": mode}):
+        write(table, rows(spark, 2, 3, "new"), "true")
+    assert rows_of(spark, table) == [(2, 2, "new2")]
 
 
 def test_a_condition_that_is_always_true_leaves_columns_where_they_are(

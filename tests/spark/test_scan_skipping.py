@@ -164,6 +164,21 @@ def padded(
     spark.sql("DROP TABLE padded_rows")
 
 
+@pytest.mark.parametrize("letter", ["a", "ä", "漢", "🙂"])
+def test_long_texts_are_skipped_by_what_is_kept_of_them(
+    spark: SparkSession, table: str, letter: str
+):
+    spark.sql(f"CREATE TABLE delta.`{table}` USING delta AS SELECT repeat('{letter}', 40) AS s")
+    frame = spark.read.format("delta").load(table)
+    longer = f"{letter * 32}\U0010ffffx"
+    for condition, files in (
+        (f"s >= '{letter * 40}'", 1),
+        (f"s > '{longer}'", 0),
+        (f"s = '{longer}'", 0),
+    ):
+        assert len(scanned_files(frame.where(condition))) == files, condition
+
+
 @pytest.mark.parametrize(
     ("partition_by", "condition"),
     [((), "id BETWEEN 199 AND 300"), ((), "n IS NULL"), (("p",), "p = 7"), (("p",), "id = 711")],

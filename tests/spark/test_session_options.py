@@ -123,3 +123,20 @@ def test_properties_and_defaults_that_nobody_knows_as_delta_spark_takes_them(
                 with pytest.raises(InvalidArgumentError, match="allowArbitraryProperties"):
                     spark.sql(alter)
     assert log.metadata(table)["configuration"] == {**stored, "delta.targetFileSize": "1"}
+
+
+def test_statement_that_replaces_a_table_gives_it_the_sessions_defaults(
+    spark: SparkSession, table: str
+) -> None:
+    spark.range(3).write.format("delta").option("delta.appendOnly", "false").save(table)
+    defaults = {"checkpointInterval": "7", "enableDeletionVectors": "true"}
+    prefix = "spark.databricks.delta.properties.defaults."
+    with session_settings(spark, {prefix + name: value for name, value in defaults.items()}):
+        spark.sql(f"REPLACE TABLE delta.`{table}` (id BIGINT) USING delta")
+        replaced = log.metadata(table)["configuration"]
+        spark.sql(
+            f"CREATE OR REPLACE TABLE delta.`{table}` USING delta"
+            " TBLPROPERTIES ('delta.checkpointInterval' = '8') AS SELECT 1L AS id"
+        )
+    assert replaced == {f"delta.{name}": value for name, value in defaults.items()}
+    assert log.metadata(table)["configuration"] == {**replaced, "delta.checkpointInterval": "8"}

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql.types import TimestampType
 
 from deltaic import DeltaTable
 from deltaic.exceptions import DeltaError, TableStateError
+from tests.support.session_settings import session_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,6 +51,18 @@ def test_describe_history_takes_a_limit_and_is_a_frame(spark: SparkSession, name
     assert newest.where("operation = 'WRITE'").selectExpr("max(version)").collect()[0][0] == 2
 
 
+def test_variables_stand_for_their_values(spark: SparkSession, table: str, named: str):
+    settings = {"of.our.tests.name": named, "of.our.tests.path": table, "of.our.tests.rows": "2"}
+    with session_settings(spark, settings):
+        found = spark.sql("DESCRIBE HISTORY ${of.our.tests.name} LIMIT ${spark:of.our.tests.rows}")
+        assert [row.version for row in found.collect()] == [2, 1]
+        for target in ("'${of.our.tests.path}'", "delta.`${of.our.tests.path}`"):
+            assert spark.sql(f"DESCRIBE DETAIL {target}").collect()[0].numFiles == 2
+        off = {"spark.sql.variable.substitute": "false"}
+        with session_settings(spark, off), pytest.raises(ParseException):
+            spark.sql("DESCRIBE HISTORY ${of.our.tests.name}")
+
+
 def test_describe_detail_is_the_detail_of_the_api(spark: SparkSession, table: str, named: str):
     by_path = DeltaTable.forPath(spark, table).detail()
     by_name = DeltaTable.forName(spark, named).detail()
@@ -62,6 +76,22 @@ def test_describe_detail_is_the_detail_of_the_api(spark: SparkSession, table: st
         assert found.schema == expected.schema
         assert found.collect() == expected.collect(), statement
     assert by_name.collect()[0].name == "spark_catalog.default.limit"
+
+
+def test_times_are_moments_whatever_the_session_takes_timestamps_for(
+    spark: SparkSession, table: str, named: str
+):
+    found = DeltaTable.forPath(spark, table)
+    with session_settings(spark, {"spark.sql.timestampType": "TIMESTAMP_NTZ"}):
+        frames = [
+            spark.sql(f"DESCRIBE HISTORY {named}"),
+            found.history(),
+            spark.sql(f"DESCRIBE DETAIL {named}"),
+            found.detail(),
+        ]
+    times = {"timestamp", "createdAt", "lastModified"}
+    found_types = [field.dataType for f in frames for field in f.schema if field.name in times]
+    assert found_types == [TimestampType()] * 6
 
 
 def test_sessions_that_describe_at_an_earlier_version_are_told_what_they_named(

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import struct
 import time
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -16,7 +18,7 @@ from tests.support import log
 from tests.support.session_settings import session_settings
 from tests.support.spark_process import SparkProcess
 from tests.support.table_builder import rows_of
-from tests.support.upkeep import await_upkeep, log_files
+from tests.support.upkeep import await_upkeep, do_upkeep, log_files
 
 INLINE = {"spark.deltaic.upkeep.background": "false"}
 DAY_S = 86_400
@@ -115,6 +117,29 @@ def test_a_checkpoint_ends_what_outlived_the_retention(spark: SparkSession, tabl
     assert checkpoint_versions(table) == [3, 6]
     assert sorted(rows_of(spark, table)) == [(n,) for n in range(1, 7)]
     assert sorted(rows_of(spark, table, 3)) == [(1,), (2,), (3,)]
+
+
+def test_bounds_in_a_checkpoint_enclose_the_floats_of_a_column_that_was_widened(
+    spark: SparkSession, table: str
+) -> None:
+    spark.sql(
+        f"CREATE TABLE delta.`{table}` (x FLOAT) USING delta TBLPROPERTIES "
+        "('delta.enableTypeWidening' = 'true', 'delta.checkpoint.writeStatsAsStruct' = 'true', "
+        "'delta.checkpoint.writeStatsAsJson' = 'false')"
+    )
+    spark.sql(f"INSERT INTO delta.`{table}` VALUES (0.7), (1.1)")
+    spark.sql(f"ALTER TABLE delta.`{table}` ALTER COLUMN x TYPE DOUBLE")
+    newest = log.newest(table)
+    do_upkeep(spark, table, newest, {"task": "classicCheckpoint"})
+    (checkpoint,) = log_files(table, f"{newest:020d}.checkpoint.parquet")
+    adds = pq.read_table(checkpoint, columns=["add"])["add"].to_pylist()
+    stats = [add["stats_parsed"] for add in adds if add]
+    low = min(s["minValues"]["x"] for s in stats)
+    high = max(s["maxValues"]["x"] for s in stats)
+    # The float nearest to 0.7 is below it, the one nearest to 1.1 above.
+    nearest = [struct.unpack("f", struct.pack("f", x))[0] for x in (0.7, 1.1)]
+    assert low <= nearest[0] < 0.7
+    assert high >= nearest[1] > 1.1
 
 
 def test_nothing_is_written_into_a_table_that_was_dropped(spark: SparkSession) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType
 
 from deltaic import __version__
-from deltaic.exceptions import DeltaError
+from deltaic.exceptions import ConcurrentWriteException, DeltaError
 from deltaic.spark.committer import Committer
 from tests.support import log
 from tests.support.interleave import committed_meanwhile
@@ -335,6 +336,33 @@ def test_session_setting_that_is_no_number_is_refused_before_anything_is_written
         spark.range(5).write.format("delta").save(table)
     assert caught.value.condition == "DELTAIC_INVALID_SESSION_SETTING"
     assert not Path(table).exists() or log.contents(table) == {}
+
+
+@pytest.mark.parametrize("versions", [0, 2, 3], ids=["gone", "as long", "longer"])
+def test_a_table_that_was_dropped_meanwhile_does_not_come_back(
+    spark: SparkSession, table: str, versions: int
+) -> None:
+    """Whatever stands at its place then is another table, or none, and stays as it is."""
+
+    def append(rows: int) -> None:
+        spark.range(rows).coalesce(1).write.format("delta").mode("append").save(table)
+
+    def theirs() -> None:
+        shutil.rmtree(table)
+        for _ in range(versions):
+            append(3)
+
+    append(1)
+    append(1)
+    with pytest.raises(ConcurrentWriteException) as caught, committed_meanwhile(theirs):
+        append(1)
+    assert caught.value.condition == "DELTAIC_TABLE_REPLACED"
+    if versions:
+        assert log.newest(table) == versions - 1
+        assert spark.read.format("delta").load(table).count() == 3 * versions
+        assert len(list(Path(table).glob("*.parquet"))) == versions
+    else:
+        assert not Path(table).exists()
 
 
 def test_append_asks_the_jvm_for_nothing_but_to_write_and_what_follows(

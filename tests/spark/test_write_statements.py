@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlparse
 import pytest
 from pyspark.sql import functions as F
 
+from deltaic.exceptions import InvalidArgumentError
 from tests.support import log
 from tests.support.databases import own_database
 from tests.support.session_settings import session_settings
@@ -99,6 +100,26 @@ def test_table_like_another_has_its_definition_and_none_of_its_rows(spark: Spark
     spark.sql("CREATE TABLE IF NOT EXISTS t LIKE s")
     with pytest.raises(Exception, match="TABLE_OR_VIEW_ALREADY_EXISTS"):
         spark.sql("CREATE TABLE t LIKE s")
+
+
+def test_properties_of_other_engines_are_copied_and_those_that_are_stated_are_checked(
+    spark: SparkSession,
+) -> None:
+    spark.sql(
+        "CREATE TABLE s (id INT) USING delta TBLPROPERTIES ('delta.checkpointInterval' = '7')"
+    )
+    path = location(spark, "s")
+    metadata = log.metadata(path)
+    theirs = {"delta.targetFileSize": "1", "delta.checkpointInterval": "often"}
+    log.write_commit(path, 1, {"metaData": {**metadata, "configuration": theirs}})
+    spark.sql("CREATE TABLE t LIKE s")
+    assert log.metadata(location(spark, "t"))["configuration"] == theirs
+    spark.sql("CREATE TABLE IF NOT EXISTS t LIKE s")
+    spark.sql("CREATE TABLE u LIKE s TBLPROPERTIES ('delta.checkpointInterval' = '8')")
+    stated = {**theirs, "delta.checkpointInterval": "8"}
+    assert log.metadata(location(spark, "u"))["configuration"] == stated
+    with pytest.raises(InvalidArgumentError, match="targetFileRows"):
+        spark.sql("CREATE TABLE v LIKE s TBLPROPERTIES ('delta.targetFileRows' = '1')")
 
 
 def test_tables_of_one_provider_are_made_like_those_of_another(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql import functions as F
 
+from deltaic.exceptions import InvalidArgumentError
 from tests.support import log
 from tests.support.plans import scanned_files
 from tests.support.session_settings import session_settings
@@ -259,6 +260,54 @@ def test_texts_are_padded_compared_and_bounded_by_their_columns(spark: SparkSess
         with pytest.raises(Exception, match="EXCEED_LIMIT_LENGTH"):
             spark.sql(statement.format(t=f"delta.`{table}`"))
     assert log.contents(table) == before
+
+
+def test_texts_within_a_column_are_padded_and_bounded_at_every_depth(
+    spark: SparkSession, table: str
+) -> None:
+    name, parts = f"delta.`{table}`", "s STRUCT<a: VARCHAR(3), `b.c`: INT>, l ARRAY<CHAR(3)>"
+    for statement in ("CREATE TABLE", "REPLACE TABLE"):
+        spark.sql(
+            f"{statement} {name} (id INT, {parts}, m MAP<STRING, VARCHAR(3)>) USING delta"
+            " TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+        )
+    fields = json.loads(log.metadata(table)["schemaString"])["fields"]
+    assert "char" not in json.dumps([field["type"] for field in fields])
+    limits = [field["metadata"].get("__CHAR_VARCHAR_TYPE_STRING") for field in fields]
+    assert limits == [
+        None,
+        "STRUCT<a: VARCHAR(3), `b.c`: INT>",
+        "array<char(3)>",
+        "map<string,varchar(3)>",
+    ]
+    good = {
+        "s": "named_struct('a', 'abc', 'b.c', 1)",
+        "l": "array('x', NULL)",
+        "m": "map('long key', 'abc')",
+    }
+    bad = {
+        "s": "named_struct('a', 'four', 'b.c', 1)",
+        "l": "array('four')",
+        "m": "map('k', 'four')",
+    }
+    spark.sql(f"INSERT INTO {name} SELECT 1, {', '.join(good.values())}")
+    assert rows_of(spark, table) == [(1, ("abc", 1), ["x  ", None], {"long key": "abc"})]
+    for column, value in bad.items():
+        values = {**good, column: value}.values()
+        for statement in (
+            f"INSERT INTO {name} SELECT 2, {', '.join(values)}",
+            f"UPDATE {name} SET {column} = {value}",
+            f"MERGE INTO {name} t USING (SELECT 1 AS id) s ON t.id = s.id"
+            f" WHEN MATCHED THEN UPDATE SET {column} = {value}",
+        ):
+            with pytest.raises(Exception, match="EXCEED_LIMIT_LENGTH"):
+                spark.sql(statement)
+    with pytest.raises(InvalidArgumentError, match=r"DELTAIC_COLUMN_KEPT.*STRUCT<a: VARCHAR"):
+        spark.sql(f"ALTER TABLE {name} ADD COLUMN s.d INT")
+    spark.sql(f"ALTER TABLE {name} RENAME COLUMN s TO r")
+    with pytest.raises(Exception, match="EXCEED_LIMIT_LENGTH"):
+        spark.sql(f"UPDATE {name} SET r.a = 'four'")
+    assert rows_of(spark, table) == [(1, ("abc", 1), ["x  ", None], {"long key": "abc"})]
 
 
 def test_wide_table_is_written_and_read(spark: SparkSession, table: str):

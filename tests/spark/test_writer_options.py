@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import functions as F
 
 from deltaic.exceptions import InvalidArgumentError, TableStateError
 from tests.support import log
 from tests.support.databases import own_database
+from tests.support.session_settings import session_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,6 +48,21 @@ def test_option_keeps_partitions_without_new_rows_whatever_the_way_of_writing(
     assert ids(spark, "t") == [31]
 
 
+@pytest.mark.parametrize("said", ["option", "session"])
+@pytest.mark.parametrize("way", ["createOrReplace", "replace"])
+def test_replaced_table_keeps_no_partition_whatever_is_said_of_overwriting(
+    spark: SparkSession, said: str, way: str
+) -> None:
+    rows(spark, 0, 6).write.format("delta").partitionBy("p").saveAsTable("t")
+    mode = {"spark.sql.sources.partitionOverwriteMode": "dynamic"} if said == "session" else {}
+    with session_settings(spark, mode):
+        writer = rows(spark, 30, 31).writeTo("t").using("delta").partitionedBy(F.col("p"))
+        if said == "option":
+            writer = writer.option("partitionOverwriteMode", "dynamic")
+        getattr(writer, way)()
+    assert ids(spark, "t") == [30]
+
+
 def test_options_set_properties_of_the_table_that_a_write_creates(spark: SparkSession) -> None:
     two = spark.range(2)
     vectors, retention = "delta.enableDeletionVectors", "delta.logRetentionDuration"
@@ -77,6 +94,25 @@ def test_write_that_was_made_before_does_not_run_its_query(spark: SparkSession, 
     with pytest.raises(Exception, match="the query ran"):
         save(2, "CAST(raise_error('the query ran') AS BIGINT)")
     assert log.versions(table) == [0]
+
+
+def test_write_runs_again_once_the_table_no_longer_keeps_its_progress(
+    spark: SparkSession, table: str
+) -> None:
+    retention = "delta.setTransactionRetentionDuration"
+
+    def save() -> None:
+        writer = spark.range(3).write.format("delta").option(retention, "interval 1 millisecond")
+        writer.mode("append").option("txnAppId", "app").option("txnVersion", 1).save(table)
+
+    save()
+    save()
+    assert log.versions(table) == [0, 1]
+    spark.sql(f"ALTER TABLE delta.`{table}` SET TBLPROPERTIES ('{retention}' = 'interval 1 day')")
+    writer = spark.range(3).write.format("delta").mode("append")
+    writer.option("txnAppId", "app").option("txnVersion", 1).save(table)
+    assert log.versions(table) == [0, 1, 2]
+    assert spark.read.format("delta").load(table).count() == 6
 
 
 def test_create_if_not_exists_is_true_of_the_table_or_refused(
@@ -143,6 +179,24 @@ def test_table_is_not_created_over_files_of_others(spark: SparkSession, tmp_path
         (tmp_path / "empty").mkdir(exist_ok=True)
         spark.sql("CREATE OR REPLACE TABLE u " + statement.format(p=tmp_path / "empty"))
     assert not (tmp_path / "parquet" / "_delta_log").exists()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["(id BIGINT, p INT) USING delta {at}", "USING delta {at} AS SELECT 1L AS id, 2 AS p"],
+)
+def test_table_is_created_over_the_empty_directories_of_a_failed_statement(
+    spark: SparkSession, tmp_path: Path, statement: str
+) -> None:
+    empty, used = tmp_path / "empty", tmp_path / "used"
+    for path in (empty, used):
+        for folder in ("_delta_log", "p=0/q=1", "p=2"):
+            (path / folder).mkdir(parents=True)
+    (used / "p=0" / "q=1" / "rows.parquet").touch()
+    spark.sql("CREATE TABLE t " + statement.format(at=f"PARTITIONED BY (p) LOCATION '{empty}'"))
+    assert log.versions(str(empty)) == [0]
+    with pytest.raises(TableStateError, match=r"LOCATION_NOT_EMPTY.* p=0/q=1/rows\.parquet"):
+        spark.sql("CREATE TABLE u " + statement.format(at=f"LOCATION '{used}'"))
 
 
 def test_write_reaches_a_file_system_that_its_options_alone_describe(

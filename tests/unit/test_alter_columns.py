@@ -1,99 +1,28 @@
-"""ADD, DROP, RENAME, ALTER and REPLACE COLUMNS as commits, without Spark."""
+"""ADD, DROP, RENAME and ALTER COLUMNS as commits, without Spark."""
 
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import pytest
 
-from deltaic.commands.registry import run_command
-from deltaic.commit.transaction import RetryPolicy
-from deltaic.exceptions import DeltaError
-from tests.support.definitions import column, plan, schema, struct
-from tests.support.memory_log import MemoryCommit, MemoryLog
-
-MODE = "delta.columnMapping.mode"
-ID, NAME = "delta.columnMapping.id", "delta.columnMapping.physicalName"
-LIST = {"type": "array", "containsNull": True}
-MAP = {"type": "map", "keyType": "string", "valueContainsNull": True}
-
-#: A column of every nesting: `s.x`, `arr.element.y` and `m.value.z`; `p` is the partition column.
-COLUMNS = (
-    "id",
-    column("s", struct("x", column("t", "string"))),
-    column("arr", {**LIST, "elementType": struct("y")}),
-    column("m", {**MAP, "valueType": struct("z")}),
-    "p",
+from tests.support.alterations import (
+    COLUMNS,
+    ID,
+    LIST,
+    MAP,
+    NAME,
+    alter,
+    fields,
+    metadata,
+    new,
+    operation,
+    parsed,
+    refusal,
+    table,
 )
-
-
-def table(*columns: Any, mode: str = "none", **properties: str) -> MemoryLog:
-    """A table with these columns, by default those of `COLUMNS`, partitioned by `p`."""
-    log = MemoryLog()
-    named = {f"delta.{name.replace('_', '.')}": value for name, value in properties.items()}
-    planned = plan(
-        log,
-        schema_string=schema(*(columns or COLUMNS)),
-        partition_by=("p",),
-        properties={**({MODE: mode} if mode != "none" else {}), **named},
-    )
-    MemoryCommit(log, "WRITE", plan=planned).log.write_if_absent(
-        0,
-        [
-            json.dumps({"commitInfo": {"operation": "WRITE"}}),
-            json.dumps({"protocol": planned.effective.protocol.to_json()}),
-            json.dumps({"metaData": planned.effective.metadata.to_json()}),
-        ],
-    )
-    return log
-
-
-def alter(log: MemoryLog, command: str, **arguments: Any) -> dict[str, Any]:
-    return run_command(command, {"table": log.table, **arguments}, log, RetryPolicy(), lambda: 1)
-
-
-def metadata(log: MemoryLog) -> dict[str, Any]:
-    return dict(log.actions(log.version, "metaData")[0])
-
-
-def parsed(log: MemoryLog) -> dict[str, Any]:
-    return dict(json.loads(metadata(log)["schemaString"]))
-
-
-def fields(node: Any, path: str = "") -> dict[str, dict[str, Any]]:
-    """Return every field by its path."""
-    found: dict[str, dict[str, Any]] = {}
-    if isinstance(node, dict):
-        for part in node.get("fields", ()):
-            found[path + part["name"]] = part
-            found |= fields(part["type"], f"{path}{part['name']}.")
-        for key, name in (("elementType", "element"), ("keyType", "key"), ("valueType", "value")):
-            found |= fields(node.get(key), f"{path}{name}.")
-    return found
-
-
-def operation(log: MemoryLog) -> tuple[str, dict[str, Any]]:
-    (info,) = log.actions(log.version, "commitInfo")
-    return info["operation"], info["operationParameters"]
-
-
-def refusal(log: MemoryLog, command: str, **arguments: Any) -> str:
-    version = log.version
-    with pytest.raises(DeltaError) as caught:
-        alter(log, command, **arguments)
-    assert log.version == version
-    assert not re.search(r"(?<!\w)<\w+>", str(caught.value)), "a parameter is missing"
-    return caught.value.condition
-
-
-def new(path: str, data_type: Any = "long", **more: Any) -> dict[str, Any]:
-    *parent, name = path.split(".")
-    comment = more.pop("comment", None)
-    nullable = more.pop("nullable", True)
-    body = column(name, data_type, nullable, {"comment": comment} if comment else {})
-    return {"parent": parent, "field": body, **more}
+from tests.support.definitions import column, struct
 
 
 def test_columns_are_added_at_every_depth_and_place() -> None:
@@ -206,6 +135,24 @@ def test_columns_that_cannot_be_added_are_refused(column_: Any, condition: str) 
     assert refusal(log, "addColumns", columns=[new("fine"), column_]) == condition
 
 
+@pytest.mark.parametrize("mode", ["none", "name"])
+def test_void_columns_of_other_writers_stay_but_no_more_are_added(mode: str) -> None:
+    log = table("v", column("s", struct("x", "t")), "id", "p", mode=mode)
+    for name in ("v", "x"):
+        long, void = (json.dumps(f'"name":"{name}","type":"{t}"')[1:-1] for t in ("long", "void"))
+        log.commits_lines[0] = [line.replace(long, void) for line in log.commits_lines[0]]
+    assert (fields(parsed(log))["v"]["type"], fields(parsed(log))["s.x"]["type"]) == ("void",) * 2
+    alter(log, "addColumns", columns=[new("n"), new("s.m")])
+    for column_ in (new("w", "void"), new("s.v", "void")):
+        assert refusal(log, "addColumns", columns=[column_]) == "DELTAIC_UNSUPPORTED_TYPE"
+    if mode == "name":
+        alter(log, "renameColumn", column=["v"], name="w")
+        alter(log, "renameColumn", column=["s"], name="r")
+        assert refusal(log, "addColumns", columns=[new("v", "void")]) == "DELTAIC_UNSUPPORTED_TYPE"
+        alter(log, "dropColumns", columns=[["w"]])
+        assert list(fields(parsed(log))) == ["r", "r.x", "r.t", "r.m", "id", "p", "n"]
+
+
 def test_columns_are_dropped_at_every_depth() -> None:
     log = table(mode="name", dataSkippingStatsColumns="id, s.x,`s`.t,arr")
     alter(log, "dropColumns", columns=[["S", "X"], ["id"], ["nowhere"]], ifExists=True)
@@ -267,6 +214,13 @@ def test_renamed_column_is_known_to_files_as_before() -> None:
     for old, now in (("p", "q.r"), ("s.x", "S2.x"), ("s", "S2"), ("m.value.z", "m.value.zz")):
         assert after[now]["metadata"] == before[old]["metadata"]
     assert metadata(log)["configuration"]["delta.dataSkippingStatsColumns"] == "S2.x,`i.d`"
+
+
+@pytest.mark.parametrize("name", ["2024", "1d", "größe", "a-b"])
+def test_names_that_sql_takes_quoted_alone_stay_quoted_in_a_list(name: str) -> None:
+    log = table(column(name), "b", "p", mode="name", dataSkippingStatsColumns=f"`{name}`,b")
+    alter(log, "renameColumn", column=["b"], name="d")
+    assert metadata(log)["configuration"]["delta.dataSkippingStatsColumns"] == f"`{name}`,d"
 
 
 @pytest.mark.parametrize(
@@ -363,59 +317,6 @@ def test_type_is_widened_inside_of_arrays_and_noted_there() -> None:
     assert widened["metadata"]["delta.typeChanges"] == [
         {"toType": "integer", "fromType": "short", "fieldPath": "element.value"}
     ]
-
-
-def stated(*columns: Any) -> list[dict[str, Any]]:
-    return [{"field": c} for c in json.loads(schema(*columns))["fields"]]
-
-
-def test_replaced_columns_are_the_same_columns_in_another_order() -> None:
-    log = table(
-        column("id", "integer", False), *COLUMNS[1:], mode="name", enableTypeWidening="true"
-    )
-    before = fields(parsed(log))
-    columns = stated(
-        "p",
-        column("S", struct(column("t", "string", metadata={"comment": "c"}), "u", "x")),
-        column("id", "long"),
-        *COLUMNS[2:4],
-    )
-    alter(log, "replaceColumns", columns=columns)
-    after = fields(parsed(log))
-    assert list(after)[:7] == ["p", "s", "s.t", "s.u", "s.x", "id", "arr"]
-    for path in ("p", "s", "s.x", "arr.element.y", "m.value.z"):
-        assert after[path] | {"type": 0} == before[path] | {"type": 0}, path
-    assert after["s.t"]["metadata"] == {**before["s.t"]["metadata"], "comment": "c"}
-    assert {ID, NAME} == set(after["s.u"]["metadata"])
-    assert (after["id"]["type"], after["id"]["nullable"]) == ("long", True)
-    assert after["id"]["metadata"]["delta.typeChanges"] == [
-        {"toType": "long", "fromType": "integer"}
-    ]
-    name, parameters = operation(log)
-    assert name == "REPLACE COLUMNS"
-    assert [c["name"] for c in json.loads(parameters["columns"])] == ["p", "S", "id", "arr", "m"]
-
-
-@pytest.mark.parametrize(
-    ("columns", "mode", "condition"),
-    [
-        (("id", "p"), "none", "DELTAIC_COLUMN_MAPPING_NEEDED"),
-        (("id", *COLUMNS[1:4]), "name", "DELTAIC_COLUMN_KEPT"),
-        (("id", "new", "p"), "name", "DELTAIC_UNSUPPORTED_COLUMN_CHANGE"),
-        ((*COLUMNS, column("n", nullable=False)), "name", "DELTAIC_UNSUPPORTED_COLUMN_CHANGE"),
-        ((column("id", nullable=False), *COLUMNS[1:]), "name", "DELTAIC_UNSUPPORTED_COLUMN_CHANGE"),
-        ((column("id", "string"), *COLUMNS[1:]), "none", "DELTAIC_UNSUPPORTED_COLUMN_CHANGE"),
-        ((column("id", struct("x")), *COLUMNS[1:]), "none", "DELTAIC_UNSUPPORTED_COLUMN_CHANGE"),
-    ],
-)
-def test_columns_that_rows_do_not_fit_are_refused(columns: Any, mode: str, condition: str) -> None:
-    assert refusal(table(mode=mode), "replaceColumns", columns=stated(*columns)) == condition
-
-
-def test_fewer_columns_are_dropped_from_the_table() -> None:
-    log = table(mode="name")
-    alter(log, "replaceColumns", columns=stated(column("s", struct("x")), "p"))
-    assert list(fields(parsed(log))) == ["s", "s.x", "p"]
 
 
 @pytest.mark.parametrize(

@@ -32,18 +32,17 @@ def test_history_and_what_the_log_keeps_for_itself_stay_behind() -> None:
     fields = json.loads(copied.schema_string)["fields"]
     assert [f["metadata"] for f in fields] == [{"comment": "c", "delta.identity.start": 1}, {}]
     assert copied.constraints == {"positive": "id > 0"}
-    assert copied.properties == {
+    assert copied.properties == {"delta.appendOnly": "true", "owner": "me"}
+    assert copied.protocol_properties == {
         "delta.minReaderVersion": "1",
         "delta.minWriterVersion": "2",
-        "delta.appendOnly": "true",
-        "owner": "me",
     }
 
 
 def test_features_that_the_table_lists_come_along() -> None:
     features = frozenset({"deletionVectors", "appendOnly"})
     copied = copied_definition(Protocol(3, 7, frozenset({"deletionVectors"}), features), METADATA)
-    assert {k: v for k, v in copied.properties.items() if "feature" in k} == {
+    assert copied.protocol_properties == {
         "delta.feature.appendOnly": "supported",
         "delta.feature.deletionVectors": "supported",
     }

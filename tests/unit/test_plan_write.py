@@ -44,6 +44,41 @@ def test_first_write_stores_its_properties_and_the_sessions_defaults() -> None:
     }
 
 
+REPLACES = {"operation": Operation.CREATE_OR_REPLACE_TABLE, "options": {"overwriteschema": "true"}}
+
+
+def test_replaced_table_gets_the_sessions_defaults_as_a_new_one_does() -> None:
+    log = create(appendOnly="false")
+    log.defaults = {
+        "delta.checkpointInterval": "5",
+        "delta.enableChangeDataFeed": "true",
+        "delta.columnMapping.mode": "name",
+        "delta.minWriterVersion": "6",
+        "delta.feature.domainMetadata": "supported",
+        "delta.fromAnotherEngine": "1",
+    }
+    planned = plan(log, "overwrite", properties={"delta.checkpointInterval": "7"}, **REPLACES)
+    configuration = dict(planned.effective.metadata.configuration)
+    assert configuration.pop("delta.columnMapping.maxColumnId") == "2"
+    assert configuration == {
+        "delta.checkpointInterval": "7",
+        "delta.enableChangeDataFeed": "true",
+        "delta.columnMapping.mode": "name",
+    }
+    assert "physicalName" in planned.effective.metadata.schema_string
+    features = {"changeDataFeed", "columnMapping", "domainMetadata", "identityColumns"}
+    assert features <= (planned.effective.protocol.writer_features or set())
+
+
+def test_overwritten_schema_leaves_the_properties_as_they_are_whatever_the_defaults() -> None:
+    log = create(checkpointInterval="7")
+    log.defaults = {"delta.enableChangeDataFeed": "true"}
+    planned = plan(
+        log, "overwrite", schema_string=schema("n", "p"), options={"overwriteschema": "true"}
+    )
+    assert planned.effective.metadata.configuration == {"delta.checkpointInterval": "7"}
+
+
 def test_defaults_that_name_nothing_do_not_fail_a_create_and_any_property_may_be_allowed() -> None:
     log = MemoryLog()
     log.defaults = {"delta.fromAnotherEngine": "1", "delta.checkpointInterval": "5"}

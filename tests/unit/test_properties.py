@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaic.exceptions import InvalidArgumentError
+from deltaic.protocol.actions import Metadata
+from deltaic.protocol.features import features_in_use
 from deltaic.protocol.properties import (
     all_properties,
     check_properties,
@@ -200,6 +202,28 @@ def test_name_is_stored_in_its_documented_spelling() -> None:
 def test_older_spelling_is_stored_as_the_newer() -> None:
     checked = check_properties("/t", {"delta.enableChangeDataCapture": "true"})
     assert checked.configuration == {"delta.enableChangeDataFeed": "true"}
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "expected"),
+    [
+        ("true", None, True),
+        ("true", "false", False),
+        ("false", "true", True),
+        ("false", None, False),
+    ],
+)
+def test_older_spelling_that_a_table_has_counts_where_the_newer_is_unset(
+    older: str, newer: str | None, expected: bool
+) -> None:
+    stored = {"delta.enableChangeDataCapture": older}
+    if newer is not None:
+        stored["delta.enableChangeDataFeed"] = newer
+    assert is_true(stored, "delta.enableChangeDataFeed") is expected
+    used = features_in_use(
+        Metadata("id", '{"type":"struct","fields":[]}', configuration=stored), "t"
+    )
+    assert ("changeDataFeed" in used) is expected
 
 
 @pytest.mark.parametrize("name", ["delta.columnMapping.maxColumnId", "delta.constraints.c"])

@@ -455,3 +455,16 @@ def test_application_moves_on() -> None:
     for version in (3, 4):
         (violation,) = validate_log(enumerate([*commits, at("x", version)]))
         assert violation.detail == f"x is at {version}, but was at 4"
+
+
+@pytest.mark.parametrize(("updated_ms", "count"), [(1999, 1), (2000, 0), (None, 1)])
+def test_application_begins_anew_after_the_retention_of_its_progress(
+    updated_ms: int | None, count: int
+) -> None:
+    properties = {"delta.setTransactionRetentionDuration": "interval 1 second"}
+    definition = [("protocol", PROTOCOL), ("metaData", metadata(properties=properties))]
+    commits: list[list[Action]] = [
+        [*definition, ("txn", {"appId": "x", "version": 3, "lastUpdated": 1000})],
+        [("txn", {"appId": "x", "version": 3, "lastUpdated": updated_ms})],
+    ]
+    assert len(validate_log(enumerate(commits))) == count

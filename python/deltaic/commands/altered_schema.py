@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from deltaic.commands.definition import LIMITED_TEXT, LIMITED_TEXT_KEY
 from deltaic.commit.ports import TableHeader
 from deltaic.exceptions import error
 from deltaic.protocol.actions import Metadata
 from deltaic.protocol.change_data import check_feed_columns
 from deltaic.protocol.clustering import clustering_columns
-from deltaic.protocol.column_mapping import is_mapped, with_new_columns
-from deltaic.protocol.schema import StructType, write_schema
+from deltaic.protocol.column_mapping import PHYSICAL_NAME, is_mapped, with_new_columns
+from deltaic.protocol.schema import Field, StructType, parse_schema, type_text, write_schema
 from deltaic.protocol.schema_checks import check_table_schema
 from deltaic.protocol.schema_edits import path_text
 
@@ -33,8 +34,10 @@ def with_schema(
     """
     partitions = before.partition_columns if partition_columns is None else partition_columns
     properties = before.configuration if configuration is None else configuration
-    check_table_schema(table, schema, partitions, any_names=is_mapped(properties))
+    known = parse_schema(before.schema_string, table)
+    check_table_schema(table, schema, partitions, any_names=is_mapped(properties), before=known)
     check_feed_columns(table, schema, properties)
+    _require_stated_limits(table, known, schema)
     return with_new_columns(
         replace(
             before,
@@ -43,6 +46,33 @@ def with_schema(
             configuration=properties,
         )
     )
+
+
+def _require_stated_limits(table: str, before: StructType, after: StructType) -> None:
+    """Refuse another type of a column where limits of texts within it are stated by its whole type.
+
+    Writers cut values to that type, and would leave out fields that it does not name.
+    """
+    types = {_name_in_files(column): type_text(column.type) for column in before.fields}
+    for column in after.fields:
+        stated = column.metadata.get(LIMITED_TEXT_KEY)
+        if stated is None or LIMITED_TEXT.fullmatch(stated):
+            continue
+        now = type_text(column.type)
+        if types.get(_name_in_files(column), now) != now:
+            raise error(
+                "DELTAIC_COLUMN_KEPT",
+                table=table,
+                column=path_text([column.name]),
+                reason=f"the limits of its texts are stated by its whole type, {stated}",
+                advice="State it with STRING for all its texts in ALTER TABLE ... REPLACE COLUMNS"
+                " first, which lifts the limits.",
+            )
+
+
+def _name_in_files(column: Field) -> str:
+    name: str = column.metadata.get(PHYSICAL_NAME, column.name)
+    return name
 
 
 def require_mapping(table: str, current: TableHeader, change: str) -> None:

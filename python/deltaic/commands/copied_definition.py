@@ -18,10 +18,11 @@ _HISTORY = frozenset({HIGH_WATER_MARK, TYPE_CHANGES})
 
 @dataclass(frozen=True, slots=True)
 class CopiedDefinition:
-    """Columns, properties (of the protocol, too) and the conditions of CHECK constraints."""
+    """Columns, properties, those that ask the same of the protocol, and CHECK constraints."""
 
     schema_string: str
     properties: Mapping[str, str]
+    protocol_properties: Mapping[str, str]
     constraints: Mapping[str, str]
 
 
@@ -31,7 +32,7 @@ def copied_definition(protocol: Protocol, metadata: Metadata) -> CopiedDefinitio
     What the log keeps for itself, such as the ids of columns, a new table gets anew.
     """
     schema = map_fields(parse_schema(metadata.schema_string, metadata.id), _without_history)
-    constraints, properties = {}, _protocol_properties(protocol)
+    constraints, properties = {}, {}
     for name, value in metadata.configuration.items():
         if name.casefold().startswith(CONSTRAINT_PREFIX):
             constraints[name[len(CONSTRAINT_PREFIX) :]] = value
@@ -39,7 +40,9 @@ def copied_definition(protocol: Protocol, metadata: Metadata) -> CopiedDefinitio
         known = find_property(name)
         if known is None or not known.internal:
             properties[name] = value
-    return CopiedDefinition(write_schema(schema), properties, constraints)
+    return CopiedDefinition(
+        write_schema(schema), properties, _protocol_properties(protocol), constraints
+    )
 
 
 def _without_history(column: Field) -> Field:

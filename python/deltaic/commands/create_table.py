@@ -32,6 +32,8 @@ class CreateTable:
     ----------
     like
         The table, and its version, whose definition the new one has beside what is stated.
+    copied_properties
+        The properties that come from there; those stated take precedence.
     """
 
     table: str
@@ -43,6 +45,7 @@ class CreateTable:
     constraints: Mapping[str, str] = field(default_factory=dict)
     like: tuple[str, int] | None = None
     cluster_by: Sequence[Sequence[str]] | None = None
+    copied_properties: Mapping[str, str] = field(default_factory=dict)
 
     @staticmethod
     def from_json(body: Mapping[str, Any]) -> CreateTable:
@@ -89,6 +92,7 @@ def create_table(
         arguments.cluster_by,
         tables.allows_unknown_properties(),
         tables.allows_no_columns(),
+        arguments.copied_properties,
     )
     definition = define_table(request, clock_ms())
     domains = clustering_of(request, definition)
@@ -112,10 +116,11 @@ def _like(arguments: CreateTable, source: str, version: int, tables: Tables) -> 
         arguments,
         schema_string=copied.schema_string,
         partition_by=found.metadata.partition_columns,
-        properties={**copied.properties, **arguments.properties},
+        properties={**copied.protocol_properties, **arguments.properties},
         constraints={**copied.constraints, **arguments.constraints},
         description=arguments.description or found.metadata.description,
         cluster_by=clustered_by(found) or None,
+        copied_properties=copied.properties,
     )
 
 

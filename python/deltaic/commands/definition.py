@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from deltaic.commit.plan import Definition
 from deltaic.commit.ports import TableHeader
@@ -43,8 +43,10 @@ from deltaic.protocol.schema_edits import find_field
 #: Metadata by which Spark carries another table's column mapping along with its rows.
 _FOREIGN_METADATA_PREFIX = "delta.columnMapping."
 
+_NO_PROPERTIES = CheckedProperties({}, ProtocolRequest())
+
 #: Texts of limited length, and the metadata of a column that says of it that it has such.
-LIMITED_TEXT = re.compile(r"(var)?char\(\d+\)")
+LIMITED_TEXT = re.compile(r"(var)?char\((\d+)\)")
 LIMITED_TEXT_KEY = "__CHAR_VARCHAR_TYPE_STRING"
 
 
@@ -57,7 +59,8 @@ class DefinitionRequest:
     schema_string
         The columns; None if the user gave none.
     default_properties
-        The properties that the session gives every new table; those given take precedence.
+        The properties that the session gives every new table, and one that replaces another; those
+        given take precedence.
     constraints
         The conditions of CHECK constraints, by name.
     cluster_by
@@ -66,6 +69,9 @@ class DefinitionRequest:
         Whether the session allows properties of the ``delta.`` namespace that nobody knows.
     columnless
         Whether the table may have no columns, until some are added.
+    copied_properties
+        Properties of the table that this one is to be like, stored as they are: they are not the
+        statement's to answer for. Those given take precedence.
     """
 
     table: str
@@ -78,6 +84,7 @@ class DefinitionRequest:
     cluster_by: Sequence[Sequence[str]] | None = None
     any_properties: bool = False
     columnless: bool = False
+    copied_properties: Mapping[str, str] = field(default_factory=dict)
 
 
 def define_table(request: DefinitionRequest, now_ms: int) -> Definition:
@@ -90,12 +97,7 @@ def define_table(request: DefinitionRequest, now_ms: int) -> Definition:
     ProtocolError
         If they call for a feature that this build cannot write.
     """
-    defaults = known_defaults(request.default_properties or {})
-    checked = check_properties(
-        request.table,
-        {**defaults, **(request.properties or {})},
-        any_name=request.any_properties,
-    )
+    checked = _checked_properties(request)
     configuration = with_column_mapping(checked.configuration)
     schema, partition_columns = _columns(request, configuration)
     check_statistics_columns(request.table, schema, partition_columns, configuration)
@@ -122,10 +124,10 @@ def redefine_table(
     """Return the definition of a table whose columns, and maybe properties, are replaced.
 
     A table whose properties are kept stays the same one. Else it is another, though at the same
-    place: it gets another id, so that a stream does not go on into it unawares, as in delta-spark.
+    place: it gets another id, so that a stream does not go on into it unawares, and the properties
+    of a new table, as in delta-spark.
     """
-    given = {} if keep_properties else request.properties or {}
-    checked = check_properties(request.table, given, any_name=request.any_properties)
+    checked = _NO_PROPERTIES if keep_properties else _checked_properties(request)
     before = current.metadata
     configuration = (
         before.configuration if keep_properties else with_column_mapping(checked.configuration)
@@ -154,6 +156,19 @@ def redefine_table(
     require_compatible(request.table, protocol, metadata)
     require_same_partitioning(request.table, metadata, before)
     return Definition(protocol, metadata)
+
+
+def _checked_properties(request: DefinitionRequest) -> CheckedProperties:
+    return check_properties(
+        request.table,
+        {
+            **known_defaults(request.default_properties or {}),
+            **request.copied_properties,
+            **(request.properties or {}),
+        },
+        any_name=request.any_properties,
+        copied=request.copied_properties,
+    )
 
 
 def _asked(request: DefinitionRequest, checked: CheckedProperties) -> ProtocolRequest:
@@ -249,6 +264,20 @@ def stored_column(column: Field) -> Field:
         metadata[LIMITED_TEXT_KEY] = column.type.name
         return replace(column, type=PrimitiveType("string"), metadata=metadata)
     return replace(column, metadata=metadata)
+
+
+def is_longer(before: str | None, after: str) -> bool:
+    """Whether one limited text takes all that another did, as ``ALTER COLUMN ... TYPE`` asks.
+
+    Parameters
+    ----------
+    before
+        The type that the column has; None if its texts are not limited.
+    """
+    older, newer = LIMITED_TEXT.fullmatch(before or ""), LIMITED_TEXT.fullmatch(after)
+    if older is None or newer is None or before == after:
+        return before == after
+    return newer[1] is not None and int(older[2]) <= int(newer[2])
 
 
 def _same_columns(

@@ -10,7 +10,7 @@ from deltaic.commit.ports import TableHeader
 from deltaic.exceptions import error
 from deltaic.protocol import clustering, identity
 from deltaic.protocol.constraints import find_constraint
-from deltaic.protocol.properties import check_properties
+from deltaic.protocol.properties import check_properties, set_value
 from deltaic.protocol.schema import Field, StructType, map_fields, parse_schema, type_text
 from deltaic.protocol.schema_checks import same_names
 from deltaic.protocol.schema_edits import path_text
@@ -79,11 +79,15 @@ def _differences(
             yield "clustering", columns, asked_columns
     has = metadata.configuration
     stated = check_properties(
-        statement.table, statement.properties, any_name=any_properties
+        statement.table,
+        {**statement.copied_properties, **statement.properties},
+        any_name=any_properties,
+        copied=statement.copied_properties,
     ).configuration
     for name, value in stated.items():
-        if has.get(name) != value:
-            yield f"table property {name}", has.get(name), value
+        is_now = set_value(has, name)
+        if is_now != value:
+            yield f"table property {name}", is_now, value
     for name, condition in statement.constraints.items():
         is_now = has.get(find_constraint(has, name) or "")
         if is_now != condition:

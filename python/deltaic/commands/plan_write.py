@@ -127,7 +127,7 @@ def plan_write(request: WriteRequest, tables: Tables, now_ms: int) -> CommitPlan
     _refuse_options(request)
     txn = requested_txn(request.table, request.options)
     if request.read_version < 0:
-        asked = _definition(request, tables.default_properties(), tables)
+        asked = _definition(request, tables)
         definition = define_table(asked, now_ms)
         return CommitPlan(
             definition,
@@ -181,7 +181,7 @@ def _kept(request: WriteRequest, current: TableHeader, tables: Tables) -> Commit
 
 
 def _replacement(request: WriteRequest, current: TableHeader, tables: Tables) -> CommitPlan:
-    asked, keep = _definition(request, {}, tables), not request.replaces_table
+    asked, keep = _definition(request, tables), not request.replaces_table
     definition = redefine_table(asked, current, keep_properties=keep)
     before, after = current.metadata, definition.metadata
     columns_change = (before.schema_string, before.partition_columns) != (
@@ -207,16 +207,14 @@ def _starts_timestamps(definition: Definition, current: TableHeader) -> bool:
     ) and not in_commit_timestamps.is_active(current.protocol, current.metadata)
 
 
-def _definition(
-    request: WriteRequest, defaults: Mapping[str, str], tables: Tables
-) -> DefinitionRequest:
+def _definition(request: WriteRequest, tables: Tables) -> DefinitionRequest:
     return DefinitionRequest(
         request.table,
         request.schema_string,
         request.partition_by,
         request.properties,
         request.description,
-        defaults,
+        tables.default_properties(),
         request.constraints,
         request.cluster_by,
         tables.allows_unknown_properties(),

@@ -11,6 +11,7 @@ from deltaic.commands.alteration import Alteration, alter, altered_header
 from deltaic.commands.altered_schema import require_droppable, require_mapping, with_schema
 from deltaic.commands.column_changes import require_widening, retyped, with_key
 from deltaic.commands.column_parameters import column_parameter, compact
+from deltaic.commands.definition import LIMITED_TEXT_KEY, is_longer
 from deltaic.commands.dependents import require_independent
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
@@ -131,7 +132,19 @@ class _Merge:
             known, type=self._type(known.type, wanted.type, here), nullable=wanted.nullable
         )
         comment = wanted.metadata.get("comment")
-        return merged if comment is None else with_key(merged, "comment", comment)
+        if comment is not None:
+            merged = with_key(merged, "comment", comment)
+        return self._with_limit(merged, wanted, here)
+
+    def _with_limit(self, known: Field, wanted: Field, path: Sequence[str]) -> Field:
+        """Return a column with the limit of its text's length that is wanted."""
+        now, then = (column.metadata.get(LIMITED_TEXT_KEY) for column in (known, wanted))
+        if now == then:
+            return known
+        if then is not None and not is_longer(now, then):
+            reason = f"{now or type_text(known.type)} cannot become {then}"
+            raise _refused(self.table, path, reason)
+        return with_key(known, LIMITED_TEXT_KEY, then)
 
     def _type(self, before: DataType, after: DataType, path: Sequence[str]) -> DataType:
         match before, after:

@@ -17,7 +17,8 @@ NUM_INDEXED_COLUMNS = "delta.dataSkippingNumIndexedCols"
 _OUTSIDE_OF_QUOTES = r"(?=(?:[^`]*`[^`]*`)*[^`]*$)"
 _COMMA = re.compile("," + _OUTSIDE_OF_QUOTES)
 _DOT = re.compile(r"\." + _OUTSIDE_OF_QUOTES)
-_PLAIN = re.compile(r"\w+")
+#: Spark's parser takes such a name without quotes.
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def without_columns(

@@ -290,7 +290,7 @@ def _used_by_properties(configuration: Mapping[str, str]) -> frozenset[str]:
         for f in all_features()
         if (
             f.property_name is not None
-            and configuration.get(f.property_name, "").casefold() in f.property_values
+            and property_value(configuration, f.property_name).casefold() in f.property_values
         )
         or _any_matches(f.used_by.properties, configuration)
     )

@@ -30,6 +30,7 @@ class Table:
     in_commit_timestamp_ms: int | None = None
     clustered_by: str | None = None
     progress: dict[str, int] = field(default_factory=dict)
+    progress_ms: dict[str, int | None] = field(default_factory=dict)
     #: The columns that the table has or had; files that are older keep their statistics.
     columns: dict[tuple[str, ...], bool] = field(default_factory=dict)
 

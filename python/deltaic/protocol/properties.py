@@ -155,7 +155,11 @@ def known_defaults(defaults: Mapping[str, str]) -> dict[str, str]:
 
 
 def check_properties(
-    table: str, given: Mapping[str, str], *, any_name: bool = False
+    table: str,
+    given: Mapping[str, str],
+    *,
+    any_name: bool = False,
+    copied: Mapping[str, str] | None = None,
 ) -> CheckedProperties:
     """Check the properties of a new definition and split off what is asked of the protocol.
 
@@ -165,6 +169,8 @@ def check_properties(
     ----------
     any_name
         Whether ``delta.`` properties that nobody knows are stored, too.
+    copied
+        What another table has: where it is given just so, it is stored as it is, unchecked.
 
     Raises
     ------
@@ -177,9 +183,11 @@ def check_properties(
     features: list[str] = []
     for name, value in given.items():
         folded = name.casefold()
-        if folded.startswith(CONSTRAINT_PREFIX):
+        if copied is not None and copied.get(name) == value:
+            configuration[name] = value
+        elif folded.startswith(CONSTRAINT_PREFIX):
             raise error("DELTAIC_CONSTRAINT_AS_PROPERTY", table=table, property=name)
-        if folded.startswith(FEATURE_PREFIX):
+        elif folded.startswith(FEATURE_PREFIX):
             if value.casefold() not in _FEATURE_VALUES:
                 raise _invalid(table, name, value, "it is 'supported'")
             features.append(name[len(FEATURE_PREFIX) :])
@@ -204,9 +212,19 @@ def is_true(configuration: Mapping[str, str], name: str) -> bool:
 
 def property_value(configuration: Mapping[str, str], name: str) -> str:
     """Return a property's value, or its default; the empty string if it has none."""
+    value = set_value(configuration, name)
+    if value is not None:
+        return value
     known = find_property(name)
-    default = known.default if known is not None else None
-    return configuration.get(name, default or "")
+    return (known.default if known is not None else None) or ""
+
+
+def set_value(configuration: Mapping[str, str], name: str) -> str | None:
+    """Return what a table sets a property to; None if it does not.
+
+    Other writers store older spellings of the name, too; the newer one takes precedence.
+    """
+    return next((configuration[n] for n in _spellings(name) if n in configuration), None)
 
 
 def stored_value(table: str, configuration: Mapping[str, str], name: str) -> str:
@@ -271,6 +289,11 @@ def interval_ms(text: str) -> int | None:
             return None
         total += int(amount) * unit_ms
     return total if total >= 0 else None
+
+
+@cache
+def _spellings(name: str) -> tuple[str, ...]:
+    return (name, *(known.name for known in all_properties() if known.replaced_by == name))
 
 
 @cache

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from deltaic.exceptions import error
+from deltaic.protocol.column_mapping import PHYSICAL_NAME
 from deltaic.protocol.identity import check_identity
 from deltaic.protocol.schema import (
     Field,
@@ -13,6 +15,7 @@ from deltaic.protocol.schema import (
     StructType,
     folded_name,
     leaf_types,
+    map_fields,
     structs,
     walk,
 )
@@ -28,6 +31,7 @@ def check_table_schema(
     *,
     any_names: bool = False,
     columnless: bool = False,
+    before: StructType | None = None,
 ) -> None:
     """Refuse a schema that a new or replaced table cannot have.
 
@@ -37,6 +41,9 @@ def check_table_schema(
         Whether files know the columns by other names, so that theirs may hold any character.
     columnless
         Whether there may be none.
+    before
+        The columns that the table has: another writer may have given them types that no table
+        should have, and they keep these.
 
     Raises
     ------
@@ -52,9 +59,7 @@ def check_table_schema(
         forbidden = not any_names and _INVALID_NAME_CHARACTERS.intersection(column.name)
         if forbidden or not column.name:
             raise error("DELTAIC_INVALID_COLUMN_NAME", table=table, column=path)
-    for column in schema.fields:
-        for leaf in leaf_types(column.type):
-            _check_type(table, column.name, leaf)
+    _check_types(table, schema, before or StructType())
     _check_partition_columns(table, schema, partition_columns)
 
 
@@ -112,9 +117,25 @@ def _check_duplicates(table: str, schema: StructType) -> None:
                 raise error("DELTAIC_DUPLICATE_COLUMNS", table=table, columns=", ".join(same))
 
 
-def _check_type(table: str, column: str, data_type: PrimitiveType) -> None:
-    if not data_type.is_known:
-        raise error("DELTAIC_UNSUPPORTED_TYPE", table=table, column=column, type=data_type.name)
+def _check_types(table: str, schema: StructType, before: StructType) -> None:
+    kept = {(stored, unknown) for _, stored, unknown in _unknown_types(before)}
+    for path, stored, unknown in _unknown_types(schema):
+        if (stored, unknown) not in kept:
+            raise error("DELTAIC_UNSUPPORTED_TYPE", table=table, column=path, type=unknown)
+
+
+def _unknown_types(schema: StructType) -> Iterator[tuple[str, str, str]]:
+    """Yield the types that the protocol does not list.
+
+    Each with the path of its column, and that by which files know it, which no new name changes.
+    """
+    in_files = map_fields(schema, lambda c: replace(c, name=c.metadata.get(PHYSICAL_NAME, c.name)))
+    for (path, column), (stored, _) in zip(walk(schema), walk(in_files), strict=True):
+        if isinstance(column.type, StructType):
+            continue
+        for leaf in leaf_types(column.type):
+            if not leaf.is_known:
+                yield path, stored, leaf.name
 
 
 def _check_partition_columns(

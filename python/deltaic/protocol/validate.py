@@ -18,6 +18,7 @@ from deltaic.protocol import clustering, in_commit_timestamps
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.features import is_append_only, supports
 from deltaic.protocol.log_state import Action, Problems, Table, logical_file, stats_of
+from deltaic.protocol.properties import interval_ms, property_value
 from deltaic.protocol.validate_definition import definition_problems
 from deltaic.protocol.validate_files import (
     change_file_problems,
@@ -218,19 +219,31 @@ def _progress_problems(table: Table, actions: Sequence[Action]) -> Problems:
     """Check that applications move on.
 
     What their versions mean is for them to say; but each that is known counts up, and one that
-    falls back would have its next batch written twice.
+    falls back would have its next batch written twice. Progress that is older than the table keeps
+    counts no more.
     """
     rule = "Protocol § Transaction Identifiers: the version says how far the application is"
     for name, body in actions:
         if name != "txn":
             continue
         app, now = body["appId"], body.get("version")
-        before = table.progress.get(app, -1)
+        before, expired = table.progress.get(app, -1), _is_expired(table, body)
         if not isinstance(now, int) or not -(2**63) <= now < 2**63:
             yield rule, f"{app} is at {now!r}"
-        elif app in table.progress and now <= before:
+        elif app in table.progress and now <= before and not expired:
             yield rule, f"{app} is at {now}, but was at {before}"
         table.progress[app] = now if isinstance(now, int) else before
+        table.progress_ms[app] = body.get("lastUpdated")
+
+
+def _is_expired(table: Table, body: Mapping[str, Any]) -> bool:
+    """Whether the progress before that of `body` has outlived the table's retention."""
+    properties = table.metadata.configuration if table.metadata else {}
+    kept_ms = interval_ms(property_value(properties, "delta.setTransactionRetentionDuration"))
+    before_ms, now_ms = table.progress_ms.get(body["appId"]), body.get("lastUpdated")
+    if kept_ms is None or before_ms is None or now_ms is None:
+        return False
+    return bool(now_ms - before_ms >= kept_ms)
 
 
 def _domain_problems(protocol: Protocol, actions: Sequence[Action]) -> Problems:

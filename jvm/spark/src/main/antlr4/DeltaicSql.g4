@@ -12,12 +12,17 @@ statement
     : (DESCRIBE | DESC) HISTORY target (LIMIT limit=INTEGER)?  # describeHistory
     | (DESCRIBE | DESC) DETAIL target                          # describeDetail
     | ALTER TABLE table=name (ALTER | CHANGE) COLUMN? column=name SYNC IDENTITY  # syncIdentity
-    | ALTER TABLE table=name DROP FEATURE feature=name (TRUNCATE HISTORY)?       # dropFeature
+    | ALTER TABLE table=name DROP FEATURE feature (TRUNCATE HISTORY)?            # dropFeature
     ;
 
 /** A path as a text, or a name, whose parts Spark's parser reads. */
 target
     : path=STRING
+    | name
+    ;
+
+feature
+    : text=STRING
     | name
     ;
 

@@ -62,6 +62,11 @@ final class LogListing(table: Path, store: LogStore) {
         segmentOrFail(log, Some(version), unreadable)
       }
 
+  /** Whether the log holds a version's commit, or the checkpoint that may stand for it. */
+  def holds(version: Long): Boolean =
+    store.status(FileNames.commit(directory, version)).isDefined ||
+    listed(version).newestCheckpoint(version, Set.empty).exists(_.version == version)
+
   /** Every commit file from a version on. */
   def tail(version: Long): LogTail = {
     val log = listed(version)

@@ -48,11 +48,19 @@ trait LogStore {
 
   /** Creates the file with these lines, each followed by a newline, unless it exists. */
   final def writeIfAbsent(path: Path, lines: Iterator[String]): WriteOutcome =
-    create(path, None) { out =>
-      lines.foreach { line =>
-        out.write(line.getBytes(UTF_8))
-        out.write('\n')
-      }
+    create(path, None)(writeLines(_, lines))
+
+  /** The same of a file that only makes sense beside what is there, as of the other `writeBesideIfAbsent`. */
+  final def writeBesideIfAbsent(
+      path: Path,
+      lines: Iterator[String],
+      guard: () => Unit
+  ): WriteOutcome = create(path, Some(guard))(writeLines(_, lines))
+
+  private def writeLines(out: OutputStream, lines: Iterator[String]): Unit =
+    lines.foreach { line =>
+      out.write(line.getBytes(UTF_8))
+      out.write('\n')
     }
 
   /**

@@ -1,9 +1,13 @@
 package io.deltaic.log
 
+import java.security.PrivilegedAction
 import java.util.concurrent.atomic.AtomicInteger
 import java.util.concurrent.{ExecutionException, Executors, Future, ThreadFactory}
 
 import scala.collection.mutable
+import scala.util.Try
+
+import org.apache.hadoop.security.UserGroupInformation
 
 /** The threads that read log files, shared by all tables: their number bounds what a process does at a time. */
 private[deltaic] object LogThreads {
@@ -27,15 +31,18 @@ private[deltaic] object LogThreads {
 
   /**
    * The results of `read` in the order of `items`. A few more items than there are threads are read ahead, so a long log
-   * never lies in memory as a whole. `read` must not call this method: it would wait for itself.
+   * never lies in memory as a whole. `read` runs as the user who calls this. It must not call this method: it would
+   * wait for itself.
    */
   def mapInOrder[A, B](items: Iterator[A])(read: A => B): Iterator[B] = new Iterator[B] {
     private val ahead = mutable.Queue.empty[Future[B]]
+    private val user = UserGroupInformation.getCurrentUser
 
     private def fill(): Unit =
       while (ahead.size < 2 * threads && items.hasNext) {
         val item = items.next()
-        ahead.enqueue(pool.submit(() => read(item)))
+        val action: PrivilegedAction[Try[B]] = () => Try(read(item))
+        ahead.enqueue(pool.submit(() => user.doAs(action).get))
       }
 
     override def hasNext: Boolean = ahead.nonEmpty || items.hasNext

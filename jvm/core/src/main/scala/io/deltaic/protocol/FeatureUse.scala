@@ -23,7 +23,8 @@ private[protocol] final case class FeatureUse(
 
   def matches(configuration: Map[String, String], columns: ColumnTraits): Boolean =
     property.exists { case (name, values) =>
-      configuration.get(name).exists(value => values(value.toLowerCase(java.util.Locale.ROOT)))
+      TableProperties.set(configuration, name)
+        .exists(value => values(value.toLowerCase(java.util.Locale.ROOT)))
     } ||
     anyMatches(properties, configuration.keySet) ||
     anyMatches(columnKeys, columns.keys) ||

@@ -49,7 +49,19 @@ private[deltaic] object TableProperties {
 
   /** What a property is set to, or its default. */
   def value(metadata: Metadata, name: String): Option[String] =
-    metadata.configuration.get(name).orElse(defaults.get(name))
+    set(metadata.configuration, name).orElse(defaults.get(name))
+
+  /** What a property is set to: by its name, else by an older spelling of that, which other writers store. */
+  def set(configuration: Map[String, String], name: String): Option[String] =
+    (name +: olderSpellings.getOrElse(name, Nil)).flatMap(configuration.get).headOption
+
+  private lazy val olderSpellings: Map[String, Seq[String]] = SharedResource
+    .json("table-properties.json")
+    .elements
+    .asScala
+    .filter(_.path("replacedBy").isTextual)
+    .toSeq
+    .groupMap(_.get("replacedBy").textValue)(_.get("name").textValue)
 
   /** Whether a property or an option is on; whatever is not `true` is off. */
   def isTrue(text: String): Boolean = text.trim.equalsIgnoreCase("true")

@@ -262,9 +262,40 @@ final class DeltaLog private (
   /** Fails if nothing can be committed here, because the file system knows no way to. */
   def requireWritable(): Unit = store.requireWritable(directory)
 
-  /** Writes the commit of this version unless some writer already has. */
-  def tryCommit(version: Long, lines: Iterator[String]): WriteOutcome =
-    store.writeIfAbsent(FileNames.commit(directory, version), lines)
+  /**
+   * Writes the commit of this version unless some writer already has. Only the first version may make a log: where the
+   * one that another follows is gone, so is the table, which must not come back as a part of itself.
+   *
+   * @param read the commit file of the version that was read, if there is one
+   */
+  def tryCommit(
+      version: Long,
+      lines: Iterator[String],
+      read: Option[FileStatus] = None
+  ): WriteOutcome = {
+    val file = FileNames.commit(directory, version)
+    def check(): Unit = requireSameTable(version - 1, read)
+    if (version == 0) store.writeIfAbsent(file, lines)
+    else
+      try store.writeBesideIfAbsent(file, lines, () => check())
+      catch {
+        // Without a directory no file can be written, and the reason is worth more than that.
+        case e: DeltaicException if e.condition == "DELTAIC_LOG_WRITE_FAILED" =>
+          check()
+          throw e
+      }
+  }
+
+  private def requireSameTable(version: Long, read: Option[FileStatus]): Unit = {
+    val isOther = read.exists { commit =>
+      store.status(commit.getPath).exists(!DeltaLog.isSameFile(_, commit))
+    }
+    if (isOther || !listing.holds(version))
+      throw new DeltaicException(
+        "DELTAIC_TABLE_REPLACED",
+        Map("table" -> table.toString, "version" -> version.toString)
+      )
+  }
 
   private def commitTimes(): CommitTimes = {
     val snapshot = latest()
@@ -331,15 +362,19 @@ final class DeltaLog private (
   private def isUnchanged(known: Known): Boolean =
     known.commit.exists(c => store.status(c.getPath).exists(same(known, _)))
 
-  private def same(known: Known, file: FileStatus): Boolean = known.commit.exists { c =>
-    c.getPath.getName == file.getPath.getName && c.getLen == file.getLen &&
-    c.getModificationTime == file.getModificationTime
-  }
+  private def same(known: Known, file: FileStatus): Boolean =
+    known.commit.exists(c =>
+      c.getPath.getName == file.getPath.getName && DeltaLog.isSameFile(c, file)
+    )
 }
 
 object DeltaLog {
 
   private val TablesKept = 64
+
+  /** Of two looks at one name, whether they saw the same file. */
+  private[deltaic] def isSameFile(a: FileStatus, b: FileStatus): Boolean =
+    a.getLen == b.getLen && a.getModificationTime == b.getModificationTime
 
   /** Larger than any checkpoint. */
   val NeverDistributed: Long = Long.MaxValue

@@ -134,7 +134,8 @@ private[replay] final class Replay(
       protocol,
       metadata,
       state,
-      checksum.map(_.ofFiles)
+      checksum.map(_.ofFiles),
+      segment.lastCommit
     )
   }
 

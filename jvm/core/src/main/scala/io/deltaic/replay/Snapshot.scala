@@ -2,7 +2,7 @@ package io.deltaic.replay
 
 import java.lang.ref.SoftReference
 
-import org.apache.hadoop.fs.Path
+import org.apache.hadoop.fs.{FileStatus, Path}
 
 import io.deltaic.log.VersionChecksum
 import io.deltaic.protocol._
@@ -21,6 +21,7 @@ final case class TableSize(numFiles: Long, sizeBytes: Long)
  * @param timestampMs when the version was committed: its in-commit timestamp where the table keeps those, else the
  *   modification time of its commit file
  * @param checksum what the checksum file of the version says of files, if there is one
+ * @param commitFile the version's commit, as it was listed; none if only its checkpoint is left
  */
 final class Snapshot private[replay] (
     val table: Path,
@@ -29,7 +30,8 @@ final class Snapshot private[replay] (
     val protocol: Protocol,
     val metadata: Metadata,
     private[replay] val state: TableState,
-    checksum: Option[VersionChecksum] = None
+    checksum: Option[VersionChecksum] = None,
+    private[deltaic] val commitFile: Option[FileStatus] = None
 ) {
 
   def isDistributed: Boolean = state.stored.isDefined
@@ -86,7 +88,17 @@ final class Snapshot private[replay] (
     if (isNew) ChecksumCheck.warn(this, checksum.toSeq.flatMap(ChecksumCheck.ofFiles(_, all)))
   }
 
+  /** The newest `txn` of each application, expired or not. */
   def transactions: Map[String, SetTransaction] = state.transactions
+
+  /**
+   * The progress of applications that still counts: what was updated longer ago than
+   * `delta.setTransactionRetentionDuration` does not, as if it had not been. When a `txn` was updated it need not say.
+   */
+  def unexpiredTransactions(nowMs: Long): Map[String, SetTransaction] =
+    TableProperties.transactionRetentionMs(metadata).fold(transactions) { retentionMs =>
+      transactions.filter { case (_, t) => t.lastUpdatedMs.forall(_ > nowMs - retentionMs) }
+    }
 
   /** The metadata domains that are not removed. */
   def domains: Map[String, DomainMetadata] = state.domains
@@ -115,7 +127,7 @@ final class Snapshot private[replay] (
   private[replay] def withoutExpiredTombstones(nowMs: Long): Snapshot =
     TableProperties.deletedFileRetentionMs(metadata).fold(this) { retentionMs =>
       val kept = state.withoutTombstonesBefore(nowMs - retentionMs)
-      new Snapshot(table, version, timestampMs, protocol, metadata, kept, checksum)
+      new Snapshot(table, version, timestampMs, protocol, metadata, kept, checksum, commitFile)
     }
 
   /** To look at all tombstones after every commit would cost more than they do. */

@@ -51,10 +51,7 @@ private[upkeep] final class CheckpointWriter(
 
   /** Tombstones and transactions that have expired since the snapshot was made are left out. */
   private val header: Seq[Action] = {
-    val cutoffMs = TableProperties.transactionRetentionMs(snapshot.metadata).map(nowMs - _)
-    val transactions = snapshot.transactions.values.filter { t =>
-      cutoffMs.forall(cutoff => t.lastUpdatedMs.forall(_ > cutoff))
-    }
+    val transactions = snapshot.unexpiredTransactions(nowMs).values
     Seq(snapshot.protocol, snapshot.metadata) ++ transactions.toSeq.sortBy(_.appId) ++
       snapshot.domains.values.toSeq.sortBy(_.domain)
   }

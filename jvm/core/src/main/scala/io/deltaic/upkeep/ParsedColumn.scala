@@ -39,6 +39,9 @@ object ParsedType {
   case object Int64 extends ParsedType(INT64)
   case object Float32 extends ParsedType(FLOAT)
   case object Float64 extends ParsedType(DOUBLE)
+
+  /** A column of doubles in some files and, from before it was widened, of floats in others. */
+  case object WidenedFloat extends ParsedType(DOUBLE)
   case object Text extends ParsedType(BINARY)
   case object Bytes extends ParsedType(BINARY)
 
@@ -73,7 +76,7 @@ object ParsedType {
         case d: Decimal if d.primitive == FIXED_LEN_BYTE_ARRAY =>
           leaf.length(d.byteCount).as(decimalType(d.scale, d.precision))
         case d: Decimal => leaf.as(decimalType(d.scale, d.precision))
-        case Bool | Int32 | Int64 | Float32 | Float64 | Bytes => leaf
+        case Bool | Int32 | Int64 | Float32 | Float64 | WidenedFloat | Bytes => leaf
       }
       typed.named(name)
   }
@@ -120,6 +123,7 @@ object ParsedType {
       case Int64 => if (node.isIntegralNumber && node.canConvertToLong) node.longValue else null
       case Float32 => floating(node)(_.toFloat)
       case Float64 => floating(node)(_.toDouble)
+      case WidenedFloat => floating(node)(text => widened(text.toDouble, isUpper))
       case d: Decimal => decimal(d, node, isUpper)
       case Text => if (node.isTextual) node.textValue else null
       case Bool => if (node.isBoolean) node.booleanValue else null
@@ -145,6 +149,14 @@ object ParsedType {
       try parse(node.asText)
       catch { case _: NumberFormatException => null }
     }
+
+  /** The text 0.1 of a float stands for that float, which is a little more than the double 0.1. */
+  private def widened(stored: Double, isUpper: Boolean): Double = {
+    val float = stored.toFloat.toDouble
+    if (float.isInfinite) stored
+    else if (isUpper) math.max(stored, float)
+    else math.min(stored, float)
+  }
 
   private def decimal(kind: Decimal, node: JsonNode, isUpper: Boolean): Any =
     if (!node.isNumber) null

@@ -166,13 +166,12 @@ final class Upkeep(
   private final class Commit(val version: Long, seen: Option[FileStatus]) {
 
     def isStillThere: Boolean =
-      seen.exists(s => store.status(FileNames.commit(directory, version)).exists(isSame(_, s)))
+      seen.exists(s =>
+        store.status(FileNames.commit(directory, version)).exists(DeltaLog.isSameFile(_, s))
+      )
 
     def require(): Unit = if (!isStillThere) throw new TableReplaced(log.table, version)
   }
-
-  private def isSame(a: FileStatus, b: FileStatus): Boolean =
-    a.getLen == b.getLen && a.getModificationTime == b.getModificationTime
 
   /** Protocol § Last Checkpoint File Schema. */
   private def hint(written: WrittenCheckpoint): ObjectNode = {

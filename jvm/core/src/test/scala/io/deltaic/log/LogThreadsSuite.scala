@@ -1,6 +1,9 @@
 package io.deltaic.log
 
+import java.security.PrivilegedAction
 import java.util.concurrent.{CountDownLatch, CyclicBarrier, TimeUnit}
+
+import org.apache.hadoop.security.UserGroupInformation
 
 class LogThreadsSuite extends munit.FunSuite {
 
@@ -47,5 +50,15 @@ class LogThreadsSuite extends munit.FunSuite {
     }
     assertEquals(results.next(), 0)
     assert(intercept[java.io.IOException](results.next()) eq failure)
+  }
+
+  test("what is read is read as the user who asks for it") {
+    val names: PrivilegedAction[Seq[String]] = () =>
+      LogThreads
+        .mapInOrder((0 until 20).iterator)(_ => UserGroupInformation.getCurrentUser.getUserName)
+        .toSeq
+    Seq("ada", "grace").foreach { user =>
+      assertEquals(UserGroupInformation.createRemoteUser(user).doAs(names), Seq.fill(20)(user))
+    }
   }
 }

@@ -138,6 +138,18 @@ class TableFeaturesSuite extends munit.FunSuite {
     assert(!TableFeatures.isActive(Protocol(1, 2), on, "inCommitTimestamp"))
   }
 
+  test("a property's older spelling puts a feature to use where the newer one is unset") {
+    val (older, newer) = ("delta.enableChangeDataCapture", "delta.enableChangeDataFeed")
+    def isActive(set: (String, String)*): Boolean = TableFeatures.isActive(
+      Protocol(1, 4),
+      metadata.copy(configuration = set.toMap),
+      "changeDataFeed"
+    )
+    assert(isActive(older -> "true"))
+    assert(!isActive(older -> "true", newer -> "false"))
+    assert(isActive(older -> "false", newer -> "true"))
+  }
+
   test("spellings of drafts, in any case, stand for the feature") {
     Seq("timestampNTZ" -> "timestampNtz", "DeletionVectors" -> "deletionVectors").foreach {
       case (draft, name) =>

@@ -58,6 +58,23 @@ class DeltaLogSuite extends munit.FunSuite {
     assertEquals(snapshot.domains, Map("d" -> DomainMetadata("d", "2", removed = false)))
   }
 
+  test("a txn older than the table keeps one counts no more, and the log still holds it") {
+    val kept = metadata.copy(configuration =
+      Map("delta.setTransactionRetentionDuration" -> "interval 1 day")
+    )
+    val day = 86400000L
+    val actions = Seq(
+      SetTransaction("old", 1, Some(now - day)),
+      SetTransaction("young", 1, Some(now - day + 1)),
+      SetTransaction("ageless", 1)
+    )
+    val of = (metadata: Metadata) =>
+      TableBuilder().commit(0, (TableBuilder.protocol +: metadata +: actions): _*).open().latest()
+    assertEquals(of(kept).unexpiredTransactions(now).keySet, Set("young", "ageless"))
+    assertEquals(of(kept).transactions.keySet, Set("old", "young", "ageless"))
+    assertEquals(of(metadata).unexpiredTransactions(now).keySet, Set("old", "young", "ageless"))
+  }
+
   test("a file with another deletion vector is another logical file") {
     val table = created(add("f")).commit(1, add("f", dv = Some(dv("x"))), add("f").remove(now))
     val snapshot = table.open().latest()
@@ -325,6 +342,31 @@ class DeltaLogSuite extends munit.FunSuite {
     assertEquals(paths(log.latest()), List("a"))
     assertEquals(log.commit(1).adds.map(_.path).toList, List("a"))
     refused("DELTAIC_COMMIT_NOT_FOUND")(log.commit(2))
+  }
+
+  test("no commit follows a version that is gone, but for one whose checkpoint is left") {
+    val table = created().commit(1, add("a"))
+    val log = table.open()
+    val read = log.latest().commitFile
+    def commit(version: Long): WriteOutcome =
+      log.tryCommit(version, Iterator(ActionJson.write(add("b"))), read)
+    table.delete("00000000000000000001.json")
+    refused("DELTAIC_TABLE_REPLACED")(commit(2))
+    table.file("00000000000000000001.checkpoint.parquet", "x")
+    assertEquals(commit(2), WriteOutcome.Written)
+    table.log.toFile.listFiles.foreach(_.delete())
+    assert(table.log.toFile.delete())
+    refused("DELTAIC_TABLE_REPLACED")(commit(3))
+    assert(!table.log.toFile.exists)
+  }
+
+  test("no commit follows a version of the table's name that is another table's") {
+    val table = created().commit(1, add("a")).committedAt(1, 1000)
+    val log = table.open()
+    val read = log.latest().commitFile
+    table.commit(1, add("another")).commit(2, add("more"))
+    assertEquals(log.tryCommit(2, Iterator(""), read), WriteOutcome.AlreadyExists)
+    refused("DELTAIC_TABLE_REPLACED")(log.tryCommit(3, Iterator(""), read))
   }
 
   test("threads that commit and read at once each see every version whole") {

@@ -96,6 +96,25 @@ class ParsedColumnsSuite extends munit.FunSuite {
     )
   }
 
+  test(
+    "bounds of a column of doubles that held floats enclose the float, whatever the file holds"
+  ) {
+    val widened = structOnly.copy(stats =
+      Some(StatsLayout(Seq(ParsedLeaf("d", WidenedFloat)), Nil, hasTightBounds = true))
+    )
+    def bounds(min: String, max: String): JsonNode =
+      json(s"""{"numRecords":1,"minValues":{"d":$min},"maxValues":{"d":$max}}""")
+    def check(min: Any, max: Any)(lower: Any, upper: Any): Unit =
+      assertEquals(
+        json(stored(s"${bounds(s"$min", s"$max")}", widened)),
+        bounds(s"$lower", s"$upper")
+      )
+    check(0.1, 0.1)(0.1, 0.1f.toDouble)
+    check(-0.1, 0.7)(-0.1f.toDouble, 0.7)
+    check(0.5, 2)(0.5, 2.0)
+    check(-1e300, 1e300)(-1e300, 1e300)
+  }
+
   test("statistics that are no JSON are left out of the columns, and kept as text") {
     assertEquals(stored("{not json"), null)
     assertEquals(stored("{not json", structOnly.copy(hasJsonStats = true)), "{not json")

@@ -107,11 +107,12 @@ object PythonApi {
       log: DeltaLog,
       summary: JsonNode,
       changes: FileChanges
-  ): PreparedCommit =
+  ): PreparedCommit = {
+    val readVersion = summary.required("readVersion").longValue
     new PreparedCommit(
       CommitRequest(
         log = log,
-        readVersion = summary.required("readVersion").longValue,
+        readVersion = readVersion,
         operation = summary.path("operation").asText,
         operationParameters = Json.strings(summary.get("operationParameters")),
         plan = summary.get("plan") match {
@@ -124,10 +125,12 @@ object PythonApi {
         changes = changes,
         readSet =
           if (summary.path("readsWholeTable").asBoolean(false)) ReadSet.everything
-          else ReadSet.nothing
+          else ReadSet.nothing,
+        readCommit = Option.when(readVersion >= 0)(log.at(readVersion)).flatMap(_.commitFile)
       ),
       CachedPlans.refresh(spark, log.table, _)
     )
+  }
 
   /** The version of Spark, and those settings of the session that are ours. */
   def sessionState(spark: SparkSession): String = Told.session(spark).toString
@@ -247,8 +250,7 @@ object PythonApi {
 
   /** Creates or replaces a table as a builder of Python describes it. */
   def createTable(spark: SparkSession, definitionJson: String): Unit = {
-    val statement = new TableBuilding(spark, Json.parse(definitionJson)).statement
-    spark.sql(statement.sql)
+    SessionShims.run(spark, new TableBuilding(spark, Json.parse(definitionJson)).plan)
     ()
   }
 }

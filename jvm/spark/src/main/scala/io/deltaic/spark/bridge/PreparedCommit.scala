@@ -3,7 +3,7 @@ package io.deltaic.spark.bridge
 import scala.collection.mutable
 
 import com.fasterxml.jackson.databind.node.ObjectNode
-import org.apache.hadoop.fs.Path
+import org.apache.hadoop.fs.{FileStatus, Path}
 
 import io.deltaic.log.WriteOutcome
 import io.deltaic.protocol._
@@ -16,6 +16,7 @@ import io.deltaic.replay.DeltaLog
  * @param numbered those of them whose values the table has given
  * @param rowEnds given if the commit may share files with others
  * @param vectorFiles the files that it wrote deletion vectors to
+ * @param readCommit the commit file of the version that was read, if there is one
  */
 private[spark] final case class CommitRequest(
     log: DeltaLog,
@@ -31,7 +32,8 @@ private[spark] final case class CommitRequest(
     identityMarks: Map[String, Long] = Map.empty,
     numbered: Set[String] = Set.empty,
     rowEnds: Option[RowEnds] = None,
-    vectorFiles: Seq[Path] = Nil
+    vectorFiles: Seq[Path] = Nil,
+    readCommit: Option[FileStatus] = None
 )
 
 /**
@@ -120,7 +122,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     val lines = headerLines.linesIterator ++ fileActions.map(ActionJson.write)
     begin()
     val outcome =
-      try request.log.tryCommit(version, lines)
+      try request.log.tryCommit(version, lines, request.readCommit)
       catch {
         // The log store says so of failures that can have left nothing behind.
         case e: DeltaicException =>

@@ -29,7 +29,7 @@ private[spark] object Told {
 
   /** A version without its files, and with the progress of the applications asked for. */
   def header(snapshot: Snapshot, isAsked: String => Boolean): ObjectNode = {
-    val transactions = snapshot.transactions.collect {
+    val transactions = snapshot.unexpiredTransactions(System.currentTimeMillis).collect {
       case (appId, progress) if isAsked(appId) => appId -> progress.version
     }
     header(

@@ -1,11 +1,12 @@
 package io.deltaic.spark.catalog
 
 import com.fasterxml.jackson.databind.JsonNode
-import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.connector.catalog.TableChange
 import org.apache.spark.sql.connector.catalog.TableChange._
-import org.apache.spark.sql.types.{StructField, StructType}
+import org.apache.spark.sql.deltaic.SchemaShims
+import org.apache.spark.sql.types.{DataType, StructField, StructType}
 
+import io.deltaic.protocol.DeltaicException
 import io.deltaic.spark.bridge.Json
 import io.deltaic.spark.scan.SchemaChecks
 
@@ -48,9 +49,7 @@ private[catalog] final class ColumnAlteration(table: String) {
     Map(
       "parent" -> path.init,
       "field" -> json(field),
-      "stored" -> json(CharVarcharUtils.replaceCharVarcharWithStringInSchema(
-        StructType(Seq(field))
-      ).head),
+      "stored" -> json(LimitedTexts.stored(StructType(Seq(field))).head),
       "position" -> Option(add.position).map(place),
       "default" -> Option(add.defaultValue).map(_.getSql)
     )
@@ -69,6 +68,7 @@ private[catalog] final class ColumnAlteration(table: String) {
     case default: UpdateColumnDefaultValue =>
       Some("default" -> Option(default.newCurrentDefault).map(_.getSql).getOrElse(""))
     case typed: UpdateColumnType =>
+      requireNoCollation(typed.newDataType)
       Some("type" -> typed.newDataType.json.stripPrefix("\"").stripSuffix("\""))
     case nulls: UpdateColumnNullability => Some("nullable" -> nulls.nullable)
     case comment: UpdateColumnComment => Some("comment" -> comment.newComment)
@@ -83,6 +83,14 @@ private[catalog] final class ColumnAlteration(table: String) {
 
   private def json(field: StructField): JsonNode =
     Json.parse(StructType(Seq(field)).json).get("fields").get(0)
+
+  /** The name of a type does not tell its collation. */
+  private def requireNoCollation(dataType: DataType): Unit =
+    if (SchemaShims.hasCollation(dataType))
+      throw new DeltaicException(
+        "DELTAIC_UNSUPPORTED_FEATURE_REQUESTED",
+        Map("table" -> table, "features" -> "collations")
+      )
 
   private def requireFree(path: Seq[String]): Unit =
     if (path.size == 1)

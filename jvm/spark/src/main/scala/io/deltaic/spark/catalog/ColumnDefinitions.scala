@@ -33,18 +33,22 @@ private[spark] object ColumnDefinitions {
    * Columns). Spark writes defaults there by itself.
    */
   def schema(columns: Array[Column]): StructType =
-    StructType(SchemaShims.schema(columns).zip(columns).map { case (field, column) =>
-      val metadata = new MetadataBuilder().withMetadata(field.metadata)
-      Option(column.generationExpression).foreach {
-        metadata.putString(ColumnKeys.GenerationExpression, _)
-      }
-      Option(column.identityColumnSpec).foreach { identity =>
-        metadata.putLong(ColumnKeys.IdentityStart, identity.getStart)
-        metadata.putLong(ColumnKeys.IdentityStep, identity.getStep)
-        metadata.putBoolean(ColumnKeys.IdentityAllowExplicitInsert, identity.isAllowExplicitInsert)
-      }
-      field.copy(metadata = metadata.build())
-    })
+    LimitedTexts.stored(StructType(SchemaShims.schema(columns).zip(columns).map {
+      case (field, column) =>
+        val metadata = new MetadataBuilder().withMetadata(field.metadata)
+        Option(column.generationExpression).foreach {
+          metadata.putString(ColumnKeys.GenerationExpression, _)
+        }
+        Option(column.identityColumnSpec).foreach { identity =>
+          metadata.putLong(ColumnKeys.IdentityStart, identity.getStart)
+          metadata.putLong(ColumnKeys.IdentityStep, identity.getStep)
+          metadata.putBoolean(
+            ColumnKeys.IdentityAllowExplicitInsert,
+            identity.isAllowExplicitInsert
+          )
+        }
+        field.copy(metadata = metadata.build())
+    }))
 
   /** Name and condition of each CHECK constraint. */
   def constraints(table: String, info: TableInfo): Map[String, String] =
@@ -85,13 +89,25 @@ private[spark] object ColumnDefinitions {
    * made of them is another one.
    */
   def ofRows(schema: StructType): StructType = StructType(schema.map { field =>
-    field.copy(metadata = withoutKeys(field.metadata))
+    field.copy(metadata = without(OfWriters, field.metadata))
   })
 
-  private def withoutKeys(metadata: Metadata): Metadata =
-    OfWriters.filter(metadata.contains)
+  /** What a column's metadata says beside its definition in SQL. */
+  def withoutStated(metadata: Metadata): Metadata = without(Stated, metadata)
+
+  private def without(keys: Seq[String], metadata: Metadata): Metadata =
+    keys.filter(metadata.contains)
       .foldLeft(new MetadataBuilder().withMetadata(metadata))(_.remove(_))
       .build()
 
   private val OfWriters = Seq(ColumnKeys.CurrentDefault, ColumnKeys.ExistsDefault)
+
+  private val Stated = OfWriters ++ Seq(
+    "comment",
+    ColumnKeys.GenerationExpression,
+    ColumnKeys.IdentityStart,
+    ColumnKeys.IdentityStep,
+    ColumnKeys.IdentityAllowExplicitInsert,
+    ColumnKeys.IdentityHighWaterMark
+  )
 }

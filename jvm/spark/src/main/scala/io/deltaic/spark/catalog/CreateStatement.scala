@@ -1,7 +1,7 @@
 package io.deltaic.spark.catalog
 
 import org.apache.spark.sql.catalyst.expressions.Literal
-import org.apache.spark.sql.catalyst.util.{CharVarcharUtils, quoteIfNeeded}
+import org.apache.spark.sql.catalyst.util.quoteIfNeeded
 import org.apache.spark.sql.types._
 
 import io.deltaic.spark.scan.ColumnKeys
@@ -48,7 +48,7 @@ private[spark] final case class CreateStatement(
 private[spark] object CreateStatement {
 
   private def columnSql(column: StructField): String =
-    s"${quoteIfNeeded(column.name)} ${typeSql(rawType(column))}" +
+    s"${quoteIfNeeded(column.name)} ${typeSql(LimitedTexts.typeOf(column))}" +
       origin(column.metadata) + nullability(column) + commentSql(column)
 
   private def origin(metadata: Metadata): String = {
@@ -70,18 +70,16 @@ private[spark] object CreateStatement {
   private def commentSql(field: StructField): String =
     field.getComment().fold("")(comment => s" COMMENT ${text(comment)}")
 
-  /** With the limit of a text's length, which the log keeps in the metadata. */
-  private def rawType(field: StructField): DataType =
-    CharVarcharUtils.getRawType(field.metadata).getOrElse(field.dataType)
-
   private def typeSql(dataType: DataType): String = dataType match {
     case StructType(fields) =>
       fields.map { field =>
-        s"${quoteIfNeeded(field.name)}: ${typeSql(rawType(field))}" +
+        s"${quoteIfNeeded(field.name)}: ${typeSql(LimitedTexts.typeOf(field))}" +
           nullability(field) + commentSql(field)
       }.mkString("STRUCT<", ", ", ">")
     case ArrayType(element, _) => s"ARRAY<${typeSql(element)}>"
     case MapType(key, value, _) => s"MAP<${typeSql(key)}, ${typeSql(value)}>"
+    // Its own name means one or the other of two types, by the session's `spark.sql.timestampType`.
+    case TimestampType => "TIMESTAMP_LTZ"
     case other => other.sql
   }
 

@@ -67,7 +67,8 @@ private[spark] final class Save(
 
   def plan: LogicalPlan = {
     for (before <- snapshot; columns <- clusterBy) KeptClustering.require(before, columns)
-    if (overwritesPartitions && replacesColumns)
+    // A table that will have no partitions is overwritten whole.
+    if (overwritesPartitions && replacesColumns && partitionBy.exists(_.nonEmpty))
       throw WriteTransaction.unsupported(
         log.table.toString,
         "overwriteSchema=true with partitionOverwriteMode=dynamic, which would keep files of the old columns,"
@@ -79,7 +80,7 @@ private[spark] final class Save(
     val write =
       if (matching.isDefined) AppendData.byName(replacing(relation, matching), rows, writeOptions)
       else if (mode != SaveMode.Overwrite) AppendData.byName(relation, rows, writeOptions)
-      else if (condition.isEmpty && overwritesPartitions)
+      else if (option(ReplaceWhere.Key).isEmpty && overwritesPartitions)
         OverwritePartitionsDynamic.byName(relation, rows, writeOptions)
       else {
         val ending = condition.getOrElse(Literal.TrueLiteral)

@@ -25,6 +25,8 @@ private[spark] final class TableAlteration(spark: SparkSession, table: DeltaicTa
   }
 
   private def alter(changes: Seq[TableChange]): Unit = changes match {
+    // A column is what it is to become.
+    case Seq() => ()
     case Seq(add: AddConstraint) =>
       val check = TableAlteration.requireCheck(location, add.constraint)
       run("addConstraint", "name" -> check.name, "expression" -> check.predicateSql)

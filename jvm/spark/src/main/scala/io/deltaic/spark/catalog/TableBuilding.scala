@@ -4,7 +4,13 @@ import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
-import org.apache.spark.sql.catalyst.parser.ParserInterface
+import org.apache.spark.sql.catalyst.parser.{CatalystSqlParser, ParserInterface}
+import org.apache.spark.sql.catalyst.plans.logical.{
+  ColumnDefinition,
+  CreateTable,
+  LogicalPlan,
+  ReplaceTable
+}
 import org.apache.spark.sql.catalyst.util.{quoteIdentifier, quoteIfNeeded}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.types._
@@ -19,12 +25,35 @@ private[spark] final class TableBuilding(spark: SparkSession, definition: Object
   private val name = text("name")
   private val location = text("location")
 
-  def statement: CreateStatement = CreateStatement(
+  /**
+   * The session's own parser would replace what texts hold of `${...}`, and columns can be more than
+   * their SQL says.
+   */
+  def plan: LogicalPlan = {
+    val fields = elements("columns").map(column)
+    CatalystSqlParser.parsePlan(statement(fields).sql).transform {
+      case create: CreateTable => create.copy(columns = whole(create.columns, fields))
+      case replace: ReplaceTable => replace.copy(columns = whole(replace.columns, fields))
+    }
+  }
+
+  private def whole(
+      stated: Seq[ColumnDefinition],
+      fields: Seq[StructField]
+  ): Seq[ColumnDefinition] =
+    stated.zip(fields).map { case (column, field) =>
+      column.copy(
+        dataType = LimitedTexts.typeOf(field),
+        metadata = ColumnDefinitions.withoutStated(field.metadata)
+      )
+    }
+
+  private def statement(columns: Seq[StructField]): CreateStatement = CreateStatement(
     verb = definition.get("verb").asText,
     name = name.fold(s"delta.${quoteIdentifier(location.get)}") { given =>
       parser.parseMultipartIdentifier(given).map(quoteIfNeeded).mkString(".")
     },
-    columns = elements("columns").map(column),
+    columns = columns,
     partitionedBy = elements("partitionedBy").map(_.asText),
     clusteredBy = elements("clusterBy").map(c => parser.parseMultipartIdentifier(c.asText)),
     comment = text("comment"),

@@ -63,6 +63,8 @@ private[spark] final class TableCreation(
 
   val log: DeltaLog = TableLocation.log(spark, location)
 
+  if (path.isDefined) declared.get(TableCatalog.PROP_LOCATION).foreach(requireSame)
+
   entry.foreach(requireReplaceable)
 
   SchemaChecks.requireNewNames(log.table.toString, schema.fieldNames.toSeq)
@@ -93,7 +95,8 @@ private[spark] final class TableCreation(
       TableCatalog.PROP_COMMENT,
       TableCatalog.PROP_OWNER,
       TableCatalog.PROP_EXTERNAL,
-      TableCatalog.PROP_IS_MANAGED_LOCATION
+      TableCatalog.PROP_IS_MANAGED_LOCATION,
+      TableCreation.PathOption
     )
   ).filterNot { case (key, _) => key.startsWith(TableCatalog.OPTION_PREFIX) }
 
@@ -134,7 +137,9 @@ private[spark] final class TableCreation(
     def target(ofOptions: Map[String, String]): WriteTarget = {
       val asSelect =
         intent(s"$statement AS SELECT", ofOptions ++ tableProperties).copy(schema = Some(rows))
-      WriteTarget(spark, log, snapshot, partitionColumns, asSelect, RowReplacement)
+      // What is replaced is the table, whatever the options say of overwriting partitions.
+      val replacing = Option.when(statement != TableCreation.Create)(Replaced.Everything)
+      WriteTarget(spark, log, snapshot, partitionColumns, asSelect, RowReplacement, replacing)
     }
     new StagedWriteTable(
       target,
@@ -143,6 +148,16 @@ private[spark] final class TableCreation(
       () => commitReplacement(snapshot),
       () => register()
     )
+  }
+
+  /** A path is where the table lies; a LOCATION can only repeat it. */
+  private def requireSame(stated: String): Unit = {
+    val other = TableLocation.log(spark, stated).table
+    if (other != log.table)
+      throw new DeltaicException(
+        "DELTAIC_PATH_AND_LOCATION_DIFFER",
+        Map("table" -> log.table.toString, "location" -> other.toString)
+      )
   }
 
   private def requireReplaceable(entry: CatalogTable): Unit = {
@@ -163,17 +178,25 @@ private[spark] final class TableCreation(
     }
   }
 
-  /** Files of others in the folder of a table would be taken for leftovers of its own. */
+  /**
+   * Files of others in the folder of a table would be taken for leftovers of its own. Directories
+   * without files, as a statement that failed leaves them, are nobody's.
+   */
   private def requireUnusedLocation(): Unit = if (!log.exists) {
     val files = log.table.getFileSystem(WriteShims.hadoopConf(spark, Map.empty))
+    // Listed no further than to the first file.
     val found =
-      try files.listStatusIterator(log.table)
-      catch { case _: FileNotFoundException => null }
-    if (found != null && found.hasNext)
+      try Option(files.listFiles(log.table, true)).filter(_.hasNext).map(_.next().getPath)
+      catch { case _: FileNotFoundException => None }
+    found.foreach { file =>
       throw new DeltaicException(
         "DELTAIC_LOCATION_NOT_EMPTY",
-        Map("table" -> log.table.toString, "file" -> found.next().getPath.getName)
+        Map(
+          "table" -> log.table.toString,
+          "file" -> file.toString.stripPrefix(s"${log.table}/")
+        )
       )
+    }
   }
 
   private def isTopLevel(transform: Transform): Boolean =
@@ -222,6 +245,9 @@ private[spark] final class TableCreation(
 }
 
 private[spark] object TableCreation {
+
+  /** Spark states options as properties, too; this one it has made the location of. */
+  private val PathOption = "path"
 
   /** The statements, as the history names them. */
   val Create = "CREATE TABLE"

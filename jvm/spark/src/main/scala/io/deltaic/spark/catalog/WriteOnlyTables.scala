@@ -20,6 +20,7 @@ import io.deltaic.spark.write.{
   ComputesColumns,
   IdentityColumn,
   PropertyOptions,
+  ReplaceWhere,
   TableWriteBuilder,
   WriteTarget,
   WriteTargets
@@ -81,7 +82,10 @@ private[spark] final class StagedWriteTable(
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
     written = true
     val options = info.options.asCaseSensitiveMap.asScala.toMap
-    new TableWriteBuilder(targetWith(PropertyOptions.of(options)), info)
+    val target = targetWith(PropertyOptions.of(options))
+    val isSave = info.options.containsKey(SupportsV1OverwriteWithSaveAsTable.OPTION_NAME)
+    if (isSave && target.snapshot.isEmpty) ReplaceWhere.toNewTable(target, tableSchema, info)
+    else new TableWriteBuilder(target, info)
   }
 
   override def commitStagedChanges(): Unit = {

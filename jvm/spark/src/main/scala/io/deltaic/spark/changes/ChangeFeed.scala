@@ -125,10 +125,8 @@ private[spark] final class ChangeFeed(
 
 private[spark] object ChangeFeed {
 
-  /** The property, and the name it had before the feature was released. */
-  private val enabling = Seq("delta.enableChangeDataFeed", "delta.enableChangeDataCapture")
-
   /** Whether writers record, or leave derivable, what changes (Protocol § Change Data Files). */
   def isRecorded(metadata: Metadata): Boolean =
-    enabling.flatMap(metadata.configuration.get).headOption.exists("true".equalsIgnoreCase(_))
+    TableProperties.value(metadata, "delta.enableChangeDataFeed")
+      .exists("true".equalsIgnoreCase(_))
 }

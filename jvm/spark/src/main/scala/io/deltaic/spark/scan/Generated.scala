@@ -59,7 +59,7 @@ private[scan] final class Generated(
     else for (low <- lower(v); high <- upper(v)) yield And(low, high)
 
   private def imageOf(v: Literal): Option[Expression] =
-    image(v, 0).filterNot(isEmptyText).map(EqualNullSafe(attribute, _))
+    image(v, 0).filterNot(isEmpty).map(EqualNullSafe(attribute, _))
 
   private def upper(v: Literal): Option[Expression] =
     image(v, breadth).filter(isBound).map { bound =>
@@ -76,9 +76,10 @@ private[scan] final class Generated(
 
   private def isFormatted: Boolean = value.exists(_.isInstanceOf[DateFormatClass])
 
-  /** A partition has no empty string: it is null there, and so the smallest is no longer smallest. */
-  private def isEmptyText(image: Literal): Boolean = image.value match {
+  /** A partition has no empty text or binary: it is null there, and so the smallest is no longer smallest. */
+  private def isEmpty(image: Literal): Boolean = image.value match {
     case text: UTF8String => text.numBytes == 0
+    case bytes: Array[Byte] => bytes.isEmpty
     case _ => false
   }
 

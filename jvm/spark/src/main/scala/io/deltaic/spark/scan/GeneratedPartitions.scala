@@ -5,6 +5,7 @@ import java.util.Locale
 import scala.util.control.NonFatal
 
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.ExpressionShims
 import org.apache.spark.sql.types._
@@ -36,7 +37,7 @@ private[scan] final class GeneratedPartitions(spark: SparkSession, schema: Table
         case Seq(only: AttributeReference) => Some(only)
         case _ => None
       }
-      if value.deterministic
+      if value.deterministic && !isFitted(schema.all(name))
     } yield new Generated(schema.all(name), inColumnType(value, schema.all(name)), base)
   }
 
@@ -60,6 +61,10 @@ private[scan] final class GeneratedPartitions(spark: SparkSession, schema: Table
     val lower = sql.toLowerCase(Locale.ROOT)
     lower.contains("current_timezone") || lower.contains("convert_timezone")
   }
+
+  /** Of CHAR and VARCHAR another text may be stored than was computed: padded, or without blanks at its end. */
+  private def isFitted(column: StructField): Boolean =
+    CharVarcharUtils.getRawType(column.metadata).isDefined
 
   private def resolved(sql: String, attributes: Seq[Attribute]): Option[Expression] =
     try Some(ExpressionShims.resolved(spark, sql, attributes))

@@ -1,5 +1,6 @@
 package io.deltaic.spark.skipping
 
+import java.time.LocalDate
 import java.util.Locale
 
 import org.apache.spark.sql.catalyst.expressions._
@@ -155,11 +156,21 @@ final private[skipping] class MonotoneFunctions(constant: Expression => Option[L
         plain(bounds).map(b =>
           b.copy(min = DateAdd(b.min, Literal(-1)), max = DateAdd(b.max, Literal(1)))
         )
-      // Statistics hold years of four digits alone, whose texts have the order of the dates.
-      case (DateType, to: StringType) if to == StringType => plain(bounds)
+      case (DateType, to: StringType) if to == StringType =>
+        plain(bounds).map(inFourDigits(bounds, _))
       // Local times become instants in no order at all around a gap.
       case _ => None
     }
+  }
+
+  /** Only years of four digits have texts in the order of the dates: others begin with a sign. */
+  private def inFourDigits(dates: Bounds, texts: Bounds): Bounds = {
+    val inOrder = And(
+      GreaterThanOrEqual(dates.min, FirstOfFourDigits),
+      LessThanOrEqual(dates.max, LastOfFourDigits)
+    )
+    def ifInOrder(bound: Expression): Expression = CaseWhen(Seq(inOrder -> bound))
+    texts.copy(min = ifInOrder(texts.min), max = ifInOrder(texts.max))
   }
 
   /**
@@ -196,4 +207,9 @@ private object MonotoneFunctions {
 
   /** Makes null of what would fail or wrap around. */
   val Quiet: NumericEvalContext = NumericEvalContext(EvalMode.TRY)
+
+  private val FirstOfFourDigits = day(LocalDate.of(0, 1, 1))
+  private val LastOfFourDigits = day(LocalDate.of(9999, 12, 31))
+
+  private def day(date: LocalDate): Literal = Literal(date.toEpochDay.toInt, DateType)
 }

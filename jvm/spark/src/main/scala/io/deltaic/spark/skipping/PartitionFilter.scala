@@ -8,11 +8,19 @@ private[skipping] object PartitionFilter {
 
   /** Whether `e` can be evaluated on the driver, on partition values and nothing else. */
   def matches(e: Expression, schema: SkippingSchema): Boolean =
-    e.resolved && e.deterministic && !e.exists(needsMore(_, schema))
+    e.resolved && e.deterministic && !e.exists(needsMore(_, schema, e))
 
-  private def needsMore(e: Expression, schema: SkippingSchema): Boolean = e match {
-    case a: AttributeReference => schema.partitionColumn(a).isEmpty
-    case _: PlanExpression[_] | _: Unevaluable => true
+  private def needsMore(e: Expression, schema: SkippingSchema, whole: Expression): Boolean =
+    e match {
+      case a: AttributeReference => schema.partitionColumn(a).isEmpty
+      case v: NamedLambdaVariable => !isBound(v, whole)
+      case _: PlanExpression[_] | _: Unevaluable => true
+      case _ => false
+    }
+
+  /** Whether a lambda within `e` gives the variable its values, and not one that `e` is a part of. */
+  private def isBound(variable: NamedLambdaVariable, e: Expression): Boolean = e.exists {
+    case lambda: LambdaFunction => lambda.arguments.exists(_.exprId == variable.exprId)
     case _ => false
   }
 

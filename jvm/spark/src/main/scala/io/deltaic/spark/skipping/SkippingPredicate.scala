@@ -278,7 +278,8 @@ private[skipping] object SkippingRules {
 
   /**
    * A predicate on `coalesce(a, b, ...)` is the predicate on `a` where that is not null, and the one on
-   * `coalesce(b, ...)` where it is.
+   * `coalesce(b, ...)` where it is. Not so if the choices speak of a variable of a lambda, which has many values in
+   * one row.
    */
   object Fallback {
 
@@ -286,7 +287,7 @@ private[skipping] object SkippingRules {
     def unapply(e: Expression): Option[(Expression, Expression, Expression)] =
       if (!e.deterministic) None
       else {
-        val all = e.collect { case c: Coalesce => c }
+        val all = e.collect { case c: Coalesce if !c.exists(isVariable) => c }
         all.headOption.filter(_ => all.map(_.children.size).sum <= MostChoices).map { c =>
           def on(choice: Expression): Expression =
             e.transformDown { case same: Coalesce if same == c => choice }
@@ -299,6 +300,8 @@ private[skipping] object SkippingRules {
         }
       }
   }
+
+  private def isVariable(e: Expression): Boolean = e.isInstanceOf[NamedLambdaVariable]
 
   /** Writers disagree on what a null count of an array or a map counts. */
   def hasNullCount(leaf: LeafColumn): Boolean = leaf.dataType match {

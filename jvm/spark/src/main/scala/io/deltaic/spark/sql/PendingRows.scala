@@ -48,11 +48,11 @@ private[spark] final case class MarkWrites(spark: SparkSession) extends Rule[Log
   /** `insertInto` with the option by which a writer says what it replaces. */
   private def replacing(write: OverwriteByExpression): V2WriteCommand =
     condition(write, write.writeOptions).filter(_ => write.deleteExpr == Literal.TrueLiteral)
-      .fold(write)(ending => write.copy(deleteExpr = ending))
+      .fold(write)(ending => replacing(write, ending))
 
   private def replacing(write: OverwritePartitionsDynamic): V2WriteCommand =
     condition(write, write.writeOptions).fold[V2WriteCommand](write) { ending =>
-      OverwriteByExpression(
+      val overwrite = OverwriteByExpression(
         write.table,
         ending,
         write.query,
@@ -60,6 +60,15 @@ private[spark] final case class MarkWrites(spark: SparkSession) extends Rule[Log
         write.isByName,
         write.withSchemaEvolution
       )
+      replacing(overwrite, ending)
+    }
+
+  /** A condition that is always true is none. */
+  private def replacing(write: OverwriteByExpression, ending: Expression): OverwriteByExpression =
+    if (ending != Literal.TrueLiteral) write.copy(deleteExpr = ending)
+    else {
+      val others = write.writeOptions.filterNot(_._1.equalsIgnoreCase(ReplaceWhere.Key))
+      write.copy(deleteExpr = ending, writeOptions = others)
     }
 
   private def condition(

@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.deltaic.ExpressionShims
 import org.apache.spark.sql.execution.datasources.v2.ExtractV2Table
 
-import io.deltaic.spark.write.{Replaced, WriteTargets}
+import io.deltaic.spark.write.{Replaced, WriteTarget, WriteTargets}
 
 /** Keeps the condition's own words for the history, which are others once it is optimised. */
 private[spark] object NameReplacedRows extends Rule[LogicalPlan] {
@@ -37,7 +37,7 @@ private[spark] object NameReplacedRows extends Rule[LogicalPlan] {
 /**
  * Hands the condition of the rows that a write replaces to its table as it is. Spark would translate it
  * for connectors, which not every condition survives. It runs once, when conditions are optimised and
- * no write has been built.
+ * no write has been built. A condition that has come to be true of every row is handed over like others.
  *
  * {{{
  *   Overwrite t WHERE c       =>     Overwrite (t replacing c) WHERE true
@@ -56,7 +56,7 @@ private[spark] object PlanReplacedRows extends Rule[LogicalPlan] {
           _,
           None,
           _
-        ) if condition != TrueLiteral =>
+        ) if condition != TrueLiteral || isStated(table.writeTarget) =>
       val spelled = ExpressionShims.spelledAs(condition, relation.output)
       val replacing = table.writeTarget.copy(replacing = Some(Replaced.Rows(spelled)))
       overwrite.copy(
@@ -64,4 +64,8 @@ private[spark] object PlanReplacedRows extends Rule[LogicalPlan] {
         deleteExpr = TrueLiteral
       )
   }
+
+  /** Whether there is a condition, which the target has not been handed yet. */
+  private def isStated(target: WriteTarget): Boolean =
+    target.replacedSql.isDefined && target.replacing.isEmpty
 }

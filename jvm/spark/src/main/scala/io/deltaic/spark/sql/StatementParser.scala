@@ -1,12 +1,19 @@
 package io.deltaic.spark.sql
 
 import org.antlr.v4.runtime.misc.{Interval, ParseCancellationException}
-import org.antlr.v4.runtime.{BailErrorStrategy, CharStreams, CommonTokenStream, ParserRuleContext}
+import org.antlr.v4.runtime.{
+  BailErrorStrategy,
+  CharStreams,
+  CommonTokenStream,
+  ParserRuleContext,
+  Token
+}
 import org.apache.spark.sql.catalyst.analysis.UnresolvedTable
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.parser.{ParameterContext, ParserInterface}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.{FunctionIdentifier, TableIdentifier}
+import org.apache.spark.sql.internal.VariableSubstitution
 import org.apache.spark.sql.types.{DataType, StructType}
 
 import io.deltaic.spark.sql.grammar.DeltaicSqlParser._
@@ -16,7 +23,7 @@ import io.deltaic.spark.sql.grammar.{DeltaicSqlBaseVisitor, DeltaicSqlLexer, Del
  * Parses the statements of `DeltaicSql.g4`, and leaves all others to Spark.
  *
  * Ours go first because Spark's grammar takes some of them for something else: to it, `DESCRIBE
- * HISTORY t` describes a column.
+ * HISTORY t` describes a column. Like Spark's, they may have variables in them, such as `${name}`.
  */
 private[spark] final class StatementParser(spark: ParserInterface) extends ParserInterface {
 
@@ -26,8 +33,10 @@ private[spark] final class StatementParser(spark: ParserInterface) extends Parse
   override def parsePlanWithParameters(sqlText: String, parameters: ParameterContext): LogicalPlan =
     ours(sqlText).getOrElse(spark.parsePlanWithParameters(sqlText, parameters))
 
+  private val variables = new VariableSubstitution
+
   private def ours(sqlText: String): Option[LogicalPlan] = {
-    val lexer = new DeltaicSqlLexer(CharStreams.fromString(sqlText))
+    val lexer = new DeltaicSqlLexer(CharStreams.fromString(variables.substitute(sqlText)))
     lexer.removeErrorListeners()
     val parser = new DeltaicSqlParser(new CommonTokenStream(lexer))
     parser.removeErrorListeners()
@@ -67,18 +76,23 @@ private[spark] final class StatementParser(spark: ParserInterface) extends Parse
         "dropFeature",
         table(statement.table, "ALTER TABLE ... DROP FEATURE"),
         Map(
-          "feature" -> parts(statement.feature).mkString("."),
+          "feature" -> feature(statement.feature),
           "truncateHistory" -> (statement.HISTORY != null)
         )
       )
 
     private def table(target: TargetContext, command: String): LogicalPlan =
-      if (target.path != null)
-        TableAtPath(spark.parseExpression(target.path.getText).eval().toString)
+      if (target.path != null) TableAtPath(unquoted(target.path))
       else table(target.name, command)
 
     private def table(name: NameContext, command: String): LogicalPlan =
       UnresolvedTable(parts(name), command)
+
+    private def feature(named: FeatureContext): String =
+      if (named.text != null) unquoted(named.text) else parts(named.name).mkString(".")
+
+    private def unquoted(text: Token): String =
+      spark.parseExpression(text.getText).eval().toString
 
     private def parts(name: NameContext): Seq[String] = spark.parseMultipartIdentifier(text(name))
 

@@ -39,7 +39,9 @@ private[spark] object CheckpointColumns {
     )
     StatsLayout(
       columns.roots.flatMap(parsed(_) { leaf =>
-        if (FileStatistics.hasBounds(leaf.dataType)) typeOf(leaf.dataType) else None
+        if (!FileStatistics.hasBounds(leaf.dataType)) None
+        else if (leaf.mayHoldFloats) Some(ParsedType.WidenedFloat)
+        else typeOf(leaf.dataType)
       }),
       columns.roots.flatMap(parsed(_)(_ => Some(ParsedType.Int64))),
       TableFeatures.supports(snapshot.protocol, "deletionVectors")

@@ -1,8 +1,14 @@
 package io.deltaic.spark.write
 
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.parser.ParseException
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.write.LogicalWriteInfo
+import org.apache.spark.sql.deltaic.ExpressionShims
+import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.DeltaicException
@@ -34,6 +40,51 @@ private[spark] object ReplaceWhere {
         throw refused(table, options.get(key), reason)
       }
   }
+
+  /**
+   * A write by such options to a table that it creates. There is nothing to replace; what they say is which
+   * rows it may write.
+   *
+   * @param columns of the new table
+   */
+  def toNewTable(
+      target: WriteTarget,
+      columns: StructType,
+      info: LogicalWriteInfo
+  ): TableWriteBuilder = {
+    val condition = Option(info.options.get(Key))
+      .map(inNewTable(target, _, columns))
+      .filter(_ => isChecked(target.spark))
+    val others = info.options.asCaseSensitiveMap.asScala.filterNot { case (name, _) =>
+      Seq(Key, OnKey, UsingKey).exists(_.equalsIgnoreCase(name))
+    }
+    new TableWriteBuilder(
+      target.copy(intent = target.intent.copy(rowCondition = condition)),
+      new LogicalWriteInfo {
+        override val options = new CaseInsensitiveStringMap(others.asJava)
+        override def queryId: String = info.queryId
+        override def schema: StructType = info.schema
+      }
+    )
+  }
+
+  private def inNewTable(
+      target: WriteTarget,
+      condition: String,
+      columns: StructType
+  ): Expression = {
+    val resolved =
+      try ExpressionShims.resolved(target.spark, condition, ExpressionShims.attributes(columns))
+      catch {
+        case e @ (_: AnalysisException | _: IllegalArgumentException) =>
+          throw refused(target.table, condition, e.getMessage)
+      }
+    requireDeterministic(target.table, resolved)
+    resolved
+  }
+
+  def requireDeterministic(table: String, condition: Expression): Unit =
+    if (!condition.deterministic) throw refused(table, condition.sql, "it is not deterministic")
 
   /** @throws DeltaicException if it is no expression */
   def parse(spark: SparkSession, table: String, condition: String): Expression =

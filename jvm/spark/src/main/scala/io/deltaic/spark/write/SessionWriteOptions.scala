@@ -29,7 +29,7 @@ private[spark] final class SessionWriteOptions(spark: SparkSession, stated: Map[
     val applied = for {
       appId <- all.get("txnappid")
       version <- all.get("txnversion").flatMap(_.trim.toLongOption)
-      last <- snapshot.transactions.get(appId)
+      last <- snapshot.unexpiredTransactions(System.currentTimeMillis).get(appId)
     } yield last.version >= version
     applied.contains(true)
   }

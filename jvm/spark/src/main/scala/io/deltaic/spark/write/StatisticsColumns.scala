@@ -6,6 +6,7 @@ import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.types.{DataType, StructField, StructType}
 
 import io.deltaic.protocol.DeltaicException
+import io.deltaic.spark.scan.TypeChange
 
 /**
  * A node of the statistics' JSON, which mirrors the data schema (Protocol § Per-file Statistics).
@@ -24,12 +25,14 @@ private[write] final case class StatisticsGroup(name: String, children: Seq[Stat
  * bounds.
  *
  * @param ordinal the position among the leaves of one [[StatisticsColumns]]
+ * @param mayHoldFloats whether it is a column of doubles and older files hold floats (Protocol § Type Widening)
  */
 private[write] final case class StatisticsLeaf(
     name: String,
     ordinal: Int,
     path: Seq[String],
-    dataType: DataType
+    dataType: DataType,
+    mayHoldFloats: Boolean
 ) extends StatisticsNode
 
 /** Which columns of the data files get statistics, and how long a prefix of a string is kept. */
@@ -100,20 +103,21 @@ private[write] object StatisticsColumns {
         case struct: StructType =>
           val below = children(struct, logical, physical)
           if (below.isEmpty) None else Some(StatisticsGroup(physical.last, below))
-        case leafType => leaf(logical, physical, leafType)
+        case _ => leaf(logical, physical, field)
       }
     }
 
     private def leaf(
         logical: Seq[String],
         physical: Seq[String],
-        dataType: DataType
+        field: StructField
     ): Option[StatisticsLeaf] = {
       val position = seen
       seen += 1
       Option.when(wanted(logical, position) || needed(physical)) {
         taken += 1
-        StatisticsLeaf(physical.last, taken - 1, physical, dataType)
+        val mayHoldFloats = TypeChange.of(field).exists(_.from == "float")
+        StatisticsLeaf(physical.last, taken - 1, physical, field.dataType, mayHoldFloats)
       }
     }
   }

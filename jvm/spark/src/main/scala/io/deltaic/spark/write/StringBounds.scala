@@ -9,7 +9,7 @@ import java.nio.{ByteBuffer, CharBuffer}
  * Strings are compared by their UTF-8 bytes, which is the order of their code points. A prefix is
  * never greater than the whole, so it is a lower bound. An upper bound needs one more character
  * that is greater than the character cut off. Bytes that are not UTF-8 cannot be written to JSON,
- * so they get no bound.
+ * so they get no bound; nor can a bound be read that looks like such bytes, as U+FFFD does.
  */
 private[write] object StringBounds {
 
@@ -26,8 +26,8 @@ private[write] object StringBounds {
       val end = prefixEnd(text, length)
       if (end == text.length) Some(text)
       else text.codePointAt(end) match {
-        case next if next < ReplacementCharacter =>
-          Some(text.substring(0, end) + Character.toString(ReplacementCharacter))
+        case next if next < LastOfAscii =>
+          Some(text.substring(0, end) + Character.toString(LastOfAscii))
         case next if next < Character.MAX_CODE_POINT =>
           Some(text.substring(0, end) + Character.toString(Character.MAX_CODE_POINT))
         case _ => None
@@ -48,5 +48,5 @@ private[write] object StringBounds {
     if (result.isError) None else Some(chars.flip().toString)
   }
 
-  private val ReplacementCharacter = 0xfffd
+  private val LastOfAscii = 0x7f
 }

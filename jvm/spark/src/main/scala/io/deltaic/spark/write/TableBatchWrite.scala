@@ -135,8 +135,7 @@ private[spark] final class TableBatchWrite(
 
   private def replacing(stated: WriteIntent, condition: Expression): WriteIntent = {
     val changesData = !stated.options.get("datachange").exists(_.trim.equalsIgnoreCase("false"))
-    if (!condition.deterministic)
-      throw ReplaceWhere.refused(target.table, condition.sql, "it is not deterministic")
+    ReplaceWhere.requireDeterministic(target.table, condition)
     if (!changesData && !isOfPartitions(condition))
       throw ReplaceWhere.refused(
         target.table,

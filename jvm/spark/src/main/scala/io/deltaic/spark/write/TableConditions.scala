@@ -31,7 +31,7 @@ private[spark] object TableConditions {
       rows: StructType,
       computed: Set[String] = Set.empty
   ): Seq[RowCheck] = {
-    val resolver = new ConditionResolver(spark, table, rows)
+    val resolver = new ConditionResolver(spark, table, rows, metadata.partitionColumns)
     val constraints =
       if (!TableFeatures.supports(protocol, "checkConstraints")) Nil
       else
@@ -45,6 +45,8 @@ private[spark] object TableConditions {
         invariantsIn(table, rows, Nil).map { case (column, sql) =>
           resolver.check(s"invariant of column $column", sql)
         }
+    // What generates a value knows nothing of how it is stored.
+    val ofValues = new ConditionResolver(spark, table, rows)
     val generated =
       if (!TableFeatures.supports(protocol, "generatedColumns")) Nil
       else
@@ -54,7 +56,7 @@ private[spark] object TableConditions {
               !computed(field.name) =>
             val sql = field.metadata.getString(ColumnKeys.GenerationExpression)
             val condition = s"${QuotingUtils.quoteIdentifier(field.name)} <=> ($sql)"
-            resolver.check(s"generated column ${field.name}", condition)
+            ofValues.check(s"generated column ${field.name}", condition)
         }
     constraints ++ invariants ++ generated
   }
@@ -134,11 +136,16 @@ private[spark] object TableConditions {
   )
 }
 
-/** Finds the columns that conditions speak of. */
+/**
+ * Finds the columns that conditions speak of.
+ *
+ * @param partitionColumns those in which an empty text is stored as null, so that conditions see null
+ */
 private[spark] final class ConditionResolver(
     spark: SparkSession,
     table: String,
-    rows: StructType
+    rows: StructType,
+    partitionColumns: Seq[String] = Nil
 ) {
   private val columns = ExpressionShims.attributes(rows)
 
@@ -152,7 +159,7 @@ private[spark] final class ConditionResolver(
       }
     if (condition.dataType != BooleanType)
       throw invalid(name, sql, s"it is of type ${condition.dataType.sql}, not BOOLEAN", null)
-    RowCheck(name, sql, ExpressionShims.bound(condition, columns), shown(condition))
+    RowCheck(name, sql, bound(condition), shown(condition))
   }
 
   /** The condition of the rows that a write replaces, over columns of the same names. */
@@ -162,7 +169,7 @@ private[spark] final class ConditionResolver(
     RowCheck(
       "condition of the rows to replace",
       condition.sql,
-      ExpressionShims.bound(own, columns),
+      bound(own),
       shown(own),
       error = "DELTAIC_REPLACE_WHERE_MISMATCH"
     )
@@ -183,8 +190,21 @@ private[spark] final class ConditionResolver(
   private def shown(condition: Expression): Seq[(String, Expression)] = {
     val zone = Some(spark.sessionState.conf.sessionLocalTimeZone)
     valuesIn(condition).distinct.map { case (name, value) =>
-      name -> ToPrettyString(ExpressionShims.bound(value, columns), zone)
+      name -> ToPrettyString(bound(value), zone)
     }
+  }
+
+  /** Over the rows as they will be stored. */
+  private def bound(expression: Expression): Expression =
+    ExpressionShims.bound(
+      expression.transformUp { case column: Attribute => stored(column) },
+      columns
+    )
+
+  private def stored(column: Attribute): Expression = column.dataType match {
+    case _: StringType | BinaryType if partitionColumns.contains(column.name) =>
+      If(GreaterThan(Length(column), Literal(0)), column, Literal(null, column.dataType))
+    case _ => column
   }
 
   private def valuesIn(expression: Expression): Seq[(String, Expression)] =

@@ -140,7 +140,8 @@ private[spark] final class WriteTransaction(
         schema.stored,
         intent.computed
       ) ++ intent.rowCondition.map {
-        new ConditionResolver(spark, log.table.toString, schema.stored).replaced(_)
+        new ConditionResolver(spark, log.table.toString, schema.stored, schema.partitionColumns)
+          .replaced(_)
       },
     materializesPartitions = Seq("icebergCompatV1", "icebergCompatV2")
       .exists(TableFeatures.isActive(plan.protocol, plan.metadata, _)),
@@ -223,7 +224,8 @@ private[spark] final class WriteTransaction(
         identityMarks,
         identityMarks.keySet.filter(mayBeNumbered),
         rowEnds,
-        vectorFiles
+        vectorFiles,
+        snapshot.flatMap(_.commitFile)
       ),
       CachedPlans.refresh(spark, log.table, _)
     )

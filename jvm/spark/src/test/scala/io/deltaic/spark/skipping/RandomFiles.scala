@@ -53,14 +53,17 @@ object RandomFiles {
         "\ud83d\ude00\ud83d\ude00\ud83d\ude00\ud83d\ude00"
       )
         .map(UTF8String.fromString)
-    case DateType => Seq(-80000, -1, 0, 1, 19000, 19001)
+    case DateType =>
+      // 0002 BC, 9999-12-31 and the day after.
+      Seq(-80000, -1, 0, 1, 19000, 19001, -719893, 2932896, 2932897)
     case TimestampType | TimestampNTZType =>
       // Among them both sides of a clock set back across midnight (St John's, 2010-11-07), and of a day that
-      // a clock left out (Apia, 2011-12-30).
+      // a clock left out (Apia, 2011-12-30). The last ones are of 0002 BC and about the end of 9999.
       Seq(
         -3000000000000000L, -1001L, -1L, 0L, 999L, 1000L, 1289097030000000L, 1289097090000000L,
         1289100700000000L, 1325239170000000L, 1325239230000000L, 1700000000123456L,
-        1700000000123999L, 1700086400000000L
+        1700000000123999L, 1700086400000000L, -62198755200000000L, 253402300799999999L,
+        253402300800000000L
       )
     case d: DecimalType =>
       Seq("-12345678.91", "-0.01", "0", "0.01", "1.5", "2.99", "12345678.91")
@@ -228,8 +231,8 @@ final case class RandomWriter(
     case i: Int if name == "x_date" => node.put(name, LocalDate.ofEpochDay(i).toString)
     case i: Int => node.put(name, if (wide && lower && i > 0) i - 1 else i)
     case l: Long if name == "x_ts" =>
-      node.put(name, instant(l, offsetMinutes, "yyyy-MM-dd'T'HH:mm:ss.SSSXXX"))
-    case l: Long if name == "x_ntz" => node.put(name, instant(l, 0, "yyyy-MM-dd'T'HH:mm:ss.SSS"))
+      node.put(name, instant(l, offsetMinutes, "uuuu-MM-dd'T'HH:mm:ss.SSSXXX"))
+    case l: Long if name == "x_ntz" => node.put(name, instant(l, 0, "uuuu-MM-dd'T'HH:mm:ss.SSS"))
     case l: Long => node.put(name, l)
     case f: Float if f.isNaN || f.isInfinite => node.put(name, f.toString)
     case d: Double if d.isNaN || d.isInfinite => node.put(name, d.toString)

@@ -67,7 +67,8 @@ object RandomFunctions {
       DateAdd(date, lit(days)),
       DateSub(date, lit(days)),
       Year(DateAdd(date, lit(days))),
-      Cast(date, StringType)
+      Cast(date, StringType),
+      Cast(DateAdd(date, lit(days)), StringType)
     )
   } yield found
 

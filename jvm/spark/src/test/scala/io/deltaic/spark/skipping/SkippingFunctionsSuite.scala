@@ -62,6 +62,23 @@ class SkippingFunctionsSuite extends FunSuite {
     "coalesce of a boolean",
     coalesce(col("bool"), Literal(false))
   )(between("bool", "false", "false"), allNull("bool"))(between("bool", "false", "true"))
+  private val y = NamedLambdaVariable("y", IntegerType, nullable = true)
+  private def someOf(body: Expression) = {
+    val list = CreateArray(Seq(lit(7), Literal(null, IntegerType)))
+    ArrayExists(list, LambdaFunction(body, Seq(y)))
+  }
+  check(
+    "coalesce of a lambda's variable",
+    someOf(GreaterThan(coalesce(y, int, lit(0)), lit(5)))
+  )()(ten, allNull("int"))
+  check(
+    "coalesce of columns within a lambda",
+    someOf(GreaterThan(coalesce(int, lit(0)), y))
+  )(allNull("int"))(ten)
+  check(
+    "a lambda over partition values",
+    someOf(EqualTo(y, Add(col("q"), lit(6))))
+  )(FileStats(null, Map("x_q" -> "2")))(FileStats(null, Map("x_q" -> "1")))
   check("more choices than are worth it", EqualTo(coalesce(Seq.fill(9)(int): _*), lit(9)))()(ten)
 
   private val spring = between("date", "\"2024-03-10\"", "\"2024-05-20\"")
@@ -90,6 +107,20 @@ class SkippingFunctionsSuite extends FunSuite {
   check("a date as a text", GreaterThan(Cast(col("date"), StringType), lit("2024-06")))(spring)(
     between("date", "\"2024-03-10\"", "\"2024-06-01\"")
   )
+
+  private def nextDay(date: Expression) = Cast(DateAdd(date, lit(1)), StringType)
+  check("a date as a text, up to the year 9999", LessThan(nextDay(col("date")), lit("2024")))(
+    spring,
+    between("date", "\"2024-03-10\"", "\"9999-12-30\"")
+  )(
+    between("date", "\"2024-03-10\"", "\"9999-12-31\""),
+    stats("date", min = Some("\"2024-03-10\"")),
+    stats("date", max = Some("\"2024-05-20\""))
+  )
+  check(
+    "a local date as a text beside one that never ends",
+    EqualTo(Cast(Cast(col("ts"), DateType, NewYork), StringType), lit("2022-05-05"))
+  )()(between("ts", "\"2022-05-05T12:00:00.000Z\"", "\"9999-12-31T05:00:00.000Z\""))
 
   private val morning = between(
     "ts",

@@ -23,7 +23,9 @@ class StringBoundsSuite extends munit.ScalaCheckSuite {
     assertEquals(StringBounds.lower(utf8(text), 32), Some(codePoint(0x1f600) * 32))
     val next = codePoint(Character.MAX_CODE_POINT)
     assertEquals(StringBounds.upper(utf8(text), 32), Some(codePoint(0x1f600) * 32 + next))
-    assertEquals(StringBounds.upper(utf8("a" * 33), 32), Some("a" * 32 + "\ufffd"))
+    assertEquals(StringBounds.upper(utf8("a" * 33), 32), Some("a" * 32 + "\u007f"))
+    assertEquals(StringBounds.upper(utf8("\u00e4" * 33), 32), Some("\u00e4" * 32 + next))
+    assertEquals(StringBounds.upper(utf8("\u007f" * 33), 32), Some("\u007f" * 32 + next))
   }
 
   test("no character is greater than the last code point: no upper bound") {
@@ -47,7 +49,7 @@ class StringBoundsSuite extends munit.ScalaCheckSuite {
     2 -> Gen.choose(0, 0xd7ff),
     2 -> Gen.choose(0xe000, 0xffff),
     2 -> Gen.choose(0x10000, 0x10ffff),
-    1 -> Gen.oneOf(0xfffc, 0xfffd, 0xfffe, 0x10ffff)
+    1 -> Gen.oneOf(0x7e, 0x7f, 0x80, 0xfffd, 0x10fffe, 0x10ffff)
   )
 
   property("bounds enclose every string in the order of UTF-8 bytes") {

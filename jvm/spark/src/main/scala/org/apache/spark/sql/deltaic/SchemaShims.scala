@@ -20,7 +20,7 @@ import org.apache.spark.sql.connector.expressions.{
   NamedReference,
   Transform
 }
-import org.apache.spark.sql.types.{StringType, StructType}
+import org.apache.spark.sql.types.{DataType, StringType, StructType}
 
 /** Conversions between the schemas of Spark's connectors and its own. */
 object SchemaShims {
@@ -51,6 +51,12 @@ object SchemaShims {
   /** Whether texts of this type are compared by their bytes, as bounds and files' statistics are. */
   def isBinary(string: StringType): Boolean =
     string.collationId == CollationFactory.UTF8_BINARY_COLLATION_ID
+
+  /** Whether texts anywhere in the type are compared otherwise. */
+  def hasCollation(dataType: DataType): Boolean = dataType.existsRecursively {
+    case string: StringType => !isBinary(string)
+    case _ => false
+  }
 
   /** The same columns with nullability lifted at every depth. */
   def asNullable(schema: StructType): StructType = schema.asNullable

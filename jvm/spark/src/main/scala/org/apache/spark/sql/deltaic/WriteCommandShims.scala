@@ -24,6 +24,9 @@ object WriteCommandShims {
   /**
    * Casts and orders the rows of a resolved query for the table. Columns that they lack are null or have
    * their default, fields of structs too where columns go by name.
+   *
+   * The table's columns are plain texts then where they were CHAR. What the write replaces is said of them
+   * as they were: Spark pads what they are compared with.
    */
   def withResolvedOutput(spark: SparkSession, write: V2WriteCommand): V2WriteCommand =
     if (write.outputResolved) write
@@ -41,7 +44,14 @@ object WriteCommandShims {
           relation.copy(output = relation.output.map(CharVarcharUtils.cleanAttrMetadata))
         case other => other
       }
-      write.withNewQuery(rows).withNewTable(table)
+      val ending = write match {
+        case overwrite: OverwriteByExpression =>
+          val condition = spark.sessionState.analyzer
+            .resolveExpressionByPlanOutput(overwrite.deleteExpr, overwrite.table)
+          overwrite.copy(deleteExpr = condition)
+        case other => other
+      }
+      ending.withNewQuery(rows).withNewTable(table)
     }
 
   /** A value with the fields of structs in the places that they have in the column. */
