@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -365,6 +366,22 @@ def test_open_range_shows_what_is_committed_later_and_a_cached_one_does_not_answ
     finally:
         open_range.unpersist(blocking=True)
     assert open_range.count() == 10
+
+
+def test_rows_of_a_file_whose_size_the_log_does_not_tell_are_told_apart(
+    spark: SparkSession, table: str
+):
+    twin = build_twin(spark, table, spark.range(0, 5, 1, 1), deletion_vectors=True)
+    twin.delete("id = 3")
+    enable_feed(spark, table)
+    commit = log.commit_path(table, 1)
+    actions = [json.loads(line) for line in commit.read_text("utf-8").splitlines()]
+    for action in actions:
+        for kind in {"add", "remove"} & action.keys():
+            action[kind]["size"] = 0
+    commit.write_text("".join(json.dumps(action) + "\n" for action in actions), "utf-8")
+    found = changes(spark, table, startingVersion=1).select("id", "_change_type")
+    assert [tuple(row) for row in found.collect()] == [(3, "delete")]
 
 
 FAIL_CLOSED = """

@@ -204,26 +204,31 @@ def test_filter_on_the_base_column_leaves_out_partitions(
     assert_pruned_soundly(spark, table, filters)
 
 
-@pytest.mark.parametrize(
-    ("data_type", "expression"),
-    [
-        ("char(5)", "substring(s, 1, 3)"),
-        ("varchar(3)", "substring(s, 1, 4)"),
-        ("binary", "CAST(s AS BINARY)"),
-    ],
-)
-def test_image_that_is_stored_as_something_else_loses_no_row(
-    spark: SparkSession, table: str, data_type: str, expression: str
-) -> None:
-    # By hand, because Spark creates no CHAR of an expression that is a STRING.
+def create_by_hand(table: str, data_type: str, expression: str) -> None:
+    """Create a table of s and, from it, g: Spark creates no CHAR of a STRING expression."""
     g = field("g", "binary" if data_type == "binary" else "string")
     g["metadata"]["delta.generationExpression"] = expression
     if data_type != "binary":
         g["metadata"]["__CHAR_VARCHAR_TYPE_STRING"] = data_type
     protocol = {"minReaderVersion": 1, "minWriterVersion": 4}
     ForeignTable(table, field("s", "string"), g, partition_by=["g"], protocol=protocol)
+
+
+@pytest.mark.parametrize(
+    ("data_type", "expression", "stored"),
+    [
+        ("char(5)", "substring(s, 1, 3)", {"     ", "ab   ", "abc  ", None}),
+        ("varchar(3)", "substring(s, 1, 4)", {"ab", "abc", None}),
+        ("binary", "CAST(s AS BINARY)", {"ab", "abc", "abc ", None}),
+    ],
+)
+def test_image_that_is_stored_as_something_else_loses_no_row(
+    spark: SparkSession, table: str, data_type: str, expression: str, stored: set[str | None]
+) -> None:
+    create_by_hand(table, data_type, expression)
     texts = ["", "ab", "abc", "abc "]
     spark.sql(f"INSERT INTO delta.`{table}` (s) VALUES ('abc'), ('abc '), (''), ('ab'), (NULL)")
+    assert {add["partitionValues"]["g"] for add in log.actions(table, 1, "add")} == stored
     frame = spark.read.format("delta").load(table)
     for n, text in enumerate(texts):
         for operator, expected in {
@@ -235,6 +240,13 @@ def test_image_that_is_stored_as_something_else_loses_no_row(
             rows = frame.where(f"s {operator} '{text}'").select("s").collect()
             assert sorted(r.s for r in rows) == expected, (text, operator)
     assert frame.where("s IS NULL").count() == 1
+
+
+def test_computed_text_is_bounded_like_one_that_is_given(spark: SparkSession, table: str) -> None:
+    create_by_hand(table, "varchar(3)", "substring(s, 1, 4)")
+    with pytest.raises(Exception, match="EXCEED_LIMIT_LENGTH"):
+        spark.sql(f"INSERT INTO delta.`{table}` (s) VALUES ('abcd')")
+    assert log.newest(table) == 0
 
 
 def test_year_month_day_and_hour_prune_together(spark: SparkSession, table: str) -> None:

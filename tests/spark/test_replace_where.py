@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -172,34 +172,50 @@ def test_table_that_is_not_there_is_created_with_rows_that_meet_the_condition(
     assert [row[0] for row in rows_of(spark, table)] == [0, 1]
 
 
-def test_table_of_a_name_that_is_not_there_is_created_alike(spark: SparkSession) -> None:
+@pytest.fixture
+def names(spark: SparkSession) -> Iterator[list[str]]:
+    """Names of tables that are not there, or no longer when the test is over."""
+    free = [f"replaced_where_{i}" for i in range(3)]
+    yield free
+    for name in free:
+        spark.sql(f"DROP TABLE IF EXISTS {name}")
+
+
+def test_table_of_a_name_that_is_not_there_is_created_alike(
+    spark: SparkSession, names: list[str]
+) -> None:
     def save_as(name: str, **options: str) -> None:
         writer = rows(spark, 0, 2).write.format("delta").mode("overwrite").partitionBy("p")
         writer.options(**options).saveAsTable(name)
 
+    new, newer, _ = names
     for condition, says in (
         ("id < 1", "DELTAIC_REPLACE_WHERE_MISMATCH"),
         ("nowhere = 1", "DELTAIC_REPLACE_WHERE_REFUSED.*nowhere"),
         ("rand() < 0.5", "DELTAIC_REPLACE_WHERE_REFUSED.*deterministic"),
     ):
         with pytest.raises(Exception, match=f"(?s){says}"):
-            save_as("new", replaceWhere=condition)
-        assert not spark.catalog.tableExists("new")
-    for name, options in (
-        ("new", {"replaceWhere": "id < 2", "delta.appendOnly": "false"}),
-        ("newer", {"replaceUsing": "id"}),
-        ("newest", {"replaceOn": "t.id = id", "targetAlias": "t"}),
+            save_as(new, replaceWhere=condition)
+        assert not spark.catalog.tableExists(new)
+    for name, options in zip(
+        names,
+        (
+            {"replaceWhere": "id < 2", "delta.appendOnly": "false"},
+            {"replaceUsing": "id"},
+            {"replaceOn": "t.id = id", "targetAlias": "t"},
+        ),
+        strict=True,
     ):
         save_as(name, **options)
         assert sorted(row.id for row in spark.table(name).collect()) == [0, 1]
         assert spark.sql(f"DESCRIBE DETAIL {name}").first().partitionColumns == ["p"]  # type: ignore[union-attr]
     writer = rows(spark, 1, 2, "again").write.format("delta").mode("overwrite")
-    writer.option("replaceWhere", "id = 1").saveAsTable("new")
-    assert sorted(row.s for row in spark.table("new").collect()) == ["again1", "old0"]
-    location = spark.sql("DESCRIBE DETAIL newer").collect()[0].location
+    writer.option("replaceWhere", "id = 1").saveAsTable(new)
+    assert sorted(row.s for row in spark.table(new).collect()) == ["again1", "old0"]
+    location = spark.sql(f"DESCRIBE DETAIL {newer}").collect()[0].location
     with pytest.raises(Exception, match="DELTAIC_REPLACE_WHERE_REFUSED"):
-        save_as("named", replaceWhere="id < 2", path=location)
-    assert spark.table("newer").count() == 2, "a table that only lacks this name stays"
+        save_as("replaced_where_named", replaceWhere="id < 2", path=location)
+    assert spark.table(newer).count() == 2, "a table that only lacks this name stays"
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,8 @@ from tests.support.table_builder import append_file, build_table, rows_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+OUT_OF_RANGE = "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled"
+
 
 def offsets(checkpoint: Path) -> list[dict[str, object]]:
     """What the query has written down of each batch."""
@@ -225,6 +227,17 @@ def test_stream_begins_with_a_version_a_time_or_what_comes_next(
     assert run_stream(latest, tmp_path / "latest") == []
     append_file(spark, table, "id INT", [(3,)])
     assert run_stream(latest, tmp_path / "latest") == [[(3,)]], "where it began is written down"
+
+
+def test_stream_from_a_time_to_come_begins_with_the_next_commit_where_that_is_allowed(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
+    build_table(spark, table, "id INT", [[(0,)]])
+    later = stream_of(spark, table, startingTimestamp="2999-01-01")
+    with session_settings(spark, {OUT_OF_RANGE: "true"}):
+        assert run_stream(later, tmp_path / "later") == []
+        append_file(spark, table, "id INT", [(1,)])
+        assert run_stream(later, tmp_path / "later") == [[(1,)]]
 
 
 def test_stream_of_an_empty_table_begins_with_its_first_rows(

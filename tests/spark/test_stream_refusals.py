@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.streams import failure_of, run_stream, stream_of
-from tests.support.table_builder import append_file, build_table
+from tests.support.table_builder import append_file, build_table, in_order
 from tests.support.upkeep import await_upkeep
 
 if TYPE_CHECKING:
@@ -70,6 +70,24 @@ def test_column_that_may_be_null_now_is_read_by_the_next_stream(
     append_file(spark, table, "id INT", [(None,)])
     assert "DELTAIC_SCHEMA_CHANGED" in failure_of(stream, checkpoint)
     assert run_stream(stream_of(spark, table), checkpoint) == [[(None,)]]
+
+
+def test_column_that_was_widened_is_read_by_the_next_stream_and_by_one_from_the_start(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
+    widening = {"delta.enableTypeWidening": "true"}
+    build_table(spark, table, "id INT, a ARRAY<FLOAT>", [[(1, [0.5])]], properties=widening)
+    stream, checkpoint = stream_of(spark, table), tmp_path / "checkpoint"
+    assert run_stream(stream, checkpoint) == [[(1, [0.5])]]
+    append_file(spark, table, "id INT, a ARRAY<FLOAT>", [(2, [1.5])])
+    for change in ("id TYPE BIGINT", "a.element TYPE DOUBLE"):
+        spark.sql(f"ALTER TABLE delta.`{table}` ALTER COLUMN {change}")
+    append_file(spark, table, "id BIGINT, a ARRAY<DOUBLE>", [(1 << 40, [0.1])])
+    assert "DELTAIC_SCHEMA_CHANGED" in failure_of(stream, checkpoint)
+    added = [(1 << 40, [0.1]), (2, [1.5])]
+    assert run_stream(stream_of(spark, table), checkpoint) == [added]
+    whole = stream_of(spark, table, startingVersion="0")
+    assert run_stream(whole, tmp_path / "other") == [in_order([(1, [0.5]), *added])]
 
 
 MAPPED = {"delta.columnMapping.mode": "name"}

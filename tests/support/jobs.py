@@ -35,6 +35,8 @@ def await_tasks() -> None:
     context = SparkContext._active_spark_context
     if context is None:
         return
+    # What runs is known from a listener, which learns some time later that a task was started.
+    context._jsc.sc().listenerBus().waitUntilEmpty()
     status = context._jsc.sc().statusTracker()
     deadline = time.monotonic() + _SOON_S
     while any(executor.numRunningTasks() for executor in status.getExecutorInfos()):

@@ -1,6 +1,6 @@
 package io.deltaic.replay
 
-import java.io.FileNotFoundException
+import java.io.{FileNotFoundException, IOException}
 
 import scala.jdk.CollectionConverters._
 
@@ -274,7 +274,14 @@ final class DeltaLog private (
       read: Option[FileStatus] = None
   ): WriteOutcome = {
     val file = FileNames.commit(directory, version)
-    def check(): Unit = requireSameTable(version - 1, read)
+    def check(): Unit =
+      try requireSameTable(version - 1, read)
+      catch {
+        // Nothing has been written yet.
+        case e: IOException =>
+          val facts = Map("file" -> file.toString, "reason" -> e.toString)
+          throw new DeltaicException("DELTAIC_LOG_WRITE_FAILED", facts, e)
+      }
     if (version == 0) store.writeIfAbsent(file, lines)
     else
       try store.writeBesideIfAbsent(file, lines, () => check())

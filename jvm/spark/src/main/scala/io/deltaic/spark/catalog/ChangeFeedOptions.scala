@@ -40,6 +40,10 @@ private[spark] object ChangeFeedOptions {
     new CaseInsensitiveStringMap(kept.asJava)
   }
 
+  /** Whether changes may be asked for from a time on that is after the last commit. */
+  def allowsOutOfRange(spark: SparkSession): Boolean =
+    SessionSettings.isOn(spark, "changeDataFeed.timestampOutOfRange.enabled")
+
   def invalid(option: String, value: String, reason: String): DeltaicException =
     new DeltaicException(
       "DELTAIC_CHANGES_OPTION_INVALID",
@@ -66,8 +70,7 @@ private[spark] final class ChangeFeedRequest(
   import ChangeFeedOptions._
   import ChangeFeedRequest._
 
-  private val allowsOutOfRange =
-    SessionSettings.isOn(spark, "changeDataFeed.timestampOutOfRange.enabled")
+  private val allowsOutOfRange = ChangeFeedOptions.allowsOutOfRange(spark)
 
   /** The changes as a table; everything about the range that does not need its commits is checked. */
   def table: ChangesTable = {

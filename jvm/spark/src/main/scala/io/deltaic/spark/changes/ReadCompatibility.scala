@@ -5,7 +5,7 @@ import java.util.Locale
 import org.apache.spark.sql.types._
 
 import io.deltaic.protocol.Metadata
-import io.deltaic.spark.scan.PhysicalSchema
+import io.deltaic.spark.scan.{PhysicalSchema, TypeChange}
 
 /**
  * Whether data written under one schema means the same when read under another.
@@ -21,51 +21,62 @@ private[spark] object ReadCompatibility {
    * not the same to them.
    *
    * @param dataIsOlder whether `data` is of a version before the one that `read` is of
+   * @param readsWidened whether a column may since have been given a type that holds all values of the older one
+   *   (Protocol § Type Widening)
    */
-  def holds(data: Metadata, read: Metadata, dataIsOlder: Boolean): Boolean =
-    data.partitionColumns == read.partitionColumns && ofColumns(data, read, dataIsOlder)
+  def holds(
+      data: Metadata,
+      read: Metadata,
+      dataIsOlder: Boolean,
+      readsWidened: Boolean = false
+  ): Boolean =
+    data.partitionColumns == read.partitionColumns &&
+    ofColumns(data, read, new ReadCompatibility(dataIsOlder, dataIsOlder && readsWidened))
 
   /** For those who look for each column where it lies. */
   def ofColumns(data: Metadata, read: Metadata, dataIsOlder: Boolean): Boolean =
+    ofColumns(data, read, new ReadCompatibility(dataIsOlder, mayWiden = false))
+
+  private def ofColumns(data: Metadata, read: Metadata, rule: ReadCompatibility): Boolean =
     (DataType.fromJson(data.schemaString), DataType.fromJson(read.schemaString)) match {
       case (data: StructType, read: StructType) =>
-        if (dataIsOlder) grew(data, read, olderIsData = true)
-        else grew(read, data, olderIsData = false)
+        if (rule.olderIsData) rule.grew(data, read) else rule.grew(read, data)
       case _ => false
     }
-
-  /** Whether `newer` is `older` with columns added. */
-  private def grew(older: StructType, newer: StructType, olderIsData: Boolean): Boolean = {
-    val byName = newer.fields.map(f => f.name.toLowerCase(Locale.ROOT) -> f).toMap
-    older.fields.forall { before =>
-      byName.get(before.name.toLowerCase(Locale.ROOT)).exists { after =>
-        before.name == after.name && storedAs(before) == storedAs(after) &&
-        nullabilityHolds(before.nullable, after.nullable, olderIsData) &&
-        sameType(before.dataType, after.dataType, olderIsData)
-      }
-    }
-  }
-
-  private def sameType(before: DataType, after: DataType, olderIsData: Boolean): Boolean =
-    (before, after) match {
-      case (b: StructType, a: StructType) => grew(b, a, olderIsData)
-      case (b: ArrayType, a: ArrayType) =>
-        nullabilityHolds(b.containsNull, a.containsNull, olderIsData) &&
-        sameType(b.elementType, a.elementType, olderIsData)
-      case (b: MapType, a: MapType) =>
-        nullabilityHolds(b.valueContainsNull, a.valueContainsNull, olderIsData) &&
-        sameType(b.keyType, a.keyType, olderIsData) &&
-        sameType(b.valueType, a.valueType, olderIsData)
-      case _ => before == after
-    }
-
-  /** Nulls in the data need a column that may be null to be read into. */
-  private def nullabilityHolds(older: Boolean, newer: Boolean, olderIsData: Boolean): Boolean = {
-    val (data, read) = if (olderIsData) (older, newer) else (newer, older)
-    !data || read
-  }
 
   /** Under column mapping, a column that was dropped and added again is another one. */
   private def storedAs(field: StructField): String =
     PhysicalSchema.nameOf(field, columnMapping = true)
+}
+
+private final class ReadCompatibility(val olderIsData: Boolean, mayWiden: Boolean) {
+
+  /** Whether `newer` is `older` with columns added. */
+  def grew(older: StructType, newer: StructType): Boolean = {
+    val byName = newer.fields.map(f => f.name.toLowerCase(Locale.ROOT) -> f).toMap
+    older.fields.forall { before =>
+      byName.get(before.name.toLowerCase(Locale.ROOT)).exists { after =>
+        before.name == after.name &&
+        ReadCompatibility.storedAs(before) == ReadCompatibility.storedAs(after) &&
+        nullabilityHolds(before.nullable, after.nullable) &&
+        holds(before.dataType, after.dataType)
+      }
+    }
+  }
+
+  private def holds(before: DataType, after: DataType): Boolean = (before, after) match {
+    case (b: StructType, a: StructType) => grew(b, a)
+    case (b: ArrayType, a: ArrayType) =>
+      nullabilityHolds(b.containsNull, a.containsNull) && holds(b.elementType, a.elementType)
+    case (b: MapType, a: MapType) =>
+      nullabilityHolds(b.valueContainsNull, a.valueContainsNull) &&
+      holds(b.keyType, a.keyType) && holds(b.valueType, a.valueType)
+    case _ => before == after || (mayWiden && TypeChange.widens(before, after))
+  }
+
+  /** Nulls in the data need a column that may be null to be read into. */
+  private def nullabilityHolds(older: Boolean, newer: Boolean): Boolean = {
+    val (data, read) = if (olderIsData) (older, newer) else (newer, older)
+    !data || read
+  }
 }

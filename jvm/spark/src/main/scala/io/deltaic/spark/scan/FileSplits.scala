@@ -40,8 +40,8 @@ private[spark] object FileSplits {
     val maxSplitBytes =
       FilePartition.maxSplitBytes(spark, files.iterator.map(_.sizeBytes + openCostBytes).sum)
     val zone = sessionZone(spark)
-    val splits = files.flatMap { file =>
-      val row = constantRow(table, file, constants, zone, changedRows)
+    val splits = listed.lazyZip(files).flatMap { (asListed, file) =>
+      val row = constantRow(table, asListed, constants, zone, changedRows)
       split(SparkPath.fromPath(LogPath.toAbsolute(table, file.path)), file, row, maxSplitBytes)
     }
     val slots = SessionShims.leafParallelism(spark)

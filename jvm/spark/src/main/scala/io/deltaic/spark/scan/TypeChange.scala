@@ -37,7 +37,7 @@ private[spark] object TypeChange {
     catch { case NonFatal(_) => None }
 
   /** Protocol § Type Widening lists these and no others. */
-  private def widens(older: DataType, newer: DataType): Boolean = (older, newer) match {
+  def widens(older: DataType, newer: DataType): Boolean = (older, newer) match {
     case (ByteType, ShortType | IntegerType | LongType) => true
     case (ShortType, IntegerType | LongType) => true
     case (IntegerType, LongType) => true

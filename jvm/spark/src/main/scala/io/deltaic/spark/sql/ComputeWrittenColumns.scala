@@ -4,7 +4,9 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, Expression, NamedExpression}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.deltaic.SchemaShims
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, ExtractV2Table}
+import org.apache.spark.sql.types.StructType
 
 import io.deltaic.spark.write.{ComputedColumns, ComputesColumns, IdentityColumn, IdentityValue}
 
@@ -99,7 +101,7 @@ private[spark] final case class ComputeWrittenColumns(spark: SparkSession)
     if (columns.isEmpty) rows
     else {
       val classic = spark.asInstanceOf[org.apache.spark.sql.classic.SparkSession]
-      val values = new ColumnValues(classic, relation.schema, columns)
+      val values = new ColumnValues(classic, limited(relation), columns)
       val output = rows.output
       def valueOf(base: String): Attribute = output.find(_.name == base).get
       Project(
@@ -111,6 +113,14 @@ private[spark] final case class ComputeWrittenColumns(spark: SparkSession)
         rows
       )
     }
+  }
+
+  /** Spark has checked the texts that are given, and no longer says of a column how long its texts may be. */
+  private def limited(relation: DataSourceV2Relation): StructType = {
+    val stated = SchemaShims.schema(relation.table.columns).map(c => c.name -> c.metadata).toMap
+    StructType(relation.schema.map { column =>
+      column.copy(metadata = stated.getOrElse(column.name, column.metadata))
+    })
   }
 
   private def computedAs(column: Attribute, value: Expression): NamedExpression =

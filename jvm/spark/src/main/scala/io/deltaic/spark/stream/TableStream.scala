@@ -80,7 +80,8 @@ private[spark] final class TableStream(
       .getOrElse(invalid("it cannot be read as a timestamp"))
     val version = log.versionFrom(timestampMs)
     val latest = log.latest().version
-    if (version > latest) invalid(s"the table's latest version, $latest, is older")
+    if (version > latest && !ChangeFeedOptions.allowsOutOfRange(spark))
+      invalid(s"the table's latest version, $latest, is older")
     version
   }
 
