@@ -304,6 +304,8 @@ def test_texts_within_a_column_are_padded_and_bounded_at_every_depth(
                 spark.sql(statement)
     with pytest.raises(InvalidArgumentError, match=r"DELTAIC_COLUMN_KEPT.*STRUCT<a: VARCHAR"):
         spark.sql(f"ALTER TABLE {name} ADD COLUMN s.d INT")
+    with pytest.raises(InvalidArgumentError, match="REPLACE COLUMNS"):
+        spark.sql(f"ALTER TABLE {name} ALTER COLUMN s.a TYPE STRING")
     spark.sql(f"ALTER TABLE {name} RENAME COLUMN s TO r")
     with pytest.raises(Exception, match="EXCEED_LIMIT_LENGTH"):
         spark.sql(f"UPDATE {name} SET r.a = 'four'")

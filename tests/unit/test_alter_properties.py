@@ -52,6 +52,18 @@ def test_change_data_feed_of_a_legacy_table_lists_what_version_2_meant() -> None
     assert protocol["minReaderVersion"] == 1
 
 
+@pytest.mark.parametrize("named", ["enableChangeDataFeed", "enableChangeDataCapture"])
+@pytest.mark.parametrize("stored", ["enableChangeDataFeed", "enableChangeDataCapture"])
+def test_property_is_unset_by_either_of_its_names(named: str, stored: str) -> None:
+    log = create()
+    alter(log, {"delta.enableChangeDataFeed": "true"})
+    (metadata,) = log.actions(1, "metaData")
+    theirs = {**metadata, "configuration": {f"delta.{stored}": "true", "x": "y"}}
+    assert log.write_if_absent(2, [json.dumps({"metaData": theirs})])
+    alter(log, {}, f"delta.{named}")
+    assert configuration(log, 3) == {"x": "y"}
+
+
 @pytest.mark.parametrize(
     ("listed", "reason"),
     [

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaic.exceptions import InvalidArgumentError
+from deltaic.exceptions import DeltaError, InvalidArgumentError
 from deltaic.protocol.actions import Metadata
 from deltaic.protocol.features import features_in_use
 from deltaic.protocol.properties import (
@@ -273,3 +273,12 @@ def test_interval(text: str, expected: int | None) -> None:
 @given(st.integers(0, 10_000), st.sampled_from(["hour", "HOURS", "hours"]))
 def test_interval_of_any_length(amount: int, unit: str) -> None:
     assert interval_ms(f"interval {amount} {unit}") == amount * 3_600_000
+
+
+def test_what_another_table_has_is_taken_unless_it_is_a_promise_that_is_not_kept() -> None:
+    theirs = {"delta.targetFileSize": "1", "delta.checkpointInterval": "often"}
+    assert check_properties("/t", theirs, copied=theirs).configuration == theirs
+    promise = {"delta.universalFormat.enabledFormats": "iceberg"}
+    with pytest.raises(DeltaError) as caught:
+        check_properties("/t", promise, copied=promise)
+    assert caught.value.condition == "DELTAIC_UNSUPPORTED_TABLE_PROPERTY"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from deltaic.commands.definition import LIMITED_TEXT, LIMITED_TEXT_KEY
 from deltaic.commit.ports import TableHeader
 from deltaic.exceptions import error
 from deltaic.protocol.actions import Metadata
 from deltaic.protocol.change_data import check_feed_columns
 from deltaic.protocol.clustering import clustering_columns
 from deltaic.protocol.column_mapping import PHYSICAL_NAME, is_mapped, with_new_columns
+from deltaic.protocol.limited_texts import LIMITED_TEXT, LIMITED_TEXT_KEY
 from deltaic.protocol.schema import Field, StructType, parse_schema, type_text, write_schema
 from deltaic.protocol.schema_checks import check_table_schema
 from deltaic.protocol.schema_edits import path_text

@@ -10,7 +10,6 @@ from deltaic.commands.add_columns import Position
 from deltaic.commands.alteration import Alteration, alter, altered_header
 from deltaic.commands.altered_schema import with_schema
 from deltaic.commands.column_parameters import column_parameter, compact, with_position
-from deltaic.commands.definition import LIMITED_TEXT, LIMITED_TEXT_KEY
 from deltaic.commands.dependents import require_independent
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
@@ -18,6 +17,7 @@ from deltaic.commit.ports import TableHeader, Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
 from deltaic.protocol.features import supports
+from deltaic.protocol.limited_texts import LIMITED_TEXT, LIMITED_TEXT_KEY
 from deltaic.protocol.properties import is_true
 from deltaic.protocol.schema import (
     DataType,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,6 +21,7 @@ from deltaic.protocol.iceberg_compat import (
     require_same_partitioning,
     with_column_mapping,
 )
+from deltaic.protocol.limited_texts import LIMITED_TEXT, LIMITED_TEXT_KEY
 from deltaic.protocol.negotiation import protocol_for_new_definition, protocol_for_new_table
 from deltaic.protocol.properties import (
     CheckedProperties,
@@ -44,10 +44,6 @@ from deltaic.protocol.schema_edits import find_field
 _FOREIGN_METADATA_PREFIX = "delta.columnMapping."
 
 _NO_PROPERTIES = CheckedProperties({}, ProtocolRequest())
-
-#: Texts of limited length, and the metadata of a column that says of it that it has such.
-LIMITED_TEXT = re.compile(r"(var)?char\((\d+)\)")
-LIMITED_TEXT_KEY = "__CHAR_VARCHAR_TYPE_STRING"
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,20 +260,6 @@ def stored_column(column: Field) -> Field:
         metadata[LIMITED_TEXT_KEY] = column.type.name
         return replace(column, type=PrimitiveType("string"), metadata=metadata)
     return replace(column, metadata=metadata)
-
-
-def is_longer(before: str | None, after: str) -> bool:
-    """Whether one limited text takes all that another did, as ``ALTER COLUMN ... TYPE`` asks.
-
-    Parameters
-    ----------
-    before
-        The type that the column has; None if its texts are not limited.
-    """
-    older, newer = LIMITED_TEXT.fullmatch(before or ""), LIMITED_TEXT.fullmatch(after)
-    if older is None or newer is None or before == after:
-        return before == after
-    return newer[1] is not None and int(older[2]) <= int(newer[2])
 
 
 def _same_columns(

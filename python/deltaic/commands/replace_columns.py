@@ -11,7 +11,6 @@ from deltaic.commands.alteration import Alteration, alter, altered_header
 from deltaic.commands.altered_schema import require_droppable, require_mapping, with_schema
 from deltaic.commands.column_changes import require_widening, retyped, with_key
 from deltaic.commands.column_parameters import column_parameter, compact
-from deltaic.commands.definition import LIMITED_TEXT_KEY, is_longer
 from deltaic.commands.dependents import require_independent
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
@@ -19,6 +18,7 @@ from deltaic.commit.ports import Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
 from deltaic.protocol.column_lists import without_columns
+from deltaic.protocol.limited_texts import LIMITED_TEXT_KEY, is_longer
 from deltaic.protocol.schema import (
     ArrayType,
     DataType,

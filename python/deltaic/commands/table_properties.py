@@ -27,6 +27,7 @@ from deltaic.protocol.properties import (
     check_properties,
     find_property,
     is_true,
+    spellings,
 )
 from deltaic.protocol.schema import parse_schema
 
@@ -70,7 +71,7 @@ def alter_properties(
             raise error("DELTAIC_PROPERTY_NEEDS_MORE", table=table, property=name, value=value)
     if not supports(current.protocol, CLUSTERING):
         require_no_clustering(table, checked.request.features)
-    removed = {_removable(table, name) for name in arguments.unset}
+    removed = {n for name in arguments.unset for n in _removable(table, name)}
     if is_true(checked.configuration, row_tracking.ENABLED) and not row_tracking.is_enabled(before):
         give_row_ids(table, tables, policy, clock_ms)
         current = altered_header(table, tables)
@@ -104,7 +105,8 @@ def alter_properties(
     )
 
 
-def _removable(table: str, name: str) -> str:
+def _removable(table: str, name: str) -> tuple[str, ...]:
+    """Return the names of a property, by any of which the table may have it."""
     known = find_property(name)
     stored = known.name if known is not None else name
     if stored in (MODE, MAX_COLUMN_ID):
@@ -116,7 +118,7 @@ def _removable(table: str, name: str) -> str:
     if name.casefold().startswith(CONSTRAINT_PREFIX):
         advice = "Use ALTER TABLE ... DROP CONSTRAINT."
         raise error("DELTAIC_PROPERTY_KEPT", table=table, property=name, advice=advice)
-    return stored
+    return (stored,) if known is None else spellings(known.replaced_by or stored)
 
 
 def _description(arguments: AlterProperties, before: str | None) -> str | None:

@@ -170,7 +170,8 @@ def check_properties(
     any_name
         Whether ``delta.`` properties that nobody knows are stored, too.
     copied
-        What another table has: where it is given just so, it is stored as it is, unchecked.
+        What another table has: where it is given just so, it is stored as it is, unless it would
+        promise what is not kept.
 
     Raises
     ------
@@ -184,6 +185,7 @@ def check_properties(
     for name, value in given.items():
         folded = name.casefold()
         if copied is not None and copied.get(name) == value:
+            _require_supported(table, find_property(name), value)
             configuration[name] = value
         elif folded.startswith(CONSTRAINT_PREFIX):
             raise error("DELTAIC_CONSTRAINT_AS_PROPERTY", table=table, property=name)
@@ -224,7 +226,7 @@ def set_value(configuration: Mapping[str, str], name: str) -> str | None:
 
     Other writers store older spellings of the name, too; the newer one takes precedence.
     """
-    return next((configuration[n] for n in _spellings(name) if n in configuration), None)
+    return next((configuration[n] for n in spellings(name) if n in configuration), None)
 
 
 def stored_value(table: str, configuration: Mapping[str, str], name: str) -> str:
@@ -292,7 +294,8 @@ def interval_ms(text: str) -> int | None:
 
 
 @cache
-def _spellings(name: str) -> tuple[str, ...]:
+def spellings(name: str) -> tuple[str, ...]:
+    """Return the names by which a table may have a property, the older ones last."""
     return (name, *(known.name for known in all_properties() if known.replaced_by == name))
 
 
@@ -313,11 +316,15 @@ def _require_known(table: str, name: str, value: str) -> TableProperty:
     problem = known.problem_with(value)
     if problem is not None:
         raise _invalid(table, known.name, value, problem)
-    if not known.supported and value.casefold() not in ("", "false"):
+    _require_supported(table, known, value)
+    return known
+
+
+def _require_supported(table: str, known: TableProperty | None, value: str) -> None:
+    if known is not None and not known.supported and value.casefold() not in ("", "false"):
         raise error(
             "DELTAIC_UNSUPPORTED_TABLE_PROPERTY", table=table, property=known.name, value=value
         )
-    return known
 
 
 def _request(table: str, requests: Mapping[str, str], features: list[str]) -> ProtocolRequest:

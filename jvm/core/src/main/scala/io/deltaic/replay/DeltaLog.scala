@@ -252,8 +252,11 @@ final class DeltaLog private (
     LogThreads.mapInOrder((first to last).iterator)(commit)
 
   /** Whether the log holds the commit of a version. */
-  def holdsCommit(version: Long): Boolean =
-    store.status(FileNames.commit(directory, version)).isDefined
+  def holdsCommit(version: Long): Boolean = commitFile(version).isDefined
+
+  /** The commit file of a version, if there is one. */
+  def commitFile(version: Long): Option[FileStatus] =
+    store.status(FileNames.commit(directory, version))
 
   /** The first version from which on the log holds every commit; one above the latest if it holds none. */
   def earliestCommit: Long =
@@ -293,11 +296,13 @@ final class DeltaLog private (
       }
   }
 
+  /** @param version the one that the log must hold, unless a checkpoint stands for it */
   private def requireSameTable(version: Long, read: Option[FileStatus]): Unit = {
-    val isOther = read.exists { commit =>
-      store.status(commit.getPath).exists(!DeltaLog.isSameFile(_, commit))
-    }
-    if (isOther || !listing.holds(version))
+    val isSame = read.flatMap(r => store.status(r.getPath).map(DeltaLog.isSameFile(_, r)))
+    val name = FileNames.commit(directory, version).getName
+    def holds =
+      (isSame.isDefined && read.exists(_.getPath.getName == name)) || listing.holds(version)
+    if (isSame.contains(false) || !holds)
       throw new DeltaicException(
         "DELTAIC_TABLE_REPLACED",
         Map("table" -> table.toString, "version" -> version.toString)
@@ -379,9 +384,15 @@ object DeltaLog {
 
   private val TablesKept = 64
 
-  /** Of two looks at one name, whether they saw the same file. */
+  /**
+   * Of two looks at one name, whether they saw the same file. Object stores tell its time to the millisecond in a list
+   * and to the second by itself, or to the second in both.
+   */
   private[deltaic] def isSameFile(a: FileStatus, b: FileStatus): Boolean =
-    a.getLen == b.getLen && a.getModificationTime == b.getModificationTime
+    a.getLen == b.getLen && isSameTime(a.getModificationTime, b.getModificationTime)
+
+  private def isSameTime(a: Long, b: Long): Boolean =
+    a == b || (a / 1000 == b / 1000 && (a % 1000 == 0 || b % 1000 == 0))
 
   /** Larger than any checkpoint. */
   val NeverDistributed: Long = Long.MaxValue

@@ -5,7 +5,7 @@ import java.util.concurrent.{Callable, Executors}
 import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.Path
+import org.apache.hadoop.fs.{FileStatus, Path}
 
 import io.deltaic.TableBuilder
 import io.deltaic.TableBuilder.{add, created, dv, metadata, protocol}
@@ -367,6 +367,23 @@ class DeltaLogSuite extends munit.FunSuite {
     table.commit(1, add("another")).commit(2, add("more"))
     assertEquals(log.tryCommit(2, Iterator(""), read), WriteOutcome.AlreadyExists)
     refused("DELTAIC_TABLE_REPLACED")(log.tryCommit(3, Iterator(""), read))
+  }
+
+  test(
+    "a commit follows a file whose time is told to the second here and to the millisecond there"
+  ) {
+    val second = 1700000000000L
+    val table = created().committedAt(0, second)
+    val read = table.open().latest().commitFile.get
+    def commit(version: Long, readAtMs: Long): WriteOutcome = {
+      val told = new FileStatus(read.getLen, false, 1, 1, readAtMs, read.getPath)
+      table.open().tryCommit(version, Iterator(ActionJson.write(add("a"))), Some(told))
+    }
+    assertEquals(commit(1, second + 123), WriteOutcome.Written)
+    refused("DELTAIC_TABLE_REPLACED")(commit(2, second + 1000))
+    table.committedAt(0, second + 123)
+    assertEquals(commit(2, second), WriteOutcome.Written)
+    refused("DELTAIC_TABLE_REPLACED")(commit(3, second + 124))
   }
 
   test("threads that commit and read at once each see every version whole") {

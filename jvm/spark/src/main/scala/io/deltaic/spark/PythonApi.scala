@@ -126,7 +126,7 @@ object PythonApi {
         readSet =
           if (summary.path("readsWholeTable").asBoolean(false)) ReadSet.everything
           else ReadSet.nothing,
-        readCommit = Option.when(readVersion >= 0)(log.at(readVersion)).flatMap(_.commitFile)
+        readCommit = Option.when(readVersion >= 0)(readVersion).flatMap(log.commitFile)
       ),
       CachedPlans.refresh(spark, log.table, _)
     )

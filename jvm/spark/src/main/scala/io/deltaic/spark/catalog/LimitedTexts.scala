@@ -32,6 +32,12 @@ private[catalog] object LimitedTexts {
   def typeOf(column: StructField): DataType =
     CharVarcharUtils.getRawType(column.metadata).fold(column.dataType)(limited(column.dataType, _))
 
+  /** Whether texts within the column are limited, of which Spark knows nothing there. */
+  def areWithin(column: StructField): Boolean = typeOf(column) match {
+    case _: CharType | _: VarcharType => false
+    case stated => stated != column.dataType
+  }
+
   private def limited(stored: DataType, stated: DataType): DataType = (stored, stated) match {
     case (StructType(fields), StructType(others)) if fields.length == others.length =>
       StructType(fields.zip(others).map { case (field, other) =>

@@ -50,7 +50,7 @@ private[spark] final class Save(
 
   /** Rows that a condition leaves in the table keep their columns. */
   private def replacesColumns: Boolean = mode == SaveMode.Overwrite && flag("overwriteschema") &&
-    !Seq(ReplaceWhere.Key, ReplaceWhere.OnKey, ReplaceWhere.UsingKey).exists(option(_).isDefined)
+    !ReplaceWhere.Keys.exists(option(_).isDefined)
 
   /** The table, if this write leaves its columns in place. */
   private val kept: Option[DeltaicTable] = snapshot

@@ -25,8 +25,14 @@ private[spark] final class TableAlteration(spark: SparkSession, table: DeltaicTa
   }
 
   private def alter(changes: Seq[TableChange]): Unit = changes match {
-    // A column is what it is to become.
-    case Seq() => ()
+    // A column is what it is to become; or Spark takes it for that, since it knows no limits of texts within columns.
+    case Seq() if !table.tableSchema.all.exists(LimitedTexts.areWithin) => ()
+    case Seq() =>
+      throw WriteTransaction.unsupported(
+        location,
+        "ALTER COLUMN with the type that the column has, beside texts of limited length within columns, whose limits" +
+          " ALTER TABLE ... REPLACE COLUMNS alone can lift,"
+      )
     case Seq(add: AddConstraint) =>
       val check = TableAlteration.requireCheck(location, add.constraint)
       run("addConstraint", "name" -> check.name, "expression" -> check.predicateSql)

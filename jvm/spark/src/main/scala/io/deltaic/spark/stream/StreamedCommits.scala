@@ -40,9 +40,9 @@ private[stream] final class StreamedCommits(log: DeltaLog, read: Snapshot, optio
   }
 
   /**
-   * Rows of older versions may lack some of the columns that they are read with, or have narrower types; newer versions must have no
-   * others, lest values be left out unnoticed. A stream with the newer columns can read both if all that
-   * happened to columns is that some were added, were widened, or may now be null.
+   * Rows of older versions may lack some of the columns that they are read with, or have narrower ones;
+   * newer versions must have no others, lest values be left out unnoticed. A stream with the newer columns
+   * can read both if all that happened to columns is that some were added, were widened, or may now be null.
    */
   def requireReadable(metadata: Metadata, version: Long): Unit = {
     def reads(columns: Metadata, data: Metadata, dataIsOlder: Boolean) =

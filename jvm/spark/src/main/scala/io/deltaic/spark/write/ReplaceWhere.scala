@@ -22,6 +22,9 @@ private[spark] object ReplaceWhere {
   val OnKey = "replaceOn"
   val UsingKey = "replaceUsing"
 
+  /** The options that say which rows are replaced. */
+  val Keys: Seq[String] = Seq(Key, OnKey, UsingKey)
+
   /** Refuses a write that would replace other rows than its options say. */
   def requireHeeded(
       table: String,
@@ -33,7 +36,7 @@ private[spark] object ReplaceWhere {
       case Replaced.Matching(_, _, _) => Seq(OnKey, UsingKey)
       case _ => Nil
     }
-    Seq(Key, OnKey, UsingKey).filter(options.containsKey).filterNot(heeded.contains)
+    Keys.filter(options.containsKey).filterNot(heeded.contains)
       .foreach { key =>
         val reason = s"this way of writing does not take the option $key, which goes with mode " +
           "overwrite of a DataFrame's writer, and with no other of its kind"
@@ -56,7 +59,7 @@ private[spark] object ReplaceWhere {
       .map(inNewTable(target, _, columns))
       .filter(_ => isChecked(target.spark))
     val others = info.options.asCaseSensitiveMap.asScala.filterNot { case (name, _) =>
-      Seq(Key, OnKey, UsingKey).exists(_.equalsIgnoreCase(name))
+      Keys.exists(_.equalsIgnoreCase(name))
     }
     new TableWriteBuilder(
       target.copy(intent = target.intent.copy(rowCondition = condition)),
