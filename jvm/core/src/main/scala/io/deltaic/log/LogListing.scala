@@ -62,9 +62,8 @@ final class LogListing(table: Path, store: LogStore) {
         segmentOrFail(log, Some(version), unreadable)
       }
 
-  /** Whether the log holds a version's commit, or the checkpoint that may stand for it. */
-  def holds(version: Long): Boolean =
-    store.status(FileNames.commit(directory, version)).isDefined ||
+  /** Whether the log holds a checkpoint of a version, which may stand for its commit. */
+  def holdsCheckpoint(version: Long): Boolean =
     listed(version).newestCheckpoint(version, Set.empty).exists(_.version == version)
 
   /** Every commit file from a version on. */

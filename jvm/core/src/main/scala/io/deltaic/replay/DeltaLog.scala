@@ -210,7 +210,7 @@ final class DeltaLog private (
 
   /** The actions of one commit. */
   def commit(version: Long): CommitFile =
-    store.status(FileNames.commit(directory, version)) match {
+    commitFile(version) match {
       case Some(file) => reader.read(version, file)
       case None => notFound(version)
     }
@@ -300,9 +300,9 @@ final class DeltaLog private (
   private def requireSameTable(version: Long, read: Option[FileStatus]): Unit = {
     val isSame = read.flatMap(r => store.status(r.getPath).map(DeltaLog.isSameFile(_, r)))
     val name = FileNames.commit(directory, version).getName
-    def holds =
-      (isSame.isDefined && read.exists(_.getPath.getName == name)) || listing.holds(version)
-    if (isSame.contains(false) || !holds)
+    def isHeld = (isSame.isDefined && read.exists(_.getPath.getName == name)) ||
+      holdsCommit(version) || listing.holdsCheckpoint(version)
+    if (isSame.contains(false) || !isHeld)
       throw new DeltaicException(
         "DELTAIC_TABLE_REPLACED",
         Map("table" -> table.toString, "version" -> version.toString)
