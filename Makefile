@@ -123,13 +123,16 @@ test-jvm: $(SBT_LAUNCHER) ## Run the Scala tests
 test-python: build $(PEERS_STAMP) $(CLASS_ARCHIVE) ## Run the Python tests, those on Spark beside the others
 	@$(call beside,test-spark,test-conformance-and-units test-peers)
 
+# Tests whose Sparks are processes of their own: they run where there is a core to spare.
+APART = tests/spark/test_readme.py tests/spark/test_sidecar.py
+
 .PHONY: test-conformance-and-units test-peers test-spark
 test-conformance-and-units: build $(CLASS_ARCHIVE)
-	$(call pytest_in_ci,units) tests/conflicts tests/unit tests/conformance
+	$(call pytest_in_ci,units) tests/conflicts tests/unit tests/conformance $(APART)
 test-peers: build $(PEERS_STAMP) $(CLASS_ARCHIVE)
 	$(call pytest_in_ci,peers) tests/peers
 test-spark: build $(PEERS_STAMP) $(CLASS_ARCHIVE)
-	$(call pytest_in_ci,spark) tests/spark
+	$(call pytest_in_ci,spark) tests/spark $(APART:%=--ignore=%)
 
 pytest_in_ci = $(run_python) -m pytest -m "not thorough" --basetemp build/pytest-$(1)
 

@@ -20,6 +20,7 @@ from deltaic.builders import DeltaTableBuilder, IdentityGenerator
 from deltaic.commands.history import history
 from deltaic.exceptions import error
 from deltaic.merge import DeltaMergeBuilder
+from deltaic.spark.frame_columns import FrameColumns
 from deltaic.table_definition import TableDefinition, session_api
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class DeltaTable(TableDefinition):
         self._name = name
         self._alias = aliasName
         self._hadoop_conf = dict(hadoopConf or {})
+        self._columns = FrameColumns()
 
     @classmethod
     def forPath(
@@ -156,25 +158,30 @@ class DeltaTable(TableDefinition):
         Returns
         -------
         DataFrame
-            The newest version at this moment, with the table's columns.
+            The newest version at this moment, with the table's columns. `delete`, `update` and
+            `merge` of this `DeltaTable` know them.
 
         Examples
         --------
-        >>> DeltaTable.forPath(spark, path).toDF().filter("id > 5")
+        >>> table = DeltaTable.forPath(spark, path)
+        >>> table.toDF().filter("id > 5")
         DataFrame[id: bigint]
+        >>> table.delete(table.toDF()["id"] == 3)
         """
         if self._name is not None:
             frame = self._spark.table(self._name)
         else:
             reader = self._spark.read.format("delta").options(**self._hadoop_conf)
             frame = reader.load(self._path)
-        return frame if self._alias is None else frame.alias(self._alias)
+        return self._aliased(self._columns.of(frame, self._api("DeltaTable.toDF")))
 
     def _target(self, api: SessionApi) -> DataFrame:
         """Return the rows as a change is to find them: it writes with settings of its session."""
         if not self._hadoop_conf:
             return self.toDF()
-        frame = api.rows(self._path)
+        return self._aliased(self._columns.of(api.rows(self._path), api))
+
+    def _aliased(self, frame: DataFrame) -> DataFrame:
         return frame if self._alias is None else frame.alias(self._alias)
 
     def alias(self, aliasName: str) -> DeltaTable:
@@ -194,7 +201,9 @@ class DeltaTable(TableDefinition):
         >>> DeltaTable.forPath(spark, path).alias("t").delete("t.id = 3")
         """
         require_text("aliasName", aliasName)
-        return DeltaTable(self._spark, self._path, self._name, aliasName, self._hadoop_conf)
+        aliased = DeltaTable(self._spark, self._path, self._name, aliasName, self._hadoop_conf)
+        aliased._columns = self._columns
+        return aliased
 
     def delete(self, condition: str | Column | None = None) -> None:
         """Delete rows.

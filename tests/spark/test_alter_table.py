@@ -213,3 +213,15 @@ def test_location_of_a_name_is_changed_for_a_table_of_the_same_columns(
         spark.sql(f"ALTER TABLE delta.`{table}` SET LOCATION '{other}'")
     altered("INSERT INTO {t} VALUES (4, 'c')")
     assert rows_of(spark, other) == [(2, "b"), (4, "c")] and rows_of(spark, table) == [(1, "a")]
+
+
+def test_name_whose_table_was_moved_is_given_anew(
+    spark: SparkSession, table: str, tmp_path: Path, altered: Alter
+) -> None:
+    altered(f"CREATE TABLE {{t}} USING delta LOCATION '{table}' AS SELECT 1 AS id")
+    moved = Path(table).rename(tmp_path / "moved")
+    with pytest.raises(DeltaError, match=r"(?s)NOT_A_TABLE.*DROP TABLE.*CREATE TABLE"):
+        altered(f"ALTER TABLE {{t}} SET LOCATION '{moved}'")
+    altered("DROP TABLE {t}")
+    altered(f"CREATE TABLE {{t}} USING delta LOCATION '{moved}'")
+    assert spark.table("altered_table").first() == (1,)

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from tests.support import log
 from tests.support.cases import drawn_cases
 from tests.support.log import stored_files
-from tests.support.plans import scans
+from tests.support.plans import plan_nodes, scans
 from tests.support.predicates import COLUMN_VALUES, SCHEMA, Predicate, predicates, rows
+from tests.support.session_settings import session_settings
 from tests.support.table_builder import (
     BuildTwin,
     TwinTable,
@@ -164,6 +165,28 @@ def test_table_without_statistics_is_read(spark: SparkSession, build: BuildTwin)
     assert not opens_files(spark.sql(f"SELECT min(id), max(id) FROM {table.sql_name}"))
     assert opens_files(spark.sql(f"SELECT min(small) FROM {table.sql_name}"))
     table.assert_same_answer("SELECT min(small), count(small) FROM {t}")
+
+
+@pytest.mark.parametrize(
+    ("query", "join"),
+    [
+        (
+            "SELECT t.* FROM {t} t JOIN (SELECT max(p) AS p FROM {t}) m ON t.p = m.p",
+            "BroadcastHashJoinExec",
+        ),
+        (
+            "SELECT t.*, n FROM {t} t CROSS JOIN (SELECT count(*) AS n FROM {t})",
+            "BroadcastNestedLoopJoinExec",
+        ),
+    ],
+)
+def test_answer_is_small_enough_to_broadcast(
+    spark: SparkSession, whole: TwinTable, query: str, join: str
+):
+    with session_settings(spark, {"spark.sql.autoBroadcastJoinThreshold": "100"}):
+        frame = spark.sql(query.format(t=whole.sql_name))
+        assert join in {node.kind for node in plan_nodes(frame)}
+        whole.assert_same_answer(query)
 
 
 def test_each_version_has_its_own_answer(spark: SparkSession, build: BuildTwin):

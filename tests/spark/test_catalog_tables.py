@@ -161,19 +161,35 @@ def test_table_named_by_its_path_cannot_be_elsewhere(
 
 
 def test_create_table_that_contradicts_the_table_there_is_refused(spark: SparkSession, table: str):
-    rows(spark, 0, 5).write.format("delta").save(table)
-    with pytest.raises(Exception, match="DELTAIC_CREATE_MISMATCH"):
-        spark.sql(f"CREATE TABLE t (other INT) USING delta LOCATION '{table}'")
+    columns = "id BIGINT, s VARCHAR(9), st STRUCT<a: INT>"
+    spark.sql(f"CREATE TABLE delta.`{table}` ({columns}) USING delta")
+    for other in ("other INT", columns.replace("9", "3"), columns.replace("INT>", "INT NOT NULL>")):
+        with pytest.raises(Exception, match="DELTAIC_CREATE_MISMATCH"):
+            spark.sql(f"CREATE TABLE t ({other}) USING delta LOCATION '{table}'")
     assert not spark.catalog.tableExists("t")
 
 
 def test_create_table_as_it_was_created_is_no_contradiction(spark: SparkSession, table: str):
-    columns = "(Id BIGINT COMMENT 'c', s VARCHAR(9), st STRUCT<a: INT COMMENT 'n'>)"
+    inner = "STRUCT<A: INT COMMENT 'n', t: VARCHAR(3) NOT NULL>"
+    columns = f"(Id BIGINT COMMENT 'c', s VARCHAR(9), st {inner})"
     spark.sql(f"CREATE TABLE t {columns} USING delta LOCATION '{table}'")
     spark.sql("DROP TABLE t")
     spark.sql(f"CREATE TABLE t {columns.lower()} USING delta LOCATION '{table}'")
     assert spark.table("t").columns == ["Id", "s", "st"]
     assert log.versions(table) == [0]
+
+
+@pytest.mark.parametrize(
+    ("name", "condition"),
+    [("`my-table`", "INVALID_SCHEMA_OR_RELATION_NAME"), ("no_such_db.t", "SCHEMA_NOT_FOUND")],
+)
+@pytest.mark.parametrize("rest", ["(id BIGINT) USING delta {at}", "USING delta {at} AS SELECT 1 n"])
+def test_table_that_the_catalog_cannot_list_is_not_made(
+    spark: SparkSession, table: str, name: str, condition: str, rest: str
+):
+    with pytest.raises(Exception, match=condition):
+        spark.sql(f"CREATE TABLE {name} " + rest.format(at=f"LOCATION '{table}'"))
+    assert not Path(table).exists()
 
 
 @pytest.mark.parametrize(

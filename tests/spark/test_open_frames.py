@@ -1,16 +1,19 @@
-"""DataFrames of a path, and views of them, while the table goes on: which version they show."""
+"""DataFrames of a path or a name, and views of them, while the table goes on: what they show."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
+
+import pytest
 
 from tests.support.plans import plan_nodes, scans
 from tests.support.session_settings import session_settings
 from tests.support.table_builder import build_table
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 #: Reads the table four times, once in a subquery and once what changed in it.
 QUERY = """
@@ -68,3 +71,74 @@ def test_scans_of_a_path_in_one_query_share_an_exchange(spark: SparkSession, tab
         assert "ReusedExchangeExec" in {node.kind for node in plan_nodes(twice)}
         explained = spark.sql(f"EXPLAIN {counts} UNION ALL {counts}").collect()[0][0]
     assert "ReusedExchange" in explained and f"deltaic file:{table}" in explained
+
+
+@pytest.fixture
+def mapped(spark: SparkSession, table: str) -> Iterator[str]:
+    """The name of a table with column mapping and one row."""
+    spark.sql(
+        f"CREATE TABLE open_frames (id INT, a STRING, b STRING, s STRUCT<x: INT, y: INT>) "
+        f"USING delta LOCATION '{table}' TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+    )
+    spark.sql("INSERT INTO open_frames VALUES (1, 'is a', 'is b', named_struct('x', 3, 'y', 4))")
+    yield "open_frames"
+    spark.sql("DROP TABLE IF EXISTS open_frames")
+
+
+def _frames(spark: SparkSession, name: str) -> list[DataFrame]:
+    spark.table(name).createOrReplaceTempView("open_frame")
+    return [spark.table(name), spark.sql(f"SELECT a, s.x FROM {name}"), spark.table("open_frame")]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        ("RENAME COLUMN a TO c", "RENAME COLUMN b TO a", "RENAME COLUMN c TO b"),
+        ("DROP COLUMN a", "ADD COLUMN a STRING"),
+        ("RENAME COLUMN s.x TO z", "RENAME COLUMN s.y TO x", "RENAME COLUMN s.z TO y"),
+    ],
+    ids=["swapped", "dropped and added", "swapped fields"],
+)
+def test_frame_of_a_name_does_not_take_another_column_for_its_own(
+    spark: SparkSession, mapped: str, changes: tuple[str, ...]
+) -> None:
+    frames = _frames(spark, mapped)
+    for change in changes:
+        spark.sql(f"ALTER TABLE {mapped} {change}")
+    for frame in frames:
+        with pytest.raises(Exception, match="DELTAIC_SCHEMA_CHANGED"):
+            frame.collect()
+    assert spark.table(mapped).count() == 1
+
+
+def test_frame_of_a_name_goes_on_with_the_columns_it_has(spark: SparkSession, mapped: str) -> None:
+    frames = _frames(spark, mapped)
+    cached = spark.table(mapped).where("id < 10").cache()
+    assert cached.count() == 1
+    spark.sql(f"ALTER TABLE {mapped} ADD COLUMN c STRING FIRST")
+    spark.sql(f"INSERT INTO {mapped} VALUES ('is c', 2, 'a', 'b', null)")
+    assert [frame.count() for frame in frames] == [2, 2, 2]
+    assert sorted(row.a for row in frames[0].collect()) == ["a", "is a"]
+    assert cached.count() == 2
+    cached.unpersist()
+    assert "analysedColumns" not in frames[0]._jdf.queryExecution().toString()
+
+
+def test_frame_of_a_name_shows_the_table_that_replaces_its_own(
+    spark: SparkSession, table: str
+) -> None:
+    name = "replaced_frames"
+    definition = f"TABLE {name} (id INT, a STRING) USING delta LOCATION '{table}'"
+    spark.sql(f"CREATE {definition}")
+    spark.sql(f"INSERT INTO {name} VALUES (1, 'old')")
+    spark.table(name).createOrReplaceTempView("replaced_frame")
+    frames = [spark.table(name), spark.sql(f"SELECT a FROM {name}"), spark.table("replaced_frame")]
+    cached = spark.table(name).where("id > 0").cache()
+    assert cached.count() == 1
+    spark.sql(f"CREATE OR REPLACE {definition}")
+    assert [frame.count() for frame in frames] == [0, 0, 0]
+    spark.sql(f"INSERT INTO {name} VALUES (7, 'new')")
+    assert [frame.collect()[0].a for frame in frames] == ["new", "new", "new"]
+    assert [row.id for row in spark.table(name).where("id > 0").collect()] == [7]
+    cached.unpersist()
+    spark.sql(f"DROP TABLE {name}")

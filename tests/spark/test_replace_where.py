@@ -244,6 +244,31 @@ def test_what_cannot_be_replaced_is_refused_before_anything_is_written(
     assert log.contents(table) == before
 
 
+@pytest.mark.parametrize(
+    ("condition", "says"),
+    [
+        ("region = 'eu'", "column region"),
+        ("s.x = 1", "field x"),
+        ("array_contains(l.x, 1)", "field x"),
+    ],
+)
+def test_condition_on_what_comes_with_the_rows_is_refused_before_anything_is_written(
+    spark: SparkSession, table: str, condition: str, says: str
+) -> None:
+    old = spark.sql("SELECT named_struct('a', 1) AS s, array(named_struct('a', 1)) AS l")
+    old.write.format("delta").save(table)
+    before = log.contents(table)
+    new = "SELECT named_struct('a', 1, 'x', 1) AS s, array(s) AS l, 'eu' AS region"
+    writer = spark.sql(new).write.format("delta").mode("overwrite").option("mergeSchema", "true")
+    into = f"INSERT WITH SCHEMA EVOLUTION INTO delta.`{table}`"
+    refused = f"(?s)DELTAIC_REPLACE_WHERE_REFUSED.*{says}"
+    with pytest.raises(Exception, match=refused):
+        writer.option("replaceWhere", condition).save(table)
+    with pytest.raises(Exception, match=refused):
+        spark.sql(f"{into} BY NAME REPLACE WHERE {condition} {new}")
+    assert log.contents(table) == before
+
+
 def test_rows_of_the_table_itself_can_replace_others(spark: SparkSession, table: str) -> None:
     create(spark, table, vectors=True)
     own = spark.read.format("delta").load(table).where("id < 2").withColumn("s", F.lit("again"))

@@ -69,6 +69,53 @@ def test_update_sets_columns_and_fields_by_sql_and_by_column(
     assert log.commit_info(table, 2)["operation"] == "UPDATE"
 
 
+@pytest.mark.parametrize("found", ["target", "named"])
+def test_columns_of_the_tables_own_frame_are_columns_of_its_changes(
+    spark: SparkSession, request: pytest.FixtureRequest, table: str, found: str
+) -> None:
+    target: DeltaTable = request.getfixturevalue(found)
+    before = target.toDF()
+    assert len(before.collect()) == 4
+    target.update(before["id"] == 1, {"v": before["v"] + target.toDF()["id"]})
+    target.delete(before.id == 3)
+    assert [row.id for row in before.orderBy("id").collect()] == [1, 2, 4]
+    assert sorted(row.id for row in target.toDF().collect()) == [1, 2, 4]
+    source = spark.createDataFrame([(4, 44), (5, 55)], "id INT, w INT")
+    (
+        target.merge(source, before["id"] == source["id"])
+        .whenMatchedUpdate(before["v"] > 0, {"v": source["w"]})
+        .whenNotMatchedInsert(values={"id": source["id"], "v": source["w"]})
+        .execute()
+    )
+    rows = [(row.id, row.v) for row in target.toDF().orderBy("id").collect()]
+    assert rows == [(1, 11), (2, None), (4, 44), (5, 55)]
+    spark.sql(f"ALTER TABLE delta.`{table}` ADD COLUMN added INT")
+    target.update(target.toDF()["id"] == 5, {"added": target.alias("t").toDF()["v"]})
+    assert [row.added for row in target.toDF().orderBy("id").collect()] == [None] * 3 + [55]
+
+
+def test_source_made_of_the_tables_own_frame_has_columns_of_its_own(
+    spark: SparkSession, target: DeltaTable, table: str
+) -> None:
+    rows = target.toDF()
+    source = rows.where(rows["v"] > 10)
+    (
+        target.alias("t")
+        .merge(source, F.col("t.id") == source["id"] + 1)
+        .whenMatchedUpdate(set={"v": source["v"]})
+        .execute()
+    )
+    assert [row[1] for row in content(spark, table)] == [10, None, 30, 30]
+
+
+def test_columns_of_fixed_length_are_columns_of_changes(spark: SparkSession, table: str) -> None:
+    spark.sql(f"CREATE TABLE delta.`{table}` (id INT, c CHAR(3)) USING delta")
+    spark.sql(f"INSERT INTO delta.`{table}` VALUES (1, 'a'), (2, 'b')")
+    target = DeltaTable.forPath(spark, table)
+    target.delete(target.toDF()["c"] == "a  ")
+    assert [tuple(row) for row in target.toDF().collect()] == [(2, "b  ")]
+
+
 def test_merge_takes_the_first_clause_that_holds_for_a_row(
     spark: SparkSession, named: DeltaTable, table: str
 ) -> None:
@@ -158,27 +205,115 @@ def test_statements_return_how_many_rows_they_changed(
     assert (changed > 0) == (expected[0] > 0)
 
 
+NOT_ALL = "refused names no Delta table, but a temporary view that is not SELECT"
+
+
 @pytest.mark.parametrize(
-    ("statement", "told"),
+    ("view", "statement", "told"),
     [
-        ("DELETE FROM part WHERE id = 1", "part names no Delta table, but a view"),
-        ("UPDATE whole SET v = 0", "whole names no Delta table, but a view"),
+        ("TEMP VIEW refused AS SELECT * FROM {t} WHERE v > 0", "DELETE FROM refused", NOT_ALL),
+        ("TEMP VIEW refused AS SELECT id, v FROM {t}", "DELETE FROM refused", NOT_ALL),
         (
-            "MERGE INTO whole t USING (SELECT 1 AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE",
-            "a view",
+            "TEMP VIEW refused AS SELECT v AS id, id AS v, s FROM {t}",
+            "UPDATE refused SET v = 0",
+            NOT_ALL,
+        ),
+        (
+            "TEMP VIEW refused AS SELECT id, v + 1 AS v, s FROM {t}",
+            "MERGE INTO refused t USING (SELECT 1 k) ON t.id = k WHEN MATCHED THEN DELETE",
+            NOT_ALL,
+        ),
+        ("VIEW refused AS SELECT * FROM {t}", "DELETE FROM refused x", "refused.* but a view"),
+        (
+            "TEMP VIEW refused AS SELECT * FROM {t} VERSION AS OF 0",
+            "DELETE FROM refused",
+            "of the older version 0",
         ),
     ],
 )
 def test_what_cannot_be_changed_is_refused_by_name(
-    spark: SparkSession, target: DeltaTable, table: str, statement: str, told: str
+    spark: SparkSession, target: DeltaTable, table: str, view: str, statement: str, told: str
 ) -> None:
-    target.toDF().createOrReplaceTempView("whole")
-    spark.sql(f"CREATE OR REPLACE TEMP VIEW part AS SELECT id, v FROM delta.`{table}` WHERE v > 0")
-    with pytest.raises(DeltaError, match=told):
-        spark.sql(statement.format(t=f"delta.`{table}`"))
+    spark.sql("CREATE " + view.format(t=f"delta.`{table}`"))
+    try:
+        with pytest.raises(DeltaError, match=told):
+            spark.sql(statement)
+    finally:
+        spark.sql("DROP VIEW refused")
     assert log.newest(table) == 0
-    for view in ("whole", "part"):
-        spark.catalog.dropTempView(view)
+
+
+CHANGES_BY_VIEW = [
+    "UPDATE {t} AS x SET v = DEFAULT, x.c = 'z' WHERE x.id = (SELECT max(id) FROM {t}) AND c = 'd'",
+    "DELETE FROM {t} WHERE EXISTS (SELECT 1 FROM {t} o WHERE o.id = {t}.id + 1 AND o.v > 20)",
+    "MERGE INTO {t} t USING (SELECT id + 2 AS id, c, v FROM {t}) s ON t.id = s.id "
+    "WHEN MATCHED THEN UPDATE SET v = t.v + s.v WHEN NOT MATCHED AND s.id > 6 THEN INSERT *",
+    "MERGE INTO {t} USING (SELECT 50 AS k) ON {t}.id = k "
+    "WHEN NOT MATCHED THEN INSERT (id) VALUES (k)",
+    "MERGE WITH SCHEMA EVOLUTION INTO {t} t USING (SELECT 60 AS id, 'e' AS more) s ON t.id = s.id "
+    "WHEN NOT MATCHED THEN INSERT *",
+]
+
+
+def view_of_whole_table(spark: SparkSession, kind: str, name: str, path: str) -> str:
+    """Create a temporary view of a table; return its name."""
+    if kind == "statement, of a name":
+        spark.sql(f"CREATE OR REPLACE TEMP VIEW whole AS SELECT * FROM {name} AS x")
+    elif kind == "statement, of a path":
+        spark.sql(f"CREATE OR REPLACE TEMP VIEW whole AS SELECT id, c, v FROM delta.`{path}`")
+    elif kind == "frame of a path":
+        spark.read.format("delta").load(path).createOrReplaceTempView("whole")
+    else:
+        spark.table(name).createOrReplaceTempView("inner_whole")
+        spark.sql("CREATE OR REPLACE TEMP VIEW whole AS SELECT * FROM inner_whole")
+    return "whole"
+
+
+def changes_of_one_table(spark: SparkSession, path: str, view: str | None) -> list[Any]:
+    """Create a table and change it, by its name unless a view is named.
+
+    Returns what the statements said, and the rows that are left.
+    """
+    name = "changed_by_view"
+    spark.sql(
+        f"CREATE TABLE {name} (id INT, c CHAR(3), v INT DEFAULT 7) USING delta LOCATION '{path}' "
+        "TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')"
+    )
+    try:
+        target = name if view is None else view_of_whole_table(spark, view, name, path)
+        spark.sql(
+            f"INSERT INTO {name} VALUES (1, 'a', 10), (2, 'b', 20), (3, 'c', 30), (5, 'd', 9)"
+        )
+        said = [spark.sql(s.format(t=target)).collect() for s in CHANGES_BY_VIEW]
+        if view is not None:  # it has no column that has come since
+            with pytest.raises(DeltaError, match="whole names no Delta table"):
+                spark.sql("DELETE FROM whole")
+        return [said, rows_of(spark, path)]
+    finally:
+        spark.sql(f"DROP TABLE {name}")
+
+
+@pytest.fixture(scope="module")
+def changed_by_name(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+    return changes_of_one_table(spark, str(tmp_path_factory.mktemp("by_name") / "table"), None)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        "statement, of a name",
+        "statement, of a path",
+        "frame of a path",
+        "view of a frame of a name",
+    ],
+)
+def test_temporary_view_of_a_whole_table_is_changed_like_the_table(
+    spark: SparkSession, table: str, changed_by_name: list[Any], view: str
+) -> None:
+    assert changes_of_one_table(spark, table, view) == changed_by_name
+    assert len(changed_by_name[1]) == 6
+    for name in ("whole", "inner_whole"):
+        spark.catalog.dropTempView(name)
 
 
 def test_merge_that_only_inserts_says_so_in_the_history(

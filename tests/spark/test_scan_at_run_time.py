@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -288,6 +289,23 @@ def test_optimizer_knows_rows_and_partition_values(spark: SparkSession, facts: T
             "SELECT a.id FROM {t} a JOIN {t} b ON a.p = b.p AND a.id = b.id"
             " WHERE a.p = b.p AND a.id < a.payload AND b.p IN (1, 2) AND b.id = 150"
         )
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "a.id = b.id WHERE a.p >= TIMESTAMP_NTZ'2024-01-15 00:00:00' OR a.id = 5",
+        "a.p = b.p JOIN {t} c ON b.id = c.id WHERE c.id = 2",
+    ],
+)
+def test_optimizer_is_not_told_of_partition_values_that_it_cannot_estimate(
+    spark: SparkSession, table: str, condition: str
+):
+    months = [(n, datetime(2024, n, 1)) for n in (1, 2)]
+    build_table(spark, table, "id INT, p TIMESTAMP_NTZ", [months], partition_by=["p"])
+    query = "SELECT a.id FROM {t} a JOIN {t} b ON " + condition
+    with session_settings(spark, {"spark.sql.cbo.enabled": "true"}):
+        assert spark.sql(query.format(t=f"delta.`{table}`")).collect() == [(2,)]
 
 
 def test_small_side_by_its_selected_files_is_broadcast(spark: SparkSession, facts: TwinTable):

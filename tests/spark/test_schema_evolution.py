@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -135,6 +136,22 @@ def test_columns_by_position_are_added_under_the_names_of_the_query(
         spark.sql(f"INSERT INTO {name} SELECT 1, 2, named_struct('x', 3, 'r', 1), 4, 5, 6 AS sixth")
 
 
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [("named_struct('x', 3), 4 AS A", "a, A"), ("named_struct('x', 3, 'X', 4)", r"s\.x, s\.X")],
+)
+def test_column_by_position_under_the_name_of_another_is_refused(
+    spark: SparkSession, table: str, more: str, named: str
+) -> None:
+    name = f"delta.`{table}`"
+    spark.sql(
+        f"CREATE TABLE {name} (a INT, p INT, s STRUCT<x: INT>) USING delta PARTITIONED BY (p)"
+    )
+    with pytest.raises(Exception, match=f"DELTAIC_DUPLICATE_COLUMNS.*{named}"):
+        spark.sql(f"INSERT WITH SCHEMA EVOLUTION INTO {name} SELECT 1, 2, {more}")
+    assert log.versions(table) == [0]
+
+
 def test_option_of_the_write_beats_the_session(spark: SparkSession, table: str) -> None:
     spark.range(3).write.format("delta").save(table)
     more = spark.range(2).withColumn("n", F.lit(1)).write.format("delta").mode("append")
@@ -189,6 +206,28 @@ def test_types_grow_wider_where_the_table_has_that_on_and_else_rows_are_cast(
     spark.sql(f"ALTER TABLE {name} ADD CONSTRAINT small CHECK (n < 100000)")
     with pytest.raises(Exception, match="n < 100000"):
         save(spark, table, "SELECT 5L AS n")
+
+
+def test_rows_of_which_a_column_would_cut_values_are_refused_where_merging_is_asked_for(
+    spark: SparkSession, table: str
+) -> None:
+    name = f"delta.`{table}`"
+    spark.sql(f"CREATE TABLE {name} (n INT, d DECIMAL(4, 1), t DATE, f DOUBLE) USING delta")
+    for value in (
+        "1.9D AS n",
+        "1.95 AS n",
+        "1.25 AS d",
+        "1.25D AS d",
+        "TIMESTAMP'2024-02-03 10:00:00' AS t",
+        "TIMESTAMP_NTZ'2024-02-03 10:00:00' AS t",
+    ):
+        with pytest.raises(Exception, match="DELTAIC_SCHEMA_EVOLUTION_REFUSED"):
+            save(spark, table, f"SELECT {value}")
+    save(spark, table, "SELECT 2BD AS n, 3 AS d, 1.5 AS f")
+    assert rows_of(spark, table) == [(2, Decimal(3), None, 1.5)]
+    spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')")
+    save(spark, table, "SELECT 1.9D AS n")
+    assert rows_of(spark, table) == [(1.9, None, None, None), (2.0, Decimal(3), None, 1.5)]
 
 
 def test_computed_columns_are_computed_beside_new_ones(spark: SparkSession, table: str) -> None:

@@ -6,6 +6,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.support import log
+from tests.support.jobs import await_tasks
+from tests.support.session_settings import session_settings
 from tests.support.table_builder import Row, build_table, in_order, rows_of
 
 SCHEMA = "id INT, v INT, p STRING"
@@ -95,3 +97,50 @@ def test_merge_in_which_two_rows_match_one_fails_and_commits_nothing(
         )
     assert log.versions(built) == [0]
     assert rows_of(spark, built) == in_order(ROWS)
+
+
+#: Whatever a join reads is skewed: each task reads what one task before has written for it.
+SKEWED = {
+    "spark.sql.adaptive.skewJoin.skewedPartitionFactor": "0",
+    "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes": "1",
+    "spark.sql.adaptive.advisoryPartitionSizeInBytes": "1",
+    "spark.sql.adaptive.optimizeSkewsInRebalancePartitions.enabled": "false",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"spark.deltaic.merge.repartitionBeforeWrite.enabled": "false"},
+        {
+            "spark.deltaic.merge.repartitionBeforeWrite.enabled": "false",
+            "spark.deltaic.deletionVectors.mergeBytes": "0",
+        },
+    ],
+    ids=["one writer", "merged on the driver", "merged in tasks"],
+)
+@pytest.mark.parametrize(
+    "clauses",
+    [
+        "WHEN MATCHED THEN UPDATE SET v = s.n",
+        "WHEN MATCHED AND s.n = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET v = s.n",
+    ],
+)
+def test_merge_in_which_two_tasks_match_one_row_fails_unless_it_only_deletes(
+    spark: SparkSession, table: str, clauses: str, settings: dict[str, str]
+) -> None:
+    build_table(spark, table, SCHEMA, FILES, partition_by=["p"])
+    source = "(SELECT INT(id % 8) AS k, INT(id DIV 8) AS n FROM range(0, 16, 1, 2))"
+    merge = f"MERGE INTO delta.`{table}` t USING {source} s ON t.id = s.k"
+    insert = "WHEN NOT MATCHED THEN INSERT (id) VALUES (s.k)"
+    with session_settings(spark, {**SKEWED, **settings}):
+        with pytest.raises(Exception, match="MERGE_CARDINALITY_VIOLATION"):
+            spark.sql(f"{merge} {clauses} {insert}")
+        await_tasks()
+        assert log.versions(table) == [0]
+        assert len(log.stored_files(table)) == len(log.active_files(table))
+        [counts] = spark.sql(f"{merge} WHEN MATCHED THEN DELETE").collect()
+    assert counts.num_deleted_rows == len(ROWS)
+    assert rows_of(spark, table) == []

@@ -136,6 +136,22 @@ def test_create_if_not_exists_is_true_of_the_table_or_refused(
     assert log.versions(table) == [0, 1]
 
 
+def test_options_of_a_statement_are_no_properties(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
+    other = str(tmp_path / "other")
+    said = (
+        "OPTIONS ('fs.s3a.secret.key' = 'S', 'delta.appendOnly' = 'true') TBLPROPERTIES ('a' = 'b')"
+    )
+    spark.sql(f"CREATE TABLE t (id BIGINT) USING delta {said} LOCATION '{table}'")
+    spark.sql(f"CREATE TABLE other USING delta {said} LOCATION '{other}' AS SELECT 1L AS id")
+    for path in (table, other):
+        assert log.metadata(path)["configuration"] == {"a": "b", "delta.appendOnly": "true"}
+        assert "fs.s3a" not in log.commit_path(path, 0).read_text()
+    spark.catalog.createTable("third", path=other, source="delta", maxFilesPerTrigger="10")
+    assert ids(spark, "third") == [1]
+
+
 def test_like_and_an_overwrite_that_repeats_it_keep_clustering(
     spark: SparkSession,
 ) -> None:

@@ -130,6 +130,24 @@ def test_optimized_update_writes_one_file_of_many_tasks(spark: SparkSession, tab
     assert rows_of(spark, table) == in_order((n, 2 * (n % 5 == 0), p) for n, _, p in ROWS)
 
 
+@pytest.mark.parametrize("overwrites", [False, True], ids=["new table", "new columns"])
+def test_optimized_write_takes_partition_columns_in_any_case(
+    spark: SparkSession, table: str, overwrites: bool
+) -> None:
+    if overwrites:
+        spark.range(1).write.format("delta").save(table)
+    writer = spark.range(9).selectExpr("id", "id % 3 AS p").write.format("delta")
+    writer = writer.option("optimizeWrite", "true")
+    if overwrites:
+        writer = writer.mode("overwrite").option("overwriteSchema", "true")
+    with pytest.raises(Exception, match="nowhere"):
+        writer.partitionBy("nowhere").save(table)
+    writer.partitionBy("P").save(table)
+    assert log.metadata(table)["partitionColumns"] == ["p"]
+    assert len(log.last_actions(table, "add")) == 3
+    assert rows_of(spark, table) == in_order((n, n % 3) for n in range(9))
+
+
 #: So many rows that every other one makes a vector too large for the log.
 LARGE = 5_000
 

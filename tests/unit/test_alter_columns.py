@@ -154,10 +154,10 @@ def test_void_columns_of_other_writers_stay_but_no_more_are_added(mode: str) -> 
 
 
 def test_columns_are_dropped_at_every_depth() -> None:
-    log = table(mode="name", dataSkippingStatsColumns="id, s.x,`s`.t,arr")
+    log = table(mode="name", dataSkippingStatsColumns="id, s.x,`s`.t")
     alter(log, "dropColumns", columns=[["S", "X"], ["id"], ["nowhere"]], ifExists=True)
     assert list(fields(parsed(log)))[:3] == ["s", "s.t", "arr"]
-    assert metadata(log)["configuration"]["delta.dataSkippingStatsColumns"] == "s.t,arr"
+    assert metadata(log)["configuration"]["delta.dataSkippingStatsColumns"] == "s.t"
     assert operation(log) == ("DROP COLUMNS", {"columns": '["s.x","id"]'})
     assert alter(log, "dropColumns", columns=[["id"]], ifExists=True)["skipped"]
 
@@ -305,6 +305,17 @@ def test_changes_that_rows_could_not_follow_are_refused(change: Any) -> None:
     log = table(enableTypeWidening="true")
     refused = refusal(log, "alterColumns", columns=[change])
     assert refused == "DELTAIC_UNSUPPORTED_COLUMN_CHANGE"
+
+
+def test_column_whose_values_are_computed_takes_no_default() -> None:
+    numbered = {"delta.identity.start": 1, "delta.identity.step": 1}
+    generated = {"delta.generationExpression": "v + 1"}
+    log = table(column("n", metadata=numbered), column("g", metadata=generated), "v", "p")
+    for name in ("n", "G"):
+        given = {"column": [name], "default": "5"}
+        refused = refusal(log, "alterColumns", columns=[given])
+        assert refused == "DELTAIC_UNSUPPORTED_COLUMN_CHANGE"
+        assert alter(log, "alterColumns", columns=[{**given, "default": ""}])["skipped"]
 
 
 def test_type_is_widened_inside_of_arrays_and_noted_there() -> None:

@@ -13,6 +13,7 @@ from deltaic.exceptions import DeltaError, InvalidArgumentError, TableStateError
 from deltaic.protocol.actions import Metadata
 from deltaic.protocol.change_data import require_told_changes
 from deltaic.protocol.identity import with_high_water_marks
+from tests.support.alterations import LIST
 from tests.support.definitions import column, create, plan, schema, struct, write
 from tests.support.memory_log import MemoryFile, MemoryLog
 
@@ -69,28 +70,37 @@ def test_property_is_unset_by_either_of_its_names(named: str, stored: str) -> No
     [
         ("nope", "no column nope"),
         ("id,`nope.x`", "no column `nope.x`"),
-        ("`id", "no column"),
+        ("`id", "backquotes"),
+        ("a-b", "backquotes"),
+        ("my col", "backquotes"),
+        ("größe", "backquotes"),
+        ("id,,s.x", "backquotes"),
         ("s.nope", "no column s.nope"),
         ("id,p", "partitioned by p"),
         ("id,ID", "named twice"),
+        ("s,S.x", "s.x is named twice"),
+        ("b", "b is of type boolean"),
+        ("arr", "arr is of type array<bigint>"),
     ],
 )
 def test_statistics_are_kept_of_columns_of_the_data_files_alone(listed: str, reason: str) -> None:
     property_name = "delta.dataSkippingStatsColumns"
-    columns = schema("id", "p", column("s", struct("x")))
+    flag, numbers = column("b", "boolean"), {**LIST, "elementType": "long"}
+    named = [column("s", struct("x", flag)), column("a-b"), column("my col"), column("größe")]
+    columns = schema("id", "p", flag, column("arr", numbers), *named)
     log = MemoryLog()
-    write(log, schema_string=columns, partition_by=["p"])
+    write(log, schema_string=columns, partition_by=["p"], properties={MODE: "name"})
     with pytest.raises(InvalidArgumentError, match=reason):
         alter(log, {property_name: listed})
     assert log.version == 0
-    alter(log, {property_name: "ID, `s`.x"})
-    assert configuration(log, 1)[property_name] == "ID, `s`.x"
+    alter(log, {property_name: "ID, `s`.x,s.b,`a-b`"})
+    assert configuration(log, 1)[property_name] == "ID, `s`.x,s.b,`a-b`"
     with pytest.raises(InvalidArgumentError, match=reason):
         plan(
             MemoryLog(),
             schema_string=columns,
             partition_by=["p"],
-            properties={property_name: listed},
+            properties={MODE: "name", property_name: listed},
         )
 
 

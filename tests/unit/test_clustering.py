@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from deltaic.commands.detail import detail
 from deltaic.commands.registry import run_command
 from deltaic.commands.upgrade_protocol import UpgradeProtocol, upgrade_protocol
 from deltaic.commit.operations import Operation
@@ -68,6 +69,17 @@ def test_columns_go_by_their_physical_names_and_follow_a_rename() -> None:
         "newClusteringColumns": "id",
     }
     run(log, "dropColumns", columns=[["renamed"]])
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"), [(["a.b"], "`a.b`"), (["a", "b"], "a.b"), (["my col"], "`my col`")]
+)
+def test_detail_names_columns_as_sql_reads_them(path: list[str], shown: str) -> None:
+    columns = schema("a.b", column("a", struct("b")), "my col")
+    mapped = {"delta.columnMapping.mode": "name"}
+    log = create(schema=columns, properties=mapped, clusterBy=[path])
+    (row,) = detail(log.table, log).rows
+    assert row["clusteringColumns"] == [shown]
 
 
 def test_columns_are_set_changed_and_taken_back() -> None:

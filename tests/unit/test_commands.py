@@ -13,9 +13,12 @@ from deltaic.commands.registry import run_command
 from deltaic.commands.rows import timestamp_text
 from deltaic.commit.transaction import RetryPolicy
 from deltaic.exceptions import InvalidArgumentError, TableStateError
+from deltaic.protocol.limited_texts import LIMITED_TEXT_KEY
 from deltaic.resources import load_json
-from tests.support.definitions import column, create, plan, schema, write
+from tests.support.definitions import column, create, plan, schema, struct, write
 from tests.support.memory_log import MemoryFile, MemoryLog
+
+LIST = {"type": "array", "elementType": "string"}
 
 
 def create_table(log: MemoryLog, **changes: Any) -> dict[str, Any]:
@@ -127,6 +130,34 @@ def test_create_table_over_another_table_is_refused(changes: dict[str, Any], wha
     with pytest.raises(InvalidArgumentError) as caught:
         create_table(log, **changes)
     assert caught.value.parameters["what"] == what
+
+
+@pytest.mark.parametrize(
+    ("there", "asked"),
+    [
+        (column("c", "varchar(10)"), column("c", "varchar(3)")),
+        (column("c", "string"), column("c", "char(3)")),
+        (column("c", struct("x")), column("c", struct(column("x", nullable=False)))),
+        (column("c", {**LIST, "containsNull": True}), column("c", {**LIST, "containsNull": False})),
+    ],
+)
+def test_create_table_that_says_what_rows_there_may_contradict_is_refused(
+    there: dict[str, Any], asked: dict[str, Any]
+) -> None:
+    log = MemoryLog()
+    create_table(log, schema=schema("p", there))
+    with pytest.raises(InvalidArgumentError) as caught:
+        create_table(log, schema=schema("p", asked))
+    assert caught.value.parameters["what"] == "schema"
+    assert caught.value.parameters["current"] != caught.value.parameters["requested"]
+
+
+def test_limit_of_a_text_is_the_same_wherever_the_metadata_have_it() -> None:
+    log = MemoryLog()
+    create_table(log, schema=schema("p", column("s", struct(column("t", "varchar(3)")))))
+    stated = {LIMITED_TEXT_KEY: "struct<T:varchar(3)>"}
+    whole = column("s", struct(column("T", "string")), metadata=stated)
+    assert create_table(log, schema=schema("p", whole))["skipped"]
 
 
 def test_unknown_command_is_refused_with_the_known_ones() -> None:

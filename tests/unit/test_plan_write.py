@@ -247,6 +247,26 @@ def test_overwrite_of_columns_keeps_identity_and_properties() -> None:
     assert after.partition_columns == ("p",)
 
 
+def test_overwrite_of_columns_lists_none_for_statistics_that_cannot_have_them() -> None:
+    listed = "delta.dataSkippingStatsColumns"
+    log = MemoryLog()
+    write(log, schema_string=schema("id", "p", "b", "gone"), properties={listed: "gone,b,ID,p"})
+    planned = plan(
+        log,
+        "overwrite",
+        schema_string=schema("id", "p", column("b", "boolean")),
+        partition_by=("p",),
+        options={"overwriteschema": "true"},
+    )
+    assert planned.effective.metadata.configuration == {listed: "ID"}
+
+
+def test_overwrite_of_columns_that_states_none_keeps_those_of_the_table() -> None:
+    options = {"overwriteschema": "true"}
+    planned = plan(create(), "overwrite", schema_string=None, options=options)
+    assert not planned.changes_metadata and not planned.changes_columns
+
+
 def test_overwrite_of_columns_by_the_same_columns_changes_nothing() -> None:
     planned = plan(create(), "overwrite", options={"overwriteschema": "true"})
     assert not planned.changes_metadata and not planned.changes_columns

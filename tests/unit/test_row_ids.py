@@ -9,7 +9,7 @@ import pytest
 
 from deltaic.commands.table_properties import AlterProperties, alter_properties
 from deltaic.commit.transaction import RetryPolicy, commit
-from deltaic.exceptions import ConcurrentModificationError
+from deltaic.exceptions import ConcurrentModificationError, DeltaError
 from deltaic.protocol import row_tracking
 from tests.support.definitions import create
 from tests.support.memory_log import ROWS, MemoryCommit, MemoryFile, MemoryLog
@@ -77,6 +77,24 @@ def test_a_table_that_supports_the_feature_numbers_only_what_has_no_ids() -> Non
     assert first_ids(log) == {"a": 0}
     enable(log)
     assert operations(log) == ["SET TBLPROPERTIES"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"delta.columnMapping.mode": "id"},
+        {"delta.dataSkippingStatsColumns": "nowhere"},
+        {"delta.feature.nosuch": "supported"},
+        {"delta.enableIcebergCompatV1": "true"},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+def test_statement_that_is_refused_gives_no_ids(other: dict[str, str]) -> None:
+    log = create(MemoryFile("a"))
+    asked = AlterProperties(log.table, {**ENABLE, **other}, ())
+    with pytest.raises(DeltaError):
+        alter_properties(asked, log, RetryPolicy(), lambda: 1)
+    assert log.version == 0
 
 
 def test_an_append_that_comes_between_takes_other_ids() -> None:

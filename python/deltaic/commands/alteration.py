@@ -13,7 +13,7 @@ from deltaic.commit.ports import CommitSummary, TableHeader, Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy, commit
 from deltaic.exceptions import error
 from deltaic.protocol import iceberg_compat, in_commit_timestamps
-from deltaic.protocol.actions import DomainMetadata, Metadata
+from deltaic.protocol.actions import DomainMetadata, Metadata, Protocol
 from deltaic.protocol.features import require_definable, require_writable
 from deltaic.protocol.negotiation import protocol_for_new_definition, protocol_without
 from deltaic.protocol.properties import ProtocolRequest
@@ -70,12 +70,7 @@ def alter(
 ) -> CommitResult:
     """Commit a new definition, and the protocol that it needs."""
     table, current, metadata = alteration.table, alteration.current, alteration.metadata
-    before = current.protocol
-    if alteration.drops is not None:
-        before = protocol_without(before, alteration.drops)
-    protocol = protocol_for_new_definition(table, before, metadata, alteration.request)
-    require_definable(table, protocol, metadata)
-    iceberg_compat.require_compatible(table, protocol, metadata)
+    protocol = needed_protocol(alteration)
     promise = iceberg_compat.newly_active(metadata.configuration, current.metadata.configuration)
     if promise is not None:
         require_fit_files(table, promise, current, metadata, tables)
@@ -106,3 +101,23 @@ def alter(
         reads_whole_table=alteration.reads_whole_table or promise is not None,
     )
     return commit(tables.prepare_header_commit(summary), tables, policy, clock_ms)
+
+
+def needed_protocol(alteration: Alteration) -> Protocol:
+    """Return the protocol that a new definition needs, of which nothing is committed yet.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If parts of the definition do not go together.
+    ProtocolError
+        If this build could not write to the table.
+    """
+    table, metadata = alteration.table, alteration.metadata
+    before = alteration.current.protocol
+    if alteration.drops is not None:
+        before = protocol_without(before, alteration.drops)
+    protocol = protocol_for_new_definition(table, before, metadata, alteration.request)
+    require_definable(table, protocol, metadata)
+    iceberg_compat.require_compatible(table, protocol, metadata)
+    return protocol

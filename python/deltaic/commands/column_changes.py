@@ -10,13 +10,14 @@ from deltaic.commands.add_columns import Position
 from deltaic.commands.alteration import Alteration, alter, altered_header
 from deltaic.commands.altered_schema import with_schema
 from deltaic.commands.column_parameters import column_parameter, compact, with_position
-from deltaic.commands.dependents import require_independent
+from deltaic.commands.dependents import GENERATED, require_independent
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import TableHeader, Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
 from deltaic.protocol.features import supports
+from deltaic.protocol.identity import START
 from deltaic.protocol.limited_texts import LIMITED_TEXT, LIMITED_TEXT_KEY
 from deltaic.protocol.properties import is_true
 from deltaic.protocol.schema import (
@@ -31,6 +32,7 @@ from deltaic.protocol.schema_edits import edit_field, edit_struct, edit_type, pa
 from deltaic.protocol.type_widening import PROPERTY, TYPE_CHANGES, type_change, widens
 
 _DEFAULT = "CURRENT_DEFAULT"
+_COMPUTED = frozenset({GENERATED, START})
 _TEXT = PrimitiveType("string")
 
 
@@ -154,6 +156,9 @@ class _Changed:
         if below and any(part is not None for part in of_columns):
             raise _unsupported(self._table, self._path, "this is a part of a type, not a column")
         self.parent = self._path[: len(self._path) - 1 - len(below)]
+        if change.default and not _COMPUTED.isdisjoint(column.metadata):
+            reason = "its values are computed, and a default would never be used"
+            raise _unsupported(self._table, self._path, reason)
         if change.default is not None:
             whole = with_key(whole, _DEFAULT, change.default or None)
         if change.comment is not None:

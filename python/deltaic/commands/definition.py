@@ -12,7 +12,7 @@ from deltaic.exceptions import error
 from deltaic.protocol import clustering, in_commit_timestamps, row_tracking
 from deltaic.protocol.actions import DomainMetadata, Metadata
 from deltaic.protocol.change_data import check_feed_columns
-from deltaic.protocol.column_lists import check_statistics_columns
+from deltaic.protocol.column_lists import check_statistics_columns, with_columns_of
 from deltaic.protocol.column_mapping import is_mapped, new_mapping
 from deltaic.protocol.constraints import constraint_key
 from deltaic.protocol.features import require_definable, supports
@@ -129,7 +129,9 @@ def redefine_table(
         before.configuration if keep_properties else with_column_mapping(checked.configuration)
     )
     schema, partition_columns = _columns(request, configuration)
-    if not keep_properties:
+    if keep_properties:
+        configuration = with_columns_of(schema, partition_columns, configuration)
+    else:
         check_statistics_columns(request.table, schema, partition_columns, configuration)
     metadata = replace(
         before,

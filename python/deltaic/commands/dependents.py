@@ -12,7 +12,8 @@ from deltaic.protocol.properties import CONSTRAINT_PREFIX
 from deltaic.protocol.schema import folded_name, parse_schema, walk
 from deltaic.protocol.schema_edits import path_text
 
-_GENERATED = "delta.generationExpression"
+#: The metadata of a generated column, with the expression that it is computed by.
+GENERATED = "delta.generationExpression"
 _INVARIANT = "delta.invariants"
 
 
@@ -57,8 +58,8 @@ def _expressions(table: str, metadata: Metadata) -> Iterator[tuple[str, str]]:
         if key.casefold().startswith(CONSTRAINT_PREFIX):
             yield f"the CHECK constraint {key[len(CONSTRAINT_PREFIX) :]}", sql
     for path, column in walk(parse_schema(metadata.schema_string, table)):
-        if _GENERATED in column.metadata:
-            yield f"the generated column {path}", str(column.metadata[_GENERATED])
+        if GENERATED in column.metadata:
+            yield f"the generated column {path}", str(column.metadata[GENERATED])
         if _INVARIANT in column.metadata:
             yield f"an invariant of the column {path}", _invariant(column.metadata[_INVARIANT])
 

@@ -8,6 +8,7 @@ from deltaic.exceptions import error
 from deltaic.protocol.clustering import clustering_columns
 from deltaic.protocol.features import reader_features, writer_features
 from deltaic.protocol.schema import parse_schema
+from deltaic.protocol.schema_edits import quoted_path
 
 DETAIL_SCHEMA = result_schema("describeDetail")
 
@@ -60,4 +61,4 @@ def detail(table: str, tables: Tables, name: str | None = None) -> RowSet:
 
 def _clustering_columns(table: str, header: TableHeader) -> list[str]:
     schema = parse_schema(header.metadata.schema_string, table)
-    return [".".join(path) for path in clustering_columns(table, schema, header.domains)]
+    return [quoted_path(path) for path in clustering_columns(table, schema, header.domains)]

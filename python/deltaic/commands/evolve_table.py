@@ -12,6 +12,7 @@ from deltaic.protocol.iceberg_compat import require_compatible
 from deltaic.protocol.negotiation import protocol_for_new_definition
 from deltaic.protocol.properties import ProtocolRequest, is_true
 from deltaic.protocol.schema import map_fields, parse_schema
+from deltaic.protocol.schema_checks import check_duplicates
 from deltaic.protocol.schema_evolution import SchemaEvolution
 from deltaic.protocol.type_widening import PROPERTY
 
@@ -27,7 +28,8 @@ def evolve_table(table: str, current: TableHeader, written: str, tables: Tables)
     Raises
     ------
     InvalidArgumentError
-        If a column cannot be added, or its type cannot become that of the rows.
+        If a column cannot be added, or its type cannot become that of the rows, or two columns have
+        the same name.
     """
     before = current.metadata
     schema = parse_schema(before.schema_string, table)
@@ -40,7 +42,10 @@ def evolve_table(table: str, current: TableHeader, written: str, tables: Tables)
             table, "given another type", [path], before, tables
         ),
     )
-    evolved = evolution.evolved(schema, map_fields(parse_schema(written, table), stored_column))
+    columns = map_fields(parse_schema(written, table), stored_column)
+    # Columns are found by their names: a second one of the same name would be taken for the first.
+    check_duplicates(table, columns)
+    evolved = evolution.evolved(schema, columns)
     if evolved == schema:
         return Definition(current.protocol, before)
     metadata = with_schema(table, before, evolved)

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from deltaic.commands.definition import stored_column
+from deltaic.commands.dependents import GENERATED
 from deltaic.commit.ports import TableHeader
 from deltaic.exceptions import error
 from deltaic.protocol import clustering, identity
 from deltaic.protocol.constraints import find_constraint
+from deltaic.protocol.limited_texts import LIMITED_TEXT, LIMITED_TEXT_KEY
 from deltaic.protocol.properties import check_properties, set_value
-from deltaic.protocol.schema import Field, StructType, map_fields, parse_schema, type_text
+from deltaic.protocol.schema import Field, StructType, map_fields, parse_schema, type_text, walk
 from deltaic.protocol.schema_checks import same_names
 from deltaic.protocol.schema_edits import path_text
 
@@ -23,7 +25,7 @@ _Difference: TypeAlias = tuple[str, str | Sequence[str] | None, str | Sequence[s
 
 #: What a column's metadata say of the values that are computed for it.
 _COMPUTED = (
-    "delta.generationExpression",
+    GENERATED,
     "CURRENT_DEFAULT",
     identity.START,
     identity.STEP,
@@ -106,8 +108,19 @@ def _computed_otherwise(now: Field, asked: Field) -> Iterator[_Difference]:
 def _outline(schema: StructType) -> list[str]:
     """Return columns with their types, without comments and other metadata."""
     return [
-        f"{f.name} {type_text(f.type)}{'' if f.nullable else ' NOT NULL'}" for f in schema.fields
+        f"{f.name} {type_text(f.type, nulls=True)}{_limits(f)}{'' if f.nullable else ' NOT NULL'}"
+        for f in schema.fields
     ]
+
+
+def _limits(column: Field) -> str:
+    """Return the types of the texts of limited length in a column.
+
+    The metadata of the column states them or, of a field that came later, the field's own.
+    """
+    stated = [f.metadata.get(LIMITED_TEXT_KEY) for _, f in walk(StructType((column,)))]
+    types = [found[0] for text in stated for found in LIMITED_TEXT.finditer(str(text).lower())]
+    return f" with texts of {', '.join(sorted(types))}" if types else ""
 
 
 def _shown(value: str | Sequence[str] | None) -> str:

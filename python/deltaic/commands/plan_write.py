@@ -99,8 +99,10 @@ class WriteRequest:
     def replaces_columns(self) -> bool:
         """Whether the data's columns become the table's."""
         overwrites = self.mode is WriteMode.OVERWRITE and self.option_is_true("overwriteschema")
-        # Rows that a condition leaves in the table keep their columns.
-        return self.replaces_table or (overwrites and not _REPLACES_ROWS & self.options.keys())
+        # Rows of a write that states no columns have been fitted to the table's, and rows that a
+        # condition leaves in the table keep their columns.
+        fitted = self.schema_string is None or _REPLACES_ROWS & self.options.keys()
+        return self.replaces_table or (overwrites and not fitted)
 
     @property
     def changes_data(self) -> bool:

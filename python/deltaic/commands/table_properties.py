@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from deltaic.commands.alteration import Alteration, alter, altered_header
+from deltaic.commands.alteration import Alteration, alter, altered_header, needed_protocol
 from deltaic.commands.column_parameters import compact
 from deltaic.commands.row_ids import give_row_ids
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
-from deltaic.commit.ports import Tables
+from deltaic.commit.ports import TableHeader, Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
 from deltaic.protocol import row_tracking
@@ -24,6 +24,7 @@ from deltaic.protocol.features import supports
 from deltaic.protocol.iceberg_compat import newly_active
 from deltaic.protocol.properties import (
     CONSTRAINT_PREFIX,
+    CheckedProperties,
     check_properties,
     find_property,
     is_true,
@@ -72,10 +73,20 @@ def alter_properties(
     if not supports(current.protocol, CLUSTERING):
         require_no_clustering(table, checked.request.features)
     removed = {n for name in arguments.unset for n in _removable(table, name)}
+    alteration = _alteration(arguments, current, checked, removed)
     if is_true(checked.configuration, row_tracking.ENABLED) and not row_tracking.is_enabled(before):
+        # Ids are commits of their own, which would stay if the rest of the statement were refused.
+        needed_protocol(alteration)
         give_row_ids(table, tables, policy, clock_ms)
-        current = altered_header(table, tables)
-        before = current.metadata
+        alteration = _alteration(arguments, altered_header(table, tables), checked, removed)
+    return alter(alteration, tables, policy, clock_ms)
+
+
+def _alteration(
+    arguments: AlterProperties, current: TableHeader, checked: CheckedProperties, removed: set[str]
+) -> Alteration:
+    """Return what the arguments make of a table, or refuse it."""
+    table, before = arguments.table, current.metadata
     kept = {k: v for k, v in before.configuration.items() if k not in removed}
     after = replace(
         before,
@@ -90,18 +101,13 @@ def alter_properties(
     after = upgraded(table, after, before)
     if newly_active(after.configuration, before.configuration) is not None:
         after = with_new_columns(after)  # which has elements, keys and values numbered, too
-    return alter(
-        Alteration(
-            table,
-            current,
-            after,
-            Operation.SET_TBLPROPERTIES if arguments.properties else Operation.UNSET_TBLPROPERTIES,
-            _parameters(arguments),
-            checked.request,
-        ),
-        tables,
-        policy,
-        clock_ms,
+    return Alteration(
+        table,
+        current,
+        after,
+        Operation.SET_TBLPROPERTIES if arguments.properties else Operation.UNSET_TBLPROPERTIES,
+        _parameters(arguments),
+        checked.request,
     )
 
 

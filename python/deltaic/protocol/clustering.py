@@ -8,14 +8,13 @@ from typing import Any
 
 from deltaic.exceptions import error
 from deltaic.protocol.actions import DomainMetadata, Metadata
-from deltaic.protocol.column_lists import has_statistics
+from deltaic.protocol.column_lists import has_bounds, has_statistics
 from deltaic.protocol.column_mapping import PHYSICAL_NAME, is_mapped
 from deltaic.protocol.domains import domain_body
 from deltaic.protocol.features import find_feature
 from deltaic.protocol.schema import (
     DataType,
     Field,
-    PrimitiveType,
     StructType,
     parse_schema,
     type_text,
@@ -27,21 +26,6 @@ DOMAIN = "delta.clustering"
 
 #: As many as delta-spark takes; more would make its readers refuse the table's statements.
 MAX_COLUMNS = 4
-
-_ORDERED = frozenset(
-    {
-        "byte",
-        "short",
-        "integer",
-        "long",
-        "float",
-        "double",
-        "date",
-        "timestamp",
-        "timestamp_ntz",
-        "string",
-    }
-)
 
 
 def clustering_columns(
@@ -151,7 +135,7 @@ def checked_columns(
         if column is None:
             names = ", ".join(field.name for field in schema.fields)
             raise refused(f"there is no column {name} among {names}")
-        if not _is_ordered(column.type):
+        if not has_bounds(column.type):
             kind = type_text(column.type)
             raise refused(f"{name} is of type {kind}, for which files have no bounds")
         if not has_statistics(table, schema, path, configuration):
@@ -173,12 +157,6 @@ def require_no_clustering(table: str, features: Sequence[str]) -> None:
     """
     if any(f is not None and f.name == FEATURE for f in map(find_feature, features)):
         raise error("DELTAIC_CLUSTERING_BY_FEATURE", table=table)
-
-
-def _is_ordered(data_type: DataType) -> bool:
-    return isinstance(data_type, PrimitiveType) and (
-        data_type.name in _ORDERED or data_type.name.startswith("decimal")
-    )
 
 
 def _physical(table: str, schema: StructType, path: Sequence[str]) -> list[str]:

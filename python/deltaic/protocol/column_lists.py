@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from deltaic.exceptions import error
 from deltaic.protocol.properties import stored_number
-from deltaic.protocol.schema import StructType, folded_name
+from deltaic.protocol.schema import DataType, PrimitiveType, StructType, folded_name, type_text
 from deltaic.protocol.schema_checks import same_names
-from deltaic.protocol.schema_edits import find_field
+from deltaic.protocol.schema_edits import PLAIN_NAME, find_field, quoted_path
 
 STATS_COLUMNS = "delta.dataSkippingStatsColumns"
 NUM_INDEXED_COLUMNS = "delta.dataSkippingNumIndexedCols"
@@ -17,8 +18,29 @@ NUM_INDEXED_COLUMNS = "delta.dataSkippingNumIndexedCols"
 _OUTSIDE_OF_QUOTES = r"(?=(?:[^`]*`[^`]*`)*[^`]*$)"
 _COMMA = re.compile("," + _OUTSIDE_OF_QUOTES)
 _DOT = re.compile(r"\." + _OUTSIDE_OF_QUOTES)
-#: Spark's parser takes such a name without quotes.
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_READABLE = re.compile(PLAIN_NAME.pattern + "|`(?:[^`]|``)+`")
+
+_ORDERED = frozenset(
+    {
+        "byte",
+        "short",
+        "integer",
+        "long",
+        "float",
+        "double",
+        "date",
+        "timestamp",
+        "timestamp_ntz",
+        "string",
+    }
+)
+
+
+def has_bounds(data_type: DataType) -> bool:
+    """Whether writers keep bounds of a column of this type."""
+    return isinstance(data_type, PrimitiveType) and (
+        data_type.name in _ORDERED or data_type.name.startswith("decimal")
+    )
 
 
 def without_columns(
@@ -42,35 +64,34 @@ def with_renamed_column(
     )
 
 
+def with_columns_of(
+    schema: StructType, partition_columns: Sequence[str], configuration: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the properties of a table that gets this schema, without columns it cannot name."""
+    return _with_list(
+        configuration,
+        lambda path: None if _misplaced(path, schema, partition_columns) else path,
+    )
+
+
 def check_statistics_columns(
     table: str,
     schema: StructType,
     partition_columns: Sequence[str],
     configuration: Mapping[str, str],
 ) -> None:
-    """Refuse a list of columns that names others than those of the data files, or one twice.
+    """Refuse a list that no writer reads, or that names a column which it cannot, or one twice.
+
+    delta-spark takes no change of a table's definition, and no row, while the table has such a
+    list.
 
     Raises
     ------
     InvalidArgumentError
-        If it does.
+        If it is one.
     """
-    listed = configuration.get(STATS_COLUMNS)
-    if listed is None:
-        return
-    named = _parse(listed)
-    folded = [tuple(folded_name(part) for part in path) for path in named]
-    partitioned = {folded_name(name) for name in partition_columns}
-    for path, name in zip(named, folded, strict=True):
-        written = _written(path)
-        if find_field(schema, path) is None:
-            reason = f"the table has no column {written}"
-        elif name[0] in partitioned:
-            reason = f"rows are partitioned by {written}, whose values the log has anyway"
-        elif folded.count(name) > 1:
-            reason = f"{written} is named twice"
-        else:
-            continue
+    listed = configuration.get(STATS_COLUMNS, "")
+    for reason in _objections(listed, schema, partition_columns):
         raise error(
             "DELTAIC_INVALID_TABLE_PROPERTY",
             table=table,
@@ -78,6 +99,50 @@ def check_statistics_columns(
             value=listed,
             reason=reason,
         )
+
+
+def _objections(listed: str, schema: StructType, partition_columns: Sequence[str]) -> Iterator[str]:
+    for name in _COMMA.split(listed) if listed.strip() else ():
+        if not all(_READABLE.fullmatch(part.strip()) for part in _DOT.split(name)):
+            yield (
+                f"SQL does not read {name.strip()!r} as a column; list columns with commas, and put"
+                " a name of other than letters, digits and underscores in backquotes"
+            )
+    named = _parse(listed)
+    for path in named:
+        if reason := _misplaced(path, schema, partition_columns):
+            yield reason
+    columns = [column for path in named for column in _within(schema, path)]
+    for column, count in Counter(columns).items():
+        if count > 1:
+            yield f"{quoted_path(column)} is named twice"
+
+
+def _misplaced(
+    path: Sequence[str], schema: StructType, partition_columns: Sequence[str]
+) -> str | None:
+    """Return why a column cannot be in the list, if it cannot."""
+    column, written = find_field(schema, path), quoted_path(path)
+    if column is None:
+        return f"the table has no column {written}"
+    if folded_name(path[0]) in map(folded_name, partition_columns):
+        return f"rows are partitioned by {written}, whose values the log has anyway"
+    # In structs, delta-spark takes fields of any type.
+    counted = isinstance(column.type, StructType) or column.type == PrimitiveType("variant")
+    if len(path) == 1 and not counted and not has_bounds(column.type):
+        kind = type_text(column.type)
+        return f"{written} is of type {kind}, for which files have no bounds"
+    return None
+
+
+def _within(schema: StructType, path: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield the columns that a path stands for, in one spelling."""
+    column = find_field(schema, path)
+    known = tuple(map(folded_name, path))
+    below = column.type if column is not None else None
+    leaves = _leaves(below, known) if isinstance(below, StructType) else [known]
+    for leaf in leaves:
+        yield tuple(map(folded_name, leaf))
 
 
 def has_statistics(
@@ -116,7 +181,7 @@ def _with_list(
     after = [kept for path in before if (kept := change(path)) is not None]
     if after == before:
         return dict(configuration)
-    return {**configuration, STATS_COLUMNS: ",".join(_written(path) for path in after)}
+    return {**configuration, STATS_COLUMNS: ",".join(map(quoted_path, after))}
 
 
 def _begins(path: Sequence[str], start: Sequence[str]) -> bool:
@@ -133,9 +198,3 @@ def _unquoted(part: str) -> str:
     if len(part) > 1 and part[0] == part[-1] == "`":
         return part[1:-1].replace("``", "`")
     return part
-
-
-def _written(path: Sequence[str]) -> str:
-    return ".".join(
-        part if _PLAIN.fullmatch(part) else "`" + part.replace("`", "``") + "`" for part in path
-    )

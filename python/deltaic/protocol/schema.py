@@ -226,17 +226,28 @@ def _parse_field(node: Any) -> Field:
     return Field(name, _parse_type(node["type"]), nullable, metadata)
 
 
-def type_text(data_type: DataType) -> str:
-    """Return a type as SQL spells it, for messages."""
+def type_text(data_type: DataType, *, nulls: bool = False) -> str:
+    """Return a type as SQL spells it, for messages.
+
+    Parameters
+    ----------
+    nulls
+        Whether it is said of what is in the type that it may not be null.
+    """
+
+    def text(inner: DataType, nullable: bool = True) -> str:
+        return type_text(inner, nulls=nulls) + (" NOT NULL" if nulls and not nullable else "")
+
     match data_type:
         case PrimitiveType(name=name):
             return {"long": "bigint", "integer": "int"}.get(name, name)
-        case ArrayType(element=element):
-            return f"array<{type_text(element)}>"
-        case MapType(key=key, value=value):
-            return f"map<{type_text(key)},{type_text(value)}>"
+        case ArrayType(element=element, contains_null=nullable):
+            return f"array<{text(element, nullable)}>"
+        case MapType(key=key, value=value, value_contains_null=nullable):
+            return f"map<{text(key)},{text(value, nullable)}>"
         case StructType(fields=fields):
-            return f"struct<{','.join(f'{f.name}:{type_text(f.type)}' for f in fields)}>"
+            parts = ",".join(f"{part.name}:{text(part.type, part.nullable)}" for part in fields)
+            return f"struct<{parts}>"
 
 
 def _write_type(data_type: DataType) -> Any:

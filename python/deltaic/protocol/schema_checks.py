@@ -53,7 +53,7 @@ def check_table_schema(
     """
     if not schema.fields and not columnless:
         raise error("DELTAIC_SCHEMA_EMPTY", table=table)
-    _check_duplicates(table, schema)
+    check_duplicates(table, schema)
     for path, column in walk(schema):
         check_identity(table, path, column, partition_columns)
         forbidden = not any_names and _INVALID_NAME_CHARACTERS.intersection(column.name)
@@ -61,6 +61,23 @@ def check_table_schema(
             raise error("DELTAIC_INVALID_COLUMN_NAME", table=table, column=path)
     _check_types(table, schema, before or StructType())
     _check_partition_columns(table, schema, partition_columns)
+
+
+def check_duplicates(table: str, schema: StructType) -> None:
+    """Refuse columns, or fields of one struct, whose names differ by case alone.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there are any.
+    """
+    for prefix, struct in structs(schema):
+        spellings: dict[str, list[str]] = {}
+        for column in struct.fields:
+            spellings.setdefault(folded_name(column.name), []).append(prefix + column.name)
+        for same in spellings.values():
+            if len(same) > 1:
+                raise error("DELTAIC_DUPLICATE_COLUMNS", table=table, columns=", ".join(same))
 
 
 def resolve_partition_columns(
@@ -105,16 +122,6 @@ def extra_columns(current: StructType, written: StructType) -> list[str]:
 def same_names(left: Sequence[str], right: Sequence[str]) -> bool:
     """Whether two lists name the same columns in the same order; case does not count."""
     return [folded_name(n) for n in left] == [folded_name(n) for n in right]
-
-
-def _check_duplicates(table: str, schema: StructType) -> None:
-    for prefix, struct in structs(schema):
-        spellings: dict[str, list[str]] = {}
-        for column in struct.fields:
-            spellings.setdefault(folded_name(column.name), []).append(prefix + column.name)
-        for same in spellings.values():
-            if len(same) > 1:
-                raise error("DELTAIC_DUPLICATE_COLUMNS", table=table, columns=", ".join(same))
 
 
 def _check_types(table: str, schema: StructType, before: StructType) -> None:

@@ -6,6 +6,7 @@ A path is a list of names: a column's, and those of fields below it, with `eleme
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
@@ -16,10 +17,20 @@ from deltaic.protocol.schema import ArrayType, DataType, Field, MapType, StructT
 #: Returns the new field; the second argument is the rest of the path, in the field's own type.
 FieldChange: TypeAlias = Callable[[Field, Sequence[str]], Field]
 
+#: Spark's parser takes such a name without quotes.
+PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
 
 def path_text(path: Sequence[str]) -> str:
     """Return a path as Spark writes the name of a column: dots inside of a name are quoted."""
     return ".".join(f"`{part}`" if "." in part else part for part in path)
+
+
+def quoted_path(path: Sequence[str]) -> str:
+    """Return a path as SQL reads it: what is no plain name is quoted."""
+    return ".".join(
+        part if PLAIN_NAME.fullmatch(part) else "`" + part.replace("`", "``") + "`" for part in path
+    )
 
 
 def find_field(schema: StructType, path: Sequence[str]) -> Field | None:

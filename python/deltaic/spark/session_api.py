@@ -112,6 +112,14 @@ class SessionApi:
         with jvm_errors():
             return DataFrame(self._session.read().format("delta").load(path), self._spark)
 
+    def with_columns_of(self, first: DataFrame, frame: DataFrame) -> DataFrame | None:
+        """Return the rows of a table's frame with the columns of another; None if they differ."""
+        from pyspark.sql import DataFrame
+
+        with jvm_errors():
+            renewed = row_changes(self._jvm).withColumnsOf(first._jdf, frame._jdf)
+        return None if renewed is None else DataFrame(renewed, self._spark)
+
     def resolve_name(self, name: str) -> ResolvedTable:
         """Find a table in the catalog."""
         with jvm_errors():

@@ -3,6 +3,7 @@ package io.deltaic.log
 import java.io.IOException
 
 import scala.reflect.ClassTag
+import scala.util.Using
 
 import com.fasterxml.jackson.core.JsonProcessingException
 import org.apache.hadoop.fs.{FileStatus, Path}
@@ -122,8 +123,8 @@ private[deltaic] final class CommitReader(table: Path, store: LogStore) {
 
   private def parse[A](version: Long, file: FileStatus, wanted: ActionsWanted)(
       read: ActionParser => A
-  ): A = {
-    val json = ActionJson.factory.createParser(store.read(file.getPath))
+  ): A = Using.resource(store.open(file.getPath)) { content =>
+    val json = ActionJson.factory.createParser(content)
     try read(new ActionParser(json, wanted))
     catch {
       case e: JsonProcessingException =>

@@ -1,6 +1,6 @@
 package io.deltaic.log
 
-import java.io.{BufferedOutputStream, FileNotFoundException, IOException, OutputStream}
+import java.io.{BufferedOutputStream, FileNotFoundException, IOException, InputStream, OutputStream}
 import java.nio.channels.{Channels, FileChannel}
 import java.nio.file.StandardCopyOption.{ATOMIC_MOVE, REPLACE_EXISTING}
 import java.nio.file.StandardOpenOption.{CREATE_NEW, READ, WRITE}
@@ -24,8 +24,12 @@ import io.deltaic.protocol.DeltaicException
  */
 private[log] object LocalLogStore extends LogStore {
 
-  override def read(path: Path): Array[Byte] =
-    try Files.readAllBytes(local(path))
+  override def read(path: Path): Array[Byte] = existing(path)(Files.readAllBytes(_))
+
+  override def open(path: Path): InputStream = existing(path)(Files.newInputStream(_))
+
+  private def existing[A](path: Path)(read: LocalPath => A): A =
+    try read(local(path))
     catch { case _: NoSuchFileException => throw new FileNotFoundException(path.toString) }
 
   override def listFrom(logDirectory: Path, firstName: String): Iterator[FileStatus] =

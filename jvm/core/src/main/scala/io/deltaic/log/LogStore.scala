@@ -1,8 +1,10 @@
 package io.deltaic.log
 
-import java.io.{IOException, InputStream, OutputStream}
+import java.io.{ByteArrayInputStream, IOException, InputStream, OutputStream}
 import java.nio.charset.StandardCharsets.UTF_8
 import java.util.Arrays
+
+import scala.util.Using
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, FileSystem, Path}
@@ -32,6 +34,12 @@ trait LogStore {
 
   /** The whole content. Fails with `java.io.FileNotFoundException` when there is no such file. */
   def read(path: Path): Array[Byte]
+
+  /**
+   * The content, for the caller to close, for files that may be too large to lie in memory as a whole. Fails as `read`
+   * does.
+   */
+  def open(path: Path): InputStream = new ByteArrayInputStream(read(path))
 
   /**
    * The files whose names are `firstName` or sort after it, in ascending order of names. Empty when there is no such
@@ -121,11 +129,9 @@ object LogStore {
 /** Reading through a Hadoop file system, which every store but the local one does alike. */
 private[log] abstract class HadoopLogStore(conf: Configuration) extends LogStore {
 
-  override def read(path: Path): Array[Byte] = {
-    val in = path.getFileSystem(conf).open(path)
-    try in.readAllBytes()
-    finally in.close()
-  }
+  override def read(path: Path): Array[Byte] = Using.resource(open(path))(_.readAllBytes())
+
+  override def open(path: Path): InputStream = path.getFileSystem(conf).open(path)
 
   override def listFrom(logDirectory: Path, firstName: String): Iterator[FileStatus] =
     try

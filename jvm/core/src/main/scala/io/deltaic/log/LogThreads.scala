@@ -30,16 +30,20 @@ private[deltaic] object LogThreads {
   )
 
   /**
-   * The results of `read` in the order of `items`. A few more items than there are threads are read ahead, so a long log
-   * never lies in memory as a whole. `read` runs as the user who calls this. It must not call this method: it would
-   * wait for itself.
+   * The results of `read` in the order of `items`. `read` runs as the user who calls this. It must not call this method:
+   * it would wait for itself.
+   *
+   * @param readAhead how many are read, or have been, while one is used: a long log never lies in memory as a whole, nor do
+   *   many items that are large
    */
-  def mapInOrder[A, B](items: Iterator[A])(read: A => B): Iterator[B] = new Iterator[B] {
+  def mapInOrder[A, B](items: Iterator[A], readAhead: Int = 2 * threads)(
+      read: A => B
+  ): Iterator[B] = new Iterator[B] {
     private val ahead = mutable.Queue.empty[Future[B]]
     private val user = UserGroupInformation.getCurrentUser
 
     private def fill(): Unit =
-      while (ahead.size < 2 * threads && items.hasNext) {
+      while (ahead.size < readAhead && items.hasNext) {
         val item = items.next()
         val action: PrivilegedAction[Try[B]] = () => Try(read(item))
         ahead.enqueue(pool.submit(() => user.doAs(action).get))

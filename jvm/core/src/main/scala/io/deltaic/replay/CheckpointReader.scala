@@ -77,6 +77,14 @@ private[deltaic] final class CheckpointReader(
   /** The sidecars that a checkpoint names. */
   def sidecars(checkpoint: Checkpoint): Seq[Sidecar] = headerAlone(checkpoint).sidecars
 
+  /** Of its top-level files and its sidecars; of the former alone if they cannot be read. */
+  def bytesOf(checkpoint: Checkpoint): Long = {
+    val listed =
+      try sidecars(checkpoint).flatMap(fileOf(_))
+      catch { case _: UnreadableCheckpoint => Nil }
+    checkpoint.sizeBytes + listed.flatMap(store.status(_)).map(_.getLen).sum
+  }
+
   private def headerAlone(checkpoint: Checkpoint): Header =
     if (FileNames.isJson(checkpoint.files.head)) {
       val file = checkpoint.files.head

@@ -367,9 +367,16 @@ final class DeltaLog private (
    */
   private def isBetterBase(known: Known, checkpoint: Checkpoint): Boolean =
     !known.unreadable(checkpoint.name) &&
-    known.snapshot.stored.fold(checkpoint.sizeBytes > bytesInMemory)(
-      _.checkpoint.version < checkpoint.version
-    )
+    known.snapshot.stored.fold(
+      bytesInMemory != DeltaLog.NeverDistributed && bytesOf(known, checkpoint) > bytesInMemory
+    )(_.checkpoint.version < checkpoint.version)
+
+  private def bytesOf(known: Known, checkpoint: Checkpoint): Long =
+    newest.measured.filter(_._1 == checkpoint.name).map(_._2).getOrElse {
+      val bytes = replay.bytesOf(checkpoint, known.snapshot.protocol)
+      newest.measured = Some(checkpoint.name -> bytes)
+      bytes
+    }
 
   private def isUnchanged(known: Known): Boolean =
     known.commit.exists(c => store.status(c.getPath).exists(same(known, _)))
@@ -421,6 +428,9 @@ object DeltaLog {
     @volatile var known: Known = _
     @volatile var travelled: Known = _
     @volatile var passed: Known = _
+
+    /** How large the checkpoint of this name is: one has to be read for that. */
+    @volatile var measured: Option[(String, Long)] = None
 
     def held: Seq[Known] = Seq(known, travelled, passed).filter(_ != null)
     def retainedBytes: Long = held.map(_.snapshot.retainedBytes).sum

@@ -7,7 +7,7 @@ import org.apache.hadoop.fs.Path
 import org.slf4j.LoggerFactory
 
 import io.deltaic.log._
-import io.deltaic.protocol.{DeltaicException, TableFeatures}
+import io.deltaic.protocol.{DeltaicException, Protocol, TableFeatures}
 
 /**
  * Makes snapshots of log files.
@@ -87,6 +87,18 @@ private[replay] final class Replay(
     }
     advanced(base, segment, checksum).withoutExpiredTombstones(System.currentTimeMillis)
   }
+
+  /**
+   * Of all files of a checkpoint, as its snapshot will know it ([[TableState.checkpointBytes]]).
+   *
+   * @param protocol of the table: it tells whether there may be sidecars
+   */
+  def bytesOf(checkpoint: Checkpoint, protocol: Protocol): Long =
+    if (
+      FileNames.isUuidCheckpoint(checkpoint.files.head) ||
+      TableFeatures.supports(protocol, "v2Checkpoint")
+    ) checkpoints.bytesOf(checkpoint)
+    else checkpoint.sizeBytes
 
   /** The snapshot after `old` and the commits that follow it without a gap. */
   def advance(old: Snapshot, segment: LogSegment): Snapshot =

@@ -28,7 +28,7 @@ private[deltaic] final class StoredFiles(
   def without(keys: Iterable[String]): StoredFiles =
     new StoredFiles(checkpoint, sizeBytes, slices, superseded ++ keys, conf)
 
-  /** All that count, one slice after another, so that they never lie in memory as a whole. */
+  /** All that count. One slice is read while another is used, so that they never lie in memory as a whole. */
   def adds: Iterator[AddFile] =
     tables.flatMap(table => (0 until table.size).iterator.map(table.add))
 
@@ -44,7 +44,7 @@ private[deltaic] final class StoredFiles(
   private def slicewise[A](
       read: (CheckpointSlice, mutable.Builder[A, Vector[A]]) => Unit
   ): Iterator[A] = LogThreads
-    .mapInOrder(slices.iterator) { slice =>
+    .mapInOrder(slices.iterator, readAhead = 1) { slice =>
       val found = Vector.newBuilder[A]
       UnreadableContent.orElse(read(slice, found)).left.foreach(e => throw unreadable(slice, e))
       found.result()

@@ -6,7 +6,7 @@ import java.nio.file.{Files, Paths}
 import java.util.concurrent.{Callable, CountDownLatch, Executors}
 
 import scala.jdk.CollectionConverters._
-import scala.util.{Failure, Success, Try}
+import scala.util.{Failure, Success, Try, Using}
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
@@ -31,6 +31,7 @@ abstract class WritingLogStoreSuite extends munit.FunSuite {
     assertEquals(store.writeIfAbsent(path, Iterator("other")), WriteOutcome.AlreadyExists)
     assertEquals(store.writeIfAbsent(path, "x".getBytes), WriteOutcome.AlreadyExists)
     assertEquals(new String(store.read(path), UTF_8), "é\nb\n")
+    assertEquals(new String(Using.resource(store.open(path))(_.readAllBytes), UTF_8), "é\nb\n")
   }
 
   test("a file whose writing fails does not appear, and leaves nothing behind") {
@@ -105,6 +106,7 @@ abstract class WritingLogStoreSuite extends munit.FunSuite {
     val path = commit(newDirectory(), 7)
     val store = LogStore.forPath(path, conf)
     intercept[FileNotFoundException](store.read(path))
+    intercept[FileNotFoundException](store.open(path))
     assertEquals(store.status(path), None)
   }
 }

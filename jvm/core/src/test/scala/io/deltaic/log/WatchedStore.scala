@@ -1,7 +1,8 @@
 package io.deltaic.log
 
-import java.io.OutputStream
+import java.io.{FilterInputStream, InputStream, OutputStream}
 import java.util.concurrent.ConcurrentLinkedQueue
+import java.util.concurrent.atomic.LongAdder
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, Path}
@@ -19,6 +20,9 @@ final class WatchedStore(conf: Configuration) extends LogStore {
   /** Names of the files that were read. */
   val reads = new ConcurrentLinkedQueue[String]
 
+  /** How many bytes of them. */
+  val bytesRead = new LongAdder
+
   /** From which name on the log was listed, each time. */
   val listedFrom = new ConcurrentLinkedQueue[String]
 
@@ -30,7 +34,20 @@ final class WatchedStore(conf: Configuration) extends LogStore {
   override def read(path: Path): Array[Byte] = {
     val content = LocalLogStore.read(path)
     reads.add(path.getName)
+    bytesRead.add(content.length.toLong)
     content
+  }
+
+  override def open(path: Path): InputStream = {
+    val content = LocalLogStore.open(path)
+    reads.add(path.getName)
+    new FilterInputStream(content) {
+      override def read(bytes: Array[Byte], from: Int, length: Int): Int = {
+        val count = super.read(bytes, from, length)
+        bytesRead.add(math.max(0, count).toLong)
+        count
+      }
+    }
   }
 
   override def listFrom(logDirectory: Path, firstName: String): Iterator[FileStatus] = {

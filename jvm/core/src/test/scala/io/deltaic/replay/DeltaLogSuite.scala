@@ -235,6 +235,18 @@ class DeltaLogSuite extends munit.FunSuite {
     }
   }
 
+  test("of a commit of many files, its commitInfo is read without the rest") {
+    val table = created((0 until 20000).map(i => add(s"f$i")): _*)
+    val info = CommitInfo(ActionJson.mapper.createObjectNode().put("operation", "WRITE"))
+    table.commit(1, info +: (0 until 20000).map(i => add(s"g$i")): _*)
+    val (log, store) = watched(table)
+    log.latest()
+    val before = store.bytesRead.sum
+    assertEquals(log.commitInfos(limit = Some(1)).map(_._3).toList, List(Some(info)))
+    val read = store.bytesRead.sum - before
+    assert(read < 100000, s"$read bytes were read")
+  }
+
   test("following a log, too, a commit that a listing misses is found by listing again") {
     val table = created(add("a"))
     val (log, store) = watched(table)

@@ -8,6 +8,7 @@ import org.apache.parquet.io.ParquetDecodingException
 
 import io.deltaic.TableBuilder
 import io.deltaic.TableBuilder.{add, dv}
+import io.deltaic.log.LogThreads
 import io.deltaic.protocol._
 import io.deltaic.upkeep.{UpkeepFixture, UpkeepTask}
 
@@ -206,18 +207,52 @@ class DistributedSnapshotSuite extends munit.FunSuite {
     assertEquals(log.latest().filesInMemory.size, 1)
   }
 
-  test("a table in memory that has outgrown the limit is distributed from its next checkpoint on") {
+  private val outgrown = many("f", 3000)
+  private def outgrownRows: Seq[Group => Unit] = outgrown.map(p => fileRow(p) _)
+
+  Seq[(String, TableBuilder => Unit)](
+    "checkpoint" -> { table =>
+      write(table, f"${1}%020d.checkpoint.parquet", schema(header, files))(
+        Seq(protocolRow _, metadataRow _) ++ outgrownRows: _*
+      )
+    },
+    "checkpoint with sidecars" -> { table =>
+      write(table, "_sidecars/one.parquet", schema(files))(outgrownRows: _*)
+      write(table, f"${1}%020d.checkpoint.$id.parquet", schema(header, v2))(
+        checkpointMetadataRow(1),
+        protocolRow,
+        metadataRow,
+        sidecarRow("one.parquet")
+      )
+    }
+  ).foreach { case (form, checkpoint) =>
+    test(s"a table in memory that has outgrown the limit is distributed from its next $form on") {
+      val table = created()
+      val log = distributed(table, 10000)
+      assert(!log.latest().isDistributed)
+      table.commit(1, outgrown.map(add(_)): _*)
+      assert(!log.latest().isDistributed)
+      checkpoint(table)
+      assert(log.latest().isDistributed)
+      assertEquals(paths(log.latest()), outgrown.toList.sorted)
+    }
+  }
+
+  test("of the slices of a checkpoint, one is read ahead of the one that is used") {
     val table = created()
-    val log = distributed(table, 10000)
-    assert(!log.latest().isDistributed)
-    val names = many("f", 3000)
-    table.commit(1, names.map(add(_)): _*)
-    assert(!log.latest().isDistributed)
-    write(table, f"${1}%020d.checkpoint.parquet", schema(header, files))(
-      Seq(protocolRow _, metadataRow _) ++ names.map(p => fileRow(p) _): _*
+    write(table, classic, schema(header, files), 4096)(
+      Seq(protocolRow _, metadataRow _) ++ outgrownRows: _*
     )
-    assert(log.latest().isDistributed)
-    assertEquals(paths(log.latest()), names.toList.sorted)
+    val stored = distributed(table).latest().stored.get
+    assert(stored.slices.size > 2 * LogThreads.count, stored.slices.size.toString)
+    var taken = 0
+    val slices = stored.slices.to(LazyList).map { slice =>
+      taken += 1
+      slice
+    }
+    new StoredFiles(stored.checkpoint, stored.sizeBytes, slices, stored.superseded, table.conf)
+      .adds.next()
+    assertEquals(taken, 2)
   }
 
   test("a checkpoint whose content turns out to be unreadable is passed over as in memory") {

@@ -37,18 +37,24 @@ private[spark] object FirstQueryClasses extends Logging {
     thread.start()
   }
 
-  /** Loads classes, none of which is initialized, and returns how many there are. */
+  /** Loads and verifies classes, none of which is initialized, and returns how many there are. */
   def load(classNames: Seq[String]): Int = {
     val startedNs = System.nanoTime()
-    val loaded = classNames.reverseIterator.count { name =>
-      try {
-        Class.forName(name, false, getClass.getClassLoader)
-        true
-      } catch { case _: ClassNotFoundException | _: LinkageError => false }
-    }
+    val loaded = classNames.reverseIterator.flatMap(find).map(verify).size
     logDebug(s"$loaded classes loaded in ${(System.nanoTime() - startedNs) / 1000000} ms")
     loaded
   }
+
+  private def find(name: String): Option[Class[_]] =
+    try Some(Class.forName(name, false, getClass.getClassLoader))
+    catch { case _: ClassNotFoundException | _: LinkageError => None }
+
+  /** Before a JVM tells the constructors of a class, it links it: most of that is to verify its code. */
+  private def verify(found: Class[_]): Unit =
+    try {
+      found.getDeclaredConstructors
+      ()
+    } catch { case _: LinkageError => () }
 
   /** What fails here only takes the query longer. */
   private def loadOnceThereIsASession(): Unit =

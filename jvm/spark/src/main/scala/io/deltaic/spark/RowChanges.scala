@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.expressions.{Expression, Literal, SubqueryE
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.{CacheShims, PaddingShims, SessionShims}
-import org.apache.spark.sql.execution.datasources.v2.ExtractV2Table
+import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, ExtractV2Table}
 import org.apache.spark.sql.{AnalysisException, Column, DataFrame, classic}
 
 import io.deltaic.protocol.DeltaicException
@@ -64,6 +64,23 @@ object RowChanges {
     new MergeStatement(target, source, condition)
 
   /**
+   * The rows of a table's frame with the columns of an earlier one, which then are columns of both; null if the table
+   * is another since, or defined otherwise.
+   */
+  def withColumnsOf(earlier: classic.DataFrame, rows: classic.DataFrame): DataFrame = {
+    val before = earlier.queryExecution.analyzed
+    val renewed = for {
+      (relation, table) <- relationIn(rows.queryExecution.analyzed)
+      (old, oldTable) <- relationIn(before)
+      if oldTable.isDefinedAs(table)
+    } yield before.transform { case same if same eq old => relation.copy(output = old.output) }
+    renewed.map(SessionShims.run(rows.sparkSession, _)).orNull
+  }
+
+  private def relationIn(plan: LogicalPlan): Option[(DataSourceV2Relation, DeltaicTable)] =
+    plan.collectFirst { case relation @ ExtractV2Table(table: DeltaicTable) => (relation, table) }
+
+  /**
    * Spark plans a MERGE that only inserts as an append, which a table from a path does not take. In a frame
    * it has texts of fixed length padded above the table, which a statement has below its conditions.
    */
@@ -72,6 +89,16 @@ object RowChanges {
       case relation @ ExtractV2Table(table: DeltaicTable) =>
         relation.copy(table = table.forCommand)
     }
+
+  /**
+   * The target of a MERGE whose source may be made of the very frame that the target is: a column of that frame then
+   * means the source's.
+   */
+  private[spark] def targetBeside(source: LogicalPlan, frame: classic.DataFrame): LogicalPlan = {
+    val target = targetOf(frame)
+    if (!source.exists(_.outputSet.intersect(target.outputSet).nonEmpty)) target
+    else target.transform { case relation: DataSourceV2Relation => relation.newInstance() }
+  }
 
   /**
    * Tables at the version that is now the newest, for all of the statement's reads to agree. What is
@@ -159,18 +186,21 @@ final class MergeStatement private[spark] (
 
   def withSchemaEvolution(): Unit = evolvesSchema = true
 
-  def run(): DataFrame = SessionShims.run(
-    spark,
-    MergeIntoTable(
-      RowChanges.targetOf(target),
-      RowChanges.sourceOf(source),
-      SessionShims.expression(spark, condition),
-      matched.toSeq,
-      notMatched.toSeq,
-      notMatchedBySource.toSeq,
-      evolvesSchema
+  def run(): DataFrame = {
+    val sourcePlan = RowChanges.sourceOf(source)
+    SessionShims.run(
+      spark,
+      MergeIntoTable(
+        RowChanges.targetBeside(sourcePlan, target),
+        sourcePlan,
+        SessionShims.expression(spark, condition),
+        matched.toSeq,
+        notMatched.toSeq,
+        notMatchedBySource.toSeq,
+        evolvesSchema
+      )
     )
-  )
+  }
 
   private def optional(when: Column): Option[Expression] = RowChanges.expression(spark, when)
 }

@@ -81,8 +81,10 @@ private[spark] final class DeltaicTable(
 
   override def name(): String = displayName.getOrElse(s"delta.`${log.table}`")
 
-  override def id(): String = snapshot.metadata.id
-
+  /**
+   * It has no `id`, by which Spark would refuse to show a DataFrame of a name the rows of a table that has replaced
+   * the one it was made from.
+   */
   override def version(): String = if (isRefreshed) snapshot.version.toString else null
 
   override def columns(): Array[Column] = SchemaShims.columns(tableSchema.all)
@@ -122,11 +124,13 @@ private[spark] final class DeltaicTable(
 
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
     UnsupportedReadOptions.refuse(log, options)
+    if (isRefreshed && !AnalysedColumns.hold(options, tableSchema)) throw schemaChanged(snapshot)
     val current = snapshotToRead()
-    val settings = options.asCaseSensitiveMap.asScala.toMap
+    val asked = AnalysedColumns.without(options)
+    val settings = asked.asCaseSensitiveMap.asScala.toMap
     val schema = schemaOf(current)
     val files = SnapshotFiles(spark, log, current, schema, settings)
-    new TableScanBuilder(spark, files, schema, options, streams = Some(streaming(options, _)))
+    new TableScanBuilder(spark, files, schema, asked, streams = Some(streaming(asked, _)))
   }
 
   private def streaming(options: CaseInsensitiveStringMap, checkpoint: String): TableStream = {
@@ -223,11 +227,7 @@ private[spark] final class DeltaicTable(
 
   private def schemaChanged(latest: Snapshot): DeltaicException = new DeltaicException(
     "DELTAIC_SCHEMA_CHANGED",
-    Map(
-      "table" -> log.table.toString,
-      "analyzedVersion" -> snapshot.version.toString,
-      "version" -> latest.version.toString
-    )
+    Map("table" -> log.table.toString, "version" -> latest.version.toString)
   )
 
   /** Whether a version has all columns of this one. Those it has besides are not in plans for this one. */
@@ -237,6 +237,10 @@ private[spark] final class DeltaicTable(
 
   private def schemaOf(version: Snapshot): TableSchema =
     if (hasSameDefinition(version)) tableSchema else TableSchema.of(version)
+
+  /** Whether it is the same table with the same definition, at whichever version. */
+  def isDefinedAs(other: DeltaicTable): Boolean =
+    log.table == other.log.table && hasSameDefinition(other.snapshot)
 
   private def hasSameDefinition(version: Snapshot): Boolean = (version eq snapshot) ||
     version.metadata == snapshot.metadata && version.protocol == snapshot.protocol
@@ -288,6 +292,22 @@ private[spark] final class DeltaicTable(
       val latest = withSameColumns(log.latest())
       new DeltaicTable(spark, log, latest, TableOrigin.Catalog, displayName, entry)
     case TableOrigin.TimeTravel | TableOrigin.Statement => this
+  }
+
+  /**
+   * The same for a statement that names a view of the table, which may have been made of an older version.
+   *
+   * @param options of the relation in the view
+   */
+  def forCommandOnView(options: CaseInsensitiveStringMap): DeltaicTable = {
+    val table = origin match {
+      case TableOrigin.Path =>
+        val latest = withSameColumns(log.latest())
+        new DeltaicTable(spark, log, latest, TableOrigin.Catalog, displayName)
+      case _ => forCommand
+    }
+    if (!AnalysedColumns.hold(options, table.tableSchema)) throw schemaChanged(table.snapshot)
+    table
   }
 
   override def location: Path = log.table

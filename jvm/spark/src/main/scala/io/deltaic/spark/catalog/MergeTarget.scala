@@ -13,7 +13,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.spark.rowlevel.MergeTerms
-import io.deltaic.spark.scan.{SnapshotFiles, TableScanBuilder, TableSchema}
+import io.deltaic.spark.scan.{AnalysedColumns, SnapshotFiles, TableScanBuilder, TableSchema}
 import io.deltaic.spark.write._
 
 /**
@@ -79,7 +79,8 @@ private[spark] final class MergeTarget(
     if (evolved.isEmpty) table.newScanBuilder(options)
     else {
       val files = SnapshotFiles(table.spark, table.log, table.snapshot, schemaAfter)
-      new TableScanBuilder(table.spark, files, schemaAfter, options)
+      val asked = AnalysedColumns.without(options)
+      new TableScanBuilder(table.spark, files, schemaAfter, asked)
     }
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {

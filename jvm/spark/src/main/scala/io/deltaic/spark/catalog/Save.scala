@@ -38,9 +38,12 @@ private[spark] final class Save(
 ) {
   private val options = parameters.map { case (k, v) => k.toLowerCase(Locale.ROOT) -> v }
 
+  /** As the rows spell them. A column that they do not have is left for the write to refuse. */
   private val partitionBy: Option[Seq[String]] = options
     .get(DataSourceUtils.PARTITIONING_COLUMNS_KEY)
-    .map(DataSourceUtils.decodePartitioningColumns)
+    .map(DataSourceUtils.decodePartitioningColumns(_).map { name =>
+      query.output.map(_.name).find(_.equalsIgnoreCase(name)).getOrElse(name)
+    })
 
   private val clusterBy: Option[Seq[Seq[String]]] = options
     .get(DataSourceUtils.CLUSTERING_COLUMNS_KEY)
@@ -56,6 +59,12 @@ private[spark] final class Save(
   private val kept: Option[DeltaicTable] = snapshot
     .map(new DeltaicTable(spark, log, _, TableOrigin.Path))
     .filterNot(_ => replacesColumns)
+
+  /** The query without what it brings for void columns. */
+  private val written: LogicalPlan = kept.fold(query) { table =>
+    val brought = RowsToWrite(query.schema, byName = true)
+    VoidColumns.without(VoidColumns.broughtBy(brought, table), query)
+  }
 
   private val condition: Option[Expression] =
     option(ReplaceWhere.Key).map { text =>
@@ -75,7 +84,7 @@ private[spark] final class Save(
       )
     kept.foreach(_.requireCanCompute())
     val relation = DataSourceV2Relation.create(table, None, None, CaseInsensitiveStringMap.empty())
-    val rows = query.transformWithSubqueries(readsOfThisVersion)
+    val rows = written.transformWithSubqueries(readsOfThisVersion)
     val matching = kept.flatMap(matchingRows(_, relation, rows))
     val write =
       if (matching.isDefined) AppendData.byName(replacing(relation, matching), rows, writeOptions)
@@ -170,7 +179,7 @@ private[spark] final class Save(
   }
 
   private def columnsOfRows: StructType =
-    ColumnDefinitions.ofRows(SchemaShims.asNullable(query.schema))
+    ColumnDefinitions.ofRows(SchemaShims.asNullable(written.schema))
 
   private def flag(option: String): Boolean =
     options.get(option).exists(TableProperties.isTrue)

@@ -51,6 +51,8 @@ private[spark] final class TableCreation(
     statement != TableCreation.Create && path.isEmpty && catalog.tableExists(name)
   )(catalog.getTableMetadata(name))
 
+  if (path.isEmpty && entry.isEmpty) SessionShims.requireRegistrable(spark, name)
+
   private val external = path.isDefined || entry.fold(
     declared.contains(TableCatalog.PROP_LOCATION)
   )(_.tableType == CatalogTableType.EXTERNAL)
@@ -88,6 +90,7 @@ private[spark] final class TableCreation(
       )
   }
 
+  /** Spark states options as properties, too; of these, the table has what writers' options may say. */
   private val tableProperties: Map[String, String] = declared.removedAll(
     Seq(
       TableCatalog.PROP_PROVIDER,
@@ -98,7 +101,10 @@ private[spark] final class TableCreation(
       TableCatalog.PROP_IS_MANAGED_LOCATION,
       TableCreation.PathOption
     )
-  ).filterNot { case (key, _) => key.startsWith(TableCatalog.OPTION_PREFIX) }
+  ).filterNot { case (key, _) =>
+    val isOption = declared.contains(TableCatalog.OPTION_PREFIX + key)
+    key.startsWith(TableCatalog.OPTION_PREFIX) || isOption && !PropertyOptions.isProperty(key)
+  }
 
   /**
    * Commits an empty table. One that is already at the location is taken over as it is.
@@ -246,7 +252,7 @@ private[spark] final class TableCreation(
 
 private[spark] object TableCreation {
 
-  /** Spark states options as properties, too; this one it has made the location of. */
+  /** The option that Spark has made the location of. */
   private val PathOption = "path"
 
   /** The statements, as the history names them. */

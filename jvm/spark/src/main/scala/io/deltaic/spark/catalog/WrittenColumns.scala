@@ -1,7 +1,7 @@
 package io.deltaic.spark.catalog
 
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types.{DataType, StructType}
 
 import io.deltaic.protocol.{DeltaicException, TableFeatures, TableProperties}
 import io.deltaic.spark.SessionSettings
@@ -30,7 +30,7 @@ private[spark] object Evolution {
   /** They do where they can; else rows are cast. */
   case object Allowed extends Evolution
 
-  /** They do, and rows of a wider type that a column cannot follow are refused. */
+  /** They do, and rows of a type that a column cannot follow, nor hold without cutting values, are refused. */
   case object Demanded extends Evolution
 
   /**
@@ -56,20 +56,26 @@ private[spark] object WrittenColumns {
    */
   def evolved(table: DeltaicTable, rows: RowsToWrite, evolution: Evolution): Option[StructType] = {
     val before = table.tableSchema.all
-    def after(widensTypes: Boolean): StructType = follow(before, rows, widensTypes)
+    def after(takes: (DataType, DataType) => Boolean = (_, _) => false): StructType =
+      follow(before, rows, takes)
     evolution match {
-      case Evolution.Demanded => Some(after(widensTypes = true))
-      case Evolution.Allowed => Some(after(widensTypes(table)))
+      case Evolution.Demanded => Some(after(SchemaEvolution.exceeds))
+      case Evolution.Allowed if widensTypes(table) => Some(after(SchemaEvolution.isWider))
+      case Evolution.Allowed => Some(after())
       case Evolution.No =>
-        val added = SchemaEvolution.addedTo(before, after(widensTypes = false))
+        val added = SchemaEvolution.addedTo(before, after())
         if (added.nonEmpty) throw mismatch(table, added)
         None
     }
   }
 
-  private def follow(table: StructType, rows: RowsToWrite, widensTypes: Boolean): StructType = {
+  private def follow(
+      table: StructType,
+      rows: RowsToWrite,
+      takes: (DataType, DataType) => Boolean
+  ): StructType = {
     val (stated, open) = table.partition(field => rows.stated(field.name))
-    val followed = new SchemaEvolution(rows.byName, widensTypes)
+    val followed = new SchemaEvolution(rows.byName, takes)
       .evolved(StructType(open), rows.columns)
     val byName = (stated ++ followed).map(field => field.name -> field).toMap
     val known = table.fieldNames.toSet

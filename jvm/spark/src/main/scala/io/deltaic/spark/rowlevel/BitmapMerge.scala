@@ -3,6 +3,7 @@ package io.deltaic.spark.rowlevel
 import scala.collection.mutable.ArrayBuffer
 
 import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.deltaic.WriteShims
 
 import io.deltaic.dv.{DeletionVector, DeletionVectorFileWriter, DeletionVectorStore}
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor}
@@ -183,15 +184,25 @@ private[rowlevel] final case class BitmapMerge(
       vectors: DeletionVectorFileWriter,
       aside: DeletionVector => DeletionVectorDescriptor
   ): MergedFile = {
-    def union(bitmaps: Seq[Bitmap]): DeletionVector = {
+
+    /** Their rows, and how many these are where those that several have count several times. */
+    def union(bitmaps: Seq[Bitmap]): (DeletionVector, Long) = {
       val rows = new DeletionVector
-      bitmaps.foreach(bitmap => rows.or(read(touched.path, bitmap)))
-      rows
+      val counts = bitmaps.map { bitmap =>
+        val found = read(touched.path, bitmap)
+        rows.or(found)
+        found.cardinality
+      }
+      (rows, counts.sum)
     }
-    val (deleted, updated) = (union(touched.deleted), union(touched.updated))
-    val ended = union(touched.before.map(Bitmap.Stored(_)).toSeq)
+    val (deleted, _) = union(touched.deleted)
+    val (updated, numUpdates) = union(touched.updated)
+    val ended = new DeletionVector
     ended.or(deleted)
     ended.or(updated)
+    // Spark looks for rows with two matches in each task, but a skewed source is split over several.
+    if (ended.cardinality < deleted.cardinality + numUpdates) throw WriteShims.matchedTwice
+    touched.before.foreach(vector => ended.or(read(touched.path, Bitmap.Stored(vector))))
     val numRecords = touched.numRecords.getOrElse(
       PhysicalRows.fromFooter(new Path(spec.tablePath), touched.path, spec.hadoopConf)
     )

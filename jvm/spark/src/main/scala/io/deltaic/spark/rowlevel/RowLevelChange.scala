@@ -21,8 +21,8 @@ import io.deltaic.spark.write._
  * One DELETE, UPDATE or MERGE, from the snapshot it reads to the commit it makes. Spark plans it; its
  * tasks report positions of rows that end, and write the rows that begin.
  *
- * @param batchWrite makes a commit of what they report and of the files that end unread, given the other
- *   scans of the statement
+ * @param batchWrite takes what they report and the files that end unread, given the other scans of the
+ *   statement, where the change is a part of another write; else they become a commit
  * @param merge what there is to know of a MERGE
  */
 private[spark] final class RowLevelChange(
@@ -30,8 +30,7 @@ private[spark] final class RowLevelChange(
     val log: DeltaLog,
     val snapshot: Snapshot,
     override val command: Command,
-    batchWrite: (RowLevelChange, RecordedReads, WholeFiles) => DeltaBatchWrite =
-      new RowLevelBatchWrite(_, _, _),
+    batchWrite: Option[(RowLevelChange, RecordedReads, WholeFiles) => DeltaBatchWrite] = None,
     val merge: Option[MergeTerms] = None
 ) extends SupportsDelta {
 
@@ -54,7 +53,7 @@ private[spark] final class RowLevelChange(
       spark,
       SnapshotFiles(spark, log, snapshot, read),
       read,
-      options,
+      AnalysedColumns.without(options),
       scan => synchronized(scans += scan)
     )
   }
@@ -72,7 +71,7 @@ private[spark] final class RowLevelChange(
    */
   private[rowlevel] final class ChangeWrite(unread: Option[(WholeFiles, RecordedReads)] = None)
       extends DeltaWrite with RequiresDistributionAndOrdering
-      with RecordsReads with CountsChangedRows {
+      with RecordsReads with CountsOnce with CountsChangedRows {
     @volatile private var batch: Option[RowLevelBatchWrite] = None
 
     override val log: DeltaLog = RowLevelChange.this.log
@@ -88,10 +87,19 @@ private[spark] final class RowLevelChange(
 
     override def toBatch: DeltaBatchWrite = {
       val (whole, reads) = unread.getOrElse((WholeFiles.none, recorded))
-      val write = batchWrite(RowLevelChange.this, reads, whole)
-      batch = Some(write).collect { case own: RowLevelBatchWrite => own }
-      write
+      batchWrite.fold[DeltaBatchWrite] {
+        val own = new RowLevelBatchWrite(change, reads, whole)
+        batch = Some(own)
+        own
+      }(_(change, reads, whole))
     }
+
+    private def progress: SessionWriteOptions = new SessionWriteOptions(spark, Map.empty)
+
+    /** The session's progress is that of statements, and not of a part of a write that may have its own. */
+    override def isApplied: Boolean = batchWrite.isEmpty && progress.isApplied(snapshot)
+
+    override def skip(): Unit = progress.used()
 
     override def changedRows: ChangedRows = batch.fold(ChangedRows())(_.changedRows)
 

@@ -57,6 +57,8 @@ private final class RowLevelWriter(
   }
 
   override def commit(): WriterCommitMessage = {
+    // Spark has looked for two matches in each task that joined rows; these may come from several.
+    if (updatedRows.areRepeated) throw WriteShims.matchedTwice
     if (deletedRows.sizeBytes + updatedRows.sizeBytes > reportedBytes) openBitmapFile()
     val keep = bitmapFile.fold[DeletionVector => Bitmap](rows => Bitmap.Carried(rows.serialize())) {
       file => rows => Bitmap.Stored(file.add(rows))
@@ -129,6 +131,7 @@ private final class EndedRows {
   private val byFile = mutable.LinkedHashMap.empty[UTF8String, DeletionVector]
   private var lastFile: UTF8String = _
   private var lastVector: DeletionVector = _
+  private var added = 0L
 
   def add(id: InternalRow): Unit = {
     val file = id.getUTF8String(0)
@@ -138,7 +141,11 @@ private final class EndedRows {
       lastVector = byFile.getOrElseUpdate(lastFile, new DeletionVector)
     }
     lastVector.add(id.getLong(1))
+    added += 1
   }
+
+  /** Whether a row was added more than once. */
+  def areRepeated: Boolean = byFile.valuesIterator.map(_.cardinality).sum < added
 
   def sizeBytes: Long = byFile.valuesIterator.map(_.serializedSizeBytes).sum
 

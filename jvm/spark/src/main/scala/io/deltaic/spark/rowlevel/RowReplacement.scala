@@ -38,7 +38,7 @@ private[spark] object RowReplacement extends EndsRows {
       transaction.log,
       snapshot,
       Command.DELETE,
-      (_, _, whole) => sink.besides(whole)
+      Some((_, _, whole) => sink.besides(whole))
     )
     val target = relation(new ChangedTable(change))
     val condition = replaced match {

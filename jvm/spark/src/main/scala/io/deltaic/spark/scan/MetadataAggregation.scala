@@ -1,5 +1,7 @@
 package io.deltaic.spark.scan
 
+import java.util.OptionalLong
+
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{
   AttributeReference,
@@ -9,7 +11,7 @@ import org.apache.spark.sql.catalyst.expressions.{
 }
 import org.apache.spark.sql.connector.expressions.aggregate._
 import org.apache.spark.sql.connector.expressions.{Expression => V2Expression, NamedReference}
-import org.apache.spark.sql.connector.read.LocalScan
+import org.apache.spark.sql.connector.read.{LocalScan, Statistics, SupportsReportStatistics}
 import org.apache.spark.sql.types.{LongType, StructField, StructType}
 
 import io.deltaic.spark.skipping.RowAggregate
@@ -104,8 +106,17 @@ private[spark] final class AnswerFromLog(
     override val readSchema: StructType,
     answer: Array[InternalRow],
     aggregates: String
-) extends LocalScan {
+) extends LocalScan
+    with SupportsReportStatistics {
   override def rows(): Array[InternalRow] = answer
+
+  /** Spark takes a scan that does not tell its size for one that is too large to broadcast. */
+  override def estimateStatistics(): Statistics = new Statistics {
+    override def numRows(): OptionalLong = OptionalLong.of(answer.length.toLong)
+    override def sizeInBytes(): OptionalLong =
+      OptionalLong.of((answer.length.toLong * readSchema.defaultSize).max(1L))
+  }
+
   override def description(): String =
     s"deltaic ${replaced.table} version ${replaced.version}, from the log: $aggregates"
 }

@@ -66,6 +66,10 @@ private[spark] object TableSchema {
   def of(snapshot: Snapshot): TableSchema =
     of(snapshot.table.toString, snapshot.protocol, snapshot.metadata)
 
+  /** The columns as the log has them, void ones among them. */
+  def declared(snapshot: Snapshot): StructType =
+    parse(snapshot.table.toString, snapshot.metadata.schemaString)
+
   /** Reads a `metaData` action (Protocol § Schema Serialization Format: Spark's own JSON). */
   def of(table: String, protocol: Protocol, metadata: TableMetadata): TableSchema = {
     val declared = withoutVoid(parse(table, metadata.schemaString))

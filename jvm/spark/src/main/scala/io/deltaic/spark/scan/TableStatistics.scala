@@ -10,7 +10,7 @@ import org.apache.spark.sql.connector.expressions.NamedReference
 import org.apache.spark.sql.connector.read.Statistics
 import org.apache.spark.sql.connector.read.colstats.ColumnStatistics
 import org.apache.spark.sql.deltaic.SchemaShims
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types._
 
 import io.deltaic.spark.skipping.{FileRows, RowAggregate}
 
@@ -35,11 +35,21 @@ private[scan] final class TableStatistics(
 
   override def numRows(): OptionalLong = of(rows.flatMap(_.total))
 
-  override def columnStats(): JMap[NamedReference, ColumnStatistics] = rows match {
+  override def columnStats(): JMap[NamedReference, ColumnStatistics] = ofColumns
+
+  /** Spark asks for them more than once, and for each all selected files are gone through. */
+  private lazy val ofColumns: JMap[NamedReference, ColumnStatistics] = rows match {
     case Some(known) =>
-      val columns = readSchema.fieldNames.toSeq.filter(schema.isPartition)
+      val columns = readSchema.fieldNames.toSeq
+        .filter(name => schema.isPartition(name) && isEstimated(schema.all(name).dataType))
       columns.flatMap(name => ofPartitionColumn(known, name).map(reference(name) -> _)).toMap.asJava
     case None => Collections.emptyMap()
+  }
+
+  /** Spark's estimation fails on bounds of any other type. */
+  private def isEstimated(dataType: DataType): Boolean = dataType match {
+    case _: NumericType | DateType | TimestampType | BooleanType | StringType => true
+    case _ => false
   }
 
   private def reference(name: String): NamedReference = SchemaShims.reference(name)

@@ -38,6 +38,9 @@ final private[skipping] class DecodedStats(
   private val leaves = mutable.HashMap.empty[LeafColumn, LeafStats]
   private val partitions = new ConcurrentHashMap[PartitionColumn, PartitionValueColumn]
 
+  /** Kept up while `leaves` is locked, for whoever asks without waiting. */
+  @volatile private var statsBytes = totals.retainedBytes
+
   def numRecords(i: Int): Option[Long] = {
     readStats(Set.empty, Array(i))
     if (totals.numRecords.isNullAt(i)) None else Some(totals.numRecords.long(i))
@@ -68,10 +71,9 @@ final private[skipping] class DecodedStats(
     }.toArray
   }
 
-  override def retainedBytes: Long = leaves.synchronized {
-    totals.retainedBytes + leaves.valuesIterator.map(_.retainedBytes).sum +
-      partitions.values.asScala.iterator.map(_.retainedBytes).sum
-  }
+  /** Of statistics that are being read, what was there before. Loading any table asks this of all, so it takes no lock. */
+  override def retainedBytes: Long =
+    statsBytes + partitions.values.asScala.iterator.map(_.retainedBytes).sum
 
   private def readPartition(column: PartitionColumn): PartitionValueColumn = {
     val parsed = new JHashMap[String, AnyRef]
@@ -113,6 +115,7 @@ final private[skipping] class DecodedStats(
           readBlocks(new StatsJson(unreadTotals, unreadLeaves.toSeq.map(stats)), inBlocks)
           inBlocks.foreach(totals.decodedBlocks.set)
           unreadLeaves.foreach(l => inBlocks.foreach(stats(l).decodedBlocks.set))
+          statsBytes = totals.retainedBytes + leaves.valuesIterator.map(_.retainedBytes).sum
         }
       }
       stats

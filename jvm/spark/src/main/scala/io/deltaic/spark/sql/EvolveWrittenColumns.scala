@@ -14,6 +14,7 @@ import io.deltaic.spark.catalog.{
   DeltaicTable,
   Evolution,
   RowsToWrite,
+  VoidColumns,
   WriteOnlyTable,
   WrittenColumns
 }
@@ -30,7 +31,7 @@ import io.deltaic.spark.write.WriteTargets
  *      +- query [a, b]                      +- query [a, b]
  * }}}
  *
- * Rows with columns that a write may not add are refused.
+ * Rows with columns that a write may not add are refused. What they bring for void columns is left out.
  */
 private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
     extends Rule[LogicalPlan] {
@@ -39,7 +40,7 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
     case insert: InsertIntoStatement if insert.query.resolved =>
       insert.table match {
         case relation @ ExtractV2Table(table: DeltaicTable) =>
-          evolved(insert, relation, table)
+          evolved(withoutVoid(insert, relation, table), relation, table)
         case _ => insert
       }
     case write: V2WriteCommand if write.table.resolved =>
@@ -48,7 +49,7 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
               PendingRows(rows),
               relation @ ExtractV2Table(table: DeltaicTable)
             ) if rows.resolved =>
-          evolved(write.withNewQuery(rows), relation, table)
+          evolved(write.withNewQuery(withoutVoid(rows, write, table)), relation, table)
         case (PendingRows(_), ExtractV2Table(_: DeltaicTable)) => write
         case (PendingRows(rows), _) => write.withNewQuery(rows)
         case (_, ExtractV2Table(table: WriteOnlyTable))
@@ -112,6 +113,31 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
         }
         completed(staged)
     }
+  }
+
+  private def withoutVoid(
+      insert: InsertIntoStatement,
+      relation: DataSourceV2Relation,
+      table: DeltaicTable
+  ): InsertIntoStatement = {
+    val named = insert.userSpecifiedCols
+    val void = VoidColumns.broughtBy(rowsOf(insert, relation), table)
+    // Spark refuses rows with more columns than the statement names.
+    if (void.isEmpty || named.nonEmpty && named.length != insert.query.output.length) insert
+    else
+      insert.copy(
+        query = VoidColumns.without(void, insert.query),
+        userSpecifiedCols = VoidColumns.kept(void, named)
+      )
+  }
+
+  private def withoutVoid(
+      rows: LogicalPlan,
+      write: V2WriteCommand,
+      table: DeltaicTable
+  ): LogicalPlan = {
+    val brought = RowsToWrite(columnsOf(rows), write.isByName)
+    VoidColumns.without(VoidColumns.broughtBy(brought, table), rows)
   }
 
   /** Values of partitions that the statement states may have to be resolved first. */

@@ -142,8 +142,11 @@ private[spark] final case class RebalanceWrites(spark: SparkSession) extends Rul
       names: Seq[String],
       relation: DataSourceV2Relation,
       rows: LogicalPlan
-  ): Seq[Attribute] =
-    names.map(name => rows.output(relation.output.indexWhere(_.name == name)))
+  ): Seq[Attribute] = for {
+    name <- names
+    // The write itself refuses to partition by a column that there is not.
+    at = relation.output.indexWhere(_.name == name) if at >= 0
+  } yield rows.output(at)
 }
 
 private[spark] object RebalanceWrites {

@@ -30,9 +30,12 @@ private[spark] object RefuseChanges extends Rule[LogicalPlan] {
     target.collectFirst { case view: View => view }
       .filter(_.exists(isOurs))
       .foreach { view =>
+        val found =
+          if (view.isTempView) "a temporary view that is not SELECT * of one as it is now"
+          else "a view"
         throw new DeltaicException(
           "DELTAIC_NAME_IS_NOT_A_TABLE",
-          Map("name" -> view.desc.identifier.unquotedString, "found" -> "a view")
+          Map("name" -> view.desc.identifier.unquotedString, "found" -> found)
         )
       }
 

@@ -14,6 +14,7 @@ import io.deltaic.replay.Snapshot
 import io.deltaic.spark.SessionSettings
 import io.deltaic.spark.catalog.{DeltaicTable, MergeTarget}
 import io.deltaic.spark.rowlevel.RowLevelChange
+import io.deltaic.spark.write.SessionWriteOptions
 
 /**
  * A MERGE whose source is run once, and its rows kept by the executors, before the MERGE is planned: then
@@ -50,7 +51,8 @@ private[spark] final case class MergeFromStoredRows(
 
 /**
  * Has the source of a MERGE stored that would be read once because it may be another one the next time,
- * or is dear to read, where the table is so large that its keys are worth it.
+ * or is dear to read, where the table is so large that its keys are worth it. A MERGE that was made before is
+ * left as it is, to be skipped.
  *
  * {{{
  *   WriteDelta t                          MergeFromStoredRows s
@@ -82,7 +84,7 @@ private[spark] final case class StoreSource(spark: SparkSession) extends Rule[Lo
       query: LogicalPlan,
       target: Snapshot
   ): Option[MergeFromStoredRows] =
-    if (!isLarge(target)) None
+    if (!isLarge(target) || new SessionWriteOptions(spark, Map.empty).isApplied(target)) None
     else
       for {
         join <- query.collectFirst { case join: Join if looksUp(join.joinType) => join }

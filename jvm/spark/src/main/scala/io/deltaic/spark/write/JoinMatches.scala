@@ -89,7 +89,7 @@ private[spark] final case class JoinMatches(
   }
 }
 
-private[spark] object JoinMatches {
+private[spark] object JoinMatches extends PredicateHelper {
 
   /** None if the statement joins nothing to the table, or if it changes rows that match nothing. */
   def in(command: V2WriteCommand): Option[JoinMatches] = command match {
@@ -148,13 +148,18 @@ private[spark] object JoinMatches {
     source.collectFirst { case Filter(counted: CountedRows, _) => counted }
 
   /**
-   * Without the filter by the keys of the source, which asks less than the condition. That has no subqueries
-   * of its own, of which the bounds of keys are made, and the semi join with the keys.
+   * Without the filter by the keys of the source, which asks less than the condition: a semi join with them,
+   * and bounds, which are subqueries. What the statement asks in the same form goes with them, which leaves
+   * more rows, never fewer. What the rows are joined with otherwise stays: an anti join wants all of it.
    */
-  private def withoutKeys(target: LogicalPlan): LogicalPlan =
-    target.transform { case Join(rows, _, LeftSemi, _, _) => rows }.transformAllExpressions {
-      case bound: BinaryComparison if SubqueryExpression.hasSubquery(bound) => Literal.TrueLiteral
-    }
+  private def withoutKeys(target: LogicalPlan): LogicalPlan = target match {
+    case Join(rows, _, LeftSemi, _, _) => withoutKeys(rows)
+    case join: Join => join.copy(left = withoutKeys(join.left))
+    case Filter(condition, rows) =>
+      splitConjunctivePredicates(condition).filterNot(SubqueryExpression.hasSubquery)
+        .reduceOption(And).fold(withoutKeys(rows))(Filter(_, withoutKeys(rows)))
+    case other => other.mapChildren(withoutKeys)
+  }
 
   private def joinIn(plan: LogicalPlan): Option[Join] = plan match {
     case join: Join => Some(join)

@@ -13,6 +13,8 @@ private[spark] object PropertyOptions {
       case ignoringCase: CaseInsensitiveMap[String @unchecked] => ignoringCase.originalMap
       case plain => plain
     }
-    asSpelled.filter { case (key, _) => key.toLowerCase(Locale.ROOT).startsWith("delta.") }
+    asSpelled.filter { case (key, _) => isProperty(key) }
   }
+
+  def isProperty(option: String): Boolean = option.toLowerCase(Locale.ROOT).startsWith("delta.")
 }

@@ -3,12 +3,12 @@ package io.deltaic.spark.write
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.AnalysisException
-import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.parser.ParseException
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.write.LogicalWriteInfo
 import org.apache.spark.sql.deltaic.ExpressionShims
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types.{ArrayType, DataType, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.DeltaicException
@@ -88,6 +88,35 @@ private[spark] object ReplaceWhere {
 
   def requireDeterministic(table: String, condition: Expression): Unit =
     if (!condition.deterministic) throw refused(table, condition.sql, "it is not deterministic")
+
+  /**
+   * Refuses a condition on what the write itself adds to the table: rows that are there have no such
+   * column, or no such field.
+   *
+   * @param columns of the table before the write, with which the condition is asked
+   */
+  def requirePresent(table: String, condition: Expression, columns: StructType): Unit = {
+    def missing(name: String) = refused(
+      table,
+      condition.sql,
+      s"the table has no $name; it comes with this write, so no row of the table has a value of it"
+    )
+    val types = columns.fields.map(column => column.name -> column.dataType).toMap
+    condition.transformUp {
+      case column: AttributeReference =>
+        val ofTable = types.getOrElse(column.name, throw missing(s"column ${column.name}"))
+        column.copy(dataType = ofTable)(column.exprId, column.qualifier)
+      case GetStructField(child, ordinal, name) if lacks(child.dataType, ordinal) =>
+        throw missing(s"field ${name.getOrElse(ordinal.toString)}")
+      case GetArrayStructFields(child, field, ordinal, _, _)
+          if lacks(child.dataType.asInstanceOf[ArrayType].elementType, ordinal) =>
+        throw missing(s"field ${field.name}")
+    }
+    ()
+  }
+
+  private def lacks(struct: DataType, ordinal: Int): Boolean =
+    struct.asInstanceOf[StructType].length <= ordinal
 
   /** @throws DeltaicException if it is no expression */
   def parse(spark: SparkSession, table: String, condition: String): Expression =

@@ -9,9 +9,12 @@ import org.apache.spark.sql.types._
  * table may become is decided when the write is planned; this says what the rows are to be cast to.
  *
  * @param byName whether columns and fields go by their names; else by their positions
- * @param widensTypes whether the table lets columns take wider types
+ * @param takes whether a column of the first type is to become one of the second, that of the rows
  */
-private[spark] final class SchemaEvolution(byName: Boolean, widensTypes: Boolean) {
+private[spark] final class SchemaEvolution(
+    byName: Boolean,
+    takes: (DataType, DataType) => Boolean
+) {
 
   def evolved(table: StructType, rows: StructType): StructType =
     if (byName) {
@@ -43,7 +46,7 @@ private[spark] final class SchemaEvolution(byName: Boolean, widensTypes: Boolean
         keyType = followed(own.keyType, other.keyType),
         valueType = followed(own.valueType, other.valueType)
       )
-    case (own, other) if widensTypes && SchemaEvolution.isWider(own, other) => other
+    case (own, other) if takes(own, other) => other
     case (own, _) => own
   }
 
@@ -86,9 +89,9 @@ private[spark] object SchemaEvolution {
 
   /**
    * Of the changes that the protocol allows, those to a type of the same kind. A whole number does not
-   * turn its column into one of fractions by the way.
+   * turn its column into one of fractions by the way, where nobody has asked for it.
    */
-  private def isWider(table: DataType, rows: DataType): Boolean = (table, rows) match {
+  def isWider(table: DataType, rows: DataType): Boolean = (table, rows) match {
     case (ByteType, ShortType | IntegerType | LongType) => true
     case (ShortType, IntegerType | LongType) => true
     case (IntegerType, LongType) => true
@@ -97,6 +100,21 @@ private[spark] object SchemaEvolution {
       other != own && other.scale >= own.scale &&
       other.precision - other.scale >= own.precision - own.scale
     case _ => false
+  }
+
+  /**
+   * Whether the rows' type is wider, or a cast to the table's would take something off values without a
+   * word: what stands behind the point, or the time of day. Values that are too large fail the cast.
+   */
+  def exceeds(table: DataType, rows: DataType): Boolean = isWider(table, rows) || {
+    (table, rows) match {
+      case (ByteType | ShortType | IntegerType | LongType, FloatType | DoubleType) => true
+      case (ByteType | ShortType | IntegerType | LongType, other: DecimalType) => other.scale > 0
+      case (_: DecimalType, FloatType | DoubleType) => true
+      case (own: DecimalType, other: DecimalType) => other.scale > own.scale
+      case (DateType, TimestampType | TimestampNTZType) => true
+      case _ => false
+    }
   }
 
   private def key(field: StructField): String = field.name.toLowerCase(Locale.ROOT)

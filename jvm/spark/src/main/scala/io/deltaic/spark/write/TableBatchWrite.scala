@@ -8,7 +8,7 @@ import io.deltaic.protocol.{AddCdcFile, AddFile}
 import io.deltaic.replay.Snapshot
 import io.deltaic.spark.bridge.{FileChanges, ReadSet}
 import io.deltaic.spark.scan.FileSplits.sessionZone
-import io.deltaic.spark.scan.SnapshotFiles
+import io.deltaic.spark.scan.{SnapshotFiles, TableSchema}
 
 /**
  * Writes data files in the executors and commits them, with what they replace, as one version.
@@ -136,6 +136,9 @@ private[spark] final class TableBatchWrite(
   private def replacing(stated: WriteIntent, condition: Expression): WriteIntent = {
     val changesData = !stated.options.get("datachange").exists(_.trim.equalsIgnoreCase("false"))
     ReplaceWhere.requireDeterministic(target.table, condition)
+    target.snapshot.foreach { snapshot =>
+      ReplaceWhere.requirePresent(target.table, condition, TableSchema.of(snapshot).all)
+    }
     if (!changesData && !isOfPartitions(condition))
       throw ReplaceWhere.refused(
         target.table,

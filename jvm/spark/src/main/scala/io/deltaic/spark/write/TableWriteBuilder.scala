@@ -132,7 +132,8 @@ private[spark] final class TableWrite(
     replaced: Replaced,
     info: LogicalWriteInfo
 ) extends RequiresDistributionAndOrdering
-    with RecordsReads {
+    with RecordsReads
+    with CountsOnce {
   override val log: DeltaLog = target.log
   override val readVersion: Long = target.snapshot.fold(-1L)(_.version)
 
@@ -143,10 +144,9 @@ private[spark] final class TableWrite(
 
   private def progress: SessionWriteOptions = new SessionWriteOptions(target.spark, options)
 
-  /** Whether there is nothing to do, because an earlier write has done it. */
-  private[write] def isApplied: Boolean = target.snapshot.exists(progress.isApplied)
+  override def isApplied: Boolean = target.snapshot.exists(progress.isApplied)
 
-  private[write] def skip(): Unit = progress.used()
+  override def skip(): Unit = progress.used()
 
   override def requiredDistribution(): Distribution = Distributions.unspecified()
 

@@ -1,8 +1,8 @@
 package io.deltaic.spark.skipping
 
 import java.time.ZoneOffset
-import java.util.concurrent.Executors
 import java.util.concurrent.atomic.AtomicInteger
+import java.util.concurrent.{CountDownLatch, Executors, TimeUnit}
 
 import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Await, ExecutionContext, Future}
@@ -257,6 +257,33 @@ class FileSelectionSuite extends FunSuite {
     assertEquals(found(two, 7), Nil)
     assertEquals(found(two, 5000), Seq("f5000"))
     assert(two.retainedBytes < decoded + 2000, s"$decoded, then ${two.retainedBytes}")
+  }
+
+  test("how much was decoded is told while more is being decoded") {
+    val (reading, told) = (new CountDownLatch(1), new CountDownLatch(1))
+    val source = new FileStatsSource {
+      override def size: Int = 1
+      override def partitionValue(i: Int, column: String): String = null
+      override def stats(i: Int): String = {
+        reading.countDown()
+        assert(told.await(60, TimeUnit.SECONDS))
+        "{}"
+      }
+      override def hasDeletionVector(i: Int): Boolean = false
+    }
+    val decoded = new DecodedStats(source, parser)
+    val threads = Executors.newFixedThreadPool(2)
+    implicit val context: ExecutionContext = ExecutionContext.fromExecutor(threads)
+    try {
+      val query = Future(decoded.numRecords(0))
+      reading.await()
+      assert(Await.result(Future(decoded.retainedBytes), 10.seconds) > 0)
+      told.countDown()
+      assertEquals(Await.result(query, 10.seconds), None)
+    } finally {
+      told.countDown()
+      threads.shutdown()
+    }
   }
 
   test("a failure to read statistics at all is the query's failure") {

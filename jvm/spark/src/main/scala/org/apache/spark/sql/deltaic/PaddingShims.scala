@@ -36,10 +36,13 @@ object PaddingShims {
     }
   }
 
-  /** The plan of a DataFrame without the padding, as Spark has it in statements that change a table. */
+  /** The plan of a DataFrame without the padding, as Spark has it in statements that change a table; its columns stay. */
   def withoutPadding(plan: LogicalPlan): LogicalPlan = plan.transform {
     case Project(columns, relation: DataSourceV2Relation) if arePadded(columns, relation.output) =>
-      relation.copy(output = declared(relation.table, relation.output))
+      val stored = declared(relation.table, relation.output)
+      relation.copy(output = stored.zip(columns).map { case (column, read) =>
+        column.withExprId(read.exprId)
+      })
   }
 
   /** The columns with the lengths that the table declares, which Spark drops from those that it pads. */

@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.connector.catalog.CatalogPlugin
+import org.apache.spark.sql.errors.QueryCompilationErrors
 import org.apache.spark.sql.execution.SparkStrategy
 import org.apache.spark.sql.{Column, DataFrame}
 
@@ -34,6 +35,18 @@ object SessionShims {
     spark.sessionState.catalogManager.v2SessionCatalog
 
   def expression(spark: SparkSession, column: Column): Expression = spark.expression(column)
+
+  /**
+   * Refuses a name that `register` would not take, or one in a database that is not there. Asked before
+   * the first commit: a table without an entry could not be dropped.
+   */
+  def requireRegistrable(spark: SparkSession, name: TableIdentifier): Unit = {
+    val catalog = spark.sessionState.catalog
+    catalog.getDatabaseMetadata(name.database.getOrElse(catalog.getCurrentDatabase))
+    // As SessionCatalog has it, which checks the name only when it creates the entry.
+    if (!name.table.matches("\\w+"))
+      throw QueryCompilationErrors.invalidNameForTableOrDatabaseError(name.table)
+  }
 
   /**
    * Registers a table whose data is already in place, which the public API refuses to do for a

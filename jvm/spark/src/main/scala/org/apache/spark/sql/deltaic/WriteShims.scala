@@ -2,6 +2,7 @@ package org.apache.spark.sql.deltaic
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.TaskContext
+import org.apache.spark.sql.errors.QueryExecutionErrors
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.{SparkSession, classic}
 
@@ -33,6 +34,9 @@ object WriteShims {
     Option(TaskContext.get()).foreach {
       _.addTaskCompletionListener[Unit](task => if (task.isInterrupted()) action())
     }
+
+  /** What Spark throws where two rows of a MERGE's source change one row of the table. */
+  def matchedTwice: RuntimeException = QueryExecutionErrors.mergeCardinalityViolationError()
 
   private def sessionOf(spark: SparkSession): classic.SparkSession =
     spark.asInstanceOf[classic.SparkSession]
