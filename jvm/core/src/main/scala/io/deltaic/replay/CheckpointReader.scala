@@ -77,13 +77,13 @@ private[deltaic] final class CheckpointReader(
   /** The sidecars that a checkpoint names. */
   def sidecars(checkpoint: Checkpoint): Seq[Sidecar] = headerAlone(checkpoint).sidecars
 
-  /** Of its top-level files and its sidecars; of the former alone if they cannot be read. */
-  def bytesOf(checkpoint: Checkpoint): Long = {
-    val listed =
-      try sidecars(checkpoint).flatMap(fileOf(_))
-      catch { case _: UnreadableCheckpoint => Nil }
-    checkpoint.sizeBytes + listed.flatMap(store.status(_)).map(_.getLen).sum
-  }
+  /** Of its top-level files and its sidecars; None if they cannot be read. */
+  def bytesOf(checkpoint: Checkpoint): Option[Long] =
+    try {
+      val listed = sidecars(checkpoint).flatMap(fileOf(_))
+      val sizes = inParallel(checkpoint, listed)(store.status(_).fold(0L)(_.getLen))
+      Some(checkpoint.sizeBytes + sizes.sum)
+    } catch { case _: UnreadableCheckpoint => None }
 
   private def headerAlone(checkpoint: Checkpoint): Header =
     if (FileNames.isJson(checkpoint.files.head)) {

@@ -48,6 +48,7 @@ final class DeltaLog private (
         unreadable = passed
         listing.latest(passed)
       }
+      newest.measured = segment.checkpoint.map(_.name -> snapshot.state.checkpointBytes)
       Known(snapshot, segment.lastCommit, unreadable)
     }
     if (now ne known) {
@@ -373,9 +374,9 @@ final class DeltaLog private (
 
   private def bytesOf(known: Known, checkpoint: Checkpoint): Long =
     newest.measured.filter(_._1 == checkpoint.name).map(_._2).getOrElse {
-      val bytes = replay.bytesOf(checkpoint, known.snapshot.protocol)
-      newest.measured = Some(checkpoint.name -> bytes)
-      bytes
+      val measured = replay.bytesOf(checkpoint, known.snapshot.protocol)
+      measured.foreach(bytes => newest.measured = Some(checkpoint.name -> bytes))
+      measured.getOrElse(checkpoint.sizeBytes)
     }
 
   private def isUnchanged(known: Known): Boolean =

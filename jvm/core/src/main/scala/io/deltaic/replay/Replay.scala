@@ -89,16 +89,17 @@ private[replay] final class Replay(
   }
 
   /**
-   * Of all files of a checkpoint, as its snapshot will know it ([[TableState.checkpointBytes]]).
+   * Of all files of a checkpoint, as its snapshot will know it ([[TableState.checkpointBytes]]); None if they cannot
+   * be read.
    *
    * @param protocol of the table: it tells whether there may be sidecars
    */
-  def bytesOf(checkpoint: Checkpoint, protocol: Protocol): Long =
+  def bytesOf(checkpoint: Checkpoint, protocol: Protocol): Option[Long] =
     if (
       FileNames.isUuidCheckpoint(checkpoint.files.head) ||
       TableFeatures.supports(protocol, "v2Checkpoint")
     ) checkpoints.bytesOf(checkpoint)
-    else checkpoint.sizeBytes
+    else Some(checkpoint.sizeBytes)
 
   /** The snapshot after `old` and the commits that follow it without a gap. */
   def advance(old: Snapshot, segment: LogSegment): Snapshot =
