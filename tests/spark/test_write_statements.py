@@ -106,17 +106,20 @@ def test_properties_of_other_engines_are_copied_and_those_that_are_stated_are_ch
     spark: SparkSession,
 ) -> None:
     spark.sql(
-        "CREATE TABLE s (id INT) USING delta TBLPROPERTIES ('delta.checkpointInterval' = '7')"
+        "CREATE TABLE s (id INT, flag BOOLEAN) USING delta "
+        "TBLPROPERTIES ('delta.checkpointInterval' = '7')"
     )
     path = location(spark, "s")
     metadata = log.metadata(path)
-    theirs = {"delta.targetFileSize": "1", "delta.checkpointInterval": "often"}
+    listed = "delta.dataSkippingStatsColumns"
+    theirs = {"delta.targetFileSize": "1", "delta.checkpointInterval": "often", listed: "id,flag"}
     log.write_commit(path, 1, {"metaData": {**metadata, "configuration": theirs}})
     spark.sql("CREATE TABLE t LIKE s")
-    assert log.metadata(location(spark, "t"))["configuration"] == theirs
+    copied = {**theirs, listed: "id"}
+    assert log.metadata(location(spark, "t"))["configuration"] == copied
     spark.sql("CREATE TABLE IF NOT EXISTS t LIKE s")
     spark.sql("CREATE TABLE u LIKE s TBLPROPERTIES ('delta.checkpointInterval' = '8')")
-    stated = {**theirs, "delta.checkpointInterval": "8"}
+    stated = {**copied, "delta.checkpointInterval": "8"}
     assert log.metadata(location(spark, "u"))["configuration"] == stated
     with pytest.raises(InvalidArgumentError, match="targetFileRows"):
         spark.sql("CREATE TABLE v LIKE s TBLPROPERTIES ('delta.targetFileRows' = '1')")

@@ -75,6 +75,7 @@ def test_property_is_unset_by_either_of_its_names(named: str, stored: str) -> No
         ("my col", "backquotes"),
         ("größe", "backquotes"),
         ("id,,s.x", "backquotes"),
+        ("12", "backquotes"),
         ("s.nope", "no column s.nope"),
         ("id,p", "partitioned by p"),
         ("id,ID", "named twice"),
@@ -87,14 +88,15 @@ def test_statistics_are_kept_of_columns_of_the_data_files_alone(listed: str, rea
     property_name = "delta.dataSkippingStatsColumns"
     flag, numbers = column("b", "boolean"), {**LIST, "elementType": "long"}
     named = [column("s", struct("x", flag)), column("a-b"), column("my col"), column("größe")]
+    named += [column("1st"), column("12")]
     columns = schema("id", "p", flag, column("arr", numbers), *named)
     log = MemoryLog()
     write(log, schema_string=columns, partition_by=["p"], properties={MODE: "name"})
     with pytest.raises(InvalidArgumentError, match=reason):
         alter(log, {property_name: listed})
     assert log.version == 0
-    alter(log, {property_name: "ID, `s`.x,s.b,`a-b`"})
-    assert configuration(log, 1)[property_name] == "ID, `s`.x,s.b,`a-b`"
+    alter(log, {property_name: "ID, `s`.x,s.b,`a-b`,1st,`12`"})
+    assert configuration(log, 1)[property_name] == "ID, `s`.x,s.b,`a-b`,1st,`12`"
     with pytest.raises(InvalidArgumentError, match=reason):
         plan(
             MemoryLog(),

@@ -12,7 +12,11 @@ from deltaic.exceptions import error
 from deltaic.protocol import clustering, in_commit_timestamps, row_tracking
 from deltaic.protocol.actions import DomainMetadata, Metadata
 from deltaic.protocol.change_data import check_feed_columns
-from deltaic.protocol.column_lists import check_statistics_columns, with_columns_of
+from deltaic.protocol.column_lists import (
+    STATS_COLUMNS,
+    check_statistics_columns,
+    with_columns_of,
+)
 from deltaic.protocol.column_mapping import is_mapped, new_mapping
 from deltaic.protocol.constraints import constraint_key
 from deltaic.protocol.features import require_definable, supports
@@ -96,7 +100,11 @@ def define_table(request: DefinitionRequest, now_ms: int) -> Definition:
     checked = _checked_properties(request)
     configuration = with_column_mapping(checked.configuration)
     schema, partition_columns = _columns(request, configuration)
-    check_statistics_columns(request.table, schema, partition_columns, configuration)
+    if STATS_COLUMNS in request.copied_properties:
+        # The list is another table's, whose columns its writer may have told otherwise.
+        configuration = with_columns_of(schema, partition_columns, configuration)
+    else:
+        check_statistics_columns(request.table, schema, partition_columns, configuration)
     metadata = Metadata(
         id=str(uuid.uuid4()),
         schema_string=write_schema(schema),

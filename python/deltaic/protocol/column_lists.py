@@ -10,7 +10,7 @@ from deltaic.exceptions import error
 from deltaic.protocol.properties import stored_number
 from deltaic.protocol.schema import DataType, PrimitiveType, StructType, folded_name, type_text
 from deltaic.protocol.schema_checks import same_names
-from deltaic.protocol.schema_edits import PLAIN_NAME, find_field, quoted_path
+from deltaic.protocol.schema_edits import find_field, quoted_path
 
 STATS_COLUMNS = "delta.dataSkippingStatsColumns"
 NUM_INDEXED_COLUMNS = "delta.dataSkippingNumIndexedCols"
@@ -18,7 +18,8 @@ NUM_INDEXED_COLUMNS = "delta.dataSkippingNumIndexedCols"
 _OUTSIDE_OF_QUOTES = r"(?=(?:[^`]*`[^`]*`)*[^`]*$)"
 _COMMA = re.compile("," + _OUTSIDE_OF_QUOTES)
 _DOT = re.compile(r"\." + _OUTSIDE_OF_QUOTES)
-_READABLE = re.compile(PLAIN_NAME.pattern + "|`(?:[^`]|``)+`")
+#: As Spark's parser reads a name: one without quotes is no number.
+_READABLE = re.compile("[A-Za-z0-9_]*[A-Za-z_][A-Za-z0-9_]*|`(?:[^`]|``)+`")
 
 _ORDERED = frozenset(
     {
@@ -106,7 +107,8 @@ def _objections(listed: str, schema: StructType, partition_columns: Sequence[str
         if not all(_READABLE.fullmatch(part.strip()) for part in _DOT.split(name)):
             yield (
                 f"SQL does not read {name.strip()!r} as a column; list columns with commas, and put"
-                " a name of other than letters, digits and underscores in backquotes"
+                " a name in backquotes that is a number, or of more than letters, digits and"
+                " underscores"
             )
     named = _parse(listed)
     for path in named:
