@@ -159,7 +159,9 @@ class DeltaTable(TableDefinition):
         -------
         DataFrame
             The newest version at this moment, with the table's columns. `delete`, `update` and
-            `merge` of this `DeltaTable` know them.
+            `merge` of this `DeltaTable` know them. All frames of it have the same columns, as long
+            as the table has them: give the frames aliases to join them with each other, or to
+            merge one into the table.
 
         Examples
         --------

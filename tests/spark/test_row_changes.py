@@ -108,6 +108,39 @@ def test_source_made_of_the_tables_own_frame_has_columns_of_its_own(
     assert [row[1] for row in content(spark, table)] == [10, None, 30, 30]
 
 
+def test_column_that_target_and_source_have_is_never_taken_for_the_same(
+    spark: SparkSession, target: DeltaTable, table: str
+) -> None:
+    before = target.toDF()
+    keys = before.groupBy("id").agg(F.max("v").alias("most"))
+    for named in (target.toDF()["id"], before["id"]):
+        merge = target.merge(keys, named == keys["id"]).whenMatchedDelete()
+        with pytest.raises(AnalysisException, match="AMBIGUOUS"):
+            merge.execute()
+    merge = target.merge(before.alias("s"), before["id"] == F.col("s.id")).whenMatchedDelete()
+    with pytest.raises(AnalysisException, match="AMBIGUOUS"):
+        merge.execute()
+    assert log.newest(table) == 0
+    other = before.where("v = 30").selectExpr("id AS k", "v AS w")
+    target.merge(other, before["id"] == other["k"]).whenMatchedUpdate(
+        set={"v": other["w"] + target.toDF()["v"]}
+    ).execute()
+    assert [row[1] for row in content(spark, table)] == [10, None, 60, 40]
+
+
+def test_columns_of_the_frame_stay_those_of_changes_while_identity_values_are_given(
+    spark: SparkSession, table: str
+) -> None:
+    spark.sql(
+        f"CREATE TABLE delta.`{table}` (n BIGINT GENERATED ALWAYS AS IDENTITY, v INT) USING delta"
+    )
+    target = DeltaTable.forPath(spark, table)
+    frame = target.toDF()
+    spark.sql(f"INSERT INTO delta.`{table}` (v) VALUES (1), (2)")
+    target.delete(frame["v"] == 1)
+    assert [row.v for row in frame.collect()] == [2]
+
+
 def test_columns_of_fixed_length_are_columns_of_changes(spark: SparkSession, table: str) -> None:
     spark.sql(f"CREATE TABLE delta.`{table}` (id INT, c CHAR(3)) USING delta")
     spark.sql(f"INSERT INTO delta.`{table}` VALUES (1, 'a'), (2, 'b')")

@@ -15,7 +15,7 @@ import org.apache.spark.sql.{AnalysisException, Column, DataFrame, classic}
 
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.spark.catalog.DeltaicTable
-import io.deltaic.spark.scan.NewestSnapshots
+import io.deltaic.spark.scan.{AnalysedColumns, NewestSnapshots}
 
 /**
  * DELETE, UPDATE and MERGE as `DeltaTable` asks for them: the plans that Spark makes of the same
@@ -72,7 +72,7 @@ object RowChanges {
     val renewed = for {
       (relation, table) <- relationIn(rows.queryExecution.analyzed)
       (old, oldTable) <- relationIn(before)
-      if oldTable.isDefinedAs(table)
+      if oldTable.hasSameColumns(table)
     } yield before.transform { case same if same eq old => relation.copy(output = old.output) }
     renewed.map(SessionShims.run(rows.sparkSession, _)).orNull
   }
@@ -87,18 +87,11 @@ object RowChanges {
   private[spark] def targetOf(frame: classic.DataFrame): LogicalPlan =
     PaddingShims.withoutPadding(frame.queryExecution.analyzed).transform {
       case relation @ ExtractV2Table(table: DeltaicTable) =>
-        relation.copy(table = table.forCommand)
+        relation.copy(
+          table = table.forCommand,
+          options = AnalysedColumns.without(relation.options)
+        )
     }
-
-  /**
-   * The target of a MERGE whose source may be made of the very frame that the target is: a column of that frame then
-   * means the source's.
-   */
-  private[spark] def targetBeside(source: LogicalPlan, frame: classic.DataFrame): LogicalPlan = {
-    val target = targetOf(frame)
-    if (!source.exists(_.outputSet.intersect(target.outputSet).nonEmpty)) target
-    else target.transform { case relation: DataSourceV2Relation => relation.newInstance() }
-  }
 
   /**
    * Tables at the version that is now the newest, for all of the statement's reads to agree. What is
@@ -187,16 +180,16 @@ final class MergeStatement private[spark] (
   def withSchemaEvolution(): Unit = evolvesSchema = true
 
   def run(): DataFrame = {
-    val sourcePlan = RowChanges.sourceOf(source)
+    val sides = new MergeSides(target, source)
     SessionShims.run(
       spark,
       MergeIntoTable(
-        RowChanges.targetBeside(sourcePlan, target),
-        sourcePlan,
-        SessionShims.expression(spark, condition),
-        matched.toSeq,
-        notMatched.toSeq,
-        notMatchedBySource.toSeq,
+        sides.target,
+        sides.source,
+        sides.meant(SessionShims.expression(spark, condition)),
+        matched.map(sides.meant).toSeq,
+        notMatched.map(sides.meant).toSeq,
+        notMatchedBySource.map(sides.meant).toSeq,
         evolvesSchema
       )
     )

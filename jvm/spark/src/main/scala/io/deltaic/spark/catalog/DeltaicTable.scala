@@ -238,9 +238,11 @@ private[spark] final class DeltaicTable(
   private def schemaOf(version: Snapshot): TableSchema =
     if (hasSameDefinition(version)) tableSchema else TableSchema.of(version)
 
-  /** Whether it is the same table with the same definition, at whichever version. */
-  def isDefinedAs(other: DeltaicTable): Boolean =
-    log.table == other.log.table && hasSameDefinition(other.snapshot)
+  /** Whether it is the same table with the same columns, at whichever version. */
+  def hasSameColumns(other: DeltaicTable): Boolean =
+    log.table == other.log.table && snapshot.metadata.id == other.snapshot.metadata.id &&
+    tableSchema.all == other.tableSchema.all &&
+    AnalysedColumns.of(tableSchema) == AnalysedColumns.of(other.tableSchema)
 
   private def hasSameDefinition(version: Snapshot): Boolean = (version eq snapshot) ||
     version.metadata == snapshot.metadata && version.protocol == snapshot.protocol

@@ -1,5 +1,7 @@
 package io.deltaic.spark.scan
 
+import java.util.{HashMap => JHashMap, Locale, Map => JMap}
+
 import org.apache.spark.sql.catalyst.util.quoteIfNeeded
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -19,7 +21,7 @@ private[spark] object AnalysedColumns {
 
   /** The options of a relation with those that the table has now. */
   def addedTo(options: CaseInsensitiveStringMap, table: TableSchema): CaseInsensitiveStringMap =
-    changed(options)(_.put(Name, namesOf(table.stored).mkString(Separator)))
+    changed(options)(_.put(Name, of(table)))
 
   def without(options: CaseInsensitiveStringMap): CaseInsensitiveStringMap =
     if (areIn(options)) changed(options)(_.remove(Name)) else options
@@ -27,17 +29,20 @@ private[spark] object AnalysedColumns {
   /** Whether all of them are where they were. Those that came since are no part of the plan. */
   def hold(options: CaseInsensitiveStringMap, table: TableSchema): Boolean =
     !areIn(options) || {
-      val now = namesOf(table.stored).toSet
+      val now = of(table).split(Separator).toSet
       options.get(Name).split(Separator).forall(now)
     }
+
+  /** A line for each column and field: what users call it in any case, and what files do. */
+  def of(table: TableSchema): String = namesOf(table.stored).mkString(Separator)
 
   /** Without column mapping, a column is what its name says. */
   def areNeeded(table: TableSchema): Boolean = table.mapping != ColumnMapping.NoMapping
 
   private def changed(options: CaseInsensitiveStringMap)(
-      change: java.util.Map[String, String] => Any
+      change: JMap[String, String] => Any
   ): CaseInsensitiveStringMap = {
-    val all = new java.util.HashMap(options.asCaseSensitiveMap)
+    val all = new JHashMap(options.asCaseSensitiveMap)
     change(all)
     new CaseInsensitiveStringMap(all)
   }
@@ -45,7 +50,7 @@ private[spark] object AnalysedColumns {
   private def namesOf(dataType: DataType, path: Seq[String] = Nil): Seq[String] = dataType match {
     case struct: StructType =>
       struct.flatMap { field =>
-        val here = path :+ quoteIfNeeded(field.name)
+        val here = path :+ quoteIfNeeded(field.name.toLowerCase(Locale.ROOT))
         val physical = PhysicalSchema.nameOf(field, columnMapping = true)
         s"${here.mkString(".")}=$physical" +: namesOf(field.dataType, here)
       }
