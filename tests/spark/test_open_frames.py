@@ -121,7 +121,21 @@ def test_frame_of_a_name_goes_on_with_the_columns_it_has(spark: SparkSession, ma
     assert sorted(row.a for row in frames[0].collect()) == ["a", "is a"]
     assert cached.count() == 2
     cached.unpersist()
-    assert "analysedColumns" not in frames[0]._jdf.queryExecution().toString()
+
+
+def test_mapped_columns_of_any_name_are_read_by_the_tables_name(spark: SparkSession, table: str):
+    name = "odd_frames"
+    spark.sql(
+        f"CREATE TABLE {name} (`a\nb` INT, `a.b,c` INT, s STRUCT<`x\ny`: INT>) USING delta "
+        f"LOCATION '{table}' TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+    )
+    frame = spark.table(name)
+    spark.sql(f"INSERT INTO {name} VALUES (1, 2, named_struct('x\ny', 3))")
+    assert frame.collect() == [(1, 2, (3,))]
+    spark.sql(f"ALTER TABLE {name} RENAME COLUMN `a\nb` TO `c`")
+    with pytest.raises(Exception, match=r"COLUMNS|DELTAIC_SCHEMA_CHANGED"):
+        frame.count()
+    spark.sql(f"DROP TABLE {name}")
 
 
 def test_frame_of_a_name_shows_the_table_that_replaces_its_own(

@@ -42,7 +42,9 @@ private[spark] final class Save(
   private val partitionBy: Option[Seq[String]] = options
     .get(DataSourceUtils.PARTITIONING_COLUMNS_KEY)
     .map(DataSourceUtils.decodePartitioningColumns(_).map { name =>
-      query.output.map(_.name).find(_.equalsIgnoreCase(name)).getOrElse(name)
+      val columns = query.output.map(_.name)
+      if (columns.contains(name)) name
+      else columns.find(_.equalsIgnoreCase(name)).getOrElse(name)
     })
 
   private val clusterBy: Option[Seq[Seq[String]]] = options

@@ -3,6 +3,8 @@ package io.deltaic.spark.sql
 import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 
+import io.deltaic.spark.scan.AnalysedColumns
+
 /** The target of a statement with the columns that it will have; those that it has stay the same ones. */
 private[sql] object EvolvedRelation {
 
@@ -12,7 +14,7 @@ private[sql] object EvolvedRelation {
       table,
       relation.catalog,
       relation.identifier,
-      relation.options
+      AnalysedColumns.without(relation.options)
     )
     val known = relation.output.map(column => column.name -> column.exprId).toMap
     evolved.copy(output = evolved.output.map { column =>

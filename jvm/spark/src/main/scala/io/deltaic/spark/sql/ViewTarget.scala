@@ -16,6 +16,7 @@ import org.apache.spark.sql.deltaic.PaddingShims
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, ExtractV2Table}
 
 import io.deltaic.spark.catalog.DeltaicTable
+import io.deltaic.spark.scan.AnalysedColumns
 
 /**
  * Stands around the target of a DELETE, UPDATE or MERGE that names a temporary view, until what the view shows
@@ -104,7 +105,8 @@ private[spark] object ResolveViewTargets extends Rule[LogicalPlan] {
 
   private def asItIsNow(relation: DataSourceV2Relation): DataSourceV2Relation = {
     val table = relation.table.asInstanceOf[DeltaicTable].forCommandOnView(relation.options)
-    DataSourceV2Relation.create(table, relation.catalog, relation.identifier, relation.options)
+    val options = AnalysedColumns.without(relation.options)
+    DataSourceV2Relation.create(table, relation.catalog, relation.identifier, options)
   }
 
   private def showsAll(columns: Seq[NamedExpression], rows: Seq[Attribute]): Boolean =

@@ -104,7 +104,7 @@ private[spark] object SchemaEvolution {
 
   /**
    * Whether the rows' type is wider, or a cast to the table's would take something off values without a
-   * word: what stands behind the point, or the time of day. Values that are too large fail the cast.
+   * word: what stands behind the point, or the time of day. Of values that are too large, the session's policy of casts decides.
    */
   def exceeds(table: DataType, rows: DataType): Boolean = isWider(table, rows) || {
     (table, rows) match {
