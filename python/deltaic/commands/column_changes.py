@@ -10,12 +10,13 @@ from deltaic.commands.add_columns import Position
 from deltaic.commands.alteration import Alteration, alter, altered_header
 from deltaic.commands.altered_schema import with_schema
 from deltaic.commands.column_parameters import column_parameter, compact, with_position
-from deltaic.commands.dependents import GENERATED, require_independent
+from deltaic.commands.dependents import require_independent
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import TableHeader, Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
+from deltaic.protocol.column_expressions import DEFAULT, GENERATED
 from deltaic.protocol.features import supports
 from deltaic.protocol.identity import START
 from deltaic.protocol.limited_texts import LIMITED_TEXT, LIMITED_TEXT_KEY
@@ -31,7 +32,6 @@ from deltaic.protocol.schema import (
 from deltaic.protocol.schema_edits import edit_field, edit_struct, edit_type, path_text, spelled
 from deltaic.protocol.type_widening import PROPERTY, TYPE_CHANGES, type_change, widens
 
-_DEFAULT = "CURRENT_DEFAULT"
 _COMPUTED = frozenset({GENERATED, START})
 _TEXT = PrimitiveType("string")
 
@@ -160,7 +160,7 @@ class _Changed:
             reason = "its values are computed, and a default would never be used"
             raise _unsupported(self._table, self._path, reason)
         if change.default is not None:
-            whole = with_key(whole, _DEFAULT, change.default or None)
+            whole = with_key(whole, DEFAULT, change.default or None)
         if change.comment is not None:
             whole = with_key(whole, "comment", change.comment)
         if change.nullable is not None:

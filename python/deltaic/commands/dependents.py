@@ -8,13 +8,10 @@ from collections.abc import Iterator, Sequence
 from deltaic.commit.ports import Tables
 from deltaic.exceptions import error
 from deltaic.protocol.actions import Metadata
+from deltaic.protocol.column_expressions import GENERATED, INVARIANT
 from deltaic.protocol.properties import CONSTRAINT_PREFIX
 from deltaic.protocol.schema import folded_name, parse_schema, walk
 from deltaic.protocol.schema_edits import path_text
-
-#: The metadata of a generated column, with the expression that it is computed by.
-GENERATED = "delta.generationExpression"
-_INVARIANT = "delta.invariants"
 
 
 def require_independent(
@@ -60,8 +57,8 @@ def _expressions(table: str, metadata: Metadata) -> Iterator[tuple[str, str]]:
     for path, column in walk(parse_schema(metadata.schema_string, table)):
         if GENERATED in column.metadata:
             yield f"the generated column {path}", str(column.metadata[GENERATED])
-        if _INVARIANT in column.metadata:
-            yield f"an invariant of the column {path}", _invariant(column.metadata[_INVARIANT])
+        if INVARIANT in column.metadata:
+            yield f"an invariant of the column {path}", _invariant(column.metadata[INVARIANT])
 
 
 def _invariant(text: object) -> str:

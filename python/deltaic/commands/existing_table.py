@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from deltaic.commands.definition import stored_column
-from deltaic.commands.dependents import GENERATED
 from deltaic.commit.ports import TableHeader
 from deltaic.exceptions import error
 from deltaic.protocol import clustering, identity
+from deltaic.protocol.column_expressions import DEFAULT, GENERATED
 from deltaic.protocol.constraints import find_constraint
 from deltaic.protocol.limited_texts import LIMITED_TEXT, LIMITED_TEXT_KEY
 from deltaic.protocol.properties import check_properties, set_value
@@ -26,7 +26,7 @@ _Difference: TypeAlias = tuple[str, str | Sequence[str] | None, str | Sequence[s
 #: What a column's metadata say of the values that are computed for it.
 _COMPUTED = (
     GENERATED,
-    "CURRENT_DEFAULT",
+    DEFAULT,
     identity.START,
     identity.STEP,
     "delta.identity.allowExplicitInsert",

@@ -8,7 +8,7 @@ from typing import Any
 
 from deltaic.exceptions import error
 from deltaic.protocol.actions import DomainMetadata, Metadata
-from deltaic.protocol.column_lists import has_bounds, has_statistics
+from deltaic.protocol.column_lists import has_statistics
 from deltaic.protocol.column_mapping import PHYSICAL_NAME, is_mapped
 from deltaic.protocol.domains import domain_body
 from deltaic.protocol.features import find_feature
@@ -16,6 +16,7 @@ from deltaic.protocol.schema import (
     DataType,
     Field,
     StructType,
+    has_bounds,
     parse_schema,
     type_text,
 )

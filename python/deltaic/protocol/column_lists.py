@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from deltaic.exceptions import error
 from deltaic.protocol.properties import stored_number
-from deltaic.protocol.schema import DataType, PrimitiveType, StructType, folded_name, type_text
+from deltaic.protocol.schema import PrimitiveType, StructType, folded_name, has_bounds, type_text
 from deltaic.protocol.schema_checks import same_names
 from deltaic.protocol.schema_edits import find_field, quoted_path
 
@@ -20,28 +20,6 @@ _COMMA = re.compile("," + _OUTSIDE_OF_QUOTES)
 _DOT = re.compile(r"\." + _OUTSIDE_OF_QUOTES)
 #: As Spark's parser reads a name: one without quotes is no number.
 _READABLE = re.compile("[A-Za-z0-9_]*[A-Za-z_][A-Za-z0-9_]*|`(?:[^`]|``)+`")
-
-_ORDERED = frozenset(
-    {
-        "byte",
-        "short",
-        "integer",
-        "long",
-        "float",
-        "double",
-        "date",
-        "timestamp",
-        "timestamp_ntz",
-        "string",
-    }
-)
-
-
-def has_bounds(data_type: DataType) -> bool:
-    """Whether writers keep bounds of a column of this type."""
-    return isinstance(data_type, PrimitiveType) and (
-        data_type.name in _ORDERED or data_type.name.startswith("decimal")
-    )
 
 
 def without_columns(

@@ -28,6 +28,7 @@ PRIMITIVE_TYPES = frozenset(
         "variant",
     }
 )
+_UNORDERED = frozenset({"boolean", "binary", "variant"})
 #: What is counted and looked up by is checked once, where a schema is read.
 _METADATA_KINDS: Mapping[str, type] = {
     "delta.columnMapping.id": int,
@@ -224,6 +225,15 @@ def _parse_field(node: Any) -> Field:
         if kind is not None and (not isinstance(value, kind) or isinstance(value, bool)):
             raise ValueError(f"{key} of column {name} is {value!r}")
     return Field(name, _parse_type(node["type"]), nullable, metadata)
+
+
+def has_bounds(data_type: DataType) -> bool:
+    """Whether writers keep bounds of a column of this type."""
+    return (
+        isinstance(data_type, PrimitiveType)
+        and data_type.is_known
+        and data_type.name not in _UNORDERED
+    )
 
 
 def type_text(data_type: DataType, *, nulls: bool = False) -> str:

@@ -45,7 +45,8 @@ private[spark] object TableOrigin {
 private[spark] final case class QueriedTable(table: DeltaicTable, newest: NewestSnapshots)
 
 /**
- * A table as Spark's planner sees it.
+ * A table as Spark's planner sees it. It has no `id`, by which Spark would refuse to show a DataFrame of a name the
+ * rows of a table that has replaced the one it was made from.
  *
  * @param entry what the session catalog lists, for a table that was found there
  * @param query the query that it is a part of, for a table from a path; a DataFrame's is part of none yet
@@ -81,10 +82,6 @@ private[spark] final class DeltaicTable(
 
   override def name(): String = displayName.getOrElse(s"delta.`${log.table}`")
 
-  /**
-   * It has no `id`, by which Spark would refuse to show a DataFrame of a name the rows of a table that has replaced
-   * the one it was made from.
-   */
   override def version(): String = if (isRefreshed) snapshot.version.toString else null
 
   override def columns(): Array[Column] = SchemaShims.columns(tableSchema.all)

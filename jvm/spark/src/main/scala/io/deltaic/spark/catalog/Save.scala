@@ -41,11 +41,13 @@ private[spark] final class Save(
   /** As the rows spell them. A column that they do not have is left for the write to refuse. */
   private val partitionBy: Option[Seq[String]] = options
     .get(DataSourceUtils.PARTITIONING_COLUMNS_KEY)
-    .map(DataSourceUtils.decodePartitioningColumns(_).map { name =>
+    .map { names =>
       val columns = query.output.map(_.name)
-      if (columns.contains(name)) name
-      else columns.find(_.equalsIgnoreCase(name)).getOrElse(name)
-    })
+      DataSourceUtils.decodePartitioningColumns(names).map { name =>
+        if (columns.contains(name)) name
+        else columns.find(_.equalsIgnoreCase(name)).getOrElse(name)
+      }
+    }
 
   private val clusterBy: Option[Seq[Seq[String]]] = options
     .get(DataSourceUtils.CLUSTERING_COLUMNS_KEY)
