@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -60,12 +61,21 @@ class Lab:
         return median(seconds for seconds, _ in runs), runs[-1][1]
 
     def heap_bytes(self) -> int:
-        """Return how much heap is in use once garbage is gone."""
+        """Return how much heap is in use once garbage is gone.
+
+        Py4J's objects refer to themselves, so Python keeps those of earlier queries, and with them
+        the JVM their tables, until it looks for cycles; the JVM hears of it a little later.
+        """
         jvm = self.spark.sparkContext._jvm
         assert jvm is not None
         runtime = jvm.java.lang.Runtime.getRuntime()
-        jvm.java.lang.System.gc()
-        return int(runtime.totalMemory() - runtime.freeMemory())
+        used = []
+        for _ in range(5):
+            gc.collect()
+            time.sleep(0.3)
+            jvm.java.lang.System.gc()
+            used.append(int(runtime.totalMemory() - runtime.freeMemory()))
+        return min(used)
 
     def held_bytes(self, path: str) -> int:
         """Return how many bytes the subject says that it holds of a table's newest version."""
