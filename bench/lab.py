@@ -55,9 +55,9 @@ class Lab:
         jvm.java.lang.System.gc()
         return stopwatch(action)
 
-    def timed_thrice(self, action: Callable[[], T]) -> tuple[float, T]:
-        """Time an action that changes nothing three times; return the middle time."""
-        runs = [self.timed(action) for _ in range(3)]
+    def timed_often(self, action: Callable[[], T], times: int = 3) -> tuple[float, T]:
+        """Time an action that changes nothing several times; return the middle time."""
+        runs = [self.timed(action) for _ in range(times)]
         return median(seconds for seconds, _ in runs), runs[-1][1]
 
     def heap_bytes(self) -> int:
