@@ -3,7 +3,6 @@ package io.deltaic.replay
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.Files
 
-import scala.concurrent.duration.{Duration, DurationInt}
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
@@ -15,18 +14,16 @@ import org.scalacheck.Prop.forAll
 import io.deltaic.TableBuilder.{add, dv}
 import io.deltaic.protocol._
 import io.deltaic.upkeep.{UpkeepFixture, UpkeepTask}
-import io.deltaic.{Damage, TableBuilder}
+import io.deltaic.{Damage, PatientSuite, TableBuilder}
 
 /**
  * Logs that hold anything at all. What cannot be read is refused by an error of ours, which names where it is; what can is
  * what a plain JSON reader finds there; and files that only repeat what commits say do no harm.
  */
-class MalformedLogSuite extends ScalaCheckSuite {
+class MalformedLogSuite extends ScalaCheckSuite with PatientSuite {
 
   override def scalaCheckTestParameters: org.scalacheck.Test.Parameters =
     super.scalaCheckTestParameters.withMinSuccessfulTests(300)
-
-  override val munitTimeout: Duration = 2.minutes
 
   private val mapper = new ObjectMapper()
 

@@ -6,13 +6,14 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.spark.unsafe.types.UTF8String
 import org.apache.spark.util.SerializableConfiguration
 
+import io.deltaic.PatientSuite
 import io.deltaic.dv.{DeletionVector, DeletionVectorStore}
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor}
 import io.deltaic.spark.scan.DeletionVectorSource
 import io.deltaic.spark.write.LocalSpark
 
 /** Which rows a probe lets through, against plain sets of the same rows. */
-class ChangedRowsSuite extends munit.FunSuite with LocalSpark {
+class ChangedRowsSuite extends PatientSuite with LocalSpark {
 
   private val file = AddFile("a.parquet", Map.empty, 1L, 0L, dataChange = true)
 

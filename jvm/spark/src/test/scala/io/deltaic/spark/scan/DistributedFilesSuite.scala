@@ -11,14 +11,14 @@ import org.apache.spark.sql.types._
 import org.scalacheck.Gen
 import org.scalacheck.rng.Seed
 
-import io.deltaic.TableBuilder
 import io.deltaic.protocol._
 import io.deltaic.replay.{CheckpointRows, DeltaLog, Snapshot, TableSize}
 import io.deltaic.spark.skipping._
 import io.deltaic.spark.write.LocalSpark
+import io.deltaic.{PatientSuite, TableBuilder}
 
 /** Choosing files in executors against choosing them on the driver, whose answers [[SkippingSoundnessSuite]] checks. */
-class DistributedFilesSuite extends munit.FunSuite with LocalSpark {
+class DistributedFilesSuite extends PatientSuite with LocalSpark {
   import DistributedFilesSuite._
 
   /** In the checkpoint, and in the commits that follow it. */

@@ -3,7 +3,6 @@ package io.deltaic.spark.scan
 import java.nio.file.{Files, Path => LocalPath}
 
 import scala.collection.mutable.ArrayBuffer
-import scala.concurrent.duration._
 import scala.util.Random
 
 import org.apache.hadoop.conf.Configuration
@@ -26,14 +25,13 @@ import org.apache.spark.sql.types.{IntegerType, LongType, StringType, StructFiel
 import org.apache.spark.unsafe.types.UTF8String
 import org.apache.spark.util.SerializableConfiguration
 
+import io.deltaic.PatientSuite
+
 /**
  * Positions against files in which a row's `id` is its position: over row groups, pages, splits,
  * filters that leave out some of both, and batch sizes; from both readers.
  */
-class RowPositionsSuite extends munit.FunSuite {
-
-  override val munitTimeout: Duration = 2.minutes
-
+class RowPositionsSuite extends PatientSuite {
   private val rowCount = 5000
   private val id = StructField("id", LongType)
   private val tracking = RowTracking(Some("row-id"), None)

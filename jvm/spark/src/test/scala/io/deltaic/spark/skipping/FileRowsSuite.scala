@@ -8,8 +8,10 @@ import org.apache.spark.unsafe.types.UTF8String
 import org.scalacheck.Prop.forAllNoShrink
 import org.scalacheck.{Gen, Prop, Test => Check}
 
+import io.deltaic.PatientSuite
+
 /** Answers from the log, against brute force over the rows, and what leaves them open. */
-class FileRowsSuite extends ScalaCheckSuite {
+class FileRowsSuite extends ScalaCheckSuite with PatientSuite {
   import RowAggregate._
   import StatsTable._
 

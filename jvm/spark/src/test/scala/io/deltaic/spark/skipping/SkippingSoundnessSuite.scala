@@ -8,10 +8,12 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.scalacheck.Prop.forAllNoShrink
 import org.scalacheck.{Gen, Prop, Test => Check}
 
+import io.deltaic.PatientSuite
+
 /**
  * The soundness rule against brute force: Catalyst's own evaluation of the predicate on each row.
  */
-class SkippingSoundnessSuite extends ScalaCheckSuite {
+class SkippingSoundnessSuite extends ScalaCheckSuite with PatientSuite {
   import StatsTable._
 
   override protected def scalaCheckTestParameters: Check.Parameters =

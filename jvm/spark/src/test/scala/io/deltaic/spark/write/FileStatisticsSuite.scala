@@ -15,8 +15,10 @@ import org.apache.spark.sql.functions._
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.{DataFrame, Row}
 
+import io.deltaic.PatientSuite
+
 /** Statistics against Spark's own aggregates over the same rows. */
-class FileStatisticsSuite extends munit.FunSuite with LocalSpark {
+class FileStatisticsSuite extends PatientSuite with LocalSpark {
   override def beforeAll(): Unit = {
     super.beforeAll()
     spark.conf.set("spark.sql.datetime.java8API.enabled", "true")
