@@ -12,9 +12,11 @@ from pyspark.sql import functions as F
 
 from tests.support import log
 from tests.support.checkpoint import write_checkpoint
+from tests.support.file_opens import FileOpens
 from tests.support.session_settings import session_settings
 from tests.support.streams import failure_of, run_stream, stream_of
 from tests.support.table_builder import append_file, build_table, rows_of
+from tests.support.upkeep import await_upkeep
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -123,6 +125,22 @@ def test_batch_reads_only_the_columns_and_files_that_its_query_asks_for(
     assert "struct<id:int>" in plan, plan
     read, _ = last_progress_and_plan(spark, stream.select("p"), tmp_path / "all")
     assert read == 40
+
+
+def test_stream_of_small_batches_reads_each_commit_once(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
+    build_table(spark, table, "id INT", [[(0,)]])
+    for number in range(1, 9):
+        append_file(spark, table, "id INT", [(number,)])
+    await_upkeep(spark)
+    stream = stream_of(spark, table, startingVersion=0, maxFilesPerTrigger=1)
+    commits = sorted(Path(table, "_delta_log").glob("*.json"))
+    with FileOpens(commits) as opens:
+        read = run_stream(stream, tmp_path / "checkpoint")
+    assert read == [[(number,)] for number in range(9)]
+    # The version that a stream begins with is looked at first.
+    assert [opens.counts.get(commit, 0) for commit in commits[1:]] == [1] * 8
 
 
 def test_once_and_unions_of_a_stream_with_itself(

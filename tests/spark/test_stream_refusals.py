@@ -205,6 +205,28 @@ def test_commits_that_are_gone_are_an_error_unless_their_loss_is_accepted(
     assert left == [[(4,), (5,)]]
 
 
+def test_loss_is_accepted_of_commits_that_go_between_two_batches_too(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
+    often = {"delta.checkpointInterval": "2"}
+    build_table(spark, table, "id INT", [[(0,)]], properties=often)
+    for i in range(1, 8):
+        append_file(spark, table, "id INT", [(i,)])
+    log = Path(table) / "_delta_log"
+
+    def clean_up() -> None:
+        for version in range(6):
+            for file in log.glob(f"*{version:020}.*"):
+                file.unlink()
+
+    reader = stream_of(
+        spark, table, failOnDataLoss="false", maxFilesPerTrigger=1, startingVersion=0
+    )
+    batches = run_stream(reader, tmp_path / "checkpoint", after_batch=clean_up)
+    # Of the commit that is next, what it holds was known before.
+    assert batches == [[(0,)], [(1,)], [(6,)], [(7,)]]
+
+
 def test_snapshot_to_begin_with_that_is_gone_is_an_error(
     spark: SparkSession, table: str, tmp_path: Path
 ) -> None:

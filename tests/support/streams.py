@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,12 @@ def stream_of(spark: SparkSession, path: str, **options: Any) -> DataFrame:
     return reader.load(path)
 
 
-def run_stream(frame: DataFrame, checkpoint: Path, mode: str = "append") -> list[list[Row]]:
+def run_stream(
+    frame: DataFrame,
+    checkpoint: Path,
+    mode: str = "append",
+    after_batch: Callable[[], None] = lambda: None,
+) -> list[list[Row]]:
     """Read what is there, and return the rows of each batch, sorted; none of one without rows."""
     batches: list[list[Row]] = []
 
@@ -26,6 +32,7 @@ def run_stream(frame: DataFrame, checkpoint: Path, mode: str = "append") -> list
         rows = in_order(tuple(row) for row in batch.collect())
         if rows:
             batches.append(rows)
+        after_batch()
 
     writer = frame.writeStream.foreachBatch(keep).option("checkpointLocation", str(checkpoint))
     query = writer.outputMode(mode).trigger(availableNow=True).start()

@@ -65,6 +65,7 @@ private[log] object LocalLogStore extends LogStore {
         prepare(path) {
           if (guard.isEmpty) Files.createDirectories(target.getParent)
           writeDurably(temporary, write)
+          dropHadoopSum(path)
         }
         guard.foreach(check => check())
         val outcome = link(temporary, target)
@@ -84,13 +85,30 @@ private[log] object LocalLogStore extends LogStore {
     val temporary = local(FileNames.temporary(path))
     try prepare(path) {
         writeDurably(temporary, _.write(content))
+        dropHadoopSum(path)
         Files.move(temporary, local(path), ATOMIC_MOVE, REPLACE_EXISTING)
+        // Another writer may have put its own there meanwhile.
+        dropHadoopSum(path)
         forceDirectory(temporary.getParent)
       }
     finally deleteQuietly(temporary)
   }
 
-  override def delete(path: Path): Boolean = Files.deleteIfExists(local(path))
+  override def delete(path: Path): Boolean = {
+    val wasThere = Files.deleteIfExists(local(path))
+    dropHadoopSum(path)
+    wasThere
+  }
+
+  /**
+   * Hadoop's own local file system, and so delta-spark, keeps the checksum of a file `a` in a file `.a.crc`, and refuses to
+   * read `a` where that is of other content. Without one it reads anything.
+   */
+  private def dropHadoopSum(path: Path): Unit = {
+    val file = local(path)
+    Files.deleteIfExists(file.resolveSibling(s".${file.getFileName}.crc"))
+    ()
+  }
 
   /** A left-over does no harm, and the outcome is already decided. */
   private def deleteQuietly(temporary: LocalPath): Unit =

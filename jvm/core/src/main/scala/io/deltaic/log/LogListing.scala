@@ -10,12 +10,16 @@ import io.deltaic.protocol.DeltaicException
 /**
  * What the log holds from some version on.
  *
- * @param commits ascending
- * @param checksum the version checksum file of the last of them
- * @param checkpoint the newest one, of none but their versions
+ * @param first the files that end that version: its commit, and those of its checkpoints
+ * @param commits those after it, ascending
+ * @param latest the newest version that any of the files is of
+ * @param checksum the version checksum file of `latest`
+ * @param checkpoint the newest one
  */
 final case class LogTail(
+    first: Seq[FileStatus],
     commits: Seq[FileStatus],
+    latest: Long,
     checksum: Option[FileStatus],
     checkpoint: Option[Checkpoint]
 )
@@ -66,14 +70,15 @@ final class LogListing(table: Path, store: LogStore) {
   def holdsCheckpoint(version: Long): Boolean =
     listed(version).newestCheckpoint(version, Set.empty).exists(_.version == version)
 
-  /** Every commit file from a version on. */
+  /** What follows a version that is known. */
   def tail(version: Long): LogTail = {
     val log = listed(version)
-    val last = log.commits.lastOption
     LogTail(
-      log.commits.values.toVector,
-      last.flatMap { case (v, _) => log.checksums.get(v) },
-      last.flatMap { case (v, _) => log.newestCheckpoint(v, Set.empty) }
+      log.commits.get(version).toSeq ++ log.checkpointsOf(version).flatMap(_.files),
+      log.commits.valuesIteratorFrom(version + 1).toVector,
+      log.latest,
+      log.checksums.get(log.latest),
+      log.newestCheckpoint(log.latest, Set.empty)
     )
   }
 
@@ -274,6 +279,8 @@ private[log] final class Listed {
       descending(broken.getOrElse(descending.length) - 1)
     }
   }
+
+  def checkpointsOf(version: Long): Seq[Checkpoint] = checkpoints.getOrElse(version, Vector.empty)
 
   /** Ascending by version. */
   def allCheckpoints: Seq[Checkpoint] = checkpoints.valuesIterator.flatten.toVector

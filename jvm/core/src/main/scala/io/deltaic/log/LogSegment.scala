@@ -48,6 +48,9 @@ final case class LogSegment(
 ) {
   def files: Seq[FileStatus] = checkpoint.toSeq.flatMap(_.files) ++ commits
 
+  /** The commit file of `version`, or where only a checkpoint of it is left, that one's last file. */
+  def lastFile: FileStatus = lastCommit.getOrElse(files.last)
+
   /** The commits one by one. */
   def commitEntries: Seq[LogEntry] = commits.map(file => LogEntry(file, Seq(file)))
 

@@ -21,11 +21,8 @@ private[deltaic] object LogThreads {
     threads,
     new ThreadFactory {
       private val next = new AtomicInteger
-      override def newThread(task: Runnable): Thread = {
-        val thread = new Thread(task, s"deltaic-log-${next.incrementAndGet()}")
-        thread.setDaemon(true)
-        thread
-      }
+      override def newThread(task: Runnable): Thread =
+        DaemonThread(task, s"deltaic-log-${next.incrementAndGet()}")
     }
   )
 

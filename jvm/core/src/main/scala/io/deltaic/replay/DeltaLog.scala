@@ -2,8 +2,6 @@ package io.deltaic.replay
 
 import java.io.{FileNotFoundException, IOException}
 
-import scala.jdk.CollectionConverters._
-
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, Path}
 import org.slf4j.LoggerFactory
@@ -20,10 +18,10 @@ import io.deltaic.protocol.{CommitInfo, DeltaicException}
 final class DeltaLog private (
     val table: Path,
     private[deltaic] val conf: Configuration,
-    newest: DeltaLog.Newest,
+    known: KnownTable,
     bytesInMemory: Long
 ) {
-  import DeltaLog.{Known, logger}
+  import DeltaLog.logger
 
   private val directory = FileNames.logDirectory(table)
   private val store = LogStore.forPath(directory, conf)
@@ -33,27 +31,27 @@ final class DeltaLog private (
 
   /** A log of its own, which shares nothing with others of the same table. */
   def this(table: Path, conf: Configuration, bytesInMemory: Long = DeltaLog.NeverDistributed) =
-    this(DeltaLog.qualified(table, conf), conf, new DeltaLog.Newest, bytesInMemory)
+    this(DeltaLog.qualified(table, conf), conf, new KnownTable, bytesInMemory)
 
   /** Whether there is a Delta table. */
   def exists: Boolean = listing.exists
 
   /** The newest version: the last one known and the commits since, or, when there is none, the whole log. */
-  def latest(): Snapshot = newest.synchronized {
-    val known = newest.known
+  def latest(): Snapshot = known.synchronized {
+    val before = known.newest
     val startedAtNanos = System.nanoTime
-    val now = (if (known == null || !suits(known.snapshot)) None else follow(known)).getOrElse {
+    val now = (if (before == null || !suits(before.snapshot)) None else follow(before)).getOrElse {
       var unreadable = Set.empty[String]
       val (snapshot, segment) = replay.full { passed =>
         unreadable = passed
         listing.latest(passed)
       }
-      newest.measured = segment.checkpoint.map(_.name -> snapshot.state.checkpointBytes)
-      Known(snapshot, segment.lastCommit, unreadable)
+      known.measured = segment.checkpoint.map(_.name -> snapshot.state.checkpointBytes)
+      Known(snapshot, segment.lastFile, unreadable)
     }
-    if (now ne known) {
-      newest.known = now
-      DeltaLog.evict(except = newest)
+    if (now ne before) {
+      known.newest = now
+      DeltaLog.tables.evict(except = known)
       report(now.snapshot, startedAtNanos)
     }
     now.snapshot
@@ -65,7 +63,7 @@ final class DeltaLog private (
    * file, see [[ChecksumCheck]].
    */
   def latestFromChecksum(): Option[TableSummary] =
-    if (newest.known != null) None
+    if (known.newest != null) None
     else {
       val segment = listing.latest()
       segment.checksum
@@ -75,9 +73,9 @@ final class DeltaLog private (
 
   /** The table at one version: one that is held, or one that is held and a few commits, or else from the log alone. */
   def at(version: Long): Snapshot = {
-    val held = newest.held.filter(known => suits(known.snapshot))
+    val held = known.held.filter(k => suits(k.snapshot))
     held
-      .find(known => known.snapshot.version == version && isUnchanged(known))
+      .find(k => k.version == version && isUnchanged(k))
       .fold(travelTo(version, held))(_.snapshot)
   }
 
@@ -86,7 +84,7 @@ final class DeltaLog private (
     snapshot.stored.fold(snapshot) { stored =>
       val unreadable = new UnreadableCheckpoint(stored.checkpoint, reason)
       // Else two that are both unreadable would take turns.
-      val before = newest.held.find(_.snapshot eq snapshot).fold(Set.empty[String])(_.unreadable)
+      val before = known.held.find(_.snapshot eq snapshot).fold(Set.empty[String])(_.unreadable)
       var all = before
       val (other, segment) = replay.full(
         { passed =>
@@ -95,10 +93,10 @@ final class DeltaLog private (
         },
         Seq(unreadable)
       )
-      val now = Known(other, segment.lastCommit, all)
-      newest.synchronized {
-        val isNewest = newest.known != null && (newest.known.snapshot eq snapshot)
-        if (isNewest) newest.known = now else newest.travelled = now
+      val now = Known(other, segment.lastFile, all)
+      known.synchronized {
+        val isNewest = known.newest != null && (known.newest.snapshot eq snapshot)
+        if (isNewest) known.newest = now else known.travelled = now
       }
       other
     }
@@ -118,19 +116,19 @@ final class DeltaLog private (
    * not cost as much as reading the whole log.
    */
   private[deltaic] def afterCommit(version: Long): Option[Snapshot] = {
-    val held = newest.held
-    val known = held.find(k => k.snapshot.version == version && isUnchanged(k)).map(_.snapshot)
+    val held = known.held
+    val same = held.find(k => k.version == version && isUnchanged(k)).map(_.snapshot)
     def reached(base: Known, segment: LogSegment): Snapshot = {
-      val snapshot = replay.advance(base.snapshot, segment.after(base.snapshot.version))
-      val now = Known(snapshot, segment.lastCommit, base.unreadable)
-      newest.synchronized {
-        val isNewer = newest.known == null || newest.known.snapshot.version < version
-        if (isNewer) newest.known = now else newest.passed = now
+      val snapshot = replay.advance(base.snapshot, segment.after(base.version))
+      val now = Known(snapshot, segment.lastFile, base.unreadable)
+      known.synchronized {
+        val isNewer = known.newest == null || known.newest.version < version
+        if (isNewer) known.newest = now else known.passed = now
       }
-      DeltaLog.evict(except = newest)
+      DeltaLog.tables.evict(except = known)
       snapshot
     }
-    if (known.isDefined || (held.isEmpty && version > 0)) known
+    if (same.isDefined || (held.isEmpty && version > 0)) same
     else if (version == 0) Some(at(version))
     else {
       val segment = listing.at(version)
@@ -150,7 +148,7 @@ final class DeltaLog private (
     val startedAtNanos = System.nanoTime
     val segment = listing.at(version)
     val snapshot = nearest(segment, held) match {
-      case Some(base) => replay.advance(base.snapshot, segment.after(base.snapshot.version))
+      case Some(base) => replay.advance(base.snapshot, segment.after(base.version))
       case None =>
         var first = Option(segment)
         replay.full { unreadable =>
@@ -159,8 +157,8 @@ final class DeltaLog private (
           chosen
         }._1
     }
-    newest.travelled = Known(snapshot, segment.lastCommit)
-    DeltaLog.evict(except = newest)
+    known.travelled = Known(snapshot, segment.lastFile)
+    DeltaLog.tables.evict(except = known)
     report(snapshot, startedAtNanos)
     snapshot
   }
@@ -186,9 +184,8 @@ final class DeltaLog private (
   /** The newest snapshot on the way from the segment's checkpoint to its version. */
   private def nearest(segment: LogSegment, held: Seq[Known]): Option[Known] =
     held
-      .filter(known => segment.commits.exists(same(known, _)))
-      .filter(_.snapshot.version <= segment.version)
-      .maxByOption(_.snapshot.version)
+      .filter(k => k.version < segment.version && segment.files.exists(k.endsWith))
+      .maxByOption(_.version)
 
   /**
    * The newest version that was committed at that time or before.
@@ -212,12 +209,17 @@ final class DeltaLog private (
   /** The actions of one commit. */
   def commit(version: Long): CommitFile =
     commitFile(version) match {
-      case Some(file) => reader.read(version, file)
+      case Some(file) => unlessDeleted(version)(reader.read(version, file))
       case None => notFound(version)
     }
 
+  /** Cleanup may delete a commit between a look at the log and the reading of the file. */
+  private def unlessDeleted[A](version: Long)(read: => A): A =
+    try read
+    catch { case _: FileNotFoundException => notFound(version) }
+
   /**
-   * Version, time and commitInfo of each commit that the log still holds.
+   * Version, time and commitInfo of each commit that the log still holds when it is read.
    *
    * @param limit how many, the first ones in the order asked for
    */
@@ -230,9 +232,11 @@ final class DeltaLog private (
     val wanted = limit.fold(ordered)(ordered.take)
     LogThreads.mapInOrder(wanted.iterator) { file =>
       val version = FileNames.versionOf(file)
-      val info = reader.readCommitInfo(version, file)
-      (version, times.timeMs(version, info), info)
-    }
+      try {
+        val info = reader.readCommitInfo(version, file)
+        Some((version, times.timeMs(version, info), info))
+      } catch { case _: FileNotFoundException => None }
+    }.flatten
   }
 
   /**
@@ -243,14 +247,20 @@ final class DeltaLog private (
     val times = commitTimes()
     val held = times.commits.map(f => FileNames.versionOf(f) -> f).toMap
     LogThreads.mapInOrder((first to last).iterator) { version =>
-      val commit = reader.read(version, held.getOrElse(version, notFound(version)))
-      (commit, times.timeMs(version, commit.commitInfo))
+      val file = held.getOrElse(version, notFound(version))
+      unlessDeleted(version) {
+        val commit = reader.read(version, file)
+        (commit, times.timeMs(version, commit.commitInfo))
+      }
     }
   }
 
-  /** The same without times, which spares a look at the whole log. A missing commit is an error when it is reached. */
+  /**
+   * The same without times, which spares a look at the whole log, and one commit ahead: each may hold a hundred thousand
+   * files, and whoever asks may need few of them. A missing commit is an error when it is reached.
+   */
   def commitFiles(first: Long, last: Long): Iterator[CommitFile] =
-    LogThreads.mapInOrder((first to last).iterator)(commit)
+    LogThreads.mapInOrder((first to last).iterator, readAhead = 1)(commit)
 
   /** Whether the log holds the commit of a version. */
   def holdsCommit(version: Long): Boolean = commitFile(version).isDefined
@@ -334,31 +344,26 @@ final class DeltaLog private (
   )
 
   /** None when the log does not continue what is known: then it was cleaned up, or is another table's. */
-  private def follow(known: Known): Option[Known] = {
-    val version = known.snapshot.version
-    val tail = listing.tail(version)
-    val commits = tail.commits
-    if (!commits.headOption.exists(same(known, _))) None
-    else if (tail.checkpoint.exists(isBetterBase(known, _))) None
-    else if (commits.size == 1) Some(known)
+  private def follow(base: Known): Option[Known] = {
+    val tail = listing.tail(base.version)
+    val added = tail.commits
+    if (!tail.first.exists(base.endsWith)) None
+    else if (tail.checkpoint.exists(isBetterBase(base, _))) None
+    // A commit is missing, and only a checkpoint may stand for it.
+    else if (tail.latest != base.version + added.size) None
+    else if (added.isEmpty) Some(base)
     else {
-      val added = commits.tail
-      val unbroken = added.indices.forall(i => FileNames.versionOf(added(i)) == version + 1 + i)
-      if (!unbroken) None
-      else {
-        val last = added.last
-        val segment = LogSegment(
-          table,
-          FileNames.versionOf(last),
-          checkpoint = None,
-          added,
-          Some(last),
-          checksum = tail.checksum
-        )
-        // Cleanup may delete a commit once a checkpoint covers it: then the whole log is looked at again.
-        try Some(known.copy(replay.advance(known.snapshot, segment), Some(last)))
-        catch { case _: FileNotFoundException => None }
-      }
+      val segment = LogSegment(
+        table,
+        tail.latest,
+        checkpoint = None,
+        added,
+        added.lastOption,
+        checksum = tail.checksum
+      )
+      // Cleanup may delete a commit once a checkpoint covers it: then the whole log is looked at again.
+      try Some(base.copy(replay.advance(base.snapshot, segment), segment.lastFile))
+      catch { case _: FileNotFoundException => None }
     }
   }
 
@@ -366,31 +371,29 @@ final class DeltaLog private (
    * To begin anew with a checkpoint costs a distributed snapshot little, and keeps what it holds in memory small. One in
    * memory does so when the table has outgrown it.
    */
-  private def isBetterBase(known: Known, checkpoint: Checkpoint): Boolean =
-    !known.unreadable(checkpoint.name) &&
-    known.snapshot.stored.fold(
-      bytesInMemory != DeltaLog.NeverDistributed && bytesOf(known, checkpoint) > bytesInMemory
+  private def isBetterBase(base: Known, checkpoint: Checkpoint): Boolean =
+    !base.unreadable(checkpoint.name) &&
+    base.snapshot.stored.fold(
+      bytesInMemory != DeltaLog.NeverDistributed && bytesOf(base, checkpoint) > bytesInMemory
     )(_.checkpoint.version < checkpoint.version)
 
-  private def bytesOf(known: Known, checkpoint: Checkpoint): Long =
-    newest.measured.filter(_._1 == checkpoint.name).map(_._2).getOrElse {
-      val measured = replay.bytesOf(checkpoint, known.snapshot.protocol)
-      measured.foreach(bytes => newest.measured = Some(checkpoint.name -> bytes))
+  private def bytesOf(base: Known, checkpoint: Checkpoint): Long =
+    known.measured.filter(_._1 == checkpoint.name).map(_._2).getOrElse {
+      val measured = replay.bytesOf(checkpoint, base.snapshot.protocol)
+      measured.foreach(bytes => known.measured = Some(checkpoint.name -> bytes))
       measured.getOrElse(checkpoint.sizeBytes)
     }
 
-  private def isUnchanged(known: Known): Boolean =
-    known.commit.exists(c => store.status(c.getPath).exists(same(known, _)))
-
-  private def same(known: Known, file: FileStatus): Boolean =
-    known.commit.exists(c =>
-      c.getPath.getName == file.getPath.getName && DeltaLog.isSameFile(c, file)
-    )
+  private def isUnchanged(held: Known): Boolean =
+    store.status(held.lastFile.getPath).exists(held.endsWith)
 }
 
 object DeltaLog {
 
-  private val TablesKept = 64
+  /** Memory is bounded by their bytes; this bounds what it takes to look at all of them after each commit. */
+  private val TablesKept = 1000
+
+  private[replay] val tables = new KnownTables(TablesKept)
 
   /**
    * Of two looks at one name, whether they saw the same file. Object stores tell its time to the millisecond in a list
@@ -408,63 +411,6 @@ object DeltaLog {
   private val logger = LoggerFactory.getLogger(classOf[DeltaLog])
 
   /**
-   * A snapshot and the commit file it ends with, by which a table that was replaced is told from one that grew.
-   *
-   * @param unreadable names of checkpoints that were passed over for it
-   */
-  private final case class Known(
-      snapshot: Snapshot,
-      commit: Option[FileStatus],
-      unreadable: Set[String] = Set.empty
-  )
-
-  /** Of the heap, what snapshots may take that nobody may be using. Tests set it. */
-  @volatile private[replay] var bytesKept: Long = Runtime.getRuntime.maxMemory / 4
-
-  /**
-   * Where the logs of one table keep its newest snapshot, the one of the last time travel, and the last one that was
-   * made after a commit while others went on; also the lock under which they look for a newer one.
-   */
-  private final class Newest {
-    @volatile var known: Known = _
-    @volatile var travelled: Known = _
-    @volatile var passed: Known = _
-
-    /** How large the checkpoint of this name is: one has to be read for that. */
-    @volatile var measured: Option[(String, Long)] = None
-
-    def held: Seq[Known] = Seq(known, travelled, passed).filter(_ != null)
-    def retainedBytes: Long = held.map(_.snapshot.retainedBytes).sum
-  }
-
-  private val cache = new java.util.LinkedHashMap[String, Newest](16, 0.75f, true) {
-    override def removeEldestEntry(eldest: java.util.Map.Entry[String, Newest]): Boolean =
-      size > TablesKept
-  }
-
-  /** Forgets the tables that were asked for longest ago until the others fit. */
-  private def evict(except: Newest): Unit = cache.synchronized {
-    var bytes = cache.values.asScala.map(_.retainedBytes).sum
-    val eldestFirst = cache.values.iterator
-    while (bytes > bytesKept && eldestFirst.hasNext) {
-      val table = eldestFirst.next()
-      if (table ne except) {
-        bytes -= table.retainedBytes
-        eldestFirst.remove()
-      }
-    }
-    if (bytes > bytesKept) {
-      except.travelled = null
-      except.passed = null
-    }
-  }
-
-  /** The tables held, and how many bytes they take. */
-  private[replay] def cached: Map[String, Long] = cache.synchronized {
-    cache.asScala.view.mapValues(_.retainedBytes).toMap
-  }
-
-  /**
    * The log of a table. Logs of the same table share its newest snapshot, but each reaches the file system with its own
    * configuration: whoever may not list the log does not get to see the snapshot.
    */
@@ -474,15 +420,13 @@ object DeltaLog {
   /** @param bytesInMemory a checkpoint of more bytes makes distributed snapshots */
   def forTable(table: Path, conf: Configuration, bytesInMemory: Long): DeltaLog = {
     val root = qualified(table, conf)
-    val newest = cache.synchronized(cache.computeIfAbsent(root.toString, _ => new Newest))
-    new DeltaLog(root, conf, newest, bytesInMemory)
+    new DeltaLog(root, conf, tables.of(root.toString), bytesInMemory)
   }
 
   /** Forgets what is known of a table, as when its directory was deleted. */
-  def invalidate(table: Path): Unit = cache.synchronized {
+  def invalidate(table: Path): Unit = {
     val path = rootPath(table)
-    cache.keySet.removeIf(key => rootPath(new Path(key)) == path)
-    ()
+    tables.forget(root => rootPath(new Path(root)) == path)
   }
 
   /** The one spelling of a table's root that everything else is compared with. */

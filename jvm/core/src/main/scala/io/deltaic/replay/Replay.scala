@@ -133,7 +133,6 @@ private[replay] final class Replay(
     val protocol = state.protocol.getOrElse(missing("PROTOCOL", segment))
     val metadata = state.metadata.getOrElse(missing("METADATA", segment))
     TableFeatures.requireReadable(table.toString, segment.version, protocol, Some(metadata))
-    val lastFile = segment.lastCommit.getOrElse(segment.files.last)
     val inCommit =
       if (TableFeatures.isActive(protocol, metadata, "inCommitTimestamp")) {
         segment.lastCommit
@@ -143,7 +142,7 @@ private[replay] final class Replay(
     new Snapshot(
       table,
       segment.version,
-      inCommit.getOrElse(lastFile.getModificationTime),
+      inCommit.getOrElse(segment.lastFile.getModificationTime),
       protocol,
       metadata,
       state,

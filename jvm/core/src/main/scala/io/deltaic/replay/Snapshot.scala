@@ -116,7 +116,9 @@ final class Snapshot private[replay] (
    * they decode of statistics and partition values.
    */
   def retainedBytes: Long =
-    state.files.retainedBytes + Snapshot.TombstoneBytes * state.tombstones.size +
+    Snapshot.HeaderBytes + metadata.schemaString.length +
+      Snapshot.TransactionBytes * transactions.size +
+      state.files.retainedBytes + Snapshot.TombstoneBytes * state.tombstones.size +
       state.stored.fold(0L)(_.retainedBytes)
 
   override def toString: String = {
@@ -137,6 +139,10 @@ final class Snapshot private[replay] (
 }
 
 private object Snapshot {
+
+  /** About what a table without files takes, its schema aside. */
+  private val HeaderBytes = 2000L
+  private val TransactionBytes = 250L
 
   /** A remove action with its path, key and place in the map, as measured. */
   private val TombstoneBytes = 500L

@@ -47,7 +47,15 @@ private object ChecksumWriter {
   /** The operation that adds files anew which are in the table. */
   private val Backfill = "ROW TRACKING BACKFILL"
 
-  /** @param deletedRows with the number of deletion vectors, of tables that may have any */
+  /** Above these numbers delta-spark, too, leaves them out: every checksum would repeat them, and every reader parse them. */
+  private val MaxTransactions = 100
+  private val MaxDomains = 10
+
+  /**
+   * @param deletedRows with the number of deletion vectors, of tables that may have any
+   * @param transactions None if they are left out
+   * @param domains None if they are left out
+   */
   private final case class Content(
       numFiles: Long,
       sizeBytes: Long,
@@ -55,8 +63,8 @@ private object ChecksumWriter {
       inCommitTimestampMs: Option[Long],
       protocol: Protocol,
       metadata: Metadata,
-      transactions: Iterable[SetTransaction],
-      domains: Iterable[DomainMetadata]
+      transactions: Option[Iterable[SetTransaction]],
+      domains: Option[Iterable[DomainMetadata]]
   )
 
   private def ofSnapshot(snapshot: Snapshot): Content = {
@@ -70,12 +78,20 @@ private object ChecksumWriter {
       Option.when(keepsTimestamps(snapshot.protocol, snapshot.metadata))(snapshot.timestampMs),
       snapshot.protocol,
       snapshot.metadata,
-      snapshot.transactions.values,
-      snapshot.domains.values
+      told(snapshot.transactions.values, snapshot.metadata),
+      Some(snapshot.domains.values).filter(_.size <= MaxDomains)
     )
   }
 
-  /** None if the one or the other leaves anything open. */
+  /** Where transactions expire, which ones there are depends on when somebody looks. */
+  private def told(
+      transactions: Iterable[SetTransaction],
+      metadata: Metadata
+  ): Option[Iterable[SetTransaction]] = Some(transactions).filter { all =>
+    all.size <= MaxTransactions && TableProperties.transactionRetentionMs(metadata).isEmpty
+  }
+
+  /** None if the one or the other leaves open what every checksum tells. */
   private def ofPrevious(previous: VersionChecksum, commit: CommitFile): Option[Content] = {
     val isBackfill = commit.commitInfo.flatMap(_.operation).contains(Backfill)
     val adds = if (isBackfill) Vector.empty else commit.adds.toVector
@@ -87,8 +103,6 @@ private object ChecksumWriter {
       sizeBytes <- previous.sizeBytes
       protocol <- commit.protocol.orElse(previous.protocol)
       metadata <- commit.metadata.orElse(previous.metadata)
-      known <- previous.transactions
-      domains <- previous.domains
       if removes.forall(_.sizeBytes.isDefined)
       timestampMs = commit.commitInfo.flatMap(_.inCommitTimestampMs)
       if timestampMs.isDefined || !keepsTimestamps(protocol, metadata)
@@ -106,8 +120,13 @@ private object ChecksumWriter {
         timestampMs.filter(_ => keepsTimestamps(protocol, metadata)),
         protocol,
         metadata,
-        (known ++ transactions).map(t => t.appId -> t).toMap.values,
-        (domains ++ newDomains).map(d => d.domain -> d).toMap.values.filterNot(_.removed)
+        previous.transactions.flatMap { known =>
+          told((known ++ transactions).map(t => t.appId -> t).toMap.values, metadata)
+        },
+        previous.domains
+          .map(known => (known ++ newDomains).map(d => d.domain -> d).toMap.values)
+          .map(_.filterNot(_.removed))
+          .filter(_.size <= MaxDomains)
       )
     }
   }
@@ -126,10 +145,14 @@ private object ChecksumWriter {
     json.put("numMetadata", 1L)
     json.put("numProtocol", 1L)
     content.inCommitTimestampMs.foreach(json.put("inCommitTimestampOpt", _))
-    val transactions = json.putArray("setTransactions")
-    content.transactions.toSeq.sortBy(_.appId).foreach(t => transactions.add(body(t)))
-    val domains = json.putArray("domainMetadata")
-    content.domains.toSeq.sortBy(_.domain).foreach(d => domains.add(body(d)))
+    content.transactions.foreach { all =>
+      val transactions = json.putArray("setTransactions")
+      all.toSeq.sortBy(_.appId).foreach(t => transactions.add(body(t)))
+    }
+    content.domains.foreach { all =>
+      val domains = json.putArray("domainMetadata")
+      all.toSeq.sortBy(_.domain).foreach(d => domains.add(body(d)))
+    }
     json.set[JsonNode]("metadata", body(content.metadata))
     json.set[JsonNode]("protocol", body(content.protocol))
     json

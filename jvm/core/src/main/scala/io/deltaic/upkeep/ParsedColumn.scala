@@ -129,9 +129,7 @@ object ParsedType {
       case Bool => if (node.isBoolean) node.booleanValue else null
       case Date => time(node)(text => Math.toIntExact(LocalDate.parse(text).toEpochDay))
       case Timestamp => time(node)(text => micros(OffsetDateTime.parse(withT(text)).toInstant))
-      case TimestampNtz => time(node) { text =>
-          micros(LocalDateTime.parse(withT(text.stripSuffix("Z"))).toInstant(ZoneOffset.UTC))
-        }
+      case TimestampNtz => time(node)(text => micros(wallClock(text).toInstant(ZoneOffset.UTC)))
       case Bytes => null
     }
 
@@ -172,6 +170,11 @@ object ParsedType {
       try parse(node.textValue)
       catch { case _: DateTimeException | _: ArithmeticException => null }
     }
+
+  /** A plain date, as of a column of dates that was widened, means its midnight. */
+  private def wallClock(text: String): LocalDateTime =
+    if (text.length == 10) LocalDate.parse(text).atStartOfDay
+    else LocalDateTime.parse(withT(text.stripSuffix("Z")))
 
   private def withT(text: String): String =
     if (text.length > 10 && text.charAt(10) == ' ') text.take(10) + "T" + text.drop(11) else text

@@ -17,15 +17,16 @@ sealed abstract class UpkeepTask(val name: String)
 
 object UpkeepTask {
 
+  sealed abstract class Checkpoint extends UpkeepTask("checkpoint")
+
   /** The version checksum file. */
   case object Checksum extends UpkeepTask("checksum")
 
   /** @param partSize above how many rows the checkpoint goes into several files, if ever */
-  final case class ClassicCheckpoint(partSize: Option[Int]) extends UpkeepTask("checkpoint")
+  final case class ClassicCheckpoint(partSize: Option[Int]) extends Checkpoint
 
   /** @param alsoClassic whether older readers are shown the protocol under the classic name */
-  final case class V2Checkpoint(sidecarSize: Int, alsoClassic: Boolean)
-      extends UpkeepTask("checkpoint")
+  final case class V2Checkpoint(sidecarSize: Int, alsoClassic: Boolean) extends Checkpoint
 
   /** A log compaction file of these versions, both inclusive. */
   final case class Compaction(first: Long, last: Long) extends UpkeepTask("compaction")
@@ -56,8 +57,8 @@ final class Upkeep(
   private val store = LogStore.forPath(directory, log.conf)
 
   /**
-   * The newest checkpoint that this process knows of, -1 for none. The log is only asked if that is older than
-   * `notBelow`: others may have written one since.
+   * The newest checkpoint that this process knows of or is about to write, -1 for none. The log is only asked if that
+   * is older than `notBelow`: others may have written one since.
    */
   def newestCheckpoint(notBelow: Long): Long = {
     val state = UpkeepState.of(log.table)
@@ -80,7 +81,10 @@ final class Upkeep(
     val commit = Try(new Commit(version, store.status(FileNames.commit(directory, version))))
     if (isOfAnotherTable(version)) UpkeepState.forget(log.table)
     val state = UpkeepState.of(log.table)
-    () => tasks.foreach(task => attempt(version, task, commit, state))
+    tasks.collect { case c: UpkeepTask.Checkpoint => state.checkpointBegins(version, c.name) }
+    () =>
+      try tasks.foreach(task => attempt(version, task, commit, state))
+      finally state.checkpointEnds(version)
   }
 
   /**
@@ -88,7 +92,7 @@ final class Upkeep(
    * log.
    */
   private def isOfAnotherTable(version: Long): Boolean =
-    version == 0 || UpkeepState.of(log.table).newestCheckpoint > version
+    version == 0 || UpkeepState.of(log.table).newestWritten > version
 
   private def attempt(
       version: Long,

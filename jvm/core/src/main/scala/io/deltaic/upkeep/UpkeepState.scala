@@ -4,12 +4,23 @@ import org.apache.hadoop.fs.Path
 
 /** What this process remembers of the upkeep of a table. Forgetting it costs a look at the log, no more. */
 private[upkeep] final class UpkeepState {
-  private var checkpoint = -1L
+  private var written = -1L
+  private var due = Set.empty[Long]
   private var cleanedMs = Long.MinValue
   private var failures = Set.empty[String]
 
-  def newestCheckpoint: Long = synchronized(checkpoint)
-  def checkpointed(version: Long): Unit = synchronized { checkpoint = version }
+  def newestWritten: Long = synchronized(written)
+  def checkpointed(version: Long): Unit = synchronized { written = version }
+
+  /** The newest checkpoint that is written or in the making. */
+  def newestCheckpoint: Long = synchronized(due.foldLeft(written)(_ max _))
+
+  /** Until it is done or fails, commits that follow owe none. */
+  def checkpointBegins(version: Long, task: String): Unit = synchronized {
+    due += version
+    failures -= task
+  }
+  def checkpointEnds(version: Long): Unit = synchronized(due -= version)
 
   /** The cutoff of the last cleanup. */
   def cleanedBefore: Long = synchronized(cleanedMs)
@@ -34,7 +45,7 @@ private[deltaic] object UpkeepState {
   /** The names of the tasks that failed when they were tried last. */
   def failed(table: Path): Set[String] = of(table).failed
 
-  /** The newest checkpoint that this process knows of, -1 for none. */
+  /** The newest checkpoint that this process knows of or is about to write, -1 for none. */
   def newestCheckpoint(table: Path): Long = of(table).newestCheckpoint
 
   /** Forgets a table, as when its directory was deleted. */

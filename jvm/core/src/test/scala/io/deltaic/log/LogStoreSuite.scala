@@ -21,7 +21,7 @@ abstract class WritingLogStoreSuite extends munit.FunSuite {
   protected def conf: Configuration
   protected def newDirectory(): Path
 
-  private def commit(directory: Path, version: Long): Path =
+  protected def commit(directory: Path, version: Long): Path =
     FileNames.commit(FileNames.logDirectory(directory), version)
 
   test("a file is written once, and never again") {
@@ -153,6 +153,26 @@ class LocalLogStoreSuite extends WritingLogStoreSuite {
     assertEquals(e.condition, "DELTAIC_LOG_WRITE_FAILED")
     assertEquals(e.parameters("file"), commit.toString)
     assertEquals(Files.list(directory).iterator.asScala.size, 1)
+  }
+
+  test("no checksum that Hadoop keeps of a file outlives the file's content") {
+    val path = commit(newDirectory(), 0)
+    val store = LogStore.forPath(path, conf)
+    val hadoop = path.getFileSystem(conf)
+    def written(text: String): Unit = Using.resource(hadoop.create(path))(_.write(text.getBytes))
+    def read(): String = new String(Using.resource(hadoop.open(path))(_.readAllBytes), UTF_8)
+    def names(): List[String] = store.listFrom(path.getParent, "").map(_.getPath.getName).toList
+    written("theirs")
+    assertEquals(names().size, 2)
+    store.replace(path, "ours".getBytes)
+    assertEquals(read(), "ours")
+    written("theirs")
+    assert(store.delete(path))
+    assertEquals(names(), Nil)
+    written("theirs")
+    Files.delete(Paths.get(path.toUri.getPath))
+    assertEquals(store.writeIfAbsent(path, Iterator("ours")), WriteOutcome.Written)
+    assertEquals(read(), "ours\n")
   }
 
   test("a scheme without a known way to write refuses by name, and reads") {

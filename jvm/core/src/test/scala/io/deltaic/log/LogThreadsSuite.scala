@@ -1,5 +1,6 @@
 package io.deltaic.log
 
+import java.net.URLClassLoader
 import java.security.PrivilegedAction
 import java.util.concurrent.{CountDownLatch, CyclicBarrier, TimeUnit}
 
@@ -50,6 +51,27 @@ class LogThreadsSuite extends munit.FunSuite {
     }
     assertEquals(results.next(), 0)
     assert(intercept[java.io.IOException](results.next()) eq failure)
+  }
+
+  test("a thread that serves everyone keeps nothing of the one that made it") {
+    val session = new InheritableThreadLocal[String]
+    session.set("of the first user")
+    val maker = Thread.currentThread
+    val loader = maker.getContextClassLoader
+    var inherited: (String, ClassLoader) = null
+    try {
+      maker.setContextClassLoader(new URLClassLoader(Array.empty, loader))
+      val made = DaemonThread(
+        () => inherited = (session.get, Thread.currentThread.getContextClassLoader),
+        "test"
+      )
+      made.start()
+      made.join()
+    } finally {
+      maker.setContextClassLoader(loader)
+      session.remove()
+    }
+    assertEquals(inherited, (null, DaemonThread.getClass.getClassLoader))
   }
 
   test("what is read is read as the user who asks for it") {

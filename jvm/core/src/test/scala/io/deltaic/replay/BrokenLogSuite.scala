@@ -67,6 +67,23 @@ class BrokenLogSuite extends munit.FunSuite {
     assertEquals(table.open().commitInfos().map(_._1).toList, List(2L, 1L, 0L))
   }
 
+  test(
+    "a commit that is deleted once it was listed is left out of a history, and missed by who needs it"
+  ) {
+    val table = created()
+    (1 to 40).foreach(v => table.commit(v.toLong, add(s"f$v")))
+    val log = table.open()
+    val commits = log.commits(1, 40)
+    commits.next()
+    table.delete(f"${40}%020d.json")
+    val e = refused("DELTAIC_COMMIT_NOT_FOUND")(commits.toList)
+    assertEquals(e.parameters("version"), "40")
+    val infos = log.commitInfos()
+    val newest = infos.next()
+    table.delete(f"${0}%020d.json")
+    assertEquals((newest +: infos.toList).map(_._1), (1L to 39L).reverse.toList)
+  }
+
   test("an empty first commit has no protocol") {
     refused("DELTAIC_STATE_WITHOUT_PROTOCOL")(TableBuilder().raw(0, "").open().latest())
   }

@@ -1,5 +1,6 @@
 package io.deltaic.replay
 
+import java.nio.file.Files
 import java.util.concurrent.{Callable, Executors}
 
 import scala.jdk.CollectionConverters._
@@ -108,6 +109,46 @@ class DeltaLogSuite extends munit.FunSuite {
     assertEquals(log.latest().version, 0L)
   }
 
+  private def onlyCheckpoint(table: TableBuilder, version: Long): TableBuilder = {
+    CheckpointRows.write(
+      table,
+      f"$version%020d.checkpoint.parquet",
+      CheckpointRows.schema(CheckpointRows.header, CheckpointRows.plainAdd)
+    )(
+      CheckpointRows.protocolRow,
+      CheckpointRows.metadataRow,
+      CheckpointRows.addRow(s"in-$version")
+    )
+    table
+  }
+
+  test("a version of which only a checkpoint is left is known, and gone on from") {
+    val table = onlyCheckpoint(TableBuilder(), 5)
+    val log = table.open()
+    val five = log.latest()
+    assert(log.latest() eq five)
+    assert(log.at(5) eq five)
+    // Were the checkpoint read once more, this would be found out.
+    val file = table.log.resolve(f"${5}%020d.checkpoint.parquet")
+    val writtenAt = Files.getLastModifiedTime(file)
+    Files.write(file, new Array[Byte](Files.size(file).toInt))
+    Files.setLastModifiedTime(file, writtenAt)
+    table.commit(6, add("a"))
+    assertEquals(log.afterCommit(6).map(paths), Some(List("a", "in-5")))
+    table.commit(7, add("b"))
+    assertEquals(paths(log.latest()), List("a", "b", "in-5"))
+  }
+
+  test("a checkpoint that takes the place of all after a known version is seen") {
+    val table = onlyCheckpoint(TableBuilder(), 5)
+    val log = table.open()
+    log.latest()
+    onlyCheckpoint(table, 9)
+    assertEquals((log.latest().version, paths(log.latest())), (9L, List("in-9")))
+    table.delete(f"${9}%020d.checkpoint.parquet").commit(6, add("a"))
+    assertEquals((log.latest().version, paths(log.latest())), (6L, List("a", "in-5")))
+  }
+
   test("logs of one table share a snapshot until it is invalidated") {
     val table = created(add("a"))
     val first = DeltaLog.forTable(table.path, table.conf).latest()
@@ -137,14 +178,14 @@ class DeltaLogSuite extends munit.FunSuite {
   }
 
   private def held(tables: Seq[TableBuilder]): Map[TableBuilder, Long] =
-    tables.map(t => t -> DeltaLog.cached.getOrElse(s"file:${t.directory}", 0L)).toMap
+    tables.map(t => t -> DeltaLog.tables.retainedBytes.getOrElse(s"file:${t.directory}", 0L)).toMap
       .filter(_._2 > 0)
 
   private def keeping[A](bytes: Long)(body: => A): A = {
-    val before = DeltaLog.bytesKept
-    DeltaLog.bytesKept = bytes
+    val before = DeltaLog.tables.bytesKept
+    DeltaLog.tables.bytesKept = bytes
     try body
-    finally DeltaLog.bytesKept = before
+    finally DeltaLog.tables.bytesKept = before
   }
 
   test(
@@ -175,11 +216,16 @@ class DeltaLogSuite extends munit.FunSuite {
     assertEquals(held(tables).keySet, Set.empty[TableBuilder])
   }
 
-  test("no more than 64 tables are held, those that were asked for last") {
-    val tables = Seq.fill(65)(created(add("a")))
+  test("hundreds of small tables are held") {
+    val tables = Seq.fill(100)(created(add("a")))
     tables.foreach(t => DeltaLog.forTable(t.path, t.conf).latest())
-    assertEquals(DeltaLog.cached.size, 64)
-    assertEquals(held(tables).keySet, tables.tail.toSet)
+    assertEquals(held(tables).keySet, tables.toSet)
+  }
+
+  test("of more tables than may be held, those go first that were asked for longest ago") {
+    val tables = new KnownTables(tablesKept = 2)
+    Seq("a", "b", "a", "c").foreach(tables.of)
+    assertEquals(tables.retainedBytes.keySet, Set("a", "c"))
   }
 
   test("a snapshot tells about how many bytes it keeps") {

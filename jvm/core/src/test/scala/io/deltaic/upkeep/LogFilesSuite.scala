@@ -2,7 +2,6 @@ package io.deltaic.upkeep
 
 import java.nio.file.Files
 
-import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.hadoop.fs.FileUtil
 
 import io.deltaic.TableBuilder
@@ -117,17 +116,41 @@ class LogFilesSuite extends munit.FunSuite {
     }
   }
 
-  test("a checksum that does not tell of transactions is nothing to go on from") {
-    val table = TableBuilder.created(add("a"), SetTransaction("old", 1))
-    run(table, 0, UpkeepTask.Checksum)
-    val name = f"${0}%020d.crc"
-    val fields = ActionJson.mapper
-      .readTree(table.log.resolve(name).toFile)
-      .asInstanceOf[ObjectNode]
-    fields.remove("setTransactions")
-    table.file(name, fields.toString).commit(1, add("b"), SetTransaction("new", 1))
+  test("a checksum that does not tell of files is nothing to go on from") {
+    val table = TableBuilder.created(add("a")).file(f"${0}%020d.crc", """{"numFiles":1}""")
+    table.commit(1, add("b"))
     assertEquals(run(table, 1, UpkeepTask.Checksum).failed, Set.empty[String])
-    assertEquals(names(table).filter(_.endsWith(".crc")), Seq(name))
+    assertEquals(names(table).filter(_.endsWith(".crc")), Seq(f"${0}%020d.crc"))
+  }
+
+  test("many transactions and domains, and transactions that expire, are left out of checksums") {
+    def apps(count: Int): Seq[Action] = (1 to count).map(i => SetTransaction(s"app $i", 1))
+    def domains(count: Int): Seq[Action] =
+      (1 to count).map(i => DomainMetadata(s"d$i", "{}", removed = false))
+    def fields(table: TableBuilder, version: Long): (Boolean, Boolean) = {
+      val found = checksum(table, version)
+      (found.has("setTransactions"), found.has("domainMetadata"))
+    }
+    Seq((100, 10) -> (true, true), (101, 10) -> (false, true), (100, 11) -> (true, false)).foreach {
+      case ((appCount, domainCount), told) =>
+        val table = TableBuilder.created(apps(appCount) ++ domains(domainCount): _*)
+        run(table, 0, UpkeepTask.Checksum)
+        assertEquals(fields(table, 0), told)
+        assertEquals(table.open().latest().domains.size, domainCount)
+        // Without the state at hand.
+        table.commit(1, SetTransaction("app 1", 2))
+        run(table, 1, UpkeepTask.Checksum)
+        assertEquals(fields(table, 1), told)
+        table.commit(2, SetTransaction("one more", 1), DomainMetadata("x", "{}", removed = false))
+        run(table, 2, UpkeepTask.Checksum)
+        assertEquals(fields(table, 2), (false, false))
+    }
+    val expiring = TableBuilder.metadata.copy(configuration =
+      Map("delta.setTransactionRetentionDuration" -> "interval 1 day")
+    )
+    val table = TableBuilder().commit(0, TableBuilder.protocol +: expiring +: apps(1): _*)
+    run(table, 0, UpkeepTask.Checksum)
+    assertEquals(fields(table, 0), (false, true))
   }
 
   private val everyTask = Seq(
@@ -171,6 +194,22 @@ class LogFilesSuite extends munit.FunSuite {
     table.commit(0, TableBuilder.protocol, TableBuilder.metadata, add("c"))
     run(table, 0, UpkeepTask.Checksum)
     assertEquals(upkeep.newestCheckpoint(0), -1L)
+  }
+
+  test("a checkpoint in the making is one that no other commit owes, until it fails") {
+    val table = TableBuilder.created(add("a")).commit(1, add("b"))
+    val upkeep = UpkeepFixture.upkeep(table.open(), _ => plain)
+    val checkpoint = upkeep.due(1, Seq(UpkeepTask.ClassicCheckpoint(None)))
+    assertEquals(upkeep.newestCheckpoint(1), 1L)
+    val failing = UpkeepFixture.upkeep(table.open(), _ => throw new IllegalStateException("test"))
+    val failure = failing.due(1, Seq(UpkeepTask.ClassicCheckpoint(None)))
+    failure()
+    assertEquals(upkeep.failed, Set("checkpoint"))
+    checkpoint()
+    assertEquals((upkeep.newestCheckpoint(1), upkeep.failed), (1L, Set.empty[String]))
+    table.commit(2, add("c"))
+    failing.run(2, Seq(UpkeepTask.ClassicCheckpoint(None)))
+    assertEquals((upkeep.newestCheckpoint(2), upkeep.failed), (1L, Set("checkpoint")))
   }
 
   test("a compaction stands for its commits, and keeps what cancels older actions") {

@@ -88,6 +88,16 @@ class ParsedColumnsSuite extends munit.FunSuite {
     )
   }
 
+  test("bounds of a column of dates that was widened to wall clock times are their midnights") {
+    val stats =
+      """{"numRecords":1,"minValues":{"ntz":"2024-02-29"},"maxValues":{"ntz":"2024-03-01"}}"""
+    assertEquals(
+      json(stored(stats)),
+      json("""{"numRecords":1,"minValues":{"ntz":"2024-02-29T00:00:00.000"},
+        "maxValues":{"ntz":"2024-03-01T00:00:00.000"}}""")
+    )
+  }
+
   test("bounds with more digits than the type are widened, never narrowed") {
     val stats = """{"numRecords":1,"minValues":{"d5":1.239},"maxValues":{"d5":1.231}}"""
     assertEquals(

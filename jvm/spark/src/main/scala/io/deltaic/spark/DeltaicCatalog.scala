@@ -143,23 +143,24 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
     stage(identifier, table, TableCreation.CreateOrReplace)
 
   override def dropTable(identifier: Identifier): Boolean = {
-    finishUpkeep(identifier)
+    endUpkeep(identifier)
     super.dropTable(identifier)
   }
 
   override def purgeTable(identifier: Identifier): Boolean = {
-    finishUpkeep(identifier)
+    endUpkeep(identifier)
     super.purgeTable(identifier)
   }
 
-  /** Nothing should be written into a directory of ours while it is deleted. */
-  private def finishUpkeep(identifier: Identifier): Unit = {
+  /** Nothing should be written into a directory of ours while it is deleted. An external table's stays. */
+  private def endUpkeep(identifier: Identifier): Unit = {
     // What is wrong with the table, dropping it says.
-    val log =
+    val found =
       try listed(identifier)
       catch { case NonFatal(_) => None }
-    log.map(_.log.table).foreach { table =>
-      if (!UpkeepQueue.await(table, DeltaicCatalog.UpkeepTimeoutMs))
+    val isManaged = found.flatMap(_.entry).exists(_.tableType == CatalogTableType.MANAGED)
+    found.filter(_ => isManaged).map(_.log.table).foreach { table =>
+      if (!UpkeepQueue.giveUp(table, DeltaicCatalog.UpkeepTimeoutMs))
         DeltaicCatalog.logger.warn(
           "Table {} is dropped while its log is still looked after, which took more than {} ms",
           table,

@@ -14,6 +14,7 @@ import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
+import io.deltaic.log.DaemonThread
 import io.deltaic.replay.FileBlock
 
 /**
@@ -163,11 +164,7 @@ private object DecodedStats {
       10,
       TimeUnit.SECONDS,
       new LinkedBlockingQueue[Runnable],
-      (task: Runnable) => {
-        val thread = new Thread(task, "deltaic-file-statistics")
-        thread.setDaemon(true)
-        thread
-      }
+      (task: Runnable) => DaemonThread(task, "deltaic-file-statistics")
     )
     pool.allowCoreThreadTimeOut(true)
     pool

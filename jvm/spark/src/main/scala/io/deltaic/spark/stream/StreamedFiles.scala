@@ -44,6 +44,9 @@ private[stream] final class StreamedFiles(
   /** Of the commit that was looked at last, which may take several batches. */
   private var ofCommit = Kept.none
 
+  /** The commits after that, one of which may have been read: the next batch goes on with them. */
+  private var following = Following.none
+
   /**
    * What comes after an offset.
    *
@@ -85,6 +88,12 @@ private[stream] final class StreamedFiles(
 
   def forgetSnapshot(): Unit = ofSnapshot = Kept.none
 
+  def forgetAll(): Unit = {
+    forgetSnapshot()
+    ofCommit = Kept.none
+    following = Following.none
+  }
+
   private def filesOfSnapshot(version: Long): IndexedSeq[AddFile] = {
     if (ofSnapshot.version != version) {
       val snapshot = if (version == read.version) read else opened(version)
@@ -111,10 +120,32 @@ private[stream] final class StreamedFiles(
     else if (ofCommit.version == first)
       placesOfCommit(first, ofCommit.files) ++ placesFrom(first + 1, last)
     else
-      held(log.commitFiles(firstHeld(first), last)).flatMap { commit =>
+      commitsFrom(first, last).flatMap { commit =>
         ofCommit = Kept(commit.version, commits.filesOf(commit))
         placesOfCommit(commit.version, ofCommit.files)
       }
+
+  /** The commits of these versions that the log still holds. */
+  private def commitsFrom(first: Long, last: Long): Iterator[CommitFile] =
+    Iterator.unfold(first) { version =>
+      if (version > last) None else nextCommit(version, last).map(c => (c, c.version + 1))
+    }
+
+  private def nextCommit(version: Long, last: Long): Option[CommitFile] = {
+    val found =
+      if (following.version == version && following.commits.hasNext && mayFollow(version))
+        following.commits
+      else held(log.commitFiles(firstHeld(version), last))
+    // One that fails is not gone on with.
+    following = Following.none
+    found.nextOption().map { commit =>
+      following = Following(commit.version + 1, found)
+      commit
+    }
+  }
+
+  /** A stream that goes on without commits that are gone looks for them first. */
+  private def mayFollow(version: Long): Boolean = options.failsOnLoss || log.holdsCommit(version)
 
   private def placesOfCommit(version: Long, files: IndexedSeq[AddFile]): Iterator[StreamPlace] =
     Iterator.single(StreamPlace(version, StreamOffset.Base, None, isLast = false)) ++
@@ -178,6 +209,13 @@ private object StreamedFiles {
 
   private object Kept {
     val none: Kept = Kept(-1L, Vector.empty)
+  }
+
+  /** Commits from a version on. */
+  private final case class Following(version: Long, commits: Iterator[CommitFile])
+
+  private object Following {
+    val none: Following = Following(-1L, Iterator.empty)
   }
 
   /** Whether an error says that the log no longer leads to a version. */

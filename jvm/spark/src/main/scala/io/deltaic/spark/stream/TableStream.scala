@@ -204,7 +204,7 @@ private[spark] final class TableStream(
 
   override def stop(): Unit = {
     found = None
-    files.forgetSnapshot()
+    files.forgetAll()
   }
 
   override def toString: String = s"deltaic stream of ${log.table}"
