@@ -1,4 +1,4 @@
-"""UPDATE assigns what delta-spark assigns, whatever the store assignment policy."""
+"""UPDATE and INSERT store what delta-spark stores, whatever the store assignment policy."""
 
 from __future__ import annotations
 
@@ -57,6 +57,19 @@ ASSIGNED = [
 #: What Spark's own INSERT takes under a policy, and so do we, but delta-spark's UPDATE does not.
 ONLY_OURS = {("STRICT", "ntz", "TIMESTAMP'2024-01-01 10:00:00'")}
 
+#: What goes as in Spark's own INSERT: structs in lists by name, STRICT takes no more than it says.
+INSERTED_OTHERWISE = {
+    ("ANSI", "names", "ars", "array(named_struct('b', 'x', 'a', '1'), NULL)"),
+    ("LEGACY", "names", "ars", "array(named_struct('b', 'x', 'a', '1'), NULL)"),
+    ("STRICT", "names", "s", "named_struct('a', NULL, 'b', NULL)"),
+    ("STRICT", "frame", "s", "named_struct('a', NULL, 'b', NULL)"),
+    ("STRICT", "places", "s", "named_struct('a', NULL, 'b', NULL)"),
+    ("STRICT", "places", "s", "named_struct('b', 7, 'a', '1')"),
+    ("STRICT", "places", "ts", "5L"),
+    ("STRICT", "places", "ntz", "TIMESTAMP'2024-01-01 10:00:00'"),
+    ("STRICT", "places", "st", "X'4142'"),
+}
+
 #: The value of the column after each assignment, or whether it was refused.
 TRY = """
 spark.conf.set("spark.sql.storeAssignmentPolicy", policy)
@@ -69,6 +82,56 @@ for column, value in assigned:
         result.append("refused")
 spark.conf.unset("spark.sql.storeAssignmentPolicy")
 """
+
+
+#: The same of rows that a statement or a frame brings, by names and by places.
+TRY_INSERTS = """
+spark.conf.set("spark.sql.storeAssignmentPolicy", policy)
+def write(column, value, way):
+    if way == "names":
+        spark.sql(f"INSERT INTO {target} (id, {column}) VALUES (2, {value})")
+    elif way == "places":
+        values = [value if name == column else "NULL" for name in columns]
+        spark.sql(f"INSERT INTO {target} SELECT 2, {', '.join(values)}")
+    else:
+        spark.sql(f"SELECT 2 AS id, {value} AS {column}").writeTo(target).append()
+
+result = []
+for way in ("names", "places", "frame"):
+    for column, value in assigned:
+        try:
+            write(column, value, way)
+            rows = spark.sql(f"SELECT {column} FROM {target} WHERE id = 2").collect()
+            result.append((way, column, value, repr(rows[0][0])))
+            spark.sql(f"DELETE FROM {target} WHERE id = 2")
+        except Exception:
+            result.append((way, column, value, "refused"))
+spark.conf.unset("spark.sql.storeAssignmentPolicy")
+"""
+
+
+@pytest.mark.parametrize("policy", ["ANSI", "LEGACY", "STRICT"])
+def test_inserts_store_what_delta_spark_stores(
+    spark: SparkSession, delta_spark: SparkProcess, tmp_path: Path, policy: str
+) -> None:
+    targets = [str(tmp_path / engine) for engine in ("ours", "theirs")]
+    for path in targets:
+        build_table(spark, path, SCHEMA, [[(1, *[None] * 15)]])
+    arguments: dict[str, object] = {
+        "policy": policy,
+        "assigned": [pair for pair in ASSIGNED if "." not in pair[0]],
+        "columns": [field.name for field in spark.read.format("delta").load(targets[0]).schema][1:],
+    }
+    mine = {"spark": spark, "target": f"delta.`{targets[0]}`", **arguments}
+    with session_settings(spark, {POLICY: policy}):
+        exec(TRY_INSERTS, mine)
+    theirs = delta_spark.run(TRY_INSERTS, target=f"delta.`{targets[1]}`", **arguments)
+    ours: object = mine["result"]
+    assert isinstance(ours, list)
+    for found, peers in zip(ours, theirs, strict=True):
+        way, column, value, _ = found
+        if (policy, way, column, value) not in INSERTED_OTHERWISE:
+            assert tuple(found) == tuple(peers)
 
 
 @pytest.mark.parametrize("policy", ["ANSI", "LEGACY", "STRICT"])

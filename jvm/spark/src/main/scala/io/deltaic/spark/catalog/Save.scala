@@ -99,7 +99,8 @@ private[spark] final class Save(
         val ending = condition.getOrElse(Literal.TrueLiteral)
         OverwriteByExpression.byName(relation, rows, ending, writeOptions)
       }
-    if (kept.isEmpty) write else WriteCommandShims.withResolvedOutput(spark, write)
+    if (kept.isEmpty) write
+    else WriteCommandShims.withResolvedOutput(spark, write, mayLackFields = true)
   }
 
   /** The rows to replace because they go with a new one. */

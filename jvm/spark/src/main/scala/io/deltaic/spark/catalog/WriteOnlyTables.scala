@@ -54,9 +54,6 @@ private[spark] class WriteOnlyTable(
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder =
     new TableWriteBuilder(target, info)
   override def writeTarget: WriteTarget = target
-
-  /** Whether these columns are more than the table may have had. */
-  def mayAddColumns: Boolean = target.intent.evolved.isDefined
   override def forWriting(other: WriteTarget): WriteOnlyTable =
     new WriteOnlyTable(other, tableSchema, generatedColumns, identityColumns, displayName)
 }

@@ -9,7 +9,7 @@ import org.apache.spark.sql.types._
 import io.deltaic.protocol.DeltaicException
 
 /**
- * Casts what UPDATE and MERGE assign to the types of its columns, by `spark.sql.storeAssignmentPolicy`.
+ * Casts values to the types of a table's columns, by `spark.sql.storeAssignmentPolicy`.
  *
  *   - ANSI: what can be cast is cast, and a value that does not fit is an error.
  *   - LEGACY: the same casts, and a value that does not fit is null or cut off.
@@ -18,26 +18,39 @@ import io.deltaic.protocol.DeltaicException
  * So does delta-spark. Spark itself casts less, refuses LEGACY, and says nothing of the table.
  *
  * Only types change here: a struct keeps its fields in their order, and Spark then puts them into the
- * table's by their names.
+ * table's.
  *
  * @param table its path, for errors
  * @param mayLackFields whether structs may have fewer fields than the column
+ * @param byName whether fields of structs go by their names, or by their places
  */
 private[sql] final class AssignedValues(
     table: String,
     conf: SQLConf,
-    mayLackFields: Boolean
+    mayLackFields: Boolean,
+    byName: Boolean = true
 ) {
   private val policy = conf.storeAssignmentPolicy
 
-  def fitted(set: Assignment): Assignment = {
-    val path = AssignedValues.pathOf(set.key)
-    val wanted = retyped(set.value.dataType, set.key.dataType, path)
-    if (wanted == set.value.dataType) set
-    else if (isCastable(set.value.dataType, wanted))
-      set.copy(value = cast(set.value, wanted, path))
-    else throw notCastable(path, set.value.dataType, set.key.dataType)
+  /** What UPDATE or MERGE assigns. */
+  def fitted(set: Assignment): Assignment =
+    set.copy(value = fitted(set.value, set.key.dataType, AssignedValues.pathOf(set.key)))
+
+  /**
+   * @param column the type of the column, or of the field in it
+   * @param path its name, for errors
+   * @throws DeltaicException if values of that type are not cast to the column's
+   */
+  def fitted(value: Expression, column: DataType, path: Seq[String]): Expression = {
+    val wanted = retyped(value.dataType, column, path)
+    if (wanted == value.dataType) value
+    else if (isCastable(value.dataType, wanted)) cast(value, wanted, path)
+    else throw notCastable(path, value.dataType, column)
   }
+
+  /** The field of a column that a value's field goes to. */
+  def fieldFor(field: StructField, place: Int, column: StructType): Option[StructField] =
+    if (byName) column.find(_.name.equalsIgnoreCase(field.name)) else column.lift(place)
 
   private def cast(value: Expression, wanted: DataType, path: Seq[String]): Expression = {
     val zone = Some(conf.sessionLocalTimeZone)
@@ -76,8 +89,8 @@ private[sql] final class AssignedValues(
       column: StructType,
       path: Seq[String]
   ): StructType = {
-    val fields = struct.map { field =>
-      val wanted = column.find(f => conf.resolver(f.name, field.name)).getOrElse {
+    val fields = struct.zipWithIndex.map { case (field, place) =>
+      val wanted = fieldFor(field, place, column).getOrElse {
         throw refused(path, s"it has no field ${field.name}, but ${named(column)}")
       }
       val changed = retyped(field.dataType, wanted.dataType, path :+ wanted.name)
@@ -86,7 +99,9 @@ private[sql] final class AssignedValues(
         nullable = field.nullable || mayGetNull(field.dataType, changed)
       )
     }
-    val lacking = column.filterNot(f => struct.exists(s => conf.resolver(f.name, s.name)))
+    val lacking = column.zipWithIndex.collect {
+      case (f, place) if fieldFor(f, place, struct).isEmpty => f
+    }
     if (lacking.nonEmpty && !mayLackFields)
       throw refused(path, s"the value does not say what ${named(lacking)} is to be")
     StructType(fields)

@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.WriteCommandShims
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, ExtractV2Table}
+import org.apache.spark.sql.internal.SQLConf.StoreAssignmentPolicy
 import org.apache.spark.sql.types.StructType
 
 import io.deltaic.spark.catalog.{
@@ -15,7 +16,6 @@ import io.deltaic.spark.catalog.{
   Evolution,
   RowsToWrite,
   VoidColumns,
-  WriteOnlyTable,
   WrittenColumns
 }
 import io.deltaic.spark.write.WriteTargets
@@ -40,7 +40,8 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
     case insert: InsertIntoStatement if insert.query.resolved =>
       insert.table match {
         case relation @ ExtractV2Table(table: DeltaicTable) =>
-          evolved(withoutVoid(insert, relation, table), relation, table)
+          val named = WriteCommandShims.named(insert, relation.name)
+          evolved(withoutVoid(named, relation, table), relation, table)
         case _ => insert
       }
     case write: V2WriteCommand if write.table.resolved =>
@@ -52,9 +53,6 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
           evolved(write.withNewQuery(withoutVoid(rows, write, table)), relation, table)
         case (PendingRows(_), ExtractV2Table(_: DeltaicTable)) => write
         case (PendingRows(rows), _) => write.withNewQuery(rows)
-        case (_, ExtractV2Table(table: WriteOnlyTable))
-            if table.mayAddColumns =>
-          completed(write)
         case _ => write
       }
   }
@@ -65,11 +63,18 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
       table: DeltaicTable
   ): LogicalPlan = {
     val rows = rowsOf(insert, relation)
+    def values = new InsertedValues(table.log.table.toString, conf, rows)
     columnsAfter(table, rows, insert.withSchemaEvolution, optionOf(relation, Map.empty)) match {
-      case None => insert
-      case Some(columns) =>
-        WriteCommandShims.writeOf(spark, staged(insert, relation, table, columns)) match {
-          case write: V2WriteCommand => completed(write)
+      // Spark refuses any INSERT into a table of the connector API under LEGACY, so it gets a finished one.
+      case None if conf.storeAssignmentPolicy != StoreAssignmentPolicy.LEGACY =>
+        insert.copy(query = values.fitted(insert.query, relation.output))
+      case columns =>
+        val after = columns.fold(relation)(evolvedTo(relation, table, _))
+        val fitted = insert.copy(query = values.fitted(insert.query, after.output))
+        WriteCommandShims.writeOf(spark, staged(fitted, after, table)) match {
+          case write: V2WriteCommand =>
+            val mayLackFields = columns.isDefined && write.isByName
+            WriteCommandShims.withResolvedOutput(spark, write, mayLackFields)
           case other => other
         }
     }
@@ -77,13 +82,12 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
 
   private def staged(
       insert: InsertIntoStatement,
-      relation: DataSourceV2Relation,
-      table: DeltaicTable,
-      columns: StructType
-  ): InsertIntoStatement = evolvedTo(relation, table, columns) match {
-    case after @ ExtractV2Table(target: WriteTargets) if insert.replaceCriteriaOpt.isDefined =>
+      after: DataSourceV2Relation,
+      table: DeltaicTable
+  ): InsertIntoStatement = after match {
+    case ExtractV2Table(target: WriteTargets) if insert.replaceCriteriaOpt.isDefined =>
       ReplaceMatchingRows(spark).planned(insert, after, table, target)
-    case after => insert.copy(table = after)
+    case _ => insert.copy(table = after)
   }
 
   private def evolved(
@@ -98,11 +102,15 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
       case overwrite: OverwritePartitionsDynamic => overwrite.writeOptions
       case _ => Map.empty[String, String]
     }
+    val values = new InsertedValues(table.log.table.toString, conf, rows)
     columnsAfter(table, rows, write.withSchemaEvolution, optionOf(relation, options)) match {
-      case None => completed(write)
+      case None =>
+        val fitted = write.withNewQuery(values.fitted(write.query, relation.output))
+        WriteCommandShims.withResolvedOutput(spark, fitted, write.isByName)
       case Some(columns) =>
         val target = evolvedTo(relation, table, columns)
-        val staged = write.withNewTable(target) match {
+        val fitted = write.withNewQuery(values.fitted(write.query, target.output))
+        val staged = fitted.withNewTable(target) match {
           // What it speaks of may have got fields.
           case overwrite: OverwriteByExpression =>
             val now = AttributeMap(relation.output.zip(target.output))
@@ -111,7 +119,7 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
             })
           case other => other
         }
-        completed(staged)
+        WriteCommandShims.withResolvedOutput(spark, staged, write.isByName)
     }
   }
 
@@ -120,15 +128,8 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
       relation: DataSourceV2Relation,
       table: DeltaicTable
   ): InsertIntoStatement = {
-    val named = insert.userSpecifiedCols
     val void = VoidColumns.broughtBy(rowsOf(insert, relation), table)
-    // Spark refuses rows with more columns than the statement names.
-    if (void.isEmpty || named.nonEmpty && named.length != insert.query.output.length) insert
-    else
-      insert.copy(
-        query = VoidColumns.without(void, insert.query),
-        userSpecifiedCols = VoidColumns.kept(void, named)
-      )
+    insert.copy(query = VoidColumns.without(void, insert.query))
   }
 
   private def withoutVoid(
@@ -139,10 +140,6 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
     val brought = RowsToWrite(columnsOf(rows), write.isByName)
     VoidColumns.without(VoidColumns.broughtBy(brought, table), rows)
   }
-
-  /** Values of partitions that the statement states may have to be resolved first. */
-  private def completed(write: V2WriteCommand): LogicalPlan =
-    if (write.query.resolved) WriteCommandShims.withResolvedOutput(spark, write) else write
 
   private def columnsAfter(
       table: DeltaicTable,
@@ -164,19 +161,11 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
     name => ofWrite.get(name).orElse(Option(relation.options.get(name)))
   }
 
-  /** The rows under the names that the statement gives them; how many there must be, Spark checks. */
   private def rowsOf(insert: InsertIntoStatement, relation: DataSourceV2Relation): RowsToWrite = {
-    val columns = columnsOf(insert.query)
-    val named =
-      if (insert.userSpecifiedCols.length != columns.length) columns
-      else
-        StructType(columns.zip(insert.userSpecifiedCols).map { case (field, name) =>
-          field.copy(name = name)
-        })
     val statedColumns = insert.partitionSpec.collect { case (name, Some(_)) => name }.toSeq
     RowsToWrite(
-      named,
-      byName = insert.byName || insert.userSpecifiedCols.nonEmpty,
+      columnsOf(insert.query),
+      insert.byName,
       relation.output.map(_.name).filter(name =>
         statedColumns.exists(_.equalsIgnoreCase(name))
       ).toSet
