@@ -20,6 +20,7 @@ from pyspark.sql.types import (
 
 from deltaic.exceptions import DeltaError, InvalidArgumentError, TableStateError
 from tests.support import log
+from tests.support.session_settings import session_settings
 from tests.support.table_builder import build_table, in_order, rows_of
 
 SCHEMA = "id INT, v INT, p STRING"
@@ -179,6 +180,14 @@ def test_dropped_constraint_no_longer_holds(spark: SparkSession, checked: str) -
     spark.sql(f"ALTER TABLE delta.`{checked}` DROP CONSTRAINT IF EXISTS small")
     with pytest.raises(InvalidArgumentError, match="has no constraint small"):
         spark.sql(f"ALTER TABLE delta.`{checked}` DROP CONSTRAINT small")
+
+
+def test_session_may_drop_constraints_that_are_not_there(spark: SparkSession, table: str) -> None:
+    build_table(spark, table, SCHEMA, [ROWS])
+    assumes = "spark.databricks.delta.constraints.assumesDropIfExists.enabled"
+    with session_settings(spark, {assumes: "true"}):
+        spark.sql(f"ALTER TABLE delta.`{table}` DROP CONSTRAINT nosuch")
+    assert log.newest(table) == 0
 
 
 def test_adding_a_constraint_upgrades_the_protocol_by_what_it_needs(

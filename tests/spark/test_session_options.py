@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as F
 
 from deltaic import DeltaTable
 from deltaic.exceptions import InvalidArgumentError
@@ -159,3 +162,50 @@ def test_statement_that_replaces_a_table_gives_it_the_sessions_defaults(
         )
     assert replaced == {f"delta.{name}": value for name, value in defaults.items()}
     assert log.metadata(table)["configuration"] == {**replaced, "delta.checkpointInterval": "8"}
+
+
+def test_session_knows_the_version_that_it_committed_last(
+    spark: SparkSession, numbers: str
+) -> None:
+    last = "spark.databricks.delta.lastCommitVersionInSession"
+    assert spark.conf.get(last) == "0"
+    for statement in (
+        *STATEMENTS[:4],
+        "ALTER TABLE {t} SET TBLPROPERTIES ('delta.appendOnly' = 'false')",
+        "DELETE FROM {t} WHERE id = 99",
+    ):
+        spark.sql(statement.replace("{t}", f"delta.`{numbers}`"))
+        assert spark.conf.get(last) == str(log.newest(numbers)), statement
+    assert spark.newSession().conf.get(last, None) is None
+    spark.sql(f"CREATE TABLE delta.`{numbers}-new` (id INT) USING delta")
+    assert spark.sql(f"SET {last}").collect()[0].value == "0"
+
+
+def test_session_may_confine_the_condition_of_replaced_rows_to_partition_columns(
+    spark: SparkSession, table: str
+) -> None:
+    rows = spark.sql("SELECT 1 AS id, 2 AS p")
+    overwrite = rows.write.format("delta").partitionBy("p").mode("overwrite")
+    overwrite.save(table)
+    rows.createOrReplaceTempView("replacement")
+
+    def replace_everywhere(condition: str) -> list[Callable[[], object]]:
+        insert = f"INSERT INTO delta.`{table}` REPLACE WHERE {condition} TABLE replacement"
+        return [
+            lambda: overwrite.option("replaceWhere", condition).save(table),
+            lambda: overwrite.option("replaceWhere", condition).save(f"{table}-{condition[0]}"),
+            lambda: rows.writeTo(f"delta.`{table}`").overwrite(F.expr(condition)),
+            lambda: spark.sql(insert),
+        ]
+
+    with session_settings(
+        spark, {"spark.databricks.delta.replaceWhere.dataColumns.enabled": "false"}
+    ):
+        for write in replace_everywhere("id = 1 AND p = 2"):
+            with pytest.raises(InvalidArgumentError, match=r"not partitioned by id.*dataColumns"):
+                write()
+        assert log.versions(table) == [0]
+        for write in replace_everywhere("p = 2"):
+            write()
+    assert log.versions(table) == [0, 1, 2, 3]
+    assert rows_of(spark, table) == [(1, 2)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from pyspark.sql.types import TimestampType
 
 from deltaic import DeltaTable
 from deltaic.exceptions import DeltaError, TableStateError
+from tests.support import log
 from tests.support.session_settings import session_settings
 
 if TYPE_CHECKING:
@@ -49,6 +51,20 @@ def test_describe_history_takes_a_limit_and_is_a_frame(spark: SparkSession, name
     newest = spark.sql(f"DESCRIBE HISTORY {named} LIMIT 2")
     assert [row.version for row in newest.collect()] == [2, 1]
     assert newest.where("operation = 'WRITE'").selectExpr("max(version)").collect()[0][0] == 2
+
+
+def test_describe_history_shows_what_it_can_of_fields_that_are_of_another_kind(
+    spark: SparkSession, table: str, named: str
+):
+    info = {"operation": "WRITE", "job": "nightly-42", "readVersion": "2", "isBlindAppend": "yes"}
+    log.write_commit(table, 3, {"commitInfo": info})
+    api = DeltaTable.forPath(spark, table).history()
+    for history in (spark.sql(f"DESCRIBE HISTORY {named}"), api):
+        rows = history.collect()
+        assert [row.version for row in rows] == [3, 2, 1, 0]
+        newest = rows[0]
+        shown = (newest.operation, newest.job, newest.readVersion, newest.isBlindAppend)
+        assert shown == ("WRITE", None, 2, None)
 
 
 def test_variables_stand_for_their_values(spark: SparkSession, table: str, named: str):
@@ -106,16 +122,52 @@ def test_what_is_no_delta_table_is_refused_and_named(spark: SparkSession, tmp_pa
         spark.sql(f"DESCRIBE HISTORY '{tmp_path}'")
     with pytest.raises(AnalysisException, match=r"TABLE_OR_VIEW_NOT_FOUND.*no_such_table"):
         spark.sql("DESCRIBE DETAIL no_such_table")
+    with pytest.raises(TableStateError, match=r"DELTAIC_NOT_A_TABLE.*no_such_path"):
+        spark.sql(f"DESCRIBE DETAIL '{tmp_path}/no_such_path'")
     spark.sql("CREATE TABLE sql_parquet USING parquet AS SELECT 1 AS id")
     spark.sql("CREATE VIEW sql_view AS SELECT 1 AS id")
     try:
         with pytest.raises(TableStateError, match=r"sql_parquet.*another format"):
-            spark.sql("DESCRIBE DETAIL sql_parquet")
+            spark.sql("DESCRIBE HISTORY sql_parquet")
         with pytest.raises(AnalysisException, match="sql_view"):
             spark.sql("DESCRIBE HISTORY sql_view")
     finally:
         spark.sql("DROP TABLE sql_parquet")
         spark.sql("DROP VIEW sql_view")
+
+
+def test_describe_detail_tells_of_other_formats_what_the_catalog_knows(
+    spark: SparkSession, table: str, named: str, tmp_path: Path
+):
+    """Values are those that delta-spark's ``describeNonDeltaTable`` and ``...Path`` give."""
+    detail = DeltaTable.forPath(spark, table).detail()
+    other = f"{tmp_path}/other"
+    spark.sql(
+        f"CREATE TABLE sql_other USING parquet PARTITIONED BY (p) LOCATION '{other}'"
+        " COMMENT 'not ours' TBLPROPERTIES ('k' = 'v') AS SELECT 1 AS id, 2 AS p"
+    )
+    try:
+        found = spark.sql("DESCRIBE DETAIL sql_other")
+        assert found.schema == detail.schema
+        [row] = found.collect()
+        created = row.createdAt
+    finally:
+        spark.sql("DROP TABLE sql_other")
+    assert abs(created - detail.collect()[0].createdAt) < timedelta(minutes=10)
+    assert {k: v for k, v in row.asDict().items() if v is not None} == {
+        "format": "parquet",
+        "name": "spark_catalog.default.sql_other",
+        "description": "not ours",
+        "location": f"file:{other}",
+        "createdAt": created,
+        "partitionColumns": ["p"],
+        "properties": {"k": "v"},
+    }
+    by_path = spark.sql(f"DESCRIBE DETAIL '{other}'").collect()[0].asDict()
+    known = {k: v for k, v in by_path.items() if v is not None}
+    assert known == {"location": other, "properties": {}}
+    with pytest.raises(TableStateError, match=r"DELTAIC_PATH_INSIDE_TABLE"):
+        spark.sql(f"DESCRIBE DETAIL '{table}/_delta_log'")
 
 
 def test_other_statements_are_left_to_spark(spark: SparkSession):

@@ -213,6 +213,28 @@ def test_history_shows_parameters_of_any_type_as_text() -> None:
     assert parameters == {"a": "true", "b": "[1]", "c": "x", "d": None}
 
 
+@pytest.mark.parametrize(
+    ("info", "shown"),
+    [
+        ({"job": "nightly-42", "notebook": 7}, {"job": None, "notebook": None}),
+        ({"job": {"jobId": 3, "jobName": None}}, {"job": {"jobId": "3", "jobName": None}}),
+        ({"operationParameters": "none", "operationMetrics": [1]}, {"operationMetrics": None}),
+        ({"readVersion": "7", "userId": 12}, {"readVersion": 7, "userId": "12"}),
+        ({"readVersion": 2**63, "isBlindAppend": "no"}, {"readVersion": None}),
+        ({"readVersion": True, "clusterId": {"a": 1}}, {"clusterId": '{"a": 1}'}),
+    ],
+)
+def test_history_shows_of_each_field_what_its_column_can_show(
+    info: dict[str, Any], shown: dict[str, Any]
+) -> None:
+    log = create()
+    log.write_if_absent(1, [json.dumps({"commitInfo": info})])
+    row = history(log.table, log, 1).rows[0]
+    others = set(row) - {"version", "timestamp", *shown}
+    assert {name: row[name] for name in shown} == shown
+    assert {row[name] for name in others} == {None}
+
+
 def test_detail_describes_the_table() -> None:
     log = create(MemoryFile("one"), MemoryFile("two"), enableDeletionVectors="true")
     (row,) = detail(log.table, log, "spark_catalog.default.t").rows

@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from deltaic.commands.rows import RowSet, result_schema, timestamp_text
 from deltaic.commit.ports import CommitRecord, Tables
 
 HISTORY_SCHEMA = result_schema("describeHistory")
-
-_COPIED = (
-    "userId",
-    "userName",
-    "operation",
-    "job",
-    "notebook",
-    "clusterId",
-    "readVersion",
-    "isolationLevel",
-    "isBlindAppend",
-    "userMetadata",
-    "engineInfo",
-)
 
 
 def history(table: str, tables: Tables, limit: int | None = None) -> RowSet:
@@ -43,21 +29,50 @@ def history(table: str, tables: Tables, limit: int | None = None) -> RowSet:
 
 def _row(record: CommitRecord) -> dict[str, Any]:
     # Anything may be in a commitInfo, and it may be missing (Protocol § Commit Provenance
-    # Information): a field that is not there is null.
+    # Information): a field that is not there, or that the column cannot show, is null.
     info = record.info or {}
     return {
         "version": record.version,
         "timestamp": timestamp_text(record.timestamp_ms),
-        **{name: info.get(name) for name in _COPIED},
-        "operationParameters": _texts(info.get("operationParameters")),
-        "operationMetrics": _texts(info.get("operationMetrics")),
+        **{name: shown(info.get(name)) for name, shown in _SHOWN.items()},
     }
 
 
-def _texts(values: Mapping[str, Any] | None) -> dict[str, str | None] | None:
-    if values is None:
+def _text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value)
+
+
+def _texts(values: Any) -> dict[str, str | None] | None:
+    if not isinstance(values, Mapping):
         return None
-    return {
-        name: value if value is None or isinstance(value, str) else json.dumps(value)
-        for name, value in values.items()
-    }
+    return {name: _text(value) for name, value in values.items()}
+
+
+def _version(value: Any) -> int | None:
+    is_text = isinstance(value, str) and len(value) < 20 and value.isascii() and value.isdigit()
+    number = int(value) if is_text else value
+    if not isinstance(number, int) or isinstance(number, bool):
+        return None
+    return number if abs(number) < 2**63 else None
+
+
+def _flag(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+#: How each column shows the field of its name.
+_SHOWN: Mapping[str, Callable[[Any], Any]] = {
+    "userId": _text,
+    "userName": _text,
+    "operation": _text,
+    "operationParameters": _texts,
+    "job": _texts,
+    "notebook": _texts,
+    "clusterId": _text,
+    "readVersion": _version,
+    "isolationLevel": _text,
+    "isBlindAppend": _flag,
+    "operationMetrics": _texts,
+    "userMetadata": _text,
+    "engineInfo": _text,
+}

@@ -17,8 +17,8 @@ import io.deltaic.spark.bridge._
 import io.deltaic.spark.catalog._
 import io.deltaic.spark.scan.{FileSplits, SnapshotFiles, TableSchema}
 import io.deltaic.spark.write.{
-  CachedPlans,
   CheckpointColumns,
+  CommittedVersion,
   PartitionFolders,
   SessionWriteOptions
 }
@@ -128,7 +128,7 @@ object PythonApi {
           else ReadSet.nothing,
         readCommit = Option.when(readVersion >= 0)(readVersion).flatMap(log.commitFile)
       ),
-      CachedPlans.refresh(spark, log.table, _)
+      CommittedVersion.tell(spark, log.table, _)
     )
   }
 

@@ -6,6 +6,7 @@ import org.apache.spark.sql.connector.catalog.constraints.{Check, Constraint}
 import org.apache.spark.sql.connector.catalog.{TableCatalog, TableChange}
 
 import io.deltaic.protocol.DeltaicException
+import io.deltaic.spark.SessionSettings
 import io.deltaic.spark.bridge.{CommitterReply, Committers, Json}
 import io.deltaic.spark.write.WriteTransaction
 
@@ -37,7 +38,9 @@ private[spark] final class TableAlteration(spark: SparkSession, table: DeltaicTa
       val check = TableAlteration.requireCheck(location, add.constraint)
       run("addConstraint", "name" -> check.name, "expression" -> check.predicateSql)
     case Seq(drop: DropConstraint) =>
-      run("dropConstraint", "name" -> drop.name, "ifExists" -> drop.ifExists)
+      val mayBeMissing = drop.ifExists ||
+        SessionSettings.isOn(spark, "constraints.assumesDropIfExists.enabled")
+      run("dropConstraint", "name" -> drop.name, "ifExists" -> mayBeMissing)
     case Seq(cluster: ClusterBy) =>
       run("clusterBy", "columns" -> cluster.clusteringColumns.toSeq.map(_.fieldNames.toSeq))
     case properties if properties.nonEmpty && properties.forall(isProperty) =>

@@ -82,14 +82,8 @@ private[spark] object TableLocation {
     if (log.exists) log else throw missing(spark, log)
 
   /** There is no table: perhaps because the path leads into one. */
-  def missing(spark: SparkSession, log: DeltaLog): DeltaicException = {
-    val configuration = WriteShims.hadoopConf(spark, Map.empty)
-    // A directory above that may not be listed is no table that this error could name.
-    def isTable(directory: Path): Boolean =
-      try new DeltaLog(directory, configuration).exists
-      catch { case NonFatal(_) => false }
-    val above = Iterator.iterate(log.table.getParent)(_.getParent).takeWhile(_ != null)
-    above.find(isTable) match {
+  def missing(spark: SparkSession, log: DeltaLog): DeltaicException =
+    tableAbove(spark, log) match {
       case Some(table) =>
         val inside = log.table.toUri.getPath.stripPrefix(table.toUri.getPath).stripPrefix("/")
         new DeltaicException(
@@ -99,6 +93,15 @@ private[spark] object TableLocation {
       case None =>
         new DeltaicException("DELTAIC_NOT_A_TABLE", Map("table" -> log.table.toString))
     }
+
+  /** The nearest table that a path leads into. */
+  def tableAbove(spark: SparkSession, log: DeltaLog): Option[Path] = {
+    val configuration = WriteShims.hadoopConf(spark, Map.empty)
+    // A directory above that may not be listed is no table that could be named.
+    def isTable(directory: Path): Boolean =
+      try new DeltaLog(directory, configuration).exists
+      catch { case NonFatal(_) => false }
+    Iterator.iterate(log.table.getParent)(_.getParent).takeWhile(_ != null).find(isTable)
   }
 }
 

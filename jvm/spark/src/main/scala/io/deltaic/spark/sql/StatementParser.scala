@@ -62,7 +62,11 @@ private[spark] final class StatementParser(spark: ParserInterface) extends Parse
     }
 
     override def visitDescribeDetail(statement: DescribeDetailContext): LogicalPlan =
-      TableCommand.of("describeDetail", table(statement.target, "DESCRIBE DETAIL"), Map.empty)
+      TableCommand.of(
+        TableCommand.DescribeDetail,
+        table(statement.target, "DESCRIBE DETAIL"),
+        Map.empty
+      )
 
     override def visitSyncIdentity(statement: SyncIdentityContext): LogicalPlan =
       TableCommand.of(

@@ -21,8 +21,8 @@ private[spark] final case class TableAtPath(path: String) extends LeafNode {
 }
 
 /**
- * A statement on one table that Python carries out. Its rows, if it has any, are columns of
- * `command-results.json`.
+ * A statement on one table that Python carries out, but for [[DetailOfOthers]]. Its rows, if it has
+ * any, have the columns of `command-results.json`.
  *
  * @param command the name Python knows it by
  * @param child the table: a [[TableAtPath]], or one to be resolved by its name
@@ -37,6 +37,12 @@ private[spark] final case class TableCommand(
 
   override def run(session: SparkSession): Seq[Row] = {
     val spark = session.asInstanceOf[classic.SparkSession]
+    val ofOthers =
+      if (command == TableCommand.DescribeDetail) DetailOfOthers.of(spark, child) else None
+    ofOthers.fold(runInPython(spark))(detail => rows(Json.of(Seq(detail)).toString))
+  }
+
+  private def runInPython(spark: classic.SparkSession): Seq[Row] = {
     val request = Json.obj((target(spark) ++ arguments).toSeq: _*)
     val committer = Committers.current(spark)
     val reply = CommitterReply.require(committer.run(spark, command, request.toString))
@@ -78,6 +84,7 @@ private[spark] final case class TableCommand(
 }
 
 private[spark] object TableCommand {
+  val DescribeDetail = "describeDetail"
 
   private lazy val columns: Map[String, StructType] =
     SharedResource.json("command-results.json").properties().asScala.map { entry =>

@@ -25,6 +25,9 @@ private[spark] object ReplaceWhere {
   /** The options that say which rows are replaced. */
   val Keys: Seq[String] = Seq(Key, OnKey, UsingKey)
 
+  /** The setting by which a session confines conditions to partition columns. */
+  private val DataColumns = "replaceWhere.dataColumns.enabled"
+
   /** Refuses a write that would replace other rows than its options say. */
   def requireHeeded(
       table: String,
@@ -82,12 +85,22 @@ private[spark] object ReplaceWhere {
         case e @ (_: AnalysisException | _: IllegalArgumentException) =>
           throw refused(target.table, condition, e.getMessage)
       }
-    requireDeterministic(target.table, resolved)
+    requireAllowed(target, resolved)
     resolved
   }
 
-  def requireDeterministic(table: String, condition: Expression): Unit =
-    if (!condition.deterministic) throw refused(table, condition.sql, "it is not deterministic")
+  /** Refuses a condition that cannot be asked twice, and one that the session does not allow. */
+  def requireAllowed(target: WriteTarget, condition: Expression): Unit = {
+    if (!condition.deterministic)
+      throw refused(target.table, condition.sql, "it is not deterministic")
+    val others = condition.references.toSeq.map(_.name).filterNot(target.partitionColumns.contains)
+    if (others.nonEmpty && !SessionSettings.isOn(target.spark, DataColumns, default = true)) {
+      val reason = s"the table is not partitioned by ${others.distinct.mkString(", ")}, and " +
+        s"${SessionSettings.Prefix}$DataColumns is false (or its older name " +
+        s"spark.databricks.delta.$DataColumns); a condition can speak of partition columns only"
+      throw refused(target.table, condition.sql, reason)
+    }
+  }
 
   /**
    * Refuses a condition on what the write itself adds to the table: rows that are there have no such

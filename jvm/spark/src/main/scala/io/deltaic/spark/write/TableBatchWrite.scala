@@ -135,7 +135,7 @@ private[spark] final class TableBatchWrite(
 
   private def replacing(stated: WriteIntent, condition: Expression): WriteIntent = {
     val changesData = !stated.options.get("datachange").exists(_.trim.equalsIgnoreCase("false"))
-    ReplaceWhere.requireDeterministic(target.table, condition)
+    ReplaceWhere.requireAllowed(target, condition)
     target.snapshot.foreach { snapshot =>
       ReplaceWhere.requirePresent(target.table, condition, TableSchema.of(snapshot).all)
     }

@@ -227,7 +227,7 @@ private[spark] final class WriteTransaction(
         vectorFiles,
         snapshot.flatMap(_.commitFile)
       ),
-      CachedPlans.refresh(spark, log.table, _)
+      CommittedVersion.tell(spark, log.table, _)
     )
     prepared = Some(commit)
     val told = Told.beforeCommit(spark, commit)
