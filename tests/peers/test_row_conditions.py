@@ -86,6 +86,7 @@ CASES: dict[str, tuple[list[str], list[str]]] = {
             "UPDATE {t} SET id = id + 10 WHERE id = 1",
             "UPDATE {t} SET ts = TIMESTAMP'2024-02-01 10:00:00' WHERE id = 2",
             "UPDATE {t} SET g = 1",
+            "ALTER TABLE {t} SET TBLPROPERTIES ('mine' = '1')",
             "MERGE INTO {t} USING (SELECT 9 k) ON id = k "
             "WHEN NOT MATCHED THEN INSERT (id, ts) VALUES (k, TIMESTAMP'2024-01-09 00:00:00')",
             "MERGE INTO {t} USING (SELECT 11 k) ON id = k WHEN MATCHED THEN UPDATE SET id = 12",

@@ -217,3 +217,26 @@ def test_generated_columns_see_structs_as_they_are_stored(spark: SparkSession, t
     )
     found = spark.sql(f"SELECT s.a, s.b, g FROM delta.`{table}` ORDER BY id").collect()
     assert [tuple(row) for row in found] == [(2, 1, 21), (4, 3, 43)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE {t} SET s.n = named_struct('b', 'x', 'a', 1)",
+        "MERGE INTO {t} USING (SELECT 5 AS c, named_struct('b', 'x', 'a', 1) AS n) ON k = c"
+        " WHEN MATCHED THEN UPDATE SET s.n = n",
+    ],
+)
+def test_generated_columns_see_structs_in_structs_as_they_are_stored(
+    spark: SparkSession, table: str, change: str
+) -> None:
+    spark.sql(
+        f"CREATE TABLE delta.`{table}` (s STRUCT<n: STRUCT<a: INT, b: STRING>>, k INT,"
+        " g INT GENERATED ALWAYS AS (s.n.a)) USING delta"
+    )
+    spark.sql(
+        f"INSERT INTO delta.`{table}` (s, k)"
+        " VALUES (named_struct('n', named_struct('a', 0, 'b', '')), 5)"
+    )
+    spark.sql(change.format(t=f"delta.`{table}`"))
+    assert rows_of(spark, table) == [(((1, "x"),), 5, 1)]

@@ -87,3 +87,42 @@ def test_columns_named_almost_as_scans_name_their_own_are_read_and_changed(
     found = rows.where("__deltaic_id < 8").collect()
     expected = [(i, 0 if i == 2 else i + 1, i + 2, i + 3) for i in range(8) if i != 3]
     assert sorted(map(tuple, found)) == expected
+
+
+@pytest.mark.parametrize("column", ["__Row_Operation", "__original_row_id___deltaic_file_path"])
+def test_columns_that_spark_would_take_for_its_own_are_written_and_not_updated(
+    spark: SparkSession, tmp_path: Path, column: str
+) -> None:
+    path = str(tmp_path / "table")
+    name = f"delta.`{path}`"
+    spark.sql(
+        f"CREATE TABLE {name} (id INT, `{column}` STRING) USING delta"
+        " TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+    )
+    spark.sql(f"INSERT INTO {name} VALUES (1, 'a'), (2, 'b')")
+    spark.sql(f"DELETE FROM {name} WHERE id = 1")
+    before = log.contents(path)
+    merge = f"MERGE INTO {name} t USING (SELECT 2 AS k) ON id = k WHEN MATCHED THEN UPDATE SET id=3"
+    for statement in (f"UPDATE {name} SET id = 3", merge):
+        with pytest.raises(InvalidArgumentError, match=f"DELTAIC_RESERVED_COLUMN_NAME.*{column}"):
+            spark.sql(statement)
+    assert log.contents(path) == before
+    spark.sql(f"ALTER TABLE {name} RENAME COLUMN `{column}` TO other")
+    spark.sql(merge)
+    assert [tuple(row) for row in spark.table(name).collect()] == [(3, "b")]
+
+
+@pytest.mark.parametrize("column", ["__row_id", "__row_from_source", "__row_from_target"])
+def test_columns_that_sparks_merges_would_take_for_their_own_are_not_merged(
+    spark: SparkSession, tmp_path: Path, column: str
+) -> None:
+    name = f"delta.`{tmp_path / 'table'}`"
+    spark.sql(f"CREATE TABLE {name} (id INT, `{column}` BIGINT) USING delta")
+    spark.sql(f"INSERT INTO {name} VALUES (1, 7), (2, 7)")
+    spark.sql(f"UPDATE {name} SET id = id + 1")
+    with pytest.raises(InvalidArgumentError, match=f"DELTAIC_RESERVED_COLUMN_NAME.*{column}"):
+        spark.sql(
+            f"MERGE INTO {name} t USING (SELECT id AS k FROM range(9)) ON id = k"
+            " WHEN MATCHED THEN UPDATE SET id = 3"
+        )
+    assert sorted(map(tuple, spark.table(name).collect())) == [(2, 7), (3, 7)]

@@ -7,11 +7,14 @@ right with all other files gone from the disk.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
+from tests.support.foreign_table import ForeignTable, field
 from tests.support.log import stored_files
 from tests.support.plans import scanned_files
 from tests.support.table_builder import BuildTwin, TwinTable, assert_same_rows, build_twin
@@ -123,6 +126,24 @@ def test_condition_on_partition_columns_reads_only_matching_partitions(
 ):
     assert len(scanned_files(partitioned.frame().where(condition))) == files
     partitioned.assert_same_answer(f"SELECT * FROM {{t}} WHERE {condition}")
+
+
+def test_names_of_folders_that_delta_spark_converted_are_values_as_it_casts_them(
+    spark: SparkSession, table: str
+):
+    columns = [field("id", "integer"), field("flag", "boolean"), field("d", "decimal(4,2)")]
+    foreign = ForeignTable(table, *columns, partition_by=("flag", "d"))
+    for number, (flag, d) in enumerate([("1", "1.234"), ("no", "2"), ("true", "1.23")]):
+        rows = pa.table({"id": pa.array([number], pa.int32())})
+        foreign.add(rows, {"flag": flag, "d": d})
+    frame = spark.read.format("delta").load(table)
+    low, high = Decimal("1.23"), Decimal("2.00")
+    assert_same_rows(frame.collect(), [(0, True, low), (1, False, high), (2, True, low)])
+    found = frame.where("flag AND d = 1.23")
+    assert len(scanned_files(found)) == 2
+    assert_same_rows(found.collect(), [(0, True, low), (2, True, low)])
+    spark.sql(f"DELETE FROM delta.`{table}` WHERE flag")
+    assert_same_rows(spark.read.format("delta").load(table).collect(), [(1, False, high)])
 
 
 @pytest.mark.parametrize(

@@ -188,7 +188,7 @@ def test_types_grow_wider_where_the_table_has_that_on_and_else_rows_are_cast(
     wide = "SELECT 70000 AS n, 1234567.25BD AS d, map('k', 5000000000L) AS m"
     spark.sql(f"INSERT INTO {name} VALUES (1, 1.5, map('k', 1))")
     before = log.contents(table)
-    with pytest.raises(Exception, match=r"Column n .*enableTypeWidening is not true"):
+    with pytest.raises(Exception, match=r"Column d .*enableTypeWidening is not true"):
         save(spark, table, wide)
     with pytest.raises(Exception, match=r"OVERFLOW|OUT_OF_RANGE"):
         insert(spark, table, wide)
@@ -206,6 +206,25 @@ def test_types_grow_wider_where_the_table_has_that_on_and_else_rows_are_cast(
     spark.sql(f"ALTER TABLE {name} ADD CONSTRAINT small CHECK (n < 100000)")
     with pytest.raises(Exception, match="n < 100000"):
         save(spark, table, "SELECT 5L AS n")
+
+
+def test_whole_numbers_that_parquet_stores_alike_grow_wider_in_any_table_as_in_delta_spark(
+    spark: SparkSession, table: str
+) -> None:
+    name = f"delta.`{table}`"
+    spark.sql(f"CREATE TABLE {name} (n SMALLINT, arr ARRAY<STRUCT<x: TINYINT>>) USING delta")
+    spark.sql(f"INSERT INTO {name} VALUES (7, array(named_struct('x', 1)))")
+    save(spark, table, "SELECT 70000 AS n, array(named_struct('x', 300S)) AS arr")
+    save(spark, table, "SELECT 8S AS n, array(named_struct('x', 2Y)) AS arr")
+    assert spark.table(name).dtypes == [("n", "int"), ("arr", "array<struct<x:smallint>>")]
+    assert rows_of(spark, table) == [(7, [(1,)]), (70000, [(300,)]), (8, [(2,)])]
+    # Those of the older file, too, by its statistics and by Parquet's.
+    found = spark.table(name).where("n < 60000 AND arr[0].x < 300").orderBy("n")
+    assert [row.n for row in found.collect()] == [7, 8]
+    assert "typeChanges" not in log.metadata(table)["schemaString"]
+    assert "typeWidening" not in str(log.actions(table, 0, "protocol"))
+    with pytest.raises(Exception, match="DELTAIC_SCHEMA_EVOLUTION_REFUSED"):
+        save(spark, table, "SELECT 9L AS n")
 
 
 def test_rows_of_which_a_column_would_cut_values_are_refused_where_merging_is_asked_for(

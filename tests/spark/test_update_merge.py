@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from pyspark.sql import SparkSession
 
 from tests.support import log
+from tests.support.foreign_table import ForeignTable, field
 from tests.support.jobs import await_tasks
 from tests.support.session_settings import session_settings
 from tests.support.table_builder import Row, build_table, in_order, rows_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SCHEMA = "id INT, v INT, p STRING"
 FILES: list[list[Row]] = [
@@ -85,6 +91,28 @@ def test_merge_updates_deletes_and_inserts(spark: SparkSession, built: str) -> N
     assert rows_of(spark, built) == in_order(expected)
     assert rows_of(spark, built, version=0) == in_order(ROWS)
     assert log.newest(built) == 1
+
+
+def test_marks_of_sparks_plans_are_neither_stored_with_columns_nor_heeded(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    key, value = field("k", "long"), field("y", "string")
+    # As older writers have stored it: to Spark, a column with the mark is one of metadata.
+    key["metadata"] = {"__metadata_col": "k"}
+    older, table = str(tmp_path / "older"), str(tmp_path / "table")
+    ForeignTable(older, key, value)
+    spark.sql(f"INSERT INTO delta.`{older}` VALUES (1, 'b'), (2, 'b')")
+    spark.sql(
+        "SELECT b.k, y, struct(b.k) AS nested FROM VALUES (1L), (2L) a(k)"
+        " JOIN VALUES (1L, 'b'), (2L, 'b') b(k, y) USING (k)"
+    ).write.format("delta").save(table)
+    assert "__metadata_col" not in log.metadata(table)["schemaString"]
+    for path in (older, table):
+        spark.sql(
+            f"MERGE INTO delta.`{path}` t USING (SELECT 1L AS k, 'new' AS y) s ON t.k = s.k"
+            " WHEN MATCHED THEN UPDATE SET y = s.y"
+        )
+        assert [row[:2] for row in rows_of(spark, path)] == [(1, "new"), (2, "b")]
 
 
 def test_merge_in_which_two_rows_match_one_fails_and_commits_nothing(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.ml.linalg import Vectors, VectorUDT
 from pyspark.sql import functions as F
 
 from deltaic.exceptions import InvalidArgumentError
@@ -346,3 +347,30 @@ def test_both_zeros_are_found_by_either(spark: SparkSession, table: str, kind: s
         assert frame.where(condition).count() == 50, condition
     spark.sql(f"DELETE FROM delta.`{table}` WHERE d = 0")
     assert spark.read.format("delta").load(table).count() == 50
+
+
+def test_vectors_of_a_user_defined_type_are_written_changed_and_evolved(
+    spark: SparkSession, table: str
+):
+    vectors = [Vectors.dense(1.0, 2.0), Vectors.sparse(3, [1], [5.0]), None]
+    frame = spark.createDataFrame(list(enumerate(vectors)), ["id", "v"])
+    frame.write.format("delta").save(table)
+    (metadata,) = log.actions(table, 0, "metaData")
+    stored = json.loads(metadata["schemaString"])["fields"][1]["type"]
+    assert stored == json.loads(VectorUDT().json())
+    name = f"delta.`{table}`"
+    spark.sql(f"INSERT INTO {name} SELECT id + 10, v FROM {name}")
+    spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('mine' = '1')")
+    spark.sql(f"DELETE FROM {name} WHERE id = 0 OR v IS NULL")
+    spark.sql(f"UPDATE {name} SET id = 2 WHERE id = 11")
+    more = frame.where("id = 0").withColumn("more", F.lit("x"))
+    more.write.format("delta").mode("append").option("mergeSchema", "true").save(table)
+    found = spark.table(name).orderBy("id")
+    assert found.schema["v"].dataType == VectorUDT()
+    dense, sparse, _ = vectors
+    expected = [(0, dense, "x"), (1, sparse, None), (2, sparse, None), (10, dense, None)]
+    assert [tuple(row) for row in found.collect()] == expected
+    assert spark.sql(f"DESCRIBE DETAIL {name}").collect()[0].tableFeatures == [
+        "appendOnly",
+        "invariants",
+    ]

@@ -318,6 +318,16 @@ def test_column_whose_values_are_computed_takes_no_default() -> None:
         assert alter(log, "alterColumns", columns=[{**given, "default": ""}])["skipped"]
 
 
+def test_column_whose_values_are_computed_keeps_its_type() -> None:
+    generated = column("g", "short", metadata={"delta.generationExpression": "v"})
+    log = table(column("v", "short"), generated, "p", enableTypeWidening="true")
+    wider = {"column": ["G"], "type": "integer"}
+    refused = "DELTAIC_UNSUPPORTED_COLUMN_CHANGE"
+    assert refusal(log, "alterColumns", columns=[wider]) == refused
+    columns = [new("v", "short"), new("g", "integer"), new("p")]
+    assert refusal(log, "replaceColumns", columns=columns) == refused
+
+
 def test_type_is_widened_inside_of_arrays_and_noted_there() -> None:
     numbers = {**LIST, "elementType": {**MAP, "valueType": "short"}}
     log = table("id", column("n", numbers), "p", enableTypeWidening="true")

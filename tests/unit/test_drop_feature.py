@@ -81,7 +81,7 @@ def test_what_else_the_protocol_asks_for_stays() -> None:
 def test_commits_state_no_time_from_the_drop_on() -> None:
     log = create(properties={"enableInCommitTimestamps": "true"})
     run(log, "alterProperties", set={"owner": "me"})
-    drop(log, "inCommitTimestamp-preview")
+    drop(log, "inCommitTimestamp")
     assert log.actions(2, "protocol") == [PLAIN]
     (metadata,) = log.actions(2, "metaData")
     assert metadata["configuration"] == {"owner": "me"}

@@ -25,6 +25,9 @@ def array(element: Any) -> Any:
     return {"type": "array", "elementType": element, "containsNull": True}
 
 
+UDT = {"type": "udt", "class": "a.PointUDT", "sqlType": "long"}
+
+
 def map_of(key: Any, value: Any) -> Any:
     return {"type": "map", "keyType": key, "valueType": value, "valueContainsNull": True}
 
@@ -53,6 +56,8 @@ def test_a_new_table_maps_its_columns_by_name_and_lists_the_features() -> None:
         ({**V2, "delta.enableDeletionVectors": "true"}, ("a",), "enableDeletionVectors"),
         ({**V2, **V1}, ("a",), "enableIcebergCompatV1"),
         (V2, (column("a", array("variant")), "b"), "variant"),
+        (V1, (column("a", UDT), "b"), "PointUDT"),
+        (V2, (column("a", array(UDT)), "b"), "PointUDT"),
     ],
 )
 def test_what_iceberg_could_not_have_is_refused(

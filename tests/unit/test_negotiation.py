@@ -141,11 +141,19 @@ def test_feature_that_is_listed_under_an_older_spelling_is_not_listed_again(
     assert after is protocol
 
 
-@pytest.mark.parametrize("draft", ["rowIds", "delta.rowIds"])
-def test_row_ids_of_the_draft_are_refused_by_their_name(draft: str) -> None:
-    """Their count is in an action of its own, not in the domain of row tracking."""
+@pytest.mark.parametrize(
+    ("draft", "final"),
+    [
+        # Their count is in an action of its own, not in the domain of row tracking.
+        ("rowIds", "rowTracking"),
+        ("delta.rowIds", "rowTracking"),
+        # It is enabled by a property of another name.
+        ("inCommitTimestamp-preview", "inCommitTimestamp"),
+    ],
+)
+def test_feature_whose_draft_is_another_one_is_refused_by_its_name(draft: str, final: str) -> None:
     protocol = Protocol(1, 7, None, frozenset({draft}))
-    assert not supports(protocol, "rowTracking")
+    assert not supports(protocol, final)
     with pytest.raises(ProtocolError, match=draft):
         require_writable("t", 0, protocol, Metadata("id", PLAIN))
 

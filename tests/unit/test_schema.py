@@ -60,6 +60,9 @@ types = st.recursive(
                 "valueContainsNull": st.booleans(),
             }
         ),
+        st.fixed_dictionaries(
+            {"type": st.just("udt"), "class": st.just("a.PointUDT"), "sqlType": inner}
+        ),
         st.lists(st.builds(column, names, inner, st.booleans()), max_size=3).map(
             lambda columns: struct(*columns)
         ),

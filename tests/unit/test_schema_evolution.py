@@ -131,6 +131,16 @@ def test_types_grow_wider_where_the_table_has_that_on() -> None:
     assert m["metadata"]["delta.typeChanges"] == [change]
 
 
+def test_types_that_files_store_alike_grow_wider_in_any_table_without_a_note() -> None:
+    log = table_of(
+        column("n", "byte"), column("m", map_of(array("short"))), column("st", struct("a")), "id"
+    )
+    wider = (column("n", "integer"), column("m", map_of(array("integer"))))
+    planned = evolve(log, *wider, column("st", struct("a")), "id")
+    assert fields(planned) == [*wider, column("st", struct("a")), column("id")]
+    assert not planned.changes_protocol
+
+
 @pytest.mark.parametrize(
     ("properties", "before", "after", "says"),
     [
@@ -149,16 +159,20 @@ def test_other_types_are_refused_by_the_columns_name(
     assert "Column st.n" in str(caught.value)
 
 
-def test_type_stays_where_a_condition_speaks_of_the_column() -> None:
+@pytest.mark.parametrize("widening", ["true", "false"])
+def test_type_stays_where_a_condition_speaks_of_the_column_or_computes_it(widening: str) -> None:
     log = MemoryLog()
+    generated = column("g", "short", metadata={"delta.generationExpression": "year(d)"})
     write(
         log,
-        schema_string=schema(column("n", "short"), "id"),
-        properties={"delta.enableTypeWidening": "true"},
+        schema_string=schema(column("n", "short"), generated, "id"),
+        properties={"delta.enableTypeWidening": widening},
         constraints={"small": "N < 10"},
     )
     with pytest.raises(InvalidArgumentError, match="N < 10"):
         evolve(log, column("n", "integer"), "id")
+    with pytest.raises(InvalidArgumentError, match=r"Column g .*year\(d\)"):
+        evolve(log, column("g", "integer"), "id")
 
 
 def test_new_column_brings_the_feature_that_it_needs() -> None:

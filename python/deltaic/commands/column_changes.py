@@ -10,7 +10,7 @@ from deltaic.commands.add_columns import Position
 from deltaic.commands.alteration import Alteration, alter, altered_header
 from deltaic.commands.altered_schema import with_schema
 from deltaic.commands.column_parameters import column_parameter, compact, with_position
-from deltaic.commands.dependents import require_independent
+from deltaic.commands.dependents import require_retypable
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import TableHeader, Tables
@@ -228,12 +228,12 @@ def require_widening(table: str, path: Sequence[str], current: TableHeader, tabl
     Raises
     ------
     InvalidArgumentError
-        If type widening is not on, or something is computed from the column.
+        If type widening is not on, or the column is computed, or something is computed from it.
     """
     configuration = current.metadata.configuration
     if not supports(current.protocol, "typeWidening") or not is_true(configuration, PROPERTY):
         raise _unsupported(table, path, f"table property {PROPERTY} is not true")
-    require_independent(table, "given another type", [path], current.metadata, tables)
+    require_retypable(table, path, current.metadata, tables)
 
 
 def _require_retypable(

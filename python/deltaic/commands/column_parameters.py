@@ -6,7 +6,14 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from deltaic.protocol.schema import ArrayType, DataType, Field, MapType, PrimitiveType
+from deltaic.protocol.schema import (
+    ArrayType,
+    DataType,
+    Field,
+    MapType,
+    PrimitiveType,
+    UserDefinedType,
+)
 from deltaic.protocol.schema_edits import path_text
 
 
@@ -38,5 +45,7 @@ def _type_name(data_type: DataType) -> str:
             return "array"
         case MapType():
             return "map"
+        case UserDefinedType():
+            return "udt"
         case _:
             return "struct"

@@ -50,6 +50,28 @@ def require_independent(
                 )
 
 
+def require_retypable(table: str, path: Sequence[str], metadata: Metadata, tables: Tables) -> None:
+    """Refuse another type of a column that is computed, or from which something is.
+
+    A generated column has the type of its expression: delta-spark refuses to change the definition
+    of a table in which one has another.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Naming the column, and what computes it or depends on it.
+    """
+    column = parse_schema(metadata.schema_string, table).find(path[0])
+    if column is not None and GENERATED in column.metadata:
+        raise error(
+            "DELTAIC_UNSUPPORTED_COLUMN_CHANGE",
+            table=table,
+            column=path_text(path),
+            reason=f"it keeps the type of what computes it: {column.metadata[GENERATED]}",
+        )
+    require_independent(table, "given another type", [path], metadata, tables)
+
+
 def _expressions(table: str, metadata: Metadata) -> Iterator[tuple[str, str]]:
     for key, sql in metadata.configuration.items():
         if key.casefold().startswith(CONSTRAINT_PREFIX):

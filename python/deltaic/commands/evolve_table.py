@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from deltaic.commands.altered_schema import with_schema
 from deltaic.commands.definition import stored_column
-from deltaic.commands.dependents import require_independent
+from deltaic.commands.dependents import require_retypable
 from deltaic.commit.plan import Definition
 from deltaic.commit.ports import TableHeader, Tables
 from deltaic.protocol.features import require_definable, supports
@@ -38,9 +38,7 @@ def evolve_table(table: str, current: TableHeader, written: str, tables: Tables)
         current.version,
         widens_types=supports(current.protocol, "typeWidening")
         and is_true(before.configuration, PROPERTY),
-        require_independent=lambda path: require_independent(
-            table, "given another type", [path], before, tables
-        ),
+        require_retypable=lambda path: require_retypable(table, path, before, tables),
     )
     columns = map_fields(parse_schema(written, table), stored_column)
     # Columns are found by their names: a second one of the same name would be taken for the first.

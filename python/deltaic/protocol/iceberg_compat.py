@@ -21,6 +21,7 @@ from deltaic.protocol.schema import (
     MapType,
     PrimitiveType,
     StructType,
+    UserDefinedType,
     parse_schema,
     walk,
 )
@@ -110,6 +111,7 @@ def _problems_v1(protocol: Protocol, metadata: Metadata) -> Iterator[str]:
     for path, data_type in _types(metadata):
         if isinstance(data_type, ArrayType | MapType) or data_type == PrimitiveType("void"):
             yield f"column {path} has a type that is not allowed: array, map or void"
+    yield from _user_defined(metadata)
     yield from _foreign_changes(metadata)
 
 
@@ -122,6 +124,7 @@ def _problems_v2(protocol: Protocol, metadata: Metadata) -> Iterator[str]:
     for path, data_type in _types(metadata):
         if isinstance(data_type, PrimitiveType) and not _is_allowed_in_v2(data_type):
             yield f"column {path} has the type {data_type.name}, which Iceberg lacks"
+    yield from _user_defined(metadata)
     yield from _foreign_changes(metadata)
 
 
@@ -132,6 +135,12 @@ def _is_allowed_in_v2(data_type: PrimitiveType) -> bool:
 def _missing_mapping(metadata: Metadata) -> Iterator[str]:
     if not is_mapped(metadata.configuration):
         yield f"{MODE} must be name or id"
+
+
+def _user_defined(metadata: Metadata) -> Iterator[str]:
+    for path, data_type in _types(metadata):
+        if isinstance(data_type, UserDefinedType):
+            yield f"column {path} has the type {data_type.name}, which Iceberg lacks"
 
 
 def _foreign_changes(metadata: Metadata) -> Iterator[str]:
@@ -158,5 +167,5 @@ def _parts(data_type: DataType) -> Iterator[DataType]:
         case MapType():
             yield from _parts(data_type.key)
             yield from _parts(data_type.value)
-        case StructType() | PrimitiveType():
+        case StructType() | PrimitiveType() | UserDefinedType():
             pass

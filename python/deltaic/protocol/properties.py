@@ -10,6 +10,7 @@ import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 from typing import Literal
 
@@ -267,30 +268,36 @@ def stored_number(table: str, configuration: Mapping[str, str], name: str) -> in
     return int(stored_value(table, configuration, name))
 
 
-_INTERVAL = re.compile(r"(?:interval\s+)?((?:[+-]?\d+\s+[a-z]+\s*)+)", re.IGNORECASE)
-_INTERVAL_PART = re.compile(r"([+-]?\d+)\s+([a-z]+)", re.IGNORECASE)
-_UNIT_MS = {
-    "week": 604_800_000,
-    "day": 86_400_000,
-    "hour": 3_600_000,
-    "minute": 60_000,
-    "second": 1_000,
-    "millisecond": 1,
+_AMOUNT = r"[+-]?(?:\d+(?:\.\d{0,9})?|\.\d{1,9})"
+_INTERVAL = re.compile(rf"(?:interval\s+)?((?:{_AMOUNT}\s+[a-z]+\s*)+)", re.IGNORECASE)
+_INTERVAL_PART = re.compile(rf"({_AMOUNT})\s+([a-z]+)", re.IGNORECASE)
+_UNIT_MICROS = {
+    "week": 604_800_000_000,
+    "day": 86_400_000_000,
+    "hour": 3_600_000_000,
+    "minute": 60_000_000,
+    "second": 1_000_000,
+    "millisecond": 1_000,
+    "microsecond": 1,
 }
 
 
 def interval_ms(text: str) -> int | None:
-    """Return a duration in milliseconds; None if it is not one, or its length is not fixed."""
+    """Return a duration in milliseconds; None if it is not one, or its length is not fixed.
+
+    Written as Spark reads it: of seconds alone there may be a fraction.
+    """
     whole = _INTERVAL.fullmatch(text.strip())
     if whole is None:
         return None
-    total = 0
+    total_micros = 0
     for amount, unit in _INTERVAL_PART.findall(whole[1]):
-        unit_ms = _UNIT_MS.get(unit.casefold().removesuffix("s"))
-        if unit_ms is None:
+        name = unit.casefold().removesuffix("s")
+        unit_micros = _UNIT_MICROS.get(name)
+        if unit_micros is None or ("." in amount and name != "second"):
             return None
-        total += int(amount) * unit_ms
-    return total if total >= 0 else None
+        total_micros += int(Fraction(amount) * unit_micros)
+    return total_micros // 1000 if total_micros >= 0 else None
 
 
 @cache

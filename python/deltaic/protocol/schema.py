@@ -70,6 +70,29 @@ class MapType:
 
 
 @dataclass(frozen=True, slots=True)
+class UserDefinedType:
+    """A type that Spark knows by its class, such as the vectors of its ml library.
+
+    The protocol does not list it; files hold what the class makes of a value.
+
+    Attributes
+    ----------
+    node
+        The type's JSON, of which nothing may be lost.
+    sql_type
+        What files hold.
+    """
+
+    node: Mapping[str, Any]
+    sql_type: DataType
+
+    @property
+    def name(self) -> str:
+        """How messages call it; a class of Python alone has none of the JVM."""
+        return f"udt({self.node.get('class') or self.node.get('pyClass')})"
+
+
+@dataclass(frozen=True, slots=True)
 class Field:
     """A column, or a field of a struct (Protocol § Struct Field)."""
 
@@ -108,7 +131,7 @@ def _folded_letter(letter: str) -> str:
     return lower if len(lower) == 1 else letter
 
 
-DataType: TypeAlias = PrimitiveType | ArrayType | MapType | StructType
+DataType: TypeAlias = PrimitiveType | ArrayType | MapType | StructType | UserDefinedType
 
 
 @lru_cache(maxsize=32)
@@ -163,7 +186,7 @@ def structs(data_type: DataType, path: str = "") -> Iterator[tuple[str, StructTy
 
 
 def leaf_types(data_type: DataType) -> Iterator[PrimitiveType]:
-    """Yield the primitive types a type is made of, those of nested fields included."""
+    """Yield the primitive types that files hold for a type, those of nested fields included."""
     match data_type:
         case PrimitiveType():
             yield data_type
@@ -175,6 +198,8 @@ def leaf_types(data_type: DataType) -> Iterator[PrimitiveType]:
         case StructType(fields=fields):
             for part in fields:
                 yield from leaf_types(part.type)
+        case UserDefinedType(sql_type=sql_type):
+            yield from leaf_types(sql_type)
 
 
 def map_fields(schema: StructType, change: Callable[[Field], Field]) -> StructType:
@@ -211,6 +236,8 @@ def _parse_type(node: Any) -> DataType:
         return MapType(
             _parse_type(node["keyType"]), _parse_type(node["valueType"]), node["valueContainsNull"]
         )
+    if kind == "udt":
+        return UserDefinedType(node, _parse_type(node["sqlType"]))
     raise ValueError(f"there is no type {kind!r}")
 
 
@@ -258,6 +285,8 @@ def type_text(data_type: DataType, *, nulls: bool = False) -> str:
         case StructType(fields=fields):
             parts = ",".join(f"{part.name}:{text(part.type, part.nullable)}" for part in fields)
             return f"struct<{parts}>"
+        case UserDefinedType():
+            return data_type.name
 
 
 def _write_type(data_type: DataType) -> Any:
@@ -290,3 +319,5 @@ def _write_type(data_type: DataType) -> Any:
                     for part in fields
                 ],
             }
+        case UserDefinedType(node=node):
+            return node

@@ -1,7 +1,8 @@
 """A table's columns with those that rows written to it bring along.
 
 Columns are only added, at the end of the struct they belong to, and are nullable: older rows have
-no value for them. A type becomes wider where the table allows it (Protocol § Type Widening).
+no value for them. A type becomes wider where the table allows it (Protocol § Type Widening), or
+where files hold the same in either.
 """
 
 from __future__ import annotations
@@ -21,7 +22,13 @@ from deltaic.protocol.schema import (
     map_fields,
     type_text,
 )
-from deltaic.protocol.type_widening import PROPERTY, TYPE_CHANGES, type_change, widens
+from deltaic.protocol.type_widening import (
+    PROPERTY,
+    TYPE_CHANGES,
+    is_stored_alike,
+    type_change,
+    widens,
+)
 
 _VOID = PrimitiveType("void")
 
@@ -36,14 +43,14 @@ class SchemaEvolution:
         For errors.
     widens_types
         Whether the table allows columns to take wider types.
-    require_independent
-        Refuses another type of a column from which something is computed.
+    require_retypable
+        Refuses another type of a column that is computed, or from which something is.
     """
 
     table: str
     version: int
     widens_types: bool
-    require_independent: Callable[[Sequence[str]], None]
+    require_retypable: Callable[[Sequence[str]], None]
 
     def evolved(self, current: StructType, written: StructType) -> StructType:
         """Return the columns after the write.
@@ -109,11 +116,13 @@ class SchemaEvolution:
                 key = self._type(current.key, written.key, path, (*below, "key"), changes)
                 value = self._type(current.value, written.value, path, (*below, "value"), changes)
                 return replace(current, key=key, value=value)
-            case PrimitiveType(), PrimitiveType() if current == written:
+            case _ if current == written:
                 return current
             case PrimitiveType(), PrimitiveType() if widens(current, written):
                 self._require_widening(current, written, path, below)
-                changes.append(type_change(current, written, below))
+                # As in delta-spark: without the feature there is no history.
+                if self.widens_types:
+                    changes.append(type_change(current, written, below))
                 return written
             case _:
                 raise self._refusal(current, written, path + below, "their types differ")
@@ -125,10 +134,10 @@ class SchemaEvolution:
         path: tuple[str, ...],
         below: tuple[str, ...],
     ) -> None:
-        if not self.widens_types:
+        if not self.widens_types and not is_stored_alike(current, written):
             reason = f"table property {PROPERTY} is not true"
             raise self._refusal(current, written, path + below, reason)
-        self.require_independent(path)
+        self.require_retypable(path)
 
     def _refusal(
         self, current: DataType, written: DataType, path: Sequence[str], reason: str

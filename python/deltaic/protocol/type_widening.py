@@ -20,6 +20,8 @@ _WIDER = {
     "float": {"double"},
     "date": {"timestamp_ntz"},
 }
+#: Whole numbers that Parquet stores as one type.
+_STORED_ALIKE = {("byte", "short"), ("byte", "integer"), ("short", "integer")}
 #: How many digits a decimal needs to hold a whole number.
 _DIGITS = {"byte": 10, "short": 10, "integer": 10, "long": 20}
 
@@ -39,6 +41,11 @@ def widens(older: PrimitiveType, newer: PrimitiveType) -> bool:
         before = (digits, 0)
     whole, scale = before[0] - before[1], before[1]
     return to[1] >= scale and to[0] - to[1] >= whole
+
+
+def is_stored_alike(older: PrimitiveType, newer: PrimitiveType) -> bool:
+    """Whether files with the older type are files with the newer, for readers of every kind."""
+    return (older.name, newer.name) in _STORED_ALIKE
 
 
 def widens_in_iceberg(older: PrimitiveType, newer: PrimitiveType) -> bool:

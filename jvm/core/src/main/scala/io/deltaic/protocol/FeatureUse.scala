@@ -63,7 +63,7 @@ private[protocol] final case class ColumnTraits(keys: Set[String], types: Set[St
 private[protocol] object ColumnTraits {
 
   private val none = ColumnTraits(Set.empty, Set.empty)
-  private val typeFields = Set("type", "elementType", "keyType", "valueType")
+  private val typeFields = Set("type", "elementType", "keyType", "valueType", "sqlType")
 
   def of(schema: String): ColumnTraits = {
     val parser = ActionJson.factory.createParser(schema)

@@ -13,16 +13,18 @@ private[deltaic] object TableProperties {
     .map(p => p.get("name").textValue -> p.get("default").textValue)
     .toMap
 
-  private val interval = """(?i)\s*(?:interval\s+)?((?:[+-]?\d+\s+[a-z]+\s*)+)""".r
-  private val part = """(?i)([+-]?\d+)\s+([a-z]+)""".r
+  private val amount = """[+-]?(?:\d+(?:\.\d{0,9})?|\.\d{1,9})"""
+  private val interval = s"(?i)\\s*(?:interval\\s+)?((?:$amount\\s+[a-z]+\\s*)+)".r
+  private val part = s"(?i)($amount)\\s+([a-z]+)".r
 
-  private val unitMs = Map(
-    "week" -> 604800000L,
-    "day" -> 86400000L,
-    "hour" -> 3600000L,
-    "minute" -> 60000L,
-    "second" -> 1000L,
-    "millisecond" -> 1L
+  private val unitMicros = Map(
+    "week" -> 604800000000L,
+    "day" -> 86400000000L,
+    "hour" -> 3600000000L,
+    "minute" -> 60000000L,
+    "second" -> 1000000L,
+    "millisecond" -> 1000L,
+    "microsecond" -> 1L
   )
 
   /** So that a time of today minus it is still a number. */
@@ -66,18 +68,22 @@ private[deltaic] object TableProperties {
   /** Whether a property or an option is on; whatever is not `true` is off. */
   def isTrue(text: String): Boolean = text.trim.equalsIgnoreCase("true")
 
-  /** A duration such as `interval 1 week` in milliseconds; None if its length is not fixed. */
+  /**
+   * A duration such as `interval 1 week` in milliseconds; None if its length is not fixed. Written as Spark reads it: of
+   * seconds alone there may be a fraction.
+   */
   def intervalMs(text: String): Option[Long] = text match {
     case interval(parts) =>
-      val amounts = part.findAllMatchIn(parts).map { m =>
-        for {
-          amount <- m.group(1).toLongOption
-          unit <- unitMs.get(m.group(2).toLowerCase(java.util.Locale.ROOT).stripSuffix("s"))
-        } yield BigInt(amount) * unit
+      val micros = part.findAllMatchIn(parts).map { m =>
+        val unit = m.group(2).toLowerCase(java.util.Locale.ROOT).stripSuffix("s")
+        unitMicros.get(unit).filter(_ => unit == "second" || !m.group(1).contains('.'))
+          .map(size => (BigDecimal(m.group(1)) * size).toBigInt)
       }.toSeq
       // A longer one than can be counted is for ever, as far as anyone can tell.
-      Option.when(amounts.forall(_.isDefined))(amounts.flatten.sum)
-        .filter(sum => sum >= 0 && sum <= LongestMs)
+      Option.when(micros.forall(_.isDefined))(micros.flatten.sum)
+        .filter(_ >= 0)
+        .map(_ / 1000)
+        .filter(_ <= LongestMs)
         .map(_.toLong)
     case _ => None
   }

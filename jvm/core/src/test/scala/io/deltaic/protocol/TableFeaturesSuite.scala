@@ -130,12 +130,12 @@ class TableFeaturesSuite extends munit.FunSuite {
   }
 
   test("a feature is known by its older spellings") {
-    val preview = Protocol(1, 7, None, Some(Set("inCommitTimestamp-preview")))
-    assert(TableFeatures.supports(preview, "inCommitTimestamp"))
-    assert(!TableFeatures.isActive(preview, metadata, "inCommitTimestamp"))
-    val on = withProperty("delta.enableInCommitTimestamps", "true")
-    assert(TableFeatures.isActive(preview, on, "inCommitTimestamp"))
-    assert(!TableFeatures.isActive(Protocol(1, 2), on, "inCommitTimestamp"))
+    val preview = features("typeWidening-preview")()
+    assert(TableFeatures.supports(preview, "typeWidening"))
+    assert(!TableFeatures.isActive(preview, metadata, "typeWidening"))
+    val on = withProperty("delta.enableTypeWidening", "true")
+    assert(TableFeatures.isActive(preview, on, "typeWidening"))
+    assert(!TableFeatures.isActive(Protocol(1, 2), on, "typeWidening"))
   }
 
   test("a property's older spelling puts a feature to use where the newer one is unset") {
@@ -162,15 +162,19 @@ class TableFeaturesSuite extends munit.FunSuite {
     assert(TableFeatures.supports(invariants, "invariants"))
   }
 
-  test("row ids of the draft keep their count elsewhere, and are refused by their name") {
-    Seq("rowIds", "delta.rowIds").foreach { draft =>
+  test("a feature whose draft is another one, with its state elsewhere, is refused by its name") {
+    Seq(
+      "rowIds" -> "rowTracking",
+      "delta.rowIds" -> "rowTracking",
+      "inCommitTimestamp-preview" -> "inCommitTimestamp"
+    ).foreach { case (draft, feature) =>
       val protocol = Protocol(1, 7, None, Some(Set(draft)))
       TableFeatures.requireReadable("/t", 4, protocol, Some(metadata))
       assertEquals(
         refusedFeatures(TableFeatures.requireWritable("/t", 4, protocol, metadata)),
         draft
       )
-      assert(!TableFeatures.supports(protocol, "rowTracking"))
+      assert(!TableFeatures.supports(protocol, feature))
     }
   }
 

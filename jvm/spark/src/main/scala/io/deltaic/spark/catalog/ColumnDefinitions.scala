@@ -3,6 +3,7 @@ package io.deltaic.spark.catalog
 import java.util.{EnumSet, Set => JSet}
 
 import org.apache.spark.sql.catalyst.util.quoteIfNeeded
+import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.TableCatalogCapability._
 import org.apache.spark.sql.connector.catalog.{
   Column,
@@ -10,7 +11,7 @@ import org.apache.spark.sql.connector.catalog.{
   TableCatalogCapability,
   TableInfo
 }
-import org.apache.spark.sql.deltaic.SchemaShims
+import org.apache.spark.sql.deltaic.{ExpressionShims, SchemaShims}
 import org.apache.spark.sql.types.{Metadata, MetadataBuilder, StructType}
 
 import io.deltaic.protocol.DeltaicException
@@ -32,23 +33,42 @@ private[spark] object ColumnDefinitions {
    * The columns with what the log keeps in their metadata (Protocol § Column Metadata, § Default
    * Columns). Spark writes defaults there by itself.
    */
-  def schema(columns: Array[Column]): StructType =
-    LimitedTexts.stored(StructType(SchemaShims.schema(columns).zip(columns).map {
-      case (field, column) =>
-        val metadata = new MetadataBuilder().withMetadata(field.metadata)
-        Option(column.generationExpression).foreach {
-          metadata.putString(ColumnKeys.GenerationExpression, _)
-        }
-        Option(column.identityColumnSpec).foreach { identity =>
-          metadata.putLong(ColumnKeys.IdentityStart, identity.getStart)
-          metadata.putLong(ColumnKeys.IdentityStep, identity.getStep)
-          metadata.putBoolean(
-            ColumnKeys.IdentityAllowExplicitInsert,
-            identity.isAllowExplicitInsert
-          )
-        }
+  def schema(spark: SparkSession, columns: Array[Column]): StructType =
+    typed(spark, LimitedTexts.stored(stated(columns)))
+
+  private def stated(columns: Array[Column]): StructType =
+    StructType(SchemaShims.schema(columns).zip(columns).map { case (field, column) =>
+      val metadata = new MetadataBuilder().withMetadata(field.metadata)
+      Option(column.generationExpression).foreach {
+        metadata.putString(ColumnKeys.GenerationExpression, _)
+      }
+      Option(column.identityColumnSpec).foreach { identity =>
+        metadata.putLong(ColumnKeys.IdentityStart, identity.getStart)
+        metadata.putLong(ColumnKeys.IdentityStep, identity.getStep)
+        metadata.putBoolean(
+          ColumnKeys.IdentityAllowExplicitInsert,
+          identity.isAllowExplicitInsert
+        )
+      }
+      field.copy(metadata = metadata.build())
+    })
+
+  /**
+   * Generation expressions are of exactly their columns' types: Spark takes narrower ones, and delta-spark refuses
+   * to change the definition of a table that has one.
+   */
+  private def typed(spark: SparkSession, columns: StructType): StructType = {
+    val attributes = ExpressionShims.attributes(columns)
+    val key = ColumnKeys.GenerationExpression
+    StructType(columns.map {
+      case field if field.metadata.contains(key) =>
+        val sql = field.metadata.getString(key)
+        val typed = ExpressionShims.typed(spark, sql, attributes, field.dataType)
+        val metadata = new MetadataBuilder().withMetadata(field.metadata).putString(key, typed)
         field.copy(metadata = metadata.build())
-    }))
+      case field => field
+    })
+  }
 
   /** Name and condition of each CHECK constraint. */
   def constraints(table: String, info: TableInfo): Map[String, String] =
@@ -85,20 +105,14 @@ private[spark] object ColumnDefinitions {
   }
 
   /**
-   * The columns of a query's rows, without what a table they come from says about writing to it: a table
-   * made of them is another one.
+   * The columns of a query's rows, without what a table they come from says about writing to it, for a table
+   * made of them is another one, and without what concerns the query alone.
    */
-  def ofRows(schema: StructType): StructType = StructType(schema.map { field =>
-    field.copy(metadata = without(OfWriters, field.metadata))
-  })
+  def ofRows(schema: StructType): StructType =
+    ColumnKeys.without(OfWriters ++ ColumnKeys.OfPlans, schema)
 
   /** What a column's metadata says beside its definition in SQL. */
-  def withoutStated(metadata: Metadata): Metadata = without(Stated, metadata)
-
-  private def without(keys: Seq[String], metadata: Metadata): Metadata =
-    keys.filter(metadata.contains)
-      .foldLeft(new MetadataBuilder().withMetadata(metadata))(_.remove(_))
-      .build()
+  def withoutStated(metadata: Metadata): Metadata = ColumnKeys.without(Stated, metadata)
 
   private val OfWriters = Seq(ColumnKeys.CurrentDefault, ColumnKeys.ExistsDefault)
 

@@ -193,6 +193,8 @@ private[spark] final class DeltaicTable(
         )
       )
     requireExtension(command.toString)
+    val columns = merge.flatMap(_.evolved).getOrElse(tableSchema.all)
+    SchemaChecks.requireChangeableNames(log.table.toString, columns.fieldNames.toSeq, command)
     val read = snapshotToRead()
     // The statement numbers rows from where the table was when it was analysed.
     if (read.version != snapshot.version && TableSchema.of(read).stored != tableSchema.stored)

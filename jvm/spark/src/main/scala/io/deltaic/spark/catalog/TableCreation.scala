@@ -40,7 +40,7 @@ private[spark] final class TableCreation(
 ) {
   private val properties = info.properties
   private val partitions = info.partitions
-  private val schema = ColumnDefinitions.schema(info.columns)
+  private val schema = ColumnDefinitions.schema(spark, info.columns)
   private val declared = properties.asScala.toMap
   private val path = TableLocation.pathOf(identifier)
   private val name = TableIdentifier(identifier.name, identifier.namespace.headOption)

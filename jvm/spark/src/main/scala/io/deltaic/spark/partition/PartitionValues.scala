@@ -9,6 +9,7 @@ import java.util.Locale
 
 import scala.util.control.NonFatal
 
+import org.apache.spark.sql.catalyst.expressions.{Cast, EvalMode, Literal}
 import org.apache.spark.sql.catalyst.util.{DateFormatter, DateTimeUtils}
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
@@ -25,6 +26,10 @@ import io.deltaic.protocol.DeltaicException
  * A timestamp is written in its ISO 8601 form in UTC, which means the same instant to every reader;
  * the form without a zone, which the protocol describes and older writers used, is read in the
  * session's time zone.
+ *
+ * What folders are called that delta-spark took over as partitions is in the log as it was found, such as
+ * `1` for true. It is read as delta-spark reads it: as Spark casts texts when the session asks for no
+ * ANSI mode.
  */
 private[deltaic] object PartitionValues {
 
@@ -46,7 +51,17 @@ private[deltaic] object PartitionValues {
     if (text == null || text.isEmpty) null
     else {
       try parse(dataType, text, zone)
-      catch { case NonFatal(e) => throw invalid(column, text, dataType, e) }
+      catch {
+        case NonFatal(e) =>
+          foundText(dataType, text, zone).getOrElse(throw invalid(column, text, dataType, e))
+      }
+    }
+
+  private def foundText(dataType: DataType, text: String, zone: ZoneId): Option[Any] =
+    dataType match {
+      case BooleanType | _: NumericType | TimestampNTZType =>
+        Option(Cast(Literal(text), dataType, Some(zone.getId), EvalMode.LEGACY).eval())
+      case _ => None
     }
 
   private def render(dataType: DataType, value: Any): String = dataType match {

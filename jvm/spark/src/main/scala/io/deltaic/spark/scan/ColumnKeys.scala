@@ -1,5 +1,8 @@
 package io.deltaic.spark.scan
 
+import org.apache.spark.sql.catalyst.util.INTERNAL_METADATA_KEYS
+import org.apache.spark.sql.types._
+
 /** What the metadata of a table's columns says of them besides column mapping and type changes. */
 private[spark] object ColumnKeys {
 
@@ -18,4 +21,36 @@ private[spark] object ColumnKeys {
   val IdentityStep = "delta.identity.step"
   val IdentityHighWaterMark = "delta.identity.highWaterMark"
   val IdentityAllowExplicitInsert = "delta.identity.allowExplicitInsert"
+
+  /**
+   * What Spark notes of columns within a plan, and leaves in the schema of the plan's rows. Of a table's column
+   * it would be taken for the reading plan's own: the column would be one of metadata. The last is of an older Spark.
+   */
+  val OfPlans: Seq[String] = INTERNAL_METADATA_KEYS :+ "__supports_qualified_star"
+
+  /** The columns, and all fields in them, without what their metadata says under these keys. */
+  def without(keys: Seq[String], columns: StructType): StructType =
+    StructType(columns.map { field =>
+      field.copy(
+        dataType = withoutInside(keys, field.dataType),
+        metadata = without(keys, field.metadata)
+      )
+    })
+
+  def without(keys: Seq[String], metadata: Metadata): Metadata = {
+    val found = keys.filter(metadata.contains)
+    if (found.isEmpty) metadata
+    else found.foldLeft(new MetadataBuilder().withMetadata(metadata))(_.remove(_)).build()
+  }
+
+  private def withoutInside(keys: Seq[String], dataType: DataType): DataType = dataType match {
+    case struct: StructType => without(keys, struct)
+    case array: ArrayType => array.copy(elementType = withoutInside(keys, array.elementType))
+    case map: MapType =>
+      map.copy(
+        keyType = withoutInside(keys, map.keyType),
+        valueType = withoutInside(keys, map.valueType)
+      )
+    case other => other
+  }
 }

@@ -2,7 +2,9 @@ package io.deltaic.spark.scan
 
 import java.util.Locale
 
+import org.apache.spark.sql.catalyst.util.RowDeltaUtils
 import org.apache.spark.sql.connector.catalog.MetadataColumn
+import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 import org.apache.spark.sql.deltaic.ParquetScanShims
 import org.apache.spark.sql.types.{DataType, LongType, StringType, StructField, StructType}
 
@@ -20,6 +22,16 @@ private[spark] object ScanColumns {
   def isTaken(name: String): Boolean = {
     val folded = name.toLowerCase(Locale.ROOT)
     taken(folded) || PhysicalSchema.isByFieldId(folded)
+  }
+
+  /**
+   * Whether Spark's plan of a statement has a column of that name beside the table's. It finds its own by their names,
+   * in any letter case if the session says so, and would take the one for the other.
+   */
+  def isTakenBy(command: Command, name: String): Boolean = {
+    val folded = name.toLowerCase(Locale.ROOT)
+    command != Command.DELETE &&
+    (ofChanges(folded) || command == Command.MERGE && ofMerges(folded))
   }
 
   /** The data file's path, spelled as in the log; constant within a file. */
@@ -67,6 +79,11 @@ private[spark] object ScanColumns {
 
   /** What makes a row addressable for DELETE, UPDATE and MERGE. */
   val rowId: Seq[String] = Seq(FilePath, RowIndex)
+
+  private val ofChanges: Set[String] =
+    rowId.map(RowDeltaUtils.ORIGINAL_ROW_ID_VALUE_PREFIX + _).toSet + RowDeltaUtils.OPERATION_COLUMN
+
+  private val ofMerges = Set("__row_id", "__row_from_source", "__row_from_target")
 
   /** What is hidden behind the columns of a table. */
   def metadataColumns(rowTracking: Option[RowTracking]): Array[MetadataColumn] = Array(

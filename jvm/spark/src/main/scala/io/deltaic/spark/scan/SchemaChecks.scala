@@ -1,5 +1,6 @@
 package io.deltaic.spark.scan
 
+import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 import org.apache.spark.sql.types._
 
 import io.deltaic.protocol.DeltaicException
@@ -71,6 +72,10 @@ private[spark] object SchemaChecks {
   /** The same of columns that a table is about to get. */
   def requireNewNames(table: String, columns: Seq[String]): Unit =
     requireNames(table, columns, ScanColumns.isReserved)
+
+  /** The same of columns of rows that a statement changes. */
+  def requireChangeableNames(table: String, columns: Seq[String], command: Command): Unit =
+    requireNames(table, columns, ScanColumns.isTakenBy(command, _))
 
   private def requireNames(table: String, names: Seq[String], isRefused: String => Boolean): Unit =
     names.find(isRefused).foreach { column =>

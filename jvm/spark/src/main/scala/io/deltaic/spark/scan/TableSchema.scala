@@ -31,7 +31,7 @@ private[spark] final case class TableSchema(
    * The columns as users see them: what says how they are stored is left out. What the table computes
    * may be left out of a statement, so Spark must not ask for it where it is NOT NULL: the writer does.
    */
-  val all: StructType = StructType(TableSchema.visible(stored).map { field =>
+  val all: StructType = StructType(ColumnKeys.without(TableSchema.Hidden, stored).map { field =>
     if (isComputed(field)) field.copy(nullable = true) else field
   })
 
@@ -76,7 +76,7 @@ private[spark] object TableSchema {
     SchemaChecks.requireKinds(table, declared)
     val stored =
       if (TableFeatures.supports(protocol, "allowColumnDefaults")) declared
-      else StructType(declared.map(without(ColumnKeys.CurrentDefault, _)))
+      else ColumnKeys.without(Seq(ColumnKeys.CurrentDefault), declared)
     val missing = metadata.partitionColumns.filterNot(stored.fieldNames.contains)
     if (missing.nonEmpty)
       throw invalid(table, s"partition column ${missing.mkString(", ")} is not among its columns")
@@ -107,13 +107,6 @@ private[spark] object TableSchema {
   private def identityIn(stored: StructType, protocol: Protocol): Set[String] =
     if (!TableFeatures.supports(protocol, "identityColumns")) Set.empty
     else stored.collect { case f if f.metadata.contains(ColumnKeys.IdentityStart) => f.name }.toSet
-
-  private def without(key: String, field: StructField): StructField =
-    if (!field.metadata.contains(key)) field
-    else {
-      val metadata = new MetadataBuilder().withMetadata(field.metadata)
-      field.copy(metadata = metadata.remove(key).build())
-    }
 
   private[scan] def invalid(table: String, reason: String): DeltaicException =
     new DeltaicException("DELTAIC_INVALID_SCHEMA", Map("table" -> table, "reason" -> reason))
@@ -149,28 +142,8 @@ private[spark] object TableSchema {
     case other => Some(other)
   }
 
-  private def visible(struct: StructType): StructType = StructType(struct.fields.map { field =>
-    field.copy(dataType = visible(field.dataType), metadata = visible(field.metadata))
-  })
-
-  private def visible(dataType: DataType): DataType = dataType match {
-    case struct: StructType => visible(struct)
-    case array: ArrayType => array.copy(elementType = visible(array.elementType))
-    case map: MapType =>
-      map.copy(keyType = visible(map.keyType), valueType = visible(map.valueType))
-    case other => other
-  }
-
   /** A table made from another one's columns must not take over how those are stored. */
-  private def visible(metadata: Metadata): Metadata = {
-    val hidden = Hidden.filter(metadata.contains)
-    if (hidden.isEmpty) metadata
-    else {
-      hidden.foldLeft(new MetadataBuilder().withMetadata(metadata))(_.remove(_)).build()
-    }
-  }
-
-  private val Hidden = Seq(
+  private val Hidden = ColumnKeys.OfPlans ++ Seq(
     PhysicalSchema.PhysicalName,
     PhysicalSchema.ColumnId,
     "delta.columnMapping.nested.ids",

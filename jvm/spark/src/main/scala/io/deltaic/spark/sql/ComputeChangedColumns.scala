@@ -4,6 +4,7 @@ import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.catalyst.util.ResolveDefaultColumns
 import org.apache.spark.sql.execution.datasources.v2.ExtractV2Table
 import org.apache.spark.sql.types.StructType
@@ -170,17 +171,17 @@ private final class ChangedColumns(
     }
 
   /** As Spark assigns a field: of a struct that is null, the other fields are null afterwards. */
-  private def withField(struct: Expression, path: Seq[Int], value: Expression): Expression =
-    path match {
-      case Seq(assigned, inner @ _*) =>
-        val fields = struct.dataType.asInstanceOf[StructType].fields.toSeq.zipWithIndex
-        CreateNamedStruct(fields.flatMap { case (field, i) =>
-          val before = GetStructField(struct, i, Some(field.name))
-          val after = if (i == assigned) withField(before, inner, value) else before
-          Seq(Literal(field.name), after)
-        })
-      case _ => value
-    }
+  private def withField(struct: Expression, path: Seq[Int], value: Expression): Expression = {
+    val fields = struct.dataType.asInstanceOf[StructType].fields.toSeq.zipWithIndex
+    CreateNamedStruct(fields.flatMap { case (field, i) =>
+      val before = GetStructField(struct, i, Some(field.name))
+      val after =
+        if (i != path.head) before
+        else if (path.length > 1) withField(before, path.tail, value)
+        else stated.shaped(DataTypeUtils.toAttribute(field), value)
+      Seq(Literal(field.name), after)
+    })
+  }
 
   /** The places of the fields that lead to an assigned one; none for a whole column. */
   private def pathIn(key: Expression): Seq[Int] = key match {

@@ -97,15 +97,27 @@ class PartitionValuesSuite extends munit.ScalaCheckSuite {
     assertEquals(fromLog(DecimalType(5, 2), "1.5000"), expected)
   }
 
+  test("what a folder was called that delta-spark converted is read as it reads it") {
+    Seq[(DataType, String, Any)](
+      (BooleanType, "1", true),
+      (BooleanType, "no", false),
+      (IntegerType, "1.0", 1),
+      (LongType, " 7 ", 7L),
+      (DecimalType(4, 2), "1.234", Decimal(BigDecimal("1.23"), 4, 2)),
+      (TimestampNTZType, "1970-01-01T00:00:01Z", 1000000L)
+    ).foreach { case (dataType, text, value) =>
+      assertEquals(fromLog(dataType, text, berlin), value, text)
+    }
+  }
+
   Seq[(DataType, String)](
     IntegerType -> "x",
     ByteType -> "128",
-    BooleanType -> "yes",
+    BooleanType -> "maybe",
     DateType -> "1970-13-01",
     TimestampType -> "yesterday?",
-    TimestampNTZType -> "1970-01-01 00:00:00Z",
+    TimestampNTZType -> "1970-01-01 00:00:61",
     DecimalType(4, 2) -> "123.45",
-    DecimalType(4, 2) -> "1.234",
     ArrayType(IntegerType) -> "1"
   ).foreach { case (dataType, text) =>
     test(s"'$text' as ${dataType.sql} is refused, naming column, value and type") {

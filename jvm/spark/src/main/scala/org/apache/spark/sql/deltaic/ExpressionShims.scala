@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan, 
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types.{DataType, StructType}
 
 /** SQL expressions over the columns of a table, as the session understands them. */
 object ExpressionShims {
@@ -37,6 +37,16 @@ object ExpressionShims {
       .map(spelledAs(_, columns))
       .getOrElse(throw new IllegalArgumentException(s"$sql is not computed from one row alone"))
   }
+
+  /** The SQL of an expression that is of a type: a cast to it, where the given one is of another by itself. */
+  def typed(
+      spark: SparkSession,
+      sql: String,
+      columns: Seq[Attribute],
+      dataType: DataType
+  ): String =
+    if (DataType.equalsIgnoreNullability(resolved(spark, sql, columns).dataType, dataType)) sql
+    else s"CAST(($sql) AS ${dataType.sql})"
 
   /** The expression with columns spelled as they are defined: Spark's analyser keeps the user's letter case. */
   def spelledAs(expression: Expression, columns: Seq[Attribute]): Expression = {
