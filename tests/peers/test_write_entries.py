@@ -36,10 +36,10 @@ rows(0, 12).write.format("delta").partitionBy("p").option(
 PROGRAMS = {
     "merge schema, append": "save(rows(12, 14).selectExpr('*', 'id AS new', 'struct(s) AS st'),"
     " 'append', mergeSchema='true')",
-    "merge schema, narrow numbers": "save(spark.range(1).selectExpr('id', '7S AS n',"
+    "merge schema, narrow numbers": "save(spark.range(1).selectExpr('id', 'id % 3 AS p', '7S AS n',"
     " 'array(1Y) AS arr'), 'append', mergeSchema='true')",
-    "merge schema, wider numbers": "save(spark.range(1, 2).selectExpr('id', '70000 AS n',"
-    " 'array(300) AS arr'), 'append', mergeSchema='true')",
+    "merge schema, wider numbers": "save(spark.range(1, 2).selectExpr('id', 'id % 3 AS p',"
+    " '70000 AS n', 'array(300) AS arr'), 'append', mergeSchema='true')",
     "merge schema, overwrite": "save(rows(12, 14).selectExpr('id', 'p', 'id AS new'),"
     " 'overwrite', mergeSchema='true')",
     "insert with schema evolution": "spark.sql(f'INSERT WITH SCHEMA EVOLUTION INTO {t} BY NAME"
