@@ -59,6 +59,13 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     return result
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _logs_of_shared_tables_are_valid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Hold the tables that several tests shared against the protocol, too."""
+    yield
+    require_valid_logs(tmp_path_factory.getbasetemp())
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Tell how many steps random workloads had, where they are run by hand."""
     if os.environ.get("DELTAIC_WORKLOADS"):

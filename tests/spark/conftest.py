@@ -79,13 +79,17 @@ def without_extension() -> Iterator[SparkProcess]:
 
 
 @pytest.fixture(scope="session")
-def _peer_reads(request: pytest.FixtureRequest) -> Iterator[PeerReads | None]:
+def _peer_reads(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[PeerReads | None]:
     """Return what has the peers read the tables of all tests, where that is asked for."""
     if not request.config.getoption("--peers-read"):
         yield None
         return
     reads = PeerReads(request.getfixturevalue("spark"), request.getfixturevalue("delta_spark"))
     yield reads
+    # What several tests shared.
+    reads.require(tmp_path_factory.getbasetemp())
     print("\nRead by both peers:", dict(reads.counts))
 
 

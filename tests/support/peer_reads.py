@@ -65,14 +65,18 @@ class PeerReads:
     spark: SparkSession
     delta_spark: SparkProcess
     counts: Counter[str] = field(default_factory=Counter)
+    seen: set[Path] = field(default_factory=set)
 
     def require(self, folder: Path) -> None:
-        """Fail if a peer reads a table below the folder otherwise than we, or not at all.
+        """Fail if a peer reads a new table below the folder otherwise than we, or not at all.
 
         Tables that other engines wrote or a test has damaged are left out: those we do not read.
         """
         for directory in sorted(folder.rglob("_delta_log")):
             path = str(directory.parent)
+            if directory in self.seen:
+                continue
+            self.seen.add(directory)
             if not is_wholly_ours(directory.parent):
                 continue
             try:
