@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -45,9 +47,10 @@ def table(folder: Path, *columns: str) -> Path:
 
 
 @pytest.fixture
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder() -> Iterator[Path]:
     """A folder of which nothing but this test asks whether its logs are valid."""
-    return tmp_path_factory.mktemp("logs")
+    with TemporaryDirectory() as path:
+        yield Path(path)
 
 
 def test_column_of_a_file_that_the_schema_does_not_have_is_found(folder: Path) -> None:
