@@ -33,13 +33,12 @@ object UpkeepQueue {
   private val ShutdownPriority = 100
   private val ShutdownSeconds = 60L
 
-  private val waiting = new LinkedBlockingQueue[Runnable]
   private val executor = new ThreadPoolExecutor(
     1,
     1,
     0,
     TimeUnit.SECONDS,
-    waiting,
+    new LinkedBlockingQueue[Runnable],
     (task: Runnable) => DaemonThread(task, "deltaic-upkeep")
   )
 

@@ -10,6 +10,8 @@ import scala.util.control.NonFatal
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.classic.SparkSession
 
+import io.deltaic.log.DaemonThread
+
 /**
  * The classes that a query loads when it is the first one. Loading them takes a good part of its time, so a thread of its own
  * loads them as soon as there is a session: the one that the query needs last comes first, and the two meet half-way.
@@ -31,11 +33,9 @@ private[spark] object FirstQueryClasses extends Logging {
     )
 
   /** Begins once there is a session, whose setting says whether; of all sessions in a JVM, for the first alone. */
-  def loadInBackground(): Unit = if (isBegun.compareAndSet(false, true)) {
-    val thread = new Thread(() => loadOnceThereIsASession(), ThreadName)
-    thread.setDaemon(true)
-    thread.start()
-  }
+  def loadInBackground(): Unit =
+    if (isBegun.compareAndSet(false, true))
+      DaemonThread(() => loadOnceThereIsASession(), ThreadName).start()
 
   /** Loads and verifies classes, none of which is initialized, and returns how many there are. */
   def load(classNames: Seq[String]): Int = {

@@ -9,6 +9,7 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.PythonGateway
 
+import io.deltaic.log.DaemonThread
 import io.deltaic.protocol.DeltaicException
 
 /**
@@ -103,9 +104,7 @@ private[bridge] object Sidecar {
     private val settled = new CountDownLatch(1)
     @volatile private var ready = false
 
-    private val reader = new Thread(() => follow(), "deltaic-sidecar-output")
-    reader.setDaemon(true)
-    reader.start()
+    DaemonThread(() => follow(), "deltaic-sidecar-output").start()
 
     def awaitReady(): Boolean = {
       settled.await(startTimeoutSeconds, TimeUnit.SECONDS)

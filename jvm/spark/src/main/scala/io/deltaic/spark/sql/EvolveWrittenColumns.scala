@@ -63,7 +63,7 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
       table: DeltaicTable
   ): LogicalPlan = {
     val rows = rowsOf(insert, relation)
-    def values = new InsertedValues(table.log.table.toString, conf, rows)
+    val values = new InsertedValues(table.log.table.toString, conf, rows)
     columnsAfter(table, rows, insert.withSchemaEvolution, optionOf(relation, Map.empty)) match {
       // Spark refuses any INSERT into a table of the connector API under LEGACY, so it gets a finished one.
       case None if conf.storeAssignmentPolicy != StoreAssignmentPolicy.LEGACY =>
@@ -103,24 +103,21 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
       case _ => Map.empty[String, String]
     }
     val values = new InsertedValues(table.log.table.toString, conf, rows)
-    columnsAfter(table, rows, write.withSchemaEvolution, optionOf(relation, options)) match {
-      case None =>
-        val fitted = write.withNewQuery(values.fitted(write.query, relation.output))
-        WriteCommandShims.withResolvedOutput(spark, fitted, write.isByName)
-      case Some(columns) =>
-        val target = evolvedTo(relation, table, columns)
-        val fitted = write.withNewQuery(values.fitted(write.query, target.output))
-        val staged = fitted.withNewTable(target) match {
-          // What it speaks of may have got fields.
-          case overwrite: OverwriteByExpression =>
-            val now = AttributeMap(relation.output.zip(target.output))
-            overwrite.copy(deleteExpr = overwrite.deleteExpr.transform {
-              case column: Attribute if column.resolved => now.getOrElse(column, column)
-            })
-          case other => other
-        }
-        WriteCommandShims.withResolvedOutput(spark, staged, write.isByName)
+    val columns =
+      columnsAfter(table, rows, write.withSchemaEvolution, optionOf(relation, options))
+    val target = columns.fold(relation)(evolvedTo(relation, table, _))
+    val fitted =
+      write.withNewQuery(values.fitted(write.query, target.output)).withNewTable(target)
+    val staged = fitted match {
+      // What it speaks of may have got fields.
+      case overwrite: OverwriteByExpression if target ne relation =>
+        val now = AttributeMap(relation.output.zip(target.output))
+        overwrite.copy(deleteExpr = overwrite.deleteExpr.transform {
+          case column: Attribute if column.resolved => now.getOrElse(column, column)
+        })
+      case other => other
     }
+    WriteCommandShims.withResolvedOutput(spark, staged, write.isByName)
   }
 
   private def withoutVoid(
