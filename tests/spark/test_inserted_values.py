@@ -19,62 +19,34 @@ COLUMNS = (
 TEXTS = "'7' id, '2024-01-02' d, '2024-01-02 10:00:00' ts, 'true' ok, {s} s, map('k', '1') m"
 STORED = (7, date(2024, 1, 2), datetime(2024, 1, 2, 10), True, (1, "b"), {"k": 1})
 
-Write = Callable[[SparkSession, str], None]
+Write = Callable[[SparkSession, str], object]
 
 
-def _by_place(spark: SparkSession, table: str) -> None:
-    rows = TEXTS.format(s="named_struct('x', '1', 'y', 'b')")
-    spark.sql(f"INSERT INTO delta.`{table}` SELECT {rows}")
+BY_PLACE = TEXTS.format(s="named_struct('x', '1', 'y', 'b')")
+BY_NAME = TEXTS.format(s="named_struct('b', 'b', 'a', '1')")
 
 
-def _by_list(spark: SparkSession, table: str) -> None:
-    rows = TEXTS.format(s="named_struct('x', '1', 'y', 'b')")
-    spark.sql(f"INSERT INTO delta.`{table}` (ID, d, ts, ok, s, m) SELECT {rows}")
+def _statement(sql: str) -> Write:
+    return lambda spark, table: spark.sql(sql.format(t=f"delta.`{table}`"))
 
 
-def _by_name(spark: SparkSession, table: str) -> None:
-    rows = TEXTS.format(s="named_struct('b', 'b', 'a', '1')")
-    spark.sql(f"INSERT INTO delta.`{table}` BY NAME SELECT {rows}")
+WRITES: dict[str, Write] = {
+    "by place": _statement(f"INSERT INTO {{t}} SELECT {BY_PLACE}"),
+    "by list": _statement(f"INSERT INTO {{t}} (ID, d, ts, ok, s, m) SELECT {BY_PLACE}"),
+    "by name": _statement(f"INSERT INTO {{t}} BY NAME SELECT {BY_NAME}"),
+    "overwriting": _statement(f"INSERT OVERWRITE {{t}} SELECT {BY_PLACE}"),
+    "replacing": _statement(f"INSERT INTO {{t}} REPLACE WHERE id > 5 SELECT {BY_PLACE}"),
+    "replacing matches": _statement(f"INSERT INTO {{t}} REPLACE USING (ok) SELECT {BY_PLACE}"),
+    "frame by name": lambda spark, table: (
+        spark.sql(f"SELECT {BY_NAME}").writeTo(f"delta.`{table}`").append()
+    ),
+    "frame by place": lambda spark, table: spark.sql(f"SELECT {BY_PLACE}").write.insertInto(
+        f"delta.`{table}`"
+    ),
+}
 
 
-def _overwriting(spark: SparkSession, table: str) -> None:
-    rows = TEXTS.format(s="named_struct('x', '1', 'y', 'b')")
-    spark.sql(f"INSERT OVERWRITE delta.`{table}` SELECT {rows}")
-
-
-def _replacing(spark: SparkSession, table: str) -> None:
-    rows = TEXTS.format(s="named_struct('x', '1', 'y', 'b')")
-    spark.sql(f"INSERT INTO delta.`{table}` REPLACE WHERE id > 5 SELECT {rows}")
-
-
-def _replacing_matches(spark: SparkSession, table: str) -> None:
-    rows = TEXTS.format(s="named_struct('x', '1', 'y', 'b')")
-    spark.sql(f"INSERT INTO delta.`{table}` REPLACE USING (ok) SELECT {rows}")
-
-
-def _frame(spark: SparkSession, table: str) -> None:
-    rows = TEXTS.format(s="named_struct('b', 'b', 'a', '1')")
-    spark.sql(f"SELECT {rows}").writeTo(f"delta.`{table}`").append()
-
-
-def _insert_into(spark: SparkSession, table: str) -> None:
-    rows = TEXTS.format(s="named_struct('x', '1', 'y', 'b')")
-    spark.sql(f"SELECT {rows}").write.insertInto(f"delta.`{table}`")
-
-
-WRITES = [
-    _by_place,
-    _by_list,
-    _by_name,
-    _overwriting,
-    _replacing,
-    _replacing_matches,
-    _frame,
-    _insert_into,
-]
-
-
-@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 @pytest.mark.parametrize("policy", ["ANSI", "LEGACY"])
 def test_texts_are_cast_to_the_types_of_their_columns(
     spark: SparkSession, table: str, write: Write, policy: str

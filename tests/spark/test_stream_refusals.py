@@ -183,6 +183,12 @@ def test_replaced_table_is_another_one(spark: SparkSession, tmp_path: Path) -> N
         spark.sql("DROP TABLE streamed")
 
 
+def _forget_versions(table: str, below: int) -> None:
+    for version in range(below):
+        for file in (Path(table) / "_delta_log").glob(f"*{version:020}.*"):
+            file.unlink()
+
+
 def test_commits_that_are_gone_are_an_error_unless_their_loss_is_accepted(
     spark: SparkSession, table: str, tmp_path: Path
 ) -> None:
@@ -192,11 +198,8 @@ def test_commits_that_are_gone_are_an_error_unless_their_loss_is_accepted(
     run_stream(stream_of(spark, table), checkpoint)
     for i in range(1, 6):
         append_file(spark, table, "id INT", [(i,)])
-    log = Path(table) / "_delta_log"
-    assert list(log.glob("*4.checkpoint*.parquet"))
-    for version in range(4):
-        for file in log.glob(f"*{version:020}.*"):
-            file.unlink()
+    assert list((Path(table) / "_delta_log").glob("*4.checkpoint*.parquet"))
+    _forget_versions(table, below=4)
     text = failure_of(stream_of(spark, table), checkpoint)
     assert (
         "DELTAIC_STREAM_DATA_LOST" in text and "version 1," in text and "from version 4 on" in text
@@ -212,17 +215,12 @@ def test_loss_is_accepted_of_commits_that_go_between_two_batches_too(
     build_table(spark, table, "id INT", [[(0,)]], properties=often)
     for i in range(1, 8):
         append_file(spark, table, "id INT", [(i,)])
-    log = Path(table) / "_delta_log"
-
-    def clean_up() -> None:
-        for version in range(6):
-            for file in log.glob(f"*{version:020}.*"):
-                file.unlink()
-
     reader = stream_of(
         spark, table, failOnDataLoss="false", maxFilesPerTrigger=1, startingVersion=0
     )
-    batches = run_stream(reader, tmp_path / "checkpoint", after_batch=clean_up)
+    batches = run_stream(
+        reader, tmp_path / "checkpoint", after_batch=lambda: _forget_versions(table, below=6)
+    )
     # Of the commit that is next, what it holds was known before.
     assert batches == [[(0,)], [(1,)], [(6,)], [(7,)]]
 
@@ -237,9 +235,7 @@ def test_snapshot_to_begin_with_that_is_gone_is_an_error(
     assert "broken" in failure_of(broken, checkpoint)
     for i in range(2, 6):
         append_file(spark, table, "id INT", [(i,)])
-    for version in range(4):
-        for file in (Path(table) / "_delta_log").glob(f"*{version:020}.*"):
-            file.unlink()
+    _forget_versions(table, below=4)
     text = failure_of(stream_of(spark, table, failOnDataLoss="false"), checkpoint)
     assert "DELTAIC_STREAM_SNAPSHOT_LOST" in text and "version 0," in text and table in text
 
@@ -317,8 +313,6 @@ def test_stream_begins_at_a_commit_that_is_there_though_its_version_cannot_be_re
     for i in range(1, 6):
         append_file(spark, table, "id INT", [(i,)])
     await_upkeep(spark)
-    for version in range(2):
-        for file in (Path(table) / "_delta_log").glob(f"*{version:020}.*"):
-            file.unlink()
+    _forget_versions(table, below=2)
     found = run_stream(stream_of(spark, table, startingVersion=2), tmp_path / "checkpoint")
     assert found == [[(2,), (3,), (4,), (5,)]]
