@@ -16,7 +16,7 @@ from deltaic.commit.operations import Operation
 from deltaic.commit.ports import TableHeader, Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
-from deltaic.protocol.column_expressions import DEFAULT, GENERATED
+from deltaic.protocol.column_expressions import DEFAULT, EXISTS_DEFAULT, GENERATED
 from deltaic.protocol.features import supports
 from deltaic.protocol.identity import START
 from deltaic.protocol.limited_texts import LIMITED_TEXT, LIMITED_TEXT_KEY
@@ -161,6 +161,7 @@ class _Changed:
             raise _unsupported(self._table, self._path, reason)
         if change.default is not None:
             whole = with_key(whole, DEFAULT, change.default or None)
+            whole = with_key(whole, EXISTS_DEFAULT, None)
         if change.comment is not None:
             whole = with_key(whole, "comment", change.comment)
         if change.nullable is not None:

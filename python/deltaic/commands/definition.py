@@ -12,6 +12,7 @@ from deltaic.exceptions import error
 from deltaic.protocol import clustering, in_commit_timestamps, row_tracking
 from deltaic.protocol.actions import DomainMetadata, Metadata
 from deltaic.protocol.change_data import check_feed_columns
+from deltaic.protocol.column_expressions import EXISTS_DEFAULT
 from deltaic.protocol.column_lists import (
     STATS_COLUMNS,
     check_statistics_columns,
@@ -264,7 +265,7 @@ def stored_column(column: Field) -> Field:
     metadata = {
         key: value
         for key, value in column.metadata.items()
-        if not key.startswith(_FOREIGN_METADATA_PREFIX)
+        if key != EXISTS_DEFAULT and not key.startswith(_FOREIGN_METADATA_PREFIX)
     }
     if isinstance(column.type, PrimitiveType) and LIMITED_TEXT.fullmatch(column.type.name):
         metadata[LIMITED_TEXT_KEY] = column.type.name
