@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from deltaic.exceptions import MetadataChangedException
 from tests.support import log
 from tests.support.interleave import committed_meanwhile
+from tests.support.session_settings import session_settings
 from tests.support.table_builder import rows_of
 
 VECTORS = "TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
@@ -144,6 +145,24 @@ def test_merge_numbers_the_rows_of_all_its_clauses(spark: SparkSession, table: s
     )
     assert mark(table) == ids(spark, table)[-1]
     assert ids(spark, table)[-1] > max(values)
+
+
+@pytest.mark.parametrize("whole", ["true", "false"])
+@pytest.mark.parametrize("value", ["k", "size(transform(array(k), x -> x)) * k"])
+def test_merge_numbers_rows_however_its_plan_is_compiled(
+    spark: SparkSession, table: str, whole: str, value: str
+) -> None:
+    create(spark, table)
+    rows = "(SELECT /*+ REPARTITION(3) */ explode(sequence(1, 30)) k)"
+    with session_settings(spark, {"spark.sql.codegen.wholeStage": whole}):
+        run(
+            spark,
+            table,
+            f"MERGE INTO {{t}} t USING {rows} s ON t.v = s.k "
+            f"WHEN NOT MATCHED AND k % 2 = 0 THEN INSERT (v) VALUES ({value}) "
+            "WHEN NOT MATCHED THEN INSERT (v) VALUES (-k)",
+        )
+    assert len(set(ids(spark, table))) == 30
 
 
 NUMBERED = "INSERT INTO {t} (v) VALUES (1)"

@@ -112,8 +112,11 @@ private[spark] final case class IdentityValue(
   override protected def doGenCode(ctx: CodegenContext, ev: ExprCode): ExprCode = {
     val expression = ctx.addReferenceObj("identity", this)
     val state = ctx.addMutableState(classOf[IdentityCounter].getName, "identityCounter")
-    ctx.addPartitionInitializationStatement(s"$state = $expression.newCounter();")
-    ev.copy(code = code"final long ${ev.value} = $state.next();", isNull = FalseLiteral)
+    // Not at the start of a partition: MERGE, where it is not compiled as a whole, tells nobody of that.
+    val code = code"""
+      if ($state == null) $state = $expression.newCounter();
+      final long ${ev.value} = $state.next();"""
+    ev.copy(code = code, isNull = FalseLiteral)
   }
 }
 
