@@ -148,6 +148,35 @@ def test_merge_computes_in_every_clause(spark: SparkSession, generated: str) -> 
     assert contents(spark, generated) == in_order([*expected, row(20, 5, 5)])
 
 
+@pytest.mark.parametrize("vectors", ["true", "false"])
+def test_merge_computes_from_fields_that_its_source_lacks(
+    spark: SparkSession, table: str, vectors: str
+) -> None:
+    run(
+        spark,
+        table,
+        "CREATE TABLE {t} (id INT, s STRUCT<a: INT, b: INT, in: STRUCT<c: INT, d: INT>>,"
+        " g INT GENERATED ALWAYS AS (s.b + 1), h INT GENERATED ALWAYS AS (s.a + s.in.d),"
+        " k BOOLEAN GENERATED ALWAYS AS (s IS NULL)) USING delta TBLPROPERTIES"
+        f" ('delta.enableDeletionVectors' = '{vectors}')",
+        "INSERT INTO {t} (id, s) SELECT id, IF(id = 3, NULL, named_struct('a', 1, 'b', 2,"
+        " 'in', IF(id = 4, NULL, named_struct('c', 3, 'd', 4)))) FROM range(5)",
+        "MERGE WITH SCHEMA EVOLUTION INTO {t} t USING (SELECT id, IF(id = 1, NULL,"
+        " named_struct('a', 9, 'in', named_struct('c', 8), 'new', 7)) s FROM range(1, 6)) src"
+        " ON t.id = src.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
+    )
+    rows = {r.id: r for r in spark.read.format("delta").load(table).collect()}
+    assert rows[2].s.asDict(recursive=True) == {"a": 9, "b": 2, "in": {"c": 8, "d": 4}, "new": 7}
+    for row in rows.values():
+        b = None if row.s is None else row.s.b
+        d = None if row.s is None or row.s["in"] is None else row.s["in"].d
+        a = None if row.s is None else row.s.a
+        assert row.g == (None if b is None else b + 1)
+        assert row.h == (None if a is None or d is None else a + d)
+        assert row.k == (row.s is None)
+    assert (rows[2].g, rows[2].h, len(rows)) == (3, 13, 6)
+
+
 @pytest.mark.parametrize(
     "expression", ["g + 1", "rand()", "(SELECT 1)", "h + 1", "current_date() + id"]
 )

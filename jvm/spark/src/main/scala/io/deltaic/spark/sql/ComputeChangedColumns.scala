@@ -4,10 +4,8 @@ import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.catalyst.util.ResolveDefaultColumns
 import org.apache.spark.sql.execution.datasources.v2.ExtractV2Table
-import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{SparkSession, classic}
 
 import io.deltaic.protocol.DeltaicException
@@ -30,7 +28,7 @@ private[spark] final case class ComputeChangedColumns(spark: SparkSession)
         if table.resolved && assignments.forall(_.resolved) && condition.forall(_.resolved) =>
       val bare = update.copy(condition = condition)
       val done = changeOf(table, "UPDATE", evolves = false).fold[LogicalPlan](bare) { change =>
-        change.aligned(
+        change.completed(
           bare.copy(
             assignments = change.updated(assignments),
             condition = condition.map(RowMetadata.marked(table))
@@ -42,7 +40,7 @@ private[spark] final case class ComputeChangedColumns(spark: SparkSession)
     case merge: MergeIntoTable if isReady(merge) =>
       val bare = merge.copy(mergeCondition = conditionOf(merge).get)
       val done = changeOf(merge.targetTable, "MERGE", merge.withSchemaEvolution)
-        .fold[LogicalPlan](bare)(change => change.aligned(described(completed(bare, change))))
+        .fold[LogicalPlan](bare)(change => change.completed(described(stated(bare, change))))
       done.copyTagsFrom(merge)
       done
   }
@@ -58,7 +56,7 @@ private[spark] final case class ComputeChangedColumns(spark: SparkSession)
       case _ => None
     }
 
-  private def completed(merge: MergeIntoTable, change: ChangedColumns): MergeIntoTable = {
+  private def stated(merge: MergeIntoTable, change: ChangedColumns): MergeIntoTable = {
     val marked = RowMetadata.marked(merge.targetTable) _
     def changing(action: MergeAction): MergeAction = action match {
       case UpdateAction(condition, assignments, fromStar) =>
@@ -108,21 +106,50 @@ private final class ChangedColumns(
   private val identity = target.identityColumns
   private val generated = columns.filter(c => values.isGenerated(c.name))
 
-  /** The statement with an assignment to each column. */
-  def aligned(command: LogicalPlan): LogicalPlan = stated.aligned(command)
+  /** The statement with an assignment to each column, of rows as they will be. */
+  def completed(command: LogicalPlan): LogicalPlan = (command, stated.aligned(command)) match {
+    case (before: UpdateTable, after: UpdateTable) =>
+      val set = computed(before.assignments, after.assignments)
+      if (set == after.assignments) after else stated.aligned(after.copy(assignments = set))
+    case (before: MergeIntoTable, after: MergeIntoTable) =>
+      val whole = after.copy(
+        matchedActions = before.matchedActions.zip(after.matchedActions).map(computedIn),
+        notMatchedBySourceActions =
+          before.notMatchedBySourceActions.zip(after.notMatchedBySourceActions).map(computedIn)
+      )
+      if (whole == after) after else stated.aligned(whole)
+    case (_, after) => after
+  }
+
+  private def computedIn(actions: (MergeAction, MergeAction)): MergeAction = actions match {
+    case (before: UpdateAction, after: UpdateAction) =>
+      after.copy(assignments = computed(before.assignments, after.assignments))
+    case (_, after) => after
+  }
+
+  /** The assignments to all columns, with values for generated ones that the statement itself does not set. */
+  private def computed(
+      assigned: Seq[Assignment],
+      complete: Seq[Assignment]
+  ): Seq[Assignment] = {
+    def isSet(column: Attribute): Boolean =
+      assigned.exists(_.key.exists(_.semanticEquals(column)))
+    def newValue(base: String): Expression =
+      complete.collectFirst { case set if set.key.semanticEquals(named(base)) => set.value }.get
+    val pending = generated.filterNot(isSet).filter { column =>
+      values.basesOf(column.name).exists(base => isSet(named(base)))
+    }
+    complete.map { set =>
+      pending.find(_.semanticEquals(set.key))
+        .fold(set)(column => set.copy(value = values.of(column.name, newValue)))
+    }
+  }
 
   def updated(assigned: Seq[Assignment]): Seq[Assignment] = {
     val assignments = stated.fitted(assigned)
-    def isSet(column: Attribute): Boolean =
-      assignments.exists(_.key.exists(_.semanticEquals(column)))
-    identity.find(c => isSet(named(c.name)))
+    identity.find(c => assignments.exists(_.key.exists(_.semanticEquals(named(c.name)))))
       .foreach(c => throw IdentityColumn.updated(table, c.name))
-    val added = generated.filterNot(isSet).filter { column =>
-      values.basesOf(column.name).exists(base => isSet(named(base)))
-    }
-    assignments ++ added.map { column =>
-      Assignment(column, values.of(column.name, base => newValue(named(base), assignments)))
-    }
+    assignments
   }
 
   /** @param lane which of the statement's `lanes` clauses this is: they number rows in turns */
@@ -159,33 +186,4 @@ private final class ChangedColumns(
 
   private def named(column: String): Attribute =
     columns.find(_.name.equalsIgnoreCase(column)).get
-
-  /** The column's own value with all that is assigned to it, or to fields in it, in place. */
-  private def newValue(column: Attribute, assignments: Seq[Assignment]): Expression =
-    assignments.filter(_.key.exists(_.semanticEquals(column))).foldLeft[Expression](column) {
-      (value, set) =>
-        pathIn(set.key) match {
-          case Nil => stated.shaped(column, set.value)
-          case path => withField(value, path, set.value)
-        }
-    }
-
-  /** As Spark assigns a field: of a struct that is null, the other fields are null afterwards. */
-  private def withField(struct: Expression, path: Seq[Int], value: Expression): Expression = {
-    val fields = struct.dataType.asInstanceOf[StructType].fields.toSeq.zipWithIndex
-    CreateNamedStruct(fields.flatMap { case (field, i) =>
-      val before = GetStructField(struct, i, Some(field.name))
-      val after =
-        if (i != path.head) before
-        else if (path.length > 1) withField(before, path.tail, value)
-        else stated.shaped(DataTypeUtils.toAttribute(field), value)
-      Seq(Literal(field.name), after)
-    })
-  }
-
-  /** The places of the fields that lead to an assigned one; none for a whole column. */
-  private def pathIn(key: Expression): Seq[Int] = key match {
-    case field: GetStructField => pathIn(field.child) :+ field.ordinal
-    case _ => Nil
-  }
 }
