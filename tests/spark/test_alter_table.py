@@ -176,6 +176,57 @@ def test_columns_that_the_table_computes_from_stay(spark: SparkSession, table: s
     assert rows_of(spark, table) == [((1, 2),)]
 
 
+@pytest.mark.parametrize(
+    "check",
+    [
+        "arr.x[0] > 0",
+        "arr[0].x > 0",
+        "element_at(arr, 1).x > 0",
+        "exists(arr, e -> e.x > 0)",
+        "m['k'].x > 0",
+        "coalesce(element_at(m, 'k').x, s.arr[0].x) > 0",
+    ],
+)
+def test_fields_within_arrays_and_maps_that_the_table_computes_from_stay(
+    spark: SparkSession, table: str, check: str
+) -> None:
+    name, element = f"delta.`{table}`", "STRUCT<x: INT, y: INT>"
+    spark.sql(
+        f"CREATE TABLE {name} (arr ARRAY<{element}>, m MAP<STRING, {element}>,"
+        f" s STRUCT<arr: ARRAY<{element}>>, CONSTRAINT c CHECK ({check})) USING delta {MAPPED}"
+    )
+    within = ["m.value"] if "m[" in check else ["arr.element"]
+    if "s.arr" in check:
+        within = ["m.value", "s.arr.element"]
+    for struct in within:
+        for change in (f"DROP COLUMN {struct}.x", f"RENAME COLUMN {struct}.x TO z"):
+            with pytest.raises(InvalidArgumentError, match="DELTAIC_COLUMN_DEPENDED_ON"):
+                spark.sql(f"ALTER TABLE {name} {change}")
+        if "->" not in check:
+            spark.sql(f"ALTER TABLE {name} RENAME COLUMN {struct}.y TO z")
+    spark.sql(
+        f"INSERT INTO {name} SELECT array(e), map('k', e), struct(array(e)) FROM"
+        " (SELECT struct(1, 2) e)"
+    )
+
+
+def test_expression_that_does_not_fit_keeps_the_columns_that_it_names(
+    spark: SparkSession, table: str
+) -> None:
+    name = f"delta.`{table}`"
+    spark.sql(
+        f"CREATE TABLE {name} (s STRUCT<x: INT>, v INT, u INT, CONSTRAINT c CHECK (v > 0))"
+        f" USING delta {MAPPED}"
+    )
+    metadata = log.metadata(table)
+    configuration = metadata["configuration"] | {"delta.constraints.c": "foreign(s.x) > v"}
+    log.write_commit(table, 1, {"metaData": metadata | {"configuration": configuration}})
+    for column in ("s.x", "v"):
+        with pytest.raises(InvalidArgumentError, match="DELTAIC_COLUMN_DEPENDED_ON"):
+            spark.sql(f"ALTER TABLE {name} RENAME COLUMN {column} TO z")
+    spark.sql(f"ALTER TABLE {name} RENAME COLUMN u TO z")
+
+
 def test_identity_column_counts_on_from_what_the_table_holds(
     spark: SparkSession, table: str
 ) -> None:

@@ -202,7 +202,9 @@ class MemoryLog:
         """Return what `violation` says: a log in memory has no rows to look at."""
         return self.violation
 
-    def columns_in(self, expressions: Sequence[str]) -> Sequence[Sequence[Sequence[str]] | None]:
+    def columns_in(
+        self, schema_string: str, expressions: Sequence[str]
+    ) -> Sequence[Sequence[Sequence[str]] | None]:
         """Return all names in each expression; one with a question mark cannot be read."""
         return [
             None if "?" in sql else [name.split(".") for name in re.findall(r"[A-Za-z_.]+", sql)]

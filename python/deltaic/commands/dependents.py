@@ -36,7 +36,7 @@ def require_independent(
     expressions = list(_expressions(table, metadata))
     if not expressions or not paths:
         return
-    referred = tables.columns_in([sql for _, sql in expressions])
+    referred = tables.columns_in(metadata.schema_string, [sql for _, sql in expressions])
     for (owner, sql), names in zip(expressions, referred, strict=True):
         for path in paths:
             if names is None or any(_meet(path, name) for name in names):

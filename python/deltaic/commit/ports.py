@@ -393,10 +393,13 @@ class Tables(Protocol):
             If it is no condition on single rows of the table; `name` is the constraint's.
         """
 
-    def columns_in(self, expressions: Sequence[str]) -> Sequence[Sequence[Sequence[str]] | None]:
-        """Return the columns that each SQL expression names, by the parts of their names.
+    def columns_in(
+        self, schema_string: str, expressions: Sequence[str]
+    ) -> Sequence[Sequence[Sequence[str]] | None]:
+        """Return the paths of the columns that each SQL expression over a schema speaks of.
 
-        None stands for an expression that cannot be read: it may name any.
+        Below arrays and maps they go through ``element``, ``key`` and ``value``. None stands for an
+        expression that cannot be read: it may speak of any.
         """
 
     def furthest_value(self, table: str, version: int, column: str, *, largest: bool) -> int | None:

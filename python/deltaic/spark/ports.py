@@ -120,10 +120,12 @@ class JvmTables:
         row: str | None = json.loads(text)["row"]
         return row
 
-    def columns_in(self, expressions: Sequence[str]) -> Sequence[Sequence[Sequence[str]] | None]:
-        """Return the columns that each SQL expression names; None if it cannot be read."""
+    def columns_in(
+        self, schema_string: str, expressions: Sequence[str]
+    ) -> Sequence[Sequence[Sequence[str]] | None]:
+        """Return the columns that each SQL expression speaks of; None if it cannot be read."""
         with jvm_errors():
-            text = self._api.columnsIn(self._session, json.dumps(list(expressions)))
+            text = self._api.columnsIn(self._session, schema_string, json.dumps(list(expressions)))
         return list(json.loads(text))
 
     def furthest_value(self, table: str, version: int, column: str, *, largest: bool) -> int | None:

@@ -9,6 +9,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.{PaddingShims, SessionShims}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.functions.{max, min}
+import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol._
@@ -188,9 +189,11 @@ object PythonApi {
     Json.obj("row" -> row).toString
   }
 
-  /** The columns that each expression of a JSON array names, each as its parts; null if any may be meant. */
-  def columnsIn(spark: SparkSession, expressionsJson: String): String =
-    Json.of(Json.parseStrings(expressionsJson).map(ReferredColumns.in(spark, _))).toString
+  /** The columns that each expression of a JSON array speaks of, each as a path; null if any may be meant. */
+  def columnsIn(spark: SparkSession, schemaString: String, expressionsJson: String): String = {
+    val columns = DataType.fromJson(schemaString).asInstanceOf[StructType]
+    Json.of(Json.parseStrings(expressionsJson).map(ReferredColumns.in(spark, columns, _))).toString
+  }
 
   /** The largest or smallest value of a column in a version, as `{"value": ...}`, with null if none. */
   def furthestValue(
