@@ -134,6 +134,6 @@ def test_files_that_others_never_leave_alone_end_in_a_conflict_and_a_whole_table
     with pytest.raises(ConcurrentModificationError, match="ROW TRACKING BACKFILL"):
         enable(log)
     header = log.header(log.table)
-    assert header is not None and not row_tracking.is_enabled(header.metadata)
+    assert header is not None and not row_tracking.is_enabled(header.protocol, header.metadata)
     enable(log)
     assert None not in first_ids(log).values() and len(first_ids(log)) == 50

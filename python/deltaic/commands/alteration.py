@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from deltaic.commands.iceberg_files import require_fit_files
@@ -14,6 +14,7 @@ from deltaic.commit.transaction import CommitResult, RetryPolicy, commit
 from deltaic.exceptions import error
 from deltaic.protocol import iceberg_compat, in_commit_timestamps
 from deltaic.protocol.actions import DomainMetadata, Metadata, Protocol
+from deltaic.protocol.dormant_properties import require_none_dormant
 from deltaic.protocol.features import require_definable, require_writable
 from deltaic.protocol.negotiation import protocol_for_new_definition, protocol_without
 from deltaic.protocol.properties import ProtocolRequest
@@ -48,13 +49,18 @@ class Alteration:
     drops: str | None = None
 
 
-def altered_header(table: str, tables: Tables) -> TableHeader:
+def altered_header(table: str, tables: Tables, unset: Collection[str] = ()) -> TableHeader:
     """Return what an alteration is based on.
+
+    Parameters
+    ----------
+    unset
+        The names of properties that it takes away.
 
     Raises
     ------
     TableStateError
-        If there is no table.
+        If there is no table, or something in its definition would come into force with another.
     ProtocolError
         If this build cannot write to it.
     """
@@ -62,6 +68,7 @@ def altered_header(table: str, tables: Tables) -> TableHeader:
     if current is None:
         raise error("DELTAIC_NOT_A_TABLE", table=table)
     require_writable(table, current.version, current.protocol, current.metadata)
+    require_none_dormant(table, current.version, current.protocol, current.metadata, unset)
     return current
 
 

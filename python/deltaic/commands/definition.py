@@ -20,6 +20,7 @@ from deltaic.protocol.column_lists import (
 )
 from deltaic.protocol.column_mapping import is_mapped, new_mapping
 from deltaic.protocol.constraints import constraint_key
+from deltaic.protocol.dormant_properties import require_none_dormant
 from deltaic.protocol.features import require_definable, supports
 from deltaic.protocol.iceberg_compat import (
     require_compatible,
@@ -134,6 +135,8 @@ def redefine_table(
     """
     checked = _NO_PROPERTIES if keep_properties else _checked_properties(request)
     before = current.metadata
+    if keep_properties:
+        require_none_dormant(request.table, current.version, current.protocol, before)
     configuration = (
         before.configuration if keep_properties else with_column_mapping(checked.configuration)
     )

@@ -7,6 +7,7 @@ from deltaic.commands.definition import stored_column
 from deltaic.commands.dependents import require_retypable
 from deltaic.commit.plan import Definition
 from deltaic.commit.ports import TableHeader, Tables
+from deltaic.protocol.dormant_properties import require_none_dormant
 from deltaic.protocol.features import require_definable, supports
 from deltaic.protocol.iceberg_compat import require_compatible
 from deltaic.protocol.negotiation import protocol_for_new_definition
@@ -30,6 +31,8 @@ def evolve_table(table: str, current: TableHeader, written: str, tables: Tables)
     InvalidArgumentError
         If a column cannot be added, or its type cannot become that of the rows, or two columns have
         the same name.
+    TableStateError
+        If something in the definition would come into force with another.
     """
     before = current.metadata
     schema = parse_schema(before.schema_string, table)
@@ -46,6 +49,7 @@ def evolve_table(table: str, current: TableHeader, written: str, tables: Tables)
     evolved = evolution.evolved(schema, columns)
     if evolved == schema:
         return Definition(current.protocol, before)
+    require_none_dormant(table, current.version, current.protocol, before)
     metadata = with_schema(table, before, evolved)
     protocol = protocol_for_new_definition(table, current.protocol, metadata, ProtocolRequest())
     require_definable(table, protocol, metadata)

@@ -20,6 +20,7 @@ from deltaic.protocol.clustering import FEATURE as CLUSTERING
 from deltaic.protocol.clustering import require_no_clustering
 from deltaic.protocol.column_lists import check_statistics_columns
 from deltaic.protocol.column_mapping import MAX_COLUMN_ID, MODE, upgraded, with_new_columns
+from deltaic.protocol.dormant_properties import dormant_properties
 from deltaic.protocol.features import supports
 from deltaic.protocol.iceberg_compat import newly_active
 from deltaic.protocol.properties import (
@@ -62,7 +63,8 @@ def alter_properties(
         If a property cannot be what it is set to, or cannot be changed on a table that exists.
     """
     table = arguments.table
-    current = altered_header(table, tables)
+    unset = [_stored_name(name) for name in arguments.unset]
+    current = altered_header(table, tables, unset)
     before = current.metadata
     given = {k: v for k, v in arguments.properties.items() if k != _COMMENT}
     checked = check_properties(table, given, any_name=tables.allows_unknown_properties())
@@ -72,9 +74,13 @@ def alter_properties(
             raise error("DELTAIC_PROPERTY_NEEDS_MORE", table=table, property=name, value=value)
     if not supports(current.protocol, CLUSTERING):
         require_no_clustering(table, checked.request.features)
-    removed = {n for name in arguments.unset for n in _removable(table, name)}
+    dormant = dormant_properties(current.protocol, before).keys() & unset
+    removed = dormant | {
+        n for name in unset if name not in dormant for n in _removable(table, name)
+    }
     alteration = _alteration(arguments, current, checked, removed)
-    if is_true(checked.configuration, row_tracking.ENABLED) and not row_tracking.is_enabled(before):
+    tracks_rows = row_tracking.is_enabled(current.protocol, before)
+    if is_true(checked.configuration, row_tracking.ENABLED) and not tracks_rows:
         # Ids are commits of their own, which would stay if the rest of the statement were refused.
         needed_protocol(alteration)
         give_row_ids(table, tables, policy, clock_ms)
@@ -98,7 +104,7 @@ def _alteration(
     schema = parse_schema(after.schema_string, table)
     check_feed_columns(table, schema, after.configuration)
     check_statistics_columns(table, schema, after.partition_columns, checked.configuration)
-    after = upgraded(table, after, before)
+    after = upgraded(table, after, replace(before, configuration=kept))
     if newly_active(after.configuration, before.configuration) is not None:
         after = with_new_columns(after)  # which has elements, keys and values numbered, too
     return Alteration(
@@ -111,20 +117,24 @@ def _alteration(
     )
 
 
+def _stored_name(name: str) -> str:
+    known = find_property(name)
+    return known.name if known is not None else name
+
+
 def _removable(table: str, name: str) -> tuple[str, ...]:
     """Return the names of a property, by any of which the table may have it."""
     known = find_property(name)
-    stored = known.name if known is not None else name
-    if stored in (MODE, MAX_COLUMN_ID):
+    if name in (MODE, MAX_COLUMN_ID):
         advice = "Files are read by it. Write the rows to a new table that is without it."
-        raise error("DELTAIC_PROPERTY_KEPT", table=table, property=stored, advice=advice)
+        raise error("DELTAIC_PROPERTY_KEPT", table=table, property=name, advice=advice)
     if known is not None and known.internal:
         advice = "Deltaic and other writers keep it; what it says of files and commits stays true."
-        raise error("DELTAIC_PROPERTY_KEPT", table=table, property=stored, advice=advice)
+        raise error("DELTAIC_PROPERTY_KEPT", table=table, property=name, advice=advice)
     if name.casefold().startswith(CONSTRAINT_PREFIX):
         advice = "Use ALTER TABLE ... DROP CONSTRAINT."
         raise error("DELTAIC_PROPERTY_KEPT", table=table, property=name, advice=advice)
-    return (stored,) if known is None else spellings(known.replaced_by or stored)
+    return (name,) if known is None else spellings(known.replaced_by or name)
 
 
 def _description(arguments: AlterProperties, before: str | None) -> str | None:

@@ -45,7 +45,8 @@ def commit_info(
     body["isolationLevel"] = ours.isolation.value
     body["isBlindAppend"] = _is_blind_append(summary, ours)
     body["operationMetrics"] = operation_metrics(summary)
-    if row_tracking.is_enabled(ours.plan.effective.metadata):
+    effective = ours.plan.effective
+    if row_tracking.is_enabled(effective.protocol, effective.metadata):
         preserved = "true" if _preserves_row_ids(summary) else "false"
         body["tags"] = {row_tracking.PRESERVED_TAG: preserved}
     body["engineInfo"] = provenance.engine_info

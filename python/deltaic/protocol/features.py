@@ -70,6 +70,8 @@ class Feature:
         Whether this build can write to a table that uses it.
     writable_when_inactive
         Whether a table that supports the feature without using it asks nothing of a writer.
+    binds_earlier_files
+        Whether it says something of files that were written before the table had it.
     """
 
     name: str
@@ -83,6 +85,7 @@ class Feature:
     aliases: frozenset[str]
     writable: bool
     writable_when_inactive: bool
+    binds_earlier_files: bool
 
     @property
     def is_legacy(self) -> bool:
@@ -109,6 +112,7 @@ def all_features() -> tuple[Feature, ...]:
                 aliases=frozenset(record["aliases"]),
                 writable=record["write"],
                 writable_when_inactive=record.get("writableWhenInactive", False),
+                binds_earlier_files=record.get("bindsEarlierFiles", False),
             )
         )
     return tuple(features)
@@ -182,6 +186,14 @@ def with_requirements(names: Iterable[str]) -> frozenset[str]:
             feature = find_feature(name)
             pending += feature.requires if feature else ()
     return frozenset(complete)
+
+
+def uses(configuration: Mapping[str, str], feature: Feature) -> bool:
+    """Whether the value of its own property puts a feature to use."""
+    name = feature.property_name
+    return name is not None and (
+        property_value(configuration, name).casefold() in feature.property_values
+    )
 
 
 def features_in_use(metadata: Metadata, table: str) -> frozenset[str]:
@@ -288,11 +300,7 @@ def _used_by_properties(configuration: Mapping[str, str]) -> frozenset[str]:
     return frozenset(
         f.name
         for f in all_features()
-        if (
-            f.property_name is not None
-            and property_value(configuration, f.property_name).casefold() in f.property_values
-        )
-        or _any_matches(f.used_by.properties, configuration)
+        if uses(configuration, f) or _any_matches(f.used_by.properties, configuration)
     )
 
 

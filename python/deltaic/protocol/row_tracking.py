@@ -30,9 +30,9 @@ _MARK = "rowIdHighWaterMark"
 _MARK_IN_TEXT = "highWaterMark"
 
 
-def is_enabled(metadata: Metadata) -> bool:
+def is_enabled(protocol: Protocol, metadata: Metadata) -> bool:
     """Whether row ids can be relied upon, and are to be preserved."""
-    return is_true(metadata.configuration, ENABLED)
+    return supports(protocol, FEATURE) and is_true(metadata.configuration, ENABLED)
 
 
 def names_columns(metadata: Metadata) -> bool:
@@ -42,8 +42,8 @@ def names_columns(metadata: Metadata) -> bool:
 
 def assigns_row_ids(protocol: Protocol, metadata: Metadata) -> bool:
     """Whether a writer gives every new row an id: where the feature is supported, used or not."""
-    suspended = is_true(metadata.configuration, SUSPENDED) and not is_enabled(metadata)
-    return supports(protocol, FEATURE) and not suspended
+    suspended = is_true(metadata.configuration, SUSPENDED)
+    return is_enabled(protocol, metadata) or (supports(protocol, FEATURE) and not suspended)
 
 
 def high_water_mark(table: str, domains: Mapping[str, str]) -> int:

@@ -41,7 +41,7 @@ def definition_problems(protocol: Protocol, metadata: Metadata) -> Problems:
         return
     if unsupported := {name for name in used if not supports(protocol, name)}:
         yield rule, f"in use, but not supported by the protocol: {', '.join(sorted(unsupported))}"
-    if row_tracking.is_enabled(metadata) and not row_tracking.names_columns(metadata):
+    if row_tracking.is_enabled(protocol, metadata) and not row_tracking.names_columns(metadata):
         yield "Protocol § Row Tracking", "the columns of preserved row ids have no names"
     names = {column.name for column in columns.fields}
     if strangers := [c for c in metadata.partition_columns if c not in names]:

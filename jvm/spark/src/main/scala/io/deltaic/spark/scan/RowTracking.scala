@@ -2,7 +2,7 @@ package io.deltaic.spark.scan
 
 import org.apache.spark.sql.types.{LongType, StructField}
 
-import io.deltaic.protocol.{Metadata, TableProperties}
+import io.deltaic.protocol.{Metadata, Protocol, TableFeatures, TableProperties}
 
 /**
  * What a table on which row tracking is enabled says about its rows (Protocol § Reader Requirements
@@ -26,10 +26,11 @@ private[spark] final case class RowTracking(
 
 private[spark] object RowTracking {
 
-  /** None unless row tracking is enabled: where it is only supported, files may lack row ids. */
-  def of(metadata: Metadata): Option[RowTracking] = {
+  /** None unless row tracking is supported and enabled: else files may lack row ids. */
+  def of(protocol: Protocol, metadata: Metadata): Option[RowTracking] = {
     val properties = metadata.configuration
-    Option.when(properties.get("delta.enableRowTracking").exists(TableProperties.isTrue)) {
+    val isEnabled = properties.get("delta.enableRowTracking").exists(TableProperties.isTrue)
+    Option.when(isEnabled && TableFeatures.supports(protocol, "rowTracking")) {
       RowTracking(
         properties.get("delta.rowTracking.materializedRowIdColumnName"),
         properties.get("delta.rowTracking.materializedRowCommitVersionColumnName")

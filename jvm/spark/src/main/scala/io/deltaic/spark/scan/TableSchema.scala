@@ -88,7 +88,7 @@ private[spark] object TableSchema {
       stored,
       metadata.partitionColumns,
       mapping,
-      RowTracking.of(metadata),
+      RowTracking.of(protocol, metadata),
       generatedIn(stored, protocol),
       identityIn(stored, protocol)
     )

@@ -1,0 +1,95 @@
+"""Properties that other writers set while the protocol lacks their features."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from deltaic.commands.evolve_table import evolve_table
+from deltaic.exceptions import TableStateError
+from tests.support.alterations import alter, fields, metadata, new, parsed, refusal, table
+from tests.support.definitions import plan, schema
+from tests.support.memory_log import MemoryLog
+
+MODE = "delta.columnMapping.mode"
+DORMANT = [
+    (MODE, "name"),
+    (MODE, "id"),
+    ("delta.enableRowTracking", "true"),
+    ("delta.enableIcebergCompatV1", "true"),
+    ("delta.enableIcebergCompatV2", "true"),
+]
+
+
+def with_property(name: str, value: str) -> MemoryLog:
+    """Return a table whose metadata has a property that its protocol knows nothing of."""
+    log = table("id", "p")
+
+    def changed(line: str) -> str:
+        action = json.loads(line)
+        if "metaData" in action:
+            action["metaData"]["configuration"][name] = value
+        return json.dumps(action)
+
+    log.commits_lines[0] = [changed(line) for line in log.commits_lines[0]]
+    return log
+
+
+@pytest.mark.parametrize(("name", "value"), DORMANT)
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        ("addColumns", {"columns": [new("v")]}),
+        ("alterProperties", {"set": {"delta.appendOnly": "true"}}),
+        ("alterProperties", {"set": {"delta.columnMapping.mode": "name"}}),
+        ("alterProperties", {"set": {"delta.feature.columnMapping": "supported"}}),
+        ("alterProperties", {"unset": ["comment"]}),
+        ("addConstraint", {"name": "c", "expression": "id > 0"}),
+        ("clusterBy", {"columns": [["id"]]}),
+    ],
+)
+def test_no_other_definition_puts_it_into_force(
+    name: str, value: str, command: str, arguments: dict[str, Any]
+) -> None:
+    log = with_property(name, value)
+    assert refusal(log, command, **arguments) == "DELTAIC_DORMANT_PROPERTY"
+
+
+@pytest.mark.parametrize(("name", "value"), DORMANT)
+def test_rows_may_come_but_no_columns(name: str, value: str) -> None:
+    log = with_property(name, value)
+    planned = plan(log)
+    assert not planned.changes_protocol and not planned.changes_metadata
+    header = log.header(log.table)
+    assert header is not None
+    with pytest.raises(TableStateError, match=name):
+        evolve_table(log.table, header, schema("id", "p", "v"), log)
+    with pytest.raises(TableStateError, match=name):
+        plan(log, mode="overwrite", options={"overwriteschema": "true"})
+
+
+@pytest.mark.parametrize("spelled", [MODE, "DELTA.columnMapping.MODE"])
+def test_taken_away_and_set_again_it_knows_columns_as_files_do(spelled: str) -> None:
+    log = with_property(MODE, "name")
+    alter(log, "alterProperties", unset=[spelled])
+    assert MODE not in metadata(log)["configuration"]
+    alter(log, "alterProperties", set={MODE: "name"})
+    mapped = {name: f["metadata"] for name, f in fields(parsed(log)).items()}
+    assert {m["delta.columnMapping.physicalName"] for m in mapped.values()} == {"id", "p"}
+    alter(log, "addColumns", columns=[new("v")])
+
+
+def test_each_is_to_be_taken_away() -> None:
+    log = with_property(MODE, "name")
+    line = json.dumps(metadata(log)["configuration"] | {"delta.enableRowTracking": "true"})
+    log.commits_lines[0] = [
+        json.dumps(action | {"metaData": action["metaData"] | {"configuration": json.loads(line)}})
+        if "metaData" in (action := json.loads(text))
+        else text
+        for text in log.commits_lines[0]
+    ]
+    assert refusal(log, "alterProperties", unset=[MODE]) == "DELTAIC_DORMANT_PROPERTY"
+    alter(log, "alterProperties", unset=[MODE, "delta.enableRowTracking"])
+    assert not metadata(log)["configuration"]
