@@ -375,6 +375,37 @@ def test_largest_timestamp_is_a_bound_that_prunes_nothing(
     assert found(spark, table, f"ts = {largest}") == []
 
 
+DIALECTS = {
+    "size of null": ("ARRAY<INT>", "INT", "size(base)", "NULL", "base IS NULL"),
+    "text as a number": ("STRING", "STRING", "CAST(base + 1 AS STRING)", "'1'", "base = '1'"),
+    "no such element": ("INT", "INT", "element_at(array(1, 2), base)", "5", "base IN (5, 1)"),
+}
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.parametrize("writer", ["true", "false"])
+@pytest.mark.parametrize("reader", ["true", "false"])
+def test_image_that_the_dialect_changes_loses_no_row_in_another(
+    spark: SparkSession, table: str, name: str, writer: str, reader: str
+) -> None:
+    base, data_type, expression, value, condition = DIALECTS[name]
+    run(
+        spark,
+        table,
+        f"CREATE TABLE {{t}} (n INT, base {base}, g {data_type} GENERATED ALWAYS AS ({expression}))"
+        " USING delta PARTITIONED BY (g)",
+    )
+    with session_settings(spark, {"spark.sql.ansi.enabled": writer}):
+        statement = f"INSERT INTO {{t}} (n, base) VALUES (1, {value})"
+        if name == "no such element" and writer == "true":
+            with pytest.raises(Exception, match="INVALID_ARRAY_INDEX"):
+                run(spark, table, statement)
+            return
+        run(spark, table, statement)
+    with session_settings(spark, {"spark.sql.ansi.enabled": reader}):
+        assert found(spark, table, condition) == [1]
+
+
 def found(spark: SparkSession, table: str, condition: str) -> list[int]:
     frame = spark.read.format("delta").load(table).where(condition)
     return sorted(r.n for r in frame.select("n").collect())

@@ -4,26 +4,67 @@ import scala.util.control.NonFatal
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.deltaic.SchemaShims
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
+ * What a generation expression is under the settings of a session: which casts fail, what `size(NULL)` is
+ * and as what numbers are added depends on them.
+ *
+ * @param value over one column alone, in the type of the generated one
+ */
+private[scan] final case class SessionValue(settings: SQLConf, value: Expression) {
+
+  /** Its value where `base` has that one; none if it fails. */
+  def at(base: Literal): Option[Any] =
+    try {
+      val of = value.transform {
+        case _: AttributeReference => base
+        case zoned: TimeZoneAwareExpression => zoned.withTimeZone("UTC")
+      }
+      Some(SQLConf.withExistingConf(settings)(of.eval()))
+    } catch { case NonFatal(_) => None }
+}
+
+private[scan] object SessionValue {
+
+  /** Those of this session, and of sessions with Spark's defaults of now and before ANSI was the default. */
+  def settings: Seq[SQLConf] = {
+    val own = SQLConf.get
+    own +: Seq(true, false).map { ansi =>
+      val other = own.clone()
+      other.getAllConfs.keys.filter(_.startsWith("spark.sql.legacy.")).foreach(other.unsetConf)
+      other.setConf(SQLConf.ANSI_ENABLED, ansi)
+      other
+    }
+  }
+}
+
+/**
  * One generated partition column.
  *
- * @param value over `base` alone, in the column's type
+ * @param values its expression over `base` alone, as different sessions understand it, this one first
  */
 private[scan] final class Generated(
     val column: StructField,
-    val value: Expression,
+    values: Seq[SessionValue],
     val base: AttributeReference
 ) {
   import Generated._
 
   private val attribute = AttributeReference(column.name, column.dataType)()
 
+  /** The expression in this session. */
+  val value: Expression = values.head.value
+
   /** Whether the image depends on the zone of the session that computed it. */
-  val isLocal: Boolean =
+  val isLocal: Boolean = values.map(_.value).exists { value =>
     value != base && value.exists(e => holdsInstants(e.dataType) || readsZone(e))
+  }
+
+  /** Whether a larger base never has a smaller image. */
+  val ascends: Boolean = values.forall(session => Generated.ascends(session.value))
 
   /** How far the bounds of the image are off: a zone's breadth, or nothing. */
   private val breadth = if (isLocal) 1 else 0
@@ -47,15 +88,15 @@ private[scan] final class Generated(
           val each = values.map(equal)
           if (each.isEmpty || each.exists(_.isEmpty)) None
           else Some(each.flatten.reduce(Or(_, _)))
-        case AtMost(v) if ascends(value) => upper(v)
-        case AtLeast(v) if ascends(value) => lower(v)
-        case Absent if !isLocal || ascends(value) => imageOf(Literal(null, base.dataType))
+        case AtMost(v) if ascends => upper(v)
+        case AtLeast(v) if ascends => lower(v)
+        case Absent if !isLocal || ascends => imageOf(Literal(null, base.dataType))
         case _ => None
       }
 
   private def equal(v: Literal): Option[Expression] =
     if (!isLocal) Option.when(comparesAsItEquals)(v).flatMap(imageOf)
-    else if (!ascends(value)) None
+    else if (!ascends) None
     else for (low <- lower(v); high <- upper(v)) yield And(low, high)
 
   private def imageOf(v: Literal): Option[Expression] =
@@ -91,26 +132,24 @@ private[scan] final class Generated(
   }
 
   /**
-   * What the expression makes of a value of the base column; none if that fails, as it does for the
-   * last times there are, which nothing is later than.
+   * What the expression makes of a value of the base column, in every session in which it makes something of it;
+   * none if it is not the same, or fails in all, as it does for the last times there are, which nothing is later
+   * than.
    *
    * @param shift up (1) or down (-1) by as much as a zone can make of it, or not at all (0)
    */
   def image(v: Literal, shift: Int): Option[Literal] =
     try {
       val argument = moved(v, shift)
-      val of = value.transform {
-        case _: AttributeReference => argument
-        case zoned: TimeZoneAwareExpression => zoned.withTimeZone("UTC")
+      val results = values.flatMap(_.at(argument)).map(Literal(_, column.dataType)).distinct
+      Option.when(v.dataType == base.dataType && results.length == 1) {
+        resultMoved(results.head, shift)
       }
-      Option.when(v.dataType == base.dataType)(resultMoved(of.eval(), shift))
     } catch { case NonFatal(_) => None }
 
   /** An instant made of a local time is as far from UTC once more. */
-  private def resultMoved(result: Any, shift: Int): Literal = {
-    val image = Literal(result, column.dataType)
+  private def resultMoved(image: Literal, shift: Int): Literal =
     if (column.dataType == TimestampType) moved(image, shift) else image
-  }
 }
 
 private[scan] object Generated {

@@ -8,13 +8,14 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.ExpressionShims
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 
 /**
  * What a filter on a column implies for the partition columns that are generated from it.
  *
  * The rule: a predicate is added only if it is true of every row for which the filter is, whatever the
- * time zone of the session that wrote the row. Two facts are used:
+ * time zone of the session that wrote the row, and in the ANSI dialect or not. Two facts are used:
  *
  *   - Equal values have equal images, so `base = v` implies `g = f(v)` for any `f` of `base` alone.
  *   - Where `f` never descends, `base < v` implies `g <= f(v)`, and so on.
@@ -31,14 +32,15 @@ private[scan] final class GeneratedPartitions(spark: SparkSession, schema: Table
     for {
       name <- schema.partitionColumns
       sql <- schema.generated.get(name)
-      if !namesSessionZone(sql)
-      value <- resolved(sql, attributes)
-      base <- value.references.toSeq match {
+      column = schema.all(name)
+      if !namesSessionZone(sql) && !isFitted(column)
+      values <- resolved(sql, attributes, column)
+      base <- values.flatMap(_.value.references.toSeq).distinct match {
         case Seq(only: AttributeReference) => Some(only)
         case _ => None
       }
-      if value.deterministic && !isFitted(schema.all(name))
-    } yield new Generated(schema.all(name), inColumnType(value, schema.all(name)), base)
+      if values.forall(_.value.deterministic)
+    } yield new Generated(column, values, base)
   }
 
   private val clocks: Seq[GeneratedClock] = GeneratedClock.of(columns)
@@ -66,9 +68,20 @@ private[scan] final class GeneratedPartitions(spark: SparkSession, schema: Table
   private def isFitted(column: StructField): Boolean =
     CharVarcharUtils.getRawType(column.metadata).isDefined
 
-  private def resolved(sql: String, attributes: Seq[Attribute]): Option[Expression] =
-    try Some(ExpressionShims.resolved(spark, sql, attributes))
-    catch { case NonFatal(_) => None } // another engine's function: nothing to prune by
+  /** As sessions understand it that may have written the rows; none if it is another engine's function. */
+  private def resolved(
+      sql: String,
+      attributes: Seq[Attribute],
+      column: StructField
+  ): Option[Seq[SessionValue]] =
+    try
+      Some(SessionValue.settings.map { settings =>
+        SQLConf.withExistingConf(settings) {
+          val value = ExpressionShims.resolved(spark, sql, attributes)
+          SessionValue(settings, inColumnType(value, column))
+        }
+      })
+    catch { case NonFatal(_) => None }
 
   private def inColumnType(value: Expression, column: StructField): Expression =
     if (value.dataType == column.dataType) value else Cast(value, column.dataType, Some("UTC"))
