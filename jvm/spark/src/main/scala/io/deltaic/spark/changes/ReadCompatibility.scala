@@ -21,8 +21,8 @@ private[spark] object ReadCompatibility {
    * not the same to them.
    *
    * @param dataIsOlder whether `data` is of a version before the one that `read` is of
-   * @param readsWidened whether a column may since have been given a type that holds all values of the older one
-   *   (Protocol § Type Widening)
+   * @param readsWidened whether a column may since have been given a type that holds all values of the older one,
+   *   and says so: bounds of its values are taken for what they are by that (Protocol § Type Widening)
    */
   def holds(
       data: Metadata,
@@ -59,20 +59,26 @@ private final class ReadCompatibility(val olderIsData: Boolean, mayWiden: Boolea
         before.name == after.name &&
         ReadCompatibility.storedAs(before) == ReadCompatibility.storedAs(after) &&
         nullabilityHolds(before.nullable, after.nullable) &&
-        holds(before.dataType, after.dataType)
+        holds(before.dataType, after.dataType, TypeChange.of(after).nonEmpty)
       }
     }
   }
 
-  private def holds(before: DataType, after: DataType): Boolean = (before, after) match {
-    case (b: StructType, a: StructType) => grew(b, a)
-    case (b: ArrayType, a: ArrayType) =>
-      nullabilityHolds(b.containsNull, a.containsNull) && holds(b.elementType, a.elementType)
-    case (b: MapType, a: MapType) =>
-      nullabilityHolds(b.valueContainsNull, a.valueContainsNull) &&
-      holds(b.keyType, a.keyType) && holds(b.valueType, a.valueType)
-    case _ => before == after || (mayWiden && TypeChange.widens(before, after))
-  }
+  /** @param changed whether the newer column says that its type has changed, there or within */
+  private def holds(before: DataType, after: DataType, changed: Boolean): Boolean =
+    (before, after) match {
+      case (b: StructType, a: StructType) => grew(b, a)
+      case (b: ArrayType, a: ArrayType) =>
+        nullabilityHolds(b.containsNull, a.containsNull) &&
+        holds(b.elementType, a.elementType, changed)
+      case (b: MapType, a: MapType) =>
+        nullabilityHolds(b.valueContainsNull, a.valueContainsNull) &&
+        holds(b.keyType, a.keyType, changed) && holds(b.valueType, a.valueType, changed)
+      case _ => before == after || (mayWiden && widened(before, after, changed))
+    }
+
+  private def widened(before: DataType, after: DataType, changed: Boolean): Boolean =
+    if (changed) TypeChange.widens(before, after) else TypeChange.isStoredAlike(before, after)
 
   /** Nulls in the data need a column that may be null to be read into. */
   private def nullabilityHolds(older: Boolean, newer: Boolean): Boolean = {

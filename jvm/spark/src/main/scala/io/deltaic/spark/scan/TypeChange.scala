@@ -49,6 +49,12 @@ private[spark] object TypeChange {
     case _ => false
   }
 
+  /** Whether Parquet has one type for both, so that nobody has to be told of the change. */
+  def isStoredAlike(older: DataType, newer: DataType): Boolean = (older, newer) match {
+    case (ByteType, ShortType | IntegerType) | (ShortType, IntegerType) => true
+    case _ => false
+  }
+
   private def holds(precision: Int, scale: Int, wider: DecimalType): Boolean =
     wider.scale >= scale && wider.precision - wider.scale >= precision - scale
 }

@@ -40,6 +40,33 @@ class ReadCompatibilitySuite extends munit.FunSuite {
     assert(ReadCompatibility.ofColumns(metadata(columns, "p"), metadata(columns), true))
   }
 
+  test(
+    "a wider type is read where the column says that it was widened, or files do not differ by it"
+  ) {
+    def readsOlder(before: String, after: String, change: Option[String] = None): Boolean = {
+      val said = change.fold("{}")(c => s"""{"delta.typeChanges":[$c]}""")
+      def field(name: String, metadata: String) =
+        s"""{"type":"struct","fields":[{"name":"a","type":$name,"nullable":true,"metadata":$metadata}]}"""
+      ReadCompatibility.holds(
+        Metadata("m", schemaString = field(before, "{}")),
+        Metadata("m", schemaString = field(after, said)),
+        dataIsOlder = true,
+        readsWidened = true
+      )
+    }
+    def list(element: String) = s"""{"type":"array","elementType":$element,"containsNull":true}"""
+    val (float, double) = ("\"float\"", "\"double\"")
+    val change = """{"fromType":"float","toType":"double"}"""
+    val below = """{"fromType":"float","toType":"double","fieldPath":"element"}"""
+    assert(readsOlder(float, double, Some(change)))
+    assert(readsOlder(list(float), list(double), Some(below)))
+    assert(!readsOlder(float, double))
+    assert(!readsOlder(list(float), list(double)))
+    assert(!readsOlder(double, float, Some(change)))
+    assert(readsOlder("\"byte\"", "\"integer\""))
+    assert(!readsOlder("\"integer\"", "\"long\""))
+  }
+
   test("nulls need a column that may be null to be read into") {
     assertEquals(holds(metadata("a INT"), metadata("a INT NOT NULL")), (false, false))
     assertEquals(holds(metadata("a INT NOT NULL"), metadata("a INT")), (true, true))
