@@ -103,6 +103,26 @@ def test_second_creator_does_not_append_to_a_table_it_cannot_write() -> None:
         commit(second, log)
 
 
+def test_upkeep_after_both_is_what_the_table_asks_for() -> None:
+    log = MemoryLog()
+    manifests = {"delta.compatibility.symlinkFormatManifest.enabled": "true"}
+    interval = {"delta.checkpointInterval": "1"}
+    first = creation(log, "a", properties=manifests | interval)
+    second = creation(log, "b")
+    commit(first, log)
+    commit(second, log)
+    assert log.kept_up.versions("symlinkManifest") == [0, 1]
+    assert log.kept_up.versions("classicCheckpoint") == [1]
+
+
+def test_second_creator_without_statistics_of_what_rows_are_clustered_by_is_refused() -> None:
+    log = MemoryLog()
+    second = creation(log, "b", properties={"delta.dataSkippingNumIndexedCols": "0"})
+    commit(creation(log, "a", cluster_by=BY_ID), log)
+    with pytest.raises(ProtocolChangedException):
+        commit(second, log)
+
+
 BY_ID = [["id"]]
 
 

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from deltaic.commit.ports import CommitSummary, PreparedCommit, Tables, Upkeep, UpkeepSettings
+from deltaic.commit.plan import Definition
+from deltaic.commit.ports import PreparedCommit, Tables, Upkeep, UpkeepSettings
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.features import writer_features
 from deltaic.protocol.properties import (
@@ -44,22 +45,21 @@ class Task:
 
 
 def run_hooks(
-    summary: CommitSummary, version: int, prepared: PreparedCommit, tables: Tables
+    definition: Definition, version: int, prepared: PreparedCommit, tables: Tables
 ) -> None:
     """See to what is due after a commit; of what goes wrong it only tells the log.
 
     Parameters
     ----------
-    summary
-        The commit.
+    definition
+        The table's after the commit.
     version
-        The version it became.
+        The version that the commit became.
     prepared, tables
         How the JVM is reached.
     """
     try:
         upkeep = tables.upkeep(prepared)
-        definition = summary.plan.effective
         tasks = due_tasks(version, definition.protocol, definition.metadata, upkeep)
         if tasks:
             upkeep.run(version, [task.to_json() for task in tasks])
@@ -67,7 +67,7 @@ def run_hooks(
         _logger.warning(
             "Table %s: version %d is committed, but what should follow it failed and is left to a "
             "later commit",
-            summary.table,
+            prepared.summary().table,
             version,
             exc_info=True,
         )

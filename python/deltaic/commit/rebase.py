@@ -9,6 +9,8 @@ from deltaic.commit.plan import Definition, Predecessor
 from deltaic.commit.ports import PreparedCommit, Winner
 from deltaic.commit.read_set import ReadSet
 from deltaic.protocol import row_tracking
+from deltaic.protocol.clustering import clustering_columns
+from deltaic.protocol.column_lists import has_statistics
 from deltaic.protocol.constraints import conditions
 from deltaic.protocol.features import is_writable
 from deltaic.protocol.schema import parse_schema
@@ -97,7 +99,19 @@ def _joined(ours: ReadSet, winner: Winner) -> ReadSet | None:
         return None
     if any(winner.domains.get(d.domain) != d.configuration for d in ours.plan.domains):
         return None
+    if not _has_statistics_for(ours, winner):
+        return None
     return ours.joined_to(created, winner.version)
+
+
+def _has_statistics_for(ours: ReadSet, winner: Winner) -> bool:
+    """Whether our files have statistics of all that rows are clustered by (§ Clustered Table)."""
+    metadata = ours.plan.effective.metadata
+    schema = parse_schema(metadata.schema_string, ours.table)
+    return all(
+        has_statistics(ours.table, schema, path, metadata.configuration)
+        for path in clustering_columns(ours.table, schema, winner.domains)
+    )
 
 
 def _same_columns(ours: ReadSet, created: Definition) -> bool:

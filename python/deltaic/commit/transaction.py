@@ -20,6 +20,7 @@ from deltaic.commit.conflicts import Conflict, conflict_error
 from deltaic.commit.header import Header, header_after
 from deltaic.commit.hooks import run_hooks
 from deltaic.commit.idempotence import requested_txn
+from deltaic.commit.plan import Definition
 from deltaic.commit.ports import CommitSummary, PreparedCommit, Tables
 from deltaic.commit.read_set import ReadSet, read_set_of
 from deltaic.commit.rebase import rebase
@@ -107,8 +108,8 @@ def commit(
     attempts = _Attempts(
         prepared, summary, Provenance(str(uuid.uuid4()), tables.engine_info()), clock_ms
     )
-    result = attempts.run(ours, policy or RetryPolicy())
-    run_hooks(summary, result.version, prepared, tables)
+    result, definition = attempts.run(ours, policy or RetryPolicy())
+    run_hooks(definition, result.version, prepared, tables)
     return result
 
 
@@ -121,14 +122,15 @@ class _Attempts:
     provenance: Provenance
     clock_ms: Clock
 
-    def run(self, ours: ReadSet, policy: RetryPolicy) -> CommitResult:
+    def run(self, ours: ReadSet, policy: RetryPolicy) -> tuple[CommitResult, Definition]:
+        """Commit; return what came of it, and the definition that holds for the version."""
         summary, previous = self.summary, self.summary.plan.base
         for attempt in range(1, policy.max_attempts + 1):
             time.sleep(policy.delay_ms(attempt) / 1000.0)
             version = previous.version + 1
             header = header_after(previous, summary, ours, self.provenance, self.clock_ms())
             if self._try(version, header):
-                return CommitResult(version, attempts=attempt)
+                return CommitResult(version, attempts=attempt), ours.plan.effective
             outcome = rebase(ours, self.prepared, previous)
             if isinstance(outcome, Conflict):
                 raise conflict_error(ours, outcome)
