@@ -142,6 +142,26 @@ def test_bounds_in_a_checkpoint_enclose_the_floats_of_a_column_that_was_widened(
     assert high >= nearest[1] > 1.1
 
 
+def test_checkpoint_without_json_keeps_statistics_of_what_rows_are_clustered_by(
+    spark: SparkSession, table: str
+) -> None:
+    spark.sql(
+        f"CREATE TABLE delta.`{table}` (a INT, b INT, c INT) USING delta CLUSTER BY (c)"
+        " TBLPROPERTIES ('delta.checkpoint.writeStatsAsStruct' = 'true',"
+        " 'delta.checkpoint.writeStatsAsJson' = 'false')"
+    )
+    spark.sql(
+        f"ALTER TABLE delta.`{table}` SET TBLPROPERTIES ('delta.dataSkippingNumIndexedCols' = '1')"
+    )
+    spark.sql(f"INSERT INTO delta.`{table}` VALUES (1, 2, 3)")
+    newest = log.newest(table)
+    do_upkeep(spark, table, newest, {"task": "classicCheckpoint"})
+    (checkpoint,) = log_files(table, f"{newest:020d}.checkpoint.parquet")
+    adds = pq.read_table(checkpoint, columns=["add"])["add"].to_pylist()
+    (stats,) = [add["stats_parsed"] for add in adds if add]
+    assert stats["minValues"] == stats["maxValues"] == {"a": 1, "c": 3}
+
+
 def test_nothing_is_written_into_a_table_that_was_dropped(spark: SparkSession) -> None:
     for _ in range(3):
         spark.sql(

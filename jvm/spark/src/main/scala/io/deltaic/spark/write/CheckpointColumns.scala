@@ -8,7 +8,7 @@ import org.apache.spark.unsafe.types.UTF8String
 import io.deltaic.protocol.{DeltaicException, TableFeatures, TableProperties}
 import io.deltaic.replay.Snapshot
 import io.deltaic.spark.partition.PartitionValues
-import io.deltaic.spark.scan.{ColumnMapping, PhysicalSchema, TableSchema}
+import io.deltaic.spark.scan.{ClusteringColumns, ColumnMapping, PhysicalSchema, TableSchema}
 import io.deltaic.upkeep._
 
 /**
@@ -35,7 +35,8 @@ private[spark] object CheckpointColumns {
     val columns = StatisticsColumns.select(
       StructType(schema.stored.filterNot(f => schema.isPartition(f.name))),
       snapshot.metadata.configuration,
-      PhysicalSchema.nameOf(_, mapped)
+      PhysicalSchema.nameOf(_, mapped),
+      ClusteringColumns.physical(snapshot)
     )
     StatsLayout(
       columns.roots.flatMap(parsed(_) { leaf =>
