@@ -206,6 +206,11 @@ def test_types_grow_wider_where_the_table_has_that_on_and_else_rows_are_cast(
     spark.sql(f"ALTER TABLE {name} ADD CONSTRAINT small CHECK (n < 100000)")
     with pytest.raises(Exception, match="n < 100000"):
         save(spark, table, "SELECT 5L AS n")
+    # Once it is off again, rows are cast as before, though types were widened.
+    spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.enableTypeWidening' = 'false')")
+    insert(spark, table, "SELECT 5L AS n")
+    assert spark.table(name).dtypes[0] == ("n", "int")
+    assert [row.n for row in spark.table(name).orderBy("n").collect()] == [1, 2, 5, 70000]
 
 
 def test_whole_numbers_that_parquet_stores_alike_grow_wider_in_any_table_as_in_delta_spark(

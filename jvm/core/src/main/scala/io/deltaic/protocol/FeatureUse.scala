@@ -21,11 +21,15 @@ private[protocol] final case class FeatureUse(
 ) {
   import FeatureUse.anyMatches
 
-  def matches(configuration: Map[String, String], columns: ColumnTraits): Boolean =
+  /** Whether the feature's own property puts it to use. */
+  def isSet(configuration: Map[String, String]): Boolean =
     property.exists { case (name, values) =>
       TableProperties.set(configuration, name)
         .exists(value => values(value.toLowerCase(java.util.Locale.ROOT)))
-    } ||
+    }
+
+  def matches(configuration: Map[String, String], columns: ColumnTraits): Boolean =
+    isSet(configuration) ||
     anyMatches(properties, configuration.keySet) ||
     anyMatches(columnKeys, columns.keys) ||
     columnTypes.exists(columns.types)

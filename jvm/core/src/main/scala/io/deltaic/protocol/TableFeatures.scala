@@ -72,6 +72,13 @@ object TableFeatures {
     supports(protocol, feature) && inUse(metadata)(canonical(feature))
 
   /**
+   * Whether the feature is supported and its own property puts it to use; an active one may be so by columns alone, as
+   * type widening is by those that were widened.
+   */
+  def isEnabled(protocol: Protocol, metadata: Metadata, feature: String): Boolean =
+    find(feature).exists(_.usedBy.isSet(metadata.configuration)) && supports(protocol, feature)
+
+  /**
    * The features that the metadata of a table puts to use. Whether the protocol supports them is another matter (Protocol
    * § Active Features).
    */

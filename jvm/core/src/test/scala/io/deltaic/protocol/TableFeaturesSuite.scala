@@ -136,6 +136,17 @@ class TableFeaturesSuite extends munit.FunSuite {
     val on = withProperty("delta.enableTypeWidening", "true")
     assert(TableFeatures.isActive(preview, on, "typeWidening"))
     assert(!TableFeatures.isActive(Protocol(1, 2), on, "typeWidening"))
+    assert(TableFeatures.isEnabled(preview, on, "typeWidening"))
+    assert(!TableFeatures.isEnabled(Protocol(1, 2), on, "typeWidening"))
+  }
+
+  test("a feature that columns alone put to use is active, but not enabled") {
+    val widened = """{"type":"struct","fields":[{"name":"n","type":"integer","nullable":true,
+      "metadata":{"delta.typeChanges":[{"fromType":"short","toType":"integer"}]}}]}"""
+    val table = metadata.copy(schemaString = widened)
+    val protocol = features("typeWidening")()
+    assert(TableFeatures.isActive(protocol, table, "typeWidening"))
+    assert(!TableFeatures.isEnabled(protocol, table, "typeWidening"))
   }
 
   test("a property's older spelling puts a feature to use where the newer one is unset") {

@@ -85,7 +85,7 @@ private[spark] object WrittenColumns {
   }
 
   private def widensTypes(table: DeltaicTable): Boolean =
-    TableFeatures.isActive(table.snapshot.protocol, table.snapshot.metadata, "typeWidening")
+    TableFeatures.isEnabled(table.snapshot.protocol, table.snapshot.metadata, "typeWidening")
 
   private def mismatch(table: DeltaicTable, added: Seq[String]): DeltaicException =
     new DeltaicException(
