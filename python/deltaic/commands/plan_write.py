@@ -190,13 +190,15 @@ def _replacement(request: WriteRequest, current: TableHeader, tables: Tables) ->
         after.schema_string,
         after.partition_columns,
     )
+    starts_timestamps = _starts_timestamps(definition, current)
     return CommitPlan(
         definition,
         current.as_predecessor(),
         changes_protocol=definition.protocol != current.protocol,
-        changes_metadata=before != after,
+        # The metadata says since when, even where only the protocol changes.
+        changes_metadata=before != after or starts_timestamps,
         changes_columns=columns_change,
-        enables_in_commit_timestamps=_starts_timestamps(definition, current),
+        enables_in_commit_timestamps=starts_timestamps,
         changes_data=request.changes_data,
         replaces_append_only=is_append_only(current.protocol, current.metadata),
         domains=clustering_of(asked, definition, current, keep_properties=keep),
