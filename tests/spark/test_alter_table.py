@@ -177,36 +177,44 @@ def test_columns_that_the_table_computes_from_stay(spark: SparkSession, table: s
 
 
 @pytest.mark.parametrize(
-    "check",
+    ("check", "structs"),
     [
-        "arr.x[0] > 0",
-        "arr[0].x > 0",
-        "element_at(arr, 1).x > 0",
-        "exists(arr, e -> e.x > 0)",
-        "m['k'].x > 0",
-        "coalesce(element_at(m, 'k').x, s.arr[0].x) > 0",
+        ("arr.x[0] > 0", ["arr.element"]),
+        ("arr[0].x > 0", ["arr.element"]),
+        ("element_at(arr, 1).x > 0", ["arr.element"]),
+        ("m['k'].x > 0", ["m.value"]),
+        ("coalesce(element_at(m, 'k').x, s.arr[0].x) > 0", ["m.value", "s.arr.element"]),
+        ("arr[m['k'].x % 1].x > 0", ["m.value", "arr.element"]),
     ],
 )
 def test_fields_within_arrays_and_maps_that_the_table_computes_from_stay(
-    spark: SparkSession, table: str, check: str
+    spark: SparkSession, table: str, check: str, structs: list[str]
 ) -> None:
-    name, element = f"delta.`{table}`", "STRUCT<x: INT, y: INT>"
-    spark.sql(
-        f"CREATE TABLE {name} (arr ARRAY<{element}>, m MAP<STRING, {element}>,"
-        f" s STRUCT<arr: ARRAY<{element}>>, CONSTRAINT c CHECK ({check})) USING delta {MAPPED}"
-    )
-    within = ["m.value"] if "m[" in check else ["arr.element"]
-    if "s.arr" in check:
-        within = ["m.value", "s.arr.element"]
-    for struct in within:
+    create_nested(spark, table, check)
+    name = f"delta.`{table}`"
+    for struct in structs:
         for change in (f"DROP COLUMN {struct}.x", f"RENAME COLUMN {struct}.x TO z"):
             with pytest.raises(InvalidArgumentError, match="DELTAIC_COLUMN_DEPENDED_ON"):
                 spark.sql(f"ALTER TABLE {name} {change}")
-        if "->" not in check:
-            spark.sql(f"ALTER TABLE {name} RENAME COLUMN {struct}.y TO z")
+        spark.sql(f"ALTER TABLE {name} RENAME COLUMN {struct}.y TO z")
+    insert = f"INSERT INTO {name} SELECT array(e), map('k', e), struct(array(e)) FROM"
+    spark.sql(f"{insert} (SELECT struct(1, 2) e)")
+    with pytest.raises(Exception, match="DELTAIC_CHECK_VIOLATED"):
+        spark.sql(f"{insert} (SELECT struct(0, 2) e)")
+
+
+def test_function_of_elements_keeps_all_their_fields(spark: SparkSession, table: str) -> None:
+    create_nested(spark, table, "exists(arr, e -> e.x > 0)")
+    for field in ("x", "y"):
+        with pytest.raises(InvalidArgumentError, match="DELTAIC_COLUMN_DEPENDED_ON"):
+            spark.sql(f"ALTER TABLE delta.`{table}` DROP COLUMN arr.element.{field}")
+
+
+def create_nested(spark: SparkSession, table: str, check: str) -> None:
+    element = "STRUCT<x: INT, y: INT>"
     spark.sql(
-        f"INSERT INTO {name} SELECT array(e), map('k', e), struct(array(e)) FROM"
-        " (SELECT struct(1, 2) e)"
+        f"CREATE TABLE delta.`{table}` (arr ARRAY<{element}>, m MAP<STRING, {element}>,"
+        f" s STRUCT<arr: ARRAY<{element}>>, CONSTRAINT c CHECK ({check})) USING delta {MAPPED}"
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from deltaic.commands.table_properties import AlterProperties, alter_properties
 from deltaic.commit.transaction import CommitResult, RetryPolicy
-from deltaic.exceptions import DeltaError, InvalidArgumentError, TableStateError
+from deltaic.exceptions import DeltaError, InvalidArgumentError, ProtocolError, TableStateError
 from deltaic.protocol.actions import Metadata
 from deltaic.protocol.change_data import require_told_changes
 from deltaic.protocol.identity import with_high_water_marks
@@ -148,7 +148,6 @@ def test_property_outside_of_the_namespace_keeps_its_spelling() -> None:
         ({}, ("DELTA.columnMapping.MODE",), "DELTAIC_PROPERTY_KEPT"),
         ({}, ("delta.rowTracking.materializedRowIdColumnName",), "DELTAIC_PROPERTY_KEPT"),
         ({}, ("delta.inCommitTimestampEnablementVersion",), "DELTAIC_PROPERTY_KEPT"),
-        ({"delta.enableIcebergWriterCompatV1": "true"}, (), "DELTAIC_PROPERTY_NEEDS_MORE"),
     ],
 )
 def test_what_cannot_be_changed_is_refused(
@@ -158,6 +157,13 @@ def test_what_cannot_be_changed_is_refused(
     with pytest.raises(InvalidArgumentError) as caught:
         alter(log, given, *unset)
     assert caught.value.condition == condition
+    assert log.version == 0
+
+
+def test_feature_that_this_build_cannot_write_is_refused() -> None:
+    log = create(columnMapping_mode="name")
+    with pytest.raises(ProtocolError, match="icebergWriterCompatV1"):
+        alter(log, {"delta.enableIcebergWriterCompatV1": "true"})
     assert log.version == 0
 
 

@@ -10,7 +10,7 @@ import pytest
 from deltaic.commands.evolve_table import evolve_table
 from deltaic.exceptions import TableStateError
 from tests.support.alterations import alter, fields, metadata, new, parsed, refusal, table
-from tests.support.definitions import plan, schema
+from tests.support.definitions import plan, schema, write
 from tests.support.memory_log import MemoryLog
 
 MODE = "delta.columnMapping.mode"
@@ -23,14 +23,14 @@ DORMANT = [
 ]
 
 
-def with_property(name: str, value: str) -> MemoryLog:
-    """Return a table whose metadata has a property that its protocol knows nothing of."""
+def having(**properties: str) -> MemoryLog:
+    """Return a table whose metadata has properties that its protocol knows nothing of."""
     log = table("id", "p")
 
     def changed(line: str) -> str:
         action = json.loads(line)
         if "metaData" in action:
-            action["metaData"]["configuration"][name] = value
+            action["metaData"]["configuration"] |= properties
         return json.dumps(action)
 
     log.commits_lines[0] = [changed(line) for line in log.commits_lines[0]]
@@ -47,19 +47,18 @@ def with_property(name: str, value: str) -> MemoryLog:
         ("alterProperties", {"set": {"delta.feature.columnMapping": "supported"}}),
         ("alterProperties", {"unset": ["comment"]}),
         ("addConstraint", {"name": "c", "expression": "id > 0"}),
-        ("clusterBy", {"columns": [["id"]]}),
     ],
 )
 def test_no_other_definition_puts_it_into_force(
     name: str, value: str, command: str, arguments: dict[str, Any]
 ) -> None:
-    log = with_property(name, value)
+    log = having(**{name: value})
     assert refusal(log, command, **arguments) == "DELTAIC_DORMANT_PROPERTY"
 
 
 @pytest.mark.parametrize(("name", "value"), DORMANT)
 def test_rows_may_come_but_no_columns(name: str, value: str) -> None:
-    log = with_property(name, value)
+    log = having(**{name: value})
     planned = plan(log)
     assert not planned.changes_protocol and not planned.changes_metadata
     header = log.header(log.table)
@@ -70,9 +69,21 @@ def test_rows_may_come_but_no_columns(name: str, value: str) -> None:
         plan(log, mode="overwrite", options={"overwriteschema": "true"})
 
 
+def test_times_in_commits_count_from_the_overwrite_that_lists_their_feature() -> None:
+    log = having(**{"delta.enableInCommitTimestamps": "true"})
+    write(
+        log,
+        mode="overwrite",
+        schema_string=schema("id", "p"),
+        partition_by=("p",),
+        commit_options={"overwriteschema": "true"},
+    )
+    assert metadata(log)["configuration"]["delta.inCommitTimestampEnablementVersion"] == "1"
+
+
 @pytest.mark.parametrize("spelled", [MODE, "DELTA.columnMapping.MODE"])
 def test_taken_away_and_set_again_it_knows_columns_as_files_do(spelled: str) -> None:
-    log = with_property(MODE, "name")
+    log = having(**{MODE: "name"})
     alter(log, "alterProperties", unset=[spelled])
     assert MODE not in metadata(log)["configuration"]
     alter(log, "alterProperties", set={MODE: "name"})
@@ -82,14 +93,7 @@ def test_taken_away_and_set_again_it_knows_columns_as_files_do(spelled: str) -> 
 
 
 def test_each_is_to_be_taken_away() -> None:
-    log = with_property(MODE, "name")
-    line = json.dumps(metadata(log)["configuration"] | {"delta.enableRowTracking": "true"})
-    log.commits_lines[0] = [
-        json.dumps(action | {"metaData": action["metaData"] | {"configuration": json.loads(line)}})
-        if "metaData" in (action := json.loads(text))
-        else text
-        for text in log.commits_lines[0]
-    ]
+    log = having(**{MODE: "name", "delta.enableRowTracking": "true"})
     assert refusal(log, "alterProperties", unset=[MODE]) == "DELTAIC_DORMANT_PROPERTY"
     alter(log, "alterProperties", unset=[MODE, "delta.enableRowTracking"])
     assert not metadata(log)["configuration"]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
+from deltaic.commands.definition import protocol_of_successor
 from deltaic.commands.iceberg_files import require_fit_files
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
@@ -14,9 +15,8 @@ from deltaic.commit.transaction import CommitResult, RetryPolicy, commit
 from deltaic.exceptions import error
 from deltaic.protocol import iceberg_compat, in_commit_timestamps
 from deltaic.protocol.actions import DomainMetadata, Metadata, Protocol
-from deltaic.protocol.dormant_properties import require_none_dormant
-from deltaic.protocol.features import require_definable, require_writable
-from deltaic.protocol.negotiation import protocol_for_new_definition, protocol_without
+from deltaic.protocol.features import require_writable
+from deltaic.protocol.negotiation import protocol_without
 from deltaic.protocol.properties import ProtocolRequest
 
 
@@ -49,18 +49,13 @@ class Alteration:
     drops: str | None = None
 
 
-def altered_header(table: str, tables: Tables, unset: Collection[str] = ()) -> TableHeader:
+def altered_header(table: str, tables: Tables) -> TableHeader:
     """Return what an alteration is based on.
-
-    Parameters
-    ----------
-    unset
-        The names of properties that it takes away.
 
     Raises
     ------
     TableStateError
-        If there is no table, or something in its definition would come into force with another.
+        If there is no table.
     ProtocolError
         If this build cannot write to it.
     """
@@ -68,7 +63,6 @@ def altered_header(table: str, tables: Tables, unset: Collection[str] = ()) -> T
     if current is None:
         raise error("DELTAIC_NOT_A_TABLE", table=table)
     require_writable(table, current.version, current.protocol, current.metadata)
-    require_none_dormant(table, current.version, current.protocol, current.metadata, unset)
     return current
 
 
@@ -115,16 +109,10 @@ def needed_protocol(alteration: Alteration) -> Protocol:
 
     Raises
     ------
-    InvalidArgumentError
-        If parts of the definition do not go together.
-    ProtocolError
-        If this build could not write to the table.
+    InvalidArgumentError, ProtocolError, TableStateError
+        As for `protocol_of_successor`.
     """
-    table, metadata = alteration.table, alteration.metadata
-    before = alteration.current.protocol
+    current = alteration.current
     if alteration.drops is not None:
-        before = protocol_without(before, alteration.drops)
-    protocol = protocol_for_new_definition(table, before, metadata, alteration.request)
-    require_definable(table, protocol, metadata)
-    iceberg_compat.require_compatible(table, protocol, metadata)
-    return protocol
+        current = replace(current, protocol=protocol_without(current.protocol, alteration.drops))
+    return protocol_of_successor(alteration.table, current, alteration.metadata, alteration.request)

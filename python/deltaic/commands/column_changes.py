@@ -16,11 +16,10 @@ from deltaic.commit.operations import Operation
 from deltaic.commit.ports import TableHeader, Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
+from deltaic.protocol import type_widening
 from deltaic.protocol.column_expressions import DEFAULT, EXISTS_DEFAULT, GENERATED
-from deltaic.protocol.features import supports
 from deltaic.protocol.identity import START
 from deltaic.protocol.limited_texts import LIMITED_TEXT, LIMITED_TEXT_KEY
-from deltaic.protocol.properties import is_true
 from deltaic.protocol.schema import (
     DataType,
     Field,
@@ -30,7 +29,7 @@ from deltaic.protocol.schema import (
     type_text,
 )
 from deltaic.protocol.schema_edits import edit_field, edit_struct, edit_type, path_text, spelled
-from deltaic.protocol.type_widening import PROPERTY, TYPE_CHANGES, type_change, widens
+from deltaic.protocol.type_widening import TYPE_CHANGES, type_change, widens
 
 _COMPUTED = frozenset({GENERATED, START})
 _TEXT = PrimitiveType("string")
@@ -160,10 +159,11 @@ class _Changed:
             reason = "its values are computed, and a default would never be used"
             raise _unsupported(self._table, self._path, reason)
         if change.default is not None:
-            whole = with_key(whole, DEFAULT, change.default or None)
-            whole = with_key(whole, EXISTS_DEFAULT, None)
+            whole = whole.with_entry(DEFAULT, change.default or None)
+            # An older commit may have it, or one of another writer.
+            whole = whole.with_entry(EXISTS_DEFAULT, None)
         if change.comment is not None:
-            whole = with_key(whole, "comment", change.comment)
+            whole = whole.with_entry("comment", change.comment)
         if change.nullable is not None:
             if whole.nullable and not change.nullable:
                 reason = "the rows that are there may hold nulls; a CHECK constraint can say more"
@@ -173,14 +173,8 @@ class _Changed:
             whole = retyped(self._table, self._path, whole, below, change.data_type)
         self.field = whole
         history = column.metadata.get(TYPE_CHANGES)
-        self.recorded = with_key(whole, TYPE_CHANGES, history) if change.data_type else whole
+        self.recorded = whole.with_entry(TYPE_CHANGES, history) if change.data_type else whole
         return whole
-
-
-def with_key(column: Field, key: str, value: Any) -> Field:
-    """Return the column with another entry in its metadata, or without it."""
-    kept = {name: text for name, text in column.metadata.items() if name != key}
-    return replace(column, metadata=kept if value is None else {**kept, key: value})
 
 
 def retyped(
@@ -199,10 +193,10 @@ def retyped(
         If the protocol does not list the change.
     """
     if LIMITED_TEXT.fullmatch(data_type) and not below and column.type == _TEXT:
-        return with_key(column, LIMITED_TEXT_KEY, data_type)
+        return column.with_entry(LIMITED_TEXT_KEY, data_type)
     newer = PrimitiveType(data_type)
     if newer == column.type == _TEXT:
-        return with_key(column, LIMITED_TEXT_KEY, None)
+        return column.with_entry(LIMITED_TEXT_KEY, None)
     older: list[DataType] = []
 
     def widen(inner: DataType) -> DataType:
@@ -220,7 +214,7 @@ def retyped(
     (before,) = older
     assert isinstance(before, PrimitiveType)
     history = [*column.metadata.get(TYPE_CHANGES, ()), type_change(before, newer, below)]
-    return replace(column, type=wider, metadata={**column.metadata, TYPE_CHANGES: history})
+    return replace(column, type=wider).with_entry(TYPE_CHANGES, history)
 
 
 def require_widening(table: str, path: Sequence[str], current: TableHeader, tables: Tables) -> None:
@@ -231,9 +225,8 @@ def require_widening(table: str, path: Sequence[str], current: TableHeader, tabl
     InvalidArgumentError
         If type widening is not on, or the column is computed, or something is computed from it.
     """
-    configuration = current.metadata.configuration
-    if not supports(current.protocol, "typeWidening") or not is_true(configuration, PROPERTY):
-        raise _unsupported(table, path, f"table property {PROPERTY} is not true")
+    if not type_widening.is_enabled(current.protocol, current.metadata):
+        raise _unsupported(table, path, f"table property {type_widening.PROPERTY} is not true")
     require_retypable(table, path, current.metadata, tables)
 
 

@@ -10,7 +10,7 @@ from deltaic.commit.plan import Definition
 from deltaic.commit.ports import TableHeader
 from deltaic.exceptions import error
 from deltaic.protocol import clustering, in_commit_timestamps, row_tracking
-from deltaic.protocol.actions import DomainMetadata, Metadata
+from deltaic.protocol.actions import DomainMetadata, Metadata, Protocol
 from deltaic.protocol.change_data import check_feed_columns
 from deltaic.protocol.column_expressions import EXISTS_DEFAULT
 from deltaic.protocol.column_lists import (
@@ -20,7 +20,7 @@ from deltaic.protocol.column_lists import (
 )
 from deltaic.protocol.column_mapping import is_mapped, new_mapping
 from deltaic.protocol.constraints import constraint_key
-from deltaic.protocol.dormant_properties import require_none_dormant
+from deltaic.protocol.dormant_properties import require_still_dormant
 from deltaic.protocol.features import require_definable, supports
 from deltaic.protocol.iceberg_compat import (
     require_compatible,
@@ -49,7 +49,8 @@ from deltaic.protocol.schema_edits import find_field
 #: Metadata by which Spark carries another table's column mapping along with its rows.
 _FOREIGN_METADATA_PREFIX = "delta.columnMapping."
 
-_NO_PROPERTIES = CheckedProperties({}, ProtocolRequest())
+_NOTHING_ASKED = ProtocolRequest()
+_NO_PROPERTIES = CheckedProperties({}, _NOTHING_ASKED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +133,14 @@ def redefine_table(
     A table whose properties are kept stays the same one. Else it is another, though at the same
     place: it gets another id, so that a stream does not go on into it unawares, and the properties
     of a new table, as in delta-spark.
+
+    Raises
+    ------
+    InvalidArgumentError, ProtocolError, TableStateError
+        As for `define_table` and `protocol_of_successor`.
     """
     checked = _NO_PROPERTIES if keep_properties else _checked_properties(request)
     before = current.metadata
-    if keep_properties:
-        require_none_dormant(request.table, current.version, current.protocol, before)
     configuration = (
         before.configuration if keep_properties else with_column_mapping(checked.configuration)
     )
@@ -159,13 +163,49 @@ def redefine_table(
         metadata = before
     else:
         metadata = new_mapping(metadata, before)
-    protocol = protocol_for_new_definition(
-        request.table, current.protocol, metadata, _asked(request, checked)
+    protocol = protocol_of_successor(
+        request.table,
+        current,
+        metadata,
+        _asked(request, checked),
+        keeps_properties=keep_properties,
     )
-    require_definable(request.table, protocol, metadata)
-    require_compatible(request.table, protocol, metadata)
     require_same_partitioning(request.table, metadata, before)
     return Definition(protocol, metadata)
+
+
+def protocol_of_successor(
+    table: str,
+    current: TableHeader,
+    metadata: Metadata,
+    request: ProtocolRequest = _NOTHING_ASKED,
+    *,
+    keeps_properties: bool = True,
+) -> Protocol:
+    """Return the protocol that a table needs with another definition, or refuse the definition.
+
+    Parameters
+    ----------
+    request
+        What the user asks of the protocol beside.
+    keeps_properties
+        Whether properties of the table are those that it had, but for those that were changed.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If parts of the definition do not go together.
+    ProtocolError
+        If this build could not write to the table.
+    TableStateError
+        If a property would come into force by it that was without effect.
+    """
+    if keeps_properties:
+        require_still_dormant(table, current.version, current.protocol, current.metadata, metadata)
+    protocol = protocol_for_new_definition(table, current.protocol, metadata, request)
+    require_definable(table, protocol, metadata)
+    require_compatible(table, protocol, metadata)
+    return protocol
 
 
 def _checked_properties(request: DefinitionRequest) -> CheckedProperties:
@@ -263,7 +303,8 @@ def _columns(
 def stored_column(column: Field) -> Field:
     """Return a column as the log holds it.
 
-    A text of limited length is a string there; Spark finds the limit in the column's metadata.
+    A text of limited length is a string there; Spark finds the limit in the column's metadata. What
+    Spark says of the column beyond the log, or another table said of it there, is left out.
     """
     metadata = {
         key: value

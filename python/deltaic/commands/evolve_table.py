@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from deltaic.commands.altered_schema import with_schema
-from deltaic.commands.definition import stored_column
+from deltaic.commands.definition import protocol_of_successor, stored_column
 from deltaic.commands.dependents import require_retypable
 from deltaic.commit.plan import Definition
 from deltaic.commit.ports import TableHeader, Tables
-from deltaic.protocol.dormant_properties import require_none_dormant
-from deltaic.protocol.features import require_definable, supports
-from deltaic.protocol.iceberg_compat import require_compatible
-from deltaic.protocol.negotiation import protocol_for_new_definition
-from deltaic.protocol.properties import ProtocolRequest, is_true
+from deltaic.protocol import type_widening
 from deltaic.protocol.schema import map_fields, parse_schema
 from deltaic.protocol.schema_checks import check_duplicates
 from deltaic.protocol.schema_evolution import SchemaEvolution
-from deltaic.protocol.type_widening import PROPERTY
 
 
 def evolve_table(table: str, current: TableHeader, written: str, tables: Tables) -> Definition:
@@ -39,8 +34,7 @@ def evolve_table(table: str, current: TableHeader, written: str, tables: Tables)
     evolution = SchemaEvolution(
         table,
         current.version,
-        widens_types=supports(current.protocol, "typeWidening")
-        and is_true(before.configuration, PROPERTY),
+        widens_types=type_widening.is_enabled(current.protocol, before),
         require_retypable=lambda path: require_retypable(table, path, before, tables),
     )
     columns = map_fields(parse_schema(written, table), stored_column)
@@ -49,9 +43,5 @@ def evolve_table(table: str, current: TableHeader, written: str, tables: Tables)
     evolved = evolution.evolved(schema, columns)
     if evolved == schema:
         return Definition(current.protocol, before)
-    require_none_dormant(table, current.version, current.protocol, before)
     metadata = with_schema(table, before, evolved)
-    protocol = protocol_for_new_definition(table, current.protocol, metadata, ProtocolRequest())
-    require_definable(table, protocol, metadata)
-    require_compatible(table, protocol, metadata)
-    return Definition(protocol, metadata)
+    return Definition(protocol_of_successor(table, current, metadata), metadata)

@@ -9,7 +9,7 @@ from typing import Any
 from deltaic.commands.add_columns import fields_of
 from deltaic.commands.alteration import Alteration, alter, altered_header
 from deltaic.commands.altered_schema import require_droppable, require_mapping, with_schema
-from deltaic.commands.column_changes import require_widening, retyped, with_key
+from deltaic.commands.column_changes import require_widening, retyped
 from deltaic.commands.column_parameters import column_parameter, compact
 from deltaic.commands.dependents import require_independent
 from deltaic.commit.clock import Clock
@@ -133,7 +133,7 @@ class _Merge:
         )
         comment = wanted.metadata.get("comment")
         if comment is not None:
-            merged = with_key(merged, "comment", comment)
+            merged = merged.with_entry("comment", comment)
         return self._with_limit(merged, wanted, here)
 
     def _with_limit(self, known: Field, wanted: Field, path: Sequence[str]) -> Field:
@@ -144,7 +144,7 @@ class _Merge:
         if then is not None and not is_longer(now, then):
             reason = f"{now or type_text(known.type)} cannot become {then}"
             raise _refused(self.table, path, reason)
-        return with_key(known, LIMITED_TEXT_KEY, then)
+        return known.with_entry(LIMITED_TEXT_KEY, then)
 
     def _type(self, before: DataType, after: DataType, path: Sequence[str]) -> DataType:
         match before, after:

@@ -20,7 +20,7 @@ from deltaic.protocol.clustering import FEATURE as CLUSTERING
 from deltaic.protocol.clustering import require_no_clustering
 from deltaic.protocol.column_lists import check_statistics_columns
 from deltaic.protocol.column_mapping import MAX_COLUMN_ID, MODE, upgraded, with_new_columns
-from deltaic.protocol.dormant_properties import dormant_properties
+from deltaic.protocol.dormant_properties import dormant_properties, require_still_dormant
 from deltaic.protocol.features import supports
 from deltaic.protocol.iceberg_compat import newly_active
 from deltaic.protocol.properties import (
@@ -33,8 +33,6 @@ from deltaic.protocol.properties import (
 )
 from deltaic.protocol.schema import parse_schema
 
-#: Properties that promise something of files or commits that are there already.
-_NEEDS_MORE = ("delta.enableIcebergWriterCompatV1",)
 _COMMENT = "comment"
 
 
@@ -61,17 +59,15 @@ def alter_properties(
     ------
     InvalidArgumentError
         If a property cannot be what it is set to, or cannot be changed on a table that exists.
+    ProtocolError, TableStateError
+        As for `altered_header` and `protocol_of_successor`.
     """
     table = arguments.table
     unset = [_stored_name(name) for name in arguments.unset]
-    current = altered_header(table, tables, unset)
+    current = altered_header(table, tables)
     before = current.metadata
     given = {k: v for k, v in arguments.properties.items() if k != _COMMENT}
     checked = check_properties(table, given, any_name=tables.allows_unknown_properties())
-    for name in _NEEDS_MORE:
-        if is_true(checked.configuration, name) and not is_true(before.configuration, name):
-            value = checked.configuration[name]
-            raise error("DELTAIC_PROPERTY_NEEDS_MORE", table=table, property=name, value=value)
     if not supports(current.protocol, CLUSTERING):
         require_no_clustering(table, checked.request.features)
     dormant = dormant_properties(current.protocol, before).keys() & unset
@@ -104,7 +100,9 @@ def _alteration(
     schema = parse_schema(after.schema_string, table)
     check_feed_columns(table, schema, after.configuration)
     check_statistics_columns(table, schema, after.partition_columns, checked.configuration)
-    after = upgraded(table, after, replace(before, configuration=kept))
+    # First, for what follows takes the properties that are kept for those that files follow.
+    require_still_dormant(table, current.version, current.protocol, before, after)
+    after = upgraded(table, after, kept)
     if newly_active(after.configuration, before.configuration) is not None:
         after = with_new_columns(after)  # which has elements, keys and values numbered, too
     return Alteration(
@@ -122,19 +120,24 @@ def _stored_name(name: str) -> str:
     return known.name if known is not None else name
 
 
-def _removable(table: str, name: str) -> tuple[str, ...]:
-    """Return the names of a property, by any of which the table may have it."""
-    known = find_property(name)
-    if name in (MODE, MAX_COLUMN_ID):
+def _removable(table: str, stored_name: str) -> tuple[str, ...]:
+    """Return the names of a property, by any of which the table may have it.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a table that has the property cannot be without it.
+    """
+    known = find_property(stored_name)
+    if stored_name in (MODE, MAX_COLUMN_ID):
         advice = "Files are read by it. Write the rows to a new table that is without it."
-        raise error("DELTAIC_PROPERTY_KEPT", table=table, property=name, advice=advice)
-    if known is not None and known.internal:
+    elif known is not None and known.internal:
         advice = "Deltaic and other writers keep it; what it says of files and commits stays true."
-        raise error("DELTAIC_PROPERTY_KEPT", table=table, property=name, advice=advice)
-    if name.casefold().startswith(CONSTRAINT_PREFIX):
+    elif stored_name.casefold().startswith(CONSTRAINT_PREFIX):
         advice = "Use ALTER TABLE ... DROP CONSTRAINT."
-        raise error("DELTAIC_PROPERTY_KEPT", table=table, property=name, advice=advice)
-    return (name,) if known is None else spellings(known.replaced_by or name)
+    else:
+        return (stored_name,) if known is None else spellings(known.replaced_by or stored_name)
+    raise error("DELTAIC_PROPERTY_KEPT", table=table, property=stored_name, advice=advice)
 
 
 def _description(arguments: AlterProperties, before: str | None) -> str | None:

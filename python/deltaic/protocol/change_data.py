@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from deltaic.exceptions import error
 from deltaic.protocol.actions import Metadata, Protocol
-from deltaic.protocol.features import writer_features
+from deltaic.protocol.features import is_enabled
 from deltaic.protocol.properties import is_true
 from deltaic.protocol.schema import StructType
 
@@ -23,8 +23,7 @@ _RESERVED = frozenset({"_change_type", "_commit_version", "_commit_timestamp"})
 
 def feeds_changes(protocol: Protocol, metadata: Metadata) -> bool:
     """Whether writers must keep the table's change data feed true."""
-    supported = "changeDataFeed" in writer_features(protocol)
-    return supported and is_true(metadata.configuration, _PROPERTY)
+    return is_enabled(protocol, metadata, "changeDataFeed")
 
 
 def check_feed_columns(table: str, schema: StructType, configuration: Mapping[str, str]) -> None:

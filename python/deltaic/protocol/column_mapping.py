@@ -72,17 +72,22 @@ def with_new_columns(metadata: Metadata) -> Metadata:
     return _mapped(metadata, known, last_id, lambda _: f"col-{uuid.uuid4()}")
 
 
-def upgraded(table: str, metadata: Metadata, before: Metadata) -> Metadata:
+def upgraded(table: str, metadata: Metadata, before: Mapping[str, str]) -> Metadata:
     """Return the metadata of a table whose property for the mode has been set.
 
     From mode ``none`` to ``name`` the files stay as they are: physical names are the present ones.
+
+    Parameters
+    ----------
+    before
+        The properties by which the files were written.
 
     Raises
     ------
     InvalidArgumentError
         If the mode cannot be changed like that: the files of the table could no longer be read.
     """
-    now, then = _mode(metadata.configuration), _mode(before.configuration)
+    now, then = _mode(metadata.configuration), _mode(before)
     if now == then:
         return metadata
     if (then, now) != ("none", "name"):

@@ -7,11 +7,9 @@ metadata puts to use. What a feature says of earlier files, of these it would no
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from deltaic.exceptions import error
 from deltaic.protocol.actions import Metadata, Protocol
-from deltaic.protocol.features import Feature, all_features, supports, uses
+from deltaic.protocol.features import Feature, all_features, supports
 from deltaic.protocol.properties import property_value
 
 
@@ -22,37 +20,33 @@ def dormant_properties(protocol: Protocol, metadata: Metadata) -> dict[str, Feat
         for feature in all_features()
         if feature.property_name is not None
         and feature.binds_earlier_files
-        and uses(metadata.configuration, feature)
+        and feature.is_set(metadata.configuration)
         and not supports(protocol, feature.name)
     }
 
 
-def require_none_dormant(
-    table: str,
-    version: int,
-    protocol: Protocol,
-    metadata: Metadata,
-    unset: Collection[str] = (),
+def require_still_dormant(
+    table: str, version: int, protocol: Protocol, before: Metadata, after: Metadata
 ) -> None:
-    """Refuse to base a definition on one that would come into force with it, beyond what it says.
+    """Refuse a new definition that still has such a property: with it, that would come into force.
 
     Parameters
     ----------
-    unset
-        The names of properties that the new definition is without.
+    version, protocol, before
+        The table as it is.
 
     Raises
     ------
     TableStateError
         Naming the property and the feature.
     """
-    for name, feature in dormant_properties(protocol, metadata).items():
-        if name not in unset:
+    for name, feature in dormant_properties(protocol, before).items():
+        if feature.is_set(after.configuration):
             raise error(
                 "DELTAIC_DORMANT_PROPERTY",
                 table=table,
                 version=version,
                 property=name,
-                value=property_value(metadata.configuration, name),
+                value=property_value(before.configuration, name),
                 feature=feature.name,
             )

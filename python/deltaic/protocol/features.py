@@ -87,10 +87,12 @@ class Feature:
     writable_when_inactive: bool
     binds_earlier_files: bool
 
-    @property
-    def is_legacy(self) -> bool:
-        """Whether a protocol version below the table features implies it."""
-        return self.min_writer_version is not None
+    def is_set(self, configuration: Mapping[str, str]) -> bool:
+        """Whether its own property puts it to use."""
+        name = self.property_name
+        return name is not None and (
+            property_value(configuration, name).casefold() in self.property_values
+        )
 
 
 @cache
@@ -143,6 +145,17 @@ def supports(protocol: Protocol, name: str) -> bool:
     return any(canonical_name(listed) == wanted for listed in writer_features(protocol))
 
 
+def is_enabled(protocol: Protocol, metadata: Metadata, name: str) -> bool:
+    """Whether the protocol supports a feature and the feature's own property puts it to use.
+
+    A property binds writers where its feature is supported, and nowhere else.
+    """
+    feature = find_feature(name)
+    return feature is not None and (
+        feature.is_set(metadata.configuration) and supports(protocol, name)
+    )
+
+
 def canonical_name(name: str) -> str:
     """Return the name by which Deltaic knows a feature; one that it does not know is kept."""
     feature = find_feature(name)
@@ -150,11 +163,8 @@ def canonical_name(name: str) -> str:
 
 
 def is_append_only(protocol: Protocol, metadata: Metadata) -> bool:
-    """Whether writers must not remove rows that count (Protocol § Append-only Tables).
-
-    The property binds them where the protocol supports the feature, and nowhere else.
-    """
-    return supports(protocol, "appendOnly") and is_true(metadata.configuration, "delta.appendOnly")
+    """Whether writers must not remove rows that count (Protocol § Append-only Tables)."""
+    return is_enabled(protocol, metadata, "appendOnly")
 
 
 def legacy_writer_features(version: int) -> frozenset[str]:
@@ -186,14 +196,6 @@ def with_requirements(names: Iterable[str]) -> frozenset[str]:
             feature = find_feature(name)
             pending += feature.requires if feature else ()
     return frozenset(complete)
-
-
-def uses(configuration: Mapping[str, str], feature: Feature) -> bool:
-    """Whether the value of its own property puts a feature to use."""
-    name = feature.property_name
-    return name is not None and (
-        property_value(configuration, name).casefold() in feature.property_values
-    )
 
 
 def features_in_use(metadata: Metadata, table: str) -> frozenset[str]:
@@ -300,7 +302,7 @@ def _used_by_properties(configuration: Mapping[str, str]) -> frozenset[str]:
     return frozenset(
         f.name
         for f in all_features()
-        if uses(configuration, f) or _any_matches(f.used_by.properties, configuration)
+        if f.is_set(configuration) or _any_matches(f.used_by.properties, configuration)
     )
 
 

@@ -75,7 +75,7 @@ def with_high_water_marks(metadata: Metadata, marks: Mapping[str, int]) -> Metad
         before = column.metadata.get(HIGH_WATER_MARK)
         pick = max if step > 0 else min
         newest = mark if before is None else pick(mark, before)
-        return replace(column, metadata={**column.metadata, HIGH_WATER_MARK: newest})
+        return column.with_entry(HIGH_WATER_MARK, newest)
 
     schema = parse_schema(metadata.schema_string, metadata.id)
     after = StructType(tuple(marked(column) for column in schema.fields))

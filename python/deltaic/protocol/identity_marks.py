@@ -35,5 +35,4 @@ def _without_marks(metadata: Metadata) -> Metadata:
 
 
 def _unmarked(column: Field) -> Field:
-    kept = {key: value for key, value in column.metadata.items() if key != HIGH_WATER_MARK}
-    return replace(column, metadata=kept)
+    return column.with_entry(HIGH_WATER_MARK, None)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from deltaic.protocol.actions import Metadata, Protocol
-from deltaic.protocol.features import supports
+from deltaic.protocol.features import is_enabled
 from deltaic.protocol.properties import is_true
 
 FEATURE = "inCommitTimestamp"
@@ -20,7 +20,7 @@ _SINCE_TIMESTAMP = "delta.inCommitTimestampEnablementTimestamp"
 
 def is_active(protocol: Protocol, metadata: Metadata) -> bool:
     """Whether each commit states its time: the feature is supported, and the property is set."""
-    return supports(protocol, FEATURE) and is_true(metadata.configuration, _ENABLED)
+    return is_enabled(protocol, metadata, FEATURE)
 
 
 def next_timestamp_ms(clock_ms: int, previous_ms: int) -> int:

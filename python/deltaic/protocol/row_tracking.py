@@ -7,9 +7,9 @@ import uuid
 from collections.abc import Mapping
 
 from deltaic.exceptions import error
+from deltaic.protocol import features
 from deltaic.protocol.actions import DomainMetadata, Metadata, Protocol
 from deltaic.protocol.domains import domain_body
-from deltaic.protocol.features import supports
 from deltaic.protocol.properties import is_true
 
 FEATURE = "rowTracking"
@@ -32,7 +32,7 @@ _MARK_IN_TEXT = "highWaterMark"
 
 def is_enabled(protocol: Protocol, metadata: Metadata) -> bool:
     """Whether row ids can be relied upon, and are to be preserved."""
-    return supports(protocol, FEATURE) and is_true(metadata.configuration, ENABLED)
+    return features.is_enabled(protocol, metadata, FEATURE)
 
 
 def names_columns(metadata: Metadata) -> bool:
@@ -42,8 +42,9 @@ def names_columns(metadata: Metadata) -> bool:
 
 def assigns_row_ids(protocol: Protocol, metadata: Metadata) -> bool:
     """Whether a writer gives every new row an id: where the feature is supported, used or not."""
-    suspended = is_true(metadata.configuration, SUSPENDED)
-    return is_enabled(protocol, metadata) or (supports(protocol, FEATURE) and not suspended)
+    properties = metadata.configuration
+    suspended = is_true(properties, SUSPENDED) and not is_true(properties, ENABLED)
+    return features.supports(protocol, FEATURE) and not suspended
 
 
 def high_water_mark(table: str, domains: Mapping[str, str]) -> int:

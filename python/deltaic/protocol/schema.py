@@ -101,6 +101,11 @@ class Field:
     nullable: bool = True
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
+    def with_entry(self, key: str, value: Any) -> Field:
+        """Return the column with an entry in its metadata; without one, if the value is None."""
+        others = {name: known for name, known in self.metadata.items() if name != key}
+        return replace(self, metadata=others if value is None else {**others, key: value})
+
 
 @dataclass(frozen=True, slots=True)
 class StructType:

@@ -91,9 +91,7 @@ class SchemaEvolution:
         if not changes:
             return replace(current, type=data_type)
         history = [*current.metadata.get(TYPE_CHANGES, ()), *changes]
-        return replace(
-            current, type=data_type, metadata={**current.metadata, TYPE_CHANGES: history}
-        )
+        return replace(current, type=data_type).with_entry(TYPE_CHANGES, history)
 
     def _type(
         self,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from deltaic.protocol import features
+from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.schema import PrimitiveType
 
 #: Column metadata that holds what a column's type has been.
@@ -24,6 +26,11 @@ _WIDER = {
 _STORED_ALIKE = {("byte", "short"), ("byte", "integer"), ("short", "integer")}
 #: How many digits a decimal needs to hold a whole number.
 _DIGITS = {"byte": 10, "short": 10, "integer": 10, "long": 20}
+
+
+def is_enabled(protocol: Protocol, metadata: Metadata) -> bool:
+    """Whether writers may widen types."""
+    return features.is_enabled(protocol, metadata, "typeWidening")
 
 
 def widens(older: PrimitiveType, newer: PrimitiveType) -> bool:

@@ -123,7 +123,7 @@ class JvmTables:
     def columns_in(
         self, schema_string: str, expressions: Sequence[str]
     ) -> Sequence[Sequence[Sequence[str]] | None]:
-        """Return the columns that each SQL expression speaks of; None if it cannot be read."""
+        """Return the paths of the columns that each SQL expression over a schema speaks of."""
         with jvm_errors():
             text = self._api.columnsIn(self._session, schema_string, json.dumps(list(expressions)))
         return list(json.loads(text))

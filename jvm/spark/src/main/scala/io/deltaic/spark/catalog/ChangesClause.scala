@@ -10,8 +10,8 @@ import org.apache.spark.sql.types.TimestampType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.replay.DeltaLog
+import io.deltaic.spark.UnsupportedOperation
 import io.deltaic.spark.partition.PartitionValues
-import io.deltaic.spark.write.WriteTransaction
 
 /** Spark's own way to ask for changes: `SELECT * FROM t CHANGES FROM VERSION 1 TO VERSION 3`. */
 private[spark] object ChangesClause {
@@ -21,7 +21,7 @@ private[spark] object ChangesClause {
   def changelog(table: DeltaicTable, context: ChangelogContext): Changelog = {
     // Collapsing the changes of a row needs an identity of rows, which files do not have.
     if (context.deduplicationMode == DeduplicationMode.NET_CHANGES)
-      throw WriteTransaction.unsupported(
+      throw UnsupportedOperation(
         table.log.table.toString,
         s"CHANGES with deduplicationMode ${DeduplicationMode.NET_CHANGES.value}"
       )

@@ -17,6 +17,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.spark.UnsupportedOperation
 import io.deltaic.spark.changes.{ChangesTable, ReadCompatibility}
 import io.deltaic.spark.rowlevel.{MergeTerms, RowLevelChange, RowReplacement}
 import io.deltaic.spark.scan._
@@ -132,7 +133,7 @@ private[spark] final class DeltaicTable(
 
   private def streaming(options: CaseInsensitiveStringMap, checkpoint: String): TableStream = {
     if (origin == TableOrigin.TimeTravel)
-      throw WriteTransaction.unsupported(
+      throw UnsupportedOperation(
         log.table.toString,
         s"a stream of the older version ${snapshot.version}"
       )
@@ -185,12 +186,9 @@ private[spark] final class DeltaicTable(
       merge: Option[MergeTerms] = None
   ): RowLevelChange = {
     if (origin == TableOrigin.TimeTravel)
-      throw new DeltaicException(
-        "DELTAIC_UNSUPPORTED_OPERATION",
-        Map(
-          "table" -> log.table.toString,
-          "operation" -> s"$command of the older version ${snapshot.version}"
-        )
+      throw UnsupportedOperation(
+        log.table.toString,
+        s"$command of the older version ${snapshot.version}"
       )
     requireExtension(command.toString)
     val columns = merge.flatMap(_.evolved).getOrElse(tableSchema.all)

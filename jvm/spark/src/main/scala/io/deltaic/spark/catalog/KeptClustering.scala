@@ -3,8 +3,8 @@ package io.deltaic.spark.catalog
 import java.util.Locale
 
 import io.deltaic.replay.Snapshot
+import io.deltaic.spark.UnsupportedOperation
 import io.deltaic.spark.scan.{ClusteringColumns, TableSchema}
-import io.deltaic.spark.write.WriteTransaction
 
 /** What a DataFrame writer says of clustering where the table exists: it may repeat it, as with partitions. */
 private[spark] object KeptClustering {
@@ -13,7 +13,7 @@ private[spark] object KeptClustering {
   def require(snapshot: Snapshot, columns: Seq[Seq[String]]): Unit = {
     val current = ClusteringColumns.logical(snapshot, TableSchema.of(snapshot))
     if (folded(current) != folded(columns))
-      throw WriteTransaction.unsupported(
+      throw UnsupportedOperation(
         snapshot.table.toString,
         "to cluster a table that exists by other columns in a DataFrame writer; say so in " +
           "ALTER TABLE ... CLUSTER BY or CREATE OR REPLACE TABLE:"

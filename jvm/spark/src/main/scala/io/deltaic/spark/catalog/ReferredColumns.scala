@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.parser.ParseException
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.ExpressionShims
-import org.apache.spark.sql.types.{ArrayType, MapType, StructType}
+import org.apache.spark.sql.types.{MapType, StructType}
 
 /** The columns that an expression in SQL speaks of. */
 private[spark] object ReferredColumns {
@@ -19,7 +19,10 @@ private[spark] object ReferredColumns {
     try {
       val attributes = ExpressionShims.attributes(columns)
       Some(pathsIn(ExpressionShims.resolved(spark, expression, attributes)).distinct)
-    } catch { case _: AnalysisException | _: IllegalArgumentException => named(spark, expression) }
+    } catch {
+      // The latter of what is computed from more than a row, such as a subquery.
+      case _: AnalysisException | _: IllegalArgumentException => named(spark, expression)
+    }
 
   private def named(spark: SparkSession, expression: String): Option[Seq[Seq[String]]] =
     try {
@@ -30,34 +33,32 @@ private[spark] object ReferredColumns {
     } catch { case _: ParseException => None }
 
   private def pathsIn(expression: Expression): Seq[Seq[String]] =
-    pathOf(expression).fold(expression.children.flatMap(pathsIn)) { path =>
-      path +: keysIn(expression).flatMap(pathsIn)
+    pathOf(expression).fold(expression.children.flatMap(pathsIn)) { case (path, keys) =>
+      path +: keys.flatMap(pathsIn)
     }
 
-  /** The path of what an expression takes out of a column, which may be all of it. */
-  private def pathOf(expression: Expression): Option[Seq[String]] = expression match {
-    case column: AttributeReference => Some(Seq(column.name))
-    case taken: GetStructField => pathOf(taken.child).map(_ :+ taken.extractFieldName)
-    case taken: GetArrayStructFields =>
-      pathOf(taken.child).map(_ ++ Seq("element", taken.field.name))
-    case taken: GetArrayItem => pathOf(taken.child).map(_ :+ "element")
-    case taken: GetMapValue => pathOf(taken.child).map(_ :+ "value")
-    case ElementAt(container, _, _, _) =>
-      container.dataType match {
-        case _: ArrayType => pathOf(container).map(_ :+ "element")
-        case _: MapType => pathOf(container).map(_ :+ "value")
+  /** The path of what an expression takes out of a column, maybe all of it, and the indexes and keys on its way. */
+  private def pathOf(expression: Expression): Option[(Seq[String], Seq[Expression])] =
+    expression match {
+      case column: AttributeReference => Some((Seq(column.name), Nil))
+      case Part(whole, names, keys) =>
+        pathOf(whole).map { case (path, before) => (path ++ names, before ++ keys) }
+      case _ => None
+    }
+
+  /** What takes a part out of a value: the value, the names from there to the part, indexes and keys. */
+  private object Part {
+    def unapply(taken: Expression): Option[(Expression, Seq[String], Seq[Expression])] =
+      taken match {
+        case field: GetStructField => Some((field.child, Seq(field.extractFieldName), Nil))
+        case field: GetArrayStructFields =>
+          Some((field.child, Seq("element", field.field.name), Nil))
+        case GetArrayItem(array, index, _) => Some((array, Seq("element"), Seq(index)))
+        case GetMapValue(map, key) => Some((map, Seq("value"), Seq(key)))
+        case ElementAt(container, key, _, _) =>
+          val name = if (container.dataType.isInstanceOf[MapType]) "value" else "element"
+          Some((container, Seq(name), Seq(key)))
         case _ => None
       }
-    case _ => None
-  }
-
-  /** The indexes and keys by which [[pathOf]] gets to where it does. */
-  private def keysIn(expression: Expression): Seq[Expression] = expression match {
-    case taken: GetStructField => keysIn(taken.child)
-    case taken: GetArrayStructFields => keysIn(taken.child)
-    case taken: GetArrayItem => taken.ordinal +: keysIn(taken.child)
-    case taken: GetMapValue => taken.key +: keysIn(taken.child)
-    case ElementAt(container, key, _, _) => key +: keysIn(container)
-    case _ => Nil
   }
 }

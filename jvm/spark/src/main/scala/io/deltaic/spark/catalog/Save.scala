@@ -17,6 +17,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.TableProperties
 import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.spark.UnsupportedOperation
 import io.deltaic.spark.bridge.Json
 import io.deltaic.spark.rowlevel.RowReplacement
 import io.deltaic.spark.write._
@@ -82,7 +83,7 @@ private[spark] final class Save(
     for (before <- snapshot; columns <- clusterBy) KeptClustering.require(before, columns)
     // A table that will have no partitions is overwritten whole.
     if (overwritesPartitions && replacesColumns && partitionBy.exists(_.nonEmpty))
-      throw WriteTransaction.unsupported(
+      throw UnsupportedOperation(
         log.table.toString,
         "overwriteSchema=true with partitionOverwriteMode=dynamic, which would keep files of the old columns,"
       )

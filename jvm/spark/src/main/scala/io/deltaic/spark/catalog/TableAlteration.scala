@@ -6,9 +6,8 @@ import org.apache.spark.sql.connector.catalog.constraints.{Check, Constraint}
 import org.apache.spark.sql.connector.catalog.{TableCatalog, TableChange}
 
 import io.deltaic.protocol.DeltaicException
-import io.deltaic.spark.SessionSettings
 import io.deltaic.spark.bridge.{CommitterReply, Committers, Json}
-import io.deltaic.spark.write.WriteTransaction
+import io.deltaic.spark.{SessionSettings, UnsupportedOperation}
 
 /** `ALTER TABLE`: finds the Python command that Spark's changes of a table are about. */
 private[spark] final class TableAlteration(spark: SparkSession, table: DeltaicTable) {
@@ -18,7 +17,7 @@ private[spark] final class TableAlteration(spark: SparkSession, table: DeltaicTa
 
   def apply(changes: Seq[TableChange]): Unit = {
     if (!table.followsNewVersions)
-      throw WriteTransaction.unsupported(
+      throw UnsupportedOperation(
         location,
         s"ALTER TABLE of the older version ${table.snapshot.version}"
       )
@@ -29,7 +28,7 @@ private[spark] final class TableAlteration(spark: SparkSession, table: DeltaicTa
     // A column is what it is to become; or Spark takes it for that, since it knows no limits of texts within columns.
     case Seq() if !table.tableSchema.all.exists(LimitedTexts.areWithin) => ()
     case Seq() =>
-      throw WriteTransaction.unsupported(
+      throw UnsupportedOperation(
         location,
         "ALTER COLUMN with the type that the column has, beside texts of limited length within columns, whose limits" +
           " ALTER TABLE ... REPLACE COLUMNS alone can lift,"
@@ -52,7 +51,7 @@ private[spark] final class TableAlteration(spark: SparkSession, table: DeltaicTa
     case others =>
       val (command, arguments) = columns.command(others).getOrElse {
         val kinds = others.map(_.getClass.getSimpleName).distinct.mkString(", ")
-        throw WriteTransaction.unsupported(location, s"ALTER TABLE ($kinds)")
+        throw UnsupportedOperation(location, s"ALTER TABLE ($kinds)")
       }
       run(command, arguments: _*)
   }

@@ -20,6 +20,7 @@ import org.apache.spark.sql.types.StructType
 
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.spark.UnsupportedOperation
 import io.deltaic.spark.bridge.{CommitterReply, Committers, Json}
 import io.deltaic.spark.rowlevel.RowReplacement
 import io.deltaic.spark.scan.SchemaChecks
@@ -84,7 +85,7 @@ private[spark] final class TableCreation(
     case identity if identity.name == "identity" && isTopLevel(identity) =>
       identity.references.head.fieldNames.head
     case other if SchemaShims.clusteringColumns(other).isEmpty =>
-      throw WriteTransaction.unsupported(
+      throw UnsupportedOperation(
         log.table.toString,
         s"partitioning by ${other.describe}; partition by columns of the table"
       )

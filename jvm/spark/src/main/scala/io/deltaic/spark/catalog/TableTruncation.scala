@@ -4,6 +4,7 @@ import java.util.{EnumSet, Set => JSet}
 
 import org.apache.spark.sql.connector.catalog._
 
+import io.deltaic.spark.UnsupportedOperation
 import io.deltaic.spark.write.{WriteIntent, WriteTransaction}
 
 /**
@@ -20,7 +21,7 @@ private[spark] final class TableTruncation(table: DeltaicTable) extends Table
   override def truncateTable(): Boolean = {
     val startedAtMs = System.currentTimeMillis()
     if (!table.followsNewVersions)
-      throw WriteTransaction.unsupported(
+      throw UnsupportedOperation(
         table.log.table.toString,
         s"TRUNCATE TABLE of the older version ${table.snapshot.version}"
       )

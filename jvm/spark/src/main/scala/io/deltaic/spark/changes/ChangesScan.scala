@@ -10,8 +10,8 @@ import org.apache.spark.sql.types.{StructField, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.DeltaicException
+import io.deltaic.spark.UnsupportedOperation
 import io.deltaic.spark.scan._
-import io.deltaic.spark.write.WriteTransaction
 
 /**
  * Reads the files of a feed as a table's scan does, in one scan for all commits.
@@ -56,7 +56,7 @@ private[spark] final class ChangesScan(
   override def toBatch: Batch = this
 
   override def toMicroBatchStream(checkpointLocation: String): MicroBatchStream =
-    throw WriteTransaction.unsupported(feed.table.toString, "a stream of the table's changes")
+    throw UnsupportedOperation(feed.table.toString, "a stream of the table's changes")
 
   override def columnarSupportMode(): Scan.ColumnarSupportMode =
     if (parts.forall(_.isColumnar)) Scan.ColumnarSupportMode.SUPPORTED

@@ -2,7 +2,7 @@ package io.deltaic.spark.scan
 
 import org.apache.spark.sql.types.{LongType, StructField}
 
-import io.deltaic.protocol.{Metadata, Protocol, TableFeatures, TableProperties}
+import io.deltaic.protocol.{Metadata, Protocol, TableFeatures}
 
 /**
  * What a table on which row tracking is enabled says about its rows (Protocol § Reader Requirements
@@ -29,8 +29,7 @@ private[spark] object RowTracking {
   /** None unless row tracking is supported and enabled: else files may lack row ids. */
   def of(protocol: Protocol, metadata: Metadata): Option[RowTracking] = {
     val properties = metadata.configuration
-    val isEnabled = properties.get("delta.enableRowTracking").exists(TableProperties.isTrue)
-    Option.when(isEnabled && TableFeatures.supports(protocol, "rowTracking")) {
+    Option.when(TableFeatures.isEnabled(protocol, metadata, "rowTracking")) {
       RowTracking(
         properties.get("delta.rowTracking.materializedRowIdColumnName"),
         properties.get("delta.rowTracking.materializedRowCommitVersionColumnName")

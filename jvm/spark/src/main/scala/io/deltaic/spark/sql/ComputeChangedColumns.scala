@@ -9,6 +9,7 @@ import org.apache.spark.sql.execution.datasources.v2.ExtractV2Table
 import org.apache.spark.sql.{SparkSession, classic}
 
 import io.deltaic.protocol.DeltaicException
+import io.deltaic.spark.UnsupportedOperation
 import io.deltaic.spark.write.{ComputesColumns, IdentityColumn}
 
 /**
@@ -30,7 +31,7 @@ private[spark] final case class ComputeChangedColumns(spark: SparkSession)
       val done = changeOf(table, "UPDATE", evolves = false).fold[LogicalPlan](bare) { change =>
         change.completed(
           bare.copy(
-            assignments = change.updated(assignments),
+            assignments = change.updating(assignments),
             condition = condition.map(RowMetadata.marked(table))
           )
         )
@@ -40,7 +41,7 @@ private[spark] final case class ComputeChangedColumns(spark: SparkSession)
     case merge: MergeIntoTable if isReady(merge) =>
       val bare = merge.copy(mergeCondition = conditionOf(merge).get)
       val done = changeOf(merge.targetTable, "MERGE", merge.withSchemaEvolution)
-        .fold[LogicalPlan](bare)(change => change.completed(described(stated(bare, change))))
+        .fold[LogicalPlan](bare)(change => change.completed(described(fitted(bare, change))))
       done.copyTagsFrom(merge)
       done
   }
@@ -56,11 +57,11 @@ private[spark] final case class ComputeChangedColumns(spark: SparkSession)
       case _ => None
     }
 
-  private def stated(merge: MergeIntoTable, change: ChangedColumns): MergeIntoTable = {
+  private def fitted(merge: MergeIntoTable, change: ChangedColumns): MergeIntoTable = {
     val marked = RowMetadata.marked(merge.targetTable) _
     def changing(action: MergeAction): MergeAction = action match {
       case UpdateAction(condition, assignments, fromStar) =>
-        UpdateAction(condition.map(marked), change.updated(assignments), fromStar)
+        UpdateAction(condition.map(marked), change.updating(assignments), fromStar)
       case DeleteAction(condition) => DeleteAction(condition.map(marked))
       case other => other
     }
@@ -70,7 +71,7 @@ private[spark] final case class ComputeChangedColumns(spark: SparkSession)
       matchedActions = merge.matchedActions.map(changing),
       notMatchedActions = merge.notMatchedActions.zipWithIndex.map {
         case (insert: InsertAction, lane) =>
-          insert.copy(assignments = change.inserted(insert.assignments, lane, lanes))
+          insert.copy(assignments = change.inserting(insert.assignments, lane, lanes))
         case (other, _) => other
       },
       notMatchedBySourceActions = merge.notMatchedBySourceActions.map(changing)
@@ -95,7 +96,11 @@ private[spark] final case class ComputeChangedColumns(spark: SparkSession)
     }
 }
 
-/** @param columns of the table, as the statement sees them */
+/**
+ * The columns of a table that a statement changes, and what it assigns to them.
+ *
+ * @param columns of the table, as the statement sees them
+ */
 private final class ChangedColumns(
     stated: StatedAssignments,
     columns: Seq[Attribute],
@@ -106,29 +111,32 @@ private final class ChangedColumns(
   private val identity = target.identityColumns
   private val generated = columns.filter(c => values.isGenerated(c.name))
 
-  /** The statement with an assignment to each column, of rows as they will be. */
+  /**
+   * The statement with an assignment to each column. Of rows that are there, generated columns are computed
+   * from what all others are to be, which is known when these are aligned; then they are, too.
+   */
   def completed(command: LogicalPlan): LogicalPlan = (command, stated.aligned(command)) match {
     case (before: UpdateTable, after: UpdateTable) =>
-      val set = computed(before.assignments, after.assignments)
+      val set = withComputed(before.assignments, after.assignments)
       if (set == after.assignments) after else stated.aligned(after.copy(assignments = set))
     case (before: MergeIntoTable, after: MergeIntoTable) =>
       val whole = after.copy(
-        matchedActions = before.matchedActions.zip(after.matchedActions).map(computedIn),
+        matchedActions = before.matchedActions.zip(after.matchedActions).map(completedAction),
         notMatchedBySourceActions =
-          before.notMatchedBySourceActions.zip(after.notMatchedBySourceActions).map(computedIn)
+          before.notMatchedBySourceActions.zip(after.notMatchedBySourceActions).map(completedAction)
       )
       if (whole == after) after else stated.aligned(whole)
     case (_, after) => after
   }
 
-  private def computedIn(actions: (MergeAction, MergeAction)): MergeAction = actions match {
+  private def completedAction(actions: (MergeAction, MergeAction)): MergeAction = actions match {
     case (before: UpdateAction, after: UpdateAction) =>
-      after.copy(assignments = computed(before.assignments, after.assignments))
+      after.copy(assignments = withComputed(before.assignments, after.assignments))
     case (_, after) => after
   }
 
   /** The assignments to all columns, with values for generated ones that the statement itself does not set. */
-  private def computed(
+  private def withComputed(
       assigned: Seq[Assignment],
       complete: Seq[Assignment]
   ): Seq[Assignment] = {
@@ -145,15 +153,20 @@ private final class ChangedColumns(
     }
   }
 
-  def updated(assigned: Seq[Assignment]): Seq[Assignment] = {
+  /** What the statement assigns to columns of rows that are there, of the columns' types. */
+  def updating(assigned: Seq[Assignment]): Seq[Assignment] = {
     val assignments = stated.fitted(assigned)
     identity.find(c => assignments.exists(_.key.exists(_.semanticEquals(named(c.name)))))
       .foreach(c => throw IdentityColumn.updated(table, c.name))
     assignments
   }
 
-  /** @param lane which of the statement's `lanes` clauses this is: they number rows in turns */
-  def inserted(assigned: Seq[Assignment], lane: Int, lanes: Int): Seq[Assignment] = {
+  /**
+   * What a row that is inserted gets, of the columns' types, with what the table computes.
+   *
+   * @param lane which of the statement's `lanes` clauses this is: they number rows in turns
+   */
+  def inserting(assigned: Seq[Assignment], lane: Int, lanes: Int): Seq[Assignment] = {
     val assignments = stated.fitted(assigned)
     def valueGiven(column: Attribute): Option[Expression] =
       assignments.collectFirst { case set if set.key.semanticEquals(column) => set.value }
@@ -176,12 +189,9 @@ private final class ChangedColumns(
     assignments ++ numbered ++ computed
   }
 
-  private def generatedFromIdentity(column: String): DeltaicException = new DeltaicException(
-    "DELTAIC_UNSUPPORTED_OPERATION",
-    Map(
-      "table" -> table,
-      "operation" -> s"MERGE that inserts rows with columns generated from identity column $column"
-    )
+  private def generatedFromIdentity(column: String): DeltaicException = UnsupportedOperation(
+    table,
+    s"MERGE that inserts rows with columns generated from identity column $column"
   )
 
   private def named(column: String): Attribute =

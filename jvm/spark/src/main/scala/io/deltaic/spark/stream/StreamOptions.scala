@@ -8,8 +8,8 @@ import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.DeltaicException
+import io.deltaic.spark.UnsupportedOperation
 import io.deltaic.spark.catalog.ChangeFeedOptions.{StartingTimestamp, StartingVersion}
-import io.deltaic.spark.write.WriteTransaction
 
 /** Where a stream that has not begun yet begins. */
 private[stream] sealed trait StreamStart
@@ -74,7 +74,7 @@ private[stream] object StreamOptions {
   /** @param table for errors */
   def of(table: String, options: CaseInsensitiveStringMap): StreamOptions = {
     unsupported.find(options.containsKey).foreach { option =>
-      throw WriteTransaction.unsupported(table, s"a stream with option $option")
+      throw UnsupportedOperation(table, s"a stream with option $option")
     }
     val read = new StreamOptions.Reader(table, options)
     val ignoresFileDeletion = read.flag("ignoreFileDeletion", default = false)

@@ -44,12 +44,6 @@ private[deltaic] final class DataFileWriter(
 
   def numRecords: Long = records
 
-  /**
-   * About how large the file would be if it were closed now: what is written and what is still
-   * buffered.
-   */
-  def estimatedSizeBytes: Long = parquet.getDataSize
-
   def close(): WrittenFile = {
     parquet.close()
     val add = AddFile(

@@ -112,7 +112,8 @@ private[spark] final case class IdentityValue(
   override protected def doGenCode(ctx: CodegenContext, ev: ExprCode): ExprCode = {
     val expression = ctx.addReferenceObj("identity", this)
     val state = ctx.addMutableState(classOf[IdentityCounter].getName, "identityCounter")
-    // Not at the start of a partition: MERGE, where it is not compiled as a whole, tells nobody of that.
+    // On first use, not when a partition begins: where MERGE is not compiled as a whole, Spark says that to none of
+    // its projections.
     val code = code"""
       if ($state == null) $state = $expression.newCounter();
       final long ${ev.value} = $state.next();"""

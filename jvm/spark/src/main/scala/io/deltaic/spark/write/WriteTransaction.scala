@@ -9,7 +9,7 @@ import org.apache.spark.sql.deltaic.{JobShims, WriteShims}
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.slf4j.LoggerFactory
 
-import io.deltaic.protocol.{AddFile, DeltaicException, LogPath, RemoveFile, TableFeatures}
+import io.deltaic.protocol.{AddFile, LogPath, RemoveFile, TableFeatures}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.bridge._
 import io.deltaic.spark.changes.ChangeColumns
@@ -299,14 +299,5 @@ private[spark] final class WriteTransaction(
       "evolvedSchema" -> intent.evolved.map(_.json),
       "keepsDefinition" -> intent.keepsDefinition,
       "told" -> Told.beforeWrite(spark, snapshot, intent.options.get("txnappid").contains)
-    )
-}
-
-private[spark] object WriteTransaction {
-
-  def unsupported(table: String, what: String): DeltaicException =
-    new DeltaicException(
-      "DELTAIC_UNSUPPORTED_OPERATION",
-      Map("table" -> table, "operation" -> what)
     )
 }
