@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.paths import JAR
+from tests.support.peer import start_delta_spark
 from tests.support.peer_reads import PeerReads
 from tests.support.spark_process import SparkProcess
 from tests.support.table_builder import BuildTwin, TwinTable, build_twin
@@ -86,11 +87,12 @@ def _peer_reads(
     if not request.config.getoption("--peers-read"):
         yield None
         return
-    reads = PeerReads(request.getfixturevalue("spark"), request.getfixturevalue("delta_spark"))
-    yield reads
-    # What several tests shared.
-    reads.require(tmp_path_factory.getbasetemp())
-    print("\nRead by both peers:", dict(reads.counts))
+    with start_delta_spark(spark__driver__memory="3g") as delta_spark:
+        reads = PeerReads(request.getfixturevalue("spark"), delta_spark)
+        yield reads
+        # What several tests shared.
+        reads.require(tmp_path_factory.getbasetemp())
+        print("\nRead by both peers:", dict(reads.counts))
 
 
 @pytest.fixture(autouse=True)
