@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from deltaic.commit import transaction
-from deltaic.commit.plan import Definition
+from deltaic.commit.ports import CommitSummary
 from deltaic.commit.read_set import ReadSet
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 
@@ -23,7 +23,7 @@ def committed_meanwhile(theirs: Callable[[], object]) -> Iterator[None]:
 
     def run_after_theirs(
         self: transaction._Attempts, ours: ReadSet, policy: RetryPolicy
-    ) -> tuple[CommitResult, Definition]:
+    ) -> tuple[CommitResult, CommitSummary]:
         attempts.run = run  # type: ignore[method-assign]
         theirs()
         return run(self, ours, policy)

@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from deltaic.commit.plan import Definition
-from deltaic.commit.ports import PreparedCommit, Tables, Upkeep, UpkeepSettings
+from deltaic.commit.ports import CommitSummary, PreparedCommit, Tables, Upkeep, UpkeepSettings
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.features import writer_features
 from deltaic.protocol.properties import (
@@ -45,21 +44,22 @@ class Task:
 
 
 def run_hooks(
-    definition: Definition, version: int, prepared: PreparedCommit, tables: Tables
+    summary: CommitSummary, version: int, prepared: PreparedCommit, tables: Tables
 ) -> None:
     """See to what is due after a commit; of what goes wrong it only tells the log.
 
     Parameters
     ----------
-    definition
-        The table's after the commit.
+    summary
+        The commit.
     version
-        The version that the commit became.
+        The version it became.
     prepared, tables
         How the JVM is reached.
     """
     try:
         upkeep = tables.upkeep(prepared)
+        definition = summary.plan.effective
         tasks = due_tasks(version, definition.protocol, definition.metadata, upkeep)
         if tasks:
             upkeep.run(version, [task.to_json() for task in tasks])
@@ -67,7 +67,7 @@ def run_hooks(
         _logger.warning(
             "Table %s: version %d is committed, but what should follow it failed and is left to a "
             "later commit",
-            prepared.summary().table,
+            summary.table,
             version,
             exc_info=True,
         )

@@ -20,7 +20,6 @@ from deltaic.commit.conflicts import Conflict, conflict_error
 from deltaic.commit.header import Header, header_after
 from deltaic.commit.hooks import run_hooks
 from deltaic.commit.idempotence import requested_txn
-from deltaic.commit.plan import Definition
 from deltaic.commit.ports import CommitSummary, PreparedCommit, Tables
 from deltaic.commit.read_set import ReadSet, read_set_of
 from deltaic.commit.rebase import rebase
@@ -108,8 +107,8 @@ def commit(
     attempts = _Attempts(
         prepared, summary, Provenance(str(uuid.uuid4()), tables.engine_info()), clock_ms
     )
-    result, definition = attempts.run(ours, policy or RetryPolicy())
-    run_hooks(definition, result.version, prepared, tables)
+    result, committed = attempts.run(ours, policy or RetryPolicy())
+    run_hooks(committed, result.version, prepared, tables)
     return result
 
 
@@ -122,15 +121,15 @@ class _Attempts:
     provenance: Provenance
     clock_ms: Clock
 
-    def run(self, ours: ReadSet, policy: RetryPolicy) -> tuple[CommitResult, Definition]:
-        """Commit; return what came of it, and the definition that holds for the version."""
+    def run(self, ours: ReadSet, policy: RetryPolicy) -> tuple[CommitResult, CommitSummary]:
+        """Commit; return what came of it, and the commit as it was made."""
         summary, previous = self.summary, self.summary.plan.base
         for attempt in range(1, policy.max_attempts + 1):
             time.sleep(policy.delay_ms(attempt) / 1000.0)
             version = previous.version + 1
             header = header_after(previous, summary, ours, self.provenance, self.clock_ms())
             if self._try(version, header):
-                return CommitResult(version, attempts=attempt), ours.plan.effective
+                return CommitResult(version, attempts=attempt), replace(summary, plan=ours.plan)
             outcome = rebase(ours, self.prepared, previous)
             if isinstance(outcome, Conflict):
                 raise conflict_error(ours, outcome)
