@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from deltaic.commands.definition import protocol_of_successor
+from deltaic.commands.definition import plan_of_successor, protocol_of_successor
 from deltaic.commands.iceberg_files import require_fit_files
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
-from deltaic.commit.plan import CommitPlan, Definition
+from deltaic.commit.plan import Definition
 from deltaic.commit.ports import CommitSummary, TableHeader, Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy, commit
 from deltaic.exceptions import error
-from deltaic.protocol import iceberg_compat, in_commit_timestamps
+from deltaic.protocol import iceberg_compat
 from deltaic.protocol.actions import DomainMetadata, Metadata, Protocol
 from deltaic.protocol.features import require_writable
 from deltaic.protocol.negotiation import protocol_without
@@ -75,23 +75,14 @@ def alter(
     promise = iceberg_compat.newly_active(metadata.configuration, current.metadata.configuration)
     if promise is not None:
         require_fit_files(table, promise, current, metadata, tables)
-    starts_timestamps = in_commit_timestamps.is_active(
-        protocol, metadata
-    ) and not in_commit_timestamps.is_active(current.protocol, current.metadata)
-    # The metadata says since when, even where only the protocol changes.
-    changes_metadata = metadata != current.metadata or starts_timestamps
-    if protocol == current.protocol and not (changes_metadata or alteration.domains):
-        return CommitResult(current.version, skipped=True)
-    plan = CommitPlan(
-        Definition(protocol, metadata),
-        current.as_predecessor(),
-        changes_protocol=protocol != current.protocol,
-        changes_metadata=changes_metadata,
+    plan = replace(
+        plan_of_successor(Definition(protocol, metadata), current),
         # Files that come meanwhile, by a compaction too, were not looked at.
         changes_columns=promise is not None,
-        enables_in_commit_timestamps=starts_timestamps,
         domains=alteration.domains,
     )
+    if not (plan.changes_protocol or plan.changes_metadata or plan.domains):
+        return CommitResult(current.version, skipped=True)
     summary = CommitSummary(
         table=table,
         read_version=current.version,

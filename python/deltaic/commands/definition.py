@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from deltaic.commit.plan import Definition
+from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import TableHeader
 from deltaic.exceptions import error
 from deltaic.protocol import clustering, in_commit_timestamps, row_tracking
@@ -206,6 +206,21 @@ def protocol_of_successor(
     require_definable(table, protocol, metadata)
     require_compatible(table, protocol, metadata)
     return protocol
+
+
+def plan_of_successor(definition: Definition, current: TableHeader) -> CommitPlan:
+    """Return the plan of a commit that gives a table another definition, maybe the one it has."""
+    starts_timestamps = in_commit_timestamps.is_active(
+        definition.protocol, definition.metadata
+    ) and not in_commit_timestamps.is_active(current.protocol, current.metadata)
+    return CommitPlan(
+        definition,
+        current.as_predecessor(),
+        changes_protocol=definition.protocol != current.protocol,
+        # The metadata says since when, even where only the protocol changes.
+        changes_metadata=definition.metadata != current.metadata or starts_timestamps,
+        enables_in_commit_timestamps=starts_timestamps,
+    )
 
 
 def _checked_properties(request: DefinitionRequest) -> CheckedProperties:

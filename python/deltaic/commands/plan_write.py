@@ -10,6 +10,7 @@ from deltaic.commands.definition import (
     DefinitionRequest,
     clustering_of,
     define_table,
+    plan_of_successor,
     redefine_table,
 )
 from deltaic.commands.evolve_table import evolve_table
@@ -18,7 +19,6 @@ from deltaic.commit.operations import Operation, WriteMode
 from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import TableHeader, Tables
 from deltaic.exceptions import error
-from deltaic.protocol import in_commit_timestamps
 from deltaic.protocol.features import is_append_only, require_writable
 from deltaic.protocol.schema import parse_schema
 from deltaic.protocol.schema_checks import extra_columns, same_names
@@ -170,13 +170,9 @@ def _kept(request: WriteRequest, current: TableHeader, tables: Tables) -> Commit
     columns = parse_schema(definition.metadata.schema_string, request.table).fields
     if request.schema_string is not None and not columns:
         raise error("DELTAIC_NO_DATA_COLUMNS", table=request.table)
-    return CommitPlan(
-        definition,
-        current.as_predecessor(),
+    return replace(
+        plan_of_successor(definition, current),
         is_blind_append=request.mode is WriteMode.APPEND,
-        changes_protocol=definition.protocol != current.protocol,
-        changes_metadata=definition.metadata != current.metadata,
-        enables_in_commit_timestamps=_starts_timestamps(definition, current),
         changes_data=request.changes_data,
         replaces_append_only=is_append_only(current.protocol, current.metadata),
     )
@@ -190,25 +186,13 @@ def _replacement(request: WriteRequest, current: TableHeader, tables: Tables) ->
         after.schema_string,
         after.partition_columns,
     )
-    starts_timestamps = _starts_timestamps(definition, current)
-    return CommitPlan(
-        definition,
-        current.as_predecessor(),
-        changes_protocol=definition.protocol != current.protocol,
-        # The metadata says since when, even where only the protocol changes.
-        changes_metadata=before != after or starts_timestamps,
+    return replace(
+        plan_of_successor(definition, current),
         changes_columns=columns_change,
-        enables_in_commit_timestamps=starts_timestamps,
         changes_data=request.changes_data,
         replaces_append_only=is_append_only(current.protocol, current.metadata),
         domains=clustering_of(asked, definition, current, keep_properties=keep),
     )
-
-
-def _starts_timestamps(definition: Definition, current: TableHeader) -> bool:
-    return in_commit_timestamps.is_active(
-        definition.protocol, definition.metadata
-    ) and not in_commit_timestamps.is_active(current.protocol, current.metadata)
 
 
 def _definition(request: WriteRequest, tables: Tables) -> DefinitionRequest:
