@@ -32,9 +32,12 @@ private[scan] object SessionValue {
   /** Those of this session, and of sessions with Spark's defaults of now and before ANSI was the default. */
   def settings: Seq[SQLConf] = {
     val own = SQLConf.get
-    own +: Seq(true, false).map { ansi =>
+    val legacy = own.getAllConfs.keys.filter(_.startsWith("spark.sql.legacy."))
+    // Without such settings, this session has the defaults of its dialect.
+    val dialects = Seq(true, false).filter(_ != own.ansiEnabled || legacy.nonEmpty)
+    own +: dialects.map { ansi =>
       val other = own.clone()
-      other.getAllConfs.keys.filter(_.startsWith("spark.sql.legacy.")).foreach(other.unsetConf)
+      legacy.foreach(other.unsetConf)
       other.setConf(SQLConf.ANSI_ENABLED, ansi)
       other
     }

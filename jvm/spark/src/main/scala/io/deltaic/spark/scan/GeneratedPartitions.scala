@@ -29,12 +29,13 @@ private[scan] final class GeneratedPartitions(spark: SparkSession, schema: Table
   private val columns: Seq[Generated] = if (schema.generated.isEmpty) Nil
   else {
     val attributes = ExpressionShims.attributes(schema.all)
+    val settings = SessionValue.settings
     for {
       name <- schema.partitionColumns
       sql <- schema.generated.get(name)
       column = schema.all(name)
       if !namesSessionZone(sql) && !isFitted(column)
-      values <- resolved(sql, attributes, column)
+      values <- resolved(sql, attributes, column, settings)
       base <- values.flatMap(_.value.references.toSeq).distinct match {
         case Seq(only: AttributeReference) => Some(only)
         case _ => None
@@ -72,13 +73,14 @@ private[scan] final class GeneratedPartitions(spark: SparkSession, schema: Table
   private def resolved(
       sql: String,
       attributes: Seq[Attribute],
-      column: StructField
+      column: StructField,
+      settings: Seq[SQLConf]
   ): Option[Seq[SessionValue]] =
     try
-      Some(SessionValue.settings.map { settings =>
-        SQLConf.withExistingConf(settings) {
+      Some(settings.map { session =>
+        SQLConf.withExistingConf(session) {
           val value = ExpressionShims.resolved(spark, sql, attributes)
-          SessionValue(settings, inColumnType(value, column))
+          SessionValue(session, inColumnType(value, column))
         }
       })
     catch { case NonFatal(_) => None }
