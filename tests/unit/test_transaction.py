@@ -144,6 +144,22 @@ def test_failure_that_certainly_wrote_nothing_passes() -> None:
         commit(prepared, log)
 
 
+def test_commit_stands_if_nothing_answers_any_more_once_it_is_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = create()
+
+    def no_answer(*_: object) -> None:
+        raise ConnectionError("no answer")
+
+    def ends(self: MemoryLog, prepared: MemoryCommit) -> None:
+        monkeypatch.setattr(MemoryCommit, "summary", no_answer)
+        no_answer()
+
+    monkeypatch.setattr(MemoryLog, "upkeep", ends)
+    assert write(log, MemoryFile("a")).version == 1
+
+
 def test_attempts_are_counted() -> None:
     log = create()
     prepared = MemoryCommit(log, "WRITE", is_blind_append=True)
