@@ -4,11 +4,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.deltaic.{FileMetadataShims, ParquetScanShims}
 import org.apache.spark.sql.execution.datasources.PartitionedFile
-import org.apache.spark.sql.execution.vectorized.{
-  ColumnVectorUtils,
-  ConstantColumnVector,
-  WritableColumnVector
-}
+import org.apache.spark.sql.execution.vectorized.{ColumnVectorUtils, ConstantColumnVector}
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.vectorized.ColumnVector
 
@@ -43,7 +39,11 @@ private[scan] final case class ScanLayout(
       new JoinedRow(split.partitionValues, ofSplit)
     }
 
-  /** The columns of a batch. Those that the reader fills are the reader's own, or look into them. */
+  /**
+   * The columns of a batch.
+   *
+   * @param columns those that the reader fills
+   */
   def vectors(
       columns: Int => ColumnVector,
       positions: PositionVector,
@@ -51,12 +51,7 @@ private[scan] final case class ScanLayout(
       batchRows: Int
   ): Array[ColumnVector] = {
     def vector(source: ColumnSource, dataType: DataType): ColumnVector = source match {
-      case Stored(ordinal) =>
-        columns(ordinal) match {
-          case filled: WritableColumnVector =>
-            DictionaryVector.of(filled, dataType).getOrElse(filled)
-          case other => other
-        }
+      case Stored(ordinal) => columns(ordinal)
       case Constant(ordinal) =>
         val constant = new ConstantColumnVector(batchRows, dataType)
         ColumnVectorUtils.populate(constant, constantValues, ordinal)

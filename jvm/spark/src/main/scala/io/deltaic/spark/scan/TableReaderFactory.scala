@@ -65,7 +65,11 @@ private[scan] final class TableReaderFactory(
 
   private def batches(split: PartitionedFile): BatchReader = {
     val positions = new PositionVector
-    val reader = splits.openBatches(split, Option.when(layout.needsPositions)(positions))
+    val reader = splits.openBatches(
+      split,
+      Option.when(layout.needsPositions)(positions),
+      new PageDecompressors(_)
+    )
     try new BatchReader(reader, layout, positions, layout.constantValues(split), splits.batchRows)
     catch {
       case e: Throwable =>
@@ -111,13 +115,15 @@ private final class BatchReader(
 ) extends PartitionReader[ColumnarBatch] {
 
   private val stored = reader.resultBatch()
-  private val columns = layout.vectors(stored.column(_), positions, constants, batchRows)
-  private val withDictionaries = columns.collect { case column: DictionaryVector => column }
-  private val batch = new ColumnarBatch(columns)
+  private val filled =
+    Array.tabulate(stored.numCols)(ordinal => FilledColumn.of(stored.column(ordinal)))
+  private val batch =
+    new ColumnarBatch(layout.vectors(filled(_).values, positions, constants, batchRows))
 
   override def next(): Boolean = {
+    filled.foreach(_.leaveBatch())
     val more = reader.nextBatch()
-    if (more) withDictionaries.foreach(_.enterBatch())
+    if (more) filled.foreach(_.enterBatch(stored.numRows))
     more
   }
 

@@ -4,13 +4,16 @@ import java.time.ZoneId
 import java.util.PrimitiveIterator
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.mapred.FileSplit
+import org.apache.hadoop.fs.{LocalFileSystem, RawLocalFileSystem}
+import org.apache.hadoop.mapred.{FileSplit, JobConf}
 import org.apache.hadoop.mapreduce._
 import org.apache.hadoop.mapreduce.task.TaskAttemptContextImpl
+import org.apache.parquet.compression.CompressionCodecFactory
 import org.apache.parquet.filter2.compat.FilterCompat
 import org.apache.parquet.filter2.predicate.{FilterApi, FilterPredicate}
 import org.apache.parquet.hadoop.metadata.FileMetaData
-import org.apache.parquet.hadoop.{ParquetInputFormat, ParquetRecordReader}
+import org.apache.parquet.hadoop.{ParquetFileReader, ParquetInputFormat, ParquetRecordReader}
+import org.apache.parquet.{HadoopReadOptions, ParquetReadOptions}
 import org.apache.spark.TaskContext
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.catalyst.InternalRow
@@ -71,10 +74,15 @@ final class ParquetSplits(
   private val datetimeRebaseMode = options.datetimeRebaseModeInRead
   private val int96RebaseMode = options.int96RebaseModeInRead
 
-  /** A reader that is ready to return batches of the stored columns. */
+  /**
+   * A reader that is ready to return batches of the stored columns.
+   *
+   * @param decompressors makes what decompresses the pages of one file
+   */
   def openBatches(
       split: PartitionedFile,
-      positions: Option[RowPositions]
+      positions: Option[RowPositions],
+      decompressors: Configuration => CompressionCodecFactory
   ): VectorizedParquetRecordReader = {
     val opened = ParquetFooterReader.openFileAndReadFooter(hadoop, split, true)
     var streamIsOurs = true
@@ -92,15 +100,19 @@ final class ParquetSplits(
           batchRows
         )
       } { reader =>
-        val attempt = attemptContext(pushedFilter(file))
         reader.initialize(
           fileSplit(split),
-          attempt,
+          new TaskAttemptContextImpl(job, attemptId),
           Some(opened.inputFile),
           Some(opened.inputStream),
-          Some(opened.footer)
+          Some(RowGroupShims.withoutRowGroups(opened.footer))
         )
         streamIsOurs = false
+        val options = readOptions(split, pushedFilter(file), decompressors(hadoop))
+        RowGroupShims.follow(
+          reader,
+          new ParquetFileReader(opened.inputFile, opened.footer, options, opened.inputStream)
+        )
         reader.initBatch(new StructType, InternalRow.empty)
         reader.enableReturningBatches()
         positions.foreach(RowPositionHook.install(reader, _))
@@ -138,13 +150,41 @@ final class ParquetSplits(
   private def fileSplit(split: PartitionedFile): FileSplit =
     new FileSplit(split.toPath, split.start, split.length, Array.empty[String])
 
+  /** Shared by all splits: a context would copy another kind of configuration for each of them. */
+  @transient private lazy val job = new JobConf(hadoop)
+
   /** Has a copy of the configuration, into which the filter of this one file goes. */
   private def attemptContext(filter: Option[FilterPredicate]): TaskAttemptContext = {
-    val id = new TaskAttemptID(new TaskID(new JobID(), TaskType.MAP, 0), 0)
-    val context = new TaskAttemptContextImpl(hadoop, id)
+    val context = new TaskAttemptContextImpl(hadoop, attemptId)
     filter.foreach(ParquetInputFormat.setFilterPredicate(context.getConfiguration, _))
     context
   }
+
+  private def attemptId = new TaskAttemptID(new TaskID(new JobID(), TaskType.MAP, 0), 0)
+
+  /** How the row groups of a split are chosen and read; what Hadoop's configuration says of it holds. */
+  private def readOptions(
+      split: PartitionedFile,
+      filter: Option[FilterPredicate],
+      decompressors: CompressionCodecFactory
+  ): ParquetReadOptions = {
+    val options = HadoopReadOptions.builder(job, split.toPath)
+      .withRange(split.start, split.start + split.length)
+      .withCodecFactory(decompressors)
+    filter.foreach(f => options.withRecordFilter(FilterCompat.get(f)))
+    if (job.get(ParquetSplits.BufferSizeKey) == null)
+      options.withMaxAllocationInBytes(ParquetSplits.BufferBytes)
+    if (job.get(ParquetInputFormat.HADOOP_VECTORED_IO_ENABLED) == null && isLocal(split))
+      options.withUseHadoopVectoredIo(false)
+    options.build()
+  }
+
+  /** Whether to ask for several ranges of a file at once gains nothing. */
+  private def isLocal(split: PartitionedFile): Boolean =
+    split.toPath.getFileSystem(hadoop) match {
+      case _: LocalFileSystem | _: RawLocalFileSystem => true
+      case _ => false
+    }
 
   private def pushedFilter(file: FileMetaData): Option[FilterPredicate] =
     if (!pushDown || filters.isEmpty) None
@@ -176,6 +216,15 @@ final class ParquetSplits(
 }
 
 object ParquetSplits {
+
+  /** Parquet's setting of how much of a file goes into one buffer at most; it names it for itself alone. */
+  private val BufferSizeKey = "parquet.read.allocation.size"
+
+  /**
+   * Less than half of the smallest region of the G1 collector, of 1 MiB. Larger buffers are humongous to it,
+   * and each of them may start a concurrent cycle, which takes processors from the tasks.
+   */
+  private val BufferBytes = 500 * 1024
 
   /**
    * What the columns of one batch take at most, as far as their types tell: a batch is decoded
