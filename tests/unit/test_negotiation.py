@@ -142,6 +142,23 @@ def test_feature_that_is_listed_under_an_older_spelling_is_not_listed_again(
 
 
 @pytest.mark.parametrize(
+    ("protocol", "is_supported"),
+    [
+        (Protocol(2, 5), True),
+        (Protocol(3, 7, frozenset({"columnMapping"}), frozenset({"columnMapping"})), True),
+        (Protocol(1, 6), False),
+        (Protocol(2, 4), False),
+        (Protocol(1, 7, None, frozenset({"columnMapping"})), False),
+        (Protocol(3, 7, frozenset(), frozenset({"columnMapping"})), False),
+    ],
+)
+def test_what_readers_must_know_too_is_supported_where_both_sides_say_so(
+    protocol: Protocol, is_supported: bool
+) -> None:
+    assert supports(protocol, "columnMapping") is is_supported
+
+
+@pytest.mark.parametrize(
     ("draft", "final"),
     [
         # Their count is in an action of its own, not in the domain of row tracking.

@@ -140,9 +140,13 @@ def reader_features(protocol: Protocol) -> frozenset[str]:
 
 
 def supports(protocol: Protocol, name: str) -> bool:
-    """Whether writers must know the feature, under any spelling of its name."""
+    """Whether all who must know the feature are told so, under any spelling of its name."""
     wanted = canonical_name(name)
-    return any(canonical_name(listed) == wanted for listed in writer_features(protocol))
+    feature = find_feature(name)
+    sides = [writer_features(protocol)]
+    if feature is not None and feature.reads:
+        sides.append(reader_features(protocol))
+    return all(wanted in map(canonical_name, listed) for listed in sides)
 
 
 def is_enabled(protocol: Protocol, metadata: Metadata, name: str) -> bool:

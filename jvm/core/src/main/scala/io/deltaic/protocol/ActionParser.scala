@@ -2,6 +2,7 @@ package io.deltaic.protocol
 
 import com.fasterxml.jackson.core.JsonToken._
 import com.fasterxml.jackson.core.{JsonParseException, JsonParser, JsonToken}
+import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
 
 /**
@@ -35,9 +36,7 @@ private[deltaic] final class ActionParser(parser: JsonParser, wanted: ActionsWan
     case "txn" => readTransaction()
     case "domainMetadata" => readDomain()
     case "cdc" if !forReplay => readCdc()
-    case "commitInfo" if !forReplay =>
-      expectObject(name)
-      CommitInfo(ActionJson.mapper.readTree[ObjectNode](parser))
+    case "commitInfo" if !forReplay => readCommitInfo()
     case "checkpointMetadata" =>
       var version = Option.empty[Long]
       var tags = Map.empty[String, String]
@@ -52,6 +51,13 @@ private[deltaic] final class ActionParser(parser: JsonParser, wanted: ActionsWan
       skip()
       null
   }
+
+  /** Any JSON is allowed (Protocol § Commit Provenance Information); only members of an object say anything. */
+  private def readCommitInfo(): CommitInfo =
+    ActionJson.mapper.readTree[JsonNode](parser) match {
+      case members: ObjectNode => CommitInfo(members)
+      case _ => CommitInfo(ActionJson.mapper.createObjectNode())
+    }
 
   private def readAdd(): AddFile = {
     var path, stats, clusteringProvider: String = null

@@ -61,9 +61,14 @@ object TableFeatures {
       protocol.writerFeatures.getOrElse(Set.empty)
     } else implied(_.minWriterVersion, protocol.minWriterVersion)
 
-  /** Whether a table supports the feature, under any spelling of its name. Support does not mean use. */
+  /**
+   * Whether a table supports the feature, under any spelling of its name. Support does not mean use. What readers must
+   * know, too, is supported where the protocol tells them so (Protocol § Reader Requirements for Column Mapping).
+   */
   def supports(protocol: Protocol, feature: String): Boolean = {
-    val supported = readerFeaturesOf(protocol) ++ writerFeaturesOf(protocol)
+    val supported =
+      if (find(feature).exists(_.isReaderWriter)) readerFeaturesOf(protocol)
+      else writerFeaturesOf(protocol)
     supported.map(canonical).contains(canonical(feature))
   }
 

@@ -49,11 +49,10 @@ final class DeltaLog private (
       known.measured = segment.checkpoint.map(_.name -> snapshot.state.checkpointBytes)
       Known(snapshot, segment.lastFile, unreadable)
     }
-    if (now ne before) {
-      known.newest = now
-      DeltaLog.tables.evict(except = known)
-      report(now.snapshot, startedAtNanos)
-    }
+    known.newest = now
+    // Always: what is decoded of a snapshot's files grows with what it is asked.
+    DeltaLog.tables.evict(except = known)
+    if (now ne before) report(now.snapshot, startedAtNanos)
     now.snapshot
   }
 

@@ -71,7 +71,7 @@ private[replay] final class Replay(
   )
 
   /**
-   *   1. The checkpoint's header says whether this build can read the table; only then are its files read.
+   *   1. The checkpoint's header says whether this build can read it; only then are its files read.
    *   1. The checkpoint is the state that the commits advance.
    */
   private def full(segment: LogSegment): Snapshot = {
@@ -79,14 +79,26 @@ private[replay] final class Replay(
     val base = segment.checkpoint.fold(TableState.empty(table)) { checkpoint =>
       // Of a checksum that lies no harm comes: the checkpoint's own header is judged all the same.
       val isKnown = checksum.flatMap(_.protocol).exists(TableFeatures.isReadable(_, None))
-      checkpoints.read(checkpoint, isKnown) { header =>
-        header.protocol.foreach { p =>
-          TableFeatures.requireReadable(table.toString, checkpoint.version, p, header.metadata)
-        }
-      }
+      checkpoints.read(checkpoint, isKnown)(requireReadable(_, segment))
     }
     advanced(base, segment, checksum).withoutExpiredTombstones(System.currentTimeMillis)
   }
+
+  /**
+   * Refuses a table of which this build may misread the checkpoint. A commit after it may have taken the feature away
+   * that this build lacks (Protocol § Action Reconciliation).
+   */
+  private def requireReadable(header: TableState, segment: LogSegment): Unit =
+    header.protocol.foreach { protocol =>
+      if (!TableFeatures.isReadable(protocol, header.metadata)) {
+        val (newest, metadata) =
+          commits(segment.entries).foldLeft(protocol -> header.metadata) {
+            case ((protocol, metadata), commit) =>
+              commit.protocol.getOrElse(protocol) -> commit.metadata.orElse(metadata)
+          }
+        TableFeatures.requireReadable(table.toString, segment.version, newest, metadata)
+      }
+    }
 
   /**
    * Of all files of a checkpoint, as its snapshot will know it ([[TableState.checkpointBytes]]); None if they cannot

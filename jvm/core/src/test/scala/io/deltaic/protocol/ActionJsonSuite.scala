@@ -125,6 +125,14 @@ class ActionJsonSuite extends ScalaCheckSuite {
     assertEquals(info.engineInfo, None)
   }
 
+  test("commitInfo may be any JSON, of which only members of an object say anything") {
+    Seq(""""by hand"""", "17", "true", """["a",{"operation":"WRITE"}]""").foreach { value =>
+      val parsed = ActionJson.parse(s"""{"commitInfo":$value,"unknown":1}""").get
+      val info = parsed.asInstanceOf[CommitInfo]
+      assertEquals((info.operation, info.timestampMs, info.engineInfo), (None, None, None))
+    }
+  }
+
   Seq(
     """{"add":{"path":"x"}}""" -> "add lacks the required field size",
     """{"add":{"size":1}}""" -> "add lacks the required field path",

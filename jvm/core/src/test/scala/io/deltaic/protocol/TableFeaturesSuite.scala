@@ -129,6 +129,22 @@ class TableFeaturesSuite extends munit.FunSuite {
     }
   }
 
+  test("what readers must know, too, is supported where their side of the protocol says so") {
+    def both(readers: String*)(writers: String*) =
+      Protocol(3, 7, Some(readers.toSet), Some(writers.toSet))
+    val supported = Seq(Protocol(2, 1), Protocol(2, 5), both("columnMapping")("columnMapping"))
+    val not = Seq(
+      Protocol(1, 2),
+      Protocol(1, 5),
+      Protocol(1, 6),
+      Protocol(1, 7, None, Some(Set("columnMapping"))),
+      both()("columnMapping")
+    )
+    supported.foreach(p => assert(TableFeatures.supports(p, "columnMapping"), p))
+    not.foreach(p => assert(!TableFeatures.supports(p, "columnMapping"), p))
+    assert(TableFeatures.supports(Protocol(1, 6), "identityColumns"))
+  }
+
   test("a feature is known by its older spellings") {
     val preview = features("typeWidening-preview")()
     assert(TableFeatures.supports(preview, "typeWidening"))

@@ -48,6 +48,50 @@ class CheckpointReaderSuite extends munit.FunSuite {
     assertEquals(gone.parameters("earliest"), "3")
   }
 
+  private def withFeature(feature: String)(row: Group): Unit = {
+    val p = row.addGroup("protocol").append("minReaderVersion", 3).append("minWriterVersion", 7)
+    p.addGroup("readerFeatures").addGroup("list").append("element", feature)
+    p.addGroup("writerFeatures").append("array", feature): Unit
+  }
+
+  test("what a checkpoint's protocol asks of readers counts until a commit takes it away") {
+    val table = TableBuilder()
+    write(table, checkpointName(3), schema(header, plainAdd))(
+      withFeature("fromTheFuture"),
+      metadataRow,
+      addRow("a")
+    )
+    def refusal: String = {
+      val e = intercept[DeltaicException](table.open().latest())
+      assertEquals(e.condition, "DELTAIC_UNSUPPORTED_READER_FEATURE")
+      e.parameters("features")
+    }
+    assertEquals(refusal, "fromTheFuture")
+    table.commit(4, add("b"))
+    assertEquals(refusal, "fromTheFuture")
+    table.commit(5, Protocol(3, 7, Some(Set("stranger")), Some(Set("stranger"))))
+    assertEquals(refusal, "stranger")
+    table.commit(6, Protocol(1, 2), add("c"))
+    assertEquals(paths(table), List("a", "b", "c"))
+    assertEquals(table.open().at(6).protocol, Protocol(1, 2))
+  }
+
+  test("a version that only commits are left of is not found, and those that are there are named") {
+    val table = TableBuilder()
+    (8L to 12L).foreach(v => table.commit(v, add(s"file-$v")))
+    write(
+      table,
+      checkpointName(10),
+      schema(header, plainAdd)
+    )(protocolRow, metadataRow, addRow("a"))
+    assertEquals(paths(table), List("a", "file-11", "file-12"))
+    Seq(7L, 8L, 9L, 13L).foreach { version =>
+      val e = intercept[DeltaicException](table.open().at(version))
+      assertEquals(e.condition, "DELTAIC_VERSION_NOT_FOUND")
+      assertEquals((e.parameters("earliest"), e.parameters("latest")), ("10", "12"))
+    }
+  }
+
   test("a multi-part checkpoint counts with all its parts, and not before") {
     val table = TableBuilder.created(add("from-commit")).commit(1)
     def part(n: Int) = f"${1}%020d.checkpoint.$n%010d.${2}%010d.parquet"

@@ -216,6 +216,21 @@ class DeltaLogSuite extends munit.FunSuite {
     assertEquals(held(tables).keySet, Set.empty[TableBuilder])
   }
 
+  test("what was made of a table's files counts for what may be held, too") {
+    val tables = Seq.fill(2)(created((0 until 1000).map(i => add(s"file-$i")): _*))
+    def latest(table: TableBuilder) = DeltaLog.forTable(table.path, table.conf).latest()
+    val (first, second) = (latest(tables(0)), latest(tables(1)))
+    assertEquals(held(tables).keySet, tables.toSet)
+    val room = first.retainedBytes + second.retainedBytes + 1000
+    keeping(room) {
+      latest(tables(1))
+      assertEquals(held(tables).keySet, tables.toSet)
+      first.filesInMemory.blocks.foreach(_.derive(DeltaLogSuite.Heavy))
+      latest(tables(1))
+    }
+    assertEquals(held(tables).keySet, Set(tables(1)))
+  }
+
   test("hundreds of small tables are held") {
     val tables = Seq.fill(100)(created(add("a")))
     tables.foreach(t => DeltaLog.forTable(t.path, t.conf).latest())
@@ -465,5 +480,15 @@ class DeltaLogSuite extends munit.FunSuite {
       (1 to 100).foreach(v => log.tryCommit(v, Iterator(ActionJson.write(add(s"file-$v")))))
       readers.foreach(_.get())
     } finally pool.shutdownNow()
+  }
+}
+
+private object DeltaLogSuite {
+
+  /** What takes as much as it is said to. */
+  object Heavy extends FileBlock.Derivation[FileBlock.Derived] {
+    override def of(block: FileBlock): FileBlock.Derived = new FileBlock.Derived {
+      override def retainedBytes: Long = 1000000L
+    }
   }
 }
