@@ -1,5 +1,6 @@
 package io.deltaic.spark.scan
 
+import org.apache.parquet.column.values.dictionary.PlainValuesDictionary.PlainLongDictionary
 import org.apache.parquet.column.{Dictionary => FileDictionary}
 import org.apache.spark.sql.deltaic.DictionaryShims
 import org.apache.spark.sql.execution.vectorized.{Dictionary, WritableColumnVector}
@@ -26,8 +27,11 @@ private[scan] trait FilledColumn {
 
 private[scan] object FilledColumn {
 
-  def of(column: ColumnVector): FilledColumn = column match {
-    case filled: WritableColumnVector =>
+  /** @param dataType of the values */
+  def of(column: ColumnVector, dataType: DataType): FilledColumn = (column, dataType) match {
+    case (filled, narrow: DecimalType) if filled.dataType != narrow =>
+      new NarrowedDecimals(filled, narrow)
+    case (filled: WritableColumnVector, _) =>
       filled.dataType match {
         case _: StringType => new StringVector(filled)
         case IntegerType | DateType => new IntColumn(filled)
@@ -39,7 +43,7 @@ private[scan] object FilledColumn {
           new LongColumn(filled)
         case _ => AsFilled(filled)
       }
-    case other => AsFilled(other)
+    case (other, _) => AsFilled(other)
   }
 
   private final case class AsFilled(values: ColumnVector) extends FilledColumn {
@@ -62,12 +66,22 @@ private[scan] abstract class NumberColumn(column: WritableColumnVector) extends 
   final override def enterBatch(rows: Int): Unit = {
     dictionary = if (column.hasDictionary) DictionaryShims.ofColumn(column) else null
     if (dictionary != null) {
-      replace(column.getDictionaryIds, dictionary, rows, column.hasNull)
+      replace(column.getDictionaryIds, numbers(dictionary), rows, column.hasNull)
       column.setDictionary(null)
     }
   }
 
-  /** A reader that finds no dictionary in the midst of a page looks up the rest of the page itself, and slowly. */
+  private def numbers(dictionary: Dictionary): Dictionary =
+    (column.dataType, DictionaryShims.ofFile(column)) match {
+      case (_: DecimalType, longs: PlainLongDictionary) => new UnscaledDictionary(longs)
+      case _ => dictionary
+    }
+
+  /**
+   * Spark keeps the dictionary of the last batch, too. It only asks whether there is one, and sets that of the page,
+   * or none, before a value is looked up. Where it finds none in the midst of a page, it looks up the rest of the page
+   * value by value.
+   */
   final override def leaveBatch(): Unit =
     if (dictionary != null) column.setDictionary(dictionary)
 
@@ -191,4 +205,39 @@ private[scan] final class StringVector(column: WritableColumnVector)
   }
 
   override def getBinary(row: Int): Array[Byte] = column.getBinary(row)
+}
+
+/**
+ * Decimals without their point, as a dictionary of 64 bits has them. For a column of more digits than the file's,
+ * Spark asks such a dictionary for 32 bits, which it does not have.
+ */
+private[scan] final class UnscaledDictionary(file: PlainLongDictionary) extends Dictionary {
+  override def decodeToInt(id: Int): Int = file.decodeToLong(id).toInt
+  override def decodeToLong(id: Int): Long = file.decodeToLong(id)
+  override def decodeToFloat(id: Int): Float = notDecimal
+  override def decodeToDouble(id: Int): Double = notDecimal
+  override def decodeToBinary(id: Int): Array[Byte] = notDecimal
+
+  private def notDecimal: Nothing = throw new UnsupportedOperationException("not a decimal")
+}
+
+/** Decimals that the reader was asked for with more digits than they have, see `ParquetSplits`. */
+private[scan] final class NarrowedDecimals(column: ColumnVector, narrow: DecimalType)
+    extends ComputedVector(narrow)
+    with FilledColumn {
+
+  override def values: ColumnVector = this
+  override def enterBatch(rows: Int): Unit = ()
+  override def leaveBatch(): Unit = ()
+
+  override def isNullAt(row: Int): Boolean = column.isNullAt(row)
+  override def hasNull: Boolean = column.hasNull
+  override def numNulls: Int = column.numNulls
+
+  override def getDecimal(row: Int, precision: Int, scale: Int): Decimal =
+    if (column.isNullAt(row)) null
+    else {
+      val wide = column.getDecimal(row, DecimalType.MAX_PRECISION, scale)
+      Decimal.createUnsafe(wide.toUnscaledLong, precision, scale)
+    }
 }

@@ -3,7 +3,7 @@ package io.deltaic.spark.scan
 import java.io.IOException
 import java.nio.ByteBuffer
 
-import com.github.luben.zstd.ZstdDecompressCtx
+import com.github.luben.zstd.{ZstdDecompressCtx, ZstdException}
 import org.apache.hadoop.conf.Configuration
 import org.apache.parquet.bytes.BytesInput
 import org.apache.parquet.compression.CompressionCodecFactory
@@ -19,34 +19,33 @@ import org.xerial.snappy.Snappy
  * Decompresses the pages of one open Parquet file.
  *
  * Parquet's own decompressors are streams of Hadoop's, which copy a page into a buffer of theirs and out of
- * another. Those of Snappy and Zstandard here make the page's bytes of the file's, in one call of the
- * same library; other codecs stay with Parquet. Not thread safe: one belongs to one reader.
+ * another. Those of Snappy and Zstandard here decompress it from one array into another, in one call of the same
+ * library; other codecs stay with Parquet. Not thread safe: one belongs to one reader.
  */
-private[spark] final class PageDecompressors(configuration: Configuration)
+private[scan] final class PageDecompressors(configuration: Configuration)
     extends CompressionCodecFactory {
 
-  private val parquets = new CodecFactory(configuration, 0)
-  private lazy val snappy = new SnappyPages
+  private val parquet = new CodecFactory(configuration, 0)
   private var zstandard: Option[ZstandardPages] = None
 
   override def getDecompressor(codec: CompressionCodecName): BytesInputDecompressor = codec match {
-    case CompressionCodecName.SNAPPY => snappy
+    case CompressionCodecName.SNAPPY => SnappyPages
     case CompressionCodecName.ZSTD =>
       zstandard.getOrElse {
         val made = new ZstandardPages
         zstandard = Some(made)
         made
       }
-    case other => parquets.getDecompressor(other)
+    case other => parquet.getDecompressor(other)
   }
 
   override def getCompressor(codec: CompressionCodecName): BytesInputCompressor =
-    parquets.getCompressor(codec)
+    parquet.getCompressor(codec)
 
   override def release(): Unit = {
     zstandard.foreach(_.release())
     zstandard = None
-    parquets.release()
+    parquet.release()
   }
 }
 
@@ -58,7 +57,7 @@ private[scan] abstract class WholePages extends BytesInputDecompressor {
   protected def fill(page: Array[Byte], compressed: Array[Byte], start: Int, length: Int): Unit
 
   final override def decompress(compressed: BytesInput, pageBytes: Int): BytesInput =
-    BytesInput.from(page(compressed.toInputStream.slice(compressed.size.toInt), pageBytes))
+    BytesInput.from(decompressed(compressed.toInputStream.slice(compressed.size.toInt), pageBytes))
 
   final override def decompress(
       compressed: ByteBuffer,
@@ -68,42 +67,41 @@ private[scan] abstract class WholePages extends BytesInputDecompressor {
   ): Unit = {
     val input = compressed.slice()
     input.limit(compressedBytes)
-    page.put(this.page(input, pageBytes))
+    page.put(decompressed(input, pageBytes))
     compressed.position(compressed.position() + compressedBytes): Unit
   }
 
-  private def page(compressed: ByteBuffer, pageBytes: Int): Array[Byte] = {
+  private def decompressed(input: ByteBuffer, pageBytes: Int): Array[Byte] = {
     val page = new Array[Byte](pageBytes)
     // A page without values need not have any bytes, not even those that say so to the codec.
-    if (pageBytes > 0 || compressed.hasRemaining)
-      if (compressed.hasArray) {
-        val start = compressed.arrayOffset + compressed.position()
-        fill(page, compressed.array, start, compressed.remaining)
-      } else {
-        val copy = new Array[Byte](compressed.remaining)
-        compressed.duplicate().get(copy)
+    if (pageBytes > 0 || input.hasRemaining)
+      if (input.hasArray)
+        fill(page, input.array, input.arrayOffset + input.position(), input.remaining)
+      else {
+        val copy = new Array[Byte](input.remaining)
+        input.duplicate().get(copy)
         fill(page, copy, 0, copy.length)
       }
     page
   }
 
-  /** The page's header and what is compressed must agree, or memory behind the page would be written. */
-  protected def checkSize(page: Array[Byte], bytes: Long): Unit =
+  protected def checkSize(page: Array[Byte], bytes: Int): Unit =
     if (bytes != page.length)
       throw new IOException(
         s"A page decompresses to $bytes bytes, and to ${page.length} by its header."
       )
 }
 
-private[scan] final class SnappyPages extends WholePages {
+private[scan] object SnappyPages extends WholePages {
 
+  /** Snappy writes as many bytes as the compressed ones say, whatever the length of the array. */
   override protected def fill(
       page: Array[Byte],
       compressed: Array[Byte],
       start: Int,
       length: Int
   ): Unit = {
-    checkSize(page, Snappy.uncompressedLength(compressed, start, length).toLong)
+    checkSize(page, Snappy.uncompressedLength(compressed, start, length))
     Snappy.uncompress(compressed, start, length, page, 0): Unit
   }
 
@@ -119,11 +117,12 @@ private[scan] final class ZstandardPages extends WholePages {
       compressed: Array[Byte],
       start: Int,
       length: Int
-  ): Unit =
-    checkSize(
-      page,
-      context.decompressByteArray(page, 0, page.length, compressed, start, length).toLong
-    )
+  ): Unit = {
+    val bytes =
+      try context.decompressByteArray(page, 0, page.length, compressed, start, length)
+      catch { case e: ZstdException => throw new IOException(e.getMessage, e) }
+    checkSize(page, bytes)
+  }
 
   override def release(): Unit = context.close()
 }

@@ -115,8 +115,9 @@ private final class BatchReader(
 ) extends PartitionReader[ColumnarBatch] {
 
   private val stored = reader.resultBatch()
-  private val filled =
-    Array.tabulate(stored.numCols)(ordinal => FilledColumn.of(stored.column(ordinal)))
+  private val filled = Array.tabulate(stored.numCols) { ordinal =>
+    FilledColumn.of(stored.column(ordinal), layout.stored(ordinal).dataType)
+  }
   private val batch =
     new ColumnarBatch(layout.vectors(filled(_).values, positions, constants, batchRows))
 

@@ -8,10 +8,9 @@ import scala.util.Random
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.parquet.example.data.simple.SimpleGroupFactory
+import org.apache.parquet.hadoop.ParquetFileWriter
 import org.apache.parquet.hadoop.example.ExampleParquetWriter
-import org.apache.parquet.hadoop.{ParquetFileWriter, ParquetInputFormat}
 import org.apache.parquet.schema.MessageTypeParser
-import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.paths.SparkPath
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
@@ -73,12 +72,6 @@ class RowPositionsSuite extends PatientSuite {
 
   private def rowIdOf(i: Long): Long = if (i % 3 == 0) 1000000L - i else 70000L + i
 
-  private final class Constantly[T: scala.reflect.ClassTag](value: T) extends Broadcast[T](0L) {
-    override protected def getValue(): T = value
-    override protected def doUnpersist(blocking: Boolean): Unit = ()
-    override protected def doDestroy(blocking: Boolean): Unit = ()
-  }
-
   private def factory(
       computed: Seq[StructField],
       data: Seq[StructField],
@@ -90,21 +83,7 @@ class RowPositionsSuite extends PatientSuite {
     conf.setConf(SQLConf.PARQUET_VECTORIZED_READER_BATCH_SIZE, batchRows)
     val layout = ScanLayout.of(data, StructType(data), computed, Seq(partition), Some(tracking))
     val stored = if (vectorized) layout.stored else layout.storedWithPositions
-    val hadoop = new Configuration()
-    hadoop.set(ParquetInputFormat.READ_SUPPORT_CLASS, classOf[ParquetReadSupport].getName)
-    hadoop.set(ParquetReadSupport.SPARK_ROW_REQUESTED_SCHEMA, stored.json)
-    hadoop.set(SQLConf.SESSION_LOCAL_TIMEZONE.key, "UTC")
-    Seq(
-      SQLConf.NESTED_SCHEMA_PRUNING_ENABLED,
-      SQLConf.CASE_SENSITIVE,
-      SQLConf.PARQUET_BINARY_AS_STRING,
-      SQLConf.PARQUET_INT96_AS_TIMESTAMP,
-      SQLConf.PARQUET_INFER_TIMESTAMP_NTZ_ENABLED,
-      SQLConf.LEGACY_PARQUET_NANOS_AS_LONG,
-      SQLConf.PARQUET_FIELD_ID_READ_ENABLED,
-      SQLConf.IGNORE_MISSING_PARQUET_FIELD_ID
-    ).foreach(entry => hadoop.setBoolean(entry.key, conf.getConf(entry)))
-    val broadcast = new Constantly(new SerializableConfiguration(hadoop))
+    val broadcast = new Constantly(new SerializableConfiguration(ReadConfiguration.of(stored)))
     val options = new ParquetOptions(Map.empty[String, String], conf)
     val splits = new ParquetSplits(conf, broadcast, stored, filters.toArray, options)
     new TableReaderFactory("t", 0L, splits, layout, vectorized, vectorized, None)

@@ -3,17 +3,21 @@ package org.apache.spark.sql.deltaic
 import java.time.ZoneId
 import java.util.PrimitiveIterator
 
+import scala.jdk.CollectionConverters._
+
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{LocalFileSystem, RawLocalFileSystem}
 import org.apache.hadoop.mapred.{FileSplit, JobConf}
 import org.apache.hadoop.mapreduce._
 import org.apache.hadoop.mapreduce.task.TaskAttemptContextImpl
+import org.apache.parquet.HadoopReadOptions
 import org.apache.parquet.compression.CompressionCodecFactory
 import org.apache.parquet.filter2.compat.FilterCompat
 import org.apache.parquet.filter2.predicate.{FilterApi, FilterPredicate}
 import org.apache.parquet.hadoop.metadata.FileMetaData
 import org.apache.parquet.hadoop.{ParquetFileReader, ParquetInputFormat, ParquetRecordReader}
-import org.apache.parquet.{HadoopReadOptions, ParquetReadOptions}
+import org.apache.parquet.schema.LogicalTypeAnnotation.DecimalLogicalTypeAnnotation
+import org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName
 import org.apache.spark.TaskContext
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.catalyst.InternalRow
@@ -23,7 +27,7 @@ import org.apache.spark.sql.execution.datasources.parquet._
 import org.apache.spark.sql.execution.datasources.{DataSourceUtils, PartitionedFile}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.sources.Filter
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types.{Decimal, DecimalType, StructType}
 import org.apache.spark.util.{SerializableConfiguration, Utils}
 
 /** Told by the vectorized reader which rows of the file its batches hold. */
@@ -102,17 +106,13 @@ final class ParquetSplits(
       } { reader =>
         reader.initialize(
           fileSplit(split),
-          new TaskAttemptContextImpl(job, attemptId),
+          new TaskAttemptContextImpl(asking(file), attemptId),
           Some(opened.inputFile),
           Some(opened.inputStream),
           Some(RowGroupShims.withoutRowGroups(opened.footer))
         )
         streamIsOurs = false
-        val options = readOptions(split, pushedFilter(file), decompressors(hadoop))
-        RowGroupShims.follow(
-          reader,
-          new ParquetFileReader(opened.inputFile, opened.footer, options, opened.inputStream)
-        )
+        RowGroupShims.follow(reader, rowGroups(split, opened, pushedFilter(file), decompressors))
         reader.initBatch(new StructType, InternalRow.empty)
         reader.enableReturningBatches()
         positions.foreach(RowPositionHook.install(reader, _))
@@ -133,7 +133,12 @@ final class ParquetSplits(
         case None => new ParquetRecordReader(support)
       }
       ParquetRowIndexUtil.addRowIndexToRecordReaderIfNeeded(reader, stored)
-    }(_.initialize(fileSplit(split), attemptContext(pushed)))
+    } { reader =>
+      // Has a copy of the configuration, into which the filter of this one file goes.
+      val attempt = new TaskAttemptContextImpl(hadoop, attemptId)
+      pushed.foreach(ParquetInputFormat.setFilterPredicate(attempt.getConfiguration, _))
+      reader.initialize(fileSplit(split), attempt)
+    }
   }
 
   private def hadoop: Configuration = configuration.value.value
@@ -150,36 +155,55 @@ final class ParquetSplits(
   private def fileSplit(split: PartitionedFile): FileSplit =
     new FileSplit(split.toPath, split.start, split.length, Array.empty[String])
 
-  /** Shared by all splits: a context would copy another kind of configuration for each of them. */
+  /** Made once a task: the context of an attempt copies a configuration of any other kind. */
   @transient private lazy val job = new JobConf(hadoop)
 
-  /** Has a copy of the configuration, into which the filter of this one file goes. */
-  private def attemptContext(filter: Option[FilterPredicate]): TaskAttemptContext = {
-    val context = new TaskAttemptContextImpl(hadoop, attemptId)
-    filter.foreach(ParquetInputFormat.setFilterPredicate(context.getConfiguration, _))
-    context
-  }
+  /**
+   * Asks for the stored columns. Spark's vectorized reader cannot read bytes as decimals of up to 18 digits; of a file
+   * that has some, those that are columns come with the most digits there are.
+   */
+  private def asking(file: FileMetaData): JobConf =
+    if (!ParquetSplits.hasDecimalsAsBytes(file)) job
+    else {
+      val wide = StructType(stored.map(field =>
+        field.dataType match {
+          case d: DecimalType if d.precision <= Decimal.MAX_LONG_DIGITS =>
+            field.copy(dataType = DecimalType(DecimalType.MAX_PRECISION, d.scale))
+          case _ => field
+        }
+      ))
+      val other = new JobConf(job)
+      other.set(ParquetReadSupport.SPARK_ROW_REQUESTED_SCHEMA, wide.json)
+      other
+    }
 
   private def attemptId = new TaskAttemptID(new TaskID(new JobID(), TaskType.MAP, 0), 0)
 
-  /** How the row groups of a split are chosen and read; what Hadoop's configuration says of it holds. */
-  private def readOptions(
+  /** Reads the row groups of a split that the filter leaves, as Hadoop's configuration says. */
+  private def rowGroups(
       split: PartitionedFile,
+      opened: OpenedParquetFooter,
       filter: Option[FilterPredicate],
-      decompressors: CompressionCodecFactory
-  ): ParquetReadOptions = {
-    val options = HadoopReadOptions.builder(job, split.toPath)
-      .withRange(split.start, split.start + split.length)
-      .withCodecFactory(decompressors)
-    filter.foreach(f => options.withRecordFilter(FilterCompat.get(f)))
+      decompressors: Configuration => CompressionCodecFactory
+  ): ParquetFileReader = {
+    val codecs = decompressors(hadoop)
+    val reading = HadoopReadOptions.builder(job, split.toPath).withCodecFactory(codecs)
+    filter.foreach(f => reading.withRecordFilter(FilterCompat.get(f)))
     if (job.get(ParquetSplits.BufferSizeKey) == null)
-      options.withMaxAllocationInBytes(ParquetSplits.BufferBytes)
+      reading.withMaxAllocationInBytes(ParquetSplits.BufferBytes)
     if (job.get(ParquetInputFormat.HADOOP_VECTORED_IO_ENABLED) == null && isLocal(split))
-      options.withUseHadoopVectoredIo(false)
-    options.build()
+      reading.withUseHadoopVectoredIo(false)
+    // To choose row groups by their dictionaries it may decompress some.
+    try
+      new ParquetFileReader(opened.inputFile, opened.footer, reading.build(), opened.inputStream)
+    catch {
+      case e: Throwable =>
+        codecs.release()
+        throw e
+    }
   }
 
-  /** Whether to ask for several ranges of a file at once gains nothing. */
+  /** Whether vectored reads, which ask for each range as a whole, in one large buffer, save no requests. */
   private def isLocal(split: PartitionedFile): Boolean =
     split.toPath.getFileSystem(hadoop) match {
       case _: LocalFileSystem | _: RawLocalFileSystem => true
@@ -225,6 +249,13 @@ object ParquetSplits {
    * and each of them may start a concurrent cycle, which takes processors from the tasks.
    */
   private val BufferBytes = 500 * 1024
+
+  private def hasDecimalsAsBytes(file: FileMetaData): Boolean =
+    file.getSchema.getColumns.asScala.exists { column =>
+      val stored = column.getPrimitiveType
+      stored.getPrimitiveTypeName == PrimitiveTypeName.BINARY &&
+      stored.getLogicalTypeAnnotation.isInstanceOf[DecimalLogicalTypeAnnotation]
+    }
 
   /**
    * What the columns of one batch take at most, as far as their types tell: a batch is decoded

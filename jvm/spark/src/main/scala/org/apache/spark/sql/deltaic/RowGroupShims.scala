@@ -24,7 +24,10 @@ object RowGroupShims {
   def withoutRowGroups(footer: ParquetMetadata): ParquetMetadata =
     new ParquetMetadata(footer.getFileMetaData, Collections.emptyList())
 
-  /** From now on `reader`, which must have been initialized before, reads `file`, and closes it. */
+  /**
+   * From now on `reader`, which must have been initialized before, reads `file`, and closes it. What it has read
+   * so far is not closed, since both share the stream.
+   */
   def follow(reader: VectorizedParquetRecordReader, file: ParquetFileReader): Unit = {
     setRowGroups.invokeWithArguments(reader, rowGroupsOf.invokeWithArguments(file))
     file.setRequestedSchema(requestedSchema.invokeWithArguments(reader).asInstanceOf[MessageType])
