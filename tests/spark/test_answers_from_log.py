@@ -25,6 +25,8 @@ from tests.support.table_builder import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import DataFrame, SparkSession
 
 _numbers = itertools.count()
@@ -268,3 +270,29 @@ def test_answers_are_those_of_plain_rows(
     query = f"SELECT {keys}{', '.join(chosen)} FROM {{t}} {where} {group}"
     ours = spark.sql(query.format(t=f"delta.`{path}`")).collect()
     assert_same_rows(ours, spark.sql(query.format(t=view)).collect())
+
+
+@pytest.mark.parametrize("mode", ["name", "id"])
+def test_answers_are_of_the_columns_that_have_the_names_now(
+    spark: SparkSession, tmp_path: Path, mode: str
+) -> None:
+    table = f"delta.`{tmp_path}/table`"
+    spark.sql(
+        f"CREATE TABLE {table} (a INT, b INT, p INT) USING delta PARTITIONED BY (p) TBLPROPERTIES"
+        f" ('delta.columnMapping.mode' = '{mode}', 'delta.enableTypeWidening' = 'true')"
+    )
+    spark.sql(f"INSERT INTO {table} VALUES (1, 10, 1), (2, 20, 2)")
+    for old, new in (("a", "c"), ("b", "a"), ("c", "b"), ("p", "q")):
+        spark.sql(f"ALTER TABLE {table} RENAME COLUMN {old} TO {new}")
+    spark.sql(f"ALTER TABLE {table} ALTER COLUMN a TYPE BIGINT")
+    spark.sql(f"INSERT INTO {table} VALUES (3, 3000000000, 3)")
+    exact = spark.sql(f"SELECT min(a), max(a), min(b), max(b), min(q), max(q) FROM {table}")
+    assert not opens_files(exact)
+    assert exact.collect() == [(10, 3000000000, 1, 3, 1, 3)]
+
+    # The name comes back for a column of which the older files have nothing.
+    spark.sql(f"ALTER TABLE {table} DROP COLUMN b")
+    spark.sql(f"ALTER TABLE {table} ADD COLUMN b INT")
+    spark.sql(f"INSERT INTO {table} VALUES (7, 4, 70)")
+    answer = spark.sql(f"SELECT count(*), max(a), count(b), min(b), max(b), max(q) FROM {table}")
+    assert answer.collect() == [(4, 3000000000, 1, 70, 70, 4)]

@@ -1,19 +1,16 @@
-"""Pages that the scan decompresses, and columns whose values it takes from a dictionary."""
+"""Columns whose values the scan takes from a file's dictionary where there is one."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F
 
 from tests.support.session_settings import session_settings
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 #: Strings that are few, many, null, long, and some that begin few and become too many for a
 #: dictionary, over several row groups and pages.
@@ -83,27 +80,15 @@ MODES = {
     "ranges asked for at once": {"parquet.hadoop.vectored.io.enabled": "true"},
 }
 
-CODECS = ["uncompressed", "snappy", "gzip", "zstd", "lz4_raw"]
-PAGE_VERSIONS = ["PARQUET_1_0", "PARQUET_2_0"]
-
-#: Dictionaries that are small, and row groups and pages of which a file has many.
-SMALL = {
-    "parquet.block.size": "65536",
-    "parquet.page.size": "4096",
-    "parquet.dictionary.page.size": "16384",
-}
-
-
-def _rows(spark: SparkSession) -> DataFrame:
-    return spark.sql(ROWS).select("*", *(F.expr(number) for number in NUMBERS))
-
 
 @pytest.fixture(scope="module")
 def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     """The same rows in a table with rows deleted from it, and in plain Parquet without them."""
     folder = tmp_path_factory.mktemp("strings")
-    rows = _rows(spark)
-    writer = rows.write.format("delta").partitionBy("p").options(**SMALL)
+    small = {"parquet.block.size": "65536", "parquet.page.size": "4096"}
+    small |= {"parquet.dictionary.page.size": "16384"}
+    rows = spark.sql(ROWS).select("*", *(F.expr(number) for number in NUMBERS))
+    writer = rows.write.format("delta").partitionBy("p").options(**small)
     writer.option("delta.enableDeletionVectors", "true").save(f"{folder}/table")
     spark.sql(f"DELETE FROM delta.`{folder}/table` WHERE id % 7 = 3")
     rows.where("id % 7 <> 3").write.parquet(f"{folder}/plain")
@@ -119,20 +104,3 @@ def test_values_are_those_that_were_written(
         for query in QUERIES:
             shown = sorted(map(repr, spark.sql(query.format(t=ours)).collect()))
             assert shown == sorted(map(repr, spark.sql(query.format(t=plain)).collect())), query
-
-
-@pytest.mark.parametrize("version", PAGE_VERSIONS)
-@pytest.mark.parametrize("codec", CODECS)
-def test_values_are_those_of_the_pages_of_every_codec(
-    spark: SparkSession, tmp_path: Path, codec: str, version: str
-) -> None:
-    rows = _rows(spark)
-    writer = rows.write.format("delta").option("compression", codec).options(**SMALL)
-    writer.option("parquet.writer.version", version).save(str(tmp_path / "table"))
-    (file,) = (tmp_path / "table").glob("*.parquet")
-    columns = pq.ParquetFile(file).metadata.row_group(0).to_dict()["columns"]
-    assert {column["compression"].lower() for column in columns} == {codec.removesuffix("_raw")}
-
-    digest = F.sum(F.xxhash64(*rows.columns).cast("decimal(38,0)"))
-    read = spark.read.format("delta").load(str(tmp_path / "table"))
-    assert read.agg(F.count("*"), digest).collect() == rows.agg(F.count("*"), digest).collect()
