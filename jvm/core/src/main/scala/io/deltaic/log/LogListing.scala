@@ -128,8 +128,8 @@ final class LogListing(table: Path, store: LogStore) {
     if (!version.contains(limit)) None
     else if (checkpoint.isEmpty && !wholeLog) None
     else {
-      // What is left may lead to later versions, though not to this one.
-      if (checkpoint.isEmpty && first != commits.head._1 && log.earliest.exists(_ > limit))
+      // The log begins later, and leads to later versions alone.
+      if (checkpoint.isEmpty && commits.head._1 > 0 && log.earliest.exists(_ > limit))
         notFound(log, limit)
       requireUnbroken(checkpoint, commits.map(_._1), limit)
       Some(

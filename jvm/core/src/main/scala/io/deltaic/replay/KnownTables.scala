@@ -56,9 +56,17 @@ private[replay] final class KnownTables(tablesKept: Int) {
   def of(root: String): KnownTable =
     tables.synchronized(tables.computeIfAbsent(root, _ => new KnownTable))
 
-  /** Forgets the tables that were asked for longest ago until the others fit. */
+  /**
+   * Forgets the tables that were asked for longest ago until the others fit: first what was made of their files, which
+   * takes less time to make again, then all.
+   */
   def evict(except: KnownTable): Unit = tables.synchronized {
     var bytes = tables.values.asScala.map(_.retainedBytes).sum
+    tables.values.asScala.filter(_ ne except).takeWhile(_ => bytes > bytesKept).foreach { table =>
+      bytes -= table.retainedBytes
+      table.held.foreach(_.snapshot.state.files.forgetDerived())
+      bytes += table.retainedBytes
+    }
     val eldestFirst = tables.values.iterator
     while (bytes > bytesKept && eldestFirst.hasNext) {
       val table = eldestFirst.next()

@@ -71,7 +71,7 @@ private[replay] final class Replay(
   )
 
   /**
-   *   1. The checkpoint's header says whether this build can read it; only then are its files read.
+   *   1. The checkpoint's header says whether this build can read the table; only then are its files read.
    *   1. The checkpoint is the state that the commits advance.
    */
   private def full(segment: LogSegment): Snapshot = {
@@ -93,8 +93,8 @@ private[replay] final class Replay(
       if (!TableFeatures.isReadable(protocol, header.metadata)) {
         val (newest, metadata) =
           commits(segment.entries).foldLeft(protocol -> header.metadata) {
-            case ((protocol, metadata), commit) =>
-              commit.protocol.getOrElse(protocol) -> commit.metadata.orElse(metadata)
+            case ((p, m), commit) =>
+              commit.protocol.getOrElse(p) -> commit.metadata.orElse(m)
           }
         TableFeatures.requireReadable(table.toString, segment.version, newest, metadata)
       }

@@ -62,7 +62,7 @@ private[deltaic] final class StoredFiles(
   )
 
   /** About how many bytes of heap this takes. */
-  def retainedBytes: Long =
+  lazy val retainedBytes: Long =
     StoredFiles.SliceBytes * slices.size +
       superseded.iterator.map(key => FileBlock.textBytes(key) + StoredFiles.SlotBytes).sum
 }

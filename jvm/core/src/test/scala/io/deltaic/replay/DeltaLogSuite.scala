@@ -225,7 +225,14 @@ class DeltaLogSuite extends munit.FunSuite {
     keeping(room) {
       latest(tables(1))
       assertEquals(held(tables).keySet, tables.toSet)
+      val before = first.retainedBytes
       first.filesInMemory.blocks.foreach(_.derive(DeltaLogSuite.Heavy))
+      assert(first.retainedBytes > room)
+      latest(tables(1))
+      // It goes first, the table it was made of only where that is not enough.
+      assertEquals(first.retainedBytes, before)
+      assertEquals(held(tables).keySet, tables.toSet)
+      second.filesInMemory.blocks.foreach(_.derive(DeltaLogSuite.Heavy))
       latest(tables(1))
     }
     assertEquals(held(tables).keySet, Set(tables(1)))

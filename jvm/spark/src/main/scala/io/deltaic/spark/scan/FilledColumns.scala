@@ -27,10 +27,10 @@ private[scan] trait FilledColumn {
 
 private[scan] object FilledColumn {
 
-  /** @param dataType of the values */
-  def of(column: ColumnVector, dataType: DataType): FilledColumn = (column, dataType) match {
-    case (filled, narrow: DecimalType) if filled.dataType != narrow =>
-      new NarrowedDecimals(filled, narrow)
+  /** @param field the column as it is asked for */
+  def of(column: ColumnVector, field: StructField): FilledColumn = (column, field.dataType) match {
+    case (wide, narrow: DecimalType) if wide.dataType != narrow =>
+      new NarrowedDecimals(wide, field.name, narrow)
     case (filled: WritableColumnVector, _) =>
       filled.dataType match {
         case _: StringType => new StringVector(filled)
@@ -221,8 +221,8 @@ private[scan] final class UnscaledDictionary(file: PlainLongDictionary) extends 
   private def notDecimal: Nothing = throw new UnsupportedOperationException("not a decimal")
 }
 
-/** Decimals that the reader was asked for with more digits than they have, see `ParquetSplits`. */
-private[scan] final class NarrowedDecimals(column: ColumnVector, narrow: DecimalType)
+/** Decimals that the reader was asked for with more digits than the column's type has, see `ParquetSplits`. */
+private[scan] final class NarrowedDecimals(column: ColumnVector, name: String, narrow: DecimalType)
     extends ComputedVector(narrow)
     with FilledColumn {
 
@@ -237,7 +237,11 @@ private[scan] final class NarrowedDecimals(column: ColumnVector, narrow: Decimal
   override def getDecimal(row: Int, precision: Int, scale: Int): Decimal =
     if (column.isNullAt(row)) null
     else {
-      val wide = column.getDecimal(row, DecimalType.MAX_PRECISION, scale)
-      Decimal.createUnsafe(wide.toUnscaledLong, precision, scale)
+      val value = column.getDecimal(row, DecimalType.MAX_PRECISION, scale)
+      if (!value.changePrecision(precision, scale))
+        throw new ArithmeticException(
+          s"A data file has $value in column $name, which is ${narrow.sql}."
+        )
+      value
     }
 }

@@ -116,7 +116,7 @@ private final class BatchReader(
 
   private val stored = reader.resultBatch()
   private val filled = Array.tabulate(stored.numCols) { ordinal =>
-    FilledColumn.of(stored.column(ordinal), layout.stored(ordinal).dataType)
+    FilledColumn.of(stored.column(ordinal), layout.stored(ordinal))
   }
   private val batch =
     new ColumnarBatch(layout.vectors(filled(_).values, positions, constants, batchRows))

@@ -126,6 +126,17 @@ class FilledColumnsSuite extends FunSuite {
     assertEquals(found, expected.map(_.map(n => BigDecimal.valueOf(n.toLong, 2))))
   }
 
+  test("a decimal of more digits than the column has is refused, however the file has it") {
+    val decimal = (column: ColumnVector, row: Int) => column.getDecimal(row, 5, 2)
+    val e = intercept[ArithmeticException] {
+      read(written("binary c (DECIMAL(7,2))")(asBytes), DecimalType(5, 2))(decimal)
+    }
+    assert(e.getMessage.contains("in column c, which is DECIMAL(5,2)"), e.getMessage)
+    intercept[Exception] {
+      read(written("int64 c (DECIMAL(15,2))")(asLong), DecimalType(7, 2))(decimal)
+    }: Unit
+  }
+
   test("int32 is read as INT and as BIGINT, int64 as BIGINT, both as dates and times") {
     assertEquals(read(written("int32 c")(asInt), IntegerType)(_.getInt(_)), expected)
     val longs = expected.map(_.map(_.toLong))

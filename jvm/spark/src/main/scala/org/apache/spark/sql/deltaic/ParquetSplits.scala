@@ -163,7 +163,7 @@ final class ParquetSplits(
    * that has some, those that are columns come with the most digits there are.
    */
   private def asking(file: FileMetaData): JobConf =
-    if (!ParquetSplits.hasDecimalsAsBytes(file)) job
+    if (!hasShortDecimals || !ParquetSplits.hasShortDecimalsAsBytes(file)) job
     else {
       val wide = StructType(stored.map(field =>
         field.dataType match {
@@ -176,6 +176,11 @@ final class ParquetSplits(
       other.set(ParquetReadSupport.SPARK_ROW_REQUESTED_SCHEMA, wide.json)
       other
     }
+
+  private val hasShortDecimals = stored.exists(_.dataType match {
+    case d: DecimalType => d.precision <= Decimal.MAX_LONG_DIGITS
+    case _ => false
+  })
 
   private def attemptId = new TaskAttemptID(new TaskID(new JobID(), TaskType.MAP, 0), 0)
 
@@ -250,11 +255,14 @@ object ParquetSplits {
    */
   private val BufferBytes = 500 * 1024
 
-  private def hasDecimalsAsBytes(file: FileMetaData): Boolean =
-    file.getSchema.getColumns.asScala.exists { column =>
-      val stored = column.getPrimitiveType
-      stored.getPrimitiveTypeName == PrimitiveTypeName.BINARY &&
-      stored.getLogicalTypeAnnotation.isInstanceOf[DecimalLogicalTypeAnnotation]
+  private def hasShortDecimalsAsBytes(file: FileMetaData): Boolean =
+    file.getSchema.getColumns.asScala.map(_.getPrimitiveType).exists { column =>
+      column.getPrimitiveTypeName == PrimitiveTypeName.BINARY &&
+      (column.getLogicalTypeAnnotation match {
+        case decimal: DecimalLogicalTypeAnnotation =>
+          decimal.getPrecision <= Decimal.MAX_LONG_DIGITS
+        case _ => false
+      })
     }
 
   /**
