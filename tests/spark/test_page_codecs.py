@@ -1,4 +1,4 @@
-"""Pages of data files, compressed by every codec that Parquet writes without a library of its own."""
+"""Pages of data files, compressed by every codec that Parquet writes by itself."""
 
 from __future__ import annotations
 
@@ -32,10 +32,9 @@ def test_rows_are_those_that_were_written(
     spark: SparkSession, tmp_path: Path, codec: str, version: str
 ) -> None:
     rows = spark.sql(ROWS)
-    writer = rows.write.format("delta").option("compression", codec)
-    writer.option("parquet.page.size", "4096").option("parquet.writer.version", version).save(
-        str(tmp_path / "table")
-    )
+    options = {"parquet.page.size": "4096", "parquet.writer.version": version}
+    writer = rows.write.format("delta").option("compression", codec).options(**options)
+    writer.save(str(tmp_path / "table"))
     (file,) = (tmp_path / "table").glob("*.parquet")
     columns = pq.ParquetFile(file).metadata.row_group(0).to_dict()["columns"]
     assert {column["compression"].lower() for column in columns} == {codec.removesuffix("_raw")}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from deltaic.commands.alteration import Alteration, alter, altered_header
@@ -60,13 +61,14 @@ def drop_feature(
     feature = find_feature(arguments.feature)
     if feature is None:
         raise error("DELTAIC_UNKNOWN_FEATURE", table=table, feature=arguments.feature)
-    if not supports(current.protocol, feature.name):
+    supported = partial(supports, current.protocol)
+    if not supported(feature.name):
         raise error(
             "DELTAIC_FEATURE_NOT_SUPPORTED",
             table=table,
             version=current.version,
             feature=feature.name,
-            features=", ".join(sorted(writer_features(current.protocol))),
+            features=", ".join(sorted(filter(supported, writer_features(current.protocol)))),
         )
     metadata = _without_traces(current.metadata, feature)
     for reason, advice in _obstacles(arguments, current, metadata, feature):

@@ -189,7 +189,8 @@ def _timestamp_problems(
     if not actions or actions[0][0] != "commitInfo":
         yield rule, "the first action is not commitInfo"
         return
-    timestamp_ms = actions[0][1].get(in_commit_timestamps.FIELD)
+    said = actions[0][1]
+    timestamp_ms = said.get(in_commit_timestamps.FIELD) if isinstance(said, Mapping) else None
     if timestamp_ms is None:
         yield rule, "commitInfo has no inCommitTimestamp"
         return
