@@ -42,10 +42,11 @@ class FilledColumnsSuite extends FunSuite {
   private def bytesOf(n: Int): Binary =
     Binary.fromConstantByteArray(BigInteger.valueOf(n.toLong).toByteArray)
 
-  private def written(field: String)(add: (Group, Int) => Group): Path = {
+  private def written(fields: String*)(add: (Group, Int) => Group): Path = {
     val file = new Path(Files.createTempFile(directory, "file", ".parquet").toUri)
     Files.delete(LocalPath.of(file.toUri))
-    val schema = MessageTypeParser.parseMessageType(s"message rows { optional $field; }")
+    val columns = fields.map(field => s"optional $field;").mkString(" ")
+    val schema = MessageTypeParser.parseMessageType(s"message rows { $columns }")
     val writer = ExampleParquetWriter
       .builder(file)
       .withType(schema)
@@ -65,11 +66,16 @@ class FilledColumnsSuite extends FunSuite {
     file
   }
 
-  private def read[A](
-      file: Path,
-      dataType: DataType
-  )(value: (ColumnVector, Int) => A): Seq[Option[A]] = {
-    val stored = new StructType().add("c", dataType)
+  private def read[A](file: Path, dataType: DataType)(
+      value: (ColumnVector, Int) => A
+  ): Seq[Option[A]] =
+    readAll(file, new StructType().add("c", dataType)) { (columns, row) =>
+      Option.unless(columns(0).isNullAt(row))(value(columns(0), row))
+    }
+
+  private def readAll[A](file: Path, stored: StructType)(
+      each: (Int => ColumnVector, Int) => A
+  ): Seq[A] = {
     val conf = new SQLConf
     conf.setConf(SQLConf.PARQUET_VECTORIZED_READER_BATCH_SIZE, 300)
     val hadoop = ReadConfiguration.of(stored)
@@ -92,13 +98,11 @@ class FilledColumnsSuite extends FunSuite {
     val split =
       PartitionedFile(InternalRow.empty, SparkPath.fromPath(file), 0, length, fileSize = length)
     val reader = readers.buildColumnarReader(split)
-    val found = ArrayBuffer.empty[Option[A]]
+    val found = ArrayBuffer.empty[A]
     try
       while (reader.next()) {
-        val column = reader.get().column(0)
-        (0 until reader.get().numRows).foreach { row =>
-          found += Option.unless(column.isNullAt(row))(value(column, row))
-        }
+        val batch = reader.get()
+        (0 until batch.numRows).foreach(row => found += each(batch.column, row))
       }
     finally reader.close()
     found.toSeq
@@ -124,6 +128,39 @@ class FilledColumnsSuite extends FunSuite {
       column.getDecimal(row, precision, 2).toJavaBigDecimal
     }
     assertEquals(found, expected.map(_.map(n => BigDecimal.valueOf(n.toLong, 2))))
+  }
+
+  test("decimals of all kinds in one file are read as columns of their own types") {
+    val file = written(
+      "binary b (DECIMAL(7,2))",
+      "int32 i (DECIMAL(7,2))",
+      "int64 l (DECIMAL(15,2))",
+      "fixed_len_byte_array(9) f (DECIMAL(20,2))",
+      "int64 n",
+      "binary s (STRING)"
+    ) { (group, n) =>
+      val fixed = Array.fill[Byte](9)(if (n < 0) -1 else 0)
+      val bytes = BigInteger.valueOf(n.toLong).toByteArray
+      System.arraycopy(bytes, 0, fixed, 9 - bytes.length, bytes.length)
+      group.append("b", bytesOf(n)).append("i", n).append("l", n.toLong).append("n", n.toLong)
+        .append("f", Binary.fromConstantByteArray(fixed)).append("s", n.toString)
+    }
+    val decimals = Seq("b" -> 7, "i" -> 9, "l" -> 18, "f" -> 20, "missing" -> 7)
+    val stored = decimals.foldLeft(new StructType()) { case (all, (name, precision)) =>
+      all.add(name, DecimalType(precision, 2))
+    }.add("n", LongType).add("s", StringType)
+    val found = readAll(file, stored) { (columns, row) =>
+      val values = decimals.zipWithIndex.map { case ((_, precision), ordinal) =>
+        Option(columns(ordinal).getDecimal(row, precision, 2)).map(_.toJavaBigDecimal)
+      }
+      val whole = Option.unless(columns(5).isNullAt(row))(columns(5).getLong(row))
+      (values, whole, Option(columns(6).getUTF8String(row)).map(_.toString))
+    }
+    val wanted = expected.map { number =>
+      val decimal = number.map(n => BigDecimal.valueOf(n.toLong, 2))
+      (Seq.fill(4)(decimal) :+ None, number.map(_.toLong), number.map(_.toString))
+    }
+    assertEquals(found, wanted)
   }
 
   test("a decimal of more digits than the column has is refused, however the file has it") {
