@@ -5,7 +5,7 @@ import org.apache.parquet.column.{Dictionary => FileDictionary}
 import org.apache.spark.sql.deltaic.DictionaryShims
 import org.apache.spark.sql.execution.vectorized.{Dictionary, WritableColumnVector}
 import org.apache.spark.sql.types._
-import org.apache.spark.sql.vectorized.ColumnVector
+import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarArray, ColumnarMap}
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
@@ -29,7 +29,7 @@ private[scan] object FilledColumn {
 
   /** @param field the column as it is asked for */
   def of(column: ColumnVector, field: StructField): FilledColumn = (column, field.dataType) match {
-    case (wide, narrow: DecimalType) if wide.dataType != narrow =>
+    case (wide, narrow) if NarrowedDecimals.areIn(wide.dataType, narrow) =>
       new NarrowedDecimals(wide, field.name, narrow)
     case (filled: WritableColumnVector, _) =>
       filled.dataType match {
@@ -221,10 +221,23 @@ private[scan] final class UnscaledDictionary(file: PlainLongDictionary) extends 
   private def notDecimal: Nothing = throw new UnsupportedOperationException("not a decimal")
 }
 
-/** Decimals that the reader was asked for with more digits than the column's type has, see `ParquetSplits`. */
-private[scan] final class NarrowedDecimals(column: ColumnVector, name: String, narrow: DecimalType)
+/** A column in which the reader was asked for decimals with more digits than their type has, see `ParquetSplits`. */
+private[scan] final class NarrowedDecimals(column: ColumnVector, name: String, narrow: DataType)
     extends ComputedVector(narrow)
     with FilledColumn {
+
+  private val children: Array[ColumnVector] = narrow match {
+    case s: StructType => s.fields.zipWithIndex.map { case (f, i) => child(i, f.dataType) }
+    case a: ArrayType => Array(child(0, a.elementType))
+    case m: MapType => Array(child(0, m.keyType), child(1, m.valueType))
+    case _ => Array.empty
+  }
+
+  private def child(ordinal: Int, dataType: DataType): ColumnVector = {
+    val wide = column.getChild(ordinal)
+    if (NarrowedDecimals.areIn(wide.dataType, dataType)) new NarrowedDecimals(wide, name, dataType)
+    else wide
+  }
 
   override def values: ColumnVector = this
   override def enterBatch(rows: Int): Unit = ()
@@ -234,8 +247,24 @@ private[scan] final class NarrowedDecimals(column: ColumnVector, name: String, n
   override def hasNull: Boolean = column.hasNull
   override def numNulls: Int = column.numNulls
 
+  override def getChild(ordinal: Int): ColumnVector = children(ordinal)
+
+  override def getArray(row: Int): ColumnarArray =
+    if (isNullAt(row)) null
+    else {
+      val array = column.asInstanceOf[WritableColumnVector]
+      new ColumnarArray(children(0), array.getArrayOffset(row), array.getArrayLength(row))
+    }
+
+  override def getMap(row: Int): ColumnarMap =
+    if (isNullAt(row)) null
+    else {
+      val map = column.asInstanceOf[WritableColumnVector]
+      new ColumnarMap(children(0), children(1), map.getArrayOffset(row), map.getArrayLength(row))
+    }
+
   override def getDecimal(row: Int, precision: Int, scale: Int): Decimal =
-    if (column.isNullAt(row)) null
+    if (isNullAt(row)) null
     else {
       val value = column.getDecimal(row, DecimalType.MAX_PRECISION, scale)
       if (!value.changePrecision(precision, scale))
@@ -244,4 +273,18 @@ private[scan] final class NarrowedDecimals(column: ColumnVector, name: String, n
         )
       value
     }
+}
+
+private[scan] object NarrowedDecimals {
+
+  /** Whether decimals have other types in the one than in the other, at any depth. */
+  def areIn(wide: DataType, narrow: DataType): Boolean = (wide, narrow) match {
+    case (w: DecimalType, n: DecimalType) => w != n
+    case (w: StructType, n: StructType) =>
+      w.fields.zip(n.fields).exists { case (a, b) => areIn(a.dataType, b.dataType) }
+    case (w: ArrayType, n: ArrayType) => areIn(w.elementType, n.elementType)
+    case (w: MapType, n: MapType) =>
+      areIn(w.keyType, n.keyType) || areIn(w.valueType, n.valueType)
+    case _ => false
+  }
 }

@@ -45,8 +45,8 @@ class FilledColumnsSuite extends FunSuite {
   private def written(fields: String*)(add: (Group, Int) => Group): Path = {
     val file = new Path(Files.createTempFile(directory, "file", ".parquet").toUri)
     Files.delete(LocalPath.of(file.toUri))
-    val columns = fields.map(field => s"optional $field;").mkString(" ")
-    val schema = MessageTypeParser.parseMessageType(s"message rows { $columns }")
+    val columns = fields.map(f => if (f.endsWith("}")) s"optional $f" else s"optional $f;")
+    val schema = MessageTypeParser.parseMessageType(columns.mkString("message rows { ", " ", " }"))
     val writer = ExampleParquetWriter
       .builder(file)
       .withType(schema)
@@ -161,6 +161,53 @@ class FilledColumnsSuite extends FunSuite {
       (Seq.fill(4)(decimal) :+ None, number.map(_.toLong), number.map(_.toString))
     }
     assertEquals(found, wanted)
+  }
+
+  test("decimals that are bytes within structs, arrays and maps are read") {
+    val file = written(
+      "group s { optional binary d (DECIMAL(7,2)); optional int32 n; }",
+      "group l (LIST) { repeated group list { optional binary element (DECIMAL(7,2)); } }",
+      "group m (MAP) { repeated group key_value { required int32 key; optional group value " +
+        "{ optional binary d (DECIMAL(15,2)); } } }"
+    ) { (group, n) =>
+      group.addGroup("s").append("d", bytesOf(n)).append("n", n)
+      val list = group.addGroup("l")
+      list.addGroup("list").append("element", bytesOf(n))
+      list.addGroup("list")
+      list.addGroup("list").append("element", bytesOf(n + 1))
+      group.addGroup("m").addGroup("key_value").append("key", n).addGroup("value")
+        .append("d", bytesOf(n))
+      group
+    }
+    val inMap = new StructType().add("d", DecimalType(18, 2))
+    val stored = new StructType()
+      .add("s", new StructType().add("d", DecimalType(7, 2)).add("n", IntegerType))
+      .add("l", ArrayType(DecimalType(9, 2)))
+      .add("m", MapType(IntegerType, inMap))
+    val found = readAll(file, stored) { (columns, row) =>
+      val struct = Option(columns(0).getStruct(row))
+        .map(s => (s.getDecimal(0, 7, 2).toJavaBigDecimal, s.getInt(1)))
+      val list = Option(columns(1).getArray(row)).map { array =>
+        (0 until array.numElements).map(i =>
+          Option(array.getDecimal(i, 9, 2)).map(_.toJavaBigDecimal)
+        )
+      }
+      val map = Option(columns(2).getMap(row)).map { m =>
+        m.keyArray.getInt(0) -> m.valueArray.getStruct(0, 1).getDecimal(0, 18, 2).toJavaBigDecimal
+      }
+      (struct, list, map)
+    }
+    def decimal(n: Int) = BigDecimal.valueOf(n.toLong, 2)
+    val wanted = expected.map { number =>
+      (
+        number.map(n => (decimal(n), n)),
+        number.map(n => IndexedSeq(Some(decimal(n)), None, Some(decimal(n + 1)))),
+        number.map(n => n -> decimal(n))
+      )
+    }
+    assertEquals(found.map(_._1), wanted.map(_._1))
+    assertEquals(found.map(_._2.map(_.toList)), wanted.map(_._2.map(_.toList)))
+    assertEquals(found.map(_._3), wanted.map(_._3))
   }
 
   test("a decimal of more digits than the column has is refused, however the file has it") {

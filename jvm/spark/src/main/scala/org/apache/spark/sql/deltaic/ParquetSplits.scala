@@ -27,7 +27,7 @@ import org.apache.spark.sql.execution.datasources.parquet._
 import org.apache.spark.sql.execution.datasources.{DataSourceUtils, PartitionedFile}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.sources.Filter
-import org.apache.spark.sql.types.{Decimal, DecimalType, StructType}
+import org.apache.spark.sql.types._
 import org.apache.spark.util.{SerializableConfiguration, Utils}
 
 /** Told by the vectorized reader which rows of the file its batches hold. */
@@ -160,27 +160,17 @@ final class ParquetSplits(
 
   /**
    * Asks for the stored columns. Spark's vectorized reader cannot read bytes as decimals of up to 18 digits; of a file
-   * that has some, those that are columns come with the most digits there are.
+   * that has some, all of them come with the most digits there are.
    */
   private def asking(file: FileMetaData): JobConf =
     if (!hasShortDecimals || !ParquetSplits.hasShortDecimalsAsBytes(file)) job
     else {
-      val wide = StructType(stored.map(field =>
-        field.dataType match {
-          case d: DecimalType if d.precision <= Decimal.MAX_LONG_DIGITS =>
-            field.copy(dataType = DecimalType(DecimalType.MAX_PRECISION, d.scale))
-          case _ => field
-        }
-      ))
       val other = new JobConf(job)
-      other.set(ParquetReadSupport.SPARK_ROW_REQUESTED_SCHEMA, wide.json)
+      other.set(ParquetReadSupport.SPARK_ROW_REQUESTED_SCHEMA, ParquetSplits.widest(stored).json)
       other
     }
 
-  private val hasShortDecimals = stored.exists(_.dataType match {
-    case d: DecimalType => d.precision <= Decimal.MAX_LONG_DIGITS
-    case _ => false
-  })
+  private val hasShortDecimals = ParquetSplits.widest(stored) != stored
 
   private def attemptId = new TaskAttemptID(new TaskID(new JobID(), TaskType.MAP, 0), 0)
 
@@ -254,6 +244,15 @@ object ParquetSplits {
    * and each of them may start a concurrent cycle, which takes processors from the tasks.
    */
   private val BufferBytes = 500 * 1024
+
+  private def widest(dataType: DataType): DataType = dataType match {
+    case d: DecimalType if d.precision <= Decimal.MAX_LONG_DIGITS =>
+      DecimalType(DecimalType.MAX_PRECISION, d.scale)
+    case s: StructType => StructType(s.map(field => field.copy(dataType = widest(field.dataType))))
+    case a: ArrayType => a.copy(elementType = widest(a.elementType))
+    case m: MapType => m.copy(keyType = widest(m.keyType), valueType = widest(m.valueType))
+    case other => other
+  }
 
   private def hasShortDecimalsAsBytes(file: FileMetaData): Boolean =
     file.getSchema.getColumns.asScala.map(_.getPrimitiveType).exists { column =>
