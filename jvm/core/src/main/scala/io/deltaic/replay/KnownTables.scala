@@ -62,7 +62,9 @@ private[replay] final class KnownTables(tablesKept: Int) {
    */
   def evict(except: KnownTable): Unit = tables.synchronized {
     var bytes = tables.values.asScala.map(_.retainedBytes).sum
-    tables.values.asScala.filter(_ ne except).takeWhile(_ => bytes > bytesKept).foreach { table =>
+    // An iterator looks at what is left of `bytes` before each table.
+    val others = tables.values.iterator.asScala.filter(_ ne except)
+    others.takeWhile(_ => bytes > bytesKept).foreach { table =>
       bytes -= table.retainedBytes
       table.held.foreach(_.snapshot.state.files.forgetDerived())
       bytes += table.retainedBytes

@@ -67,6 +67,19 @@ class KnownTablesSuite extends munit.FunSuite {
     assertEquals(held(tables).keySet, Set(tables(1)))
   }
 
+  test("what was made of a table's files stays where that of tables asked for before is enough") {
+    val tables = Seq.fill(3)(created((0 until 1000).map(i => add(s"file-$i")): _*))
+    def latest(table: TableBuilder) = DeltaLog.forTable(table.path, table.conf).latest()
+    val snapshots = tables.map(latest)
+    val before = snapshots.map(_.retainedBytes)
+    snapshots.take(2).foreach(_.filesInMemory.blocks.foreach(_.derive(KnownTablesSuite.Heavy)))
+    val after = snapshots.map(_.retainedBytes)
+    assert(after(0) > before(0) && after(1) > before(1))
+    keeping(after.sum - 1000)(latest(tables(2)))
+    assertEquals(snapshots.map(_.retainedBytes), Seq(before(0), after(1), after(2)))
+    assertEquals(held(tables).keySet, tables.toSet)
+  }
+
   test("hundreds of small tables are held") {
     val tables = Seq.fill(100)(created(add("a")))
     tables.foreach(t => DeltaLog.forTable(t.path, t.conf).latest())
