@@ -38,7 +38,7 @@ def test_second_creator_of_a_table_appends_to_it_if_it_may() -> None:
     assert kinds == ["commitInfo", "domainMetadata", "add"], "it is written as the table asks"
     (info,) = log.actions(1, "commitInfo")
     assert (info["readVersion"], info["isBlindAppend"]) == (0, True)
-    assert info["isolationLevel"] == "WriteSerializable"
+    assert info["isolationLevel"] == "Serializable"
     assert info["inCommitTimestamp"] > log.actions(0, "commitInfo")[0]["inCommitTimestamp"]
     assert [f.base_row_id for f in log.files()] == [0, 10]
 

@@ -136,13 +136,9 @@ def test_ended_rows_are_looked_at_where_they_were_read(found: str | None) -> Non
 
     log = create(MemoryFile("f"), MemoryFile("g", 1))
     ours = Looking(log, "MERGE", adds=[MemoryFile("inserted")], reads=frozenset({0}))
-    winners = (
-        MemoryCommit(log, "WRITE", adds=[MemoryFile("h", 1)], is_blind_append=True),
-        ending(log, "a", "g"),
-    )
-    for winner in (*winners, ending(log, "b")):
-        commit(winner, log)
-    commit(ending(log, "c"), log)
+    commit(MemoryCommit(log, "WRITE", adds=[MemoryFile("h", 1)], is_blind_append=True), log)
+    for rows, file in (("a", "g"), ("b", "f"), ("c", "f")):
+        commit(ending(log, rows, file), log)
     if found is None:
         assert commit(ours, log).version == 5
     else:

@@ -61,6 +61,13 @@ def test_each_way_of_use_in_the_readme_prints_what_it_says(
     assert positions == sorted(positions), "printed, but in another order"
 
 
+def test_isolation_example_shows_the_key_twice_at_the_weaker_level_alone(tmp_path: Path) -> None:
+    script = str(ROOT / "examples" / "isolation_levels.py")
+    printed = run_as_user([sys.executable, script, str(tmp_path)], tmp_path)
+    assert "Serializable: the MERGE fails, ConcurrentAppendException: [1, 2]" in printed
+    assert "WriteSerializable: the MERGE commits: [1, 2, 2]" in printed
+
+
 def test_quickstart_shows_the_table_now_and_at_first(tmp_path: Path) -> None:
     script = str(ROOT / "examples" / "quickstart.py")
     printed = run_as_user([sys.executable, script, str(tmp_path)], tmp_path)

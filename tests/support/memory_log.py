@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from deltaic.commit.isolation import Isolation
 from deltaic.commit.operations import Operation
 from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import (
@@ -92,6 +93,7 @@ class MemoryLog:
         self.defaults: dict[str, str] = {}
         self.any_properties = False
         self.columnless = True
+        self.session_level: Isolation | None = None
         self.kept_up = MemoryUpkeep()
         self.violation: str | None = None
         self.furthest: int | None = None
@@ -236,6 +238,10 @@ class MemoryLog:
     def allows_no_columns(self) -> bool:
         """Return what `columnless` says."""
         return self.columnless
+
+    def isolation_level(self) -> Isolation | None:
+        """Return what `session_level` says."""
+        return self.session_level
 
     def engine_info(self) -> str:
         """Return the engine's name."""

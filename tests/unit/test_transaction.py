@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from deltaic.commit.isolation import Isolation
 from deltaic.commit.metrics import operation_metrics
 from deltaic.commit.plan import CommitPlan
 from deltaic.commit.ports import FileCounts
@@ -39,7 +40,7 @@ def test_commit_info_says_who_did_what() -> None:
         "operation": "WRITE",
         "operationParameters": {"mode": "Append", "partitionBy": "[]"},
         "readVersion": 0,
-        "isolationLevel": "WriteSerializable",
+        "isolationLevel": "Serializable",
         "isBlindAppend": True,
         "operationMetrics": {"numFiles": "1", "numOutputBytes": "100", "numOutputRows": "10"},
         "engineInfo": "Deltaic/test",
@@ -67,6 +68,24 @@ def test_isolation_level_is_recorded(level: str, data_change: bool, expected: st
         log, "OPTIMIZE", removes=["one"], adds=[MemoryFile("two")], data_change=data_change
     )
     assert info_of(log, commit(prepared, log).version)["isolationLevel"] == expected
+
+
+@pytest.mark.parametrize(
+    ("properties", "session_level", "expected"),
+    [
+        ({}, None, "Serializable"),
+        ({}, Isolation.WRITE_SERIALIZABLE, "WriteSerializable"),
+        ({"isolationLevel": "serializable"}, Isolation.WRITE_SERIALIZABLE, "Serializable"),
+        ({"isolationLevel": "WriteSerializable"}, Isolation.SERIALIZABLE, "WriteSerializable"),
+    ],
+)
+def test_session_sets_the_isolation_level_of_tables_that_set_none(
+    properties: dict[str, str], session_level: Isolation | None, expected: str
+) -> None:
+    log = create(MemoryFile("one"), **properties)
+    log.session_level = session_level
+    version = write(log, MemoryFile("two")).version
+    assert info_of(log, version)["isolationLevel"] == expected
 
 
 def test_progress_is_recorded_and_counts_once() -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 
-from deltaic.protocol.properties import stored_value
+from deltaic.exceptions import error
+from deltaic.protocol.properties import set_value, stored_value
+
+_PROPERTY = "delta.isolationLevel"
 
 
 class Isolation(Enum):
@@ -20,14 +23,40 @@ class Isolation(Enum):
     SNAPSHOT = "SnapshotIsolation"
 
 
+def session_isolation(setting: str, value: str) -> Isolation:
+    """Return the level that a session setting names.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a table cannot have that level.
+    """
+    levels = (Isolation.SERIALIZABLE, Isolation.WRITE_SERIALIZABLE)
+    named = next((i for i in levels if i.value.casefold() == value.strip().casefold()), None)
+    if named is None:
+        raise error(
+            "DELTAIC_INVALID_SESSION_SETTING",
+            setting=setting,
+            value=value,
+            reason=f"it is one of {', '.join(level.value for level in levels)}",
+        )
+    return named
+
+
 def isolation_of(
-    table: str, configuration: Mapping[str, str], *, changes_data: bool, changes_metadata: bool
+    table: str,
+    configuration: Mapping[str, str],
+    *,
+    changes_data: bool,
+    changes_metadata: bool,
+    session_level: Isolation | None = None,
 ) -> Isolation:
     """Return the level at which a transaction runs.
 
     A transaction that only rearranges rows, such as a compaction, reads the same rows whatever is
     added beside them. One that changes the table's definition must not be reordered with any other:
-    rows appended before it must fit what it defines.
+    rows appended before it must fit what it defines. Other transactions run at the level that the
+    table sets; if it sets none, at the session's; if that sets none, at the property's default.
 
     Raises
     ------
@@ -38,5 +67,7 @@ def isolation_of(
         return Isolation.SNAPSHOT
     if changes_metadata:
         return Isolation.SERIALIZABLE
-    level = stored_value(table, configuration, "delta.isolationLevel").casefold()
+    if session_level is not None and set_value(configuration, _PROPERTY) is None:
+        return session_level
+    level = stored_value(table, configuration, _PROPERTY).casefold()
     return next(i for i in Isolation if i.value.casefold() == level)

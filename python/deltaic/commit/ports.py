@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from deltaic.commit.isolation import Isolation
 from deltaic.commit.operations import Operation
 from deltaic.commit.plan import CommitPlan, Predecessor
 from deltaic.protocol import actions, row_tracking
@@ -424,6 +425,9 @@ class Tables(Protocol):
 
     def allows_no_columns(self) -> bool:
         """Return whether the session creates tables that have no columns yet."""
+
+    def isolation_level(self) -> Isolation | None:
+        """Return the isolation level that the session sets for tables that set none."""
 
     def engine_info(self) -> str:
         """Return what commits name as their engine."""

@@ -38,6 +38,8 @@ class ReadSet:
         How far its rows take identity columns, by column.
     numbered
         Those of them whose values the table has given.
+    session_level
+        The isolation level that the session sets for tables that set none.
     """
 
     table: str
@@ -51,6 +53,7 @@ class ReadSet:
     known: Metadata | None = None
     marks: Mapping[str, int] = field(default_factory=dict)
     numbered: frozenset[str] = frozenset()
+    session_level: Isolation | None = None
 
     @property
     def creates_table(self) -> bool:
@@ -111,12 +114,15 @@ class ReadSet:
                 created.metadata.configuration,
                 changes_data=True,
                 changes_metadata=False,
+                session_level=self.session_level,
             ),
         )
 
 
-def read_set_of(summary: CommitSummary, txn: SetTransaction | None) -> ReadSet:
-    """Return the read set of a prepared commit."""
+def read_set_of(
+    summary: CommitSummary, txn: SetTransaction | None, session_level: Isolation | None = None
+) -> ReadSet:
+    """Return the read set of a prepared commit, made in a session with that isolation level."""
     plan = _with_identity_marks(summary)
     return ReadSet(
         table=summary.table,
@@ -127,6 +133,7 @@ def read_set_of(summary: CommitSummary, txn: SetTransaction | None) -> ReadSet:
             plan.effective.metadata.configuration,
             changes_data=summary.files.data_change or summary.files.is_empty,
             changes_metadata=plan.changes_metadata,
+            session_level=session_level,
         ),
         is_blind_append=summary.is_blind_append and not plan.changes_metadata,
         plan=plan,
@@ -135,6 +142,7 @@ def read_set_of(summary: CommitSummary, txn: SetTransaction | None) -> ReadSet:
         known=summary.plan.effective.metadata,
         marks=summary.identity_marks,
         numbered=summary.numbered,
+        session_level=session_level,
     )
 
 

@@ -96,7 +96,7 @@ def commit(
     """
     summary = prepared.summary()
     txn = requested_txn(summary.table, summary.options, clock_ms())
-    ours = read_set_of(summary, txn)
+    ours = read_set_of(summary, txn, tables.isolation_level())
     if _says_nothing(summary, ours):
         return CommitResult(summary.read_version, skipped=True)
     _require_allowed(summary)

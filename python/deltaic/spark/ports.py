@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from deltaic._version import __version__
+from deltaic.commit.isolation import Isolation, session_isolation
 from deltaic.commit.ports import (
     CommitRecord,
     CommitSummary,
@@ -38,6 +39,7 @@ _NO_COLUMNS = (
     "spark.deltaic.createEmptySchemaTable.enabled",
     "spark.databricks.delta.createEmptySchemaTable.enabled",
 )
+_ISOLATION_LEVEL = "spark.deltaic.isolationLevel"
 _MAX_ATTEMPTS = ("spark.deltaic.maxCommitAttempts", "spark.databricks.delta.maxCommitAttempts")
 
 #: What stands for the first row id where files get none.
@@ -167,6 +169,11 @@ class JvmTables:
     def engine_info(self) -> str:
         """Return what commits name as their engine."""
         return f"Deltaic/{__version__} Apache-Spark/{self._state.spark_version}"
+
+    def isolation_level(self) -> Isolation | None:
+        """Return the isolation level that the session sets for tables that set none."""
+        value = self._state.settings.get(_ISOLATION_LEVEL)
+        return None if value is None else session_isolation(_ISOLATION_LEVEL, value)
 
     def upkeep(self, prepared: PreparedCommit) -> Upkeep:
         """Return the upkeep of the table that a commit belongs to."""
