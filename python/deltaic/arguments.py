@@ -5,12 +5,39 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from deltaic.exceptions import error
+from deltaic.exceptions import DeltaError, error
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from deltaic.spark.session_api import Assignments
+
+
+def wrong(argument: str, value: object, reason: str) -> DeltaError:
+    """Return the error of an argument whose value is wrong.
+
+    Parameters
+    ----------
+    argument
+        The name of the argument.
+    value
+        What was given.
+    reason
+        What it has to be.
+    """
+    given = repr(value)
+    return error("DELTAIC_INVALID_ARGUMENT", argument=argument, value=given, reason=reason)
+
+
+def wrong_type(argument: str, value: object, reason: str) -> DeltaError:
+    """Return the error of an argument of a wrong type, which is a `TypeError`, too.
+
+    No value where one is needed is no matter of its type.
+    """
+    if value is None:
+        return wrong(argument, value, reason)
+    given = repr(value)
+    return error("DELTAIC_INVALID_ARGUMENT_TYPE", argument=argument, value=given, reason=reason)
 
 
 def column(argument: str, value: str | Column) -> Column:
@@ -19,7 +46,7 @@ def column(argument: str, value: str | Column) -> Column:
     Raises
     ------
     InvalidArgumentError
-        If it is neither SQL nor a Column.
+        If it is neither SQL nor a Column; a `TypeError`, too, unless it is None.
     """
     from pyspark.sql import Column
     from pyspark.sql.functions import expr
@@ -28,12 +55,7 @@ def column(argument: str, value: str | Column) -> Column:
         return value
     if isinstance(value, str):
         return expr(value)
-    raise error(
-        "DELTAIC_INVALID_ARGUMENT",
-        argument=argument,
-        value=repr(value),
-        reason="it is SQL or a Column",
-    )
+    raise wrong_type(argument, value, "it is SQL or a Column")
 
 
 def optional_column(argument: str, value: str | Column | None) -> Column | None:
@@ -49,21 +71,13 @@ def assignments(argument: str, values: Mapping[str, str | Column] | None) -> Ass
     InvalidArgumentError
         If it is no mapping, empty, or a name is no text, or a value neither SQL nor a Column.
     """
-    if not isinstance(values, Mapping) or not values:
-        raise error(
-            "DELTAIC_INVALID_ARGUMENT",
-            argument=argument,
-            value=repr(values),
-            reason="it is a dict of at least one column's name and value",
-        )
+    if not isinstance(values, Mapping):
+        raise wrong_type(argument, values, "it is a dict of at least one column's name and value")
+    if not values:
+        raise wrong(argument, values, "it is a dict of at least one column's name and value")
     for name in values:
         if not isinstance(name, str):
-            raise error(
-                "DELTAIC_INVALID_ARGUMENT",
-                argument=argument,
-                value=repr(name),
-                reason="the names of columns are texts",
-            )
+            raise wrong_type(argument, name, "the names of columns are strings")
     return [(name, column(f"{argument}[{name!r}]", value)) for name, value in values.items()]
 
 
@@ -75,13 +89,10 @@ def require_text(argument: str, value: object) -> None:
     InvalidArgumentError
         Naming the argument.
     """
-    if not isinstance(value, str) or not value:
-        raise error(
-            "DELTAIC_INVALID_ARGUMENT",
-            argument=argument,
-            value=repr(value),
-            reason="it is a text that is not empty",
-        )
+    if not isinstance(value, str):
+        raise wrong_type(argument, value, "it is a string that is not empty")
+    if not value:
+        raise wrong(argument, value, "it is a string that is not empty")
 
 
 def file_system_settings(argument: str, values: Mapping[str, str] | None) -> dict[str, str]:
@@ -99,10 +110,7 @@ def file_system_settings(argument: str, values: Mapping[str, str] | None) -> dic
         if texts and all(name.startswith(("fs.", "dfs.")) for name in found):
             return found
     # Values may be secrets.
-    names = sorted(map(str, settings)) if isinstance(settings, Mapping) else repr(settings)
-    raise error(
-        "DELTAIC_INVALID_ARGUMENT",
-        argument=argument,
-        value=str(names),
-        reason="it is a dict of texts, whose names begin with fs. or dfs.",
-    )
+    reason = "it is a dict of strings, whose names begin with fs. or dfs."
+    if not isinstance(settings, Mapping):
+        raise wrong_type(argument, settings, reason)
+    raise wrong(argument, sorted(map(str, settings)), reason)

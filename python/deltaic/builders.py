@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from deltaic.exceptions import DeltaError, error
+from deltaic.arguments import wrong, wrong_type
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -185,7 +185,7 @@ class DeltaTableBuilder:
         if comment is not None:
             column["comment"] = _text("comment", comment, may_be_empty=True)
         if generatedAlwaysAs is not None and generatedByDefaultAs is not None:
-            raise _invalid(
+            raise wrong(
                 "generatedByDefaultAs", generatedByDefaultAs, "generatedAlwaysAs is given, too"
             )
         if isinstance(generatedAlwaysAs, str):
@@ -224,7 +224,7 @@ class DeltaTableBuilder:
         if not isinstance(cols, (StructType, list, tuple)) or not all(
             isinstance(column, StructField) for column in cols
         ):
-            raise _invalid("cols", cols, "it is a StructType or a list of StructField")
+            raise wrong_type("cols", cols, "it is a StructType or a list of StructField")
         self._columns += [{"name": column.name, "field": column.json()} for column in cols]
         return self
 
@@ -333,7 +333,7 @@ class DeltaTableBuilder:
         from deltaic.tables import DeltaTable
 
         if self._name is None and self._location is None:
-            raise _invalid("tableName", None, "a table has a name or a location, or both")
+            raise wrong("tableName", None, "a table has a name or a location, or both")
         api = SessionApi(self._spark, "DeltaTableBuilder.execute")
         location = None if self._location is None else api.qualified(self._location)
         api.create_table(
@@ -364,7 +364,7 @@ def _type(data_type: object) -> dict[str, str]:
 
 def _identity(argument: str, generator: object, takes_values: bool) -> dict[str, Any]:
     if not isinstance(generator, IdentityGenerator):
-        raise _invalid(argument, generator, "it is SQL or an IdentityGenerator")
+        raise wrong_type(argument, generator, "it is SQL or an IdentityGenerator")
     return {
         "start": generator.start,
         "step": generator.step,
@@ -378,10 +378,8 @@ def _names(argument: str, given: Sequence[str | Iterable[str]]) -> list[str]:
 
 
 def _text(argument: str, value: object, *, may_be_empty: bool = False) -> str:
-    if not isinstance(value, str) or not (value or may_be_empty):
-        raise _invalid(argument, value, "it is a text")
+    if not isinstance(value, str):
+        raise wrong_type(argument, value, "it is a string")
+    if not (value or may_be_empty):
+        raise wrong(argument, value, "it is a string that is not empty")
     return value
-
-
-def _invalid(argument: str, value: object, reason: str) -> DeltaError:
-    return error("DELTAIC_INVALID_ARGUMENT", argument=argument, value=repr(value), reason=reason)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from deltaic.arguments import assignments, optional_column
+from deltaic.arguments import assignments, optional_column, wrong_type
 from deltaic.exceptions import error
 
 if TYPE_CHECKING:
@@ -51,12 +51,7 @@ class DeltaMergeBuilder:
         from pyspark.sql import DataFrame
 
         if not isinstance(source, DataFrame):
-            raise error(
-                "DELTAIC_INVALID_ARGUMENT",
-                argument="source",
-                value=repr(source),
-                reason="it is a DataFrame",
-            )
+            raise wrong_type("source", source, "it is a DataFrame")
         self._target = target
         self._source = source
         self._condition = condition

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from deltaic.arguments import require_text
+from deltaic.arguments import require_text, wrong_type
 from deltaic.commands.detail import detail
 from deltaic.commands.domain_metadata import (
     remove_domain_metadata,
@@ -18,7 +18,6 @@ from deltaic.commands.domain_metadata import (
 from deltaic.commands.drop_feature import DropFeature, drop_feature
 from deltaic.commands.upgrade_protocol import UpgradeProtocol, upgrade_protocol
 from deltaic.commit.clock import wall_clock_ms
-from deltaic.exceptions import error
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -91,12 +90,7 @@ class TableDefinition:
         versions = {"readerVersion": readerVersion, "writerVersion": writerVersion}
         for name, version in versions.items():
             if not isinstance(version, int) or isinstance(version, bool):
-                raise error(
-                    "DELTAIC_INVALID_ARGUMENT",
-                    argument=name,
-                    value=repr(version),
-                    reason="it is a whole number",
-                )
+                raise wrong_type(name, version, "it is a whole number")
         self._upgrade(UpgradeProtocol(self._path, readerVersion, writerVersion))
 
     def addFeatureSupport(self, featureName: str) -> None:

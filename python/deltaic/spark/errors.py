@@ -9,9 +9,10 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
-from deltaic.exceptions import DeltaError, error_class
+from deltaic.exceptions import DeltaError, adopt_spark_classes, error_class
 
-_DELTAIC_EXCEPTION = "io.deltaic.protocol.DeltaicException"
+#: Where the classes of Deltaic's exceptions are.
+_DELTAIC_EXCEPTIONS = ("io.deltaic.protocol.", "io.deltaic.spark.errors.")
 #: PySpark shows the cause of this one itself, and users of streams expect its class.
 _STREAM_FAILED = "org.apache.spark.sql.streaming.StreamingQueryException"
 _MAX_CAUSES = 50
@@ -28,7 +29,7 @@ def delta_error_of(throwable: Any) -> DeltaError | None:
         name = throwable.getClass().getName()
         if name == _STREAM_FAILED:
             return None
-        if name == _DELTAIC_EXCEPTION:
+        if name.startswith(_DELTAIC_EXCEPTIONS):
             condition = throwable.getCondition()
             parameters = json.loads(throwable.getParametersJson())
             return error_class(condition)(condition, parameters, throwable.getMessage())
@@ -65,3 +66,15 @@ def convert_captured_exceptions() -> None:
 
     convert.converts_deltaic = True  # type: ignore[attr-defined]
     captured.convert_exception = convert  # type: ignore[assignment]
+
+
+def spark_class(name: str) -> type[Exception] | None:
+    """Return the class of PySpark that stands for a class of Spark, by its simple name."""
+    from pyspark.errors.exceptions import base
+
+    found = getattr(base, name, None)
+    known = isinstance(found, type) and issubclass(found, base.PySparkException)
+    return found if known else base.PySparkException
+
+
+adopt_spark_classes(spark_class)

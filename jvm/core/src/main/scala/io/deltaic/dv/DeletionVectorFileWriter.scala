@@ -9,7 +9,7 @@ import scala.util.control.NonFatal
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FSDataOutputStream, FileSystem, Path}
 
-import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException}
+import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException, DeltaicThrowable}
 
 /**
  * Packs deletion vectors into files named by fresh UUIDs
@@ -57,7 +57,7 @@ final class DeletionVectorFileWriter private[dv] (
   /**
    * Writes `vector`, in its smallest form.
    *
-   * @throws DeltaicException DELTAIC_DELETION_VECTOR_TOO_LARGE if no descriptor can hold its size;
+   * @throws DeltaicThrowable DELTAIC_DELETION_VECTOR_TOO_LARGE if no descriptor can hold its size;
    *   DELTAIC_DELETION_VECTOR_WRITE_FAILED
    */
   def add(vector: DeletionVector): DeletionVectorDescriptor = {
@@ -81,7 +81,7 @@ final class DeletionVectorFileWriter private[dv] (
   /**
    * Completes the last file. Calling it again does nothing.
    *
-   * @throws DeltaicException DELTAIC_DELETION_VECTOR_WRITE_FAILED
+   * @throws DeltaicThrowable DELTAIC_DELETION_VECTOR_WRITE_FAILED
    */
   override def close(): Unit = if (open) {
     guarded(closeCurrent())
@@ -136,7 +136,7 @@ final class DeletionVectorFileWriter private[dv] (
         val last = created.lastOption
         abort()
         error match {
-          case named: DeltaicException => throw named
+          case named: DeltaicThrowable => throw named
           case other => throw writeFailed(last, other)
         }
     }
@@ -144,8 +144,8 @@ final class DeletionVectorFileWriter private[dv] (
   private def requireOpen(): Unit =
     if (!open) throw new IllegalStateException(s"the deletion vector writer of $table is closed")
 
-  private def tooLarge(vector: DeletionVector, sizeBytes: Long): DeltaicException =
-    new DeltaicException(
+  private def tooLarge(vector: DeletionVector, sizeBytes: Long): DeltaicThrowable =
+    DeltaicException(
       "DELTAIC_DELETION_VECTOR_TOO_LARGE",
       Map(
         "table" -> table.toString,
@@ -155,8 +155,8 @@ final class DeletionVectorFileWriter private[dv] (
       )
     )
 
-  private def writeFailed(file: Option[Path], cause: Throwable): DeltaicException =
-    new DeltaicException(
+  private def writeFailed(file: Option[Path], cause: Throwable): DeltaicThrowable =
+    DeltaicException(
       "DELTAIC_DELETION_VECTOR_WRITE_FAILED",
       Map(
         "table" -> table.toString,

@@ -12,7 +12,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{ChecksumException, FSDataInputStream, FileSystem, Path}
 import org.apache.hadoop.util.functional.FutureIO
 
-import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException, Z85}
+import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException, DeltaicThrowable, Z85}
 
 /**
  * Reads and writes deletion vectors, wherever the protocol allows them to be
@@ -34,7 +34,7 @@ final class DeletionVectorStore(conf: Configuration) {
    * second request per data file to an object store is dear.
    *
    * @param dataFile path of the data file as the log spells it; for error messages only
-   * @throws DeltaicException DELTAIC_DELETION_VECTOR_DESCRIPTOR_INVALID,
+   * @throws DeltaicThrowable DELTAIC_DELETION_VECTOR_DESCRIPTOR_INVALID,
    *   DELTAIC_DELETION_VECTOR_FILE_MISSING, DELTAIC_DELETION_VECTOR_CORRUPT,
    *   DELTAIC_DELETION_VECTOR_FORMAT_UNSUPPORTED or DELTAIC_DELETION_VECTOR_READ_FAILED
    */
@@ -53,7 +53,7 @@ final class DeletionVectorStore(conf: Configuration) {
       val failure = new ReadFailure(table, dataFile, descriptor, location = file.toString)
       try readFile(file, descriptor, failure)
       catch {
-        case error: DeltaicException => throw error
+        case error: DeltaicThrowable => throw error
         case error: FileNotFoundException => throw failure.missing(error)
         case error: EOFException => throw failure.truncated(error)
         case error: ChecksumException => throw failure.corrupt(error.getMessage, error)
@@ -135,7 +135,7 @@ final class DeletionVectorStore(conf: Configuration) {
       if (start == 0) checkVersion(bytes(0), failure)
       try decodeFrame(descriptor, bytes, offset - start, failure)
       catch {
-        case error: DeltaicException if start > 0 =>
+        case error: DeltaicThrowable if start > 0 =>
           checkVersion(readVersion(in), failure, error)
           throw error
       }
@@ -251,29 +251,29 @@ private[dv] final class ReadFailure(
     descriptor: DeletionVectorDescriptor,
     location: String
 ) {
-  def corrupt(reason: String, cause: Throwable = null): DeltaicException =
+  def corrupt(reason: String, cause: Throwable = null): DeltaicThrowable =
     build("DELTAIC_DELETION_VECTOR_CORRUPT", reason, cause)
 
-  def truncated(cause: Throwable): DeltaicException =
+  def truncated(cause: Throwable): DeltaicThrowable =
     corrupt("the file ends before the deletion vector does", cause)
 
-  def unsupported(reason: String, cause: Throwable): DeltaicException =
+  def unsupported(reason: String, cause: Throwable): DeltaicThrowable =
     build("DELTAIC_DELETION_VECTOR_FORMAT_UNSUPPORTED", reason, cause)
 
-  def tooLarge: DeltaicException =
+  def tooLarge: DeltaicThrowable =
     unsupported(s"${descriptor.sizeBytes} bytes are more than can be read at once", cause = null)
 
-  def missing(cause: Throwable): DeltaicException = new DeltaicException(
+  def missing(cause: Throwable): DeltaicThrowable = DeltaicException(
     "DELTAIC_DELETION_VECTOR_FILE_MISSING",
     names,
     cause
   )
 
-  def readFailed(cause: Throwable): DeltaicException =
+  def readFailed(cause: Throwable): DeltaicThrowable =
     build("DELTAIC_DELETION_VECTOR_READ_FAILED", cause.toString, cause)
 
-  private def build(condition: String, reason: String, cause: Throwable): DeltaicException =
-    new DeltaicException(condition, names + ("reason" -> reason), cause)
+  private def build(condition: String, reason: String, cause: Throwable): DeltaicThrowable =
+    DeltaicException(condition, names + ("reason" -> reason), cause)
 
   private def names: Map[String, String] = Map(
     "table" -> table.toString,

@@ -46,7 +46,7 @@ private[deltaic] final class CommitReader(table: Path, store: LogStore) {
           throw new IOException("it holds no action")
         Seq(compacted)
       } catch {
-        case e @ (_: DeltaicException | _: IOException) =>
+        case e @ (_: DeltaicThrowable | _: IOException) =>
           logger.warn(
             "Table {}: the log compaction {} cannot be read, its commits are read instead: {}",
             table,
@@ -98,7 +98,7 @@ private[deltaic] final class CommitReader(table: Path, store: LogStore) {
   ): Unit = {
     val different = actions.iterator.collect { case a: A => a }.toSet.size
     if (different > 1) {
-      throw new DeltaicException(
+      throw DeltaicException(
         "DELTAIC_LOG_ENTRY_AMBIGUOUS",
         Map(
           "table" -> table.toString,
@@ -128,7 +128,7 @@ private[deltaic] final class CommitReader(table: Path, store: LogStore) {
     try read(new ActionParser(json, wanted))
     catch {
       case e: JsonProcessingException =>
-        throw new DeltaicException(
+        throw DeltaicException(
           "DELTAIC_LOG_ENTRY_MALFORMED",
           Map(
             "table" -> table.toString,

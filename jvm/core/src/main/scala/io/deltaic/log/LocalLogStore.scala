@@ -16,7 +16,7 @@ import java.nio.file.{
 
 import org.apache.hadoop.fs.{FileStatus, Path}
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 
 /**
  * The store on local disks: a temporary file, forced to disk, then hard-linked to its name. `link` is atomic and fails
@@ -168,7 +168,7 @@ private[log] object LocalLogStore extends LogStore {
       parameter: String,
       target: LocalPath,
       cause: Exception
-  ): DeltaicException = new DeltaicException(
+  ): DeltaicThrowable = DeltaicException(
     condition,
     Map(parameter -> target.toString, "reason" -> cause.toString),
     cause

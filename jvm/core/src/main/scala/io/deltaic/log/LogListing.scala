@@ -180,7 +180,7 @@ final class LogListing(table: Path, store: LogStore) {
   )
 
   private def fail(condition: String, parameters: (String, String)*): Nothing =
-    throw new DeltaicException(condition, Map("table" -> table.toString) ++ parameters)
+    throw DeltaicException(condition, Map("table" -> table.toString) ++ parameters)
 
   /**
    * Listing a directory is not atomic: while others commit, it may show a commit and miss the one before. So a log with a

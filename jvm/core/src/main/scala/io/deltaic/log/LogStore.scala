@@ -9,7 +9,7 @@ import scala.util.Using
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, FileSystem, Path}
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 
 /** How an attempt to create a log file ended. That another writer was first is an answer, not a failure. */
 sealed trait WriteOutcome
@@ -112,8 +112,8 @@ trait LogStore {
     }
 
   /** A failure that is certain. */
-  protected def writeFailed(path: Path, cause: Exception): DeltaicException =
-    new DeltaicException(
+  protected def writeFailed(path: Path, cause: Exception): DeltaicThrowable =
+    DeltaicException(
       "DELTAIC_LOG_WRITE_FAILED",
       Map("file" -> path.toString, "reason" -> cause.toString),
       cause
@@ -170,7 +170,7 @@ private[log] final class ReadOnlyLogStore(conf: Configuration) extends HadoopLog
 }
 
 private[log] object HadoopLogStore {
-  def unsupported(files: FileSystem, path: Path): DeltaicException = new DeltaicException(
+  def unsupported(files: FileSystem, path: Path): DeltaicThrowable = DeltaicException(
     "DELTAIC_LOG_STORE_UNSUPPORTED",
     Map("path" -> path.toString, "scheme" -> files.getUri.getScheme)
   )

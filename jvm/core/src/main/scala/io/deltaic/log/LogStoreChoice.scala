@@ -45,7 +45,7 @@ private[log] object LogStoreChoice {
     val setting = s"spark.deltaic.logStore.$scheme.impl"
     Option(conf.getTrimmed(setting)).map { name =>
       named.get(name).map(_(conf)).orElse(ofClass(name, conf)).getOrElse {
-        throw new DeltaicException(
+        throw DeltaicException(
           "DELTAIC_INVALID_SESSION_SETTING",
           Map(
             "setting" -> setting,

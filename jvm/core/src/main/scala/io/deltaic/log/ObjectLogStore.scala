@@ -8,7 +8,7 @@ import scala.util.control.NonFatal
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FSDataOutputStream, FileAlreadyExistsException, FileSystem, Path}
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.DeltaicThrowable
 
 /**
  * A store on an object store: a file appears when its stream is closed, whole, and the service refuses it if the name is
@@ -72,10 +72,10 @@ private[log] final class ObjectLogStore(conf: Configuration, condition: ObjectLo
         out.close()
         WriteOutcome.Written
       } catch { case NonFatal(e) => outcomeOf(files, path, content, e) }
-    } catch { case e: DeltaicException if isTaken(e) => WriteOutcome.AlreadyExists }
+    } catch { case e: DeltaicThrowable if isTaken(e) => WriteOutcome.AlreadyExists }
 
   /** Some file systems look before they open. */
-  private def isTaken(e: DeltaicException): Boolean =
+  private def isTaken(e: DeltaicThrowable): Boolean =
     e.getCause.isInstanceOf[FileAlreadyExistsException]
 
   private def send(out: FSDataOutputStream)(write: => Unit): Unit =

@@ -55,7 +55,7 @@ private[deltaic] object VersionChecksum {
   def read(store: LogStore, file: FileStatus): Option[VersionChecksum] =
     try Some(parse(ActionJson.mapper.readTree(store.read(file.getPath))))
     catch {
-      case e @ (_: IOException | _: DeltaicException) =>
+      case e @ (_: IOException | _: DeltaicThrowable) =>
         logger.warn("The checksum file {} cannot be read: {}", file.getPath, e.getMessage)
         None
     }

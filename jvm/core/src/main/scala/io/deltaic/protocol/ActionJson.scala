@@ -35,7 +35,7 @@ object ActionJson {
     try Option(new ActionParser(parser, ActionsWanted.All).next())
     catch {
       case e: JsonProcessingException =>
-        throw new DeltaicException(
+        throw DeltaicException(
           "DELTAIC_ACTION_MALFORMED",
           Map("reason" -> e.getOriginalMessage, "action" -> line.take(500)),
           e

@@ -35,7 +35,7 @@ final case class DeletionVectorDescriptor(
   /**
    * The file that holds the vector, `None` when it is inline (Protocol § Derived Fields).
    *
-   * @throws DeltaicException DELTAIC_DELETION_VECTOR_DESCRIPTOR_INVALID if it names no file
+   * @throws DeltaicThrowable DELTAIC_DELETION_VECTOR_DESCRIPTOR_INVALID if it names no file
    */
   def absolutePath(table: Path): Option[Path] =
     if (isInline) None
@@ -47,7 +47,7 @@ final case class DeletionVectorDescriptor(
   /**
    * The serialized bitmap of an inline vector, `None` when it is in a file.
    *
-   * @throws DeltaicException DELTAIC_DELETION_VECTOR_DESCRIPTOR_INVALID if the text is not
+   * @throws DeltaicThrowable DELTAIC_DELETION_VECTOR_DESCRIPTOR_INVALID if the text is not
    *   `sizeBytes` bytes in Z85
    */
   def inlineBytes: Option[Array[Byte]] =
@@ -59,7 +59,7 @@ final case class DeletionVectorDescriptor(
       table: String,
       dataFile: String,
       reason: String
-  ): DeltaicException = new DeltaicException(
+  ): DeltaicThrowable = DeltaicException(
     "DELTAIC_DELETION_VECTOR_DESCRIPTOR_INVALID",
     Map(
       "table" -> table,

@@ -111,7 +111,7 @@ object TableFeatures {
     }
     refuseFeatures("READER", table, version, unreadable(protocol))
     metadata.map(_.format.provider).filterNot(isKnownFormat).foreach { provider =>
-      throw new DeltaicException(
+      throw DeltaicException(
         "DELTAIC_UNSUPPORTED_FILE_FORMAT",
         Map("table" -> table, "version" -> version.toString, "provider" -> provider)
       )
@@ -167,7 +167,7 @@ object TableFeatures {
       version: Long,
       required: Int,
       supported: Int
-  ): Nothing = throw new DeltaicException(
+  ): Nothing = throw DeltaicException(
     s"DELTAIC_UNSUPPORTED_${side}_VERSION",
     Map(
       "table" -> table,
@@ -183,7 +183,7 @@ object TableFeatures {
       version: Long,
       features: Set[String]
   ): Unit = if (features.nonEmpty) {
-    throw new DeltaicException(
+    throw DeltaicException(
       s"DELTAIC_UNSUPPORTED_${side}_FEATURE",
       Map(
         "table" -> table,
@@ -194,7 +194,7 @@ object TableFeatures {
   }
 
   private def invalid(table: String, version: Long, reason: String): Nothing =
-    throw new DeltaicException(
+    throw DeltaicException(
       "DELTAIC_PROTOCOL_INVALID",
       Map("table" -> table, "version" -> version.toString, "reason" -> reason)
     )

@@ -118,7 +118,7 @@ private[replay] final class CommitTimes(
       timestampMs: Long,
       version: Long,
       other: (String, String)
-  ): Nothing = throw new DeltaicException(
+  ): Nothing = throw DeltaicException(
     condition,
     Map(
       "table" -> table.toString,

@@ -7,7 +7,7 @@ import org.apache.hadoop.fs.{FileStatus, Path}
 import org.slf4j.LoggerFactory
 
 import io.deltaic.log._
-import io.deltaic.protocol.{CommitInfo, DeltaicException}
+import io.deltaic.protocol.{CommitInfo, DeltaicException, DeltaicThrowable}
 
 /**
  * The log of one table: its snapshots, its commits, and the place where new ones are written. Thread safe.
@@ -104,7 +104,7 @@ final class DeltaLog private (
   private[deltaic] def withReadableFiles[A](snapshot: Snapshot)(read: Snapshot => A): A =
     try read(snapshot)
     catch {
-      case e: DeltaicException
+      case e: DeltaicThrowable
           if e.condition == "DELTAIC_CHECKPOINT_UNREADABLE" && snapshot.isDistributed =>
         val reason = e.parameters.getOrElse("tried", e.getMessage)
         withReadableFiles(withoutCheckpoint(snapshot, reason))(read)
@@ -293,14 +293,14 @@ final class DeltaLog private (
         // Nothing has been written yet.
         case e: IOException =>
           val facts = Map("file" -> file.toString, "reason" -> e.toString)
-          throw new DeltaicException("DELTAIC_LOG_WRITE_FAILED", facts, e)
+          throw DeltaicException("DELTAIC_LOG_WRITE_FAILED", facts, e)
       }
     if (version == 0) store.writeIfAbsent(file, lines)
     else
       try store.writeBesideIfAbsent(file, lines, () => check())
       catch {
         // Without a directory no file can be written, and the reason is worth more than that.
-        case e: DeltaicException if e.condition == "DELTAIC_LOG_WRITE_FAILED" =>
+        case e: DeltaicThrowable if e.condition == "DELTAIC_LOG_WRITE_FAILED" =>
           check()
           throw e
       }
@@ -313,7 +313,7 @@ final class DeltaLog private (
     def isHeld = (isSame.isDefined && read.exists(_.getPath.getName == name)) ||
       holdsCommit(version) || listing.holdsCheckpoint(version)
     if (isSame.contains(false) || !isHeld)
-      throw new DeltaicException(
+      throw DeltaicException(
         "DELTAIC_TABLE_REPLACED",
         Map("table" -> table.toString, "version" -> version.toString)
       )
@@ -337,7 +337,7 @@ final class DeltaLog private (
     times
   }
 
-  private def notFound(version: Long): Nothing = throw new DeltaicException(
+  private def notFound(version: Long): Nothing = throw DeltaicException(
     "DELTAIC_COMMIT_NOT_FOUND",
     Map("table" -> table.toString, "version" -> version.toString)
   )

@@ -7,7 +7,7 @@ import org.apache.hadoop.fs.Path
 import org.slf4j.LoggerFactory
 
 import io.deltaic.log._
-import io.deltaic.protocol.{DeltaicException, Protocol, TableFeatures}
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable, Protocol, TableFeatures}
 
 /**
  * Makes snapshots of log files.
@@ -48,7 +48,7 @@ private[replay] final class Replay(
       val segment =
         try choose(unreadable.map(_.checkpoint.name).toSet)
         catch {
-          case e: DeltaicException if unreadable.nonEmpty =>
+          case e: DeltaicThrowable if unreadable.nonEmpty =>
             throw nothingReadable(firstVersion, unreadable, e)
         }
       if (unreadable.size == known.size) firstVersion = segment.version
@@ -165,7 +165,7 @@ private[replay] final class Replay(
 
   private def missing(what: String, segment: LogSegment): Nothing = {
     val names = segment.files.map(_.getPath.getName)
-    throw new DeltaicException(
+    throw DeltaicException(
       s"DELTAIC_STATE_WITHOUT_$what",
       Map(
         "table" -> table.toString,
@@ -178,8 +178,8 @@ private[replay] final class Replay(
   private def nothingReadable(
       version: Long,
       tried: Seq[UnreadableCheckpoint],
-      cause: DeltaicException
-  ): DeltaicException = new DeltaicException(
+      cause: DeltaicThrowable
+  ): DeltaicThrowable = DeltaicException(
     "DELTAIC_CHECKPOINT_UNREADABLE",
     Map(
       "table" -> table.toString,

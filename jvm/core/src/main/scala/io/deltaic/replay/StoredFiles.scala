@@ -51,7 +51,7 @@ private[deltaic] final class StoredFiles(
     }
     .flatten
 
-  private def unreadable(slice: CheckpointSlice, cause: Throwable) = new DeltaicException(
+  private def unreadable(slice: CheckpointSlice, cause: Throwable) = DeltaicException(
     "DELTAIC_CHECKPOINT_UNREADABLE",
     Map(
       "table" -> slice.table,

@@ -56,7 +56,7 @@ private[upkeep] final class SymlinkManifests(
     if (snapshot.metadata.partitionColumns.isEmpty) lists("") = new StringBuilder
     snapshot.adds.foreach { add =>
       if (add.deletionVector.isDefined)
-        throw new DeltaicException(
+        throw DeltaicException(
           "DELTAIC_MANIFEST_OF_DELETION_VECTORS",
           Map("table" -> snapshot.table.toString, "file" -> add.path)
         )

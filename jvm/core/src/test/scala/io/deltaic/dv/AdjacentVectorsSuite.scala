@@ -9,7 +9,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FSDataInputStream, Path, RawLocalFileSystem}
 
 import io.deltaic.dv.RowSets.{rowsOf, vector}
-import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException}
+import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicThrowable}
 
 /** Vectors that are read together: the same as read alone, with fewer requests. */
 class AdjacentVectorsSuite extends StoreFixture {
@@ -73,7 +73,7 @@ class AdjacentVectorsSuite extends StoreFixture {
     overwrite(file, bytes)
     val read = store.readAll(tablePath(table), named(all))
     assertEquals(read.map(_.isSuccess), Seq(true, true, false, true, true))
-    val error = read(2).failed.get.asInstanceOf[DeltaicException]
+    val error = read(2).failed.get.asInstanceOf[DeltaicThrowable]
     assertEquals(error.condition, "DELTAIC_DELETION_VECTOR_CORRUPT")
     assertEquals(error.parameters("dataFile"), "part-2.parquet")
   }
@@ -87,7 +87,7 @@ class AdjacentVectorsSuite extends StoreFixture {
       val absurd = all.head.copy(sizeBytes = Int.MaxValue)
       val broken = all.head.copy(storageType = "z")
       val read = store.readAll(tablePath(table), named(all :+ absurd :+ broken))
-      val conditions = read.map(_.failed.get.asInstanceOf[DeltaicException].condition)
+      val conditions = read.map(_.failed.get.asInstanceOf[DeltaicThrowable].condition)
       assertEquals(conditions.take(2).distinct, Seq("DELTAIC_DELETION_VECTOR_FILE_MISSING"))
       assertEquals(conditions.last, "DELTAIC_DELETION_VECTOR_DESCRIPTOR_INVALID")
   }

@@ -4,7 +4,7 @@ import java.util.UUID
 
 import org.apache.hadoop.fs.Path
 
-import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException}
+import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicThrowable}
 
 class DeletionVectorDescriptorSuite extends StoreFixture {
 
@@ -83,7 +83,7 @@ class DeletionVectorDescriptorSuite extends StoreFixture {
     "a negative cardinality" -> absolute("/b.bin").copy(cardinality = -1)
   ).foreach { case (what, descriptor) =>
     test(s"$what has no path: the error names table and vector") {
-      val error = intercept[DeltaicException](descriptor.absolutePath(table))
+      val error = intercept[DeltaicThrowable](descriptor.absolutePath(table))
       assertEquals(error.condition, "DELTAIC_DELETION_VECTOR_DESCRIPTOR_INVALID")
       requireFilledMessage(error)
       assertEquals(error.parameters("table"), "s3://mytable")
@@ -97,14 +97,14 @@ class DeletionVectorDescriptorSuite extends StoreFixture {
     "an absurd size" -> DeletionVectorDescriptor("i", inline, None, Int.MaxValue, 6)
   ).foreach { case (what, descriptor) =>
     test(s"an inline vector with $what is refused") {
-      val error = intercept[DeltaicException](descriptor.inlineBytes)
+      val error = intercept[DeltaicThrowable](descriptor.inlineBytes)
       assertEquals(error.condition, "DELTAIC_DELETION_VECTOR_DESCRIPTOR_INVALID")
     }
   }
 
   test("an error shows only the start of a long inline vector") {
     val long = DeletionVectorDescriptor("i", inline * 1000, None, 40, 6)
-    val error = intercept[DeltaicException](long.inlineBytes)
+    val error = intercept[DeltaicThrowable](long.inlineBytes)
     assert(error.parameters("deletionVector").length < 300)
   }
 }

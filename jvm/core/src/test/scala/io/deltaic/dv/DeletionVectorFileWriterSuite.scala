@@ -9,7 +9,7 @@ import org.apache.hadoop.fs.{FSDataOutputStream, LocalFileSystem, Path}
 import org.apache.hadoop.util.Progressable
 
 import io.deltaic.dv.RowSets.{rowsOf, vector}
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.DeltaicThrowable
 
 class DeletionVectorFileWriterSuite extends StoreFixture {
 
@@ -82,7 +82,7 @@ class DeletionVectorFileWriterSuite extends StoreFixture {
       failing.set("failing.stage", stage)
       val path = new Path(s"failing://$table")
       val writer = new DeletionVectorStore(failing).newWriter(path, randomPrefixLength = 2)
-      val error = intercept[DeltaicException] {
+      val error = intercept[DeltaicThrowable] {
         writer.add(vector(0L until 300000L by 2))
         writer.close()
       }
@@ -98,7 +98,7 @@ class DeletionVectorFileWriterSuite extends StoreFixture {
 
   directory.test("a directory that cannot be made is a failed write") { table =>
     val inTheWay = Files.createFile(table.resolve("t"))
-    val error = intercept[DeltaicException] {
+    val error = intercept[DeltaicThrowable] {
       store.newWriter(tablePath(inTheWay)).add(vector(Seq(1L)))
     }
     assertEquals(error.condition, "DELTAIC_DELETION_VECTOR_WRITE_FAILED")

@@ -6,7 +6,7 @@ import java.util.Comparator
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 
-import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException, ErrorConditions}
+import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicThrowable, ErrorConditions}
 
 /** A directory of its own for each test, and a store over the local file system. */
 trait StoreFixture extends munit.FunSuite {
@@ -45,8 +45,8 @@ trait StoreFixture extends munit.FunSuite {
       table: Path,
       descriptor: DeletionVectorDescriptor,
       condition: String
-  ): DeltaicException = {
-    val error = intercept[DeltaicException](store.read(table, dataFile, descriptor))
+  ): DeltaicThrowable = {
+    val error = intercept[DeltaicThrowable](store.read(table, dataFile, descriptor))
     assertEquals(error.condition, condition, error.parameters)
     requireFilledMessage(error)
     assertEquals(error.parameters("table"), table.toString)
@@ -56,7 +56,7 @@ trait StoreFixture extends munit.FunSuite {
   }
 
   /** Checks that `error-conditions.json` has the condition, and that its text has no gaps. */
-  def requireFilledMessage(error: DeltaicException): Unit = {
+  def requireFilledMessage(error: DeltaicThrowable): Unit = {
     val named = ErrorConditions.parametersOf(error.condition)
     assert(named.nonEmpty, s"${error.condition} is not in error-conditions.json")
     assertEquals(named -- error.parameters.keySet, Set.empty[String], error.condition)

@@ -13,7 +13,7 @@ import org.apache.hadoop.fs.Path
 import org.apache.hadoop.hdfs.MiniDFSCluster
 
 import io.deltaic.faults.{Faults, FaultyContext, FaultySchemeFileSystem}
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.DeltaicThrowable
 
 /** What [[LogStore]] promises, on every store that can write. */
 abstract class WritingLogStoreSuite extends munit.FunSuite {
@@ -48,7 +48,7 @@ abstract class WritingLogStoreSuite extends munit.FunSuite {
     val store = LogStore.forPath(path, conf)
     def write(guard: () => Unit): WriteOutcome =
       store.writeBesideIfAbsent(path, guard)(_.write(1))
-    intercept[DeltaicException](write(() => ()))
+    intercept[DeltaicThrowable](write(() => ()))
     intercept[IOException](store.makeDirectory(new Path(path.getParent, "inner")))
     assertEquals(store.status(path.getParent), None)
     store.writeIfAbsent(new Path(path.getParent, "other"), Iterator("x"))
@@ -149,7 +149,7 @@ class LocalLogStoreSuite extends WritingLogStoreSuite {
     Files.writeString(directory.resolve("_delta_log"), "a file where the directory should be")
     val commit = new Path(new Path(directory.toUri), "_delta_log/00000000000000000000.json")
     val store = LogStore.forPath(commit, new Configuration())
-    val e = intercept[DeltaicException](store.writeIfAbsent(commit, Iterator("x")))
+    val e = intercept[DeltaicThrowable](store.writeIfAbsent(commit, Iterator("x")))
     assertEquals(e.condition, "DELTAIC_LOG_WRITE_FAILED")
     assertEquals(e.parameters("file"), commit.toString)
     assertEquals(Files.list(directory).iterator.asScala.size, 1)
@@ -183,7 +183,7 @@ class LocalLogStoreSuite extends WritingLogStoreSuite {
     val path = new Path(s"other://$directory/a")
     val store = LogStore.forPath(path, other)
     assertEquals(new String(store.read(path), UTF_8), "content")
-    val e = intercept[DeltaicException](store.writeIfAbsent(new Path(path, "b"), Iterator("x")))
+    val e = intercept[DeltaicThrowable](store.writeIfAbsent(new Path(path, "b"), Iterator("x")))
     assertEquals(e.condition, "DELTAIC_LOG_STORE_UNSUPPORTED")
     assertEquals(e.parameters("scheme"), "other")
     assertEquals(Files.list(directory).iterator.asScala.size, 1)
@@ -292,7 +292,7 @@ class ObjectLogStoreSuite extends WritingLogStoreSuite {
   test("a file is replaced, but not where there is no directory") {
     val path = new Path(FileNames.logDirectory(newDirectory()), FileNames.LastCheckpoint)
     val store = LogStore.forPath(path, conf)
-    intercept[DeltaicException](store.replace(path, "a".getBytes))
+    intercept[DeltaicThrowable](store.replace(path, "a".getBytes))
     store.writeIfAbsent(new Path(path.getParent, "other"), Iterator("x"))
     Seq("a", "b").foreach(text => store.replace(path, text.getBytes))
     assertEquals(new String(store.read(path), UTF_8), "b")
@@ -344,7 +344,7 @@ class FaultyRenameSuite extends WritingLogStoreSuite {
   test("one that says it is done and is not fails for certain") {
     val (path, outcome) = written("lie")(_ => ())
     outcome match {
-      case Failure(e: DeltaicException) => assertEquals(e.condition, "DELTAIC_LOG_WRITE_FAILED")
+      case Failure(e: DeltaicThrowable) => assertEquals(e.condition, "DELTAIC_LOG_WRITE_FAILED")
       case other => fail(s"$other")
     }
     assert(!exists(path))
@@ -407,7 +407,7 @@ class LogStoreChoiceSuite extends munit.FunSuite {
     val own = classOf[RenamingLogStore].getName
     assert(choose("other", setting -> own).isInstanceOf[RenamingLogStore])
     Seq("nonsense", "java.lang.String").foreach { value =>
-      val e = intercept[DeltaicException](choose("other", setting -> value))
+      val e = intercept[DeltaicThrowable](choose("other", setting -> value))
       assertEquals(e.condition, "DELTAIC_INVALID_SESSION_SETTING")
       assertEquals((e.parameters("setting"), e.parameters("value")), (setting, value))
     }

@@ -145,7 +145,7 @@ class ActionJsonSuite extends ScalaCheckSuite {
     "" -> "an action must be a JSON object"
   ).foreach { case (line, reason) =>
     test(s"$line is refused: $reason") {
-      val e = intercept[DeltaicException](ActionJson.parse(line))
+      val e = intercept[DeltaicThrowable](ActionJson.parse(line))
       assertEquals(e.condition, "DELTAIC_ACTION_MALFORMED")
       assert(e.getMessage.contains(reason), e.getMessage)
     }

@@ -11,7 +11,7 @@ class TableFeaturesSuite extends munit.FunSuite {
     Protocol(3, 7, Some(readers.toSet), Some((readers ++ writers).toSet))
 
   private def refusedFeatures(body: => Unit): String = {
-    val e = intercept[DeltaicException](body)
+    val e = intercept[DeltaicThrowable](body)
     assert(
       e.getMessage.contains("/t") && e.getMessage.toLowerCase.contains("version 4"),
       e.getMessage
@@ -68,7 +68,7 @@ class TableFeaturesSuite extends munit.FunSuite {
 
   test("data files of another format than Parquet are refused by its name") {
     val orc = metadata.copy(format = Format("orc"))
-    val e = intercept[DeltaicException](
+    val e = intercept[DeltaicThrowable](
       TableFeatures.requireReadable("/t", 4, Protocol(1, 2), Some(orc))
     )
     assertEquals(e.condition, "DELTAIC_UNSUPPORTED_FILE_FORMAT")

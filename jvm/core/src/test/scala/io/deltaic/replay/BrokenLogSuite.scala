@@ -7,8 +7,8 @@ import io.deltaic.protocol._
 /** Logs that break the protocol's rules. Gaps and missing beginnings are in [[DeltaLogSuite]]. */
 class BrokenLogSuite extends munit.FunSuite {
 
-  private def refused(condition: String)(body: => Any): DeltaicException = {
-    val e = intercept[DeltaicException] { body; () }
+  private def refused(condition: String)(body: => Any): DeltaicThrowable = {
+    val e = intercept[DeltaicThrowable] { body; () }
     assertEquals(e.condition, condition, e.getMessage)
     assertEquals("<[a-zA-Z]+>".r.findFirstIn(e.getMessage), None)
     e

@@ -43,7 +43,7 @@ class CheckpointReaderSuite extends munit.FunSuite {
       AddFile("a", Map.empty, 7, 0, dataChange = false)
     )
     assertEquals(table.open().earliestVersion, 3L)
-    val gone = intercept[DeltaicException](table.open().at(2))
+    val gone = intercept[DeltaicThrowable](table.open().at(2))
     assertEquals(gone.condition, "DELTAIC_VERSION_NOT_FOUND")
     assertEquals(gone.parameters("earliest"), "3")
   }
@@ -62,7 +62,7 @@ class CheckpointReaderSuite extends munit.FunSuite {
       addRow("a")
     )
     def refusal: String = {
-      val e = intercept[DeltaicException](table.open().latest())
+      val e = intercept[DeltaicThrowable](table.open().latest())
       assertEquals(e.condition, "DELTAIC_UNSUPPORTED_READER_FEATURE")
       e.parameters("features")
     }
@@ -86,7 +86,7 @@ class CheckpointReaderSuite extends munit.FunSuite {
     )(protocolRow, metadataRow, addRow("a"))
     assertEquals(paths(table), List("a", "file-11", "file-12"))
     Seq(7L, 8L, 9L, 13L).foreach { version =>
-      val e = intercept[DeltaicException](table.open().at(version))
+      val e = intercept[DeltaicThrowable](table.open().at(version))
       assertEquals(e.condition, "DELTAIC_VERSION_NOT_FOUND")
       assertEquals((e.parameters("earliest"), e.parameters("latest")), ("10", "12"))
     }
@@ -134,7 +134,7 @@ class CheckpointReaderSuite extends munit.FunSuite {
     val table = TableBuilder.created(add("a")).file(checkpointName(0), "PAR1 not really")
     assertEquals(paths(table), List("a"))
     table.commit(1, add("b")).delete(f"${0}%020d.json")
-    val e = intercept[DeltaicException](table.open().latest())
+    val e = intercept[DeltaicThrowable](table.open().latest())
     assertEquals(e.condition, "DELTAIC_CHECKPOINT_UNREADABLE")
     assert(e.parameters("tried").startsWith(checkpointName(0)), e.getMessage)
     assert(e.getMessage.contains(s"Version 1 of table ${table.open().table}"), e.getMessage)
@@ -147,7 +147,7 @@ class CheckpointReaderSuite extends munit.FunSuite {
     table.file("_last_checkpoint", """{"version":3,"size":4}""").delete(f"${0}%020d.json")
     assertEquals(paths(table), List("c", "x"))
     table.file(checkpointName(1), "and this")
-    val e = intercept[DeltaicException](table.open().latest())
+    val e = intercept[DeltaicThrowable](table.open().latest())
     assertEquals(e.condition, "DELTAIC_CHECKPOINT_UNREADABLE")
     (1 to 3).foreach(v => assert(e.parameters("tried").contains(checkpointName(v)), e.getMessage))
   }
@@ -155,7 +155,7 @@ class CheckpointReaderSuite extends munit.FunSuite {
   test("an older version never stands in for one whose checkpoint is damaged") {
     val table =
       TableBuilder.created(add("a")).commit(1, add("b")).file(checkpointName(2), "damaged")
-    val e = intercept[DeltaicException](table.open().latest())
+    val e = intercept[DeltaicThrowable](table.open().latest())
     assertEquals(e.condition, "DELTAIC_CHECKPOINT_UNREADABLE")
     assertEquals(e.parameters("version"), "2")
   }
@@ -167,7 +167,7 @@ class CheckpointReaderSuite extends munit.FunSuite {
       metadataRow,
       row => { row.addGroup("add").append("path", "a"); () }
     )
-    val e = intercept[DeltaicException](table.open().latest())
+    val e = intercept[DeltaicThrowable](table.open().latest())
     assert(e.getMessage.contains("add.size"), e.getMessage)
   }
 

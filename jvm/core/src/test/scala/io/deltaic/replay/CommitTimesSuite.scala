@@ -25,8 +25,8 @@ class CommitTimesSuite extends munit.FunSuite {
     }
   }
 
-  private def refused(table: TableBuilder, timeMs: Long): DeltaicException = {
-    val e = intercept[DeltaicException](table.open().versionAt(timeMs))
+  private def refused(table: TableBuilder, timeMs: Long): DeltaicThrowable = {
+    val e = intercept[DeltaicThrowable](table.open().versionAt(timeMs))
     assertEquals("<[a-zA-Z]+>".r.findFirstIn(e.getMessage), None)
     e
   }
@@ -60,7 +60,7 @@ class CommitTimesSuite extends munit.FunSuite {
     table.committedAt(0, 1000).committedAt(1, 2000).committedAt(2, 2000)
     val found = table.open().commits(1, 2).map { case (commit, timeMs) => commit.version -> timeMs }
     assertEquals(found.toList, List(1L -> 2000L, 2L -> 2001L))
-    val e = intercept[DeltaicException](table.open().commits(2, 3).toList)
+    val e = intercept[DeltaicThrowable](table.open().commits(2, 3).toList)
     assertEquals(e.condition, "DELTAIC_COMMIT_NOT_FOUND")
     assertEquals(e.parameters("version"), "3")
   }
@@ -90,7 +90,7 @@ class CommitTimesSuite extends munit.FunSuite {
     assertEquals(log.newestNotAfter(Long.MaxValue), None)
     Seq[() => Any](() => log.versionAt(1), () => log.versionFrom(1), () => log.commits(5, 5).toList)
       .foreach { ask =>
-        val e = intercept[DeltaicException] { ask(); () }
+        val e = intercept[DeltaicThrowable] { ask(); () }
         assertEquals((e.condition, e.parameters("version")), ("DELTAIC_COMMIT_NOT_FOUND", "5"))
       }
     table.commit(2).commit(3)

@@ -20,8 +20,8 @@ class DeltaLogSuite extends munit.FunSuite {
 
   private val now = System.currentTimeMillis
 
-  private def refused(condition: String)(body: => Any): DeltaicException = {
-    val e = intercept[DeltaicException] { body; () }
+  private def refused(condition: String)(body: => Any): DeltaicThrowable = {
+    val e = intercept[DeltaicThrowable] { body; () }
     assertEquals(e.condition, condition, e.getMessage)
     assertEquals("<[a-zA-Z]+>".r.findFirstIn(e.getMessage), None)
     e

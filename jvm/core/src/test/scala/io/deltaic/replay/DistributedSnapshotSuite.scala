@@ -264,7 +264,7 @@ class DistributedSnapshotSuite extends munit.FunSuite {
     val bytes = LocalFiles.readAllBytes(file)
     java.util.Arrays.fill(bytes, 4, bytes.length / 2, 0.toByte)
     LocalFiles.write(file, bytes)
-    val e = intercept[DeltaicException](snapshot.adds.size)
+    val e = intercept[DeltaicThrowable](snapshot.adds.size)
     assertEquals(e.condition, "DELTAIC_CHECKPOINT_UNREADABLE")
     assert(e.getMessage.contains(classic), e.getMessage)
     assertEquals(paths(log.withoutCheckpoint(snapshot, "damaged")), List("from-commit"))
@@ -272,7 +272,7 @@ class DistributedSnapshotSuite extends munit.FunSuite {
     assertEquals(paths(log.latest()), List("from-commit"))
     assert(log.latest() eq log.latest())
     table.delete(f"${0}%020d.json").commit(1, add("b"))
-    val nothing = intercept[DeltaicException](log.withoutCheckpoint(snapshot, "damaged"))
+    val nothing = intercept[DeltaicThrowable](log.withoutCheckpoint(snapshot, "damaged"))
     assertEquals(nothing.condition, "DELTAIC_CHECKPOINT_UNREADABLE")
     assert(nothing.parameters("tried").contains("damaged"), nothing.getMessage)
   }

@@ -11,7 +11,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 
 import io.deltaic.TableBuilder
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.DeltaicThrowable
 
 /**
  * Every golden table, against what delta-spark recorded of it. Log files get the modification times the records were made
@@ -52,7 +52,7 @@ class GoldenTablesSuite extends munit.FunSuite {
       val log = new DeltaLog(new Path(logCopy(name).toUri), new Configuration())
       refused.get(name) match {
         case Some(condition) =>
-          val e = intercept[DeltaicException](log.latest())
+          val e = intercept[DeltaicThrowable](log.latest())
           assertEquals(e.condition, condition)
           assert(e.getMessage.contains(log.table.toString), e.getMessage)
         case None =>
@@ -120,9 +120,9 @@ class GoldenTablesSuite extends munit.FunSuite {
         }
       }
     }
-    intercept[DeltaicException](log.versionAt(baseTimeMs - 1))
-    intercept[DeltaicException](log.versionAt(baseTimeMs + latest.version * 60000 + 1))
-    val missing = intercept[DeltaicException](log.at(latest.version + 1))
+    intercept[DeltaicThrowable](log.versionAt(baseTimeMs - 1))
+    intercept[DeltaicThrowable](log.versionAt(baseTimeMs + latest.version * 60000 + 1))
+    val missing = intercept[DeltaicThrowable](log.at(latest.version + 1))
     assertEquals(missing.condition, "DELTAIC_VERSION_NOT_FOUND")
   }
 

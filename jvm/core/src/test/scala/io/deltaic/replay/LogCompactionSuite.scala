@@ -105,7 +105,7 @@ class LogCompactionSuite extends ScalaCheckSuite {
     compact(table, 1, commits.drop(1))
     table.raw(1, "not read").raw(2, "not read either").commit(3, add("c"))
     assertEquals(pathsOf(table.open().latest()), List("b", "c"))
-    intercept[DeltaicException](table.open().at(1))
+    intercept[DeltaicThrowable](table.open().at(1))
   }
 
   test("a compaction that cannot be read is passed over") {
@@ -118,7 +118,7 @@ class LogCompactionSuite extends ScalaCheckSuite {
     val table = TableBuilder.created().commit(1, add("a")).commit(2, add("b")).commit(3)
     compact(table, 1, Seq(Seq(add("a")), Seq(add("b"))))
     table.delete(f"${2}%020d.json")
-    val e = intercept[DeltaicException](table.open().latest())
+    val e = intercept[DeltaicThrowable](table.open().latest())
     assertEquals(e.condition, "DELTAIC_LOG_GAP")
   }
 

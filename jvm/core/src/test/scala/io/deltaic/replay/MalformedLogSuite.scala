@@ -62,10 +62,10 @@ class MalformedLogSuite extends ScalaCheckSuite with PatientSuite {
   private def commit(version: Long): String = f"$version%020d.json"
 
   /** What a read comes to; nothing but an error of ours may come out of it. */
-  private def read[A](body: => A): Either[DeltaicException, A] =
+  private def read[A](body: => A): Either[DeltaicThrowable, A] =
     try Right(body)
     catch {
-      case e: DeltaicException =>
+      case e: DeltaicThrowable =>
         assert(e.condition.startsWith("DELTAIC_"), e)
         assertEquals("<[a-zA-Z]+>".r.findFirstIn(e.getMessage.takeWhile(_ != '\n')), None)
         Left(e)
@@ -211,7 +211,7 @@ class MalformedLogSuite extends ScalaCheckSuite with PatientSuite {
 
   /** Reads the table with one file damaged, and puts the file back. */
   private def withDamage(table: TableBuilder, name: String, damaged: Array[Byte])(
-      check: Either[DeltaicException, Map[String, Any]] => Unit
+      check: Either[DeltaicThrowable, Map[String, Any]] => Unit
   ): Unit = {
     val whole = bytesOf(table, name)
     write(table, name, damaged)

@@ -119,7 +119,7 @@ class V2CheckpointSuite extends munit.FunSuite {
     )
     assertEquals(paths(table), List("from-commit"))
     table.commit(1, add("b")).delete(f"${0}%020d.json")
-    val e = intercept[DeltaicException](table.open().latest())
+    val e = intercept[DeltaicThrowable](table.open().latest())
     assertEquals(e.condition, "DELTAIC_CHECKPOINT_UNREADABLE")
     assert(e.parameters("tried").contains("nowhere.parquet"), e.getMessage)
   }

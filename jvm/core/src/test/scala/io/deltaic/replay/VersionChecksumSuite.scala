@@ -95,7 +95,7 @@ class VersionChecksumSuite extends munit.FunSuite {
       assertEquals(readable.open().latest().files.path(0), "x")
       readable.commit(1, Protocol(3, 7, Some(Set("future")), Some(Set("future"))))
       readable.file(f"${1}%020d.crc", s"""{"protocol":$told}""")
-      val e = intercept[DeltaicException](readable.open().latest())
+      val e = intercept[DeltaicThrowable](readable.open().latest())
       assertEquals(e.condition, "DELTAIC_UNSUPPORTED_READER_FEATURE")
     }
   }

@@ -31,7 +31,7 @@ private[spark] object SessionSettings {
     try text.trim.toLongOption.getOrElse(JavaUtils.byteStringAsBytes(text))
     catch {
       case e: IllegalArgumentException =>
-        throw new DeltaicException(
+        throw DeltaicException(
           "DELTAIC_INVALID_SESSION_SETTING",
           Map(
             "setting" -> setting,

@@ -6,7 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.spark.sql.classic.SparkSession
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 
 /**
  * Decides what a commit is. Python implements it, in the driver's own Python or in a sidecar.
@@ -42,8 +42,8 @@ private[spark] object CommitterReply {
     case error => throw toException(error)
   }
 
-  private def toException(error: JsonNode): DeltaicException =
-    new DeltaicException(error.get("condition").asText, Json.strings(error.get("parameters")))
+  private def toException(error: JsonNode): DeltaicThrowable =
+    DeltaicException(error.get("condition").asText, Json.strings(error.get("parameters")))
 }
 
 /** What a write will be committed under; the reply to [[Committer.plan]]. */

@@ -61,7 +61,7 @@ private[spark] object FileChanges {
       case known if known.baseRowId.isDefined => known
       case add =>
         val count = rows(add).getOrElse(
-          throw new DeltaicException(
+          throw DeltaicException(
             "DELTAIC_ROW_COUNT_UNKNOWN",
             Map("table" -> table, "file" -> add.path)
           )

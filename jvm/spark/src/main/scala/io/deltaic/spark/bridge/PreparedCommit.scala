@@ -125,7 +125,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
       try request.log.tryCommit(version, lines, request.readCommit)
       catch {
         // The log store says so of failures that can have left nothing behind.
-        case e: DeltaicException =>
+        case e: DeltaicThrowable =>
           become(PreparedCommit.Open)
           throw e
       }
@@ -145,7 +145,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     state = PreparedCommit.Writing
   }
 
-  private def noLongerPossible: DeltaicException = new DeltaicException(
+  private def noLongerPossible: DeltaicThrowable = DeltaicException(
     "DELTAIC_COMMIT_ABANDONED",
     Map("table" -> request.log.table.toString, "operation" -> request.operation)
   )

@@ -62,7 +62,7 @@ private[bridge] object Sidecar {
         gateway.shutdown()
         throw e match {
           case failure: IOException =>
-            new DeltaicException(
+            DeltaicException(
               "DELTAIC_PYTHON_UNAVAILABLE",
               Map("python" -> python, "reason" -> failure.getMessage),
               failure

@@ -7,7 +7,7 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.deltaic.protocol.{DeltaicException, Metadata}
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable, Metadata}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.SessionSettings
 import io.deltaic.spark.changes.ChangesTable
@@ -44,8 +44,8 @@ private[spark] object ChangeFeedOptions {
   def allowsOutOfRange(spark: SparkSession): Boolean =
     SessionSettings.isOn(spark, "changeDataFeed.timestampOutOfRange.enabled")
 
-  def invalid(option: String, value: String, reason: String): DeltaicException =
-    new DeltaicException(
+  def invalid(option: String, value: String, reason: String): DeltaicThrowable =
+    DeltaicException(
       "DELTAIC_CHANGES_OPTION_INVALID",
       Map("option" -> option, "value" -> value, "reason" -> reason)
     )
@@ -182,8 +182,8 @@ private[spark] final class ChangeFeedRequest(
     else log.versionAt(timestampMs)
   }
 
-  private def fail(condition: String, parameters: (String, String)*): DeltaicException =
-    new DeltaicException(condition, Map("table" -> log.table.toString) ++ parameters)
+  private def fail(condition: String, parameters: (String, String)*): DeltaicThrowable =
+    DeltaicException(condition, Map("table" -> log.table.toString) ++ parameters)
 }
 
 private object ChangeFeedRequest {

@@ -87,7 +87,7 @@ private[catalog] final class ColumnAlteration(table: String) {
   /** The name of a type does not tell its collation. */
   private def requireNoCollation(dataType: DataType): Unit =
     if (SchemaShims.hasCollation(dataType))
-      throw new DeltaicException(
+      throw DeltaicException(
         "DELTAIC_UNSUPPORTED_FEATURE_REQUESTED",
         Map("table" -> table, "features" -> "collations")
       )

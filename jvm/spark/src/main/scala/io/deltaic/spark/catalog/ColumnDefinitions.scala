@@ -93,7 +93,7 @@ private[spark] object ColumnDefinitions {
     )
     needed.collectFirst { case (capability, true) if !known.contains(capability) => capability }
       .foreach { capability =>
-        throw new DeltaicException(
+        throw DeltaicException(
           "DELTAIC_PROVIDER_LACKS_CAPABILITY",
           Map(
             "table" -> (identifier.namespace :+ identifier.name).map(quoteIfNeeded).mkString("."),

@@ -5,7 +5,7 @@ import java.util.concurrent.TimeUnit
 
 import org.apache.spark.sql.classic.SparkSession
 
-import io.deltaic.protocol.{DeltaicException, TableProperties}
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable, TableProperties}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.SessionSettings
 
@@ -31,8 +31,8 @@ private[catalog] object DeletedFileRetention {
   private def isEnforced(spark: SparkSession): Boolean =
     SessionSettings.isOn(spark, setting, default = true)
 
-  private def expired(log: DeltaLog, snapshot: Snapshot, retentionMs: Long): DeltaicException =
-    new DeltaicException(
+  private def expired(log: DeltaLog, snapshot: Snapshot, retentionMs: Long): DeltaicThrowable =
+    DeltaicException(
       "DELTAIC_VERSION_BEYOND_FILE_RETENTION",
       Map(
         "table" -> log.table.toString,

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 import io.deltaic.spark.write.{ReplaceWhere, Replaced}
 
 /**
@@ -100,7 +100,7 @@ private[spark] final class MatchingRows(
   private def isSame(left: String, right: String): Boolean =
     spark.sessionState.conf.resolver(left, right)
 
-  private def missing(column: String): DeltaicException = new DeltaicException(
+  private def missing(column: String): DeltaicThrowable = DeltaicException(
     "DELTAIC_COLUMN_NOT_FOUND",
     Map(
       "table" -> table.log.table.toString,

@@ -79,7 +79,7 @@ private[spark] object TableAlteration {
   def requireCheck(table: String, constraint: Constraint): Check = constraint match {
     case check: Check => check
     case other =>
-      throw new DeltaicException(
+      throw DeltaicException(
         "DELTAIC_UNSUPPORTED_CONSTRAINT",
         Map("table" -> table, "constraint" -> other.toDDL)
       )

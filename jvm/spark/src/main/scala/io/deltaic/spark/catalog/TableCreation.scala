@@ -135,7 +135,7 @@ private[spark] final class TableCreation(
   def staged(): StagedWriteTable = {
     val snapshot = Option.when(log.exists)(log.latest())
     if (snapshot.isDefined && statement == TableCreation.Create)
-      throw new DeltaicException(
+      throw DeltaicException(
         "DELTAIC_TABLE_ALREADY_EXISTS",
         Map("table" -> log.table.toString)
       )
@@ -161,14 +161,14 @@ private[spark] final class TableCreation(
   private def requireSame(stated: String): Unit = {
     val other = TableLocation.log(spark, stated).table
     if (other != log.table)
-      throw new DeltaicException(
+      throw DeltaicException(
         "DELTAIC_PATH_AND_LOCATION_DIFFER",
         Map("table" -> log.table.toString, "location" -> other.toString)
       )
   }
 
   private def requireReplaceable(entry: CatalogTable): Unit = {
-    def differs(what: String, current: Any, requested: Any): Nothing = throw new DeltaicException(
+    def differs(what: String, current: Any, requested: Any): Nothing = throw DeltaicException(
       "DELTAIC_REPLACED_TABLE_DIFFERS",
       Map(
         "table" -> entry.identifier.quotedString,
@@ -196,7 +196,7 @@ private[spark] final class TableCreation(
       try Option(files.listFiles(log.table, true)).filter(_.hasNext).map(_.next().getPath)
       catch { case _: FileNotFoundException => None }
     found.foreach { file =>
-      throw new DeltaicException(
+      throw DeltaicException(
         "DELTAIC_LOCATION_NOT_EMPTY",
         Map(
           "table" -> log.table.toString,

@@ -12,7 +12,7 @@ import org.apache.spark.sql.connector.catalog.Identifier
 import org.apache.spark.sql.deltaic.WriteShims
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 import io.deltaic.replay.DeltaLog
 import io.deltaic.spark.scan.FileSplits
 
@@ -56,9 +56,9 @@ private[spark] object TableLocation {
   /** What `load` and `save` name. */
   def find(spark: SparkSession, options: CaseInsensitiveStringMap): FoundTable = {
     if (options.containsKey("paths"))
-      throw new DeltaicException("DELTAIC_SEVERAL_PATHS", Map("paths" -> options.get("paths")))
+      throw DeltaicException("DELTAIC_SEVERAL_PATHS", Map("paths" -> options.get("paths")))
     val path = Option(options.get("path")).filter(_.nonEmpty).getOrElse(
-      throw new DeltaicException("DELTAIC_PATH_MISSING", Map.empty)
+      throw DeltaicException("DELTAIC_PATH_MISSING", Map.empty)
     )
     find(spark, path, options.asCaseSensitiveMap.asScala.toMap)
   }
@@ -82,16 +82,16 @@ private[spark] object TableLocation {
     if (log.exists) log else throw missing(spark, log)
 
   /** There is no table: perhaps because the path leads into one. */
-  def missing(spark: SparkSession, log: DeltaLog): DeltaicException =
+  def missing(spark: SparkSession, log: DeltaLog): DeltaicThrowable =
     tableAbove(spark, log) match {
       case Some(table) =>
         val inside = log.table.toUri.getPath.stripPrefix(table.toUri.getPath).stripPrefix("/")
-        new DeltaicException(
+        DeltaicException(
           "DELTAIC_PATH_INSIDE_TABLE",
           Map("path" -> log.table.toString, "table" -> table.toString, "inside" -> inside)
         )
       case None =>
-        new DeltaicException("DELTAIC_NOT_A_TABLE", Map("table" -> log.table.toString))
+        DeltaicException("DELTAIC_NOT_A_TABLE", Map("table" -> log.table.toString))
     }
 
   /** The nearest table that a path leads into. */

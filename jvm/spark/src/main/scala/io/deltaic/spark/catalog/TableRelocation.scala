@@ -21,7 +21,7 @@ private[spark] final class TableRelocation(
 
   def apply(location: String): Unit = {
     if (TableLocation.pathOf(identifier).isDefined)
-      throw new DeltaicException(
+      throw DeltaicException(
         "DELTAIC_PATH_HAS_NO_CATALOG_ENTRY",
         Map("table" -> table.log.table.toString, "operation" -> "ALTER TABLE ... SET LOCATION")
       )
@@ -36,7 +36,7 @@ private[spark] final class TableRelocation(
 
   private def requireSame(found: TableSchema, location: String): Unit = {
     val expected = table.tableSchema
-    def differs(what: String, is: Any, wanted: Any): Nothing = throw new DeltaicException(
+    def differs(what: String, is: Any, wanted: Any): Nothing = throw DeltaicException(
       "DELTAIC_LOCATION_DIFFERS",
       Map(
         "table" -> table.name(),

@@ -5,7 +5,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.types.TimestampType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 
 /** The version that a reader asks for. */
@@ -65,13 +65,13 @@ private[spark] object TimeTravel {
     snapshot
   }
 
-  def invalid(log: DeltaLog, value: String, reason: String): DeltaicException =
-    new DeltaicException(
+  def invalid(log: DeltaLog, value: String, reason: String): DeltaicThrowable =
+    DeltaicException(
       "DELTAIC_INVALID_TIME_TRAVEL",
       Map("table" -> log.table.toString, "value" -> value, "reason" -> reason)
     )
 
-  private def inSeveralWays(log: DeltaLog, ways: String): DeltaicException =
+  private def inSeveralWays(log: DeltaLog, ways: String): DeltaicThrowable =
     invalid(log, ways, "give one of the two")
 
   def parseTimestampMs(spark: SparkSession, log: DeltaLog, timestamp: String): Long =

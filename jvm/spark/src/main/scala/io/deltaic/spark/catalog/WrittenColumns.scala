@@ -3,7 +3,7 @@ package io.deltaic.spark.catalog
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.types.{DataType, StructType}
 
-import io.deltaic.protocol.{DeltaicException, TableFeatures, TableProperties}
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable, TableFeatures, TableProperties}
 import io.deltaic.spark.SessionSettings
 import io.deltaic.spark.write.SchemaEvolution
 
@@ -52,7 +52,7 @@ private[spark] object WrittenColumns {
   /**
    * The columns after a write that may change them; none for one that may not.
    *
-   * @throws DeltaicException if the rows have columns that it may not add
+   * @throws DeltaicThrowable if the rows have columns that it may not add
    */
   def evolved(table: DeltaicTable, rows: RowsToWrite, evolution: Evolution): Option[StructType] = {
     val before = table.tableSchema.all
@@ -87,8 +87,8 @@ private[spark] object WrittenColumns {
   private def widensTypes(table: DeltaicTable): Boolean =
     TableFeatures.isEnabled(table.snapshot.protocol, table.snapshot.metadata, "typeWidening")
 
-  private def mismatch(table: DeltaicTable, added: Seq[String]): DeltaicException =
-    new DeltaicException(
+  private def mismatch(table: DeltaicTable, added: Seq[String]): DeltaicThrowable =
+    DeltaicException(
       "DELTAIC_SCHEMA_MISMATCH",
       Map(
         "table" -> table.log.table.toString,

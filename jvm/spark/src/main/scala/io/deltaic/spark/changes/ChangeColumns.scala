@@ -27,7 +27,7 @@ private[spark] object ChangeColumns {
   /** The columns of a feed. */
   def addedTo(table: String, columns: StructType): StructType = {
     fields.find(f => columns.fieldNames.exists(_.equalsIgnoreCase(f.name))).foreach { taken =>
-      throw new DeltaicException(
+      throw DeltaicException(
         "DELTAIC_CHANGES_COLUMN_TAKEN",
         Map("table" -> table, "column" -> taken.name)
       )

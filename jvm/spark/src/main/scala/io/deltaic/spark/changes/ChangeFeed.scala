@@ -100,7 +100,7 @@ private[spark] final class ChangeFeed(
   }
 
   private def fail(condition: String, version: Long, others: (String, String)*): Nothing =
-    throw new DeltaicException(
+    throw DeltaicException(
       condition,
       Map(
         "table" -> name,

@@ -82,7 +82,7 @@ private[spark] final class ChangesScan(
 
   override def planInputPartitions(): Array[InputPartition] = {
     if (needsDeletionVectorFilter)
-      throw new DeltaicException(
+      throw DeltaicException(
         "DELTAIC_DELETION_VECTOR_FILTER_MISSING",
         Map(
           "table" -> feed.table.toString,

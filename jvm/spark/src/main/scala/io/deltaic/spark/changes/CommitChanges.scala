@@ -118,7 +118,7 @@ private[spark] object CommitChanges {
           stats = remove.stats
         )
       case None =>
-        throw new DeltaicException(
+        throw DeltaicException(
           "DELTAIC_CHANGES_REMOVED_FILE_UNKNOWN",
           Map(
             "table" -> table.toString,

@@ -14,7 +14,7 @@ import org.apache.spark.sql.catalyst.util.{DateFormatter, DateTimeUtils}
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 
 /**
  * The strings by which the log spells partition values (Protocol § Partition Value Serialization).
@@ -140,8 +140,8 @@ private[deltaic] object PartitionValues {
       value: String,
       dataType: DataType,
       cause: Throwable
-  ): DeltaicException =
-    new DeltaicException(
+  ): DeltaicThrowable =
+    DeltaicException(
       "DELTAIC_INVALID_PARTITION_VALUE",
       Map("column" -> column, "value" -> value, "type" -> dataType.sql),
       cause

@@ -73,7 +73,7 @@ private[rowlevel] object VectorSettings {
 
   private def share(setting: String, text: String): Double =
     text.trim.toDoubleOption.filter(share => share >= 0 && share <= 1).getOrElse {
-      throw new DeltaicException(
+      throw DeltaicException(
         "DELTAIC_INVALID_SESSION_SETTING",
         Map("setting" -> setting, "value" -> text, "reason" -> "it is a share from 0 to 1")
       )

@@ -30,7 +30,7 @@ private[spark] object ColumnMapping {
         case Some("name") => ByName
         case Some("id") => ById
         case Some(other) =>
-          throw new DeltaicException(
+          throw DeltaicException(
             "DELTAIC_INVALID_TABLE_PROPERTY_VALUE",
             Map("property" -> s"$ModeProperty of $table", "value" -> other)
           )

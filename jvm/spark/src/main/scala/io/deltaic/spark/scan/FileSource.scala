@@ -60,7 +60,7 @@ private[spark] object FileSource {
       version: Long,
       file: String,
       filters: Seq[Expression]
-  ): Nothing = throw new DeltaicException(
+  ): Nothing = throw DeltaicException(
     "DELTAIC_UNDECIDED_PARTITION_FILTER",
     Map(
       "table" -> table.toString,

@@ -16,7 +16,7 @@ import org.apache.spark.sql.execution.datasources.{FilePartition, PartitionedFil
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.deltaic.protocol.{AddFile, DeltaicException, LogPath}
+import io.deltaic.protocol.{AddFile, DeltaicException, DeltaicThrowable, LogPath}
 import io.deltaic.spark.partition.PartitionValues
 
 /** Cuts files into splits by Spark's own sizing rules, and packs splits into tasks. */
@@ -119,8 +119,8 @@ private[spark] object FileSplits {
   }
 
   /** Where row tracking is enabled, every file has both (Protocol § Row IDs, § Row Commit Versions). */
-  private def untracked(table: Path, file: AddFile, field: String): DeltaicException =
-    new DeltaicException(
+  private def untracked(table: Path, file: AddFile, field: String): DeltaicThrowable =
+    DeltaicException(
       "DELTAIC_ROW_TRACKING_INCOMPLETE",
       Map("table" -> table.toString, "file" -> file.path, "field" -> field)
     )

@@ -79,7 +79,7 @@ private[spark] object SchemaChecks {
 
   private def requireNames(table: String, names: Seq[String], isRefused: String => Boolean): Unit =
     names.find(isRefused).foreach { column =>
-      throw new DeltaicException(
+      throw DeltaicException(
         "DELTAIC_RESERVED_COLUMN_NAME",
         Map("table" -> table, "column" -> column)
       )
@@ -91,7 +91,7 @@ private[spark] object SchemaChecks {
         field <- struct
         change <- TypeChange.of(field)
         if !change.isSupported
-      } throw new DeltaicException(
+      } throw DeltaicException(
         "DELTAIC_UNSUPPORTED_TYPE_CHANGE",
         Map(
           "table" -> table,

@@ -87,7 +87,7 @@ private final class NamingReader[T](files: PartitionReader[T], table: String, ve
     try files.next()
     catch {
       case e: SparkException if e.getCondition == "FAILED_READ_FILE.FILE_NOT_EXIST" =>
-        throw new DeltaicException(
+        throw DeltaicException(
           "DELTAIC_DATA_FILE_MISSING",
           Map(
             "table" -> table,

@@ -146,7 +146,7 @@ private[spark] final class TableScan(
   /** @param files all that were selected, or those that are left of them at run time */
   def planInputPartitions(files: IndexedSeq[AddFile]): Array[InputPartition] = {
     if (needsDeletionVectorFilter)
-      throw new DeltaicException(
+      throw DeltaicException(
         "DELTAIC_DELETION_VECTOR_FILTER_MISSING",
         Map(
           "table" -> this.files.table.toString,

@@ -4,7 +4,13 @@ import scala.util.control.NonFatal
 
 import org.apache.spark.sql.types._
 
-import io.deltaic.protocol.{DeltaicException, Metadata => TableMetadata, Protocol, TableFeatures}
+import io.deltaic.protocol.{
+  DeltaicException,
+  DeltaicThrowable,
+  Metadata => TableMetadata,
+  Protocol,
+  TableFeatures
+}
 import io.deltaic.replay.Snapshot
 import io.deltaic.spark.skipping.SkippingSchema
 
@@ -108,8 +114,8 @@ private[spark] object TableSchema {
     if (!TableFeatures.supports(protocol, "identityColumns")) Set.empty
     else stored.collect { case f if f.metadata.contains(ColumnKeys.IdentityStart) => f.name }.toSet
 
-  private[scan] def invalid(table: String, reason: String): DeltaicException =
-    new DeltaicException("DELTAIC_INVALID_SCHEMA", Map("table" -> table, "reason" -> reason))
+  private[scan] def invalid(table: String, reason: String): DeltaicThrowable =
+    DeltaicException("DELTAIC_INVALID_SCHEMA", Map("table" -> table, "reason" -> reason))
 
   private def parse(table: String, json: String): StructType = {
     val parsed =

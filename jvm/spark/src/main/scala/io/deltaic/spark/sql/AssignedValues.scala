@@ -6,7 +6,7 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.internal.SQLConf.StoreAssignmentPolicy
 import org.apache.spark.sql.types._
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 
 /**
  * Casts values to the types of a table's columns, by `spark.sql.storeAssignmentPolicy`.
@@ -39,7 +39,7 @@ private[sql] final class AssignedValues(
   /**
    * @param column the type of the column, or of the field in it
    * @param path its name, for errors
-   * @throws DeltaicException if values of that type are not cast to the column's
+   * @throws DeltaicThrowable if values of that type are not cast to the column's
    */
   def fitted(value: Expression, column: DataType, path: Seq[String]): Expression = {
     val wanted = retyped(value.dataType, column, path)
@@ -116,14 +116,14 @@ private[sql] final class AssignedValues(
     case _ => Cast.canAnsiCast(from, to)
   }
 
-  private def notCastable(path: Seq[String], from: DataType, to: DataType): DeltaicException = {
+  private def notCastable(path: Seq[String], from: DataType, to: DataType): DeltaicThrowable = {
     val setting = s"${SQLConf.STORE_ASSIGNMENT_POLICY.key} is $policy"
     refused(path, s"${from.sql} is not cast to ${to.sql} ($setting)")
   }
 
   private def named(fields: Seq[StructField]): String = fields.map(_.name).mkString(", ")
 
-  private def refused(path: Seq[String], reason: String): DeltaicException =
+  private def refused(path: Seq[String], reason: String): DeltaicThrowable =
     AssignedValues.refused(table, path.mkString("."), reason)
 }
 
@@ -141,7 +141,7 @@ private[sql] object AssignedValues {
       column: String,
       reason: String,
       cause: Throwable = null
-  ): DeltaicException = new DeltaicException(
+  ): DeltaicThrowable = DeltaicException(
     "DELTAIC_ASSIGNMENT_REFUSED",
     Map("table" -> table, "column" -> column, "reason" -> reason),
     cause

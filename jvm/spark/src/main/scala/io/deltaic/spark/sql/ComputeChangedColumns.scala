@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.util.ResolveDefaultColumns
 import org.apache.spark.sql.execution.datasources.v2.ExtractV2Table
 import org.apache.spark.sql.{SparkSession, classic}
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.DeltaicThrowable
 import io.deltaic.spark.UnsupportedOperation
 import io.deltaic.spark.write.{ComputesColumns, IdentityColumn}
 
@@ -189,7 +189,7 @@ private final class ChangedColumns(
     assignments ++ numbered ++ computed
   }
 
-  private def generatedFromIdentity(column: String): DeltaicException = UnsupportedOperation(
+  private def generatedFromIdentity(column: String): DeltaicThrowable = UnsupportedOperation(
     table,
     s"MERGE that inserts rows with columns generated from identity column $column"
   )

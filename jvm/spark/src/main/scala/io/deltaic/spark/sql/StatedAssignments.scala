@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.util.toPrettySQL
 import org.apache.spark.sql.deltaic.WriteCommandShims
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 
 /**
  * What an UPDATE or MERGE assigns, as its user states it, made into what Spark's plans of it take.
@@ -92,8 +92,8 @@ private[sql] final class StatedAssignments(
     case _ =>
   }
 
-  private def notOfOneRow(set: Assignment, kind: String): DeltaicException =
-    new DeltaicException(
+  private def notOfOneRow(set: Assignment, kind: String): DeltaicThrowable =
+    DeltaicException(
       "DELTAIC_ASSIGNMENT_NOT_OF_ONE_ROW",
       Map(
         "operation" -> operation,

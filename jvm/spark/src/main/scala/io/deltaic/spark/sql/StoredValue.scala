@@ -30,10 +30,10 @@ private[spark] final case class StoredValue(child: Expression, table: String, co
     try child.eval(input)
     catch { case e: RuntimeException => throw explained(e) }
 
-  /** What generated code throws in the place of what it caught. */
-  def explained(problem: RuntimeException): RuntimeException = problem match {
+  /** What generated code throws in the place of what it caught. Java would have to declare its class. */
+  def explained(problem: RuntimeException): Throwable = problem match {
     case cast: SparkThrowable if StoredValue.tellsOfValue(cast) =>
-      new DeltaicException(
+      DeltaicException(
         "DELTAIC_VALUE_DOES_NOT_FIT",
         Map(
           "table" -> table,
@@ -58,7 +58,7 @@ private[spark] final case class StoredValue(child: Expression, table: String, co
         ${ev.isNull} = ${value.isNull};
         ${ev.value} = ${value.value};
       } catch (RuntimeException $problem) {
-        throw $self.explained($problem);
+        org.apache.spark.unsafe.Platform.throwException($self.explained($problem));
       }
     """)
   }
@@ -92,7 +92,8 @@ private[spark] final case class RequiredValue(child: Expression, table: String, 
     value
   }
 
-  def violation: DeltaicException = NotNullCheck.violation(table, column)
+  /** To Java, which calls it, [[io.deltaic.protocol.DeltaicThrowable]] is an interface. */
+  def violation: Throwable = NotNullCheck.violation(table, column)
 
   override protected def doGenCode(ctx: CodegenContext, ev: ExprCode): ExprCode = {
     val value = child.genCode(ctx)
@@ -100,7 +101,7 @@ private[spark] final case class RequiredValue(child: Expression, table: String, 
     ev.copy(
       code = code"""
         ${value.code}
-        if (${value.isNull}) throw $self.violation();
+        if (${value.isNull}) org.apache.spark.unsafe.Platform.throwException($self.violation());
       """,
       isNull = FalseLiteral,
       value = value.value

@@ -86,7 +86,7 @@ private[spark] final case class ResolveTableChanges(spark: SparkSession) extends
     case ExtractV2Table(table: DeltaicTable) =>
       relation(table.changes(options), options)
     case other =>
-      throw new DeltaicException(
+      throw DeltaicException(
         "DELTAIC_NAME_IS_NOT_A_TABLE",
         Map("name" -> name, "found" -> s"something else (${other.nodeName})")
       )

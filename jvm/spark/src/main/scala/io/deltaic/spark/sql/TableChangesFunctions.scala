@@ -12,7 +12,7 @@ import org.apache.spark.sql.types._
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.sql.{SparkSession, SparkSessionExtensions}
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 import io.deltaic.spark.catalog.{ChangeFeedOptions, TableLocation}
 import io.deltaic.spark.partition.PartitionValues
 
@@ -102,8 +102,8 @@ private[spark] object TableChangesFunctions {
       (argument.dataType, evaluated)
     }
 
-    private def invalid(argument: String, reason: String): DeltaicException =
-      new DeltaicException(
+    private def invalid(argument: String, reason: String): DeltaicThrowable =
+      DeltaicException(
         "DELTAIC_INVALID_FUNCTION_ARGUMENT",
         Map("function" -> function, "argument" -> argument, "reason" -> reason)
       )

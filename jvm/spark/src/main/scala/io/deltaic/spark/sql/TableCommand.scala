@@ -62,7 +62,7 @@ private[spark] final case class TableCommand(
         case older: DeltaicTable => s"version ${older.snapshot.version} of ${older.log.table}"
         case _ => "a table of another format"
       }
-      throw new DeltaicException(
+      throw DeltaicException(
         "DELTAIC_NAME_IS_NOT_A_TABLE",
         Map("name" -> resolved.name, "found" -> found)
       )

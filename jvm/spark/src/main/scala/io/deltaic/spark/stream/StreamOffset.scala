@@ -57,7 +57,7 @@ private[spark] object StreamOffset {
 
   /** @param table for errors */
   def parse(table: String, json: String): StreamOffset = {
-    def malformed(reason: String): Nothing = throw new DeltaicException(
+    def malformed(reason: String): Nothing = throw DeltaicException(
       "DELTAIC_STREAM_OFFSET_MALFORMED",
       Map("table" -> table, "offset" -> json.take(500), "reason" -> reason)
     )

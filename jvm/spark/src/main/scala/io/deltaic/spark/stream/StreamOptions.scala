@@ -7,7 +7,7 @@ import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 import io.deltaic.spark.UnsupportedOperation
 import io.deltaic.spark.catalog.ChangeFeedOptions.{StartingTimestamp, StartingVersion}
 
@@ -98,8 +98,8 @@ private[stream] object StreamOptions {
     )
   }
 
-  def invalid(table: String, option: String, value: String, reason: String): DeltaicException =
-    new DeltaicException(
+  def invalid(table: String, option: String, value: String, reason: String): DeltaicThrowable =
+    DeltaicException(
       "DELTAIC_STREAM_OPTION_INVALID",
       Map("table" -> table, "option" -> option, "value" -> value, "reason" -> reason)
     )

@@ -26,7 +26,7 @@ private[stream] final class StreamedCommits(log: DeltaLog, read: Snapshot, optio
         if (added.isEmpty) (options.ignoresDeletes, "DELTAIC_STREAM_COMMIT_DELETES")
         else (options.ignoresChanges, "DELTAIC_STREAM_COMMIT_CHANGES")
       if (!allowed)
-        throw new DeltaicException(
+        throw DeltaicException(
           condition,
           Map(
             "table" -> table,
@@ -51,7 +51,7 @@ private[stream] final class StreamedCommits(log: DeltaLog, read: Snapshot, optio
     val hasNoOthers = reads(read.metadata, metadata, dataIsOlder = true)
     val hasAll = !isNewer || reads(read.metadata, metadata, dataIsOlder = false)
     if (!hasNoOthers || !hasAll)
-      throw new DeltaicException(
+      throw DeltaicException(
         if (isNewer && reads(metadata, read.metadata, dataIsOlder = true))
           "DELTAIC_STREAM_COLUMNS_OUTDATED"
         else "DELTAIC_STREAM_SCHEMA_CHANGED",

@@ -4,7 +4,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.slf4j.LoggerFactory
 
 import io.deltaic.log.CommitFile
-import io.deltaic.protocol.{AddFile, DeltaicException}
+import io.deltaic.protocol.{AddFile, DeltaicException, DeltaicThrowable}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.scan.{SnapshotFiles, TableSchema}
 
@@ -75,7 +75,7 @@ private[stream] final class StreamedFiles(
       val asked = version.min(latest)
       val found =
         try Some(log.at(asked))
-        catch { case e: DeltaicException if isLoss(e) => None }
+        catch { case e: DeltaicThrowable if isLoss(e) => None }
       found match {
         case Some(snapshot) => commits.requireReadable(snapshot.metadata, asked)
         // A commit whose version cannot be rebuilt, since a checkpoint made older ones dispensable, is there.
@@ -108,7 +108,7 @@ private[stream] final class StreamedFiles(
     val snapshot =
       try log.at(version)
       catch {
-        case e: DeltaicException if isLoss(e) =>
+        case e: DeltaicThrowable if isLoss(e) =>
           throw fail("DELTAIC_STREAM_SNAPSHOT_LOST", version, log.earliestVersion)
       }
     commits.requireReadable(snapshot.metadata, version)
@@ -181,7 +181,7 @@ private[stream] final class StreamedFiles(
     override def next(): CommitFile =
       try found.next()
       catch {
-        case e: DeltaicException if e.condition == "DELTAIC_COMMIT_NOT_FOUND" =>
+        case e: DeltaicThrowable if e.condition == "DELTAIC_COMMIT_NOT_FOUND" =>
           throw lost(e.parameters("version").toLong, log.earliestCommit)
       }
   }
@@ -192,7 +192,7 @@ private[stream] final class StreamedFiles(
   private def lost(version: Long, earliest: Long) =
     fail("DELTAIC_STREAM_DATA_LOST", version, earliest)
 
-  private def fail(condition: String, version: Long, earliest: Long) = new DeltaicException(
+  private def fail(condition: String, version: Long, earliest: Long) = DeltaicException(
     condition,
     Map(
       "table" -> log.table.toString,
@@ -219,6 +219,6 @@ private object StreamedFiles {
   }
 
   /** Whether an error says that the log no longer leads to a version. */
-  private def isLoss(e: DeltaicException): Boolean =
+  private def isLoss(e: DeltaicThrowable): Boolean =
     Set("DELTAIC_VERSION_NOT_FOUND", "DELTAIC_LOG_INCOMPLETE")(e.condition)
 }

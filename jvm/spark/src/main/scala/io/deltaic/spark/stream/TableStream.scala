@@ -135,7 +135,7 @@ private[spark] final class TableStream(
     val end = offsetOf(endOffset)
     val start = whereBegun(offsetOf(startOffset), end)
     if (start.isAfter(end))
-      throw new DeltaicException(
+      throw DeltaicException(
         "DELTAIC_STREAM_BEGUN_OTHERWISE",
         Map("table" -> log.table.toString, "start" -> start.json(), "end" -> end.json())
       )
@@ -186,7 +186,7 @@ private[spark] final class TableStream(
 
   private def requireSameTable(id: String): Unit =
     if (id != tableId)
-      throw new DeltaicException(
+      throw DeltaicException(
         "DELTAIC_STREAM_TABLE_REPLACED",
         Map("table" -> log.table.toString, "expected" -> tableId, "found" -> id)
       )

@@ -5,7 +5,7 @@ import java.time.ZoneId
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.deltaic.protocol.{DeltaicException, TableFeatures, TableProperties}
+import io.deltaic.protocol.{DeltaicThrowable, TableFeatures, TableProperties}
 import io.deltaic.replay.Snapshot
 import io.deltaic.spark.partition.PartitionValues
 import io.deltaic.spark.scan.{ClusteringColumns, ColumnMapping, PhysicalSchema, TableSchema}
@@ -68,7 +68,7 @@ private[spark] object CheckpointColumns {
       kind,
       text =>
         try Some(plain(PartitionValues.fromLog(column, dataType, text, zone)))
-        catch { case _: DeltaicException => None }
+        catch { case _: DeltaicThrowable => None }
     )
   }
 

@@ -18,7 +18,12 @@ import org.apache.spark.sql.types._
 import org.apache.spark.util.SerializableConfiguration
 
 import io.deltaic.dv.{DeletionVectorFileWriter, DeletionVectorStore}
-import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException, TableProperties}
+import io.deltaic.protocol.{
+  DeletionVectorDescriptor,
+  DeltaicException,
+  DeltaicThrowable,
+  TableProperties
+}
 import io.deltaic.spark.partition.PartitionPaths
 import io.deltaic.spark.scan.PhysicalSchema
 
@@ -275,7 +280,7 @@ private[deltaic] object DataWriteSpec {
       case None => math.max(sqlConf.maxRecordsPerFile, 0L)
       case Some(text) =>
         text.trim.toLongOption.map(math.max(_, 0L)).getOrElse {
-          throw new DeltaicException(
+          throw DeltaicException(
             "DELTAIC_INVALID_WRITE_OPTION",
             Map("option" -> "maxRecordsPerFile", "value" -> text)
           )
@@ -293,6 +298,6 @@ private[deltaic] object DataWriteSpec {
     }
   }
 
-  private def noDataColumns(tablePath: String): DeltaicException =
-    new DeltaicException("DELTAIC_NO_DATA_COLUMNS", Map("table" -> tablePath))
+  private def noDataColumns(tablePath: String): DeltaicThrowable =
+    DeltaicException("DELTAIC_NO_DATA_COLUMNS", Map("table" -> tablePath))
 }

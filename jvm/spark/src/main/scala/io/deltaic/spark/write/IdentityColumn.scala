@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.codegen.Block._
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode, FalseLiteral}
 import org.apache.spark.sql.types.{DataType, LongType, StructField}
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 import io.deltaic.spark.scan.ColumnKeys
 
 /**
@@ -60,17 +60,17 @@ private[spark] object IdentityColumn {
     )
   }
 
-  def explicitInsert(table: String, column: String): DeltaicException = new DeltaicException(
+  def explicitInsert(table: String, column: String): DeltaicThrowable = DeltaicException(
     "DELTAIC_IDENTITY_EXPLICIT_INSERT",
     Map("table" -> table, "column" -> column)
   )
 
-  def updated(table: String, column: String): DeltaicException = new DeltaicException(
+  def updated(table: String, column: String): DeltaicThrowable = DeltaicException(
     "DELTAIC_IDENTITY_UPDATE",
     Map("table" -> table, "column" -> column)
   )
 
-  def overflow(table: String, column: String): DeltaicException = new DeltaicException(
+  def overflow(table: String, column: String): DeltaicThrowable = DeltaicException(
     "DELTAIC_IDENTITY_OVERFLOW",
     Map("table" -> table, "column" -> column)
   )

@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.expressions.SpecializedGetters
 import org.apache.spark.sql.catalyst.util.ArrayData
 import org.apache.spark.sql.types._
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 
 /**
  * Refuses rows with a null where the table's schema has none, at any depth.
@@ -33,8 +33,8 @@ private[spark] object NotNullCheck {
       rows: Option[StructType]
   ): Option[NotNullCheck] = structCheck(required, rows, "").map(new NotNullCheck(table, _))
 
-  def violation(table: String, column: String): DeltaicException =
-    new DeltaicException(
+  def violation(table: String, column: String): DeltaicThrowable =
+    DeltaicException(
       "DELTAIC_NOT_NULL_VIOLATED",
       Map("table" -> table, "column" -> column)
     )

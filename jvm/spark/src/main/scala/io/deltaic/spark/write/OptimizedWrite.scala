@@ -31,7 +31,7 @@ private[spark] object OptimizedWrite {
   def fileSizeBytes(spark: SparkSession): Long =
     SessionSettings.get(spark, BinSize).fold(DefaultMegabytes) { text =>
       text.trim.toLongOption.filter(_ > 0).getOrElse(
-        throw new DeltaicException(
+        throw DeltaicException(
           "DELTAIC_INVALID_SESSION_SETTING",
           Map(
             "setting" -> (SessionSettings.Prefix + BinSize),

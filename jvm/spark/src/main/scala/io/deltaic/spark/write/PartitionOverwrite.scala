@@ -16,7 +16,7 @@ private[spark] object PartitionOverwrite {
     option(Key.toLowerCase(Locale.ROOT)).map { text =>
       val mode = text.trim.toUpperCase(Locale.ROOT)
       if (!PartitionOverwriteMode.values.exists(_.toString == mode))
-        throw new DeltaicException(
+        throw DeltaicException(
           "DELTAIC_INVALID_WRITE_OPTION",
           Map("option" -> Key, "value" -> text)
         )

@@ -2,7 +2,7 @@ package io.deltaic.spark.write
 
 import java.util.Locale
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 
 /** Options that ask for an older version. A write goes to the newest one; to ignore them would be to lie. */
 private[spark] object ReadOnlyOptions {
@@ -16,6 +16,6 @@ private[spark] object ReadOnlyOptions {
   }
 
   /** @param what asks for an older version */
-  def refusal(table: String, what: String): DeltaicException =
-    new DeltaicException("DELTAIC_WRITE_TO_OLDER_VERSION", Map("table" -> table, "what" -> what))
+  def refusal(table: String, what: String): DeltaicThrowable =
+    DeltaicException("DELTAIC_WRITE_TO_OLDER_VERSION", Map("table" -> table, "what" -> what))
 }

@@ -11,7 +11,7 @@ import org.apache.spark.sql.deltaic.ExpressionShims
 import org.apache.spark.sql.types.{ArrayType, DataType, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 import io.deltaic.spark.SessionSettings
 
 /** The options by which a DataFrame's writer says which rows it replaces. */
@@ -131,7 +131,7 @@ private[spark] object ReplaceWhere {
   private def lacks(struct: DataType, ordinal: Int): Boolean =
     struct.asInstanceOf[StructType].length <= ordinal
 
-  /** @throws DeltaicException if it is no expression */
+  /** @throws DeltaicThrowable if it is no expression */
   def parse(spark: SparkSession, table: String, condition: String): Expression =
     try spark.sessionState.sqlParser.parseExpression(condition)
     catch {
@@ -142,8 +142,8 @@ private[spark] object ReplaceWhere {
   def isChecked(spark: SparkSession): Boolean =
     SessionSettings.isOn(spark, "replaceWhere.constraintCheck.enabled", default = true)
 
-  def refused(table: String, condition: String, reason: String): DeltaicException =
-    new DeltaicException(
+  def refused(table: String, condition: String, reason: String): DeltaicThrowable =
+    DeltaicException(
       "DELTAIC_REPLACE_WHERE_REFUSED",
       Map("table" -> table, "predicate" -> condition, "reason" -> reason)
     )

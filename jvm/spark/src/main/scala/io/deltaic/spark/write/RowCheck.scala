@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.expressions.Literal.TrueLiteral
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 
 /**
  * A condition that is true of every row of a table.
@@ -36,10 +36,10 @@ private[write] final class RowChecks(table: String, checks: Seq[RowCheck], taskP
 
   def check(row: InternalRow): Unit = if (!allTrue.eval(row)) throw violation(row)
 
-  private def violation(row: InternalRow): DeltaicException = {
+  private def violation(row: InternalRow): DeltaicThrowable = {
     val broken = checks.find(!isMet(_, row)).getOrElse(checks.head)
     val values = broken.shown.map { case (name, text) => s"$name = ${shown(text, row)}" }
-    new DeltaicException(
+    DeltaicException(
       broken.error,
       Map(
         "table" -> table,

@@ -5,7 +5,7 @@ import java.util.Locale
 import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.types.{DataType, StructField, StructType}
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 import io.deltaic.spark.scan.TypeChange
 
 /**
@@ -145,8 +145,8 @@ private[write] object StatisticsColumns {
       name: String,
       value: String,
       cause: Throwable = null
-  ): DeltaicException =
-    new DeltaicException(
+  ): DeltaicThrowable =
+    DeltaicException(
       "DELTAIC_INVALID_TABLE_PROPERTY_VALUE",
       Map("property" -> name, "value" -> value),
       cause

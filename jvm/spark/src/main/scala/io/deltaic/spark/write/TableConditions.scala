@@ -7,7 +7,13 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.ExpressionShims
 import org.apache.spark.sql.types._
 
-import io.deltaic.protocol.{DeltaicException, Metadata => TableMetadata, Protocol, TableFeatures}
+import io.deltaic.protocol.{
+  DeltaicException,
+  DeltaicThrowable,
+  Metadata => TableMetadata,
+  Protocol,
+  TableFeatures
+}
 import io.deltaic.spark.bridge.Json
 import io.deltaic.spark.scan.ColumnKeys
 
@@ -124,7 +130,7 @@ private[spark] object TableConditions {
       json: String,
       reason: String,
       cause: Throwable = null
-  ): DeltaicException = new DeltaicException(
+  ): DeltaicThrowable = DeltaicException(
     "DELTAIC_INVALID_CONSTRAINT",
     Map(
       "table" -> table,
@@ -149,7 +155,7 @@ private[spark] final class ConditionResolver(
 ) {
   private val columns = ExpressionShims.attributes(rows)
 
-  /** @throws DeltaicException if it is no condition on one row of the table */
+  /** @throws DeltaicThrowable if it is no condition on one row of the table */
   def check(name: String, sql: String): RowCheck = {
     val condition =
       try ExpressionShims.resolved(spark, sql, columns)
@@ -180,7 +186,7 @@ private[spark] final class ConditionResolver(
       sql: String,
       reason: String,
       cause: Throwable
-  ): DeltaicException = new DeltaicException(
+  ): DeltaicThrowable = DeltaicException(
     "DELTAIC_INVALID_CONSTRAINT",
     Map("table" -> table, "constraint" -> name, "expression" -> sql, "reason" -> reason),
     cause

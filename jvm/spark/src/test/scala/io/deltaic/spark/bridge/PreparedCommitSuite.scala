@@ -79,7 +79,7 @@ class PreparedCommitSuite extends munit.FunSuite {
   log.test("a commit that was abandoned, and its files with it, can no longer be made") { log =>
     val commit = this.commit(log, FileChanges(adds = Seq(add("a", 10))))
     assert(commit.abandon())
-    val error = intercept[DeltaicException] {
+    val error = intercept[DeltaicThrowable] {
       commit.tryCommit(0, (header +: definition).mkString("\n"), noRowIds)
     }
     assertEquals(error.condition, "DELTAIC_COMMIT_ABANDONED")
@@ -235,7 +235,7 @@ class PreparedCommitSuite extends munit.FunSuite {
 
   log.test("a file whose rows nobody counted gets no row ids, and nothing is written") { log =>
     val uncounted = FileChanges(adds = Seq(add("a", 1).copy(stats = None)))
-    val error = intercept[DeltaicException] {
+    val error = intercept[DeltaicThrowable] {
       commit(log, uncounted).tryCommit(0, (header +: definition).mkString("\n"), 0)
     }
     assertEquals(error.condition, "DELTAIC_ROW_COUNT_UNKNOWN")

@@ -271,7 +271,7 @@ class SharedFilesSuite extends munit.FunSuite {
     mine.winner(0)
     assert(mine.abandon())
     assertEquals(mine.ownVectorFiles.map(_.getName).toSet, t.vectorFiles)
-    val error = intercept[DeltaicException](mine.follow(0))
+    val error = intercept[DeltaicThrowable](mine.follow(0))
     assertEquals(error.condition, "DELTAIC_COMMIT_ABANDONED")
     assertEquals(mine.ownVectorFiles.map(_.getName).toSet, t.vectorFiles)
   }

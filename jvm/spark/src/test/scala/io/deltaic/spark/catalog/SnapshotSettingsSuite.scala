@@ -2,7 +2,7 @@ package io.deltaic.spark.catalog
 
 import org.apache.spark.sql.classic
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.DeltaicThrowable
 import io.deltaic.replay.DeltaLog
 import io.deltaic.spark.write.LocalSpark
 
@@ -26,7 +26,7 @@ class SnapshotSettingsSuite extends munit.FunSuite with LocalSpark {
     }
 
   test("a setting that is no number of bytes is refused") {
-    val e = intercept[DeltaicException](bytesInMemory(Some("much")))
+    val e = intercept[DeltaicThrowable](bytesInMemory(Some("much")))
     assertEquals(e.condition, "DELTAIC_INVALID_SESSION_SETTING")
   }
 }

@@ -121,7 +121,7 @@ class CommitChangesSuite extends munit.FunSuite {
 
   test("a remove that knows neither size nor partition values is refused, unless its add does") {
     val bare = RemoveFile("a", Some(6), dataChange = true)
-    val error = intercept[DeltaicException](changes(bare))
+    val error = intercept[DeltaicThrowable](changes(bare))
     assertEquals(error.condition, "DELTAIC_CHANGES_REMOVED_FILE_UNKNOWN")
     assertEquals(error.parameters, Map("table" -> table.toString, "version" -> "3", "file" -> "a"))
     assertEquals(changes(bare, add("a", Some(now))).map(_.file.sizeBytes), Seq(10L))

@@ -9,7 +9,7 @@ import org.apache.spark.unsafe.types.UTF8String
 import org.scalacheck.Gen
 import org.scalacheck.Prop._
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.DeltaicThrowable
 
 class PartitionValuesSuite extends munit.ScalaCheckSuite {
   private val utc: ZoneId = ZoneOffset.UTC
@@ -121,7 +121,7 @@ class PartitionValuesSuite extends munit.ScalaCheckSuite {
     ArrayType(IntegerType) -> "1"
   ).foreach { case (dataType, text) =>
     test(s"'$text' as ${dataType.sql} is refused, naming column, value and type") {
-      val error = intercept[DeltaicException](fromLog(dataType, text))
+      val error = intercept[DeltaicThrowable](fromLog(dataType, text))
       assertEquals(error.condition, "DELTAIC_INVALID_PARTITION_VALUE")
       assertEquals(
         error.parameters,
@@ -131,7 +131,7 @@ class PartitionValuesSuite extends munit.ScalaCheckSuite {
   }
 
   test("bytes that are not UTF-8 are refused instead of changed") {
-    val error = intercept[DeltaicException](toLog(BinaryType, Array(0xc3.toByte, 0x28.toByte)))
+    val error = intercept[DeltaicThrowable](toLog(BinaryType, Array(0xc3.toByte, 0x28.toByte)))
     assertEquals(error.condition, "DELTAIC_INVALID_PARTITION_VALUE")
   }
 

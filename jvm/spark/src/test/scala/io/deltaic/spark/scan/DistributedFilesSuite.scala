@@ -128,7 +128,7 @@ class DistributedFilesSuite extends PatientSuite with LocalSpark {
     assertEquals(distributed.select(Nil, Nil).map(_.path).toList, List("a"))
     assertEquals(distributed.size.numFiles, 1L)
     table.delete(f"${0}%020d.json").commit(1, AddFile("b", Map.empty, 1, 0, dataChange = true))
-    val e = intercept[DeltaicException](open(table, 0).select(Nil, Nil))
+    val e = intercept[DeltaicThrowable](open(table, 0).select(Nil, Nil))
     assertEquals(e.condition, "DELTAIC_CHECKPOINT_UNREADABLE")
     assert(e.getMessage.contains(classicName), e.getMessage)
   }
@@ -176,7 +176,7 @@ class DistributedFilesSuite extends PatientSuite with LocalSpark {
     val found = Try(distributed.select(Seq(predicate), Nil))
     def told(files: Try[IndexedSeq[AddFile]]): Either[String, IndexedSeq[AddFile]] =
       files.toEither.left.map {
-        case e: DeltaicException => e.condition
+        case e: DeltaicThrowable => e.condition
         case other => throw other
       }
     assertEquals(told(found), told(expected), predicate.toString)

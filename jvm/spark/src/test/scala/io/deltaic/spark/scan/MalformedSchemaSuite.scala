@@ -7,7 +7,7 @@ import org.scalacheck.Gen
 import org.scalacheck.Prop.forAll
 
 import io.deltaic.Damage
-import io.deltaic.protocol.{DeltaicException, Metadata => TableMetadata, Protocol}
+import io.deltaic.protocol.{DeltaicThrowable, Metadata => TableMetadata, Protocol}
 
 /** Schemas that hold anything at all are refused by an error of ours, or read. */
 class MalformedSchemaSuite extends ScalaCheckSuite {
@@ -61,7 +61,7 @@ class MalformedSchemaSuite extends ScalaCheckSuite {
           .copy(configuration = configuration)
       )
       ()
-    } catch { case e: DeltaicException => assert(e.condition.startsWith("DELTAIC_"), e) }
+    } catch { case e: DeltaicThrowable => assert(e.condition.startsWith("DELTAIC_"), e) }
 
   private val configuration = Map("delta.columnMapping.mode" -> "name")
 

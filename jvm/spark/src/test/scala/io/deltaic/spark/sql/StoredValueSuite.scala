@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.expressions.codegen.{
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.DeltaicThrowable
 
 /** Values for columns, evaluated and in generated code alike. */
 class StoredValueSuite extends FunSuite {
@@ -34,9 +34,9 @@ class StoredValueSuite extends FunSuite {
     Seq(expression.eval(row(value)), generated.get(0, expression.dataType))
   }
 
-  private def failures(expression: Expression, value: Any): Seq[DeltaicException] = Seq(
-    intercept[DeltaicException](expression.eval(row(value))),
-    intercept[DeltaicException](GenerateUnsafeProjection.generate(Seq(expression))(row(value)))
+  private def failures(expression: Expression, value: Any): Seq[DeltaicThrowable] = Seq(
+    intercept[DeltaicThrowable](expression.eval(row(value))),
+    intercept[DeltaicThrowable](GenerateUnsafeProjection.generate(Seq(expression))(row(value)))
   )
 
   test("a value that fits is the one that is cast") {

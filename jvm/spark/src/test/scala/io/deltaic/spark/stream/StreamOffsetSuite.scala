@@ -2,7 +2,7 @@ package io.deltaic.spark.stream
 
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.DeltaicThrowable
 
 class StreamOffsetSuite extends munit.FunSuite {
 
@@ -11,7 +11,7 @@ class StreamOffsetSuite extends munit.FunSuite {
       s""""index":$index,"isStartingVersion":$starting}"""
 
   private def refused(text: String): String = {
-    val error = intercept[DeltaicException](StreamOffset.parse("/table", text))
+    val error = intercept[DeltaicThrowable](StreamOffset.parse("/table", text))
     assertEquals(error.condition, "DELTAIC_STREAM_OFFSET_MALFORMED")
     assert(error.getMessage.contains("/table"), error.getMessage)
     error.parameters("reason")

@@ -3,7 +3,7 @@ package io.deltaic.spark.write
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.DeltaicThrowable
 
 class IdentityValueSuite extends munit.FunSuite {
 
@@ -51,11 +51,11 @@ class IdentityValueSuite extends munit.FunSuite {
   }
 
   test("a value that does not fit is an error, never a smaller one") {
-    intercept[DeltaicException](column(1, 1, Some(Long.MaxValue)).next("t"))
-    intercept[DeltaicException](column(0, -1, Some(Long.MinValue)).next("t"))
+    intercept[DeltaicThrowable](column(1, 1, Some(Long.MaxValue)).next("t"))
+    intercept[DeltaicThrowable](column(0, -1, Some(Long.MinValue)).next("t"))
     val last = IdentityValue("t", "id", Long.MaxValue, 1)
     assertEquals(interpreted(last, 1), Seq(Long.MaxValue))
-    intercept[DeltaicException](interpreted(last, 1))
-    intercept[DeltaicException](generated(last.copy(), 2))
+    intercept[DeltaicThrowable](interpreted(last, 1))
+    intercept[DeltaicThrowable](generated(last.copy(), 2))
   }
 }

@@ -11,7 +11,7 @@ import org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.{DataFrame, Row}
 
-import io.deltaic.protocol.{AddFile, DeltaicException}
+import io.deltaic.protocol.{AddFile, DeltaicThrowable}
 
 class PartitionedDataWriterSuite extends munit.FunSuite with LocalSpark {
 
@@ -213,7 +213,7 @@ class PartitionedDataWriterSuite extends munit.FunSuite with LocalSpark {
       internalRows(frame(Seq(row), loose)).foreach(writer.write)
       None
     } catch {
-      case e: DeltaicException =>
+      case e: DeltaicThrowable =>
         assertEquals(e.condition, "DELTAIC_NOT_NULL_VIOLATED")
         assertEquals(e.parameters("table"), dir.toString)
         Some(e.parameters("column"))
@@ -239,7 +239,7 @@ class PartitionedDataWriterSuite extends munit.FunSuite with LocalSpark {
   }
 
   table.test("a table needs a column besides its partition columns") { dir =>
-    val error = intercept[DeltaicException] {
+    val error = intercept[DeltaicThrowable] {
       specOf(dir, new StructType().add("p", StringType), Seq("p"))
     }
     assertEquals(error.condition, "DELTAIC_NO_DATA_COLUMNS")
@@ -252,11 +252,11 @@ class PartitionedDataWriterSuite extends munit.FunSuite with LocalSpark {
     ).foreach {
       case (property, value) =>
         val error =
-          intercept[DeltaicException](specOf(dir, partitioned, Nil, Map(property -> value)))
+          intercept[DeltaicThrowable](specOf(dir, partitioned, Nil, Map(property -> value)))
         assertEquals(error.condition, "DELTAIC_INVALID_TABLE_PROPERTY_VALUE")
         assertEquals(error.parameters, Map("property" -> property, "value" -> value))
     }
-    val error = intercept[DeltaicException] {
+    val error = intercept[DeltaicThrowable] {
       write(dir, spark.range(1).toDF(), options = Map("maxRecordsPerFile" -> "many"))
     }
     assertEquals(error.condition, "DELTAIC_INVALID_WRITE_OPTION")

@@ -1,0 +1,127 @@
+package io.deltaic.spark.errors
+
+import java.util.{ConcurrentModificationException, Map => JMap}
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.catalyst.trees.Origin
+import org.apache.spark.sql.deltaic.RuntimeExceptionShim
+import org.apache.spark.{BreakingChangeInfo, QueryContext, SparkThrowable}
+
+import io.deltaic.protocol.{DeltaicThrowable, ErrorConditions, ExceptionFactory}
+
+/** Failures as Spark and its clients know them. All that Spark would look up in its own list is given. */
+trait DeltaicSparkThrowable extends DeltaicThrowable with SparkThrowable {
+
+  override def getCondition: String = condition
+
+  override def getErrorClass: String = condition
+
+  override def getSqlState: String = ErrorConditions.of(condition).sqlState
+
+  override def getMessageParameters: JMap[String, String] = parameters.asJava
+
+  override def getDefaultMessageTemplate: String = ErrorConditions.of(condition).message
+
+  override def isInternalError: Boolean = condition == "DELTAIC_INTERNAL_ERROR"
+
+  override def getBreakingChangeInfo: BreakingChangeInfo = null
+
+  override def getQueryContext: Array[QueryContext] = Array.empty
+}
+
+/** What is wrong is seen before anything runs: names, columns, types, definitions, versions. */
+class DeltaicAnalysisException(
+    val condition: String,
+    val parameters: Map[String, String],
+    throwable: Throwable = null,
+    override val line: Option[Int] = None,
+    override val startPosition: Option[Int] = None
+) extends AnalysisException(
+      ErrorConditions.render(condition, parameters),
+      line,
+      startPosition,
+      Option(throwable),
+      Some(condition),
+      parameters,
+      Array.empty[QueryContext]
+    ) with DeltaicSparkThrowable {
+
+  /** Spark's own would return an exception that is none of ours. */
+  override def withPosition(origin: Origin): AnalysisException = {
+    val placed = new DeltaicAnalysisException(
+      condition,
+      parameters,
+      throwable,
+      origin.line,
+      origin.startPosition
+    )
+    placed.setStackTrace(getStackTrace)
+    placed
+  }
+}
+
+/** An option, setting or argument has a value that it cannot have. */
+class DeltaicIllegalArgumentException(
+    val condition: String,
+    val parameters: Map[String, String],
+    cause: Throwable = null
+) extends IllegalArgumentException(ErrorConditions.render(condition, parameters), cause)
+    with DeltaicSparkThrowable
+
+/** The table, or this version of Deltaic, does not do what is asked for. */
+class DeltaicUnsupportedOperationException(
+    val condition: String,
+    val parameters: Map[String, String],
+    cause: Throwable = null
+) extends UnsupportedOperationException(ErrorConditions.render(condition, parameters), cause)
+    with DeltaicSparkThrowable
+
+/** A value is out of range. */
+class DeltaicArithmeticException(
+    val condition: String,
+    val parameters: Map[String, String],
+    cause: Throwable = null
+) extends ArithmeticException(ErrorConditions.render(condition, parameters))
+    with DeltaicSparkThrowable {
+  if (cause != null) initCause(cause)
+}
+
+/** Another commit got in between. */
+class DeltaicConcurrentModificationException(
+    val condition: String,
+    val parameters: Map[String, String],
+    cause: Throwable = null
+) extends ConcurrentModificationException(ErrorConditions.render(condition, parameters), cause)
+    with DeltaicSparkThrowable
+
+/** What only running can tell: damaged files, rows that break a constraint, storage that fails. */
+class DeltaicRuntimeException(
+    val condition: String,
+    val parameters: Map[String, String],
+    cause: Throwable = null
+) extends RuntimeExceptionShim(cause) with DeltaicSparkThrowable {
+
+  override def getMessage: String = ErrorConditions.render(condition, parameters)
+}
+
+/** Named in `META-INF/services`. */
+class SparkExceptionFactory extends ExceptionFactory {
+
+  override def create(
+      condition: String,
+      parameters: Map[String, String],
+      cause: Throwable
+  ): DeltaicThrowable = ErrorConditions.of(condition).sparkClass match {
+    case "AnalysisException" => new DeltaicAnalysisException(condition, parameters, cause)
+    case "IllegalArgumentException" =>
+      new DeltaicIllegalArgumentException(condition, parameters, cause)
+    case "UnsupportedOperationException" =>
+      new DeltaicUnsupportedOperationException(condition, parameters, cause)
+    case "ArithmeticException" => new DeltaicArithmeticException(condition, parameters, cause)
+    case "ConcurrentModificationException" =>
+      new DeltaicConcurrentModificationException(condition, parameters, cause)
+    case _ => new DeltaicRuntimeException(condition, parameters, cause)
+  }
+}
