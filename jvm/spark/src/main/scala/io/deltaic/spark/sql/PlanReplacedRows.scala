@@ -22,7 +22,8 @@ private[spark] object NameReplacedRows extends Rule[LogicalPlan] {
           _,
           _,
           _
-        ) if overwrite.resolved && condition != TrueLiteral =>
+        )
+        if overwrite.resolved && condition != TrueLiteral && table.writeTarget.replacedSql.isEmpty =>
       val named = table.writeTarget.copy(replacedSql = Some(folded(condition).sql))
       overwrite.copy(table = relation.copy(table = table.forWriting(named)))
   }

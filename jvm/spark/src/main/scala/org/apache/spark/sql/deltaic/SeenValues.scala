@@ -23,7 +23,7 @@ import org.apache.spark.util.AccumulatorV2
  * The values that rows had at a place of a plan, as far as they are few, and else the least and the
  * greatest. Those of tasks that ran again are among them. Nulls are left out.
  */
-final class SeenValues private (dataType: DataType)
+final class SeenValues private (dataType: DataType, asked: Ordering[Any])
     extends AccumulatorV2[Any, SeenValues.Summary] {
 
   /** Null once there are too many. */
@@ -31,8 +31,17 @@ final class SeenValues private (dataType: DataType)
   private var least: Any = _
   private var greatest: Any = _
 
-  @transient private lazy val ordering: Ordering[Any] =
-    TypeUtils.getInterpretedOrdering(dataType)
+  /**
+   * Asked for where the values are made, by a thread that has a session: what tasks found is merged, and
+   * copied, by Spark's scheduler, whose thread must not ask for settings.
+   */
+  @transient private var known: Ordering[Any] = asked
+
+  /** In a task it is asked for again. */
+  private def ordering: Ordering[Any] = {
+    if (known == null) known = SeenValues.orderingOf(dataType)
+    known
+  }
 
   override def add(value: Any): Unit = if (value != null) synchronized {
     if (few != null && !few.contains(value)) {
@@ -71,7 +80,7 @@ final class SeenValues private (dataType: DataType)
   }
 
   override def copy(): SeenValues = {
-    val same = new SeenValues(dataType)
+    val same = new SeenValues(dataType, ordering)
     same.merge(this)
     same
   }
@@ -110,7 +119,10 @@ object SeenValues {
     seen
   }
 
-  def of(dataType: DataType): SeenValues = new SeenValues(dataType)
+  def of(dataType: DataType): SeenValues = new SeenValues(dataType, orderingOf(dataType))
+
+  private def orderingOf(dataType: DataType): Ordering[Any] =
+    TypeUtils.getInterpretedOrdering(dataType)
 
   val MaxValues: Int = 1000
   private val MaxBytes = 256
