@@ -15,6 +15,8 @@ from deltaic.arguments import (
     file_system_settings,
     optional_column,
     require_text,
+    wrong,
+    wrong_type,
 )
 from deltaic.builders import DeltaTableBuilder, IdentityGenerator
 from deltaic.commands.history import history
@@ -22,6 +24,7 @@ from deltaic.exceptions import error
 from deltaic.merge import DeltaMergeBuilder
 from deltaic.spark.frame_columns import FrameColumns
 from deltaic.table_definition import TableDefinition, session_api
+from deltaic.unsupported import UnsupportedCommands
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["DeltaMergeBuilder", "DeltaTable", "DeltaTableBuilder", "IdentityGenerator"]
 
 
-class DeltaTable(TableDefinition):
+class DeltaTable(TableDefinition, UnsupportedCommands):
     """A Delta table. Make one with `forPath` or `forName`.
 
     Names and signatures are those of delta-spark.
@@ -348,15 +351,11 @@ class DeltaTable(TableDefinition):
         >>> table.history(1).select("version", "operation").collect()
         [Row(version=0, operation='WRITE')]
         """
-        if limit is not None and (
-            not isinstance(limit, int) or isinstance(limit, bool) or limit < 1
-        ):
-            raise error(
-                "DELTAIC_INVALID_ARGUMENT",
-                argument="limit",
-                value=limit,
-                reason="it is a whole number above zero",
-            )
+        reason = "it is a whole number above zero"
+        if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool)):
+            raise wrong_type("limit", limit, reason)
+        if limit is not None and limit < 1:
+            raise wrong("limit", limit, reason)
         from deltaic.spark.frames import to_frame
 
         tables = self._api("DeltaTable.history").tables

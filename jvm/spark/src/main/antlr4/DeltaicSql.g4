@@ -13,7 +13,21 @@ statement
     | (DESCRIBE | DESC) DETAIL target                          # describeDetail
     | ALTER TABLE table=name (ALTER | CHANGE) COLUMN? column=name SYNC IDENTITY  # syncIdentity
     | ALTER TABLE table=name DROP FEATURE feature (TRUNCATE HISTORY)?            # dropFeature
+    | unsupported                                              # unsupportedCommand
     ;
+
+/** Statements of delta-spark that are refused by name. None of them is one of Spark's. */
+unsupported
+    : OPTIMIZE rest
+    | VACUUM rest
+    | RESTORE rest
+    | REORG TABLE rest
+    | GENERATE rest
+    | CONVERT TO DELTA rest
+    | CREATE (OR REPLACE)? TABLE (IF NOT EXISTS)? name (SHALLOW | DEEP)? CLONE rest
+    ;
+
+rest: ~';'+;
 
 /** A path as a text, or a name, whose parts Spark's parser reads. */
 target
@@ -34,22 +48,41 @@ part
     | QUOTED
     | DESCRIBE | DESC | DETAIL | HISTORY | LIMIT
     | ALTER | CHANGE | COLUMN | DROP | FEATURE | IDENTITY | SYNC | TABLE | TRUNCATE
+    | CLONE | CONVERT | CREATE | DEEP | DELTA | EXISTS | GENERATE | IF | NOT | OPTIMIZE | OR
+    | REORG | REPLACE | RESTORE | SHALLOW | TO | VACUUM
     ;
 
 ALTER: 'ALTER';
 CHANGE: 'CHANGE';
+CLONE: 'CLONE';
 COLUMN: 'COLUMN';
+CONVERT: 'CONVERT';
+CREATE: 'CREATE';
+DEEP: 'DEEP';
+DELTA: 'DELTA';
 DESC: 'DESC';
 DESCRIBE: 'DESCRIBE';
 DETAIL: 'DETAIL';
 DROP: 'DROP';
+EXISTS: 'EXISTS';
 FEATURE: 'FEATURE';
+GENERATE: 'GENERATE';
 HISTORY: 'HISTORY';
 IDENTITY: 'IDENTITY';
+IF: 'IF';
 LIMIT: 'LIMIT';
+NOT: 'NOT';
+OPTIMIZE: 'OPTIMIZE';
+OR: 'OR';
+REORG: 'REORG';
+REPLACE: 'REPLACE';
+RESTORE: 'RESTORE';
+SHALLOW: 'SHALLOW';
 SYNC: 'SYNC';
 TABLE: 'TABLE';
+TO: 'TO';
 TRUNCATE: 'TRUNCATE';
+VACUUM: 'VACUUM';
 
 STRING
     : '\'' (~['\\] | '\\' . | '\'\'')* '\''

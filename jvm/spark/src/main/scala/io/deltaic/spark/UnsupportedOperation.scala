@@ -1,14 +1,29 @@
 package io.deltaic.spark
 
-import io.deltaic.protocol.DeltaicException
+import scala.jdk.CollectionConverters._
+
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable, SharedResource}
 
 /** The error of what tables cannot do, or not yet. */
 private[spark] object UnsupportedOperation {
 
   /** @param what the operation, as its user would name it */
-  def apply(table: String, what: String): DeltaicException =
-    new DeltaicException(
+  def apply(table: String, what: String): DeltaicThrowable =
+    DeltaicException(
       "DELTAIC_UNSUPPORTED_OPERATION",
       Map("table" -> table, "operation" -> what)
     )
+
+  /** @param name a key of `unsupported-commands.json`, which says what works instead */
+  def command(name: String): DeltaicThrowable = DeltaicException(
+    "DELTAIC_COMMAND_UNSUPPORTED",
+    Map("command" -> name, "instead" -> insteads(name))
+  )
+
+  private lazy val insteads: Map[String, String] = SharedResource
+    .json("unsupported-commands.json")
+    .properties
+    .asScala
+    .map(entry => entry.getKey -> entry.getValue.asText)
+    .toMap
 }

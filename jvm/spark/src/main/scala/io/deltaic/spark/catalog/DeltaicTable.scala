@@ -15,7 +15,7 @@ import org.apache.spark.sql.connector.write._
 import org.apache.spark.sql.deltaic.{SchemaShims, SessionShims}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.UnsupportedOperation
 import io.deltaic.spark.changes.{ChangesTable, ReadCompatibility}
@@ -107,6 +107,7 @@ private[spark] final class DeltaicTable(
         BATCH_READ,
         MICRO_BATCH_READ,
         BATCH_WRITE,
+        STREAMING_WRITE, // for our own rule to refuse it, and say what works instead
         TRUNCATE,
         OVERWRITE_BY_FILTER,
         OVERWRITE_DYNAMIC
@@ -202,7 +203,7 @@ private[spark] final class DeltaicTable(
 
   def requireExtension(operation: String): Unit =
     if (!SessionShims.plansWith(spark, DeletionVectorStrategy))
-      throw new DeltaicException(
+      throw DeltaicException(
         "DELTAIC_EXTENSION_MISSING",
         Map("table" -> log.table.toString, "operation" -> operation)
       )
@@ -222,7 +223,7 @@ private[spark] final class DeltaicTable(
   private def withSameColumns(latest: Snapshot): Snapshot =
     if (hasColumns(latest)) latest else throw schemaChanged(latest)
 
-  private def schemaChanged(latest: Snapshot): DeltaicException = new DeltaicException(
+  private def schemaChanged(latest: Snapshot): DeltaicThrowable = DeltaicException(
     "DELTAIC_SCHEMA_CHANGED",
     Map("table" -> log.table.toString, "version" -> latest.version.toString)
   )

@@ -1,5 +1,7 @@
 package io.deltaic.spark.sql
 
+import java.util.Locale
+
 import org.antlr.v4.runtime.misc.{Interval, ParseCancellationException}
 import org.antlr.v4.runtime.{
   BailErrorStrategy,
@@ -16,6 +18,7 @@ import org.apache.spark.sql.catalyst.{FunctionIdentifier, TableIdentifier}
 import org.apache.spark.sql.internal.VariableSubstitution
 import org.apache.spark.sql.types.{DataType, StructType}
 
+import io.deltaic.spark.UnsupportedOperation
 import io.deltaic.spark.sql.grammar.DeltaicSqlParser._
 import io.deltaic.spark.sql.grammar.{DeltaicSqlBaseVisitor, DeltaicSqlLexer, DeltaicSqlParser}
 
@@ -84,6 +87,15 @@ private[spark] final class StatementParser(spark: ParserInterface) extends Parse
           "truncateHistory" -> (statement.HISTORY != null)
         )
       )
+
+    override def visitUnsupportedCommand(statement: UnsupportedCommandContext): LogicalPlan = {
+      val words = statement.unsupported
+      val command =
+        if (words.CLONE != null) "CLONE"
+        else if (words.CONVERT != null) "CONVERT TO DELTA"
+        else words.start.getText.toUpperCase(Locale.ROOT)
+      throw UnsupportedOperation.command(command)
+    }
 
     private def table(target: TargetContext, command: String): LogicalPlan =
       if (target.path != null) TableAtPath(unquoted(target.path))

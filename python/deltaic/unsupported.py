@@ -1,0 +1,218 @@
+"""The commands of delta-spark that Deltaic does not have yet: each is refused by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from deltaic.exceptions import error
+from deltaic.resources import load_json
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from deltaic.tables import DeltaTable
+
+
+def refuse(command: str) -> NoReturn:
+    """Refuse a command, and say what works instead.
+
+    Parameters
+    ----------
+    command
+        A key of ``unsupported-commands.json``.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Always; PySpark's `AnalysisException`, too.
+    """
+    instead = load_json("unsupported-commands.json")[command]
+    raise error("DELTAIC_COMMAND_UNSUPPORTED", command=command, instead=instead)
+
+
+class UnsupportedCommands:
+    """Methods with the names and signatures of delta-spark, each of which refuses itself."""
+
+    def vacuum(self, retentionHours: float | None = None) -> DataFrame:
+        """Refuse to delete files that the table no longer needs: not supported yet.
+
+        Parameters
+        ----------
+        retentionHours
+            How long files are kept after the table stopped needing them.
+
+        Raises
+        ------
+        InvalidArgumentError
+            Always. The message says what works instead.
+        """
+        refuse("VACUUM")
+
+    def optimize(self) -> Any:
+        """Refuse to compact files: not supported yet.
+
+        Raises
+        ------
+        InvalidArgumentError
+            Always. The message says what works instead.
+        """
+        refuse("OPTIMIZE")
+
+    def restoreToVersion(self, version: int) -> DataFrame:
+        """Refuse to return to a version: not supported yet.
+
+        Parameters
+        ----------
+        version
+            The version to return to.
+
+        Raises
+        ------
+        InvalidArgumentError
+            Always. The message says what works instead.
+        """
+        refuse("RESTORE")
+
+    def restoreToTimestamp(self, timestamp: str) -> DataFrame:
+        """Refuse to return to the version of a time: not supported yet.
+
+        Parameters
+        ----------
+        timestamp
+            The time to return to.
+
+        Raises
+        ------
+        InvalidArgumentError
+            Always. The message says what works instead.
+        """
+        refuse("RESTORE")
+
+    def generate(self, mode: str) -> None:
+        """Refuse to write manifests on demand: not supported yet.
+
+        Parameters
+        ----------
+        mode
+            ``symlink_format_manifest``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            Always. The message says what works instead.
+        """
+        refuse("GENERATE")
+
+    def clone(
+        self,
+        target: str,
+        isShallow: bool = False,
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> DeltaTable:
+        """Refuse to clone the table: not supported yet.
+
+        Parameters
+        ----------
+        target
+            The name or path of the clone.
+        isShallow
+            Whether the clone shares the files.
+        replace
+            Whether it may take the place of a table.
+        properties
+            Table properties of the clone.
+
+        Raises
+        ------
+        InvalidArgumentError
+            Always. The message says what works instead.
+        """
+        refuse("CLONE")
+
+    def cloneAtVersion(
+        self,
+        version: int,
+        target: str,
+        isShallow: bool = False,
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> DeltaTable:
+        """Refuse to clone a version of the table: not supported yet.
+
+        Parameters
+        ----------
+        version
+            The version.
+        target
+            The name or path of the clone.
+        isShallow
+            Whether the clone shares the files.
+        replace
+            Whether it may take the place of a table.
+        properties
+            Table properties of the clone.
+
+        Raises
+        ------
+        InvalidArgumentError
+            Always. The message says what works instead.
+        """
+        refuse("CLONE")
+
+    def cloneAtTimestamp(
+        self,
+        timestamp: str,
+        target: str,
+        isShallow: bool = False,
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> DeltaTable:
+        """Refuse to clone the version of a time: not supported yet.
+
+        Parameters
+        ----------
+        timestamp
+            The time.
+        target
+            The name or path of the clone.
+        isShallow
+            Whether the clone shares the files.
+        replace
+            Whether it may take the place of a table.
+        properties
+            Table properties of the clone.
+
+        Raises
+        ------
+        InvalidArgumentError
+            Always. The message says what works instead.
+        """
+        refuse("CLONE")
+
+    @classmethod
+    def convertToDelta(
+        cls,
+        sparkSession: SparkSession,
+        identifier: str,
+        partitionSchema: str | StructType | None = None,
+    ) -> DeltaTable:
+        """Refuse to make a Delta table of Parquet files: not supported yet.
+
+        Parameters
+        ----------
+        sparkSession
+            The session to work in.
+        identifier
+            The files, such as ``parquet.`/data/files` ``.
+        partitionSchema
+            The partition columns and their types.
+
+        Raises
+        ------
+        InvalidArgumentError
+            Always. The message says what works instead.
+        """
+        refuse("CONVERT TO DELTA")
