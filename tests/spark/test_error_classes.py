@@ -159,7 +159,7 @@ except Exception as e:
     jvm, throwable = spark._jvm, e._origin
     formats = getattr(jvm, "org.apache.spark.ErrorMessageFormat")
     helper = getattr(jvm, "org.apache.spark.SparkThrowableHelper")
-    connect = getattr(jvm, "org.apache.spark.sql.connect.utils.ErrorUtils")
+    connect = getattr(getattr(jvm, "org.apache.spark.sql.connect.utils.ErrorUtils$"), "MODULE$")
     nobody = getattr(jvm, "scala.Option").empty()
     details = connect.throwableToFetchErrorDetailsResponse(throwable, False).getErrors(0)
     result = {

@@ -7,8 +7,15 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.connector.catalog.{SupportsV1OverwriteWithSaveAsTable, Table}
 import org.apache.spark.sql.connector.expressions.Transform
-import org.apache.spark.sql.deltaic.SessionShims
-import org.apache.spark.sql.sources.{BaseRelation, CreatableRelationProvider, DataSourceRegister}
+import org.apache.spark.sql.deltaic.{JobShims, SessionShims}
+import org.apache.spark.sql.execution.streaming.Sink
+import org.apache.spark.sql.sources.{
+  BaseRelation,
+  CreatableRelationProvider,
+  DataSourceRegister,
+  StreamSinkProvider
+}
+import org.apache.spark.sql.streaming.OutputMode
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.sql.{DataFrame => ApiDataFrame, SQLContext, SaveMode}
@@ -24,7 +31,7 @@ import io.deltaic.spark.write.ReadOnlyOptions
  * create a table at a path, and goes on as a V2 plan.
  */
 class DeltaicDataSource extends SupportsV1OverwriteWithSaveAsTable with CreatableRelationProvider
-    with DataSourceRegister {
+    with StreamSinkProvider with DataSourceRegister {
 
   override def shortName(): String = TableLocation.provider
 
@@ -69,16 +76,26 @@ class DeltaicDataSource extends SupportsV1OverwriteWithSaveAsTable with Creatabl
     mode match {
       case SaveMode.Ignore if snapshot.isDefined => ()
       case SaveMode.ErrorIfExists if snapshot.isDefined =>
-        throw new DeltaicException(
+        throw DeltaicException(
           "DELTAIC_TABLE_ALREADY_EXISTS",
           Map("table" -> log.table.toString)
         )
       case _ =>
         val query = data.asInstanceOf[DataFrame].queryExecution.analyzed
-        SessionShims.run(spark, new Save(spark, log, snapshot, mode, parameters, query).plan)
+        JobShims.calledAs(spark, s"save to ${log.table}") {
+          SessionShims.run(spark, new Save(spark, log, snapshot, mode, parameters, query).plan)
+        }
     }
     SavedRelation(sqlContext, data.schema)
   }
+
+  /** `df.writeStream.start(path)`; see also [[io.deltaic.spark.sql.RefuseChanges]]. */
+  override def createSink(
+      sqlContext: SQLContext,
+      parameters: Map[String, String],
+      partitionColumns: Seq[String],
+      outputMode: OutputMode
+  ): Sink = throw UnsupportedOperation.command("writeStream")
 }
 
 /** What Spark wants back from a save; nobody reads it. */

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
 import org.apache.spark.sql.catalyst.plans.logical.View
 import org.apache.spark.sql.catalyst.util.quoteIfNeeded
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.{PaddingShims, SessionShims}
+import org.apache.spark.sql.deltaic.{JobShims, PaddingShims, SessionShims}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.functions.{max, min}
 import org.apache.spark.sql.types.{DataType, StructType}
@@ -232,7 +232,7 @@ object PythonApi {
 
   /** The path and full name of a table in the catalog. */
   def resolveName(spark: SparkSession, name: String): String = {
-    def notDelta(found: String): Nothing = throw new DeltaicException(
+    def notDelta(found: String): Nothing = throw DeltaicException(
       "DELTAIC_NAME_IS_NOT_A_TABLE",
       Map("name" -> name, "found" -> found)
     )
@@ -253,7 +253,9 @@ object PythonApi {
 
   /** Creates or replaces a table as a builder of Python describes it. */
   def createTable(spark: SparkSession, definitionJson: String): Unit = {
-    SessionShims.run(spark, new TableBuilding(spark, Json.parse(definitionJson)).plan)
+    JobShims.calledAs(spark, "DeltaTableBuilder.execute") {
+      SessionShims.run(spark, new TableBuilding(spark, Json.parse(definitionJson)).plan)
+    }
     ()
   }
 }

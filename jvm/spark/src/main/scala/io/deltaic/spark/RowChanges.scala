@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
 import org.apache.spark.sql.catalyst.expressions.{Expression, Literal, SubqueryExpression}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.{CacheShims, PaddingShims, SessionShims}
+import org.apache.spark.sql.deltaic.{CacheShims, JobShims, PaddingShims, SessionShims}
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, ExtractV2Table}
 import org.apache.spark.sql.{AnalysisException, Column, DataFrame, classic}
 
@@ -29,7 +29,9 @@ object RowChanges {
   def delete(target: classic.DataFrame, condition: Column): DataFrame = {
     val spark = target.sparkSession
     val matching = expression(spark, condition).getOrElse(Literal.TrueLiteral)
-    SessionShims.run(spark, DeleteFromTable(targetOf(target), matching))
+    JobShims.calledAs(spark, "DeltaTable.delete") {
+      SessionShims.run(spark, DeleteFromTable(targetOf(target), matching))
+    }
   }
 
   /**
@@ -45,14 +47,10 @@ object RowChanges {
       values: JList[Column]
   ): DataFrame = {
     val spark = target.sparkSession
-    SessionShims.run(
-      spark,
-      UpdateTable(
-        targetOf(target),
-        assignments(spark, columns, values),
-        expression(spark, condition)
-      )
-    )
+    val set = assignments(spark, columns, values)
+    JobShims.calledAs(spark, "DeltaTable.update") {
+      SessionShims.run(spark, UpdateTable(targetOf(target), set, expression(spark, condition)))
+    }
   }
 
   /** A MERGE whose clauses are yet to come. */
@@ -134,7 +132,7 @@ object RowChanges {
     try UnresolvedAttribute.quotedString(column)
     catch {
       case e: AnalysisException =>
-        throw new DeltaicException(
+        throw DeltaicException(
           "DELTAIC_INVALID_ARGUMENT",
           Map("argument" -> "set", "value" -> column, "reason" -> "it is no name of a column"),
           e
@@ -181,18 +179,16 @@ final class MergeStatement private[spark] (
 
   def run(): DataFrame = {
     val sides = new MergeSides(target, source)
-    SessionShims.run(
-      spark,
-      MergeIntoTable(
-        sides.target,
-        sides.source,
-        sides.meant(SessionShims.expression(spark, condition)),
-        matched.map(sides.meant).toSeq,
-        notMatched.map(sides.meant).toSeq,
-        notMatchedBySource.map(sides.meant).toSeq,
-        evolvesSchema
-      )
+    val merge = MergeIntoTable(
+      sides.target,
+      sides.source,
+      sides.meant(SessionShims.expression(spark, condition)),
+      matched.map(sides.meant).toSeq,
+      notMatched.map(sides.meant).toSeq,
+      notMatchedBySource.map(sides.meant).toSeq,
+      evolvesSchema
     )
+    JobShims.calledAs(spark, "DeltaTable.merge")(SessionShims.run(spark, merge))
   }
 
   private def optional(when: Column): Option[Expression] = RowChanges.expression(spark, when)

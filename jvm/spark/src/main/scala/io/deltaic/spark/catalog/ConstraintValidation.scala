@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.expressions.Literal.TrueLiteral
 import org.apache.spark.sql.catalyst.expressions.{EqualNullSafe, Literal, Not}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, Limit, LogicalPlan}
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.SessionShims
+import org.apache.spark.sql.deltaic.{JobShims, SessionShims}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -20,7 +20,7 @@ private[spark] object ConstraintValidation {
   /**
    * A row of the version that does not meet the condition, as a text; none if all do.
    *
-   * @throws DeltaicException if it is no condition on single rows of the table
+   * @throws DeltaicThrowable if it is no condition on single rows of the table
    */
   def firstViolation(
       spark: SparkSession,
@@ -34,7 +34,7 @@ private[spark] object ConstraintValidation {
     val checked = new ConditionResolver(spark, log.table.toString, columns)
       .check(s"CHECK constraint $name", condition)
     if (!checked.condition.deterministic)
-      throw new DeltaicException(
+      throw DeltaicException(
         "DELTAIC_INVALID_CONSTRAINT",
         Map(
           "table" -> log.table.toString,
@@ -47,7 +47,10 @@ private[spark] object ConstraintValidation {
     val relation = DataSourceV2Relation.create(table, None, None, CaseInsensitiveStringMap.empty())
     val parsed = spark.sessionState.sqlParser.parseExpression(condition)
     val broken: LogicalPlan = Filter(Not(EqualNullSafe(parsed, TrueLiteral)), relation)
-    SessionShims.run(spark, Limit(Literal(1), broken)).collect().headOption.map(shown)
+    val phase = JobShims.name("ADD CONSTRAINT", "look for rows that break it", log.table.toString)
+    JobShims.described(spark, phase) {
+      SessionShims.run(spark, Limit(Literal(1), broken)).collect().headOption.map(shown)
+    }
   }
 
   private def shown(row: Row): String =

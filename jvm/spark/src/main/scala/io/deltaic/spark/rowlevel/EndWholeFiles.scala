@@ -80,6 +80,8 @@ private[spark] final case class EndFilesExec(write: DeltaWrite with CountsChange
     extends LeafV2CommandExec {
   override def output: Seq[Attribute] = Nil
 
+  override def nodeName: String = "MetadataOnlyDelete"
+
   override protected def run(): Seq[InternalRow] = {
     val batch = write.toBatch
     val nothing = Array.empty[WriterCommitMessage]

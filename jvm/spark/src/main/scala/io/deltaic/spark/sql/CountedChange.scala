@@ -6,6 +6,7 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.connector.write.RowLevelOperation
+import org.apache.spark.sql.deltaic.CountedChange
 import org.apache.spark.sql.execution.datasources.v2._
 import org.apache.spark.sql.execution.{LocalTableScanExec, SparkPlan, SparkStrategy, UnaryExecNode}
 import org.apache.spark.sql.types.LongType
@@ -13,19 +14,6 @@ import org.apache.spark.sql.types.LongType
 import io.deltaic.spark.catalog.{DeltaicTable, MergeTarget}
 import io.deltaic.spark.rowlevel.{ChangedRows, CountsChangedRows, EndFilesExec, RowLevelChange}
 import io.deltaic.spark.write.{SkippedWriteExec, TableWrite}
-
-/**
- * A DELETE, UPDATE or MERGE that returns how many rows it changed, which Spark's own do not.
- *
- * @param child the plan that Spark has made of the statement, or its result
- */
-private[spark] final case class CountedChange(
-    child: LogicalPlan,
-    override val output: Seq[Attribute]
-) extends UnaryCommand {
-  override protected def withNewChildInternal(newChild: LogicalPlan): CountedChange =
-    copy(child = newChild)
-}
 
 /**
  * Lets changes of our tables return their counts.
@@ -95,7 +83,7 @@ private[spark] object CountedChangeStrategy extends SparkStrategy {
   }
 
   private def changedRows(plan: SparkPlan): ChangedRows = plan match {
-    case DescribedChangeExec(change, _) => changedRows(change)
+    case DescribedChangeExec(change, _, _) => changedRows(change)
     case WriteDeltaExec(_, _, _, write: CountsChangedRows, _, _, _) => write.changedRows
     case EndFilesExec(write) => write.changedRows
     case InsertOnlyMergeExec(_, _, write: TableWrite, _, _) if !write.isCommitted => ChangedRows()
@@ -112,6 +100,8 @@ private[spark] final case class CountedChangeExec(
     override val output: Seq[Attribute]
 ) extends V2CommandExec
     with UnaryExecNode {
+
+  override def nodeName: String = "ReportAffectedRows"
 
   override protected def run(): Seq[InternalRow] = {
     child.executeCollect()

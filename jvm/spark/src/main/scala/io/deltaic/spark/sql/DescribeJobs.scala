@@ -25,38 +25,40 @@ private[spark] object DescribeJobs extends SparkStrategy {
 
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
     case command: V2WriteCommand if command.getTagValue(Described).isEmpty =>
-      descriptionOf(command).toSeq.map { description =>
+      descriptionOf(command).toSeq.map { case (operation, description) =>
         val marked = command.withNewQuery(command.query)
         marked.setTagValue(Described, ())
-        DescribedChangeExec(planLater(marked), description)
+        DescribedChangeExec(planLater(marked), operation, description)
       }
     case _ => Nil
   }
 
-  private def descriptionOf(command: V2WriteCommand): Option[String] = command match {
+  private def descriptionOf(command: V2WriteCommand): Option[(String, String)] = command match {
     case change: WriteDelta => described(change.operation.command.toString, change.write)
     case merge: InsertOnlyMerge => described("MERGE", merge.write)
     case _ => None
   }
 
-  private def described(operation: String, write: Option[Write]): Option[String] = write.collect {
-    case own: RecordsReads =>
-      JobShims.name(operation, "find and write the rows", own.log.table.toString)
-  }
+  private def described(operation: String, write: Option[Write]): Option[(String, String)] =
+    write.collect { case own: RecordsReads =>
+      operation -> JobShims.name(operation, "find and write the rows", own.log.table.toString)
+    }
 
   /** On a command that is inside of a [[DescribedChangeExec]] already. */
   private val Described = TreeNodeTag[Unit]("deltaic.jobsAreDescribed")
 }
 
+/** @param operation DELETE, UPDATE or MERGE: the name of the node where Spark shows plans */
 private[spark] final case class DescribedChangeExec(
     child: SparkPlan,
+    operation: String,
     description: String
 ) extends V2CommandExec
     with UnaryExecNode {
 
   override def output: Seq[Attribute] = child.output
 
-  override def nodeName: String = "DescribedChange"
+  override def nodeName: String = operation
 
   override protected def run(): Seq[InternalRow] =
     JobShims.described(session, description)(child.executeCollect().toSeq)

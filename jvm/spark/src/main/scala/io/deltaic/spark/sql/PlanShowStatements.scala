@@ -10,10 +10,11 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.deltaic.protocol.DeltaicException
-import io.deltaic.spark.catalog.{DeltaicTable, TableLocation}
+import io.deltaic.spark.catalog.{DeltaicTable, DescribedTable, TableLocation}
 
 /**
- * Answers `SHOW CREATE TABLE` and `SHOW PARTITIONS` for tables of ours.
+ * Answers `SHOW CREATE TABLE` and `SHOW PARTITIONS` for tables of ours, and leaves metadata columns out of
+ * `DESCRIBE EXTENDED`.
  *
  * Spark's own answer to the first leaves out what is computed, clustered or checked, and states the
  * collation of every text, with which the statement cannot be run again. The second it asks of
@@ -49,6 +50,12 @@ private[spark] object PlanShowStatements extends Rule[LogicalPlan] {
         CaseInsensitiveStringMap.empty()
       )
       partitions(table, relation, show.pattern.collect { case UnresolvedPartitionSpec(s, _) => s })
+    case describe @ DescribeRelation(
+          found @ ResolvedTable(_, _, table: DeltaicTable, _),
+          true,
+          _
+        ) =>
+      describe.copy(relation = found.copy(table = new DescribedTable(table)))
   }
 
   private def partitions(
@@ -58,11 +65,11 @@ private[spark] object PlanShowStatements extends Rule[LogicalPlan] {
   ): LogicalPlan = {
     val names = table.tableSchema.partitionColumns
     if (names.isEmpty)
-      throw new DeltaicException("DELTAIC_NOT_PARTITIONED", Map("table" -> table.name()))
+      throw DeltaicException("DELTAIC_NOT_PARTITIONED", Map("table" -> table.name()))
     val columns = names.map(name => relation.output.find(_.name == name).get)
     val conditions = wanted.getOrElse(Map.empty).map { case (name, value) =>
       val column = columns.find(c => conf.resolver(c.name, name)).getOrElse {
-        throw new DeltaicException(
+        throw DeltaicException(
           "DELTAIC_NOT_A_PARTITION_COLUMN",
           Map("table" -> table.name(), "column" -> name, "columns" -> names.mkString(", "))
         )

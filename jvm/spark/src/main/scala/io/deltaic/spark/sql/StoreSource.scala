@@ -44,7 +44,7 @@ private[spark] final case class MergeFromStoredRows(
     try {
       counter.storingTimeMs = System.currentTimeMillis() - startedAtMs
       val planned = merge.transform { case rows if rows eq source => stored.plan }
-      SessionShims.run(spark, planned).collect().toSeq
+      JobShims.calledAs(spark, "MERGE")(SessionShims.run(spark, planned).collect().toSeq)
     } finally stored.release()
   }
 }

@@ -7,7 +7,7 @@ import scala.util.control.NonFatal
 import org.apache.spark.sql.catalyst.expressions.{And, AttributeReference, Expression, Literal}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan}
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.{Repeats, SessionShims}
+import org.apache.spark.sql.deltaic.{JobShims, Repeats, SessionShims}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.slf4j.LoggerFactory
@@ -80,7 +80,9 @@ private[spark] final class ScannedRows(
     val relation = DataSourceV2Relation.create(rows, None, None, CaseInsensitiveStringMap.empty())
     val passing = filtered(asked, relation)
     val found = join.flatMap(_.among(scan, passing.getOrElse(relation))).orElse(passing)
-    found.forall(!SessionShims.run(spark, _).isEmpty)
+    JobShims.calledAs(spark, "look for rows that a conflicting commit added") {
+      found.forall(!SessionShims.run(spark, _).isEmpty)
+    }
   }
 
   /** A row is taken to be there where nothing can be found out. */

@@ -7,6 +7,7 @@ import scala.reflect.ClassTag
 import org.apache.spark.io.CompressionCodec
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.SQLExecution
+import org.apache.spark.util.CallSite
 import org.apache.spark.{SparkContext, SparkEnv}
 
 /** Jobs of our own, which no plan of a query contains. */
@@ -42,12 +43,26 @@ object JobShims {
   /** What jobs that `body` runs are called where Spark lists jobs. */
   def described[A](spark: SparkSession, description: String)(body: => A): A = {
     val end = describe(spark, description)
-    try body
+    try calledAs(spark, s"deltaic $description")(body)
     finally end()
   }
 
   /**
-   * The same for jobs that this thread runs from now on.
+   * What Spark lists what `body` runs as, unless the user has named it: the call of the user. Spark would look
+   * for it on the stack, and take the innermost line that is not its own, which is one of ours.
+   */
+  def calledAs[A](spark: SparkSession, call: String)(body: => A): A = {
+    val context = spark.sparkContext
+    if (context.getLocalProperty(CallSite.SHORT_FORM) != null) body
+    else {
+      context.setLocalProperty(CallSite.SHORT_FORM, call)
+      try body
+      finally context.setLocalProperty(CallSite.SHORT_FORM, null)
+    }
+  }
+
+  /**
+   * As [[described]], for jobs that this thread runs from now on.
    *
    * @return ends that. What the user has called them stays in front, what an outer description of ours
    *   says does not.
