@@ -347,7 +347,7 @@ def test_second_of_two_concurrent_commits(
     if isinstance(outcome, type):
         with pytest.raises(ConcurrentModificationError) as caught:
             commit(ours, log)
-        assert type(caught.value) is outcome
+        assert isinstance(caught.value, outcome)
         assert caught.value.winning_version == 1
         assert caught.value.winning_operation == theirs.operation
         assert caught.value.table == log.table
@@ -396,7 +396,8 @@ def test_identity_values_that_a_winner_gave_matter_to_who_gives_some_too(
     if expected is None:
         assert conflict is None
     else:
-        assert conflict is not None and type(conflict_error(ours, conflict)) is expected
+        assert conflict is not None
+        assert isinstance(conflict_error(ours, conflict), expected)
 
 
 def test_progress_recorded_between_check_and_attempt_conflicts() -> None:

@@ -423,7 +423,7 @@ def outcome(mine: Operation, theirs: Operation, level: str, columns: str = COLUM
         assert log.commits_lines == after_theirs, "it failed, and changed something"
         assert conflict.winning_version == 2 and conflict.reason
         require_history(log, theirs)
-        return ERRORS[type(conflict)]
+        return next(name for kind, name in ERRORS.items() if isinstance(conflict, kind))
     require_history(log, mine)
     if not mine.ends_rows:
         require_history(log, theirs)

@@ -80,7 +80,7 @@ def check(
             mine.run(spark, named)
         except ConcurrentModificationError as caught:
             problem = caught
-    assert type(problem) is (expected or type(None)), repr(problem)
+    assert isinstance(problem, expected or type(None)), repr(problem)
     left: Rows = Counter((row[0], row[1], row[2]) for row in rows_of(spark, table))
     if problem is not None:
         assert problem.winning_version == 3
