@@ -24,14 +24,20 @@ from deltaic.exceptions import error
 from deltaic.merge import DeltaMergeBuilder
 from deltaic.spark.frame_columns import FrameColumns
 from deltaic.table_definition import TableDefinition, session_api
-from deltaic.unsupported import UnsupportedCommands
+from deltaic.unsupported import DeltaOptimizeBuilder, UnsupportedCommands
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from deltaic.spark.session_api import SessionApi
 
-__all__ = ["DeltaMergeBuilder", "DeltaTable", "DeltaTableBuilder", "IdentityGenerator"]
+__all__ = [
+    "DeltaMergeBuilder",
+    "DeltaOptimizeBuilder",
+    "DeltaTable",
+    "DeltaTableBuilder",
+    "IdentityGenerator",
+]
 
 
 class DeltaTable(TableDefinition, UnsupportedCommands):

@@ -32,6 +32,19 @@ def refuse(command: str) -> NoReturn:
     raise error("DELTAIC_COMMAND_UNSUPPORTED", command=command, instead=instead)
 
 
+class DeltaOptimizeBuilder:
+    """What `DeltaTable.optimize` returns in delta-spark; not supported yet.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Always. The message says what works instead.
+    """
+
+    def __init__(self, *_: object) -> None:
+        refuse("OPTIMIZE")
+
+
 class UnsupportedCommands:
     """Methods with the names and signatures of delta-spark, each of which refuses itself."""
 
