@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from deltaic._version import __version__
 from deltaic.session import configure_spark
+from deltaic.spark import error_classes as _error_classes  # noqa: F401
 from deltaic.tables import DeltaTable
 
 __all__ = ["DeltaTable", "__version__", "configure_spark"]

@@ -23,6 +23,9 @@ INTERNAL_ERROR = "DELTAIC_INTERNAL_ERROR"
 #: SQLSTATE of an internal error of a data source.
 _INTERNAL_SQL_STATE = "XXKDS"
 
+#: Control characters, but for line feeds and tabs, and the character for bytes that are no text.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffd]")
+
 _PARAMETER = re.compile(r"<([A-Za-z][A-Za-z0-9]*)>")
 
 
@@ -247,6 +250,12 @@ def render(condition: str, parameters: Mapping[str, str]) -> str:
         text = ", ".join(f"{name}: {value}" for name, value in parameters.items())
     else:
         text = _PARAMETER.sub(
-            lambda match: parameters.get(match[1], match[0]), "\n".join(entry["message"])
+            lambda match: _printable(parameters.get(match[1], match[0])),
+            "\n".join(entry["message"]),
         )
     return f"[{condition}] {text} SQLSTATE: {sql_state(condition)}"
+
+
+def _printable(text: str) -> str:
+    """Spell out what no terminal or log shows: a damaged file is quoted, and may hold anything."""
+    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

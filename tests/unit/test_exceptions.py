@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import pickle
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -122,6 +124,12 @@ def test_parameter_that_looks_like_one_is_not_filled_again() -> None:
     )
 
 
+def test_what_a_terminal_does_not_show_is_spelled_out() -> None:
+    text = str(error("DELTAIC_ACTION_MALFORMED", reason="a\nb", action="PAR1\x00\x15\ufffd{"))
+    assert "a\nb" in text
+    assert "PAR1\\u0000\\u0015\\ufffd{" in text
+
+
 def test_error_survives_pickling() -> None:
     problem = error("DELTAIC_NOT_A_TABLE", table="/t")
     copy = pickle.loads(pickle.dumps(problem))
@@ -211,3 +219,15 @@ def test_reply_reports_a_bug_with_its_traceback() -> None:
 
 def test_reply_carries_the_answer() -> None:
     assert reply(lambda body: body, {"version": 3}) == {"ok": {"version": 3}}
+
+
+def test_errors_are_of_pysparks_classes_before_there_is_a_session() -> None:
+    program = (
+        "import deltaic, sys\n"
+        "assert 'py4j' not in sys.modules\n"
+        "from pyspark.errors import AnalysisException\n"
+        "try: deltaic.DeltaTable.convertToDelta(None, 'parquet.`/data`')\n"
+        "except AnalysisException as e: print(type(e).__name__)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert ran.stdout.strip() == "InvalidArgumentError", ran.stderr

@@ -9,7 +9,7 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
-from deltaic.exceptions import DeltaError, adopt_spark_classes, error_class
+from deltaic.exceptions import DeltaError, error_class
 
 #: Where the classes of Deltaic's exceptions are.
 _DELTAIC_EXCEPTIONS = ("io.deltaic.protocol.", "io.deltaic.spark.errors.")
@@ -66,15 +66,3 @@ def convert_captured_exceptions() -> None:
 
     convert.converts_deltaic = True  # type: ignore[attr-defined]
     captured.convert_exception = convert  # type: ignore[assignment]
-
-
-def spark_class(name: str) -> type[Exception] | None:
-    """Return the class of PySpark that stands for a class of Spark, by its simple name."""
-    from pyspark.errors.exceptions import base
-
-    found = getattr(base, name, None)
-    known = isinstance(found, type) and issubclass(found, base.PySparkException)
-    return found if known else base.PySparkException
-
-
-adopt_spark_classes(spark_class)
