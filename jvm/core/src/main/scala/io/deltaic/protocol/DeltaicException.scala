@@ -125,10 +125,19 @@ private[deltaic] object ErrorConditions {
       else
         parameter.replaceAllIn(
           known.message,
-          m => Regex.quoteReplacement(parameters.getOrElse(m.group(1), m.matched))
+          m =>
+            Regex.quoteReplacement(parameters.get(m.group(1)).fold(m.matched)(printable))
         )
     s"[$condition] $text SQLSTATE: ${known.sqlState}"
   }
+
+  /** A damaged file is quoted as it is, and may hold anything: what no terminal or log shows is spelled out. */
+  private def printable(text: String): String =
+    if (!text.exists(isControl)) text
+    else text.flatMap(c => if (isControl(c)) f"\\u${c.toInt}%04x" else c.toString)
+
+  private def isControl(c: Char): Boolean =
+    Character.isISOControl(c) && c != '\n' && c != '\t' || c == '\uFFFD'
 }
 
 /** A JSON file of the Python package, which the build copies into the jar. */

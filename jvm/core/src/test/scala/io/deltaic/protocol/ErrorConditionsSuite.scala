@@ -28,6 +28,15 @@ class ErrorConditionsSuite extends munit.FunSuite {
     assertEquals(raised -- ErrorConditions.names, Set.empty[String])
   }
 
+  test(
+    "exceptions are made by DeltaicException(...), which knows their class, and caught by the trait"
+  ) {
+    val others = "new DeltaicException\\(|: DeltaicException\\b(?!\\()|\\[DeltaicException\\]".r
+    val definition = "class DeltaicException("
+    val found = sources.filterNot(_.contains(definition)).flatMap(others.findFirstIn(_))
+    assertEquals(found, Vector.empty[String])
+  }
+
   test("a message is rendered with its parameters in their places, dollar signs and all") {
     val e = DeltaicException(
       "DELTAIC_LOG_GAP",
@@ -36,6 +45,15 @@ class ErrorConditionsSuite extends munit.FunSuite {
     assert(e.getMessage.startsWith("[DELTAIC_LOG_GAP] The log of table /t$1 has a gap"))
     assert(!e.getMessage.contains("<"), e.getMessage)
     assertEquals(ActionJson.mapper.readTree(e.getParametersJson).get("missing").textValue, "3")
+  }
+
+  test("what a terminal does not show is spelled out") {
+    val e = DeltaicException(
+      "DELTAIC_ACTION_MALFORMED",
+      Map("reason" -> "it is\nno JSON", "action" -> "PAR1\u0000\u0015\uFFFD{")
+    )
+    assert(e.getMessage.contains("it is\nno JSON"), e.getMessage)
+    assert(e.getMessage.contains("PAR1\\u0000\\u0015\\ufffd{"), e.getMessage)
   }
 
   test("an unknown condition and a missing parameter still give a readable message") {

@@ -54,6 +54,11 @@ private[spark] object ConstraintValidation {
   }
 
   private def shown(row: Row): String =
-    row.schema.fieldNames.zip(row.toSeq).map { case (name, value) => s"$name = $value" }
+    row.schema.fieldNames.zip(row.toSeq)
+      .map {
+        case (name, bytes: Array[Byte]) =>
+          s"$name = X'${bytes.map(byte => f"$byte%02X").mkString}'"
+        case (name, value) => s"$name = $value"
+      }
       .mkString(", ").take(1000)
 }
