@@ -149,7 +149,7 @@ object PythonApi {
       commit: PreparedCommit,
       version: Long,
       requestJson: String
-  ): Unit = run(upkeepOf(spark, commit.log), version, requestJson)
+  ): Unit = run(spark, commit.log, version, requestJson)
 
   /** As `upkeep`, for a version that whoever committed. */
   def upkeepOfTable(
@@ -159,12 +159,15 @@ object PythonApi {
       requestJson: String
   ): Unit = {
     val log = TableLocation.requireExists(spark, TableLocation.log(spark, path))
-    run(upkeepOf(spark, log), version, requestJson)
+    run(spark, log, version, requestJson)
   }
 
-  private def run(upkeep: Upkeep, version: Long, requestJson: String): Unit = {
+  /** A thread of the background has no session, whose settings what it runs may ask for. */
+  private def run(spark: SparkSession, log: DeltaLog, version: Long, requestJson: String): Unit = {
+    val upkeep = upkeepOf(spark, log)
     val request = UpkeepRequest.parse(requestJson)
-    val work = upkeep.due(version, request.tasks)
+    val due = upkeep.due(version, request.tasks)
+    val work = SessionShims.underSettingsOf(spark)(due)
     if (request.inBackground) UpkeepQueue.submit(upkeep.table)(work) else work()
   }
 

@@ -10,6 +10,7 @@ import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.connector.catalog.CatalogPlugin
 import org.apache.spark.sql.errors.QueryCompilationErrors
 import org.apache.spark.sql.execution.SparkStrategy
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.{Column, DataFrame}
 
 /** Doors of the classic session that Spark keeps to itself. */
@@ -17,6 +18,12 @@ object SessionShims {
 
   /** Analyses `plan` and, when it is a command, runs it. */
   def run(spark: SparkSession, plan: LogicalPlan): DataFrame = Dataset.ofRows(spark, plan)
+
+  /** `work`, which finds the settings of the session on whatever thread it runs. */
+  def underSettingsOf[A](spark: SparkSession)(work: () => A): () => A = {
+    val settings = spark.sessionState.conf
+    () => SQLConf.withExistingConf(settings)(work())
+  }
 
   /** `plan`, not to be analysed again if `original`, which it was made of, is not. */
   def analysedAs(original: LogicalPlan, plan: LogicalPlan): LogicalPlan = {
