@@ -88,6 +88,7 @@ def templates(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
             settings = {
                 "delta.checkpointInterval": "2",
                 "delta.logRetentionDuration": "interval 1 day",
+                "delta.deletedFileRetentionDuration": "interval 1 day",
                 **properties,
             }
             build_table(

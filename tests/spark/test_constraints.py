@@ -270,11 +270,6 @@ def test_invariant_of_a_field_in_an_array_or_map_is_refused_by_name(
     [
         ("a INT NOT NULL", "CAST(NULL AS INT)"),
         ("s STRUCT<a: INT NOT NULL>", "named_struct('a', CAST(NULL AS INT))"),
-        ("s ARRAY<STRUCT<a: INT NOT NULL>>", "array(named_struct('a', CAST(NULL AS INT)))"),
-        (
-            "s MAP<STRING, STRUCT<a: INT NOT NULL>>",
-            "map('k', named_struct('a', CAST(NULL AS INT)))",
-        ),
     ],
 )
 def test_not_null_holds_at_every_depth(

@@ -68,13 +68,13 @@ def test_options_set_properties_of_the_table_that_a_write_creates(spark: SparkSe
     vectors, retention = "delta.enableDeletionVectors", "delta.logRetentionDuration"
     two.write.format("delta").option(vectors, "true").saveAsTable("saved")
     created = two.writeTo("created").using("delta").option(vectors, "true")
-    created.option(retention, "interval 9 days").tableProperty(
-        retention, "interval 3 days"
+    created.option(retention, "interval 39 days").tableProperty(
+        retention, "interval 33 days"
     ).create()
-    two.writeTo("saved").using("delta").option(retention, "interval 4 days").createOrReplace()
+    two.writeTo("saved").using("delta").option(retention, "interval 34 days").createOrReplace()
     for name, expected in (
-        ("created", {vectors: "true", retention: "interval 3 days"}),
-        ("saved", {retention: "interval 4 days"}),
+        ("created", {vectors: "true", retention: "interval 33 days"}),
+        ("saved", {retention: "interval 34 days"}),
     ):
         (detail,) = spark.sql(f"DESCRIBE DETAIL {name}").collect()
         assert detail.properties == expected

@@ -36,6 +36,8 @@ def enable_feed(spark: SparkSession, path: str, *, first_time_s: int | None = No
         set_property(path, version, PROPERTY, "true")
         _support_feed(path, version)
         if first_time_s is not None:
+            # However old the versions are, their files are there.
+            set_property(path, version, "delta.deletedFileRetentionDuration", "interval 10000 days")
             time = first_time_s + 60 * version
             os.utime(log.commit_path(path, version), (time, time))
     forget(spark, path)

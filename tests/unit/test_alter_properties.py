@@ -117,7 +117,7 @@ def test_commit_tells_when_it_was_written_and_not_when_its_command_began() -> No
         write(log, MemoryFile("meanwhile"))
 
     log.before_try = race
-    asked = AlterProperties(log.table, {"delta.logRetentionDuration": "interval 2 days"})
+    asked = AlterProperties(log.table, {"delta.logRetentionDuration": "interval 20 days"})
     result = alter_properties(asked, log, RetryPolicy(), lambda: now)
     assert result.version == 2
     assert log.actions(2, "commitInfo")[0]["timestamp"] == 20

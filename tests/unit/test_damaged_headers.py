@@ -168,7 +168,7 @@ COMMANDS: dict[str, Callable[[MemoryLog], object]] = {
     "delete": lambda log: commit(
         MemoryCommit(log, "DELETE", removes=["one"], reads=EVERYTHING), log
     ),
-    "set": command("alterProperties", set={"delta.logRetentionDuration": "interval 2 days"}),
+    "set": command("alterProperties", set={"delta.logRetentionDuration": "interval 20 days"}),
     "widen": command("alterProperties", set={"delta.enableTypeWidening": "true"}),
     "unset": command("alterProperties", unset=["delta.enableRowTracking"]),
     "add columns": command("addColumns", columns=[{"parent": ["s"], "field": column("new")}]),

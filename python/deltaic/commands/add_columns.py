@@ -22,6 +22,7 @@ from deltaic.protocol.schema import (
     map_fields,
     parse_field,
     parse_schema,
+    walk,
 )
 from deltaic.protocol.schema_edits import edit_struct, path_text, spelled
 
@@ -153,8 +154,10 @@ def add_columns(
 def _require_addable(table: str, new: NewColumn) -> None:
     """Refuse what the rows that are there could not have."""
     reason = None
-    if not new.column.nullable:
-        reason = "it is NOT NULL, but is null in the rows that are there"
+    fields = dict(walk(StructType((new.column,))))
+    not_null = next((path for path, field in fields.items() if not field.nullable), None)
+    if not_null is not None:
+        reason = f"{not_null} is NOT NULL, but is null in the rows that are there"
         advice = "Add it without NOT NULL; a CHECK constraint can ask for values later."
     elif new.default is not None:
         reason = "it has a DEFAULT, which would have to hold for the rows that are there"

@@ -12,7 +12,7 @@ from deltaic.commit.operations import Operation
 from deltaic.commit.ports import Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
-from deltaic.protocol.constraints import constraint_key, find_constraint
+from deltaic.protocol.constraints import constraint_key, find_constraint, require_free_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,14 @@ def add_constraint(
     Raises
     ------
     InvalidArgumentError
-        If the condition is none, or the table has a constraint of this name.
+        If the condition is none, or the table has a constraint of this name, or the name is
+        reserved.
     TableStateError
         If a row of the table breaks the condition.
     ConcurrentModificationError
         If rows were added meanwhile that nobody held against the condition.
     """
+    require_free_name(arguments.table, arguments.name)
     current = altered_header(arguments.table, tables)
     configuration = current.metadata.configuration
     there = find_constraint(configuration, arguments.name)

@@ -92,7 +92,8 @@ def create_table(
         arguments.cluster_by,
         tables.allows_unknown_properties(),
         tables.allows_no_columns(),
-        arguments.copied_properties,
+        states_columns=arguments.like is None,
+        copied_properties=arguments.copied_properties,
     )
     definition = define_table(request, clock_ms())
     domains = clustering_of(request, definition)

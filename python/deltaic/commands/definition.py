@@ -18,8 +18,8 @@ from deltaic.protocol.column_lists import (
     check_statistics_columns,
     with_columns_of,
 )
-from deltaic.protocol.column_mapping import is_mapped, new_mapping
-from deltaic.protocol.constraints import constraint_key
+from deltaic.protocol.column_mapping import check_stated_mapping, is_mapped, new_mapping
+from deltaic.protocol.constraints import constraint_key, require_free_name
 from deltaic.protocol.dormant_properties import require_still_dormant
 from deltaic.protocol.features import require_definable, supports
 from deltaic.protocol.iceberg_compat import (
@@ -35,6 +35,7 @@ from deltaic.protocol.properties import (
     check_properties,
     known_defaults,
 )
+from deltaic.protocol.retention import check_retention
 from deltaic.protocol.schema import (
     Field,
     PrimitiveType,
@@ -43,7 +44,11 @@ from deltaic.protocol.schema import (
     parse_schema,
     write_schema,
 )
-from deltaic.protocol.schema_checks import check_table_schema, resolve_partition_columns
+from deltaic.protocol.schema_checks import (
+    check_nested_not_null,
+    check_table_schema,
+    resolve_partition_columns,
+)
 from deltaic.protocol.schema_edits import find_field
 
 #: Metadata by which Spark carries another table's column mapping along with its rows.
@@ -72,6 +77,8 @@ class DefinitionRequest:
         Whether the session allows properties of the ``delta.`` namespace that nobody knows.
     columnless
         Whether the table may have no columns, until some are added.
+    states_columns
+        Whether a statement lists the columns, and the user can so be held to what it says of them.
     copied_properties
         Properties of the table that this one is to be like, stored as they are: they are not the
         statement's to answer for. Those given take precedence.
@@ -87,6 +94,7 @@ class DefinitionRequest:
     cluster_by: Sequence[Sequence[str]] | None = None
     any_properties: bool = False
     columnless: bool = False
+    states_columns: bool = False
     copied_properties: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -224,16 +232,19 @@ def plan_of_successor(definition: Definition, current: TableHeader) -> CommitPla
 
 
 def _checked_properties(request: DefinitionRequest) -> CheckedProperties:
-    return check_properties(
+    given = request.properties or {}
+    checked = check_properties(
         request.table,
         {
             **known_defaults(request.default_properties or {}),
             **request.copied_properties,
-            **(request.properties or {}),
+            **given,
         },
         any_name=request.any_properties,
         copied=request.copied_properties,
     )
+    check_retention(request.table, checked.configuration, given)
+    return checked
 
 
 def _asked(request: DefinitionRequest, checked: CheckedProperties) -> ProtocolRequest:
@@ -288,6 +299,8 @@ def clustering_of(
 
 
 def _constraint_properties(request: DefinitionRequest) -> dict[str, str]:
+    for name in request.constraints or {}:
+        require_free_name(request.table, name)
     return {constraint_key(name): sql for name, sql in (request.constraints or {}).items()}
 
 
@@ -302,7 +315,12 @@ def _columns(
 ) -> tuple[StructType, tuple[str, ...]]:
     if request.schema_string is None:
         raise error("DELTAIC_SCHEMA_MISSING", table=request.table)
-    schema = map_fields(parse_schema(request.schema_string, request.table), stored_column)
+    stated = parse_schema(request.schema_string, request.table)
+    schema = map_fields(stated, stored_column)
+    if request.states_columns:
+        if is_mapped(configuration):
+            check_stated_mapping(request.table, stated)
+        check_nested_not_null(request.table, schema)
     partition_columns = resolve_partition_columns(request.table, schema, request.partition_by)
     check_table_schema(
         request.table,

@@ -25,6 +25,8 @@ from deltaic.protocol.schema_checks import extra_columns, same_names
 
 #: Options that say which rows a write replaces.
 _REPLACES_ROWS = frozenset({"replacewhere", "replaceon", "replaceusing"})
+#: Statements that replace a table by one without rows, whose columns they list.
+_WITHOUT_QUERY = frozenset({Operation.REPLACE_TABLE, Operation.CREATE_OR_REPLACE_TABLE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +208,7 @@ def _definition(request: WriteRequest, tables: Tables) -> DefinitionRequest:
         request.constraints,
         request.cluster_by,
         tables.allows_unknown_properties(),
+        states_columns=request.operation in _WITHOUT_QUERY,
     )
 
 

@@ -30,6 +30,7 @@ from deltaic.protocol.schema import (
     parse_schema,
     type_text,
 )
+from deltaic.protocol.schema_checks import check_nested_not_null
 from deltaic.protocol.schema_edits import edit_field, path_text
 
 
@@ -73,6 +74,7 @@ def replace_columns(
     )
     if numbered is not None:
         raise _refused(table, [numbered.name], "it is an identity column, which stays as it is")
+    check_nested_not_null(table, StructType(tuple(arguments.columns)))
     merge = _Merge(table)
     after = merge.structs(schema, StructType(tuple(arguments.columns)), [])
     if merge.dropped:

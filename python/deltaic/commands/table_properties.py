@@ -31,6 +31,7 @@ from deltaic.protocol.properties import (
     is_true,
     spellings,
 )
+from deltaic.protocol.retention import check_retention
 from deltaic.protocol.schema import parse_schema
 
 _COMMENT = "comment"
@@ -97,6 +98,7 @@ def _alteration(
         ),
         description=_description(arguments, before.description),
     )
+    check_retention(table, after.configuration, {*checked.configuration, *removed})
     schema = parse_schema(after.schema_string, table)
     check_feed_columns(table, schema, after.configuration)
     check_statistics_columns(table, schema, after.partition_columns, checked.configuration)

@@ -39,6 +39,34 @@ def is_mapped(configuration: Mapping[str, str]) -> bool:
     return _mode(configuration) != "none"
 
 
+def check_stated_mapping(table: str, schema: StructType) -> None:
+    """Refuse ids or physical names that a statement gives to two columns.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there are any: whoever states them relies on them, and cannot do so for both columns.
+    """
+    for key in (COLUMN_ID, PHYSICAL_NAME):
+        columns: dict[Any, str] = {}
+        for path, column in walk(schema):
+            value = column.metadata.get(key)
+            if value is None:
+                continue
+            if key == PHYSICAL_NAME:  # it is unique among the columns beside it
+                value = (path.rpartition(".")[0], value)
+            if value in columns:
+                raise error(
+                    "DELTAIC_DUPLICATE_COLUMN_MAPPING",
+                    table=table,
+                    first=columns[value],
+                    second=path,
+                    key=key,
+                    value=column.metadata[key],
+                )
+            columns[value] = path
+
+
 def new_mapping(metadata: Metadata, before: Metadata | None = None) -> Metadata:
     """Return the metadata of a new or replaced table with a mapping for each column.
 

@@ -4,7 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from deltaic.exceptions import error
 from deltaic.protocol.properties import CONSTRAINT_PREFIX
+
+#: delta-spark names its own check of lengths so, and writers could not tell the two apart.
+_RESERVED_NAME = "__char_varchar_string_length_check__"
+
+
+def require_free_name(table: str, name: str) -> None:
+    """Refuse a name that constraints of users cannot have.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the name is reserved.
+    """
+    if name.casefold() == _RESERVED_NAME:
+        raise error("DELTAIC_RESERVED_CONSTRAINT_NAME", table=table, constraint=name)
 
 
 def constraint_key(name: str) -> str:

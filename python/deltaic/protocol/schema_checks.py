@@ -10,7 +10,10 @@ from deltaic.exceptions import error
 from deltaic.protocol.column_mapping import PHYSICAL_NAME
 from deltaic.protocol.identity import check_identity
 from deltaic.protocol.schema import (
+    ArrayType,
+    DataType,
     Field,
+    MapType,
     PrimitiveType,
     StructType,
     folded_name,
@@ -78,6 +81,34 @@ def check_duplicates(table: str, schema: StructType) -> None:
         for same in spellings.values():
             if len(same) > 1:
                 raise error("DELTAIC_DUPLICATE_COLUMNS", table=table, columns=", ".join(same))
+
+
+def check_nested_not_null(table: str, schema: StructType) -> None:
+    """Refuse NOT NULL where it is not enforced: within arrays and maps.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is a field like that.
+    """
+    for column in _not_null_in_collections(schema, "", within=False):
+        raise error("DELTAIC_NESTED_NOT_NULL", table=table, column=column)
+
+
+def _not_null_in_collections(data_type: DataType, path: str, *, within: bool) -> Iterator[str]:
+    match data_type:
+        case StructType(fields=fields):
+            for field in fields:
+                if within and not field.nullable:
+                    yield path + field.name
+                yield from _not_null_in_collections(
+                    field.type, f"{path}{field.name}.", within=within
+                )
+        case ArrayType(element=element):
+            yield from _not_null_in_collections(element, f"{path}element.", within=True)
+        case MapType(key=key, value=value):
+            yield from _not_null_in_collections(key, f"{path}key.", within=True)
+            yield from _not_null_in_collections(value, f"{path}value.", within=True)
 
 
 def resolve_partition_columns(

@@ -78,6 +78,8 @@ private[spark] final class ChangeFeedRequest(
       .getOrElse(throw fail("DELTAIC_CHANGES_START_MISSING"))
     val last = bound(EndingVersion, EndingTimestamp, endingAt)
     val start = Option.unless(isEmpty(first, last))(at(first.version))
+    // Files that later versions do not have, and change data files, may be gone.
+    start.foreach(DeletedFileRetention.check(spark, log, _))
     new ChangesTable(
       spark,
       log,
@@ -151,7 +153,7 @@ private[spark] final class ChangeFeedRequest(
       timestampOption: String,
       versionOf: Long => Long
   ): Option[Bound] =
-    (Option(options.get(versionOption)), Option(options.get(timestampOption))) match {
+    (stated(versionOption), stated(timestampOption)) match {
       case (Some(_), Some(text)) =>
         throw invalid(timestampOption, text, s"$versionOption is given, too, and one can hold")
       case (Some(text), None) =>
@@ -165,6 +167,11 @@ private[spark] final class ChangeFeedRequest(
           Bound(versionOf(timestampMs), Some(timestampMs))
         }
     }
+
+  /** A bound without a value is none that the user can mean: the feed would have no end where one is asked for. */
+  private def stated(option: String): Option[String] = Option.when(options.containsKey(option)) {
+    Option(options.get(option)).getOrElse(throw invalid(option, "null", "it must not be null"))
+  }
 
   /** The first version committed at that time or after. */
   private def startingAt(timestampMs: Long): Long = {

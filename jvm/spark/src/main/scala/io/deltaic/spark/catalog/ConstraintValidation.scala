@@ -9,7 +9,6 @@ import org.apache.spark.sql.deltaic.{JobShims, SessionShims}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.deltaic.protocol.DeltaicException
 import io.deltaic.replay.DeltaLog
 import io.deltaic.spark.scan.TableSchema
 import io.deltaic.spark.write.ConditionResolver
@@ -31,18 +30,8 @@ private[spark] object ConstraintValidation {
   ): Option[String] = {
     val snapshot = log.at(version)
     val columns = TableSchema.of(snapshot).all
-    val checked = new ConditionResolver(spark, log.table.toString, columns)
-      .check(s"CHECK constraint $name", condition)
-    if (!checked.condition.deterministic)
-      throw DeltaicException(
-        "DELTAIC_INVALID_CONSTRAINT",
-        Map(
-          "table" -> log.table.toString,
-          "constraint" -> s"CHECK constraint $name",
-          "expression" -> condition,
-          "reason" -> "it is not deterministic: a row could meet it now and break it later"
-        )
-      )
+    new ConditionResolver(spark, log.table.toString, columns)
+      .checkNew(s"CHECK constraint $name", condition)
     val table = new DeltaicTable(spark, log, snapshot, TableOrigin.TimeTravel)
     val relation = DataSourceV2Relation.create(table, None, None, CaseInsensitiveStringMap.empty())
     val parsed = spark.sessionState.sqlParser.parseExpression(condition)

@@ -88,6 +88,7 @@ private[spark] final class Save(
         "overwriteSchema=true with partitionOverwriteMode=dynamic, which would keep files of the old columns,"
       )
     kept.foreach(_.requireCanCompute())
+    kept.foreach(PartialRows.refuse(_, written.schema))
     val relation = DataSourceV2Relation.create(table, None, None, CaseInsensitiveStringMap.empty())
     val rows = written.transformWithSubqueries(readsOfThisVersion)
     val matching = kept.flatMap(matchingRows(_, relation, rows))

@@ -13,12 +13,18 @@ import org.apache.spark.sql.catalyst.catalog.{
   CatalogUtils
 }
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.connector.catalog.{Identifier, TableCatalog, TableInfo}
+import org.apache.spark.sql.connector.catalog.{
+  Identifier,
+  SupportsV1OverwriteWithSaveAsTable,
+  TableCatalog,
+  TableInfo
+}
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.deltaic.{SchemaShims, SessionShims, WriteShims}
 import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.{DeltaicException, TableProperties}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.UnsupportedOperation
 import io.deltaic.spark.bridge.{CommitterReply, Committers, Json}
@@ -75,8 +81,15 @@ private[spark] final class TableCreation(
   private val constraints = ColumnDefinitions.constraints(log.table.toString, info)
   constraints.foreach { case (name, condition) =>
     new ConditionResolver(spark, log.table.toString, schema)
-      .check(s"CHECK constraint $name", condition)
+      .checkNew(s"CHECK constraint $name", condition)
   }
+
+  requireReplacesColumns(
+    new CaseInsensitiveStringMap(declared.collect {
+      case (key, value) if key.startsWith(TableCatalog.OPTION_PREFIX) =>
+        key.stripPrefix(TableCatalog.OPTION_PREFIX) -> value
+    }.asJava)
+  )
 
   private val clusterBy: Option[Seq[Seq[String]]] =
     partitions.toSeq.flatMap(SchemaShims.clusteringColumns(_)).headOption
@@ -152,10 +165,27 @@ private[spark] final class TableCreation(
       target,
       rows,
       properties,
+      requireReplacesColumns,
       () => commitReplacement(snapshot),
       () => register()
     )
   }
+
+  /**
+   * A statement that replaces a table always replaces its columns: `overwriteSchema=false` contradicts it. For
+   * `saveAsTable`, which Spark also makes a replacement of, a table that does not exist has no columns to keep.
+   */
+  private def requireReplacesColumns(options: CaseInsensitiveStringMap): Unit =
+    if (
+      statement != TableCreation.Create &&
+      !options.containsKey(SupportsV1OverwriteWithSaveAsTable.OPTION_NAME)
+    )
+      Option(options.get("overwriteSchema")).filterNot(TableProperties.isTrue).foreach { value =>
+        throw DeltaicException(
+          "DELTAIC_INVALID_WRITE_OPTION",
+          Map("option" -> s"overwriteSchema of $statement", "value" -> value)
+        )
+      }
 
   /** A path is where the table lies; a LOCATION can only repeat it. */
   private def requireSame(stated: String): Unit = {

@@ -70,6 +70,7 @@ private[spark] final class StagedWriteTable(
     targetWith: Map[String, String] => WriteTarget,
     tableSchema: StructType,
     override val properties: JMap[String, String],
+    requireOptions: CaseInsensitiveStringMap => Unit,
     commitDefinition: () => Unit,
     register: () => Unit
 ) extends WriteOnlyTable(targetWith(Map.empty), tableSchema)
@@ -78,6 +79,7 @@ private[spark] final class StagedWriteTable(
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
     written = true
+    requireOptions(info.options)
     val options = info.options.asCaseSensitiveMap.asScala.toMap
     val target = targetWith(PropertyOptions.of(options))
     val isSave = info.options.containsKey(SupportsV1OverwriteWithSaveAsTable.OPTION_NAME)

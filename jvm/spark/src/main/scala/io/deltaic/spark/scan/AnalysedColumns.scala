@@ -21,23 +21,29 @@ private[spark] object AnalysedColumns {
 
   /** The options of a relation with those that the table has now. */
   def addedTo(options: CaseInsensitiveStringMap, table: TableSchema): CaseInsensitiveStringMap =
-    changed(options)(_.put(Name, of(table)))
+    changed(options)(_.put(Name, if (isMapped(table)) of(table) else Separator + of(table)))
 
   def without(options: CaseInsensitiveStringMap): CaseInsensitiveStringMap =
     if (areIn(options)) changed(options)(_.remove(Name)) else options
 
-  /** Whether all of them are where they were. Those that came since are no part of the plan. */
+  /**
+   * Whether all of them are where they were. Those that came since are no part of the plan. As long as a table has no
+   * column mapping, which Spark's own checks suffice for, it does.
+   */
   def hold(options: CaseInsensitiveStringMap, table: TableSchema): Boolean =
     !areIn(options) || {
-      val now = of(table).split(Separator).toSet
-      options.get(Name).split(Separator).forall(now)
+      val before = options.get(Name)
+      !isMapped(table) && before.startsWith(Separator) || {
+        val now = of(table).split(Separator).toSet
+        before.stripPrefix(Separator).split(Separator).forall(name => name.isEmpty || now(name))
+      }
     }
 
   /** A line for each column and field: what users call it in any case, and what files do. */
   def of(table: TableSchema): String = namesOf(table.stored).mkString(Separator)
 
-  /** Without column mapping, a column is what its name says. */
-  def areNeeded(table: TableSchema): Boolean = table.mapping != ColumnMapping.NoMapping
+  /** Without column mapping, a column is what its name says; but a table may get one. */
+  private def isMapped(table: TableSchema): Boolean = table.mapping != ColumnMapping.NoMapping
 
   private def changed(options: CaseInsensitiveStringMap)(
       change: JMap[String, String] => Any

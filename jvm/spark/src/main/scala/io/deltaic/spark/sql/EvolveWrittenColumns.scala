@@ -117,8 +117,12 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
         })
       case other => other
     }
-    WriteCommandShims.withResolvedOutput(spark, staged, write.isByName)
+    val mayLackFields = write.isByName && (columns.isDefined || !isStatement(write))
+    WriteCommandShims.withResolvedOutput(spark, staged, mayLackFields)
   }
+
+  /** Whether a write stands in SQL: `INSERT ... BY NAME REPLACE WHERE` states all fields, as each INSERT does. */
+  private def isStatement(write: V2WriteCommand): Boolean = write.origin.startIndex.isDefined
 
   private def withoutVoid(
       insert: InsertIntoStatement,

@@ -13,8 +13,7 @@ private[spark] object RememberColumns extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
     case relation: DataSourceV2Relation if !AnalysedColumns.areIn(relation.options) =>
       relation match {
-        case ExtractV2Table(table: DeltaicTable)
-            if table.isRefreshed && AnalysedColumns.areNeeded(table.tableSchema) =>
+        case ExtractV2Table(table: DeltaicTable) if table.isRefreshed =>
           val options = AnalysedColumns.addedTo(relation.options, table.tableSchema)
           relation.copy(options = options)
         case _ => relation

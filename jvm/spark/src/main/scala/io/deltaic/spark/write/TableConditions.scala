@@ -4,7 +4,7 @@ import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.util.QuotingUtils
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.ExpressionShims
+import org.apache.spark.sql.deltaic.{ExpressionShims, FunctionShims}
 import org.apache.spark.sql.types._
 
 import io.deltaic.protocol.{
@@ -167,6 +167,32 @@ private[spark] final class ConditionResolver(
       throw invalid(name, sql, s"it is of type ${condition.dataType.sql}, not BOOLEAN", null)
     RowCheck(name, sql, bound(condition), shown(condition))
   }
+
+  /**
+   * The same for a condition that a table is to have from now on: other writers must be able to evaluate it, and
+   * come to the same result.
+   *
+   * @throws DeltaicThrowable also if it is not deterministic, or takes something of the session
+   */
+  def checkNew(name: String, sql: String): RowCheck = {
+    val checked = check(name, sql)
+    if (!checked.condition.deterministic)
+      throw invalid(
+        name,
+        sql,
+        "it is not deterministic: a row could meet it now and break it later",
+        null
+      )
+    requireBuiltIn(name, sql, checked.condition)
+    checked
+  }
+
+  /** @param resolved the condition as Spark understands it */
+  def requireBuiltIn(name: String, sql: String, resolved: Expression): Unit =
+    FunctionShims.ofSession(spark, sql).orElse(FunctionShims.ofSession(resolved)).foreach {
+      found =>
+        throw invalid(name, sql, s"$found is not built into Spark: others cannot write", null)
+    }
 
   /** The condition of the rows that a write replaces, over columns of the same names. */
   def replaced(condition: Expression): RowCheck = {

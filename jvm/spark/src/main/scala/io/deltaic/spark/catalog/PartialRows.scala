@@ -1,0 +1,73 @@
+package io.deltaic.spark.catalog
+
+import org.apache.spark.sql.catalyst.expressions.Cast
+import org.apache.spark.sql.types._
+
+import io.deltaic.protocol.DeltaicException
+
+/**
+ * Refuses rows of a save that lack columns of the table and have other columns of other types, as delta-spark does: rows
+ * like that are more likely meant for another table than for this one. Wider numbers take narrower ones.
+ */
+private[catalog] object PartialRows {
+
+  /** @param rows the columns of the rows, which go to the table's columns of the same name */
+  def refuse(table: DeltaicTable, rows: StructType): Unit = {
+    val columns = table.tableSchema.all
+    for {
+      lacking <- lackingIn(rows, columns).headOption
+      (column, from, to) <- castsIn(rows, columns).headOption
+    } throw DeltaicException(
+      "DELTAIC_ASSIGNMENT_REFUSED",
+      Map(
+        "table" -> table.log.table.toString,
+        "column" -> column,
+        "reason" ->
+          s"${from.sql} is not cast to ${to.sql} in rows that lack a column of the table, $lacking"
+      )
+    )
+  }
+
+  private def lackingIn(rows: DataType, columns: DataType, path: String = ""): Seq[String] =
+    (rows, columns) match {
+      case (rows: StructType, columns: StructType) =>
+        columns.toSeq.filterNot(_.dataType == NullType).flatMap { column =>
+          val here = path + column.name
+          find(rows, column.name).fold(Seq(here)) { field =>
+            lackingIn(field.dataType, column.dataType, s"$here.")
+          }
+        }
+      case (rows: ArrayType, columns: ArrayType) =>
+        lackingIn(rows.elementType, columns.elementType, s"${path}element.")
+      case (rows: MapType, columns: MapType) =>
+        lackingIn(rows.keyType, columns.keyType, s"${path}key.") ++
+          lackingIn(rows.valueType, columns.valueType, s"${path}value.")
+      case _ => Nil
+    }
+
+  private def castsIn(
+      from: DataType,
+      to: DataType,
+      path: String = ""
+  ): Seq[(String, DataType, DataType)] = (from, to) match {
+    case (rows: StructType, columns: StructType) =>
+      rows.toSeq.flatMap { field =>
+        find(columns, field.name).toSeq.flatMap { column =>
+          val here = if (path.isEmpty) column.name else s"$path.${column.name}"
+          castsIn(field.dataType, column.dataType, here)
+        }
+      }
+    case (rows: ArrayType, columns: ArrayType) =>
+      castsIn(rows.elementType, columns.elementType, s"$path.element")
+    case (rows: MapType, columns: MapType) =>
+      castsIn(rows.keyType, columns.keyType, s"$path.key") ++
+        castsIn(rows.valueType, columns.valueType, s"$path.value")
+    case (user: UserDefinedType[_], _) => castsIn(user.sqlType, to, path)
+    case (_: StringType, _: StringType) | (NullType, _) | (_, NullType) => Nil
+    case (_: NumericType, _: NumericType) if Cast.canUpCast(from, to) => Nil
+    case _ => if (from == to) Nil else Seq((path, from, to))
+  }
+
+  private def find(struct: StructType, name: String): Option[StructField] =
+    struct.find(_.name.equalsIgnoreCase(name))
+}
