@@ -6,6 +6,7 @@ from bench.scenarios.appends import Appends
 from bench.scenarios.changed_share import DeleteShare, UpdateShare
 from bench.scenarios.checkpoint import Checkpoint
 from bench.scenarios.cold_query import ColdQuery
+from bench.scenarios.concurrent_writers import ConcurrentWriters
 from bench.scenarios.large_commit import LargeCommit
 from bench.scenarios.long_log import LongLog
 from bench.scenarios.many_commits import ManyCommits
@@ -37,6 +38,7 @@ ALL: tuple[type[Scenario], ...] = (
     MergeUpsert,
     Refresh,
     ScanAfterMerges,
+    ConcurrentWriters,
 )
 
 BY_NAME = {scenario.name: scenario for scenario in ALL}
