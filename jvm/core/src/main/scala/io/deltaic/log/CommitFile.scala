@@ -33,22 +33,23 @@ private[deltaic] final class CommitReader(table: Path, store: LogStore) {
     new CommitFile(version, file.getModificationTime, actions(version, file, ActionsWanted.All))
 
   /**
-   * What replay needs of a commit, or of the compaction that stands for several. A compaction that cannot be read is
-   * passed over: the commits say the same.
+   * What replay needs of a commit, or of the compaction that stands for several. A compaction that cannot be read, or
+   * that contradicts itself, is passed over: the commits say what it should.
    */
   def readForReplay(entry: LogEntry): Seq[CommitFile] =
     if (!entry.isCompacted) Seq(replayed(entry.file, entry.lastVersion))
     else {
       try {
         val compacted = replayed(entry.file, entry.lastVersion)
-        // Of a file that was cut off or never filled. Commits that say nothing cost little.
-        if (compacted.actions.isEmpty)
-          throw new IOException("it holds no action")
+        val first = FileNames.versionOf(entry.commits.head)
+        new CompactionCheck(table, first, entry.lastVersion)
+          .contradiction(compacted.actions)
+          .foreach(reason => throw new IOException(reason))
         Seq(compacted)
       } catch {
         case e @ (_: DeltaicThrowable | _: IOException) =>
           logger.warn(
-            "Table {}: the log compaction {} cannot be read, its commits are read instead: {}",
+            "Table {}: the log compaction {} is not used, its commits are read instead: {}",
             table,
             entry.file.getPath.getName,
             e.getMessage

@@ -159,6 +159,17 @@ class DistributedSnapshotSuite extends munit.FunSuite {
     assertEquals(log.latest().stored.map(_.superseded.size), Some(2))
   }
 
+  test("a compaction that contradicts itself gives way to the commits") {
+    val table = checkpointed(fileRow("a"), fileRow("b"))
+      .commit(1, add("a").remove(now), add("c"))
+      .commit(2, add("c").remove(now))
+    val twice = Seq(add("c").remove(now), add("c"), add("a")).map(ActionJson.write)
+    table.file(f"${1}%020d.${2}%020d.compacted.json", twice.mkString("\n"))
+    assert(distributed(table).latest().isDistributed)
+    assertEquals(paths(distributed(table).latest()), List("b"))
+    assertSame(distributed(table).latest(), table.open().latest())
+  }
+
   test("a checkpoint up to the limit is read into memory, a larger one is not") {
     val table = checkpointed(fileRow("a"))
     val bytes = LocalFiles.size(table.log.resolve(classic))

@@ -114,6 +114,52 @@ class LogCompactionSuite extends ScalaCheckSuite {
     assertEquals(pathsOf(table.open().latest()), List("a", "b"))
   }
 
+  private val damaged: Seq[(String, Seq[Action])] = Seq(
+    "an add before the remove of the file" -> Seq(add("a").remove(now), add("a"), add("b")),
+    "an add after the remove of the file" -> Seq(add("a"), add("a").remove(now), add("b")),
+    "an add twice" -> Seq(add("b"), add("b"), add("c")),
+    "a file under two spellings of its path" -> Seq(add("b"), add("%62")),
+    "two deletion vectors of a file" -> Seq(
+      add("b", dv = Some(dv("x"))),
+      add("b", dv = Some(dv("y")))
+    ),
+    "a file with a deletion vector and without" -> Seq(add("b"), add("b", dv = Some(dv("x")))),
+    "two transactions of an application" -> Seq(SetTransaction("q", 1), SetTransaction("q", 2)),
+    "two values of a domain" ->
+      Seq(DomainMetadata("d", "1", removed = false), DomainMetadata("d", "", removed = true)),
+    "the same protocol twice" -> Seq(protocol, protocol),
+    "actions of a checkpoint" -> Seq(add("x"), CheckpointMetadata(2)),
+    "a file of a later version" -> Seq(add("x").copy(defaultRowCommitVersion = Some(3L)))
+  )
+
+  damaged.foreach { case (what, actions) =>
+    test(s"a compaction that holds $what gives way to the commits") {
+      val table =
+        TableBuilder.created(add("a")).commit(1, add("a").remove(now)).commit(2, add("b"))
+      table.file(name(1, 2), actions.map(ActionJson.write).mkString("", "\n", "\n"))
+      table.commit(3, add("c"))
+      assertEquals(pathsOf(table.open().latest()), List("b", "c"))
+    }
+  }
+
+  test("a compaction from version 0 on without protocol or metaData gives way to the commits") {
+    Seq(Seq(protocol), Seq(metadata), Nil).foreach { header =>
+      val table = TableBuilder.created(add("a")).commit(1, add("b"))
+      val actions = header ++ Seq(add("x"))
+      table.file(name(0, 1), actions.map(ActionJson.write).mkString("", "\n", "\n"))
+      assertEquals(pathsOf(table.open().latest()), List("a", "b"))
+    }
+  }
+
+  test("where a commit is missing, a damaged compaction does not stand in for it") {
+    val table = TableBuilder.created().commit(1, add("a")).commit(2, add("b")).commit(3)
+    table.file(name(1, 2), Seq(add("a"), add("a"), add("b")).map(ActionJson.write).mkString("\n"))
+    table.delete(f"${1}%020d.json")
+    val e = intercept[DeltaicException](table.open().latest())
+    assertEquals(e.condition, "DELTAIC_LOG_GAP")
+    assertEquals(e.parameters("missing"), "1")
+  }
+
   test("a compaction does not hide that a commit is missing") {
     val table = TableBuilder.created().commit(1, add("a")).commit(2, add("b")).commit(3)
     compact(table, 1, Seq(Seq(add("a")), Seq(add("b"))))
