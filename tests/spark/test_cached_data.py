@@ -118,6 +118,119 @@ def test_whatever_way_it_is_written_cached_data_is_that_of_the_new_version(
     assert ids(by_path) == ids(by_name) == [0, 1, 2, 4, 5, 6, 7, 8, 9]
 
 
+#: Further ways to read a table, for frames that are cached before they are executed.
+UNEXECUTED: dict[str, Callable[[SparkSession, Named], DataFrame]] = {
+    **READS,
+    "name and filter": lambda spark, t: spark.table(t.name).where("id < 100"),
+    "name in SQL": lambda spark, t: spark.sql(f"SELECT id FROM {t.name}"),
+    "join": lambda spark, t: spark.table(t.name).join(spark.range(100), "id"),
+    "join with itself": lambda spark, t: spark.table(t.name).join(
+        spark.table(t.view_of_path), "id"
+    ),
+}
+
+#: Further ways to make the ids 0 to 9 lose the 3, or all.
+ALL_WRITES: dict[str, Callable[[SparkSession, Named], object]] = {
+    **WRITES,
+    "saveAsTable": lambda spark, t: (
+        spark.range(10).where("id <> 3").write.format("delta").mode("overwrite").saveAsTable(t.name)
+    ),
+    "INSERT OVERWRITE": lambda spark, t: spark.sql(
+        f"INSERT OVERWRITE {t.name} SELECT id FROM range(10) WHERE id <> 3"
+    ),
+    "in another session": lambda spark, t: spark.newSession().sql(
+        f"DELETE FROM {t.twin.sql_name} WHERE id = 3"
+    ),
+    "two writes": lambda spark, t: [
+        spark.sql(f"DELETE FROM {name} WHERE id = {gone}")
+        for name, gone in ((t.name, 3), (t.twin.sql_name, 4))
+    ],
+    "TRUNCATE": lambda spark, t: spark.sql(f"TRUNCATE TABLE {t.name}"),
+    "a new column": lambda spark, t: [
+        spark.sql(f"ALTER TABLE {t.name} ADD COLUMNS (late INT)"),
+        spark.sql(f"DELETE FROM {t.name} WHERE id = 3"),
+    ],
+}
+
+
+def left_after(write: str) -> list[int]:
+    gone = {"TRUNCATE": range(10), "two writes": (3, 4)}.get(write, (3,))
+    return [id for id in range(10) if id not in gone]
+
+
+def own_ids(frame: DataFrame) -> list[int]:
+    """Run the frame itself, whose plan `cache` has settled in part."""
+    return sorted(row.id for row in frame.collect())
+
+
+@pytest.mark.parametrize("read", UNEXECUTED)
+def test_frame_that_is_first_executed_after_a_write_shows_it(
+    spark: SparkSession, named: Named, read: str
+) -> None:
+    frame = UNEXECUTED[read](spark, named).cache()
+    WRITES["DELETE by name"](spark, named)
+    assert own_ids(frame) == [0, 1, 2, 4, 5, 6, 7, 8, 9]
+    assert ids(UNEXECUTED[read](spark, named)) == [0, 1, 2, 4, 5, 6, 7, 8, 9]
+    assert is_cached(UNEXECUTED[read](spark, named))
+    frame.unpersist(blocking=True)
+    assert not is_cached(UNEXECUTED[read](spark, named))
+
+
+@pytest.mark.parametrize("write", ALL_WRITES)
+def test_whatever_writes_frames_that_are_first_executed_then_show_it(
+    spark: SparkSession, named: Named, write: str
+) -> None:
+    frames = [
+        READS[read](spark, named).cache() for read in ("name", "view of name", "subquery", "load")
+    ]
+    changes = spark.table(named.name).groupBy().count().cache()
+    ALL_WRITES[write](spark, named)
+    assert [own_ids(frame) for frame in frames] == [left_after(write)] * 4
+    assert changes.collect() == [(len(left_after(write)),)]
+
+
+@pytest.mark.parametrize("statement", ["CACHE LAZY TABLE {t}", "CACHE LAZY TABLE c AS TABLE {t}"])
+def test_table_cached_lazily_shows_a_write_before_it_is_filled(
+    spark: SparkSession, named: Named, statement: str
+) -> None:
+    spark.sql(statement.format(t=named.name))
+    cached = "c" if " c " in statement else named.name
+    frame = spark.table(cached)
+    WRITES["DELETE by path"](spark, named)
+    assert own_ids(frame) == ids(spark.table(cached)) == [0, 1, 2, 4, 5, 6, 7, 8, 9]
+    spark.sql(f"UNCACHE TABLE {cached}")
+
+
+def test_cached_frame_whose_column_is_gone_is_an_error_and_shows_no_older_row(
+    spark: SparkSession, table: str
+) -> None:
+    name = f"cached_{next(_names)}"
+    spark.sql(
+        f"CREATE TABLE {name} (id INT, gone INT) USING delta LOCATION '{table}'"
+        " TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+    )
+    spark.sql(f"INSERT INTO {name} VALUES (1, 2)")
+    frame = spark.table(name).select("gone").cache()
+    spark.sql(f"ALTER TABLE {name} DROP COLUMN gone")
+    with pytest.raises(Exception, match="DELTAIC_SCHEMA_CHANGED"):
+        frame.collect()
+    spark.catalog.clearCache()
+    spark.sql(f"DROP TABLE {name}")
+
+
+def test_cached_changes_up_to_the_newest_version_show_a_write(
+    spark: SparkSession, table: str
+) -> None:
+    spark.range(3).write.format("delta").option("delta.enableChangeDataFeed", "true").save(table)
+    frame = spark.sql(f"SELECT id FROM table_changes_by_path('{table}', 0)").cache()
+    assert own_ids(frame) == [0, 1, 2]
+    up_to_0 = spark.sql(f"SELECT id FROM table_changes_by_path('{table}', 0, 0)").cache()
+    spark.range(3, 5).write.format("delta").mode("append").save(table)
+    assert ids(frame) == [0, 1, 2, 3, 4]
+    assert ids(up_to_0) == [0, 1, 2]
+    spark.catalog.clearCache()
+
+
 @pytest.mark.parametrize("write", ["DELETE by path", "save"])
 def test_table_cached_by_statement_shows_a_write_by_path(
     spark: SparkSession, named: Named, write: str

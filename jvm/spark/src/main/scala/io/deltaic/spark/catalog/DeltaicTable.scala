@@ -71,7 +71,7 @@ private[spark] final class DeltaicTable(
     with WriteTargets {
 
   /** The versions that data cached from this table stands for; see [[equals]]. */
-  private val cachedVersions: CachedVersions =
+  @volatile private var cachedVersions: CachedVersions =
     query.fold(new CachedVersions(snapshot.version))(_.table.cachedVersions)
 
   val tableSchema: TableSchema = query.fold(TableSchema.of(snapshot))(_.table.tableSchema)
@@ -214,6 +214,7 @@ private[spark] final class DeltaicTable(
 
   /** The pinned version, or the newest if it still has the columns this plan was analysed with. */
   private def snapshotToRead(): Snapshot = origin match {
+    case TableOrigin.Catalog if isOvertaken => withSameColumns(log.latest())
     case TableOrigin.Catalog | TableOrigin.TimeTravel | TableOrigin.Statement => snapshot
     case TableOrigin.Path =>
       withSameColumns(query.fold(log.latest())(_.newest.of(log)))
@@ -321,11 +322,22 @@ private[spark] final class DeltaicTable(
   def isRefreshed: Boolean = origin == TableOrigin.Catalog
 
   /**
-   * Spark loads tables of the catalog anew when it refreshes what is cached of them; a table from a path
-   * stays, and reads the new version.
+   * Spark loads a table of the catalog again when it refreshes what is cached of it; a table from a path stays, and reads
+   * the new version. So does one of the catalog in the plan of a DataFrame that was cached before, since `cache()` settles
+   * which tables the plan has.
    */
-  override def refreshedTo(version: Long): Unit =
-    if (origin == TableOrigin.Path) cachedVersions.add(version)
+  override def refreshedTo(version: Long): Unit = {
+    cachedVersions.add(version)
+    isOvertaken = true
+  }
+
+  @volatile private var isOvertaken = false
+
+  override def replaces(older: FollowsTable): Unit = older match {
+    case older: DeltaicTable if origin == TableOrigin.Catalog && older.way == way =>
+      cachedVersions = cachedVersions.joinedTo(older.cachedVersions)
+    case _ => ()
+  }
 
   /**
    * Spark finds cached data by comparing plans. Data cached at one version must not answer for another,
@@ -334,15 +346,16 @@ private[spark] final class DeltaicTable(
    */
   override def equals(other: Any): Boolean = other match {
     case that: DeltaicTable =>
-      identity == that.identity && cachedVersions.meet(that.cachedVersions)
+      way == that.way && ((cachedVersions eq that.cachedVersions) ||
+      snapshot.metadata.id == that.snapshot.metadata.id &&
+      cachedVersions.meet(that.cachedVersions))
     case _ => false
   }
 
-  override def hashCode(): Int = identity.hashCode()
+  override def hashCode(): Int = way.hashCode()
 
   override def toString: String = name()
 
-  /** A table that took the place of another at the same path has another id. */
-  private def identity: (Path, String, TableOrigin, Boolean) =
-    (log.table, snapshot.metadata.id, origin, query.isDefined)
+  /** How plans come to the table. A table that took the place of another at the same path has another id. */
+  private def way: (Path, TableOrigin, Boolean) = (log.table, origin, query.isDefined)
 }

@@ -10,7 +10,7 @@ import org.apache.spark.sql.deltaic.SchemaShims
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.replay.{DeltaLog, Snapshot}
-import io.deltaic.spark.scan.{NewestSnapshots, ReadsNewest, TableSchema}
+import io.deltaic.spark.scan.{FollowsTable, NewestSnapshots, ReadsNewest, TableSchema}
 
 /**
  * What changed in a table, as a table of its own.
@@ -35,6 +35,7 @@ private[spark] final class ChangesTable(
 ) extends Table
     with SupportsRead
     with ReadsNewest
+    with FollowsTable
     with Changelog {
 
   private val tableSchema = TableSchema.of(read)
@@ -59,6 +60,15 @@ private[spark] final class ChangesTable(
 
   override def agreeingOn(newest: Option[NewestSnapshots]): ChangesTable =
     new ChangesTable(spark, log, name, first, last, start, read, checksSchema, newest)
+
+  override def location: Path = log.table
+
+  override def followsNewVersions: Boolean = last.isEmpty
+
+  /** It reads up to the newest version, whenever it is asked, and Spark puts no other table in its place. */
+  override def refreshedTo(version: Long): Unit = ()
+
+  override def replaces(older: FollowsTable): Unit = ()
 
   /** The changes up to a version, for a statement that reads no newer one. */
   def until(version: Long): ChangesTable =

@@ -7,27 +7,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.CacheShims
 import org.slf4j.LoggerFactory
 
-/** A table in a plan, as far as data that was cached from it can become stale. */
-private[spark] trait FollowsTable {
-
-  /** The table's root directory. */
-  def location: Path
-
-  /** False for a version that was named, which no write changes. */
-  def followsNewVersions: Boolean
-
-  /** Data cached from this table is, from now on, that of `version`. */
-  def refreshedTo(version: Long): Unit
-}
-
-/** The versions that data cached from a table stands for, which its copies in plans share. */
-private[spark] final class CachedVersions(first: Long) {
-  @volatile private var versions = Set(first)
-
-  def add(version: Long): Unit = synchronized(versions += version)
-
-  def meet(others: CachedVersions): Boolean = versions.exists(others.versions)
-}
+import io.deltaic.spark.scan.FollowsTable
 
 /** What the process has cached of tables, by path, by name, or through views. */
 private[spark] object CachedPlans {
@@ -40,18 +20,26 @@ private[spark] object CachedPlans {
    * Nothing is thrown: the version exists, and who wrote it must not be told otherwise.
    */
   def refresh(spark: SparkSession, table: Path, version: Long): Unit =
-    try
-      CacheShims.recache(
+    try {
+      val refreshed = CacheShims.recache(
         spark,
         {
-          case cached: FollowsTable if cached.followsNewVersions && cached.location == table =>
+          case cached: FollowsTable if follows(cached, table) =>
             cached.refreshedTo(version)
             true
           case _ => false
         }
       )
-    catch {
+      // A DataFrame that has been cached, but not executed, still has the older one in its plan.
+      for {
+        newer <- refreshed.after.collect { case t: FollowsTable if follows(t, table) => t }
+        older <- refreshed.before.collect { case t: FollowsTable if follows(t, table) => t }
+      } newer.replaces(older)
+    } catch {
       case NonFatal(e) =>
         logger.warn(s"$table: a plan cached from it no longer fits version $version; dropped", e)
     }
+
+  private def follows(cached: FollowsTable, table: Path): Boolean =
+    cached.followsNewVersions && cached.location == table
 }

@@ -43,12 +43,17 @@ object CacheShims {
    * Computes anew every cached plan that reads a table for which `isStale` is true; one that cannot be
    * planned any more is dropped.
    */
-  def recache(spark: SparkSession, isStale: Table => Boolean): Unit = {
+  def recache(spark: SparkSession, isStale: Table => Boolean): RefreshedTables = {
     val manager = spark.sharedState.cacheManager
-    if (!manager.isEmpty) {
-      val stale = entries(spark, manager).filter(tables(_).count(isStale) > 0)
+    if (manager.isEmpty) RefreshedTables(Nil, Nil)
+    else {
+      val (stale, others) = entries(spark, manager).partition(tables(_).count(isStale) > 0)
       // All at once: an entry must not be computed from another that is still to be refreshed.
       if (stale.nonEmpty) recacheIf(spark, manager, entry => stale.exists(_ eq entry))
+      val refreshed =
+        if (stale.isEmpty) Nil
+        else entries(spark, manager).filterNot(entry => others.exists(_ eq entry))
+      RefreshedTables(stale.flatMap(tables), refreshed.flatMap(tables))
     }
   }
 
@@ -76,3 +81,6 @@ object CacheShims {
     try recacheByCondition.invoke(manager, spark, condition)
     catch { case e: InvocationTargetException => throw e.getCause }
 }
+
+/** The tables in cached plans before these were refreshed, and those in the plans that took their place. */
+final case class RefreshedTables(before: Seq[Table], after: Seq[Table])
