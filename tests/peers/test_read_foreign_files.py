@@ -136,13 +136,6 @@ def test_mode_id_finds_columns_by_id_whatever_their_names(
         assert our_rows(spark, table, "SELECT id FROM {t} WHERE s.a IS NULL") == ["Row(id=2)"]
 
 
-def test_mode_id_reads_nulls_from_files_without_ids(spark: SparkSession, table: str) -> None:
-    ours = ForeignTable(table, *id_columns(), protocol=MAPPED, properties=BY_ID)
-    ours.add(one_column("col-1", [1, 2], pa.int32()))
-    assert rows_of(spark, table) == [(None, None, None)] * 2
-    assert len(our_rows(spark, table, "SELECT id FROM {t} WHERE id IS NULL")) == 2
-
-
 def test_mapping_counts_only_where_the_protocol_supports_it(
     spark: SparkSession, table: str
 ) -> None:

@@ -12,6 +12,7 @@ from deltaic.protocol.features import (
     all_features,
     features_in_use,
     find_feature,
+    is_listed,
     reader_features,
     require_writable,
     supports,
@@ -141,21 +142,27 @@ def test_feature_that_is_listed_under_an_older_spelling_is_not_listed_again(
     assert after is protocol
 
 
+MAPPING = frozenset({"columnMapping"})
+
+
 @pytest.mark.parametrize(
-    ("protocol", "is_supported"),
+    ("protocol", "supported", "listed"),
     [
-        (Protocol(2, 5), True),
-        (Protocol(3, 7, frozenset({"columnMapping"}), frozenset({"columnMapping"})), True),
-        (Protocol(1, 6), False),
-        (Protocol(2, 4), False),
-        (Protocol(1, 7, None, frozenset({"columnMapping"})), False),
-        (Protocol(3, 7, frozenset(), frozenset({"columnMapping"})), False),
+        (Protocol(2, 5), True, True),
+        (Protocol(3, 7, MAPPING, MAPPING), True, True),
+        (Protocol(1, 6), False, False),
+        (Protocol(2, 4), False, True),
+        (Protocol(1, 7, None, MAPPING), False, True),
+        (Protocol(3, 7, frozenset(), MAPPING), False, True),
+        (Protocol(3, 7, MAPPING, frozenset()), False, True),
+        (Protocol(3, 7, frozenset(), frozenset()), False, False),
     ],
 )
-def test_what_readers_must_know_too_is_supported_where_both_sides_say_so(
-    protocol: Protocol, is_supported: bool
+def test_feature_is_supported_where_both_sides_say_so_and_listed_where_one_does(
+    protocol: Protocol, supported: bool, listed: bool
 ) -> None:
-    assert supports(protocol, "columnMapping") is is_supported
+    assert supports(protocol, "columnMapping") is supported
+    assert is_listed(protocol, "columnMapping") is listed
 
 
 @pytest.mark.parametrize(

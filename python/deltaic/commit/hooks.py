@@ -13,7 +13,7 @@ from typing import Any
 
 from deltaic.commit.ports import CommitSummary, PreparedCommit, Tables, Upkeep, UpkeepSettings
 from deltaic.protocol.actions import Metadata, Protocol
-from deltaic.protocol.features import writer_features
+from deltaic.protocol.features import is_listed, supports
 from deltaic.protocol.properties import (
     SYMLINK_MANIFEST_PROPERTY,
     interval_ms,
@@ -128,15 +128,14 @@ def _checkpoint(
     settings: UpkeepSettings,
 ) -> Task:
     """Return the kind of checkpoint that the table asks for (Protocol § Checkpoint Specs)."""
-    has_v2 = "v2Checkpoint" in writer_features(protocol)
     policy = property_value(metadata.configuration, "delta.checkpointPolicy")
-    if has_v2 and policy.casefold() == "v2":
+    if supports(protocol, "v2Checkpoint") and policy.casefold() == "v2":
         number = version // _checkpoint_interval(metadata)
         also_classic = number % _CLASSIC_NAME_EVERY == 0 or upkeep.newest_checkpoint(0) < 0
         size = settings.part_size or settings.sidecar_size
         return Task("v2Checkpoint", {"sidecarSize": size, "alsoClassic": also_classic})
     # Multi-part checkpoints are forbidden where the feature is supported, whatever the policy.
-    in_parts = settings.part_size is not None and not has_v2
+    in_parts = settings.part_size is not None and not is_listed(protocol, "v2Checkpoint")
     return Task("classicCheckpoint", {"partSize": settings.part_size} if in_parts else {})
 
 

@@ -3,13 +3,14 @@
 Some writers set a property and leave the protocol as it is. A feature counts from the version on
 whose protocol lists it (Protocol § Supported Features), and a new definition lists all that its
 metadata puts to use. What a feature says of earlier files, of these it would not be true then.
+A feature that only readers or only writers are told of has an effect: files are as it says.
 """
 
 from __future__ import annotations
 
 from deltaic.exceptions import error
 from deltaic.protocol.actions import Metadata, Protocol
-from deltaic.protocol.features import Feature, all_features, supports
+from deltaic.protocol.features import Feature, all_features, is_listed
 from deltaic.protocol.properties import property_value
 
 
@@ -21,7 +22,7 @@ def dormant_properties(protocol: Protocol, metadata: Metadata) -> dict[str, Feat
         if feature.property_name is not None
         and feature.binds_earlier_files
         and feature.is_set(metadata.configuration)
-        and not supports(protocol, feature.name)
+        and not is_listed(protocol, feature.name)
     }
 
 

@@ -141,12 +141,23 @@ def reader_features(protocol: Protocol) -> frozenset[str]:
 
 def supports(protocol: Protocol, name: str) -> bool:
     """Whether all who must know the feature are told so, under any spelling of its name."""
-    wanted = canonical_name(name)
-    feature = find_feature(name)
-    sides = [writer_features(protocol)]
-    if feature is not None and feature.reads:
-        sides.append(reader_features(protocol))
-    return all(wanted in map(canonical_name, listed) for listed in sides)
+    return _contains(writer_features(protocol), name) and (
+        not _reads(name) or _contains(reader_features(protocol), name)
+    )
+
+
+def is_listed(protocol: Protocol, name: str) -> bool:
+    """Whether the protocol tells of the feature at all, under any spelling of its name.
+
+    Some writers list a feature on one side only and use it all the same, so this is enough for
+    reading (docs/decisions/0036). A writer version below the table features lists nothing: what
+    readers must know, too, comes with the reader version.
+    """
+    if not _reads(name):
+        return supports(protocol, name)
+    return _contains(reader_features(protocol), name) or _contains(
+        protocol.writer_features or (), name
+    )
 
 
 def is_enabled(protocol: Protocol, metadata: Metadata, name: str) -> bool:
@@ -291,6 +302,15 @@ def _is_feature_writable(name: str, used: frozenset[str]) -> bool:
     if feature is None:
         return False
     return feature.writable or (feature.writable_when_inactive and feature.name not in used)
+
+
+def _reads(name: str) -> bool:
+    feature = find_feature(name)
+    return feature is not None and feature.reads
+
+
+def _contains(features: Iterable[str], name: str) -> bool:
+    return canonical_name(name) in map(canonical_name, features)
 
 
 @cache

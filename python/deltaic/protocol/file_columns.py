@@ -7,7 +7,7 @@ from typing import Any
 
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.column_mapping import PHYSICAL_NAME, is_mapped
-from deltaic.protocol.features import supports
+from deltaic.protocol.features import is_listed
 from deltaic.protocol.schema import DataType, StructType, parse_schema
 
 #: The statistics that hold a value for each column (Protocol § Per-file Statistics).
@@ -35,7 +35,7 @@ def physical_partition_columns(protocol: Protocol, metadata: Metadata) -> Iterat
 
 def _have_physical_names(protocol: Protocol, metadata: Metadata) -> bool:
     """Whether columns are mapped; a mode without the feature means nothing (§ Column Mapping)."""
-    return supports(protocol, "columnMapping") and is_mapped(metadata.configuration)
+    return is_listed(protocol, "columnMapping") and is_mapped(metadata.configuration)
 
 
 def strangers_in(stats: Mapping[str, Any], known: ColumnPaths) -> Iterator[str]:

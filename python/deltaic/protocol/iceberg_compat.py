@@ -13,7 +13,7 @@ from deltaic.exceptions import error
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.column_mapping import ICEBERG_COMPAT_V2 as V2
 from deltaic.protocol.column_mapping import MODE, is_mapped
-from deltaic.protocol.features import supports
+from deltaic.protocol.features import is_listed
 from deltaic.protocol.properties import is_true
 from deltaic.protocol.schema import (
     ArrayType,
@@ -106,7 +106,7 @@ def require_same_partitioning(table: str, metadata: Metadata, before: Metadata) 
 
 def _problems_v1(protocol: Protocol, metadata: Metadata) -> Iterator[str]:
     yield from _missing_mapping(metadata)
-    if supports(protocol, "deletionVectors"):
+    if is_listed(protocol, "deletionVectors"):
         yield "the table must not have the feature deletionVectors"
     for path, data_type in _types(metadata):
         if isinstance(data_type, ArrayType | MapType) or data_type == PrimitiveType("void"):
@@ -119,7 +119,9 @@ def _problems_v2(protocol: Protocol, metadata: Metadata) -> Iterator[str]:
     yield from _missing_mapping(metadata)
     if is_true(metadata.configuration, V1):
         yield f"{V1} must not be true beside it"
-    if supports(protocol, "deletionVectors") and is_true(metadata.configuration, _DELETION_VECTORS):
+    if is_listed(protocol, "deletionVectors") and is_true(
+        metadata.configuration, _DELETION_VECTORS
+    ):
         yield f"{_DELETION_VECTORS} must not be true"
     for path, data_type in _types(metadata):
         if isinstance(data_type, PrimitiveType) and not _is_allowed_in_v2(data_type):

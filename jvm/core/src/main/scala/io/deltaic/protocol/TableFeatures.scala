@@ -62,15 +62,28 @@ object TableFeatures {
     } else implied(_.minWriterVersion, protocol.minWriterVersion)
 
   /**
-   * Whether a table supports the feature, under any spelling of its name. Support does not mean use. What readers must
-   * know, too, is supported where the protocol tells them so (Protocol § Reader Requirements for Column Mapping).
+   * Whether a table supports the feature, under any spelling of its name: everyone who must know it is told. Support
+   * does not mean use. A writer uses a feature only where it is supported.
    */
-  def supports(protocol: Protocol, feature: String): Boolean = {
-    val supported =
-      if (find(feature).exists(_.isReaderWriter)) readerFeaturesOf(protocol)
-      else writerFeaturesOf(protocol)
-    supported.map(canonical).contains(canonical(feature))
-  }
+  def supports(protocol: Protocol, feature: String): Boolean =
+    contains(writerFeaturesOf(protocol), feature) &&
+    (!isReaderWriter(feature) || contains(readerFeaturesOf(protocol), feature))
+
+  /**
+   * Whether the protocol tells of the feature at all. Some writers list a feature on one side only and use it all the
+   * same, so this is enough for reading (docs/decisions/0036). A writer version below the table features lists nothing:
+   * what readers must know, too, comes with the reader version.
+   */
+  def isListed(protocol: Protocol, feature: String): Boolean =
+    if (!isReaderWriter(feature)) supports(protocol, feature)
+    else
+      contains(readerFeaturesOf(protocol), feature) ||
+      contains(protocol.writerFeatures.getOrElse(Set.empty), feature)
+
+  private def isReaderWriter(feature: String): Boolean = find(feature).exists(_.isReaderWriter)
+
+  private def contains(features: Set[String], feature: String): Boolean =
+    features.map(canonical).contains(canonical(feature))
 
   /** Whether the feature is supported and its metadata requirement is met (Protocol § Active Features). */
   def isActive(protocol: Protocol, metadata: Metadata, feature: String): Boolean =
@@ -127,11 +140,9 @@ object TableFeatures {
     metadata.forall(m => isKnownFormat(m.format.provider))
 
   private def unreadable(protocol: Protocol): Set[String] = {
-    // A feature that writers alone must know is no concern of a reader, except one whose use changes what data means.
+    // A feature that only writers list is no concern of a reader, except one whose use changes what data means.
     val needed = readerFeaturesOf(protocol) ++
-      writerFeaturesOf(protocol).filter(f =>
-        find(f).exists(k => !k.isReaderWriter && !k.read)
-      )
+      writerFeaturesOf(protocol).filter(name => find(name).exists(!_.read))
     needed.filterNot(name => find(name).exists(_.read))
   }
 

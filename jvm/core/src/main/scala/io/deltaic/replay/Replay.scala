@@ -109,7 +109,7 @@ private[replay] final class Replay(
   def bytesOf(checkpoint: Checkpoint, protocol: Protocol): Option[Long] =
     if (
       FileNames.isUuidCheckpoint(checkpoint.files.head) ||
-      TableFeatures.supports(protocol, "v2Checkpoint")
+      TableFeatures.isListed(protocol, "v2Checkpoint")
     ) checkpoints.bytesOf(checkpoint)
     else Some(checkpoint.sizeBytes)
 

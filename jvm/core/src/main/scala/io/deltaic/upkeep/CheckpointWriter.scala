@@ -91,7 +91,7 @@ private[upkeep] final class CheckpointWriter(
    * (Protocol § Multi-part checkpoint).
    */
   private def writeParts(count: Int): Option[WrittenCheckpoint] = {
-    val byVector = TableFeatures.supports(snapshot.protocol, "deletionVectors")
+    val byVector = TableFeatures.isListed(snapshot.protocol, "deletionVectors")
     val headerPart = PartHash.part(null, null, count)
     val files = (1 to count).map { part =>
       val mine = (tombstones ++ adds).filter { file =>

@@ -72,7 +72,7 @@ private object ChecksumWriter {
     Content(
       files.size.toLong,
       files.totalSizeBytes,
-      Option.when(TableFeatures.supports(snapshot.protocol, "deletionVectors")) {
+      Option.when(TableFeatures.isListed(snapshot.protocol, "deletionVectors")) {
         (files.deletedRecords, files.withDeletionVectors.toLong)
       },
       Option.when(keepsTimestamps(snapshot.protocol, snapshot.metadata))(snapshot.timestampMs),

@@ -129,20 +129,34 @@ class TableFeaturesSuite extends munit.FunSuite {
     }
   }
 
-  test("what readers must know, too, is supported where their side of the protocol says so") {
-    def both(readers: String*)(writers: String*) =
-      Protocol(3, 7, Some(readers.toSet), Some(writers.toSet))
-    val supported = Seq(Protocol(2, 1), Protocol(2, 5), both("columnMapping")("columnMapping"))
-    val not = Seq(
-      Protocol(1, 2),
-      Protocol(1, 5),
-      Protocol(1, 6),
+  private def bothSides(readers: String*)(writers: String*): Protocol =
+    Protocol(3, 7, Some(readers.toSet), Some(writers.toSet))
+
+  test("a feature that readers must know, too, is supported where both sides say so") {
+    val supported = Seq(Protocol(2, 5), bothSides("columnMapping")("columnMapping"))
+    val listedByOne = Seq(
+      Protocol(2, 1),
+      Protocol(2, 7, None, Some(Set.empty)),
       Protocol(1, 7, None, Some(Set("columnMapping"))),
-      both()("columnMapping")
+      bothSides()("columnMapping"),
+      bothSides("columnMapping")()
     )
+    val unlisted = Seq(Protocol(1, 2), Protocol(1, 5), Protocol(1, 6), bothSides()())
     supported.foreach(p => assert(TableFeatures.supports(p, "columnMapping"), p))
-    not.foreach(p => assert(!TableFeatures.supports(p, "columnMapping"), p))
+    (listedByOne ++ unlisted).foreach(p => assert(!TableFeatures.supports(p, "columnMapping"), p))
+    (supported ++ listedByOne).foreach(p => assert(TableFeatures.isListed(p, "columnMapping"), p))
+    unlisted.foreach(p => assert(!TableFeatures.isListed(p, "columnMapping"), p))
     assert(TableFeatures.supports(Protocol(1, 6), "identityColumns"))
+    assert(TableFeatures.isListed(Protocol(1, 6), "identityColumns"))
+  }
+
+  test("a reader feature that this build lacks is refused whichever side lists it") {
+    Seq(bothSides("catalogManaged")(), bothSides()("catalogManaged")).foreach { protocol =>
+      assertEquals(
+        refusedFeatures(TableFeatures.requireReadable("/t", 4, protocol, Some(metadata))),
+        "catalogManaged"
+      )
+    }
   }
 
   test("a feature is known by its older spellings") {

@@ -19,11 +19,11 @@ private[spark] object ColumnMapping {
   case object ById extends ColumnMapping
 
   /**
-   * The table's mode. The property counts only where the protocol supports column mapping
-   * (Protocol § Column Mapping).
+   * The table's mode. The property has no effect where the protocol does not list column mapping
+   * (Protocol § Column Mapping); one side of it is enough (docs/decisions/0036).
    */
   def of(table: String, protocol: Protocol, metadata: Metadata): ColumnMapping =
-    if (!TableFeatures.supports(protocol, "columnMapping")) NoMapping
+    if (!TableFeatures.isListed(protocol, "columnMapping")) NoMapping
     else
       metadata.configuration.get(ModeProperty).map(_.toLowerCase(Locale.ROOT)) match {
         case None | Some("none") => NoMapping

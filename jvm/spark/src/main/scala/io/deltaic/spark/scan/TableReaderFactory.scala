@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.datasources.v2.FilePartitionReaderFactory
 import org.apache.spark.sql.execution.datasources.{FilePartition, PartitionedFile}
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 
 /**
  * Reads splits of data files in the executors.
@@ -79,7 +79,7 @@ private[scan] final class TableReaderFactory(
   }
 }
 
-/** Says of a file that is gone which table misses it. */
+/** Says of a file that is gone which table misses it, and lets errors of ours through as they are. */
 private final class NamingReader[T](files: PartitionReader[T], table: String, version: Long)
     extends PartitionReader[T] {
 
@@ -96,6 +96,7 @@ private final class NamingReader[T](files: PartitionReader[T], table: String, ve
           ),
           e
         )
+      case e: SparkException if e.getCause.isInstanceOf[DeltaicThrowable] => throw e.getCause
     }
 
   override def get(): T = files.get()

@@ -163,7 +163,8 @@ private[spark] final class TableScan(
       configuration,
       storedColumns,
       ParquetScanShims.sourceFilters(ParquetPredicates.of(filters, schema)).toArray,
-      ParquetScanShims.parquetOptions(spark, options)
+      ParquetScanShims.parquetOptions(spark, options),
+      ExpectedColumns.of(table.toString, version, schema, dataColumns)
     )
     val readers = new TableReaderFactory(
       table.toString,

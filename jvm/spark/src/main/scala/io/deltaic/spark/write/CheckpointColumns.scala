@@ -45,7 +45,7 @@ private[spark] object CheckpointColumns {
         else typeOf(leaf.dataType)
       }),
       columns.roots.flatMap(parsed(_)(_ => Some(ParsedType.Int64))),
-      TableFeatures.supports(snapshot.protocol, "deletionVectors")
+      TableFeatures.isListed(snapshot.protocol, "deletionVectors")
     )
   }
 

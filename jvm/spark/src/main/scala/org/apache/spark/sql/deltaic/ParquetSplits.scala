@@ -17,6 +17,7 @@ import org.apache.parquet.filter2.predicate.{FilterApi, FilterPredicate}
 import org.apache.parquet.hadoop.metadata.FileMetaData
 import org.apache.parquet.hadoop.{ParquetFileReader, ParquetInputFormat, ParquetRecordReader}
 import org.apache.parquet.schema.LogicalTypeAnnotation.DecimalLogicalTypeAnnotation
+import org.apache.parquet.schema.MessageType
 import org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName
 import org.apache.spark.TaskContext
 import org.apache.spark.broadcast.Broadcast
@@ -29,6 +30,15 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.sources.Filter
 import org.apache.spark.sql.types._
 import org.apache.spark.util.{SerializableConfiguration, Utils}
+
+/** Looks at the columns of a file and throws if the file must not be read. */
+trait FileInspection extends Serializable {
+  def inspect(file: String, content: MessageType): Unit
+}
+
+object FileInspection {
+  val None: FileInspection = (_, _) => ()
+}
 
 /** Told by the vectorized reader which rows of the file its batches hold. */
 trait RowPositions {
@@ -52,13 +62,15 @@ trait RowPositions {
  * @param configuration what `ParquetScanShims.broadcastReadConfiguration` made for the same columns
  * @param stored the columns to read, as the files name them
  * @param filters choose row groups and pages
+ * @param inspection is told of each file what is in it before it is read
  */
 final class ParquetSplits(
     conf: SQLConf,
     configuration: Broadcast[SerializableConfiguration],
     stored: StructType,
     filters: Array[Filter],
-    val options: ParquetOptions
+    val options: ParquetOptions,
+    inspection: FileInspection = FileInspection.None
 ) extends Serializable {
 
   private val caseSensitive = conf.caseSensitiveAnalysis
@@ -92,6 +104,7 @@ final class ParquetSplits(
     var streamIsOurs = true
     try {
       val file = opened.footer.getFileMetaData
+      inspection.inspect(split.urlEncodedPath, file.getSchema)
       val (dates, int96) = (datetimeRebase(file), int96Rebase(file))
       created {
         new VectorizedParquetRecordReader(
@@ -124,6 +137,7 @@ final class ParquetSplits(
   def openRows(split: PartitionedFile): RecordReader[Void, InternalRow] = {
     val file =
       ParquetFooterReader.openFileAndReadFooter(hadoop, split, false).footer.getFileMetaData
+    inspection.inspect(split.urlEncodedPath, file.getSchema)
     val support =
       new ParquetReadSupport(timestampZone(file), false, datetimeRebase(file), int96Rebase(file))
     val pushed = pushedFilter(file)

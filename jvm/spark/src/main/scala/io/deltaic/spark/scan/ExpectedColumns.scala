@@ -1,0 +1,140 @@
+package io.deltaic.spark.scan
+
+import java.util.Locale
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.parquet.schema.{GroupType, MessageType, Type}
+import org.apache.spark.sql.deltaic.FileInspection
+import org.apache.spark.sql.types.StructField
+
+import io.deltaic.protocol.DeltaicException
+
+/**
+ * Refuses a data file that has none of the columns that it should have: every row of it would be read as nulls
+ * (docs/decisions/0036). It looks at the names in a file's footer, once a file, and never at rows.
+ *
+ * A file that lacks the columns that a query asks for may have others of the table. A file that has no column of the
+ * table may be older than all of them, but only under column mapping: without it, columns are not dropped while files
+ * stay.
+ *
+ * @param version of the table
+ * @param requested the columns that a query asks for
+ * @param columns all columns of the table, those it is partitioned by among them
+ */
+private[scan] final class ExpectedColumns(
+    table: String,
+    version: Long,
+    mapping: ColumnMapping,
+    requested: Seq[ExpectedColumn],
+    columns: Seq[ExpectedColumn]
+) extends FileInspection {
+
+  override def inspect(file: String, content: MessageType): Unit =
+    if (requested.nonEmpty && content.getFieldCount > 0 && !requested.exists(isIn(_, content))) {
+      reasonToRefuse(content).foreach { reason =>
+        throw DeltaicException(
+          "DELTAIC_DATA_FILE_WITHOUT_COLUMNS",
+          Map(
+            "table" -> table,
+            "version" -> version.toString,
+            "file" -> file,
+            "reason" -> reason,
+            "found" -> content.getFields.asScala.map(described).mkString(", "),
+            "expected" -> requested.map(_.describedBy(mapping)).mkString(", ")
+          )
+        )
+      }
+    }
+
+  private def isIn(column: ExpectedColumn, content: MessageType): Boolean = mapping match {
+    case ColumnMapping.ById => content.getFields.asScala.exists(idOf(_) == column.id)
+    case _ => content.containsField(column.physicalName)
+  }
+
+  /** Only for files that have none of the requested columns by their exact names. */
+  private def reasonToRefuse(content: MessageType): Option[String] = {
+    val fields = content.getFields.asScala.toSeq
+    lazy val names = fields.map(field => folded(field.getName)).toSet
+    mapping match {
+      case ColumnMapping.ById =>
+        Option.when(fields.forall(_.getId == null))(
+          "in column mapping mode id, files have field ids"
+        )
+      case _ if columns.exists(column => names(folded(column.physicalName))) => None
+      case ColumnMapping.NoMapping => Some("no column of the table is in it")
+      case ColumnMapping.ByName =>
+        Option.when(fields.exists(isMisnamed(_, sizeOf(content))))(
+          "it names columns as the table does, and not by their physical names"
+        )
+    }
+  }
+
+  /**
+   * Whether a file has a column of the table under its logical name. It may as well be a column of that name that has
+   * been dropped, of a file from before the table had column mapping. Such files have no field ids, and their columns got
+   * the lowest ids: a column that was added later has a higher one than the file has columns.
+   */
+  private def isMisnamed(field: Type, columnsInFile: Int): Boolean =
+    columns.exists { column =>
+      folded(column.logicalName) == folded(field.getName) && column.id.exists { id =>
+        idOf(field).fold(id <= columnsInFile)(_ == id)
+      }
+    }
+
+  private def sizeOf(group: GroupType): Int =
+    group.getFields.asScala.map {
+      case inner: GroupType => 1 + sizeOf(inner)
+      case _ => 1
+    }.sum
+
+  private def idOf(field: Type): Option[Long] = Option(field.getId).map(_.intValue.toLong)
+
+  private def described(field: Type): String =
+    idOf(field).fold(field.getName)(id => s"${field.getName} (field id $id)")
+
+  private def folded(name: String): String = name.toLowerCase(Locale.ROOT)
+}
+
+/** A column of a table and what data files know it by. */
+private[scan] final case class ExpectedColumn(
+    logicalName: String,
+    physicalName: String,
+    id: Option[Long]
+) {
+
+  def describedBy(mapping: ColumnMapping): String = mapping match {
+    case ColumnMapping.NoMapping => logicalName
+    case ColumnMapping.ByName => s"$logicalName as $physicalName"
+    case ColumnMapping.ById => s"$logicalName with the field id ${id.getOrElse("")}"
+  }
+}
+
+private[scan] object ExpectedColumns {
+
+  /** @param requested the data columns that a query asks for */
+  def of(
+      table: String,
+      version: Long,
+      schema: TableSchema,
+      requested: Seq[StructField]
+  ): ExpectedColumns = {
+    val columns = schema.stored.map { field =>
+      ExpectedColumn(
+        field.name,
+        PhysicalSchema.nameOf(field, schema.mapping != ColumnMapping.NoMapping),
+        Option.when(field.metadata.contains(PhysicalSchema.ColumnId))(
+          field.metadata.getLong(PhysicalSchema.ColumnId)
+        )
+      )
+    }
+    val names = requested.map(_.name).toSet
+    new ExpectedColumns(
+      table,
+      version,
+      schema.mapping,
+      columns.filter(column => names(column.logicalName)),
+      columns
+    )
+  }
+}
