@@ -3,7 +3,7 @@ package io.deltaic.spark.catalog
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.types.{DataType, StructType}
 
-import io.deltaic.protocol.{DeltaicException, DeltaicThrowable, TableFeatures, TableProperties}
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable, TableProperties}
 import io.deltaic.spark.SessionSettings
 import io.deltaic.spark.write.SchemaEvolution
 
@@ -59,9 +59,10 @@ private[spark] object WrittenColumns {
     def after(takes: (DataType, DataType) => Boolean = (_, _) => false): StructType =
       follow(before, rows, takes)
     evolution match {
-      case Evolution.Demanded => Some(after(SchemaEvolution.exceeds))
-      case Evolution.Allowed if widensTypes(table) => Some(after(SchemaEvolution.isWider))
-      case Evolution.Allowed => Some(after())
+      case Evolution.Demanded =>
+        val widens = AutomaticWidening.of(table)
+        Some(after((own, other) => widens(own, other) || SchemaEvolution.exceeds(own, other)))
+      case Evolution.Allowed => Some(after(AutomaticWidening.of(table)))
       case Evolution.No =>
         val added = SchemaEvolution.addedTo(before, after())
         if (added.nonEmpty) throw mismatch(table, added)
@@ -83,9 +84,6 @@ private[spark] object WrittenColumns {
       table.fieldNames.toSeq.map(byName) ++ followed.filterNot(field => known(field.name))
     )
   }
-
-  private def widensTypes(table: DeltaicTable): Boolean =
-    TableFeatures.isEnabled(table.snapshot.protocol, table.snapshot.metadata, "typeWidening")
 
   private def mismatch(table: DeltaicTable, added: Seq[String]): DeltaicThrowable =
     DeltaicException(

@@ -23,12 +23,14 @@ import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
  * @param table its path, for errors
  * @param mayLackFields whether structs may have fewer fields than the column
  * @param byName whether fields of structs go by their names, or by their places
+ * @param exactly whether a value that a cast would cut is an error under ANSI, too
  */
 private[sql] final class AssignedValues(
     table: String,
     conf: SQLConf,
     mayLackFields: Boolean,
-    byName: Boolean = true
+    byName: Boolean = true,
+    exactly: Boolean = false
 ) {
   private val policy = conf.storeAssignmentPolicy
 
@@ -48,6 +50,9 @@ private[sql] final class AssignedValues(
     else throw notCastable(path, value.dataType, column)
   }
 
+  /** The type that a value of one type has in a column of another. */
+  def retyped(from: DataType, column: DataType): DataType = retyped(from, column, Nil)
+
   /** The field of a column that a value's field goes to. */
   def fieldFor(field: StructField, place: Int, column: StructType): Option[StructField] =
     if (byName) column.find(_.name.equalsIgnoreCase(field.name)) else column.lift(place)
@@ -57,11 +62,18 @@ private[sql] final class AssignedValues(
     policy match {
       case StoreAssignmentPolicy.LEGACY => Cast(value, wanted, zone, EvalMode.LEGACY)
       case _ =>
-        val stored = Cast(value, wanted, zone, EvalMode.ANSI)
+        val stored =
+          if (isExact(value.dataType, wanted))
+            ExactValue(value, wanted, zone, table, path.mkString("."))
+          else Cast(value, wanted, zone, EvalMode.ANSI)
         if (Cast.canUpCast(value.dataType, wanted)) stored
         else StoredValue(stored, table, path.mkString("."))
     }
   }
+
+  /** Whether each value is checked for what the cast takes off. */
+  def isExact(from: DataType, to: DataType): Boolean =
+    exactly && policy == StoreAssignmentPolicy.ANSI && ExactValue.mayCut(from, to)
 
   /** The type that a value is to have: shaped as it is, and of the column's types within. */
   private def retyped(from: DataType, to: DataType, path: Seq[String]): DataType =

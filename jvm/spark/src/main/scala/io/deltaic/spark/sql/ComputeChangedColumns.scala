@@ -10,6 +10,7 @@ import org.apache.spark.sql.{SparkSession, classic}
 
 import io.deltaic.protocol.DeltaicThrowable
 import io.deltaic.spark.UnsupportedOperation
+import io.deltaic.spark.catalog.{AutomaticWidening, DeltaicTable, MergeTarget}
 import io.deltaic.spark.write.{ComputesColumns, IdentityColumn}
 
 /**
@@ -90,10 +91,18 @@ private[spark] final case class ComputeChangedColumns(spark: SparkSession)
       case relation @ ExtractV2Table(own: ComputesColumns) =>
         val session = spark.asInstanceOf[classic.SparkSession]
         val values = new ColumnValues(session, relation.schema, own.generatedColumns)
-        val stated = new StatedAssignments(operation, own.location.toString, table, evolves)
+        val exactly = evolves && refusesCuts(own)
+        val stated =
+          new StatedAssignments(operation, own.location.toString, table, evolves, exactly)
         Some(new ChangedColumns(stated, relation.output, values, own))
       case _ => None
     }
+
+  private def refusesCuts(table: ComputesColumns): Boolean = table match {
+    case own: DeltaicTable => AutomaticWidening.refusesCuts(own)
+    case target: MergeTarget => AutomaticWidening.refusesCuts(target.table)
+    case _ => false
+  }
 }
 
 /**

@@ -11,6 +11,7 @@ import org.apache.spark.sql.internal.SQLConf.StoreAssignmentPolicy
 import org.apache.spark.sql.types.StructType
 
 import io.deltaic.spark.catalog.{
+  AutomaticWidening,
   ColumnDefinitions,
   DeltaicTable,
   Evolution,
@@ -63,8 +64,9 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
       table: DeltaicTable
   ): LogicalPlan = {
     val rows = rowsOf(insert, relation)
-    val values = new InsertedValues(table.log.table.toString, conf, rows)
-    columnsAfter(table, rows, insert.withSchemaEvolution, optionOf(relation, Map.empty)) match {
+    val options = optionOf(relation, Map.empty)
+    val values = valuesOf(table, rows, insert.withSchemaEvolution, options)
+    columnsAfter(table, rows, insert.withSchemaEvolution, options) match {
       // Spark refuses any INSERT into a table of the connector API under LEGACY, so it gets a finished one.
       case None if conf.storeAssignmentPolicy != StoreAssignmentPolicy.LEGACY =>
         insert.copy(query = values.fitted(insert.query, relation.output))
@@ -102,9 +104,9 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
       case overwrite: OverwritePartitionsDynamic => overwrite.writeOptions
       case _ => Map.empty[String, String]
     }
-    val values = new InsertedValues(table.log.table.toString, conf, rows)
-    val columns =
-      columnsAfter(table, rows, write.withSchemaEvolution, optionOf(relation, options))
+    val option = optionOf(relation, options)
+    val values = valuesOf(table, rows, write.withSchemaEvolution, option)
+    val columns = columnsAfter(table, rows, write.withSchemaEvolution, option)
     val target = columns.fold(relation)(evolvedTo(relation, table, _))
     val fitted =
       write.withNewQuery(values.fitted(write.query, target.output)).withNewTable(target)
@@ -147,12 +149,21 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
       rows: RowsToWrite,
       stated: Boolean,
       option: String => Option[String]
-  ): Option[StructType] =
-    WrittenColumns.evolved(
-      table,
-      rows,
-      if (stated) Evolution.Allowed else Evolution.of(spark, option)
-    )
+  ): Option[StructType] = WrittenColumns.evolved(table, rows, evolutionOf(stated, option))
+
+  private def valuesOf(
+      table: DeltaicTable,
+      rows: RowsToWrite,
+      stated: Boolean,
+      option: String => Option[String]
+  ): InsertedValues = {
+    val exactly =
+      evolutionOf(stated, option) != Evolution.No && AutomaticWidening.refusesCuts(table)
+    new InsertedValues(table.log.table.toString, conf, rows, exactly)
+  }
+
+  private def evolutionOf(stated: Boolean, option: String => Option[String]): Evolution =
+    if (stated) Evolution.Allowed else Evolution.of(spark, option)
 
   private def optionOf(
       relation: DataSourceV2Relation,

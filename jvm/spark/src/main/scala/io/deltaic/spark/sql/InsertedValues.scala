@@ -14,9 +14,15 @@ import io.deltaic.spark.catalog.RowsToWrite
  *
  * @param table its path, for errors
  * @param rows the rows, under the names by which they go to columns
+ * @param exactly whether a value that a cast would cut is an error
  */
-private[sql] final class InsertedValues(table: String, conf: SQLConf, rows: RowsToWrite) {
-  private val values = new AssignedValues(table, conf, mayLackFields = true, rows.byName)
+private[sql] final class InsertedValues(
+    table: String,
+    conf: SQLConf,
+    rows: RowsToWrite,
+    exactly: Boolean
+) {
+  private val values = new AssignedValues(table, conf, mayLackFields = true, rows.byName, exactly)
   private val isAnsi = conf.storeAssignmentPolicy == StoreAssignmentPolicy.ANSI
 
   /** @param columns those of the table */
@@ -36,7 +42,7 @@ private[sql] final class InsertedValues(table: String, conf: SQLConf, rows: Rows
     else columns.lift(place)
 
   private def fitted(value: Attribute, column: Attribute): NamedExpression =
-    if (isAnsi && isTaken(value.dataType, column.dataType)) value
+    if (isAnsi && isTaken(value.dataType, column.dataType) && !isCut(value, column)) value
     else
       values.fitted(value, column.dataType, Seq(column.name)) match {
         case same: Attribute => same
@@ -46,6 +52,9 @@ private[sql] final class InsertedValues(table: String, conf: SQLConf, rows: Rows
             explicitMetadata = Some(value.metadata)
           )
       }
+
+  private def isCut(value: Attribute, column: Attribute): Boolean =
+    exactly && values.isExact(value.dataType, values.retyped(value.dataType, column.dataType))
 
   /** Whether Spark itself stores values of the type in a column. Fields too few or too many are its concern. */
   private def isTaken(from: DataType, column: DataType): Boolean = (from, column) match {

@@ -18,15 +18,17 @@ import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
  * @param table its path, for errors
  * @param relation the table, as the statement sees it
  * @param evolves whether the statement may add to the columns
+ * @param exactly whether a value that a cast would cut is an error
  */
 private[sql] final class StatedAssignments(
     operation: String,
     table: String,
     relation: LogicalPlan,
-    evolves: Boolean
+    evolves: Boolean,
+    exactly: Boolean
 ) extends SQLConfHelper {
 
-  private val values = new AssignedValues(table, conf, mayLackFields = evolves)
+  private val values = new AssignedValues(table, conf, mayLackFields = evolves, exactly = exactly)
 
   /** The same assignments of values that have the columns' types, and that may be copied. */
   def fitted(assignments: Seq[Assignment]): Seq[Assignment] = assignments.map { set =>

@@ -87,10 +87,7 @@ private[spark] object SchemaEvolution {
     case other => other
   }
 
-  /**
-   * Of the changes that the protocol allows, those to a type of the same kind. A whole number does not
-   * turn its column into one of fractions by the way, where nobody has asked for it.
-   */
+  /** Of the changes that the protocol allows, those to a type of the same kind. */
   def isWider(table: DataType, rows: DataType): Boolean = (table, rows) match {
     case (ByteType, ShortType | IntegerType | LongType) => true
     case (ShortType, IntegerType | LongType) => true
@@ -100,6 +97,14 @@ private[spark] object SchemaEvolution {
       other != own && other.scale >= own.scale &&
       other.precision - other.scale >= own.precision - own.scale
     case _ => false
+  }
+
+  /** Of these, the ones that Iceberg reads: a decimal keeps its scale. */
+  def isWiderInIceberg(table: DataType, rows: DataType): Boolean = isWider(table, rows) && {
+    (table, rows) match {
+      case (own: DecimalType, other: DecimalType) => own.scale == other.scale
+      case _ => true
+    }
   }
 
   /**

@@ -1,0 +1,60 @@
+package io.deltaic.spark.catalog
+
+import java.util.Locale
+
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.types.DataType
+
+import io.deltaic.protocol.{DeltaicException, TableFeatures}
+import io.deltaic.spark.SessionSettings
+import io.deltaic.spark.scan.TypeChange
+import io.deltaic.spark.write.SchemaEvolution
+
+/**
+ * Which columns take the wider type of the rows that are written to them, where a write may change the columns: all that
+ * the protocol lists, as delta-spark does (Protocol § Type Widening). Every writer asks here.
+ */
+private[spark] object AutomaticWidening {
+
+  val Setting = "typeWidening.allowAutomaticWidening"
+
+  /** Whether the column of the first type becomes one of the second. */
+  def of(table: DeltaicTable): (DataType, DataType) => Boolean =
+    if (!isEnabled(table)) (_, _) => false
+    else
+      mode(table.spark) match {
+        case "never" => (_, _) => false
+        case "same_type" => SchemaEvolution.isWider
+        case _ if isReadByIceberg(table) => SchemaEvolution.isWiderInIceberg
+        case _ => TypeChange.widens
+      }
+
+  /**
+   * Whether values that a column cannot hold even then are refused. A table that widens its columns
+   * says that no value is to be cut for want of a wider type.
+   */
+  def refusesCuts(table: DeltaicTable): Boolean = isEnabled(table) && mode(table.spark) != "never"
+
+  private def isEnabled(table: DeltaicTable): Boolean =
+    TableFeatures.isEnabled(table.snapshot.protocol, table.snapshot.metadata, "typeWidening")
+
+  private def isReadByIceberg(table: DeltaicTable): Boolean =
+    Seq("icebergCompatV1", "icebergCompatV2").exists(
+      TableFeatures.isActive(table.snapshot.protocol, table.snapshot.metadata, _)
+    )
+
+  private def mode(spark: SparkSession): String =
+    SessionSettings.get(spark, Setting).map(_.trim.toLowerCase(Locale.ROOT)) match {
+      case None => "always"
+      case Some(known @ ("always" | "same_type" | "never")) => known
+      case Some(other) =>
+        throw DeltaicException(
+          "DELTAIC_INVALID_SESSION_SETTING",
+          Map(
+            "setting" -> s"${SessionSettings.Prefix}$Setting",
+            "value" -> other,
+            "reason" -> "it is always, same_type or never"
+          )
+        )
+    }
+}

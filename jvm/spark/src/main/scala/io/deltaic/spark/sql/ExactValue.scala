@@ -1,0 +1,124 @@
+package io.deltaic.spark.sql
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
+import org.apache.spark.sql.catalyst.expressions.{
+  BoundReference,
+  Cast,
+  EvalMode,
+  Expression,
+  UnaryExpression
+}
+import org.apache.spark.sql.catalyst.util.{ArrayData, MapData, TypeUtils}
+import org.apache.spark.sql.types._
+
+import io.deltaic.protocol.DeltaicException
+
+/**
+ * A value that is cast for a column whose type could not follow it. One of which the cast would take something off, such
+ * as what stands behind the point, is an error that names the column. An ANSI cast alone cuts it and says nothing.
+ *
+ * @param table its path, for errors
+ */
+private[sql] final case class ExactValue(
+    child: Expression,
+    wanted: DataType,
+    zone: Option[String],
+    table: String,
+    column: String
+) extends UnaryExpression
+    with CodegenFallback {
+
+  override def dataType: DataType = wanted
+  override def nullable: Boolean = cast.nullable
+  override def sql: String = child.sql
+  override def toString: String = s"exactly($child as ${wanted.sql})"
+
+  @transient private lazy val cast =
+    Cast(BoundReference(0, child.dataType, child.nullable), wanted, zone, EvalMode.ANSI)
+
+  @transient private lazy val isKept: (Any, Any) => Boolean =
+    ExactValue.check(child.dataType, wanted, zone).getOrElse((_, _) => true)
+
+  override def eval(input: InternalRow): Any = {
+    val value = child.eval(input)
+    if (value == null) null
+    else {
+      val stored = cast.eval(InternalRow(value))
+      if (stored != null && !isKept(value, stored))
+        throw DeltaicException(
+          "DELTAIC_VALUE_DOES_NOT_FIT",
+          Map(
+            "table" -> table,
+            "column" -> column,
+            "type" -> wanted.sql,
+            "reason" -> s"$value of type ${child.dataType.sql} would become $stored"
+          )
+        )
+      stored
+    }
+  }
+
+  override protected def withNewChildInternal(newChild: Expression): ExactValue =
+    copy(child = newChild)
+}
+
+private[sql] object ExactValue {
+
+  /** Whether a cast may take something off values; whether they are too large is the cast's own concern. */
+  def mayCut(from: DataType, to: DataType): Boolean = check(from, to, Some("UTC")).isDefined
+
+  /** Compares a value with what it was cast to; none if a cast of these types cuts nothing. */
+  private def check(
+      from: DataType,
+      to: DataType,
+      zone: Option[String]
+  ): Option[(Any, Any) => Boolean] = (from, to) match {
+    case (struct: StructType, wanted: StructType) if struct.length == wanted.length =>
+      val fields = struct.fields.zip(wanted.fields).zipWithIndex.flatMap { case ((f, w), i) =>
+        check(f.dataType, w.dataType, zone).map { isKept => (a: InternalRow, b: InternalRow) =>
+          a.isNullAt(i) || b.isNullAt(i) || isKept(a.get(i, f.dataType), b.get(i, w.dataType))
+        }
+      }
+      Option.when(fields.nonEmpty) { (value, stored) =>
+        fields.forall(_(value.asInstanceOf[InternalRow], stored.asInstanceOf[InternalRow]))
+      }
+    case (ArrayType(element, _), ArrayType(wanted, _)) =>
+      check(element, wanted, zone).map { isKept => (value, stored) =>
+        areKept(value.asInstanceOf[ArrayData], stored.asInstanceOf[ArrayData], element, wanted)(
+          isKept
+        )
+      }
+    case (MapType(key, value, _), MapType(wantedKey, wantedValue, _)) =>
+      val keys = check(key, wantedKey, zone)
+      val values = check(value, wantedValue, zone)
+      Option.when(keys.isDefined || values.isDefined) { (before, after) =>
+        val (a, b) = (before.asInstanceOf[MapData], after.asInstanceOf[MapData])
+        keys.forall(areKept(a.keyArray(), b.keyArray(), key, wantedKey)(_)) &&
+        values.forall(areKept(a.valueArray(), b.valueArray(), value, wantedValue)(_))
+      }
+    case _ if cuts(from, to) =>
+      val back = Cast(BoundReference(0, to, nullable = true), from, zone, EvalMode.TRY)
+      val ordering = TypeUtils.getInterpretedOrdering(from)
+      Some { (value, stored) =>
+        val again = back.eval(InternalRow(stored))
+        again != null && ordering.equiv(value, again)
+      }
+    case _ => None
+  }
+
+  private def areKept(before: ArrayData, after: ArrayData, from: DataType, to: DataType)(
+      isKept: (Any, Any) => Boolean
+  ): Boolean = (0 until before.numElements()).forall { i =>
+    before.isNullAt(i) || after.isNullAt(i) || isKept(before.get(i, from), after.get(i, to))
+  }
+
+  /** A decimal rounds what comes as a floating-point number: few of those are decimals of any scale. */
+  private def cuts(from: DataType, to: DataType): Boolean = (from, to) match {
+    case (FloatType | DoubleType, ByteType | ShortType | IntegerType | LongType) => true
+    case (other: DecimalType, ByteType | ShortType | IntegerType | LongType) => other.scale > 0
+    case (other: DecimalType, own: DecimalType) => other.scale > own.scale
+    case (TimestampType | TimestampNTZType, DateType) => true
+    case _ => false
+  }
+}
