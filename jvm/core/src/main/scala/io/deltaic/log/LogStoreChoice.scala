@@ -2,6 +2,8 @@ package io.deltaic.log
 
 import java.util.Locale
 
+import scala.jdk.CollectionConverters._
+
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 
@@ -31,11 +33,21 @@ private[log] object LogStoreChoice {
     "gs" -> "createIfAbsent"
   )
 
+  private val S3 = Set("s3", "s3a", "s3n")
+  private val DynamoDb = "S3DynamoDBLogStore"
+
+  /** delta-spark takes them with and without Spark's prefix. */
+  private val DynamoDbSettings =
+    Seq("spark.io.delta.storage.S3DynamoDBLogStore.", "io.delta.storage.S3DynamoDBLogStore.")
+
   def apply(path: Path, conf: Configuration): LogStore = {
     val scheme = Option(path.toUri.getScheme)
       .getOrElse(org.apache.hadoop.fs.FileSystem.getDefaultUri(conf).getScheme)
       .toLowerCase(Locale.ROOT)
-    ours(scheme, conf).orElse(olderName(scheme, conf)).getOrElse {
+    ours(scheme, conf).orElse {
+      requireNoDynamoDb(scheme, conf)
+      olderName(scheme, conf)
+    }.getOrElse {
       if (scheme == "file") LocalLogStore
       else byScheme.get(scheme).fold[LogStore](new ReadOnlyLogStore(conf))(named(_)(conf))
     }
@@ -61,6 +73,25 @@ private[log] object LogStoreChoice {
   /** delta-spark's setting mostly names a class of delta-spark's, which means nothing here. */
   private def olderName(scheme: String, conf: Configuration): Option[LogStore] =
     Option(conf.getTrimmed(s"spark.delta.logStore.$scheme.impl")).flatMap(ofClass(_, conf))
+
+  /**
+   * A configuration of delta-spark's store for several writers on S3 says that others commit by DynamoDB: they would not
+   * see that an object is put, and we not what DynamoDB holds. Nothing is asked of the file system before.
+   */
+  private def requireNoDynamoDb(scheme: String, conf: Configuration): Unit = {
+    def naming(setting: String): Option[String] =
+      Option(conf.getTrimmed(setting)).filter(_.endsWith(DynamoDb)).map(_ => setting)
+    val ofScheme = naming(s"spark.delta.logStore.$scheme.impl")
+    def ofAll: Option[String] = naming("spark.delta.logStore.class").orElse(
+      conf.iterator.asScala.map(_.getKey).find(key => DynamoDbSettings.exists(key.startsWith))
+    )
+    ofScheme.orElse(if (S3(scheme)) ofAll else None).foreach { setting =>
+      throw new DeltaicException(
+        "DELTAIC_DYNAMODB_LOG_STORE",
+        Map("setting" -> setting, "value" -> conf.getTrimmed(setting), "scheme" -> scheme)
+      )
+    }
+  }
 
   private def ofClass(name: String, conf: Configuration): Option[LogStore] =
     Option(conf.getClassByNameOrNull(name))

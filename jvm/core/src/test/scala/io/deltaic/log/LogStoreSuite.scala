@@ -423,4 +423,24 @@ class LogStoreChoiceSuite extends munit.FunSuite {
       choose("other", older -> ours, "spark.deltaic.logStore.other.impl" -> "conditionalPut")
     assert(both.isInstanceOf[ObjectLogStore])
   }
+
+  test("a setting by which others commit to S3 through DynamoDB is refused by its name") {
+    val theirs = "io.delta.storage.S3DynamoDBLogStore"
+    Seq(
+      "spark.delta.logStore.class" -> theirs,
+      "spark.delta.logStore.s3a.impl" -> theirs,
+      s"spark.$theirs.ddb.tableName" -> "delta_log",
+      s"$theirs.ddb.region" -> "eu-west-1"
+    ).foreach { case (name, value) =>
+      // No host is called so: whoever asked it would fail otherwise.
+      val e = intercept[DeltaicException](choose("s3a", name -> value))
+      assertEquals(e.condition, "DELTAIC_DYNAMODB_LOG_STORE")
+      assertEquals((e.parameters("setting"), e.parameters("value")), (name, value))
+      val own = "spark.deltaic.logStore.s3a.impl" -> "conditionalPut"
+      assert(choose("s3a", name -> value, own).isInstanceOf[ObjectLogStore])
+      assertEquals(choose("file", name -> value), LocalLogStore)
+    }
+    val single = "io.delta.storage.S3SingleDriverLogStore"
+    assert(choose("s3a", "spark.delta.logStore.s3a.impl" -> single).isInstanceOf[ObjectLogStore])
+  }
 }
