@@ -177,7 +177,7 @@ def test_damaged_mapping_is_an_error_that_names_the_column(
     ("feature", "column", "properties"),
     [
         ("variantShredding", field("id", "integer"), {"delta.enableVariantShredding": "true"}),
-        ("checkpointProtection", field("id", "integer"), {}),
+        ("coordinatedCommits-preview", field("id", "integer"), {}),
     ],
 )
 def test_writing_is_refused_by_the_name_of_the_feature(

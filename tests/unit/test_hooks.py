@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from deltaic.commit import hooks
 from deltaic.commit.hooks import due_tasks
 from deltaic.commit.ports import UpkeepSettings
 from deltaic.protocol.actions import Metadata, Protocol
@@ -157,3 +158,52 @@ def test_files_are_listed_after_every_commit_where_the_property_is_on() -> None:
     listed = metadata(compatibility__symlinkFormatManifest__enabled="true")
     commit_versions(upkeep, range(3, 6), listed)
     assert upkeep.versions("symlinkManifest") == [3, 4, 5]
+
+
+PROTECTED = Protocol(1, 7, None, frozenset({"checkpointProtection"}))
+BEFORE = "requireCheckpointProtectionBeforeVersion"
+
+
+@pytest.mark.parametrize(
+    ("protocol", "version", "protected"),
+    [
+        (PROTECTED, "9", 9),
+        (PROTECTED, "0", None),
+        (LEGACY, "9", None),  # a property binds writers by its feature
+    ],
+)
+def test_cleanup_is_told_before_which_version_it_deletes_all_or_nothing(
+    protocol: Protocol, version: str, protected: int | None
+) -> None:
+    definition = metadata(**{BEFORE: version})
+    task = tasks_at(10, MemoryUpkeep(), definition, protocol)["cleanup"]
+    assert task.get("protectedVersion") == protected
+
+
+def test_nothing_is_cleaned_up_where_the_protected_version_is_not_understood() -> None:
+    tasks = tasks_at(10, MemoryUpkeep(), metadata(**{BEFORE: "nine"}), PROTECTED)
+    assert "cleanup" not in tasks and "classicCheckpoint" in tasks
+
+
+@pytest.mark.parametrize(("checkpoints", "days"), [("3 days", 3), ("1 day", 2)])
+def test_checkpoints_are_kept_as_long_as_their_own_retention_says(
+    checkpoints: str, days: int
+) -> None:
+    definition = metadata(
+        logRetentionDuration="interval 2 days",
+        checkpointRetentionDuration=f"interval {checkpoints}",
+    )
+    task = tasks_at(10, MemoryUpkeep(), definition)["cleanup"]
+    assert task["retentionMs"] == days * 86_400_000
+
+
+def test_what_another_engine_asks_for_in_vain_is_logged_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    table_properties = {"delta.autoOptimize.autoCompact": "true", "delta.appendOnly": "true"}
+    report = hooks._report_left_undone
+    with caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            report("/once", Metadata("t", "", configuration=table_properties))
+    (record,) = caplog.records
+    assert "/once has the property delta.autoOptimize.autoCompact" in record.getMessage()

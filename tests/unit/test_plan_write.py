@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from typing import Any
 
 import pytest
@@ -480,3 +481,15 @@ def test_replacement_that_makes_a_table_append_only_may_remove_what_was_there(
     assert evolving.changes_metadata and evolving.forbids_removal
     with pytest.raises(DeltaError, match="DELTAIC_APPEND_ONLY"):
         commit(MemoryCommit(log, "MERGE", removes=["new"], plan=evolving), log)
+
+
+def test_property_that_a_write_into_a_table_does_not_set_is_logged_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    log = create(appendOnly="true")
+    given = {"delta.appendOnly": "True", "delta.checkpointInterval": "7", "owner": "me"}
+    with caplog.at_level(logging.WARNING, "deltaic"):
+        for _ in range(2):
+            assert not plan(log, properties=given).changes_metadata
+    (record,) = caplog.records
+    assert "does not set the property delta.checkpointInterval = 7" in record.getMessage()

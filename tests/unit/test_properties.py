@@ -12,6 +12,7 @@ from deltaic.exceptions import DeltaError, InvalidArgumentError
 from deltaic.protocol.actions import Metadata
 from deltaic.protocol.features import features_in_use
 from deltaic.protocol.properties import (
+    TableProperty,
     all_properties,
     check_properties,
     find_property,
@@ -19,6 +20,7 @@ from deltaic.protocol.properties import (
     is_true,
     known_defaults,
     property_value,
+    require_nothing_binding,
 )
 
 #: From the project's parity checklist.
@@ -48,10 +50,7 @@ def test_default_is_that_of_the_parity_checklist(name: str, default: str) -> Non
 
 
 @pytest.mark.parametrize("known", all_properties(), ids=lambda p: p.name)
-def test_default_is_a_valid_value(known: object) -> None:
-    from deltaic.protocol.properties import TableProperty
-
-    assert isinstance(known, TableProperty)
+def test_default_is_a_valid_value(known: TableProperty) -> None:
     assert known.name.startswith("delta.")
     if known.default is not None:
         assert known.problem_with(known.default) is None
@@ -88,13 +87,15 @@ def test_value_that_a_property_cannot_have_is_refused(name: str, value: str) -> 
 #: What delta-spark 4.4.0 made of properties of a new table, each of them alone: those that it
 #: stored, and those that it refused.
 STORED_BY_DELTA_SPARK = {
-    "autoOptimize.autoCompact": "true",
+    "autoOptimize.autoCompact": "false",
+    "autoOptimize.optimizeWrite": "true",
     "checkpointRetentionDuration": "interval 3 days",
     "sampleRetentionDuration": "interval 1 day",
     "enableFullRetentionRollback": "true",
     "dropFeatureTruncateHistory.retentionDuration": "interval 3 hours",
-    "castIcebergTimeType": "true",
-    "ignoreIcebergBucketPartition": "true",
+    "castIcebergTimeType": "false",
+    "ignoreIcebergBucketPartition": "false",
+    "parquet.format.version": "2.12.0",
     "requireCheckpointProtectionBeforeVersion": "3",
     "universalFormat.iceberg.atomicConversion.supported": "true",
     "writePartitionColumnsToParquet": "true",
@@ -148,14 +149,37 @@ def test_property_that_delta_spark_refuses_is_refused(name: str, value: str) -> 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
+        ("autoOptimize.autoCompact", "true"),
+        ("autoOptimize", "true"),
+        ("castIcebergTimeType", "true"),
+        ("ignoreIcebergBucketPartition", "true"),
+        ("universalFormat.enabledFormats", "iceberg"),
         ("enableIcebergCompatV3", "true"),
         ("redirectWriterOnly-preview", "{}"),
         ("coordinatedCommits.commitCoordinator-preview", "dynamodb"),
     ],
 )
 def test_property_that_promises_what_we_do_not_do_is_refused(name: str, value: str) -> None:
-    with pytest.raises(InvalidArgumentError, match="delta." + re.escape(name)):
+    with pytest.raises(InvalidArgumentError, match="delta." + re.escape(name)) as caught:
         check_properties("/t", {f"delta.{name}": value})
+    assert caught.value.condition == "DELTAIC_UNSUPPORTED_TABLE_PROPERTY"
+    known = find_property(f"delta.{name}")
+    assert known is not None and known.instead and known.instead in str(caught.value)
+
+
+@pytest.mark.parametrize("known", all_properties(), ids=lambda p: p.name)
+def test_property_that_is_not_done_says_what_to_do(known: TableProperty) -> None:
+    assert bool(known.instead) is not known.supported
+    assert not (known.binds_writers and known.supported)
+
+
+def test_table_whose_property_binds_writers_is_refused_and_any_other_is_written() -> None:
+    require_nothing_binding("/t", 3, {"delta.autoOptimize.autoCompact": "true"})
+    require_nothing_binding("/t", 3, {"delta.universalFormat.enabledFormats": ""})
+    for name in ("universalFormat.enabledFormats", "coordinatedCommits.commitCoordinator-preview"):
+        with pytest.raises(DeltaError, match=rf"delta\.{re.escape(name)} = x") as caught:
+            require_nothing_binding("/t", 3, {f"delta.{name}": "x"})
+        assert caught.value.condition == "DELTAIC_PROPERTY_BINDS_WRITERS"
 
 
 def test_properties_that_nobody_knows_are_stored_where_the_session_allows_them() -> None:

@@ -15,11 +15,19 @@ from deltaic.commands.definition import (
 )
 from deltaic.commands.evolve_table import evolve_table
 from deltaic.commit.idempotence import requested_txn
+from deltaic.commit.notices import warn_once
 from deltaic.commit.operations import Operation, WriteMode
 from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import TableHeader, Tables
 from deltaic.exceptions import error
 from deltaic.protocol.features import is_append_only, require_writable
+from deltaic.protocol.properties import (
+    FEATURE_PREFIX,
+    PREFIX,
+    find_property,
+    property_value,
+    require_nothing_binding,
+)
 from deltaic.protocol.schema import parse_schema
 from deltaic.protocol.schema_checks import extra_columns, same_names
 
@@ -152,6 +160,8 @@ def plan_write(request: WriteRequest, tables: Tables, now_ms: int) -> CommitPlan
         if request.replaces_columns
         else _kept(request, current, tables)
     )
+    after = plan.effective.metadata
+    require_nothing_binding(request.table, current.version, after.configuration)
     if txn is not None and current.transactions.get(txn.app_id, -1) >= txn.version:
         return replace(plan, skipped=True)
     return plan
@@ -160,10 +170,12 @@ def plan_write(request: WriteRequest, tables: Tables, now_ms: int) -> CommitPlan
 def _kept(request: WriteRequest, current: TableHeader, tables: Tables) -> CommitPlan:
     """Plan a write that leaves the definition alone, or only adds to its columns.
 
-    Properties given with it are ignored. New columns are null in the rows of others: that there are
+    Properties given with it do not change those of the table, as with delta-spark; of one that the
+    table has otherwise, the log says so. New columns are null in the rows of others: that there are
     any is no matter to who appends meanwhile, and no file has to be written anew.
     """
     _require_partitioning_fits(request, current)
+    _report_other_properties(request, current)
     if request.evolved_schema_string is None:
         _require_columns_fit(request, current)
         definition = Definition(current.protocol, current.metadata)
@@ -178,6 +190,22 @@ def _kept(request: WriteRequest, current: TableHeader, tables: Tables) -> Commit
         changes_data=request.changes_data,
         replaces_append_only=is_append_only(current.protocol, current.metadata),
     )
+
+
+def _report_other_properties(request: WriteRequest, current: TableHeader) -> None:
+    for given, value in request.properties.items():
+        known = find_property(given)
+        name = known.name if known is not None else given
+        if not name.startswith(PREFIX) or name.startswith(FEATURE_PREFIX):
+            continue
+        stored = property_value(current.metadata.configuration, name)
+        if stored.casefold() != value.casefold():
+            warn_once(
+                request.table,
+                f"option {name}",
+                f"Table {request.table} exists, and a write into it does not set the property "
+                f"{name} = {value}: use ALTER TABLE ... SET TBLPROPERTIES.",
+            )
 
 
 def _replacement(request: WriteRequest, current: TableHeader, tables: Tables) -> CommitPlan:

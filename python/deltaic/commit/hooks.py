@@ -11,14 +11,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from deltaic.commit.notices import warn_once
 from deltaic.commit.ports import CommitSummary, PreparedCommit, Tables, Upkeep, UpkeepSettings
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.features import is_listed, supports
+from deltaic.protocol.numbers import whole_number
 from deltaic.protocol.properties import (
+    PROTECTED_VERSION_PROPERTY,
     SYMLINK_MANIFEST_PROPERTY,
     interval_ms,
     is_true,
+    left_undone,
     property_value,
+    set_value,
     stored_number,
 )
 
@@ -60,6 +65,7 @@ def run_hooks(
     try:
         upkeep = tables.upkeep(prepared)
         definition = summary.plan.effective
+        _report_left_undone(summary.table, definition.metadata)
         tasks = due_tasks(version, definition.protocol, definition.metadata, upkeep)
         if tasks:
             upkeep.run(version, [task.to_json() for task in tasks])
@@ -70,6 +76,17 @@ def run_hooks(
             summary.table,
             version,
             exc_info=True,
+        )
+
+
+def _report_left_undone(table: str, metadata: Metadata) -> None:
+    """Log what another engine's property asks for in vain."""
+    for known in left_undone(metadata.configuration):
+        warn_once(
+            table,
+            known.name,
+            f"Table {table} has the property {known.name}, which Deltaic does not do: it writes "
+            f"without. {known.instead}",
         )
 
 
@@ -93,13 +110,42 @@ def due_tasks(
     if is_checkpoint_due:
         tasks.append(_checkpoint(version, protocol, metadata, upkeep, settings))
     if is_checkpoint_due or CLEANUP in failed:
-        retention_ms = interval_ms(
-            property_value(metadata.configuration, "delta.logRetentionDuration")
-        )
-        cleans = is_true(metadata.configuration, "delta.enableExpiredLogCleanup")
-        if cleans and retention_ms is not None:
-            tasks.append(Task(CLEANUP, {"retentionMs": retention_ms}))
+        cleanup = _cleanup(protocol, metadata)
+        if cleanup is not None:
+            tasks.append(cleanup)
     return tasks
+
+
+def _cleanup(protocol: Protocol, metadata: Metadata) -> Task | None:
+    """Return the deletion of what has outlived its retention; None if nothing may be deleted.
+
+    A retention that cannot be understood, or a protected version that cannot, keeps everything.
+    """
+    properties = metadata.configuration
+    if not is_true(properties, "delta.enableExpiredLogCleanup"):
+        return None
+    kept = [interval_ms(property_value(properties, "delta.logRetentionDuration"))]
+    checkpoints = set_value(properties, "delta.checkpointRetentionDuration")
+    if checkpoints is not None:
+        # Checkpoints are deleted with the commits of their age, so the longer retention applies.
+        kept.append(interval_ms(checkpoints))
+    protected = _protected_version(protocol, properties)
+    retentions = [ms for ms in kept if ms is not None]
+    if protected is None or len(retentions) < len(kept):
+        return None
+    arguments = {"retentionMs": max(retentions)}
+    return Task(CLEANUP, {**arguments, "protectedVersion": protected} if protected else arguments)
+
+
+def _protected_version(protocol: Protocol, properties: Mapping[str, str]) -> int | None:
+    """Return the version before which the log is deleted at once or not at all.
+
+    0 stands for none (Protocol § Checkpoint Protection); None means that it cannot be understood.
+    """
+    if not supports(protocol, "checkpointProtection"):
+        return 0
+    version = whole_number(property_value(properties, PROTECTED_VERSION_PROPERTY))
+    return version if version is not None and version >= 0 else None
 
 
 def _is_checkpoint_due(

@@ -13,6 +13,7 @@ from deltaic.protocol.clustering import clustering_columns
 from deltaic.protocol.column_lists import has_statistics
 from deltaic.protocol.constraints import conditions
 from deltaic.protocol.features import is_writable
+from deltaic.protocol.properties import left_undone
 from deltaic.protocol.schema import parse_schema
 
 
@@ -93,7 +94,9 @@ def _joined(ours: ReadSet, winner: Winner) -> ReadSet | None:
     if ours.txn is not None and ours.txn.app_id in winner.txns:
         return None
     created = Definition(winner.protocol, winner.metadata)
-    fits = is_writable(ours.table, created.protocol, created.metadata)
+    fits = is_writable(ours.table, created.protocol, created.metadata) and not any(
+        known.binds_writers for known in left_undone(created.metadata.configuration)
+    )
     unchecked = bool(conditions(created.metadata.configuration))
     if unchecked or not fits or not _same_columns(ours, created):
         return None

@@ -26,6 +26,7 @@ from deltaic.commit.rebase import rebase
 from deltaic.exceptions import DeltaError, error
 from deltaic.protocol.change_data import feeds_changes, require_told_changes
 from deltaic.protocol.features import require_writable
+from deltaic.protocol.properties import require_nothing_binding
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +176,9 @@ def _require_allowed(summary: CommitSummary) -> None:
     planned by this very code.
     """
     protocol, metadata = summary.plan.effective.protocol, summary.plan.effective.metadata
-    require_writable(summary.table, max(summary.read_version, 0), protocol, metadata)
+    version = max(summary.read_version, 0)
+    require_writable(summary.table, version, protocol, metadata)
+    require_nothing_binding(summary.table, version, metadata.configuration)
     if feeds_changes(protocol, metadata):
         require_told_changes(
             summary.table,

@@ -28,6 +28,9 @@ UNIVERSAL_FORMAT_PREFIX = "delta.universalformat.config."
 #: Whether every commit lists the data files for engines that read such lists, and no log.
 SYMLINK_MANIFEST_PROPERTY = "delta.compatibility.symlinkFormatManifest.enabled"
 
+#: Before which version log cleanup deletes everything or nothing, by `checkpointProtection`.
+PROTECTED_VERSION_PROPERTY = "delta.requireCheckpointProtectionBeforeVersion"
+
 _MIN_READER_VERSION = "delta.minReaderVersion"
 _MIN_WRITER_VERSION = "delta.minWriterVersion"
 _IGNORE_DEFAULTS = "delta.ignoreProtocolDefaults"
@@ -56,8 +59,13 @@ class TableProperty:
     replaced_by
         The property of which this is an older spelling.
     supported
-        Whether this build does what the property asks for; false only where leaving it undone would
-        break a promise to readers.
+        Whether this build does what the property asks for; if not, setting it is refused.
+    instead
+        What to do where it is not supported.
+    binds_writers
+        Whether a table that has it cannot be written without doing what it asks for. A table that
+        another engine gave an unsupported property is written without it otherwise: nothing is lost
+        by what is left undone.
     """
 
     name: str
@@ -68,6 +76,12 @@ class TableProperty:
     internal: bool = False
     replaced_by: str | None = None
     supported: bool = True
+    instead: str = ""
+    binds_writers: bool = False
+
+    def is_asked_for(self, value: str) -> bool:
+        """Whether a value of an unsupported property asks for anything."""
+        return value.strip().casefold() not in ("", "false")
 
     def problem_with(self, value: str) -> str | None:
         """Return why `value` cannot be set, or None if it can."""
@@ -131,6 +145,8 @@ def all_properties() -> tuple[TableProperty, ...]:
             internal=record.get("internal", False),
             replaced_by=record.get("replacedBy"),
             supported=record.get("supported", True),
+            instead=record.get("instead", ""),
+            binds_writers=record.get("bindsWriters", False),
         )
         for record in load_json("table-properties.json")
     )
@@ -300,6 +316,39 @@ def interval_ms(text: str) -> int | None:
     return total_micros // 1000 if total_micros >= 0 else None
 
 
+def left_undone(configuration: Mapping[str, str]) -> tuple[TableProperty, ...]:
+    """Return the properties of a table that ask for what this build does not do."""
+    return tuple(
+        known
+        for known in all_properties()
+        if not known.supported and known.is_asked_for(configuration.get(known.name, ""))
+    )
+
+
+def require_nothing_binding(table: str, version: int, configuration: Mapping[str, str]) -> None:
+    """Refuse to write with properties that bind writers to what this build does not do.
+
+    Parameters
+    ----------
+    configuration
+        The table's properties as the write leaves them.
+
+    Raises
+    ------
+    TableStateError
+        Naming the property.
+    """
+    for known in left_undone(configuration):
+        if known.binds_writers:
+            raise error(
+                "DELTAIC_PROPERTY_BINDS_WRITERS",
+                table=table,
+                version=version,
+                property=known.name,
+                value=configuration[known.name],
+            )
+
+
 @cache
 def spellings(name: str) -> tuple[str, ...]:
     """Return the names by which a table may have a property, the older ones last."""
@@ -328,9 +377,13 @@ def _require_known(table: str, name: str, value: str) -> TableProperty:
 
 
 def _require_supported(table: str, known: TableProperty | None, value: str) -> None:
-    if known is not None and not known.supported and value.casefold() not in ("", "false"):
+    if known is not None and not known.supported and known.is_asked_for(value):
         raise error(
-            "DELTAIC_UNSUPPORTED_TABLE_PROPERTY", table=table, property=known.name, value=value
+            "DELTAIC_UNSUPPORTED_TABLE_PROPERTY",
+            table=table,
+            property=known.name,
+            value=value,
+            instead=known.instead,
         )
 
 

@@ -86,7 +86,7 @@ private[log] object LogStoreChoice {
       conf.iterator.asScala.map(_.getKey).find(key => DynamoDbSettings.exists(key.startsWith))
     )
     ofScheme.orElse(if (S3(scheme)) ofAll else None).foreach { setting =>
-      throw new DeltaicException(
+      throw DeltaicException(
         "DELTAIC_DYNAMODB_LOG_STORE",
         Map("setting" -> setting, "value" -> conf.getTrimmed(setting), "scheme" -> scheme)
       )

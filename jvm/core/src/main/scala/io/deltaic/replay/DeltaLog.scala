@@ -27,6 +27,7 @@ final class DeltaLog private (
   private val store = LogStore.forPath(directory, conf)
   private val listing = new LogListing(table, store)
   private val reader = new CommitReader(table, store)
+  private val staged = new StagedCommits(table, store)
   private val replay = new Replay(table, conf, store, bytesInMemory)
 
   /** A log of its own, which shares nothing with others of the same table. */
@@ -53,7 +54,12 @@ final class DeltaLog private (
     // Always: what is decoded of a snapshot's files grows with what it is asked.
     DeltaLog.tables.evict(except = known)
     if (now ne before) report(now.snapshot, startedAtNanos)
-    now.snapshot
+    published(now.snapshot)
+  }
+
+  private def published(snapshot: Snapshot): Snapshot = {
+    staged.requireNone(snapshot.version, snapshot.protocol, snapshot.metadata)
+    snapshot
   }
 
   /**
@@ -68,6 +74,7 @@ final class DeltaLog private (
       segment.checksum
         .flatMap(VersionChecksum.read(store, _))
         .flatMap(TableSummary.of(segment, _))
+        .filterNot(summary => StagedCommits.isCoordinated(summary.protocol, summary.metadata))
     }
 
   /** The table at one version: one that is held, or one that is held and a few commits, or else from the log alone. */

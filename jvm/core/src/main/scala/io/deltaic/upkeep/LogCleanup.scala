@@ -21,11 +21,18 @@ private[upkeep] final class LogCleanup(log: DeltaLog, store: LogStore) {
   private val files = new ExpiredFiles(table, store)
   private val checkpoints = new CheckpointReader(table, log.conf, store, DeltaLog.NeverDistributed)
 
-  /** @return how many files were deleted */
-  def run(retentionMs: Long, nowMs: Long): Int = {
+  /**
+   * Deletes nothing before `protectedVersion` unless everything before it has expired (Protocol § Checkpoint Protection):
+   * commits there may use features that the table's protocol no longer lists, and the checkpoints that hide these from
+   * readers stay as long as any of the commits does.
+   *
+   * @return how many files were deleted
+   */
+  def run(retentionMs: Long, nowMs: Long, protectedVersion: Long = 0): Int = {
     val deleted = log
       .newestNotAfter(cutoffMs(retentionMs, nowMs))
       .flatMap(cutoffCheckpoint)
+      .filter(_.version >= protectedVersion)
       .fold(0)(checkpoint => deleteAll(files.before(checkpoint.version)))
     val yesterdayMs = cutoffMs(DayMs, nowMs)
     val count = deleted + deleteAll(files.abandoned(yesterdayMs)) + deleteSidecars(yesterdayMs)

@@ -31,8 +31,13 @@ object UpkeepTask {
   /** A log compaction file of these versions, both inclusive. */
   final case class Compaction(first: Long, last: Long) extends UpkeepTask("compaction")
 
-  /** The deletion of what the log no longer needs. */
-  final case class Cleanup(retentionMs: Long) extends UpkeepTask("cleanup")
+  /**
+   * The deletion of what the log no longer needs.
+   *
+   * @param protectedVersion the log before this version is deleted all at once or not at all; 0 protects nothing
+   */
+  final case class Cleanup(retentionMs: Long, protectedVersion: Long = 0)
+      extends UpkeepTask("cleanup")
 
   /** The lists of data files for engines that read no log. */
   case object SymlinkManifest extends UpkeepTask("symlinkManifest")
@@ -132,12 +137,12 @@ final class Upkeep(
     case UpkeepTask.Compaction(first, last) =>
       new CompactionWriter(log.table, store, () => commit.require()).write(first, last)
       ()
-    case UpkeepTask.Cleanup(retentionMs) =>
+    case UpkeepTask.Cleanup(retentionMs, protectedVersion) =>
       val nowMs = System.currentTimeMillis
       val cutoffMs = LogCleanup.cutoffMs(retentionMs, nowMs)
       // Until the cutoff moves, which it does once a day, there is nothing more to delete.
       if (state.cleanedBefore < cutoffMs) {
-        new LogCleanup(log, store).run(retentionMs, nowMs)
+        new LogCleanup(log, store).run(retentionMs, nowMs, protectedVersion)
         state.cleaned(cutoffMs)
       }
     case UpkeepTask.SymlinkManifest =>

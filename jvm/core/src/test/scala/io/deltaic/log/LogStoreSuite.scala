@@ -433,7 +433,7 @@ class LogStoreChoiceSuite extends munit.FunSuite {
       s"$theirs.ddb.region" -> "eu-west-1"
     ).foreach { case (name, value) =>
       // No host is called so: whoever asked it would fail otherwise.
-      val e = intercept[DeltaicException](choose("s3a", name -> value))
+      val e = intercept[DeltaicThrowable](choose("s3a", name -> value))
       assertEquals(e.condition, "DELTAIC_DYNAMODB_LOG_STORE")
       assertEquals((e.parameters("setting"), e.parameters("value")), (name, value))
       val own = "spark.deltaic.logStore.s3a.impl" -> "conditionalPut"

@@ -201,6 +201,23 @@ class LogCleanupSuite extends munit.FunSuite {
     assertEquals(names(table).filter(_.endsWith(".tmp")), Seq(s".${commitName(1)}.young.tmp"))
   }
 
+  test("the log before a protected version goes at once or not at all") {
+    def left(protectedVersion: Long, days: Long): Seq[Long] = {
+      val table = daily(30, 5, 10, 15, 20)
+      val expected = latest(table)
+      UpkeepState.forget(table.open().table)
+      run(table, 29, Cleanup(days * day, protectedVersion))
+      assertEquals(latest(table), expected)
+      commits(table)
+    }
+    val all = (0L until 30L).toVector
+    // The checkpoint of version 10 is the newest that is old enough.
+    assertEquals(left(protectedVersion = 11, days = 17), all)
+    assertEquals(left(protectedVersion = 29, days = 5), all)
+    assertEquals(left(protectedVersion = 10, days = 17), (10L until 30L).toVector)
+    assertEquals(left(protectedVersion = 7, days = 17), (10L until 30L).toVector)
+  }
+
   test("the log is looked through once a day") {
     val table = daily(30, 10)
     clean(table, 29, 25)

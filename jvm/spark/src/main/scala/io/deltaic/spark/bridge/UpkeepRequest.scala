@@ -34,7 +34,8 @@ private[spark] object UpkeepRequest {
           )
         case "compaction" => UpkeepTask.Compaction(number("first"), number("last"))
         case "symlinkManifest" => UpkeepTask.SymlinkManifest
-        case "cleanup" => UpkeepTask.Cleanup(number("retentionMs"))
+        case "cleanup" =>
+          UpkeepTask.Cleanup(number("retentionMs"), json.path("protectedVersion").asLong(0))
         case other => throw new IllegalArgumentException(s"there is no task $other")
       }
     case other => throw new IllegalArgumentException(s"no task: $other")

@@ -52,7 +52,8 @@ private[deltaic] final class DataFileWriter(
       sizeBytes = file.sizeBytes,
       modificationTimeMs = System.currentTimeMillis(),
       dataChange = true,
-      stats = Some(FileStatistics.json(parquet.getFooter, spec.statistics))
+      stats = Some(FileStatistics.json(parquet.getFooter, spec.statistics)),
+      tags = spec.tags
     )
     WrittenFile(add, relativePath, records)
   }

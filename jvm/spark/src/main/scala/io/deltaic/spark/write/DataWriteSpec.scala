@@ -42,6 +42,7 @@ import io.deltaic.spark.scan.PhysicalSchema
  * @param materializesPartitions whether the values of partition columns are in the files, too
  * @param randomPrefixLength how many random characters replace the partition directories, if any
  * @param kind               which folder the files go to, and how their names begin
+ * @param tags               what the log says of each file besides
  * @param nameMark           half of the UUIDs in the names of the write's files: what a lost task wrote
  *                           is found by it
  */
@@ -55,6 +56,7 @@ private[deltaic] final class DataWriteSpec private (
     val statistics: StatisticsColumns,
     val maxRecordsPerFile: Long,
     val randomPrefixLength: Option[Int],
+    val tags: Map[String, String],
     private val kind: FileKind,
     private val nameMark: Long,
     private val columnMapping: Boolean,
@@ -140,6 +142,7 @@ private[deltaic] object DataWriteSpec {
    * @param tracked          further columns of files, with what row tracking knows of rows that move
    * @param materializesPartitions whether the values of partition columns are in the files, too
    * @param clusteredBy      the columns, by their names in files, that have statistics in any case
+   * @param tags             what the log says of each file besides
    * @param nameMark         the same for all files of one write
    */
   def forTable(
@@ -155,6 +158,7 @@ private[deltaic] object DataWriteSpec {
       tracked: Seq[StructField] = Nil,
       materializesPartitions: Boolean = false,
       clusteredBy: Seq[Seq[String]] = Nil,
+      tags: Map[String, String] = Map.empty,
       nameMark: Long = newNameMark()
   ): DataWriteSpec = {
     val sqlConf = WriteShims.sqlConf(spark)
@@ -168,6 +172,8 @@ private[deltaic] object DataWriteSpec {
           (if (materializesPartitions) partitionColumns.map(schema(_)) else Nil)
       )
     val hadoopConf = WriteShims.hadoopConf(spark, options)
+    ParquetFormat.writerVersion(configuration, ignoringCase)
+      .foreach(hadoopConf.set(ParquetOutputFormat.WRITER_VERSION, _))
     configureParquet(
       hadoopConf,
       PhysicalSchema.of(fileSchema, columnMapping),
@@ -189,6 +195,7 @@ private[deltaic] object DataWriteSpec {
       ),
       maxRecordsPerFile(ignoringCase, sqlConf),
       randomPrefixLength(configuration),
+      tags,
       FileKind.Data,
       nameMark,
       columnMapping,
@@ -213,6 +220,10 @@ private[deltaic] object DataWriteSpec {
     val inFiles =
       StructType(schema.indices.filterNot(data.partitionOrdinals.contains(_)).map(schema(_)))
     val hadoopConf = WriteShims.hadoopConf(spark, options)
+    hadoopConf.set(
+      ParquetOutputFormat.WRITER_VERSION,
+      ParquetOutputFormat.getWriterVersion(data.hadoopConf).toString
+    )
     configureParquet(
       hadoopConf,
       PhysicalSchema.of(inFiles, data.columnMapping),
@@ -229,6 +240,7 @@ private[deltaic] object DataWriteSpec {
       StatisticsColumns(Nil, stringPrefixLength = 0), // nobody chooses among these files by bounds
       data.maxRecordsPerFile,
       data.randomPrefixLength,
+      Map.empty,
       FileKind.Changes,
       data.nameMark,
       data.columnMapping,

@@ -21,7 +21,7 @@ private[spark] object OptimizedWrite {
   ): Boolean =
     option("optimizeWrite")
       .orElse(SessionSettings.get(spark, "optimizeWrite.enabled"))
-      .orElse(properties.get("delta.autoOptimize.optimizeWrite"))
+      .orElse(TableProperties.set(properties, "delta.autoOptimize.optimizeWrite"))
       .exists(TableProperties.isTrue)
 
   /**

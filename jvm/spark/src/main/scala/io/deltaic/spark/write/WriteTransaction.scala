@@ -9,7 +9,7 @@ import org.apache.spark.sql.deltaic.{JobShims, WriteShims}
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.slf4j.LoggerFactory
 
-import io.deltaic.protocol.{AddFile, LogPath, RemoveFile, TableFeatures}
+import io.deltaic.protocol.{AddFile, LogPath, RemoveFile}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.bridge._
 import io.deltaic.spark.changes.ChangeColumns
@@ -143,8 +143,8 @@ private[spark] final class WriteTransaction(
         new ConditionResolver(spark, log.table.toString, schema.stored, schema.partitionColumns)
           .replaced(_)
       },
-    materializesPartitions = Seq("icebergCompatV1", "icebergCompatV2")
-      .exists(TableFeatures.isActive(plan.protocol, plan.metadata, _)),
+    materializesPartitions = ParquetFormat.materializesPartitions(plan.protocol, plan.metadata),
+    tags = ParquetFormat.tags(plan.protocol, plan.metadata),
     tracked = tracked,
     nameMark = nameMark
   )
