@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from deltaic.exceptions import DeltaError, InvalidArgumentError
 from tests.support import log
+from tests.support.session_settings import session_settings
 from tests.support.table_builder import in_order, rows_of
 
 MAPPED = (
@@ -266,6 +267,12 @@ def test_location_of_a_name_is_changed_for_a_table_of_the_same_columns(
     spark.sql(f"ALTER TABLE delta.`{third}` ADD COLUMN n INT")
     with pytest.raises(InvalidArgumentError, match=r"LOCATION_DIFFERS.*schema"):
         altered(f"ALTER TABLE {{t}} SET LOCATION '{third}'")
+    with session_settings(spark, {"spark.deltaic.alterLocation.bypassSchemaCheck": "true"}):
+        altered(f"ALTER TABLE {{t}} SET LOCATION '{third}'")
+    assert "n" in spark.table("altered_table").columns
+    altered(f"ALTER TABLE {{t}} SET LOCATION '{third}'")  # where it is already
+    with session_settings(spark, {"spark.deltaic.alterLocation.bypassSchemaCheck": "true"}):
+        altered(f"ALTER TABLE {{t}} SET LOCATION '{other}'")
     with pytest.raises(DeltaError, match="NOT_A_TABLE"):
         altered(f"ALTER TABLE {{t}} SET LOCATION '{tmp_path}/none'")
     with pytest.raises(InvalidArgumentError, match="PATH_HAS_NO_CATALOG_ENTRY"):
