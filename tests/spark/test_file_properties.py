@@ -262,6 +262,16 @@ def test_a_table_that_another_engine_compacts_is_written_without_and_that_is_log
     assert log.metadata(table)["configuration"]["delta.autoOptimize.autoCompact"] == "true"
 
 
+def test_session_that_wants_files_compacted_is_told_that_they_are_not(
+    spark: SparkSession, table: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    setting = "spark.databricks.delta.autoCompact.enabled"
+    with session_settings(spark, {setting: "true"}), caplog.at_level(logging.WARNING, "deltaic"):
+        for _ in range(2):
+            spark.range(3).write.format("delta").mode("append").save(table)
+    assert [setting in record.getMessage() for record in caplog.records] == [True]
+
+
 def test_a_table_with_a_commit_coordinator_is_read_as_long_as_all_is_published(
     spark: SparkSession, table: str
 ) -> None:

@@ -181,6 +181,7 @@ SETTINGS: dict[str, Shown] = {
     "deletionVectors.mergeBytes": Shown("tests/spark/test_merged_bitmaps.py"),
     "deletionVectors.minDeadBytes": Shown("tests/spark/test_worn_files.py"),
     "firstQuery.loadClasses": Shown("tests/spark/test_first_query_classes.py"),
+    "isolationLevel": Shown("tests/spark/test_isolation_levels.py"),
     "logCompaction.interval": Shown("tests/spark/test_upkeep.py"),
     "logStore.<scheme>.impl": Shown(f"{CORE}/log/LogStoreSuite.scala", "logStore.other.impl"),
     "maxCommitAttempts": Shown("tests/spark/test_write_commits.py"),

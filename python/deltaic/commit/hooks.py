@@ -32,6 +32,10 @@ _logger = logging.getLogger(__name__)
 #: The tasks of which the JVM remembers that they failed.
 CHECKPOINT, COMPACTION, CLEANUP = "checkpoint", "compaction", "cleanup"
 
+#: delta-spark's setting of a session, which stands in for a property of each table.
+AUTO_COMPACT_SETTING = "spark.databricks.delta.autoCompact.enabled"
+_NO_AUTO_COMPACT = "Deltaic compacts no files after a write yet, and writes without."
+
 #: Every so many V2 checkpoints, older readers are shown the protocol under a name they know.
 _CLASSIC_NAME_EVERY = 10
 
@@ -66,6 +70,8 @@ def run_hooks(
         upkeep = tables.upkeep(prepared)
         definition = summary.plan.effective
         _report_left_undone(summary.table, definition.metadata)
+        if upkeep.settings().wants_small_files_compacted:
+            warn_once("", AUTO_COMPACT_SETTING, f"{AUTO_COMPACT_SETTING}: {_NO_AUTO_COMPACT}")
         tasks = due_tasks(version, definition.protocol, definition.metadata, upkeep)
         if tasks:
             upkeep.run(version, [task.to_json() for task in tasks])

@@ -337,12 +337,15 @@ class UpkeepSettings:
         How many files a sidecar of a V2 checkpoint holds at most.
     compaction_interval
         After how many commits they are compacted into one file; 0 for never.
+    wants_small_files_compacted
+        Whether data files are to be compacted as well, which is not done.
     """
 
     writes_checksums: bool = True
     part_size: int | None = None
     sidecar_size: int = 50_000
     compaction_interval: int = 0
+    wants_small_files_compacted: bool = False
 
 
 class Upkeep(Protocol):

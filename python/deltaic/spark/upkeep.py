@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from deltaic.commit.hooks import AUTO_COMPACT_SETTING
 from deltaic.commit.ports import UpkeepSettings
 from deltaic.exceptions import error
 from deltaic.spark.errors import jvm_errors
@@ -65,6 +66,10 @@ class JvmUpkeep:
             part_size=self._number(_PART_SIZE, minimum=1),
             sidecar_size=defaults.sidecar_size,
             compaction_interval=self._number(_COMPACTION, minimum=0) or 0,
+            wants_small_files_compacted=(
+                (self._state.first((AUTO_COMPACT_SETTING,))[1] or "").strip().casefold()
+                not in ("", "false")
+            ),
         )
 
     def newest_checkpoint(self, not_below: int) -> int:
