@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deltaic.exceptions import error
+from deltaic.resources import load_json
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,7 +40,7 @@ def configure_spark(builder: SparkSession.Builder) -> SparkSession.Builder:
     Raises
     ------
     TableStateError
-        If the jar is missing from the package.
+        If the jar is missing from the package, or PySpark is of a version that is not tested.
     InvalidArgumentError
         If the builder names another catalog as ``spark_catalog``.
 
@@ -47,6 +49,9 @@ def configure_spark(builder: SparkSession.Builder) -> SparkSession.Builder:
     >>> from pyspark.sql import SparkSession
     >>> spark = configure_spark(SparkSession.builder).getOrCreate()  # doctest: +SKIP
     """
+    from pyspark import __version__ as spark_version
+
+    require_tested_spark(spark_version)
     # A builder has no public way to ask what it holds; pyspark's own helpers read `_options`, too.
     options = builder._options
     catalog = options.get(_CATALOG_KEY, CATALOG)
@@ -59,6 +64,25 @@ def configure_spark(builder: SparkSession.Builder) -> SparkSession.Builder:
     builder.config(_JARS_KEY, _with_item(options.get(_JARS_KEY), str(jar_path())))
     _register_on_creation(builder)
     return builder
+
+
+def require_tested_spark(version: str) -> None:
+    """Refuse a version of PySpark that Deltaic is not tested with.
+
+    Raises
+    ------
+    TableStateError
+        If it is none of those in ``resources/spark-versions.json``, which the JVM reads, too.
+    """
+    tested = [str(known) for known in load_json("spark-versions.json")]
+    number = re.match(r"[0-9.]*[0-9]", version)
+    if number is None or number.group() not in tested:
+        raise error(
+            "DELTAIC_SPARK_VERSION_UNSUPPORTED",
+            version=version,
+            tested=" and ".join(tested),
+            suggested=tested[-1],
+        )
 
 
 def spark_settings() -> dict[str, str]:

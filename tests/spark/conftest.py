@@ -70,10 +70,15 @@ def build(spark: SparkSession, table: str) -> BuildTwin:
 
 @pytest.fixture(scope="session")
 def without_extension() -> Iterator[SparkProcess]:
-    """A session that has the jar and the catalog, but not the extension."""
+    """A session that has the jar and the catalog, but not the extension.
+
+    It would be refused at its first statement, were it not for the property: this is to show that
+    the parts below fail closed as well. `test_session_requirements` has it without.
+    """
     settings = {
         "spark.jars": str(JAR),
         "spark.sql.catalog.spark_catalog": "io.deltaic.spark.DeltaicCatalog",
+        "spark.driver.extraJavaOptions": "-Ddeltaic.session.unchecked=true",
     }
     with SparkProcess(settings) as process:
         yield process

@@ -13,7 +13,9 @@ from deltaic import DeltaTable, configure_spark
 from deltaic.__main__ import main
 from deltaic._version import __version__
 from deltaic.exceptions import InvalidArgumentError, TableStateError
+from deltaic.resources import load_json
 from deltaic.session import CATALOG, EXTENSION, jar_path
+from tests.support.paths import ROOT
 
 
 @pytest.fixture
@@ -151,3 +153,18 @@ def _package_parent() -> str:
     import deltaic
 
     return str(Path(deltaic.__file__).parents[1])
+
+
+def test_package_depends_on_the_tested_versions_of_spark() -> None:
+    tested = load_json("spark-versions.json")
+    project = (ROOT / "python" / "pyproject.toml").read_text(encoding="utf-8")
+    assert f'dependencies = ["pyspark>={tested[0]},<={tested[-1]}"]' in project
+
+
+def test_builder_is_refused_with_a_spark_that_is_not_tested(
+    builder: Any, jar: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pyspark.__version__", "4.3.0")
+    with pytest.raises(TableStateError, match=r"Spark 4\.2\.0 and 4\.2\.1, and not with Spark 4"):
+        configure_spark(builder)
+    assert EXTENSION not in str(builder._options)

@@ -17,12 +17,12 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 import io.deltaic.replay.{DeltaLog, Snapshot}
-import io.deltaic.spark.UnsupportedOperation
 import io.deltaic.spark.changes.{ChangesTable, ReadCompatibility}
 import io.deltaic.spark.rowlevel.{MergeTerms, RowLevelChange, RowReplacement}
 import io.deltaic.spark.scan._
 import io.deltaic.spark.stream.TableStream
 import io.deltaic.spark.write._
+import io.deltaic.spark.{SessionRequirements, UnsupportedOperation}
 
 /** How a table came into a plan, which decides the version its scans read. */
 private[spark] sealed trait TableOrigin
@@ -49,10 +49,13 @@ private[spark] final case class QueriedTable(table: DeltaicTable, newest: Newest
  * A table as Spark's planner sees it. It has no `id`, by which Spark would refuse to show a DataFrame of a name the
  * rows of a table that has replaced the one it was made from.
  *
+ * Spark leaves the statements alone that write it or change its rows, until a rule puts its [[TargetTable]] in its
+ * place (docs/decisions/0032).
+ *
  * @param entry what the session catalog lists, for a table that was found there
  * @param query the query that it is a part of, for a table from a path; a DataFrame's is part of none yet
  */
-private[spark] final class DeltaicTable(
+private[spark] class DeltaicTable(
     val spark: SparkSession,
     val log: DeltaLog,
     val snapshot: Snapshot,
@@ -63,7 +66,6 @@ private[spark] final class DeltaicTable(
 ) extends Table
     with SupportsRead
     with SupportsWrite
-    with SupportsRowLevelOperations
     with SupportsMetadataColumns
     with FollowsTable
     with ReadsNewest
@@ -110,7 +112,8 @@ private[spark] final class DeltaicTable(
         STREAMING_WRITE, // for our own rule to refuse it, and say what works instead
         TRUNCATE,
         OVERWRITE_BY_FILTER,
-        OVERWRITE_DYNAMIC
+        OVERWRITE_DYNAMIC,
+        ACCEPT_ANY_SCHEMA
       )
     case _ => EnumSet.of(BATCH_READ, MICRO_BATCH_READ)
   }
@@ -122,6 +125,7 @@ private[spark] final class DeltaicTable(
   override def canRenameConflictingMetadataColumns: Boolean = true
 
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
+    SessionRequirements.require(spark, log.table.toString)
     UnsupportedReadOptions.refuse(log, options)
     if (isRefreshed && !AnalysedColumns.hold(options, tableSchema)) throw schemaChanged(snapshot)
     val current = snapshotToRead()
@@ -151,10 +155,14 @@ private[spark] final class DeltaicTable(
     new ChangeFeedRequest(spark, log, name(), snapshot, timeTravelled, options, mayBeEmpty).table
   }
 
-  override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
-    requireCanCompute()
-    new TableWriteBuilder(writeTarget, info)
-  }
+  /** The same table as the target of a statement, for Spark to plan. */
+  def asTarget: TargetTable = new TargetTable(spark, log, snapshot, origin, displayName, entry)
+
+  def isTarget: Boolean = false
+
+  /** Spark has fitted no rows to this table: see [[TargetTable]]. */
+  override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder =
+    throw extensionMissing("a write")
 
   override def writeTarget: WriteTarget = WriteTarget(
     spark,
@@ -173,13 +181,6 @@ private[spark] final class DeltaicTable(
       identityColumns,
       displayName
     )
-
-  override def newRowLevelOperationBuilder(
-      info: RowLevelOperationInfo
-  ): RowLevelOperationBuilder = {
-    val change = changeOf(info.command)
-    () => change
-  }
 
   /** A DELETE, UPDATE or MERGE of this table. */
   def changeOf(
@@ -202,11 +203,12 @@ private[spark] final class DeltaicTable(
   }
 
   def requireExtension(operation: String): Unit =
-    if (!SessionShims.plansWith(spark, DeletionVectorStrategy))
-      throw DeltaicException(
-        "DELTAIC_EXTENSION_MISSING",
-        Map("table" -> log.table.toString, "operation" -> operation)
-      )
+    if (!SessionShims.plansWith(spark, DeletionVectorStrategy)) throw extensionMissing(operation)
+
+  private def extensionMissing(operation: String): DeltaicThrowable = DeltaicException(
+    "DELTAIC_EXTENSION_MISSING",
+    Map("table" -> log.table.toString, "operation" -> operation)
+  )
 
   /** The rules of the extension compute columns; without them, nulls would be written in their place. */
   def requireCanCompute(): Unit =
@@ -342,7 +344,7 @@ private[spark] final class DeltaicTable(
   /**
    * Spark finds cached data by comparing plans. Data cached at one version must not answer for another,
    * unless this process has refreshed it since. A plan that is part of a query is compared with such plans
-   * alone.
+   * alone. A target is another table: a rule that puts it into a plan has changed the plan.
    */
   override def equals(other: Any): Boolean = other match {
     case that: DeltaicTable =>
@@ -357,5 +359,6 @@ private[spark] final class DeltaicTable(
   override def toString: String = name()
 
   /** How plans come to the table. A table that took the place of another at the same path has another id. */
-  private def way: (Path, TableOrigin, Boolean) = (log.table, origin, query.isDefined)
+  private def way: (Path, TableOrigin, Boolean, Boolean) =
+    (log.table, origin, query.isDefined, isTarget)
 }

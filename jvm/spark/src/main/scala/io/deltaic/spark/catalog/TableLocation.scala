@@ -14,6 +14,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 import io.deltaic.replay.DeltaLog
+import io.deltaic.spark.SessionRequirements
 import io.deltaic.spark.scan.FileSplits
 
 /** A table that is there, and whether the catalog manages its files. */
@@ -30,6 +31,7 @@ private[spark] object TableLocation {
       path: String,
       options: Map[String, String] = Map.empty
   ): DeltaLog = {
+    SessionRequirements.require(spark, path)
     val configuration = WriteShims.hadoopConf(spark, options)
     val unqualified = new Path(path)
     val qualified = unqualified.getFileSystem(configuration).makeQualified(unqualified)

@@ -27,10 +27,13 @@ import io.deltaic.spark.write.WriteTargets
  * changes the table while it analyses a statement, be it only to explain it.
  *
  * {{{
- *   AppendData t [a]                     AppendData (t with [a, b]) [a, b]
- *   +- PendingRows                =>     +- Project [cast(a), b]
- *      +- query [a, b]                      +- query [a, b]
+ *   AppendData t [a]              =>     AppendData (t with [a, b]) [a, b]
+ *   +- query [a, b]                      +- Project [cast(a), b]
+ *                                           +- query [a, b]
  * }}}
+ *
+ * Each write gets a table here to which Spark fits rows, also where nothing is added: it leaves a write of a
+ * [[DeltaicTable]] alone, in the pass that resolves the table, too.
  *
  * Rows with columns that a write may not add are refused. What they bring for void columns is left out.
  */
@@ -40,20 +43,20 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
     case insert: InsertIntoStatement if insert.query.resolved =>
       insert.table match {
-        case relation @ ExtractV2Table(table: DeltaicTable) =>
+        case relation @ ExtractV2Table(table: DeltaicTable) if !table.isTarget =>
           val named = WriteCommandShims.named(insert, relation.name)
           evolved(withoutVoid(named, relation, table), relation, table)
         case _ => insert
       }
-    case write: V2WriteCommand if write.table.resolved =>
-      (write.query, write.table) match {
-        case (
-              PendingRows(rows),
-              relation @ ExtractV2Table(table: DeltaicTable)
-            ) if rows.resolved =>
-          evolved(write.withNewQuery(withoutVoid(rows, write, table)), relation, table)
-        case (PendingRows(_), ExtractV2Table(_: DeltaicTable)) => write
-        case (PendingRows(rows), _) => write.withNewQuery(rows)
+    case write: V2WriteCommand if write.table.resolved && write.query.resolved =>
+      write.table match {
+        case relation @ ExtractV2Table(table: DeltaicTable) if !table.isTarget =>
+          val stated = ReplaceWhereOption.applied(spark, write, table)
+          evolved(
+            stated.withNewQuery(withoutVoid(stated.query, stated, table)),
+            relation,
+            table
+          )
         case _ => write
       }
   }
@@ -69,9 +72,12 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
     columnsAfter(table, rows, insert.withSchemaEvolution, options) match {
       // Spark refuses any INSERT into a table of the connector API under LEGACY, so it gets a finished one.
       case None if conf.storeAssignmentPolicy != StoreAssignmentPolicy.LEGACY =>
-        insert.copy(query = values.fitted(insert.query, relation.output))
+        insert.copy(
+          table = asTarget(relation, table),
+          query = values.fitted(insert.query, relation.output)
+        )
       case columns =>
-        val after = columns.fold(relation)(evolvedTo(relation, table, _))
+        val after = columns.fold(asTarget(relation, table))(evolvedTo(relation, table, _))
         val fitted = insert.copy(query = values.fitted(insert.query, after.output))
         WriteCommandShims.writeOf(spark, staged(fitted, after, table)) match {
           case write: V2WriteCommand =>
@@ -107,12 +113,12 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
     val option = optionOf(relation, options)
     val values = valuesOf(table, rows, write.withSchemaEvolution, option)
     val columns = columnsAfter(table, rows, write.withSchemaEvolution, option)
-    val target = columns.fold(relation)(evolvedTo(relation, table, _))
+    val target = columns.fold(asTarget(relation, table))(evolvedTo(relation, table, _))
     val fitted =
       write.withNewQuery(values.fitted(write.query, target.output)).withNewTable(target)
     val staged = fitted match {
       // What it speaks of may have got fields.
-      case overwrite: OverwriteByExpression if target ne relation =>
+      case overwrite: OverwriteByExpression =>
         val now = AttributeMap(relation.output.zip(target.output))
         overwrite.copy(deleteExpr = overwrite.deleteExpr.transform {
           case column: Attribute if column.resolved => now.getOrElse(column, column)
@@ -185,6 +191,9 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
   }
 
   private def columnsOf(query: LogicalPlan): StructType = ColumnDefinitions.ofRows(query.schema)
+
+  private def asTarget(relation: DataSourceV2Relation, table: DeltaicTable): DataSourceV2Relation =
+    relation.copy(table = table.asTarget)
 
   /** Columns that are there keep their place in the plan; what comes after them is new. */
   private def evolvedTo(

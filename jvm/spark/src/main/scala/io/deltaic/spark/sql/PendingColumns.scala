@@ -4,9 +4,10 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, Unevalu
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.datasources.v2.ExtractV2Table
 import org.apache.spark.sql.types.{BooleanType, DataType}
 
-import io.deltaic.spark.catalog.Evolution
+import io.deltaic.spark.catalog.{DeltaicTable, Evolution}
 
 /**
  * Stands around the condition of an UPDATE or a MERGE until the columns that the table computes have
@@ -36,25 +37,50 @@ private[spark] final case class PendingTarget(child: LogicalPlan) extends UnaryN
 }
 
 /**
- * Marks changes before anything is resolved; see [[EvolveMergedColumns]] and [[ComputeChangedColumns]],
- * which take the marks off.
+ * Makes the table of a DELETE, UPDATE or MERGE one whose rows Spark can change, and marks the statement for
+ * [[EvolveMergedColumns]] and [[ComputeChangedColumns]], which take the marks off.
+ *
+ * {{{
+ *   UpdateTable [a = 1], c         =>     UpdateTable [a = 1], pending(c)
+ *   +- DeltaicTable t                     +- TargetTable t
+ * }}}
+ *
+ * Until then Spark leaves the statement alone, in the pass that resolves its table, too.
  */
-private[spark] final case class MarkChanges(spark: SparkSession) extends Rule[LogicalPlan] {
+private[spark] final case class ResolveChangeTargets(spark: SparkSession)
+    extends Rule[LogicalPlan] {
+
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
-    case update: UpdateTable if !isMarked(update.condition) =>
-      val marked = update.copy(condition = Some(PendingColumns(update.condition)))
-      marked.copyTagsFrom(update)
-      marked
-    case merge: MergeIntoTable if !isMarked(Some(merge.mergeCondition)) =>
-      val evolves = merge.withSchemaEvolution || Evolution.of(spark, _ => None) != Evolution.No
-      val marked = merge.copy(
-        targetTable = if (evolves) PendingTarget(merge.targetTable) else merge.targetTable,
-        mergeCondition = PendingColumns(Some(merge.mergeCondition))
-      )
-      marked.copyTagsFrom(merge)
-      marked
+    case delete: DeleteFromTable if delete.condition.resolved =>
+      changed(delete, delete.table) { table =>
+        delete.copy(table = table, condition = RowMetadata.marked(table)(delete.condition))
+      }
+    case update: UpdateTable =>
+      changed(update, update.table) { table =>
+        update.copy(table = table, condition = Some(PendingColumns(update.condition)))
+      }
+    case merge: MergeIntoTable =>
+      changed(merge, merge.targetTable) { table =>
+        val evolves = merge.withSchemaEvolution || Evolution.of(spark, _ => None) != Evolution.No
+        merge.copy(
+          targetTable = if (evolves) PendingTarget(table) else table,
+          mergeCondition = PendingColumns(Some(merge.mergeCondition))
+        )
+      }
   }
 
-  private def isMarked(condition: Option[Expression]): Boolean =
-    condition.exists(_.isInstanceOf[PendingColumns])
+  private def changed(statement: LogicalPlan, target: LogicalPlan)(
+      withTarget: LogicalPlan => LogicalPlan
+  ): LogicalPlan = changeable(target).fold(statement) { table =>
+    val after = withTarget(table)
+    after.copyTagsFrom(statement)
+    after
+  }
+
+  private def changeable(target: LogicalPlan): Option[LogicalPlan] = target match {
+    case alias: SubqueryAlias => changeable(alias.child).map(table => alias.copy(child = table))
+    case relation @ ExtractV2Table(table: DeltaicTable) if !table.isTarget =>
+      Some(relation.copy(table = table.asTarget))
+    case _ => None
+  }
 }

@@ -15,6 +15,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.parser.{ParameterContext, ParserInterface}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.{FunctionIdentifier, TableIdentifier}
+import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.internal.VariableSubstitution
 import org.apache.spark.sql.types.{DataType, StructType}
 
@@ -26,15 +27,19 @@ import io.deltaic.spark.sql.grammar.{DeltaicSqlBaseVisitor, DeltaicSqlLexer, Del
  * Parses the statements of `DeltaicSql.g4`, and leaves all others to Spark.
  *
  * Ours go first because Spark's grammar takes some of them for something else: to it, `DESCRIBE
- * HISTORY t` describes a column. Like Spark's, they may have variables in them, such as `${name}`.
+ * HISTORY t` describes a column. Like Spark's, they may have variables in them, such as `${name}`. To
+ * the plans of the others it adds marks (see [[ParsedStatement]]).
  */
-private[spark] final class StatementParser(spark: ParserInterface) extends ParserInterface {
+private[spark] final class StatementParser(session: SparkSession, spark: ParserInterface)
+    extends ParserInterface {
+
+  private val parsed = new ParsedStatement(session)
 
   override def parsePlan(sqlText: String): LogicalPlan =
-    ours(sqlText).getOrElse(spark.parsePlan(sqlText))
+    ours(sqlText).getOrElse(parsed.of(spark.parsePlan(sqlText)))
 
   override def parsePlanWithParameters(sqlText: String, parameters: ParameterContext): LogicalPlan =
-    ours(sqlText).getOrElse(spark.parsePlanWithParameters(sqlText, parameters))
+    ours(sqlText).getOrElse(parsed.of(spark.parsePlanWithParameters(sqlText, parameters)))
 
   private val variables = new VariableSubstitution
 
@@ -125,8 +130,17 @@ private[spark] final class StatementParser(spark: ParserInterface) extends Parse
     spark.parseFunctionIdentifier(sqlText)
   override def parseMultipartIdentifier(sqlText: String): Seq[String] =
     spark.parseMultipartIdentifier(sqlText)
-  override def parseQuery(sqlText: String): LogicalPlan = spark.parseQuery(sqlText)
+  override def parseQuery(sqlText: String): LogicalPlan =
+    parsed.of(spark.parseQuery(sqlText))
   override def parseRoutineParam(sqlText: String): StructType = spark.parseRoutineParam(sqlText)
   override def parseTableSchema(sqlText: String): StructType = spark.parseTableSchema(sqlText)
   override def parseDataType(sqlText: String): DataType = spark.parseDataType(sqlText)
+}
+
+private[spark] object StatementParser {
+
+  /** A statement that Spark takes for another. */
+  val Probe = "DESCRIBE HISTORY probe"
+
+  def isOurs(plan: LogicalPlan): Boolean = plan.isInstanceOf[TableCommand]
 }

@@ -10,6 +10,7 @@ import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, Extr
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.DeltaicException
+import io.deltaic.spark.UnsupportedOperation
 import io.deltaic.spark.catalog._
 
 /**
@@ -34,24 +35,34 @@ private[spark] final case class PathChanges(path: String, options: CaseInsensiti
   override def output: Seq[Attribute] = Nil
 }
 
-/**
- * Marks a table that is read with the options of a change feed, before anything is resolved.
- *
- * {{{
- *   UnresolvedRelation t [readChangeFeed]   =>   TableChanges [readChangeFeed]
- *                                                +- UnresolvedRelation t
- * }}}
- *
- * Spark resolves a name once in a query, whatever its options: those of the feed must not reach
- * another mention of the table.
- */
-private[spark] object MarkTableChanges extends Rule[LogicalPlan] {
-  override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
-    case table: UnresolvedRelation
-        if !table.isStreaming && ChangeFeedOptions.areIn(table.options) =>
+private[spark] object TableChanges {
+
+  /**
+   * What [[ParsedStatement]] puts in the place of a table that is read with the options of a change feed.
+   *
+   * {{{
+   *   UnresolvedRelation t [readChangeFeed]   =>   TableChanges [readChangeFeed]
+   *                                                +- UnresolvedRelation t
+   * }}}
+   *
+   * Spark resolves a name once in a query, whatever its options: those of the feed must not reach
+   * another mention of the table.
+   */
+  def of(table: UnresolvedRelation): Option[TableChanges] =
+    Option.when(!table.isStreaming && ChangeFeedOptions.areIn(table.options)) {
       val unmarked = table.copy(options = ChangeFeedOptions.removedFrom(table.options))
       unmarked.copyTagsFrom(table)
       TableChanges(unmarked, table.name, table.options)
+    }
+}
+
+/**
+ * Puts marks into plans of Spark Connect, where a session has rules that run before Spark resolves tables. All others
+ * are marked when they are parsed, or need no mark: see [[ResolveTableChanges]].
+ */
+private[spark] object MarkTableChanges extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
+    case table: UnresolvedRelation => TableChanges.of(table).getOrElse(table)
   }
 }
 
@@ -64,11 +75,35 @@ private[spark] object MarkTableChanges extends Rule[LogicalPlan] {
  *      +- DataSourceV2Relation t
  * }}}
  *
+ * `spark.read.option("readChangeFeed", true).table(name)` is a plan of its own, and needs no mark. As a part of a
+ * larger one, as a client of Spark Connect sends it, it is refused where nothing has marked it: nodes above it may have
+ * the table's columns.
+ *
  * Like the resolution of a table by its name, it reads the log.
  */
 private[spark] final case class ResolveTableChanges(spark: SparkSession) extends Rule[LogicalPlan] {
 
-  override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
+  override def apply(plan: LogicalPlan): LogicalPlan =
+    if (isWholePlan(plan)) changes(plan, "", relationIn(plan).get.options) else inPlan(plan)
+
+  private def isWholePlan(plan: LogicalPlan): Boolean =
+    !plan.analyzed && relationIn(plan).exists(asksForChanges)
+
+  private def relationIn(plan: LogicalPlan): Option[DataSourceV2Relation] = plan match {
+    case alias: SubqueryAlias => relationIn(alias.child)
+    case relation @ ExtractV2Table(_: DeltaicTable) => Some(relation)
+    case _ => None
+  }
+
+  private def asksForChanges(relation: DataSourceV2Relation): Boolean =
+    ChangeFeedOptions.areIn(relation.options)
+
+  private def inPlan(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
+    case relation @ ExtractV2Table(table: DeltaicTable) if asksForChanges(relation) =>
+      throw UnsupportedOperation(
+        table.log.table.toString,
+        "readChangeFeed of a name within a larger plan, as Spark Connect sends it (table_changes reads the same)"
+      )
     case TableChanges(child, name, options) if child.resolved => changes(child, name, options)
     case PathChanges(path, options) =>
       val classic = spark.asInstanceOf[org.apache.spark.sql.classic.SparkSession]

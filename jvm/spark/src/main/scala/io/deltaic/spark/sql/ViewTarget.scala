@@ -4,6 +4,7 @@ import org.apache.spark.sql.catalyst.analysis.{PlanWithUnresolvedIdentifier, Unr
 import org.apache.spark.sql.catalyst.expressions.{
   Alias,
   Attribute,
+  AttributeMap,
   Cast,
   Expression,
   NamedExpression
@@ -11,6 +12,7 @@ import org.apache.spark.sql.catalyst.expressions.{
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
+import org.apache.spark.sql.catalyst.util.ResolveDefaultColumnsUtils
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.PaddingShims
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, ExtractV2Table}
@@ -30,29 +32,29 @@ private[spark] final case class ViewTarget(child: LogicalPlan) extends UnaryNode
     copy(child = newChild)
 }
 
-/** Marks such targets before anything is resolved. */
-private[spark] final case class MarkViewTargets(spark: SparkSession) extends Rule[LogicalPlan] {
+/**
+ * Marks such targets in a statement that has been parsed.
+ *
+ * @param mayComeToBe whether a name that is no view now may be one when the statement runs, as in a script
+ */
+private[sql] final class ViewTargets(spark: SparkSession, mayComeToBe: Boolean) {
 
-  override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
+  def marked(statement: LogicalPlan): LogicalPlan = statement match {
     case delete: DeleteFromTable if mayBeView(delete.table) =>
-      marked(delete, delete.copy(table = ViewTarget(delete.table)))
+      delete.copy(table = ViewTarget(delete.table))
     case update: UpdateTable if mayBeView(update.table) =>
-      marked(update, update.copy(table = ViewTarget(update.table)))
+      update.copy(table = ViewTarget(update.table))
     case merge: MergeIntoTable if mayBeView(merge.targetTable) =>
-      marked(merge, merge.copy(targetTable = ViewTarget(merge.targetTable)))
+      merge.copy(targetTable = ViewTarget(merge.targetTable))
+    case other => other
   }
 
   private def mayBeView(target: LogicalPlan): Boolean = target match {
     case alias: SubqueryAlias => mayBeView(alias.child)
     case named: UnresolvedRelation =>
-      spark.sessionState.catalog.isTempView(named.multipartIdentifier)
+      mayComeToBe || spark.sessionState.catalog.isTempView(named.multipartIdentifier)
     case _: PlanWithUnresolvedIdentifier => true
     case _ => false
-  }
-
-  private def marked(before: LogicalPlan, after: LogicalPlan): LogicalPlan = {
-    after.copyTagsFrom(before)
-    after
   }
 }
 
@@ -72,12 +74,31 @@ private[spark] final case class MarkViewTargets(spark: SparkSession) extends Rul
  *
  * Any other view stays, for [[RefuseChanges]] to name. Like the resolution of a table by its name, it reads the log: a
  * view of a DataFrame may be older than the table.
+ *
+ * `DataFrame.mergeInto(view)` comes without a mark, and Spark has resolved it with the view's columns: these become
+ * the table's. It has taken DEFAULT for null then, so the table may have no defaults.
  */
 private[spark] object ResolveViewTargets extends Rule[LogicalPlan] {
 
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
     case ViewTarget(target) if target.resolved => withoutView(target)
+    case merge: MergeIntoTable if merge.targetTable.resolved && hasView(merge.targetTable) =>
+      val table = withoutView(merge.targetTable)
+      if (hasView(table) || table.output.exists(hasDefault)) merge
+      else {
+        val columns = AttributeMap(merge.targetTable.output.zip(table.output))
+        merge.copy(targetTable = table).rewriteAttrs(columns)
+      }
   }
+
+  private def hasView(target: LogicalPlan): Boolean = target match {
+    case alias: SubqueryAlias => hasView(alias.child)
+    case _: View => true
+    case _ => false
+  }
+
+  private def hasDefault(column: Attribute): Boolean =
+    column.metadata.contains(ResolveDefaultColumnsUtils.CURRENT_DEFAULT_COLUMN_METADATA_KEY)
 
   private def withoutView(target: LogicalPlan): LogicalPlan = target match {
     case alias: SubqueryAlias => alias.withNewChildren(Seq(withoutView(alias.child)))

@@ -1,0 +1,75 @@
+package io.deltaic.spark
+
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.execution.SparkStrategy
+import org.apache.spark.sql.{SparkSession, classic}
+
+import io.deltaic.spark.rowlevel.EndWholeFiles
+import io.deltaic.spark.scan.DeletionVectorStrategy
+import io.deltaic.spark.sql._
+import io.deltaic.spark.stream.StreamStrategy
+import io.deltaic.spark.write.{RecordReads, SkipAppliedWrites}
+
+/**
+ * The rules and strategies that [[DeltaicExtension]] adds to a session, and that [[SessionRequirements]] looks for in
+ * it. Each list goes to a hook that every kind of session has (docs/decisions/0032).
+ */
+private[spark] object SessionRules {
+  type Builder = SparkSession => Rule[LogicalPlan]
+
+  val resolution: Seq[Builder] = Seq(
+    ResolveTableChanges(_),
+    _ => ResolvePathTimeTravel,
+    _ => PlanConstraints,
+    _ => PlanShowStatements,
+    _ => PlanTruncation,
+    s => EvolveWrittenColumns(own(s)),
+    s => ReplaceMatchingRows(own(s)),
+    _ => ResolveViewTargets,
+    _ => RefuseChanges,
+    s => ResolveChangeTargets(own(s)),
+    _ => EvolveMergedColumns,
+    s => SaveOverTable(own(s)),
+    ComputeWrittenColumns(_),
+    ComputeChangedColumns(_)
+  )
+
+  val postHocResolution: Seq[Builder] = Seq(
+    _ => RememberColumns,
+    s => ReadOneVersion(own(s)),
+    _ => PlaceValues,
+    s => StoreSource(own(s)),
+    s => PruneChangedFiles(own(s)),
+    _ => CountChanges,
+    _ => NameReplacedRows,
+    s => PlanTableLike(own(s))
+  )
+
+  val planNormalization: Seq[Builder] = Seq(_ => AgreeOnNewest)
+
+  val optimizer: Seq[Builder] = Seq(_ => PlanReplacedRows, s => RebalanceWrites(own(s)))
+
+  val strategies: Seq[SparkStrategy] = Seq(
+    RecordReads,
+    SkipAppliedWrites,
+    DescribeJobs,
+    EndWholeFiles,
+    DeletionVectorStrategy,
+    StreamStrategy,
+    CountedChangeStrategy
+  )
+
+  /** How many there are. */
+  lazy val count: Int =
+    Seq(resolution, postHocResolution, planNormalization, optimizer, strategies).map(_.length).sum
+
+  /** Whether it is the name by which a session may exclude one of ours from its optimizer. */
+  def isOptimizerRule(name: String): Boolean = optimizerRules.contains(name)
+
+  private val optimizerRules: Set[String] =
+    Set(PlanReplacedRows.ruleName, classOf[RebalanceWrites].getName)
+
+  private def own(session: SparkSession): classic.SparkSession =
+    session.asInstanceOf[classic.SparkSession]
+}

@@ -1,0 +1,49 @@
+package io.deltaic.spark.catalog
+
+import java.util.{EnumSet, Set => JSet}
+
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.catalog.{SupportsRowLevelOperations, TableCapability}
+import org.apache.spark.sql.connector.write._
+
+import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.spark.write.TableWriteBuilder
+
+/**
+ * A table that a statement writes, or whose rows it changes. In its place Spark fits rows to the columns, and plans
+ * DELETE, UPDATE and MERGE. A plan gets it from a rule, after the rules that have to come before Spark's have run
+ * (docs/decisions/0032).
+ */
+private[spark] final class TargetTable(
+    spark: SparkSession,
+    log: DeltaLog,
+    snapshot: Snapshot,
+    origin: TableOrigin,
+    displayName: Option[String],
+    entry: Option[CatalogTable]
+) extends DeltaicTable(spark, log, snapshot, origin, displayName, entry)
+    with SupportsRowLevelOperations {
+
+  override def asTarget: TargetTable = this
+
+  override def isTarget: Boolean = true
+
+  override def capabilities(): JSet[TableCapability] = {
+    val all = EnumSet.copyOf(super.capabilities())
+    all.remove(TableCapability.ACCEPT_ANY_SCHEMA)
+    all
+  }
+
+  override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
+    requireCanCompute()
+    new TableWriteBuilder(writeTarget, info)
+  }
+
+  override def newRowLevelOperationBuilder(
+      info: RowLevelOperationInfo
+  ): RowLevelOperationBuilder = {
+    val change = changeOf(info.command)
+    () => change
+  }
+}

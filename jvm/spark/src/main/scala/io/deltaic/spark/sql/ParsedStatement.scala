@@ -1,0 +1,63 @@
+package io.deltaic.spark.sql
+
+import org.apache.spark.sql.catalyst.analysis.{RelationTimeTravel, UnresolvedRelation}
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.trees.CurrentOrigin
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.command.{DescribeQueryCommand, ExplainCommand}
+
+/**
+ * Puts into the plan of a statement what only its text can ask for and has to be there before Spark resolves tables.
+ * A rule would come too late: in no kind of session do rules of extensions run before Spark's own for certain, but
+ * each kind has our parser (docs/decisions/0032).
+ */
+private[sql] final class ParsedStatement(spark: SparkSession) {
+
+  def of(plan: LogicalPlan): LogicalPlan = AnalysisHelper.allowInvokingTransformsInAnalyzer {
+    plan match {
+      case script: CompoundBody => markedScript(script)
+      case statement => marked(statement, new ViewTargets(spark, mayComeToBe = false))
+    }
+  }
+
+  private val inScript = new ViewTargets(spark, mayComeToBe = true)
+
+  private def markedScript(body: CompoundBody): CompoundBody =
+    body.copy(
+      collection = body.collection.map(markedPart),
+      handlers = body.handlers.map(handler => handler.copy(body = markedScript(handler.body)))
+    )
+
+  /** Nodes of Spark's scripts that are copied with other children forget handlers, and the statement in one is none. */
+  private def markedPart(part: CompoundPlanStatement): CompoundPlanStatement = part match {
+    case body: CompoundBody => markedScript(body)
+    case single: SingleStatement =>
+      CurrentOrigin.withOrigin(single.origin) {
+        single.copy(parsedPlan = marked(single.parsedPlan, inScript))
+      }
+    case other =>
+      other.mapChildren {
+        case inner: CompoundPlanStatement => markedPart(inner)
+        case inner => inner
+      }.asInstanceOf[CompoundPlanStatement]
+  }
+
+  private def marked(plan: LogicalPlan, views: ViewTargets): LogicalPlan = {
+    def within(inner: LogicalPlan): LogicalPlan = marked(inner, views)
+    val here = plan.transformUp {
+      case table: UnresolvedRelation => TableChanges.of(table).getOrElse(table)
+      case travel: RelationTimeTravel => PathTimeTravel.of(travel).getOrElse(travel)
+      case statement: UnresolvedWith =>
+        statement.copy(cteRelations = statement.cteRelations.map { case (name, alias, depth) =>
+          (name, alias.copy(child = within(alias.child)), depth)
+        })
+      case explain: ExplainCommand => explain.copy(logicalPlan = within(explain.logicalPlan))
+      case describe: DescribeQueryCommand => describe.copy(plan = within(describe.plan))
+      case statement => views.marked(statement)
+    }
+    here.transformAllExpressions { case subquery: SubqueryExpression =>
+      subquery.withNewPlan(within(subquery.plan))
+    }
+  }
+}

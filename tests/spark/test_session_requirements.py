@@ -1,0 +1,153 @@
+"""A session that cannot run all of Deltaic is refused at its first statement, with what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark import __version__ as spark_version
+
+from deltaic.exceptions import TableStateError
+from deltaic.session import require_tested_spark, spark_settings
+from tests.support.session_settings import session_settings
+from tests.support.spark_process import SparkProcess
+from tests.support.table_builder import build_twin
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+EXTENSIONS = "spark.sql.extensions"
+CATALOG = "spark.sql.catalog.spark_catalog"
+OPTIMIZER_RULES = [
+    "io.deltaic.spark.sql.PlanReplacedRows",
+    "io.deltaic.spark.sql.RebalanceWrites",
+]
+
+#: Each assigns what came out to `result`; only where the catalog is, names are found in SQL.
+STATEMENTS = {
+    "read of a path": "spark.read.format('delta').load(path).collect()",
+    "write to a path": "spark.range(1).write.format('delta').mode('append').save(path)",
+    "write to a new path": "spark.range(1).write.format('delta').save(path + '-new')",
+    "SELECT": "spark.sql(f'SELECT * FROM delta.`{path}`').collect()",
+    "DELETE": "spark.sql(f'DELETE FROM delta.`{path}` WHERE id = 1')",
+    "INSERT": "spark.sql(f'INSERT INTO delta.`{path}` VALUES (1)')",
+    "CREATE TABLE": "spark.sql('CREATE TABLE made (id INT) USING delta')",
+    "writeTo": "spark.range(1).writeTo(f'delta.`{path}`').append()",
+}
+BY_PATH = [name for name in STATEMENTS if "path" in name]
+
+
+@pytest.fixture(scope="module")
+def path(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = str(tmp_path_factory.mktemp("requirements") / "table")
+    build_twin(spark, folder, spark.range(3), deletion_vectors=True)
+    return folder
+
+
+def answer(process: SparkProcess, statement: str, path: str) -> str:
+    code = f"""
+try:
+    {statement}
+    result = "done"
+except Exception as problem:
+    result = str(problem)
+"""
+    found = process.run(code, path=path)
+    assert isinstance(found, str)
+    return found
+
+
+@pytest.fixture(scope="module")
+def catalog_alone() -> Iterator[SparkProcess]:
+    settings = spark_settings()
+    del settings[EXTENSIONS]
+    with SparkProcess(settings) as process:
+        yield process
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_session_with_the_catalog_alone_is_refused(
+    catalog_alone: SparkProcess, path: str, statement: str
+) -> None:
+    refused = answer(catalog_alone, STATEMENTS[statement], path)
+    assert "DELTAIC_EXTENSION_MISSING" in refused
+    assert EXTENSIONS in refused and "io.deltaic.spark.DeltaicExtension" in refused
+    assert not Path(path + "-new").exists()
+
+
+@pytest.fixture(scope="module")
+def extension_alone() -> Iterator[SparkProcess]:
+    settings = spark_settings()
+    del settings[CATALOG]
+    with SparkProcess(settings) as process:
+        yield process
+
+
+@pytest.mark.parametrize("statement", BY_PATH)
+def test_session_with_the_extension_alone_is_refused(
+    extension_alone: SparkProcess, path: str, statement: str
+) -> None:
+    refused = answer(extension_alone, STATEMENTS[statement], path)
+    assert "DELTAIC_CATALOG_MISSING" in refused
+    assert CATALOG in refused and "io.deltaic.spark.DeltaicCatalog" in refused
+    assert not Path(path + "-new").exists()
+
+
+def test_session_whose_catalog_has_another_name_reads_and_writes_paths(path: str) -> None:
+    settings = spark_settings()
+    settings["spark.sql.catalog.lake"] = settings.pop(CATALOG)
+    with SparkProcess(settings) as process:
+        assert answer(process, STATEMENTS["read of a path"], path) == "done"
+
+
+@pytest.mark.parametrize("rule", OPTIMIZER_RULES)
+def test_session_that_excludes_a_rule_of_ours_is_refused_until_it_does_not(
+    spark: SparkSession, path: str, rule: str
+) -> None:
+    before = spark.read.format("delta").load(path)
+    statements = [
+        lambda: spark.read.format("delta").load(path),
+        lambda: spark.sql(f"INSERT INTO delta.`{path}` VALUES (1)"),
+        lambda: before.filter("id > 0").collect(),
+    ]
+    with session_settings(spark, {"spark.sql.optimizer.excludedRules": f"other, {rule}"}):
+        for statement in statements:
+            with pytest.raises(Exception, match="DELTAIC_RULES_MISSING") as refused:
+                statement()
+            assert rule.rpartition(".")[2] in str(refused.value)
+            assert "spark.sql.optimizer.excludedRules" in str(refused.value)
+    assert before.count() == 3
+
+
+def test_session_that_analyses_without_rules_of_extensions_is_refused(
+    spark: SparkSession, path: str
+) -> None:
+    setting = "spark.sql.analyzer.singlePassResolver.enabled"
+    with (
+        session_settings(spark, {setting: "true"}),
+        pytest.raises(Exception, match=rf"DELTAIC_RULES_MISSING(.|\n)*Set {setting} to false"),
+    ):
+        spark.sql(f"SELECT * FROM delta.`{path}`").collect()
+
+
+def test_tested_versions_of_spark_are_taken_and_those_of_their_vendors() -> None:
+    require_tested_spark(spark_version)
+    require_tested_spark("4.2.0")
+    require_tested_spark("4.2.1")
+    require_tested_spark("4.2.1-vendor-2")
+
+
+@pytest.mark.parametrize("version", ["4.1.1", "4.2.2", "4.3.0", "4.2.0.1", "5.0.0", "main"])
+def test_other_version_of_spark_is_refused_by_both_languages(
+    spark: SparkSession, version: str
+) -> None:
+    expected = (
+        rf"DELTAIC_SPARK_VERSION_UNSUPPORTED(.|\n)*4\.2\.0 and 4\.2\.1.*not with Spark {version}"
+    )
+    with pytest.raises(TableStateError, match=expected):
+        require_tested_spark(version)
+    versions = getattr(spark._jvm.io.deltaic.spark, "SparkVersions$")  # type: ignore[union-attr]
+    with pytest.raises(Exception, match=expected):
+        getattr(versions, "MODULE$").requireTested(version)
