@@ -16,6 +16,8 @@ VENV_STAMP := $(VENV)/.installed
 EDITABLE_STAMP := $(VENV)/.editable
 PEERS_STAMP := .tools/peers/.fetched
 S3_STAMP := .tools/s3/.fetched
+OTHER_SPARK := .tools/spark
+OTHER_SPARK_STAMP := $(OTHER_SPARK)/.fetched
 JAR_NAME := deltaic-spark_2.13-$(VERSION).jar
 JAR := build/jars/$(JAR_NAME)
 PACKAGE_JAR := python/deltaic/jars/$(JAR_NAME)
@@ -109,7 +111,7 @@ type: $(EDITABLE_STAMP) ## Check types (mypy strict)
 .PHONY: test
 test: lint-python type build $(PEERS_STAMP) $(CLASS_ARCHIVE) ## Everything that a change must pass
 	@$(call beside,check-jvm,test-conformance-and-units)
-	@$(call beside,test-spark,test-peers)
+	@$(call beside,test-spark,test-peers test-hive-core)
 
 .PHONY: check-jvm
 check-jvm: $(SBT_LAUNCHER)
@@ -121,7 +123,7 @@ test-jvm: $(SBT_LAUNCHER) ## Run the Scala tests
 
 .PHONY: test-python
 test-python: build $(PEERS_STAMP) $(CLASS_ARCHIVE) ## Run the Python tests, those on Spark beside the others
-	@$(call beside,test-spark,test-conformance-and-units test-peers)
+	@$(call beside,test-spark,test-conformance-and-units test-peers test-hive-core)
 
 # Tests whose Sparks are processes of their own: they run where there is a core to spare.
 APART = tests/spark/test_readme.py tests/spark/test_sidecar.py
@@ -133,6 +135,17 @@ test-peers: build $(PEERS_STAMP) $(CLASS_ARCHIVE)
 	$(call pytest_in_ci,peers) tests/peers
 test-spark: build $(PEERS_STAMP) $(CLASS_ARCHIVE)
 	$(call pytest_in_ci,spark) tests/spark $(APART:%=--ignore=%)
+
+# The suites of SQL, DML and DDL, which run a second time in a session with Hive support: with others of Spark's hooks.
+HIVE_SUITES = $(foreach suite,alter_table assigned_values catalog_tables change_feed change_feed_refusals \
+  change_feed_writes column_defaults column_mapping_writes constraints delta_table generated_columns \
+  identity_columns inserted_values merge_columns merge_into_writer merge_plans one_version replace_where row_changes \
+  schema_evolution show_statements sql_statements time_travel time_travel_spelling update_merge write_modes \
+  write_statements,tests/spark/test_$(suite).py)
+
+.PHONY: test-hive-core
+test-hive-core: build $(CLASS_ARCHIVE)
+	$(call pytest_in_ci,hive) --hive core $(HIVE_SUITES)
 
 pytest_in_ci = $(run_python) -m pytest -m "not thorough" --basetemp build/pytest-$(1)
 
@@ -170,6 +183,16 @@ test-conformance: build $(PEERS_STAMP) ## Read tables that others wrote, row by 
 .PHONY: test-faults
 test-faults: build $(PEERS_STAMP) ## Kill writers and break disks on purpose, ten minutes; not part of make test
 	$(call pytest_folder,tests/faults)
+
+# The class archive is of the Spark of the lock file, and goes unused on the other one.
+.PHONY: test-hive
+test-hive: build $(OTHER_SPARK_STAMP) ## Run the tests of SQL with Hive support, and on the newest Spark, too
+	$(call pytest_folder,--hive all $(HIVE_SUITES))
+	$(call other_spark_pytest,--hive all $(HIVE_SUITES))
+	$(call other_spark_pytest,$(HIVE_SUITES) tests/spark/test_session_requirements.py)
+
+other_spark_pytest = $(with_java) PYSPARK_PYTHON="$(CURDIR)/$(OTHER_SPARK)/venv/bin/python" \
+  $(OTHER_SPARK)/venv/bin/python -m pytest --basetemp build/pytest $(1) $(ARGS)
 
 .PHONY: test-s3
 test-s3: build $(S3_STAMP) ## Race for commits on an S3-compatible server; not part of make test
@@ -209,6 +232,9 @@ lock: ## Pin the newest versions that requirements-dev.in allows
 	.tools/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.10 \
 	  --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
 	  requirements-s3.in --output-file requirements-s3.lock
+	.tools/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.10 \
+	  --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
+	  requirements-spark.in --output-file requirements-spark.lock
 
 .PHONY: clean
 clean: ## Remove everything built; .venv and .tools stay
@@ -254,6 +280,13 @@ $(S3_STAMP): project/s3.pom.xml requirements-s3.lock
 	  -DincludeScope=runtime -DexcludeGroupIds=io.netty,org.slf4j -DoutputDirectory=$(CURDIR)/.tools/s3/jars
 	python="$$(project/find-python)" && "$$python" -m venv .tools/s3/venv
 	.tools/s3/venv/bin/pip install --quiet --disable-pip-version-check --no-deps -r requirements-s3.lock
+	@touch $@
+
+$(OTHER_SPARK_STAMP): requirements-spark.lock python/pyproject.toml python/deltaic/_version.py
+	python="$$(project/find-python)" && "$$python" -m venv $(OTHER_SPARK)/venv
+	$(OTHER_SPARK)/venv/bin/pip install --quiet --disable-pip-version-check --no-deps -r requirements-spark.lock
+	$(OTHER_SPARK)/venv/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+	  --config-settings editable_mode=compat -e python
 	@touch $@
 
 require_mvn = command -v mvn > /dev/null || { \

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +13,7 @@ from urllib.parse import unquote, urlparse
 
 import pytest
 
+from tests.support.hive import hive_settings
 from tests.support.paths import CLASS_ARCHIVE, JAR, shared_folder
 from tests.support.peer import start_delta_spark
 from tests.support.spark_process import COMMON_SETTINGS, SparkProcess
@@ -37,13 +40,36 @@ if CLASS_ARCHIVE.is_file() and CLASS_ARCHIVE.stat().st_size > 0:
 os.environ.setdefault("JAVA_TOOL_OPTIONS", " ".join(_JVM_OPTIONS))
 
 
+#: Every how many tests of a module one belongs to the core that `make test` runs with Hive support.
+CORE_OF_HIVE = 10
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add what `make test-peer-reads` passes."""
+    """Add what `make test-peer-reads` and `make test-hive` pass."""
+    parser.addoption(
+        "--hive",
+        choices=["all", "core"],
+        help="give the shared session Hive support; of each module run all tests, or every tenth",
+    )
     parser.addoption(
         "--peers-read",
         action="store_true",
         help="have delta-spark and delta-rs read every table that a test in tests/spark leaves",
     )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave a core of each module, where that is asked for."""
+    if config.getoption("--hive") == "core":
+        seen: Counter[str] = Counter()
+        kept: list[pytest.Item] = []
+        left_out: list[pytest.Item] = []
+        for item in items:
+            module = item.nodeid.partition("::")[0]
+            (left_out if seen[module] % CORE_OF_HIVE else kept).append(item)
+            seen[module] += 1
+        items[:] = kept
+        config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -76,7 +102,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def spark(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SparkSession]:
     """The session that most tests share: Deltaic as a user gets it, from the jar that was built."""
     if not JAR.is_file():
         pytest.fail(f"{JAR} is missing: run `make build` first", pytrace=False)
@@ -87,7 +115,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     home = tmp_path_factory.mktemp("spark")
     builder = configure_spark(SparkSession.builder.master("local[2]").appName("deltaic-tests"))
-    for name, value in COMMON_SETTINGS.items():
+    hive = hive_settings(home) if request.config.getoption("--hive") else {}
+    for name, value in {**COMMON_SETTINGS, **hive}.items():
         builder = builder.config(name, value)
     session = (
         builder.config("spark.driver.memory", "2g")
@@ -96,8 +125,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")
+    assert not hive or session.conf.get("spark.sql.catalogImplementation") == "hive"
     yield session
     session.stop()
+    shutil.rmtree(home, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,190 @@
+"""`spark-sql` and the Thrift server, whose sessions have Hive support, change and read tables."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyspark
+import pytest
+
+from deltaic.session import spark_settings
+from tests.support import log
+from tests.support.hive import hive_settings
+from tests.support.spark_process import COMMON_SETTINGS, FOREIGN_VARIABLES
+
+SPARK_HOME = Path(pyspark.__file__).parent
+SERVER = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
+
+#: A table with a generated column is changed in each way, by its name, its path and a view.
+STATEMENTS = [
+    "CREATE TABLE {t} (id INT, v STRING, g INT GENERATED ALWAYS AS (id * 10)) USING delta"
+    " LOCATION '{path}' TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')",
+    "INSERT INTO {t} (id, v) VALUES (1, 'a'), (2, 'b'), (3, 'c')",
+    "UPDATE {t} SET id = '7' WHERE id = 3",
+    "MERGE INTO {t} t USING (SELECT 1 AS id, 'x' AS v UNION ALL SELECT 4, 'y') s ON t.id = s.id"
+    " WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, s.v)",
+    "MERGE WITH SCHEMA EVOLUTION INTO {t} t USING (SELECT 2 AS id, 'z' AS v, 5 AS more) s"
+    " ON t.id = s.id WHEN MATCHED THEN UPDATE SET *",
+    "DELETE FROM delta.`{path}` WHERE id = 1",
+    "CREATE TEMPORARY VIEW shown AS SELECT * FROM {t}",
+    "UPDATE shown SET v = 'w' WHERE id = 4",
+]
+#: What each asks for begins with a word of its own, by which its answer is found.
+QUESTIONS = {
+    "rows": (
+        "SELECT 'rows', to_json(array_sort(collect_list(struct(id, v, g, more)))) FROM {t}",
+        [
+            {"id": 2, "v": "z", "g": 20, "more": 5},
+            {"id": 4, "v": "w", "g": 40},
+            {"id": 7, "v": "c", "g": 70},
+        ],
+    ),
+    "version": (
+        "SELECT 'version', to_json(array_sort(collect_list(id))) FROM {t} VERSION AS OF 1",
+        [1, 2, 3],
+    ),
+    "function": (
+        "SELECT 'function', to_json(array_sort(collect_list(id))) FROM table_changes('{t}', 6)"
+        " WHERE _change_type = 'update_postimage'",
+        [4],
+    ),
+    "options": (
+        "SELECT 'options', to_json(array_sort(collect_list(id))) FROM"
+        " (SELECT * FROM {t} WITH ('readChangeFeed' = 'true', 'startingVersion' = '6'))"
+        " WHERE _change_type = 'update_preimage'",
+        [4],
+    ),
+}
+
+Run = Callable[[list[str]], str]
+
+
+def environment() -> dict[str, str]:
+    found = {k: v for k, v in os.environ.items() if k not in FOREIGN_VARIABLES}
+    found["PYSPARK_PYTHON"] = sys.executable
+    found.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    return found
+
+
+def submit_options(folder: Path) -> list[str]:
+    settings = {
+        **COMMON_SETTINGS,
+        **spark_settings(),
+        **hive_settings(folder),
+        "spark.driver.memory": "1g",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.log.level": "ERROR",
+        "spark.driver.extraJavaOptions": f"-Dderby.system.home={folder / 'derby'}",
+    }
+    # The threads of the Thrift server see no jars of `--jars` when they load a catalog.
+    options = ["--master", "local[2]", "--driver-class-path", settings.pop("spark.jars")]
+    for name, value in settings.items():
+        options += ["--conf", f"{name}={value}"]
+    return options
+
+
+def run(command: list[str], folder: Path) -> str:
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr[-8000:]}"
+    return done.stdout
+
+
+@pytest.fixture
+def spark_sql(tmp_path: Path) -> Run:
+    script = str(SPARK_HOME / "bin" / "spark-sql")
+
+    def answers(statements: list[str]) -> str:
+        return run([script, *submit_options(tmp_path), "-e", ";\n".join(statements)], tmp_path)
+
+    return answers
+
+
+@pytest.fixture
+def thrift_server(tmp_path: Path) -> Iterator[Run]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [
+        str(SPARK_HOME / "bin" / "spark-submit"),
+        *submit_options(tmp_path),
+        "--class",
+        SERVER,
+        "spark-internal",
+        "--hiveconf",
+        f"hive.server2.thrift.port={port}",
+        "--hiveconf",
+        "hive.server2.thrift.bind.host=127.0.0.1",
+    ]
+    output = tmp_path / "server.log"
+    with output.open("wb") as sink:
+        server = subprocess.Popen(
+            command, cwd=tmp_path, env=environment(), stdout=sink, stderr=subprocess.STDOUT
+        )
+    try:
+        await_port(port, server, output)
+        beeline = [
+            str(SPARK_HOME / "bin" / "beeline"),
+            "-u",
+            f"jdbc:hive2://127.0.0.1:{port}/default",
+            "-n",
+            "tests",
+            "--silent=true",
+            "--outputformat=tsv2",
+        ]
+
+        def answers(statements: list[str]) -> str:
+            script = tmp_path / "script.sql"
+            script.write_text("".join(f"{statement};\n" for statement in statements))
+            return run([*beeline, "-f", str(script)], tmp_path)
+
+        yield answers
+    finally:
+        server.terminate()
+        server.wait(timeout=60)
+
+
+def await_port(port: int, server: subprocess.Popen[bytes], output: Path) -> None:
+    deadline = time.monotonic() + 240
+    while time.monotonic() < deadline and server.poll() is None:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.5)
+    pytest.fail(f"the Thrift server does not answer:\n{output.read_text()[-4000:]}")
+
+
+@pytest.mark.parametrize("client", ["spark_sql", "thrift_server"])
+def test_client_with_hive_support_changes_and_reads_a_table(
+    request: pytest.FixtureRequest, tmp_path: Path, client: str
+) -> None:
+    answers: Run = request.getfixturevalue(client)
+    path = str(tmp_path / "table")
+    texts = [*STATEMENTS, *(question for question, _ in QUESTIONS.values())]
+    printed = answers([text.format(t="default.numbers", path=path) for text in texts])
+    found = dict(
+        line.split("\t") for line in printed.splitlines() if line.split("\t")[0] in QUESTIONS
+    )
+    expected = {word: rows for word, (_, rows) in QUESTIONS.items()}
+    assert {word: json.loads(text) for word, text in found.items()} == expected, printed
+
+    merge = log.commit_info(path, 3)
+    assert json.loads(merge["operationParameters"]["predicate"]) != []
+    assert "(id = id)" not in merge["operationParameters"]["predicate"]
+    assert merge["operationMetrics"]["numSourceRows"] == "2"
