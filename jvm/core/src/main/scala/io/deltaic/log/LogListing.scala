@@ -100,6 +100,13 @@ final class LogListing(table: Path, store: LogStore) {
     else Nil
   }
 
+  /** All commit files of the log, ascending, those before a gap as well. */
+  def allCommits(): Seq[FileStatus] = {
+    val log = listed(0)
+    if (log.isEmpty) notATable()
+    log.commits.values.toVector
+  }
+
   private def segmentOrFail(
       log: Listed,
       target: Option[Long],

@@ -27,16 +27,9 @@ private[replay] final class CommitTimes(
 
   lazy val firstVersion: Long = FileNames.versionOf(commits.head)
 
-  private val inCommitFrom: Long =
-    if (TableFeatures.isActive(protocol, metadata, "inCommitTimestamp")) {
-      setting("delta.inCommitTimestampEnablementVersion").getOrElse(0L)
-    } else Long.MaxValue
+  private val inCommitFrom: Long = CommitTimes.inCommitFrom(protocol, metadata)
 
-  private val byFile: Array[Long] = {
-    val times = commits.map(_.getModificationTime).toArray
-    (1 until times.length).foreach(i => times(i) = math.max(times(i), times(i - 1) + 1))
-    times
-  }
+  private val byFile: Array[Long] = CommitTimes.ofFiles(commits)
 
   def timeMs(version: Long): Long = timeMs(version, None)
 
@@ -110,9 +103,6 @@ private[replay] final class CommitTimes(
     low
   }
 
-  private def setting(name: String): Option[Long] =
-    metadata.configuration.get(name).flatMap(_.toLongOption)
-
   private def fail(
       condition: String,
       timestampMs: Long,
@@ -130,4 +120,21 @@ private[replay] final class CommitTimes(
   )
 
   private def text(timestampMs: Long): String = Instant.ofEpochMilli(timestampMs).toString
+}
+
+private[replay] object CommitTimes {
+
+  /** The version from which on in-commit timestamps say when a commit happened. */
+  def inCommitFrom(protocol: Protocol, metadata: Metadata): Long =
+    if (TableFeatures.isActive(protocol, metadata, "inCommitTimestamp"))
+      metadata.configuration.get("delta.inCommitTimestampEnablementVersion")
+        .flatMap(_.toLongOption).getOrElse(0L)
+    else Long.MaxValue
+
+  /** Modification times, made to ascend. */
+  def ofFiles(commits: Seq[FileStatus]): Array[Long] = {
+    val times = commits.map(_.getModificationTime).toArray
+    (1 until times.length).foreach(i => times(i) = math.max(times(i), times(i - 1) + 1))
+    times
+  }
 }

@@ -2,6 +2,8 @@ package io.deltaic.replay
 
 import java.io.{FileNotFoundException, IOException}
 
+import scala.util.control.NonFatal
+
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, Path}
 import org.slf4j.LoggerFactory
@@ -225,7 +227,8 @@ final class DeltaLog private (
     catch { case _: FileNotFoundException => notFound(version) }
 
   /**
-   * Version, time and commitInfo of each commit that the log still holds when it is read.
+   * Version, time and commitInfo of each commit file that the log still holds when it is read, whether or not a
+   * version can be made of them: a history tells what has become of a table that cannot be read, too.
    *
    * @param limit how many, the first ones in the order asked for
    */
@@ -233,17 +236,36 @@ final class DeltaLog private (
       newestFirst: Boolean = true,
       limit: Option[Int] = None
   ): Iterator[(Long, Long, Option[CommitInfo])] = {
-    val times = commitTimes()
-    val ordered = if (newestFirst) times.commits.reverse else times.commits
+    val files = listing.allCommits()
+    // Without a state, a timestamp in a commit is all there is to say that these count.
+    val inCommitFrom =
+      try { val known = latest(); CommitTimes.inCommitFrom(known.protocol, known.metadata) }
+      catch { case NonFatal(_) => 0L }
+    val timed = files.zip(CommitTimes.ofFiles(files))
+    val ordered = if (newestFirst) timed.reverse else timed
     val wanted = limit.fold(ordered)(ordered.take)
-    LogThreads.mapInOrder(wanted.iterator) { file =>
+    LogThreads.mapInOrder(wanted.iterator) { case (file, timeMs) =>
       val version = FileNames.versionOf(file)
       try {
         val info = reader.readCommitInfo(version, file)
-        Some((version, times.timeMs(version, info), info))
+        val inCommit = info.filter(_ => version >= inCommitFrom).flatMap(_.inCommitTimestampMs)
+        Some((version, inCommit.getOrElse(timeMs), info))
       } catch { case _: FileNotFoundException => None }
     }.flatten
   }
+
+  /**
+   * The newest version, also of a table that this build cannot read: to describe it, not to read its files. What a
+   * feature that this build lacks makes of them is unknown.
+   */
+  def latestUnjudged(): Snapshot =
+    try latest()
+    catch {
+      case e: DeltaicThrowable if DeltaLog.Unreadable(e.condition) =>
+        val describing = new Replay(table, conf, store, bytesInMemory, judges = false)
+        try describing.full(listing.latest(_))._1
+        catch { case NonFatal(_) => throw e }
+    }
 
   /**
    * The commits of these versions, both ends inclusive, in order, each with its time. They are read by several threads.
@@ -395,6 +417,14 @@ final class DeltaLog private (
 }
 
 object DeltaLog {
+
+  /** What is wrong with a table that this build knows too little to read. */
+  private val Unreadable = Set(
+    "DELTAIC_UNSUPPORTED_READER_FEATURE",
+    "DELTAIC_UNSUPPORTED_READER_VERSION",
+    "DELTAIC_UNSUPPORTED_FILE_FORMAT",
+    "DELTAIC_PROTOCOL_INVALID"
+  )
 
   /** Memory is bounded by their bytes; this bounds what it takes to look at all of them after each commit. */
   private val TablesKept = 1000

@@ -13,12 +13,14 @@ import io.deltaic.protocol.{DeltaicException, DeltaicThrowable, Protocol, TableF
  * Makes snapshots of log files.
  *
  * @param bytesInMemory a checkpoint of more bytes makes a distributed snapshot
+ * @param judges whether a table that this build cannot read is refused
  */
 private[replay] final class Replay(
     table: Path,
     conf: Configuration,
     store: LogStore,
-    bytesInMemory: Long
+    bytesInMemory: Long,
+    judges: Boolean = true
 ) {
   import Replay._
 
@@ -90,7 +92,7 @@ private[replay] final class Replay(
    */
   private def requireReadable(header: TableState, segment: LogSegment): Unit =
     header.protocol.foreach { protocol =>
-      if (!TableFeatures.isReadable(protocol, header.metadata)) {
+      if (judges && !TableFeatures.isReadable(protocol, header.metadata)) {
         val (newest, metadata) =
           commits(segment.entries).foldLeft(protocol -> header.metadata) {
             case ((p, m), commit) =>
@@ -144,7 +146,8 @@ private[replay] final class Replay(
   ): Snapshot = {
     val protocol = state.protocol.getOrElse(missing("PROTOCOL", segment))
     val metadata = state.metadata.getOrElse(missing("METADATA", segment))
-    TableFeatures.requireReadable(table.toString, segment.version, protocol, Some(metadata))
+    if (judges)
+      TableFeatures.requireReadable(table.toString, segment.version, protocol, Some(metadata))
     val inCommit =
       if (TableFeatures.isActive(protocol, metadata, "inCommitTimestamp")) {
         segment.lastCommit

@@ -3,7 +3,7 @@ package io.deltaic.spark
 import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
-import org.apache.spark.sql.catalyst.plans.logical.View
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, View}
 import org.apache.spark.sql.catalyst.util.quoteIfNeeded
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.{JobShims, PaddingShims, SessionShims}
@@ -17,6 +17,7 @@ import io.deltaic.replay.{DeltaLog, TableSummary}
 import io.deltaic.spark.bridge._
 import io.deltaic.spark.catalog._
 import io.deltaic.spark.scan.{FileSplits, SnapshotFiles, TableSchema}
+import io.deltaic.spark.sql.{TableToDescribe, UnreadTable}
 import io.deltaic.spark.write.{
   CheckpointColumns,
   CommittedVersion,
@@ -50,7 +51,7 @@ object PythonApi {
   def summary(spark: SparkSession, path: String): String = {
     val log = TableLocation.log(spark, path)
     val summary = log.latestFromChecksum().getOrElse {
-      val snapshot = log.latest()
+      val snapshot = log.latestUnjudged()
       TableSummary(
         snapshot.version,
         snapshot.timestampMs,
@@ -239,7 +240,19 @@ object PythonApi {
       "DELTAIC_NAME_IS_NOT_A_TABLE",
       Map("name" -> name, "found" -> found)
     )
-    val named = EliminateSubqueryAliases(spark.table(name).queryExecution.analyzed)
+    def unread(e: DeltaicThrowable): UnreadTable = {
+      val parts = spark.sessionState.sqlParser.parseMultipartIdentifier(name)
+      TableToDescribe(parts, "DeltaTable.forName").unread(spark).getOrElse(throw e)
+    }
+    try resolved(EliminateSubqueryAliases(spark.table(name).queryExecution.analyzed), notDelta)
+    catch {
+      case e: DeltaicThrowable if e.condition != "DELTAIC_NAME_IS_NOT_A_TABLE" =>
+        val table = unread(e)
+        Json.obj("path" -> table.path, "name" -> table.name.getOrElse(table.path)).toString
+    }
+  }
+
+  private def resolved(named: LogicalPlan, notDelta: String => Nothing): String =
     PaddingShims.withoutPadding(named) match {
       case relation: DataSourceV2Relation =>
         relation.table match {
@@ -252,7 +265,6 @@ object PythonApi {
       case _: View => notDelta("a view")
       case _ => notDelta("a table of another format")
     }
-  }
 
   /** Creates or replaces a table as a builder of Python describes it. */
   def createTable(spark: SparkSession, definitionJson: String): Unit = {

@@ -64,7 +64,7 @@ private[spark] final class StatementParser(session: SparkSession, spark: ParserI
       val limit = Option(statement.limit).map(n => BigInt(n.getText).min(Int.MaxValue).toInt)
       TableCommand.of(
         "describeHistory",
-        table(statement.target, "DESCRIBE HISTORY"),
+        described(statement.target, "DESCRIBE HISTORY"),
         limit.map("limit" -> _).toMap
       )
     }
@@ -72,7 +72,7 @@ private[spark] final class StatementParser(session: SparkSession, spark: ParserI
     override def visitDescribeDetail(statement: DescribeDetailContext): LogicalPlan =
       TableCommand.of(
         TableCommand.DescribeDetail,
-        table(statement.target, "DESCRIBE DETAIL"),
+        described(statement.target, "DESCRIBE DETAIL"),
         Map.empty
       )
 
@@ -102,9 +102,9 @@ private[spark] final class StatementParser(session: SparkSession, spark: ParserI
       throw UnsupportedOperation.command(command)
     }
 
-    private def table(target: TargetContext, command: String): LogicalPlan =
+    private def described(target: TargetContext, command: String): LogicalPlan =
       if (target.path != null) TableAtPath(unquoted(target.path))
-      else table(target.name, command)
+      else TableToDescribe(parts(target.name), command)
 
     private def table(name: NameContext, command: String): LogicalPlan =
       UnresolvedTable(parts(name), command)

@@ -7,7 +7,12 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
-import org.apache.spark.sql.connector.catalog.CatalogPlugin
+import org.apache.spark.sql.connector.catalog.{
+  CatalogManager,
+  CatalogPlugin,
+  Identifier,
+  LookupCatalog
+}
 import org.apache.spark.sql.errors.QueryCompilationErrors
 import org.apache.spark.sql.execution.SparkStrategy
 import org.apache.spark.sql.internal.SQLConf
@@ -40,6 +45,21 @@ object SessionShims {
 
   def sessionCatalog(spark: SparkSession): CatalogPlugin =
     spark.sessionState.catalogManager.v2SessionCatalog
+
+  /** The catalog that a name belongs to, and what the table is called there. */
+  def identify(spark: SparkSession, name: Seq[String]): (CatalogPlugin, Identifier) = {
+    object Lookup extends LookupCatalog {
+      override protected val catalogManager: CatalogManager = spark.sessionState.catalogManager
+    }
+    Lookup.CatalogAndIdentifier.unapply(name).get
+  }
+
+  /** A plan whose tables are looked up, and nothing else is done. */
+  def analysed(spark: SparkSession, plan: LogicalPlan): LogicalPlan = {
+    val found = spark.sessionState.analyzer.execute(plan)
+    spark.sessionState.analyzer.checkAnalysis(found)
+    found
+  }
 
   def expression(spark: SparkSession, column: Column): Expression = spark.expression(column)
 
