@@ -13,13 +13,17 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.not_yet import MISSING_KINDS, REFUSED_TABLES
+from deltaic.tables import DeltaTable
+from tests.support.expected_gaps import MISSING_KINDS, REFUSED_TABLES
 from tests.support.paths import ROOT, shared_folder
 from tests.support.spark_process import FOREIGN_VARIABLES
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 REFUSED = "DELTAIC_UNSUPPORTED_READER_FEATURE"
 
@@ -37,10 +41,24 @@ OUR_CONDITIONS = {
     "DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION_DURATION": {
         "DELTAIC_VERSION_BEYOND_FILE_RETENTION"
     },
+    "DELTA_UNSUPPORTED_FEATURES_FOR_READ": {"DELTAIC_UNSUPPORTED_READER_FEATURE"},
     "DELTA_VERSIONS_NOT_CONTIGUOUS": {"DELTAIC_LOG_GAP"},
     "DELTA_VERSION_NOT_FOUND": {"DELTAIC_VERSION_NOT_FOUND"},
     "FAILED_READ_FILE.FILE_NOT_EXIST": {"DELTAIC_DATA_FILE_MISSING"},
 }
+
+#: What we tell of a table although delta-spark refuses it, by kind of item; that it is true, tests
+#: of their own show. A history is a list of commit files, and a description what the log says.
+ANSWERED = {
+    "history": {
+        "DELTA_INVALID_PROTOCOL_VERSION",
+        "DELTA_STATE_RECOVER_ERROR",
+        "DELTA_UNSUPPORTED_FEATURES_FOR_READ",
+        "DELTA_VERSIONS_NOT_CONTIGUOUS",
+    },
+    "detail": {"DELTA_INVALID_PROTOCOL_VERSION", "DELTA_UNSUPPORTED_FEATURES_FOR_READ"},
+}
+_ANSWERED = re.compile(r"no error; expected ([^\s:]+):")
 
 #: What the checker notes of an error of ours where delta-spark's was another.
 _ERRORS_DIFFER = re.compile(r"error differs: expected (\S+), got ([^\s:]+):")
@@ -93,11 +111,13 @@ def test_table_shows_the_recorded_rows_or_is_refused_by_name(
         if failed and table in REFUSED_TABLES and REFUSED in reason:
             assert f"cannot read: {REFUSED_TABLES[table]}." in reason, f"{what}: {reason}"
             refused = True
+        elif failed and (found := _ANSWERED.match(reason)):
+            assert found[1] in ANSWERED.get(check["kind"], ()), f"{what}: {reason}"
         elif failed:
             assert missing is not None, f"{what}: {reason}"
             assert missing in reason, f"{what} fails for another reason: {reason}"
         elif check["status"] == "PASS":
-            assert missing is None, f"{what} passes now: take it off tests/support/not_yet.py"
+            assert missing is None, f"{what} passes now: take it off tests.support.expected_gaps.py"
     assert refused == (table in REFUSED_TABLES), "the table is no longer refused"
 
 
@@ -117,3 +137,49 @@ def test_corpus_is_the_one_that_the_list_of_missing_features_is_about(
 ) -> None:
     assert len(checked) == len(table_names()) > 100
     assert set(REFUSED_TABLES) <= set(checked)
+
+
+@pytest.mark.parametrize("table", table_names())
+def test_every_item_of_a_table_is_checked(
+    shared: Path, checked: dict[str, Any], table: str
+) -> None:
+    items = json.loads((shared / "tables" / "expected" / f"{table}.json").read_text())["items"]
+    done = [(check["kind"], check["what"]) for check in checked[table]["checks"]]
+    assert done == [(item["kind"], item["what"]) for item in items]
+
+
+def test_histories_list_every_commit_file(spark: SparkSession, shared: Path) -> None:
+    for table in table_names():
+        path = shared / "tables" / "tables" / table
+        files = [int(f.stem) for f in (path / "_delta_log").glob("*.json") if f.stem.isdigit()]
+        if not files:
+            continue
+        history = DeltaTable.forPath(spark, str(path)).history().collect()
+        assert [row.version for row in history] == sorted(files, reverse=True), table
+
+
+def test_descriptions_of_tables_that_cannot_be_read_say_what_the_log_says(
+    spark: SparkSession, shared: Path
+) -> None:
+    described = 0
+    for table in table_names():
+        items = json.loads((shared / "tables" / "expected" / f"{table}.json").read_text())["items"]
+        expected = [item["expect"] for item in items if item["kind"] == "detail"]
+        if all(e["ok"] or e["error"]["condition"] not in ANSWERED["detail"] for e in expected):
+            continue
+        path = shared / "tables" / "tables" / table
+        row = DeltaTable.forPath(spark, str(path)).detail().first()
+        assert row is not None
+        actions = [
+            json.loads(line)
+            for file in sorted((path / "_delta_log").glob("*.json"))
+            for line in file.read_text().splitlines()
+        ]
+        protocol = [a["protocol"] for a in actions if "protocol" in a][-1]
+        metadata = [a["metaData"] for a in actions if "metaData" in a][-1]
+        assert row.minReaderVersion == protocol["minReaderVersion"], table
+        assert row.minWriterVersion == protocol["minWriterVersion"], table
+        assert set(protocol.get("readerFeatures", ())) <= set(row.tableFeatures), table
+        assert (row.id, row.properties) == (metadata["id"], metadata["configuration"]), table
+        described += 1
+    assert described > 3

@@ -1,7 +1,7 @@
-"""What the corpus of foreign tables asks for and Deltaic does not answer yet.
+"""What the corpus of foreign tables asks for and a later issue brings.
 
 The list only shrinks: an item that is on it and passes fails its test until it is taken off, and
-whatever fails and is not on it is a bug.
+whatever fails and is not on it is a bug. Each entry names the open issue that brings it.
 """
 
 from __future__ import annotations
