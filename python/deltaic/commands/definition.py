@@ -19,7 +19,12 @@ from deltaic.protocol.column_lists import (
     with_columns_of,
 )
 from deltaic.protocol.column_mapping import check_stated_mapping, is_mapped, new_mapping
-from deltaic.protocol.constraints import constraint_key, require_free_name
+from deltaic.protocol.constraints import (
+    constraint_key,
+    constraint_properties,
+    require_free_name,
+    without_constraints,
+)
 from deltaic.protocol.dormant_properties import require_still_dormant
 from deltaic.protocol.features import require_definable, supports
 from deltaic.protocol.iceberg_compat import (
@@ -30,6 +35,7 @@ from deltaic.protocol.iceberg_compat import (
 from deltaic.protocol.limited_texts import LIMITED_TEXT, LIMITED_TEXT_KEY
 from deltaic.protocol.negotiation import protocol_for_new_definition, protocol_for_new_table
 from deltaic.protocol.properties import (
+    CONSTRAINT_PREFIX,
     CheckedProperties,
     ProtocolRequest,
     check_properties,
@@ -238,7 +244,7 @@ def _checked_properties(request: DefinitionRequest) -> CheckedProperties:
         {
             **known_defaults(request.default_properties or {}),
             **request.copied_properties,
-            **given,
+            **without_constraints(given),
         },
         any_name=request.any_properties,
         copied=request.copied_properties,
@@ -299,9 +305,13 @@ def clustering_of(
 
 
 def _constraint_properties(request: DefinitionRequest) -> dict[str, str]:
-    for name in request.constraints or {}:
-        require_free_name(request.table, name)
-    return {constraint_key(name): sql for name, sql in (request.constraints or {}).items()}
+    stated = {
+        **{constraint_key(name): sql for name, sql in (request.constraints or {}).items()},
+        **constraint_properties(request.properties or {}),
+    }
+    for key in stated:
+        require_free_name(request.table, key.removeprefix(CONSTRAINT_PREFIX))
+    return stated
 
 
 def _renewed(given: Mapping[str, str], before: Mapping[str, str]) -> Mapping[str, str]:

@@ -34,8 +34,24 @@ def find_constraint(configuration: Mapping[str, str], name: str) -> str | None:
     return next((key for key in configuration if key.casefold() == wanted), None)
 
 
+def constraint_properties(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties that state constraints, under the names that tables have for them."""
+    return {
+        constraint_key(name[len(CONSTRAINT_PREFIX) :]): sql
+        for name, sql in given.items()
+        if _states_constraint(name)
+    }
+
+
+def without_constraints(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties that state no constraint."""
+    return {name: value for name, value in given.items() if not _states_constraint(name)}
+
+
 def conditions(configuration: Mapping[str, str]) -> tuple[str, ...]:
     """Return the conditions that every row of a table has to meet."""
-    return tuple(
-        sql for key, sql in configuration.items() if key.casefold().startswith(CONSTRAINT_PREFIX)
-    )
+    return tuple(sql for key, sql in configuration.items() if _states_constraint(key))
+
+
+def _states_constraint(name: str) -> bool:
+    return name.casefold().startswith(CONSTRAINT_PREFIX)

@@ -29,7 +29,7 @@ import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.UnsupportedOperation
 import io.deltaic.spark.bridge.{CommitterReply, Committers, Json}
 import io.deltaic.spark.rowlevel.RowReplacement
-import io.deltaic.spark.scan.SchemaChecks
+import io.deltaic.spark.scan.{SchemaChecks, TableSchema}
 import io.deltaic.spark.write._
 
 /**
@@ -78,12 +78,6 @@ private[spark] final class TableCreation(
 
   SchemaChecks.requireNewNames(log.table.toString, schema.fieldNames.toSeq)
 
-  private val constraints = ColumnDefinitions.constraints(log.table.toString, info)
-  constraints.foreach { case (name, condition) =>
-    new ConditionResolver(spark, log.table.toString, schema)
-      .checkNew(s"CHECK constraint $name", condition)
-  }
-
   requireReplacesColumns(
     new CaseInsensitiveStringMap(declared.collect {
       case (key, value) if key.startsWith(TableCatalog.OPTION_PREFIX) =>
@@ -105,7 +99,7 @@ private[spark] final class TableCreation(
   }
 
   /** Spark states options as properties, too; of these, the table has what writers' options may say. */
-  private val tableProperties: Map[String, String] = declared.removedAll(
+  private val stated: Map[String, String] = declared.removedAll(
     Seq(
       TableCatalog.PROP_PROVIDER,
       TableCatalog.PROP_LOCATION,
@@ -120,12 +114,30 @@ private[spark] final class TableCreation(
     key.startsWith(TableCatalog.OPTION_PREFIX) || isOption && !PropertyOptions.isProperty(key)
   }
 
+  /** Properties that state a constraint, as delta-spark takes them too, are constraints like any other. */
+  private val (constraintProperties, tableProperties) =
+    stated.partition { case (key, _) => ConstraintProperties.isOne(key) }
+
+  private val constraints: Map[String, String] = ConstraintProperties.joined(
+    log.table.toString,
+    ColumnDefinitions.constraints(log.table.toString, info),
+    constraintProperties
+  )
+
+  /** @param columns those of the table: of one that is made like another, the other's */
+  private def requireConditions(columns: StructType): Unit = constraints.foreach {
+    case (name, condition) =>
+      new ConditionResolver(spark, log.table.toString, columns)
+        .checkNew(s"CHECK constraint $name", condition)
+  }
+
   /**
    * Commits an empty table. One that is already at the location is taken over as it is.
    *
    * @param like the table whose definition it is to have, with what the statement adds
    */
   def create(like: Option[Snapshot] = None): Unit = {
+    requireConditions(like.fold(schema)(TableSchema.of(_).all))
     requireUnusedLocation()
     val arguments = Json.obj(
       "table" -> log.table.toString,
@@ -146,6 +158,7 @@ private[spark] final class TableCreation(
 
   /** A table for the rows of a query. */
   def staged(): StagedWriteTable = {
+    requireConditions(schema)
     val snapshot = Option.when(log.exists)(log.latest())
     if (snapshot.isDefined && statement == TableCreation.Create)
       throw DeltaicException(
@@ -251,7 +264,7 @@ private[spark] final class TableCreation(
       "description" -> declared.getOrElse(TableCatalog.PROP_COMMENT, null),
       "partitionBy" -> Json.of(partitionColumns).toString,
       "clusterBy" -> Json.of(clusterBy.getOrElse(Nil).map(UnresolvedAttribute(_).name)).toString,
-      "properties" -> Json.of(properties).toString
+      "properties" -> Json.of(properties ++ constraintProperties).toString
     ),
     mode = "append",
     schema = Some(schema),
