@@ -131,9 +131,9 @@ def require_same_commits(
     assert delta_spark.run(history, path=ours) == len(programs)
 
 
-#: What delta-spark alone says: that there is none of a thing, and what kind an overwrite was.
+#: What delta-spark alone says: that there is none of a thing, and that a save overwrote a table.
 _NOTHING = [("description", None), ("clusterBy", "[]")]
-_KINDS_OF_OVERWRITE = ("isDynamicPartitionOverwrite", "isV1SaveAsTableOverwrite")
+_KINDS_OF_OVERWRITE = ("isV1SaveAsTableOverwrite",)
 
 
 def told(table: str, version: int) -> dict[str, Any]:

@@ -20,6 +20,10 @@ class Provenance:
     engine_info: str
 
 
+#: Parameters that delta-spark writes as JSON's true.
+_FLAGS = frozenset({"isDynamicPartitionOverwrite"})
+
+
 def commit_info(
     summary: CommitSummary,
     ours: ReadSet,
@@ -38,7 +42,9 @@ def commit_info(
         body["userMetadata"] = user_metadata
     body["operation"] = summary.operation.value
     body["operationParameters"] = {
-        name: value for name, value in summary.operation_parameters.items() if value is not None
+        name: value == "true" if name in _FLAGS else value
+        for name, value in summary.operation_parameters.items()
+        if value is not None
     } | _permissions(summary)
     if ours.read_version >= 0:
         body["readVersion"] = ours.read_version

@@ -82,6 +82,9 @@ private[spark] final class TableWriteBuilder(target: WriteTarget, info: LogicalW
 
   private var replaced: Replaced = target.replacing.getOrElse(Replaced.Nothing)
 
+  /** Whether the plan itself names the partitions of the rows; see [[PartitionOverwrite]]. */
+  private var isDynamic: Boolean = false
+
   /** What Spark can say, for sessions without our extension; see [[WriteTarget.replacing]]. */
   override def canOverwrite(predicates: Array[Predicate]): Boolean =
     predicates.forall { predicate =>
@@ -108,6 +111,7 @@ private[spark] final class TableWriteBuilder(target: WriteTarget, info: LogicalW
   }
 
   override def overwriteDynamicPartitions(): WriteBuilder = {
+    isDynamic = true
     replaced = partitionsWritten
     this
   }
@@ -119,7 +123,21 @@ private[spark] final class TableWriteBuilder(target: WriteTarget, info: LogicalW
   override def build(): Write = {
     ReadOnlyOptions.refuse(target.table, info.options.keySet.asScala)
     ReplaceWhere.requireHeeded(target.table, info.options, replaced)
-    new TableWrite(target, replaced, info)
+    new TableWrite(target.copy(intent = intent), replaced, info)
+  }
+
+  /** As delta-spark records it: the mode that is in force, of appends and of tables without partitions, too. */
+  private def intent: WriteIntent = {
+    val own = target.intent
+    val isSave = own.operation == "WRITE" || own.keepsDefinition
+    def isInForce = isDynamic || PartitionOverwrite.isInForce(target.spark, info.options)
+    replaced match {
+      case Replaced.Rows(_) | Replaced.Matching(_, _, _) => own
+      case _ if isSave && isInForce =>
+        val recorded = PartitionOverwrite.Recorded -> "true"
+        own.copy(operationParameters = own.operationParameters + recorded)
+      case _ => own
+    }
   }
 }
 
