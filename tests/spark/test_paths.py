@@ -77,15 +77,41 @@ def test_directory_or_file_inside_a_table_names_the_table(spark: SparkSession, t
     file = next(Path(table, "part=1", "kind=x").glob("*.parquet"))
     inside = ["part=1", "part=1/kind=x", "part=1/kind=x/", "part=7", "_delta_log"]
     for path in [*(f"{table}/{i}" for i in inside), str(file)]:
-        for read in (
-            lambda path=path: spark.read.format("delta").load(path),
-            lambda path=path: spark.sql(f"SELECT * FROM delta.`{path}`"),
-        ):
-            with pytest.raises(Exception, match=r"DELTAIC_PATH_INSIDE_TABLE") as caught:
-                read()
-            assert f"inside the table file:{table}." in str(caught.value)
-    with pytest.raises(Exception, match=r"\(part=1/kind=x\)"):
-        spark.read.format("delta").load(f"{table}/part=1/kind=x")
+        with pytest.raises(Exception, match=r"DELTAIC_PATH_INSIDE_TABLE") as caught:
+            spark.sql(f"SELECT * FROM delta.`{path}`")
+        assert f"inside the table file:{table}." in str(caught.value)
+    # The partitions among them can be loaded.
+    for path in (f"{table}/part=7", f"{table}/_delta_log", str(file)):
+        with pytest.raises(Exception, match=r"DELTAIC_PATH_INSIDE_TABLE") as caught:
+            spark.read.format("delta").load(path)
+        assert f"inside the table file:{table}." in str(caught.value)
+    assert spark.read.format("delta").load(f"{table}/part=1/kind=x").count() == 2
+
+
+def test_partition_that_is_loaded_is_read_and_nothing_else(spark: SparkSession, table: str):
+    rows = spark.range(6).selectExpr("id", "id % 2 AS p")
+    build_twin(spark, table, rows, partition_by=["p"])
+    part = spark.read.format("delta").load(f"{table}/p=1")
+    assert sorted(row.id for row in part.collect()) == [1, 3, 5]
+    # Answers from the log, limits and joins with the whole table stay within it, too.
+    assert (part.count(), part.selectExpr("min(id)", "max(id)").first()) == (3, (1, 5))
+    assert part.limit(9).count() == part.where("p = 1").count() == 3
+    whole = spark.read.format("delta").load(table)
+    assert whole.join(part, "id").count() == 3
+    assert whole.exceptAll(part).count() == 3
+    cached = part.cache()
+    try:
+        assert (cached.count(), whole.count()) == (3, 6)
+    finally:
+        cached.unpersist()
+    part.createOrReplaceTempView("a_partition")
+    for statement in ("DELETE FROM a_partition", "UPDATE a_partition SET id = 0"):
+        with pytest.raises(Exception, match="DELTAIC_PATH_INSIDE_TABLE"):
+            spark.sql(statement)
+    with pytest.raises(Exception, match="DELTAIC_PATH_INSIDE_TABLE"):
+        stream = spark.readStream.format("delta").load(f"{table}/p=1").writeStream
+        stream.format("noop").start().processAllAvailable()
+    assert whole.count() == 6
 
 
 def test_directory_of_plain_files_is_said_to_be_no_table(spark: SparkSession, table: str):

@@ -4,6 +4,7 @@ import java.util.{Map => JMap}
 
 import scala.jdk.CollectionConverters._
 
+import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.connector.catalog.{SupportsV1OverwriteWithSaveAsTable, Table}
 import org.apache.spark.sql.connector.expressions.Transform
@@ -16,7 +17,7 @@ import org.apache.spark.sql.sources.{
   StreamSinkProvider
 }
 import org.apache.spark.sql.streaming.OutputMode
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.sql.{DataFrame => ApiDataFrame, SQLContext, SaveMode}
 
@@ -46,18 +47,33 @@ class DeltaicDataSource extends SupportsV1OverwriteWithSaveAsTable with Creatabl
     val options = new CaseInsensitiveStringMap(properties)
     val spark = SparkSession.active
     val found = TableLocation.find(spark, options)
-    val log = found.log
-    if (!log.exists) new AbsentTable(spark, log)
-    else {
-      val table = TimeTravel.of(spark, found, options) match {
-        case Some(asOf) =>
-          val snapshot = TimeTravel.open(spark, log, asOf)
-          new DeltaicTable(spark, log, snapshot, TableOrigin.TimeTravel)
-        case None => new DeltaicTable(spark, log, log.latest(), TableOrigin.Path)
-      }
-      if (ChangeFeedOptions.areIn(options)) table.changes(options) else table
-    }
+    if (found.log.exists) tableOf(spark, found, options, None)
+    else
+      TableLocation.partition(spark, options)
+        .map { case (table, path) => tableOf(spark, table, options, Some(path)) }
+        .getOrElse(new AbsentTable(spark, found.log))
   }
+
+  /** @param partition the path of the partition that is to be read */
+  private def tableOf(
+      spark: SparkSession,
+      found: FoundTable,
+      options: CaseInsensitiveStringMap,
+      partition: Option[Path]
+  ): Table = {
+    val log = found.log
+    val (snapshot, origin) = TimeTravel.of(spark, found, options) match {
+      case Some(asOf) => (TimeTravel.open(spark, log, asOf), TableOrigin.TimeTravel)
+      case None => (log.latest(), TableOrigin.Path)
+    }
+    val within = partition.map(TablePartition.of(spark, _, snapshot))
+    within.foreach(_.requireFiles(log, snapshot))
+    val table = new DeltaicTable(spark, log, snapshot, origin, within = within)
+    if (ChangeFeedOptions.areIn(options)) table.changes(options) else table
+  }
+
+  /** What a column may be, the commit decides: Spark would refuse variants before. */
+  override def supportsDataType(dataType: DataType): Boolean = true
 
   override def createRelation(
       sqlContext: SQLContext,

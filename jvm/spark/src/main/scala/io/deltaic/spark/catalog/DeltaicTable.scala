@@ -6,6 +6,7 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.TableCapability._
 import org.apache.spark.sql.connector.catalog._
@@ -54,6 +55,7 @@ private[spark] final case class QueriedTable(table: DeltaicTable, newest: Newest
  *
  * @param entry what the session catalog lists, for a table that was found there
  * @param query the query that it is a part of, for a table from a path; a DataFrame's is part of none yet
+ * @param within the partition that a path names, for the table to be read no further
  */
 private[spark] class DeltaicTable(
     val spark: SparkSession,
@@ -62,8 +64,9 @@ private[spark] class DeltaicTable(
     origin: TableOrigin,
     displayName: Option[String] = None,
     entry: Option[CatalogTable] = None,
-    query: Option[QueriedTable] = None
-) extends Table
+    query: Option[QueriedTable] = None,
+    within: Option[TablePartition] = None
+) extends TableWithSchema
     with SupportsRead
     with SupportsWrite
     with SupportsMetadataColumns
@@ -132,11 +135,13 @@ private[spark] class DeltaicTable(
     val asked = AnalysedColumns.without(options)
     val settings = asked.asCaseSensitiveMap.asScala.toMap
     val schema = schemaOf(current)
-    val files = SnapshotFiles(spark, log, current, schema, settings)
+    val conditions = within.fold(Seq.empty[Expression])(_.conditions)
+    val files = SnapshotFiles(spark, log, current, schema, settings, conditions)
     new TableScanBuilder(spark, files, schema, asked, streams = Some(streaming(asked, _)))
   }
 
   private def streaming(options: CaseInsensitiveStringMap, checkpoint: String): TableStream = {
+    requireWhole()
     if (origin == TableOrigin.TimeTravel)
       throw UnsupportedOperation(
         log.table.toString,
@@ -151,12 +156,16 @@ private[spark] class DeltaicTable(
    * @param mayBeEmpty whether a range that ends right before it starts is one
    */
   def changes(options: CaseInsensitiveStringMap, mayBeEmpty: Boolean = false): ChangesTable = {
+    requireWhole()
     val timeTravelled = origin == TableOrigin.TimeTravel
     new ChangeFeedRequest(spark, log, name(), snapshot, timeTravelled, options, mayBeEmpty).table
   }
 
   /** The same table as the target of a statement, for Spark to plan. */
-  def asTarget: TargetTable = new TargetTable(spark, log, snapshot, origin, displayName, entry)
+  def asTarget: TargetTable = {
+    requireWhole()
+    new TargetTable(spark, log, snapshot, origin, displayName, entry)
+  }
 
   def isTarget: Boolean = false
 
@@ -164,14 +173,20 @@ private[spark] class DeltaicTable(
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder =
     throw extensionMissing("a write")
 
-  override def writeTarget: WriteTarget = WriteTarget(
-    spark,
-    log,
-    Some(snapshotToRead()),
-    tableSchema.partitionColumns,
-    WriteIntent("WRITE", Map.empty, mode = "append"),
-    RowReplacement
-  )
+  override def writeTarget: WriteTarget = {
+    requireWhole()
+    WriteTarget(
+      spark,
+      log,
+      Some(snapshotToRead()),
+      tableSchema.partitionColumns,
+      WriteIntent("WRITE", Map.empty, mode = "append"),
+      RowReplacement
+    )
+  }
+
+  /** What is not a plain read takes the table, never a part of it. */
+  private def requireWhole(): Unit = within.foreach(part => throw part.refusal)
 
   override def forWriting(target: WriteTarget): WriteOnlyTable =
     new WriteOnlyTable(
@@ -187,6 +202,7 @@ private[spark] class DeltaicTable(
       command: RowLevelOperation.Command,
       merge: Option[MergeTerms] = None
   ): RowLevelChange = {
+    requireWhole()
     if (origin == TableOrigin.TimeTravel)
       throw UnsupportedOperation(
         log.table.toString,
@@ -266,7 +282,7 @@ private[spark] class DeltaicTable(
   }
 
   private def settled(version: Snapshot): DeltaicTable =
-    new DeltaicTable(spark, log, version, TableOrigin.Statement, displayName)
+    new DeltaicTable(spark, log, version, TableOrigin.Statement, displayName, within = within)
 
   /** The same at the version that is the newest to all reads of the statement. */
   def pinnedTo(newest: NewestSnapshots): DeltaicTable =
@@ -277,7 +293,7 @@ private[spark] class DeltaicTable(
       val table = query.fold(this)(_.table)
       newest.fold(table) { agreed =>
         val queried = Some(QueriedTable(table, agreed))
-        new DeltaicTable(spark, log, snapshot, origin, displayName, entry, queried)
+        new DeltaicTable(spark, log, snapshot, origin, displayName, entry, queried, within)
       }
     } else this
 
@@ -288,13 +304,16 @@ private[spark] class DeltaicTable(
    * The table as a statement names it, for a command that is planned right away. A name may have been looked up among
    * cached tables; what is changed is the newest version.
    */
-  def forCommand: DeltaicTable = origin match {
-    case TableOrigin.Path =>
-      new DeltaicTable(spark, log, snapshot, TableOrigin.Catalog, displayName)
-    case TableOrigin.Catalog =>
-      val latest = withSameColumns(log.latest())
-      new DeltaicTable(spark, log, latest, TableOrigin.Catalog, displayName, entry)
-    case TableOrigin.TimeTravel | TableOrigin.Statement => this
+  def forCommand: DeltaicTable = {
+    requireWhole()
+    origin match {
+      case TableOrigin.Path =>
+        new DeltaicTable(spark, log, snapshot, TableOrigin.Catalog, displayName)
+      case TableOrigin.Catalog =>
+        val latest = withSameColumns(log.latest())
+        new DeltaicTable(spark, log, latest, TableOrigin.Catalog, displayName, entry)
+      case TableOrigin.TimeTravel | TableOrigin.Statement => this
+    }
   }
 
   /**
@@ -303,6 +322,7 @@ private[spark] class DeltaicTable(
    * @param options of the relation in the view
    */
   def forCommandOnView(options: CaseInsensitiveStringMap): DeltaicTable = {
+    requireWhole()
     val table = origin match {
       case TableOrigin.Path =>
         val latest = withSameColumns(log.latest())
@@ -359,6 +379,6 @@ private[spark] class DeltaicTable(
   override def toString: String = name()
 
   /** How plans come to the table. A table that took the place of another at the same path has another id. */
-  private def way: (Path, TableOrigin, Boolean, Boolean) =
-    (log.table, origin, query.isDefined, isTarget)
+  private def way: (Path, TableOrigin, Boolean, Boolean, Option[Path]) =
+    (log.table, origin, query.isDefined, isTarget, within.map(_.path))
 }

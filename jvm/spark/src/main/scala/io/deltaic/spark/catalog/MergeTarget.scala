@@ -13,7 +13,13 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.spark.rowlevel.MergeTerms
-import io.deltaic.spark.scan.{AnalysedColumns, SnapshotFiles, TableScanBuilder, TableSchema}
+import io.deltaic.spark.scan.{
+  AnalysedColumns,
+  SnapshotFiles,
+  TableScanBuilder,
+  TableSchema,
+  TableWithSchema
+}
 import io.deltaic.spark.write._
 
 /**
@@ -32,7 +38,7 @@ private[spark] final class MergeTarget(
     evolved: Option[StructType] = None,
     parameters: Map[String, String] = Map.empty,
     measured: () => Map[String, Long] = () => Map.empty
-) extends Table
+) extends TableWithSchema
     with SupportsRead
     with SupportsWrite
     with SupportsRowLevelOperations

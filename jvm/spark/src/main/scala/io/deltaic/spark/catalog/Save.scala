@@ -115,7 +115,7 @@ private[spark] final class Save(
     lazy val matching = new MatchingRows(spark, table, relation, rows, byName = true)
     val on = option(ReplaceWhere.OnKey).map { text =>
       val parsed = ReplaceWhere.parse(spark, log.table.toString, text)
-      matching.on(parsed, option("targetAlias"), text)
+      matching.on(parsed, option(ReplaceWhere.AliasKey), text)
     }
     on.orElse(option(ReplaceWhere.UsingKey).map { text =>
       matching.using(text.split(",").toSeq.map(_.trim))

@@ -86,15 +86,38 @@ private[spark] object TableLocation {
   /** There is no table: perhaps because the path leads into one. */
   def missing(spark: SparkSession, log: DeltaLog): DeltaicThrowable =
     tableAbove(spark, log) match {
-      case Some(table) =>
-        val inside = log.table.toUri.getPath.stripPrefix(table.toUri.getPath).stripPrefix("/")
-        DeltaicException(
-          "DELTAIC_PATH_INSIDE_TABLE",
-          Map("path" -> log.table.toString, "table" -> table.toString, "inside" -> inside)
-        )
+      case Some(table) => isInside(log.table, table)
       case None =>
         DeltaicException("DELTAIC_NOT_A_TABLE", Map("table" -> log.table.toString))
     }
+
+  def isInside(path: Path, table: Path): DeltaicThrowable = {
+    val inside = path.toUri.getPath.stripPrefix(table.toUri.getPath).stripPrefix("/")
+    DeltaicException(
+      "DELTAIC_PATH_INSIDE_TABLE",
+      Map("path" -> path.toString, "table" -> table.toString, "inside" -> inside)
+    )
+  }
+
+  /**
+   * The table of which what `load` names is a partition, maybe with a suffix that asks for a version, and the
+   * partition's path. None where a directory on the way is not one of a partition column.
+   */
+  def partition(
+      spark: SparkSession,
+      options: CaseInsensitiveStringMap
+  ): Option[(FoundTable, Path)] = {
+    val path = options.get("path")
+    val settings = options.asCaseSensitiveMap.asScala.toMap
+    val suffix = TimeTravelSuffix.of(path)
+    val literal = log(spark, suffix.fold(path)(_.base), settings)
+    tableAbove(spark, literal)
+      .filter(TablePartition.segments(literal.table, _).forall(_.contains('=')))
+      .map { table =>
+        val found = log(spark, table.toString, settings)
+        (FoundTable(found, suffix.map(asOf(spark, found, _))), literal.table)
+      }
+  }
 
   /** The nearest table that a path leads into. */
   def tableAbove(spark: SparkSession, log: DeltaLog): Option[Path] = {

@@ -5,13 +5,14 @@ import java.util.{EnumSet, Set => JSet}
 import org.apache.spark.sql.connector.catalog._
 
 import io.deltaic.spark.UnsupportedOperation
+import io.deltaic.spark.scan.TableWithSchema
 import io.deltaic.spark.write.{WriteIntent, WriteTransaction}
 
 /**
  * A table as TRUNCATE TABLE sees it. It is no [[DeltaicTable]]: Spark would truncate that for a DELETE
  * without a condition, too, which is another operation.
  */
-private[spark] final class TableTruncation(table: DeltaicTable) extends Table
+private[spark] final class TableTruncation(table: DeltaicTable) extends TableWithSchema
     with TruncatableTable {
   override def name(): String = table.name
   override def columns(): Array[Column] = table.columns

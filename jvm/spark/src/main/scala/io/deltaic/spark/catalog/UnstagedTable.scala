@@ -6,12 +6,15 @@ import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
 
+import io.deltaic.spark.scan.TableWithSchema
+
 /**
  * A table of another provider in the catalog we extend. That catalog cannot stage, so the table is
  * there from the start and dropped again when filling it fails.
  */
 private[spark] final class UnstagedTable(table: Table, drop: () => Unit)
     extends StagedTable
+    with TableWithSchema
     with SupportsWrite {
   override def name(): String = table.name
   override def columns(): Array[Column] = table.columns

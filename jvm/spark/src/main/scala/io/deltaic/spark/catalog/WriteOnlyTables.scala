@@ -16,6 +16,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.replay.DeltaLog
+import io.deltaic.spark.scan.TableWithSchema
 import io.deltaic.spark.write.{
   ComputesColumns,
   IdentityColumn,
@@ -40,7 +41,7 @@ private[spark] class WriteOnlyTable(
     override val generatedColumns: Map[String, String] = Map.empty,
     override val identityColumns: Seq[IdentityColumn] = Nil,
     displayName: Option[String] = None
-) extends Table
+) extends TableWithSchema
     with SupportsWrite
     with ComputesColumns
     with WriteTargets {
@@ -97,7 +98,7 @@ private[spark] final class StagedWriteTable(
 }
 
 /** What `load(path)` gets where there is no table: the save path may create it, a reader fails. */
-private[spark] final class AbsentTable(spark: SparkSession, log: DeltaLog) extends Table
+private[spark] final class AbsentTable(spark: SparkSession, log: DeltaLog) extends TableWithSchema
     with SupportsRead {
   override def name(): String = s"delta.`${log.table}`"
   override def columns(): Array[Column] = notFound

@@ -33,6 +33,20 @@ private[spark] object Evolution {
   /** They do, and rows of a type that a column cannot follow, nor hold without cutting values, are refused. */
   case object Demanded extends Evolution
 
+  /** They do where they can; else rows are cast, and refused where the cast could cut a value silently. */
+  case object OrCast extends Evolution
+
+  /**
+   * The same for a write to a table of the catalog, whose rows are cast to its types in any case.
+   *
+   * @param option the write's option of that name
+   */
+  def ofCatalogTable(spark: SparkSession, option: String => Option[String]): Evolution =
+    of(spark, option) match {
+      case Demanded => OrCast
+      case other => other
+    }
+
   /**
    * What a write says by its option beats the session.
    *
@@ -62,6 +76,9 @@ private[spark] object WrittenColumns {
       case Evolution.Demanded =>
         val widens = AutomaticWidening.of(table)
         Some(after((own, other) => widens(own, other) || SchemaEvolution.exceeds(own, other)))
+      case Evolution.OrCast =>
+        val widens = AutomaticWidening.of(table)
+        Some(after((own, other) => widens(own, other) || SchemaEvolution.cuts(own, other)))
       case Evolution.Allowed => Some(after(AutomaticWidening.of(table)))
       case Evolution.No =>
         val added = SchemaEvolution.addedTo(before, after())

@@ -10,7 +10,13 @@ import org.apache.spark.sql.deltaic.SchemaShims
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.replay.{DeltaLog, Snapshot}
-import io.deltaic.spark.scan.{FollowsTable, NewestSnapshots, ReadsNewest, TableSchema}
+import io.deltaic.spark.scan.{
+  FollowsTable,
+  NewestSnapshots,
+  ReadsNewest,
+  TableSchema,
+  TableWithSchema
+}
 
 /**
  * What changed in a table, as a table of its own.
@@ -32,7 +38,7 @@ private[spark] final class ChangesTable(
     read: Snapshot,
     checksSchema: Boolean,
     newest: Option[NewestSnapshots] = None
-) extends Table
+) extends TableWithSchema
     with SupportsRead
     with ReadsNewest
     with FollowsTable

@@ -13,6 +13,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.AddFile
+import io.deltaic.spark.scan.TableWithSchema
 import io.deltaic.spark.write._
 
 /**
@@ -43,7 +44,7 @@ private[rowlevel] final class MovedRows(spark: SparkSession, transaction: WriteT
   private def relation(table: Table): DataSourceV2Relation =
     DataSourceV2Relation.create(table, None, None, CaseInsensitiveStringMap.empty())
 
-  private abstract class TableOf(rows: StructType) extends Table {
+  private abstract class TableOf(rows: StructType) extends TableWithSchema {
     override def name(): String = transaction.log.table.toString
     // Nullability is checked where rows enter the table, not where they move within it.
     override def columns(): Array[Column] =

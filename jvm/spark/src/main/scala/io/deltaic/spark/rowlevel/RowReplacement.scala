@@ -16,7 +16,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.AddFile
 import io.deltaic.replay.Snapshot
-import io.deltaic.spark.scan.{ListedFiles, ScanColumns, TableSchema, WholeFiles}
+import io.deltaic.spark.scan.{ListedFiles, ScanColumns, TableSchema, TableWithSchema, WholeFiles}
 import io.deltaic.spark.write._
 
 /**
@@ -113,7 +113,7 @@ private[spark] object RowReplacement extends EndsRows {
     DataSourceV2Relation.create(table, None, None, CaseInsensitiveStringMap.empty())
 
   private final class ChangedTable(change: RowLevelChange)
-      extends Table
+      extends TableWithSchema
       with SupportsRead
       with SupportsRowLevelOperations
       with SupportsMetadataColumns {

@@ -79,7 +79,8 @@ private[spark] final class SnapshotFiles private (
     val snapshot: Snapshot,
     schema: TableSchema,
     zone: ZoneId,
-    distributed: Option[DistributedFiles]
+    distributed: Option[DistributedFiles],
+    private val within: Seq[Expression]
 ) extends FileSource {
   override def table: Path = snapshot.table
   override def version: Long = snapshot.version
@@ -109,7 +110,7 @@ private[spark] final class SnapshotFiles private (
       aggregates: Seq[RowAggregate]
   ): Option[Seq[Array[Any]]] =
     distributed.fold(super.aggregate(filters, groupBy, aggregates)) {
-      _.aggregate(FileChoice(table, schema, zone, filters, Nil, None), groupBy, aggregates)
+      _.aggregate(choiceOf(filters, Nil, None), groupBy, aggregates)
     }
 
   /** All files, counted. */
@@ -123,22 +124,29 @@ private[spark] final class SnapshotFiles private (
       fileFilters: Seq[Expression],
       enoughRows: Option[Long]
   ): ChosenFiles = {
-    val choice = FileChoice(table, schema, zone, filters, fileFilters, enoughRows)
+    val asked = FileChoice(table, schema, zone, filters, fileFilters, enoughRows)
     chosen match {
-      case Some((same, files)) if same.sameAs(choice) => files
+      case Some((same, files)) if same.sameAs(asked) => files
       case _ =>
+        val choice = choiceOf(filters, fileFilters, enoughRows)
         val files = distributed.fold(inMemory(choice))(_.choose(choice))
-        files.undecided.foreach(FileSource.refuseUndecided(table, version, _, filters))
-        chosen = Some((choice, files))
+        files.undecided.foreach(FileSource.refuseUndecided(table, version, _, choice.filters))
+        chosen = Some((asked, files))
         files
     }
   }
+
+  private def choiceOf(
+      filters: Seq[Expression],
+      fileFilters: Seq[Expression],
+      enoughRows: Option[Long]
+  ): FileChoice = FileChoice(table, schema, zone, within ++ filters, fileFilters, enoughRows)
 
   private def inMemory(choice: FileChoice): ChosenFiles =
     choice.among(snapshot.files, SnapshotStatistics.of(snapshot.files, schema.skipping, zone))
 
   override def equals(other: Any): Boolean = other match {
-    case that: SnapshotFiles => that.snapshot eq snapshot
+    case that: SnapshotFiles => (that.snapshot eq snapshot) && (that.within eq within)
     case _ => false
   }
   override def hashCode(): Int = System.identityHashCode(snapshot)
@@ -146,18 +154,23 @@ private[spark] final class SnapshotFiles private (
 
 private[spark] object SnapshotFiles {
 
-  /** @param options of the read, which may tell how to reach the file system */
+  /**
+   * @param options of the read, which may tell how to reach the file system
+   * @param within conditions on partition columns that all files of the source meet
+   */
   def apply(
       spark: SparkSession,
       log: DeltaLog,
       snapshot: Snapshot,
       schema: TableSchema,
-      options: Map[String, String] = Map.empty
+      options: Map[String, String] = Map.empty,
+      within: Seq[Expression] = Nil
   ): SnapshotFiles = new SnapshotFiles(
     snapshot,
     schema,
     FileSplits.sessionZone(spark),
-    Option.when(snapshot.isDistributed)(new DistributedFiles(spark, log, snapshot, options))
+    Option.when(snapshot.isDistributed)(new DistributedFiles(spark, log, snapshot, options)),
+    within
   )
 }
 

@@ -117,12 +117,11 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
     val fitted =
       write.withNewQuery(values.fitted(write.query, target.output)).withNewTable(target)
     val staged = fitted match {
-      // What it speaks of may have got fields.
-      case overwrite: OverwriteByExpression =>
-        val now = AttributeMap(relation.output.zip(target.output))
-        overwrite.copy(deleteExpr = overwrite.deleteExpr.transform {
-          case column: Attribute if column.resolved => now.getOrElse(column, column)
-        })
+      case overwrite: OverwriteByExpression if !overwrite.isByName =>
+        ReplaceMatchingRows(spark)
+          .planned(overwrite, write.query, table)
+          .getOrElse(onNow(overwrite, relation, target))
+      case overwrite: OverwriteByExpression => onNow(overwrite, relation, target)
       case other => other
     }
     val mayLackFields = write.isByName && (columns.isDefined || !isStatement(write))
@@ -131,6 +130,18 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
 
   /** Whether a write stands in SQL: `INSERT ... BY NAME REPLACE WHERE` states all fields, as each INSERT does. */
   private def isStatement(write: V2WriteCommand): Boolean = write.origin.startIndex.isDefined
+
+  /** What an overwrite speaks of may have got fields. */
+  private def onNow(
+      overwrite: OverwriteByExpression,
+      before: DataSourceV2Relation,
+      target: DataSourceV2Relation
+  ): V2WriteCommand = {
+    val now = AttributeMap(before.output.zip(target.output))
+    overwrite.copy(deleteExpr = overwrite.deleteExpr.transform {
+      case column: Attribute if column.resolved => now.getOrElse(column, column)
+    })
+  }
 
   private def withoutVoid(
       insert: InsertIntoStatement,
@@ -169,7 +180,7 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
   }
 
   private def evolutionOf(stated: Boolean, option: String => Option[String]): Evolution =
-    if (stated) Evolution.Allowed else Evolution.of(spark, option)
+    if (stated) Evolution.Allowed else Evolution.ofCatalogTable(spark, option)
 
   private def optionOf(
       relation: DataSourceV2Relation,

@@ -1,12 +1,14 @@
 package io.deltaic.spark.sql
 
+import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, ExtractV2Table}
 
 import io.deltaic.spark.catalog.{DeltaicTable, MatchingRows}
-import io.deltaic.spark.write.{Replaced, WriteTargets}
+import io.deltaic.spark.write.{ReplaceWhere, Replaced, WriteTargets}
 
 /**
  * Plans `INSERT INTO t REPLACE USING (columns)` and `REPLACE ON condition`, which Spark refuses for tables
@@ -44,6 +46,37 @@ private[spark] final case class ReplaceMatchingRows(spark: SparkSession)
       replaceCriteriaOpt = None,
       overwrite = false
     )
+  }
+
+  /**
+   * `insertInto` with mode overwrite and the options for it, as the same; none for another overwrite.
+   *
+   * @param rows of the DataFrame, by the names that it has for them
+   */
+  def planned(
+      overwrite: OverwriteByExpression,
+      rows: LogicalPlan,
+      table: DeltaicTable
+  ): Option[V2WriteCommand] = overwrite.table match {
+    case relation @ ExtractV2Table(target: WriteTargets)
+        if overwrite.deleteExpr == Literal.TrueLiteral =>
+      val options = CaseInsensitiveMap(overwrite.writeOptions)
+      val matching = new MatchingRows(spark, table, relation, rows, byName = false)
+      val replaced = options.get(ReplaceWhere.OnKey).map { text =>
+        val condition = ReplaceWhere.parse(spark, table.log.table.toString, text)
+        matching.on(condition, options.get(ReplaceWhere.AliasKey), text)
+      }.orElse(options.get(ReplaceWhere.UsingKey).map { text =>
+        matching.using(text.split(",").toSeq.map(_.trim))
+      })
+      replaced.map { _ =>
+        val replacing = target.writeTarget.copy(replacing = replaced)
+        AppendData.byPosition(
+          relation.copy(table = target.forWriting(replacing)),
+          overwrite.query,
+          overwrite.writeOptions
+        )
+      }
+    case _ => None
   }
 
   private def matching(

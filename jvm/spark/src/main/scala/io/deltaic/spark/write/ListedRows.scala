@@ -10,7 +10,7 @@ import org.apache.spark.sql.deltaic.SchemaShims
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.spark.changes.{ChangesScanBuilder, ListedChanges}
-import io.deltaic.spark.scan.{ListedFiles, TableScanBuilder, TableSchema}
+import io.deltaic.spark.scan.{ListedFiles, TableScanBuilder, TableSchema, TableWithSchema}
 
 /**
  * Rows of exactly these files, with the columns of the schema: one that is younger than a row is null
@@ -20,7 +20,7 @@ private[spark] final class ListedRows private (
     table: Path,
     schema: TableSchema,
     scan: CaseInsensitiveStringMap => ScanBuilder
-) extends Table
+) extends TableWithSchema
     with SupportsRead {
 
   override def name(): String = table.toString

@@ -22,6 +22,9 @@ private[spark] object ReplaceWhere {
   val OnKey = "replaceOn"
   val UsingKey = "replaceUsing"
 
+  /** What a condition over both calls the table. */
+  val AliasKey = "targetAlias"
+
   /** The options that say which rows are replaced. */
   val Keys: Seq[String] = Seq(Key, OnKey, UsingKey)
 

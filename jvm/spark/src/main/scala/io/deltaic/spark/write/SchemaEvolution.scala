@@ -111,15 +111,17 @@ private[spark] object SchemaEvolution {
    * Whether the rows' type is wider, or a cast to the table's would take something off values without a
    * word: what stands behind the point, or the time of day. Of values that are too large, the session's policy of casts decides.
    */
-  def exceeds(table: DataType, rows: DataType): Boolean = isWider(table, rows) || {
-    (table, rows) match {
-      case (ByteType | ShortType | IntegerType | LongType, FloatType | DoubleType) => true
-      case (ByteType | ShortType | IntegerType | LongType, other: DecimalType) => other.scale > 0
-      case (_: DecimalType, FloatType | DoubleType) => true
-      case (own: DecimalType, other: DecimalType) => other.scale > own.scale
-      case (DateType, TimestampType | TimestampNTZType) => true
-      case _ => false
-    }
+  def exceeds(table: DataType, rows: DataType): Boolean =
+    isWider(table, rows) || cuts(table, rows)
+
+  /** Whether a cast to the table's type could take something off values without a word. */
+  def cuts(table: DataType, rows: DataType): Boolean = (table, rows) match {
+    case (ByteType | ShortType | IntegerType | LongType, FloatType | DoubleType) => true
+    case (ByteType | ShortType | IntegerType | LongType, other: DecimalType) => other.scale > 0
+    case (_: DecimalType, FloatType | DoubleType) => true
+    case (own: DecimalType, other: DecimalType) => other.scale > own.scale
+    case (DateType, TimestampType | TimestampNTZType) => true
+    case _ => false
   }
 
   private def key(field: StructField): String = field.name.toLowerCase(Locale.ROOT)

@@ -1,5 +1,7 @@
 package org.apache.spark.sql.deltaic
 
+import java.util.Locale
+
 import org.apache.spark.sql.catalyst.analysis.TableOutputResolver.DefaultValueFillMode
 import org.apache.spark.sql.catalyst.analysis.{
   ResolveInsertionBase,
@@ -7,24 +9,73 @@ import org.apache.spark.sql.catalyst.analysis.{
   ResolveTimeZone,
   TableOutputResolver
 }
-import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, Expression, NamedExpression}
+import org.apache.spark.sql.catalyst.expressions.{
+  Alias,
+  Attribute,
+  Cast,
+  Expression,
+  NamedExpression
+}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.internal.SQLConf.StoreAssignmentPolicy
-import org.apache.spark.sql.types.DataType
+import org.apache.spark.sql.types.{ArrayType, DataType, MapType, StructType}
 import org.apache.spark.sql.util.SchemaUtils
 
 /** Steps of the analysis of writes, for those that Spark's analyser would not get right by itself. */
 object WriteCommandShims {
 
-  /** An INSERT with a list of columns as one by name. Fields of structs go by place, so they get the columns' names. */
+  /** An INSERT with a list of columns as one by name. Fields go by place, so they get the names of the columns' fields. */
   def named(insert: InsertIntoStatement, table: String): InsertIntoStatement =
     if (insert.userSpecifiedCols.isEmpty) insert
-    else
-      insert.copy(query = NamedRows.of(insert, table), userSpecifiedCols = Nil, byName = true)
+    else {
+      val rows = withFieldsNamed(NamedRows.of(insert, table), insert.table.output)
+      insert.copy(query = rows, userSpecifiedCols = Nil, byName = true)
+    }
+
+  /** Rows whose fields, within arrays and maps too, have the names that those in their places have in the columns. */
+  private def withFieldsNamed(rows: LogicalPlan, columns: Seq[Attribute]): LogicalPlan = {
+    val changed = rows.output.map { value =>
+      val wanted = columns.find(_.name.equalsIgnoreCase(value.name))
+        .fold(value.dataType)(column => renamed(value.dataType, column.dataType))
+      if (wanted == value.dataType) value
+      else Alias(Cast(value, wanted), value.name)(explicitMetadata = Some(value.metadata))
+    }
+    if (changed == rows.output) rows else Project(changed, rows)
+  }
+
+  private def renamed(from: DataType, to: DataType): DataType = (from, to) match {
+    case (struct: StructType, column: StructType) =>
+      val fields = struct.fields.zipWithIndex.map { case (field, place) =>
+        column.fields.lift(place).fold(field) { wanted =>
+          field.copy(name = wanted.name, dataType = renamed(field.dataType, wanted.dataType))
+        }
+      }
+      val names = fields.map(_.name.toLowerCase(Locale.ROOT))
+      if (names.distinct.length == names.length) StructType(fields) else from
+    case (ArrayType(element, containsNull), ArrayType(wanted, _)) =>
+      ArrayType(renamedWithin(element, wanted), containsNull)
+    case (MapType(key, value, containsNull), MapType(wantedKey, wantedValue, _)) =>
+      MapType(renamedWithin(key, wantedKey), renamedWithin(value, wantedValue), containsNull)
+    case _ => from
+  }
+
+  /** As in delta-spark, structs that have the fields of the column's, names and types, keep them. */
+  private def renamedWithin(from: DataType, to: DataType): DataType = (from, to) match {
+    case (struct: StructType, column: StructType) if haveSameFields(struct, column) => from
+    case _ => renamed(from, to)
+  }
+
+  private def haveSameFields(struct: StructType, column: StructType): Boolean =
+    struct.length == column.length && struct.forall { field =>
+      column.exists { own =>
+        own.name.equalsIgnoreCase(field.name) &&
+        DataType.equalsIgnoreCompatibleNullability(field.dataType, own.dataType)
+      }
+    }
 
   /** The write that an INSERT into a table of the connector API is. */
   def writeOf(spark: SparkSession, insert: InsertIntoStatement): LogicalPlan =

@@ -1,0 +1,173 @@
+"""The same programs by delta-spark and by us: the same steps succeed, and leave the same rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.programs import run_program, run_program_there
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.support.spark_process import SparkProcess
+
+_VARIANTS = (
+    "spark.range(2).selectExpr('id', \"parse_json('[1, 2]') v\","
+    " \"named_struct('x', parse_json('{}'), 'y', id) s\", \"array(parse_json('1')) a\")"
+)
+_TWO = "named_struct('p', 1, 'q', 'a')"
+
+PROGRAMS = {
+    "variants are saved": f"""
+v = {_VARIANTS}
+attempt(lambda: save(v).save(path))
+attempt(lambda: save(v).mode("append").save(path))
+attempt(lambda: save(v.select("id")).mode("append").save(path))
+rows("SELECT id, to_json(v), to_json(s.x), s.y, to_json(a[0]) FROM {{t}}")
+attempt(lambda: save(v).mode("overwrite").save(path))
+rows("SELECT id, to_json(v), to_json(s.x), s.y, to_json(a[0]) FROM {{t}}")
+""",
+    "variants come by schema evolution": """
+save(spark.range(2)).save(path)
+v = spark.range(1).selectExpr("id", "parse_json('1') v")
+attempt(lambda: save(v).mode("append").option("mergeSchema", "true").save(path))
+rows("SELECT id, to_json(v) FROM {t}")
+attempt(lambda: save(v).mode("overwrite").option("overwriteSchema", "true").save(path))
+rows("SELECT id, to_json(v) FROM {t}")
+""",
+    "partitions beside variants": """
+v = spark.range(1).selectExpr("id", "parse_json('1') v")
+attempt(lambda: save(v).partitionBy("v").save(path))
+attempt(lambda: save(v).partitionBy("id").save(path))
+rows("SELECT id, to_json(v) FROM {t}")
+""",
+    "evolution with casts": """
+query("CREATE TABLE {t} (a INT, s STRING) USING delta")
+df = spark.range(2).selectExpr("id a", "cast(id as int) s", "id extra")
+merging = lambda frame: save(frame).mode("append").option("mergeSchema", "true")
+attempt(lambda: merging(df).saveAsTable(t))
+attempt(lambda: save(df.withColumn("e1", F.lit(1))).mode("append").saveAsTable(t))
+attempt(lambda: merging(df.withColumn("e1", F.lit(1))).insertInto(t))
+rows()
+attempt(lambda: df.withColumn("e2", F.lit(1)).writeTo(t).option("mergeSchema", "true").append())
+rows()
+attempt(lambda: df.writeTo(t).append())
+attempt(lambda: df.withColumn("e3", F.lit(1)).writeTo(t).option("mergeSchema", "true")
+    .overwrite(F.lit(True)))
+rows()
+attempt(lambda: df.withColumn("e4", F.lit(1)).writeTo(t).option("mergeSchema", "true")
+    .overwritePartitions())
+rows()
+""",
+    "evolution with values that do not fit": """
+query("CREATE TABLE {t} (a INT, d DATE) USING delta")
+merging = lambda sql: query(sql).writeTo(t).option("mergeSchema", "true").append()
+attempt(lambda: merging("SELECT 10000000000L a, 'x' extra"))
+attempt(lambda: merging("SELECT 'abc' a, 'x' extra"))
+rows()
+attempt(lambda: merging("SELECT '12' a, 'x' extra"))
+attempt(lambda: merging("SELECT 1S a, '2020-01-01' d, 'x' extra2"))
+rows()
+""",
+    "nested evolution with casts": """
+query("CREATE TABLE {t} (id INT, s STRUCT<a: INT, b: STRING>, arr ARRAY<STRUCT<x: INT>>)"
+    " USING delta")
+df = query("SELECT 1L id, named_struct('a', 2L, 'b', 3, 'c', 4) s,"
+    " array(named_struct('x', 5L, 'y', 6)) arr")
+attempt(lambda: save(df).mode("append").option("mergeSchema", "true").saveAsTable(t))
+attempt(lambda: df.writeTo(t).option("mergeSchema", "true").append())
+rows()
+""",
+    "constraints in properties": """
+conditions = lambda: rows(query("SHOW TBLPROPERTIES {t}").where("key LIKE 'delta.constraints.%'"))
+attempt("CREATE TABLE {t} (id INT, s STRING) USING delta TBLPROPERTIES"
+    " ('delta.constraints.pos' = 'id > 0', 'delta.constraints.short' = 'length(s) < 3')")
+conditions()
+attempt("INSERT INTO {t} VALUES (-1, 'a')")
+attempt("INSERT INTO {t} VALUES (1, 'long')")
+attempt("INSERT INTO {t} VALUES (1, 'a')")
+attempt("ALTER TABLE {t} SET TBLPROPERTIES ('delta.constraints.other' = 'id > 5')")
+attempt("CREATE OR REPLACE TABLE {t} USING delta TBLPROPERTIES ('delta.constraints.neg' = 'id < 0')"
+    " AS SELECT 1 id")
+attempt("CREATE OR REPLACE TABLE {t} USING delta TBLPROPERTIES ('delta.constraints.neg' = 'id < 0')"
+    " AS SELECT -1 id")
+conditions()
+attempt("INSERT INTO {t} VALUES (2)")
+attempt("ALTER TABLE {t} DROP CONSTRAINT neg")
+attempt("INSERT INTO {t} VALUES (2)")
+rows()
+""",
+    "constraints in options": """
+conditions = lambda: rows(query("SHOW TBLPROPERTIES {t}").where("key LIKE 'delta.constraints.%'"))
+positive = lambda ids: save(ids).option("delta.constraints.pos", "id >= 0")
+attempt(lambda: positive(spark.range(-1, 2)).save(path))
+attempt(lambda: positive(spark.range(2)).save(path))
+attempt(lambda: save(spark.range(2)).option("delta.constraints.more", "id > 7").mode("append")
+    .save(path))
+conditions()
+attempt(lambda: save(spark.range(-1, 2)).mode("append").save(path))
+rows()
+""",
+    "partitions by their paths": """
+save(spark.range(6).selectExpr("id", "id % 2 p", "concat(id % 3, ' /b') q")).partitionBy("p", "q") \
+    .save(path)
+load = lambda part, **options: rows(spark.read.options(**options).format("delta").load(path + part))
+for part in ["/p=1", "/p=1/q=2 %2Fb", "/p=1/", "/q=2 %2Fb", "/q=1 %2Fb/p=0", "/p=1@v0"]:
+    load(part)
+load("/p=1", versionAsOf=0)
+for part in ["/p=7", "/id=1", "/nope=1", "/p=x", "/sub", "/P=1", "/sub/p=1"]:
+    attempt(lambda: load(part))
+save(spark.range(6, 8).selectExpr("id", "1L p", "'x' q")).mode("append").save(path)
+load("/p=1")
+load("/p=1", versionAsOf=0)
+""",
+    "insertInto that replaces matching rows": """
+d = spark.sql("SELECT 1 id, 'new' a, 1 p")
+on = {"replaceOn": "t.id = s.id", "targetAlias": "t"}
+for n in (f"delta.`{path}`", f"delta.`{path}_p`"):
+    part = " PARTITIONED BY (p)" if n.endswith("_p`") else ""
+    spark.sql(f"CREATE TABLE {n} (id INT, a STRING, p INT) USING delta" + part)
+    into = lambda frame, **options: (
+        spark.sql(f"INSERT OVERWRITE {n} VALUES (1, 'x', 1), (2, 'y', 1), (3, 'z', 2)"),
+        save(frame).mode("overwrite").options(**options).insertInto(n), rows(f"SELECT * FROM {n}"))
+    attempt(lambda: into(d.alias("s"), **on))
+    attempt(lambda: into(d.toDF("x", "y", "z").alias("s"), replaceOn="t.p = s.z", targetAlias="t"))
+    attempt(lambda: into(d, replaceUsing="id"))
+    attempt(lambda: into(d, replaceUsing="p, id"))
+    attempt(lambda: into(d, replaceWhere="p = 1"))
+    attempt(lambda: into(d.alias("s"), partitionOverwriteMode="dynamic", **on))
+    spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    if part:
+        attempt(lambda: into(d.alias("s"), **on))
+    spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
+""",
+    "fields of structs in arrays go by place where columns are listed": f"""
+query("CREATE TABLE {{t}} (id INT, s STRUCT<x: INT, y: STRING>,"
+    " arr ARRAY<STRUCT<x: INT, y: STRING>>, m MAP<STRING, ARRAY<STRUCT<x: INT, y: STRING>>>)"
+    " USING delta")
+attempt("INSERT INTO {{t}} (id, arr) SELECT 1, array({_TWO})")
+attempt("INSERT INTO {{t}} (arr, id, s) SELECT array(named_struct('y', 1, 'x', 'a')), 2, {_TWO}")
+attempt("INSERT INTO {{t}} (m, id) SELECT map('k', array({_TWO})), 3")
+attempt("INSERT INTO {{t}} (id, arr) SELECT 4, array(named_struct('p', 1L, 'q', 5))")
+attempt("INSERT INTO {{t}} (id, arr) SELECT 8, array(named_struct('y', 'a', 'x', 1))")
+attempt("INSERT INTO {{t}} (id, arr) SELECT 5, array(named_struct('p', 1))")
+attempt("INSERT INTO {{t}} (id, arr) SELECT 6, array(named_struct('p', 1, 'q', 'a', 'r', 2))")
+attempt("INSERT INTO {{t}} SELECT 7, {_TWO}, array({_TWO}), map('k', array({_TWO}))")
+rows()
+""",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_both_engines_come_to_the_same(
+    spark: SparkSession, delta_spark: SparkProcess, tmp_path: Path, name: str
+) -> None:
+    theirs, ours = str(tmp_path / "theirs"), str(tmp_path / "ours")
+    expected = run_program_there(delta_spark, PROGRAMS[name], theirs)
+    assert run_program(spark, PROGRAMS[name], ours) == expected
+    if Path(ours).exists():
+        read = "rows('SELECT count(*) FROM {t}')"
+        assert run_program_there(delta_spark, read, ours) == run_program(spark, read, ours)
