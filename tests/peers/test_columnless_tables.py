@@ -101,5 +101,6 @@ def test_rows_of_a_table_that_has_only_void_columns_are_counted(
     metadata["schemaString"] = json.dumps({"type": "struct", "fields": [void]})
     log.write_commit(table, 1, {"metaData": metadata})
     frame = spark.read.format("delta").load(table)
-    assert (frame.columns, frame.count(), len(frame.collect())) == ([], 3, 3)
+    assert (frame.columns, frame.count()) == (["v"], 3)
+    assert frame.collect() == [(None,)] * 3
     assert frame.selectExpr("1 AS one").collect() == [(1,)] * 3

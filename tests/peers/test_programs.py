@@ -81,6 +81,90 @@ attempt(lambda: save(df).mode("append").option("mergeSchema", "true").saveAsTabl
 attempt(lambda: df.writeTo(t).option("mergeSchema", "true").append())
 rows()
 """,
+    "void columns are kept": """
+attempt("CREATE TABLE {t} (id INT, v VOID, s STRUCT<a: INT, n: VOID>) USING delta")
+attempt("INSERT INTO {t} VALUES (1, null, named_struct('a', 1, 'n', null)), (2, null, null)")
+attempt("INSERT INTO {t} (id) VALUES (3)")
+attempt("INSERT INTO {t} VALUES (1, 5, null)")
+attempt("INSERT INTO {t} SELECT 3")
+attempt(lambda: save(query("SELECT 4 id")).mode("append").save(path))
+attempt(lambda: save(query("SELECT 5 id, null v")).mode("append").save(path))
+attempt(lambda: save(query("SELECT 6 id, 5 v")).mode("append").save(path))
+attempt(lambda: query("SELECT 7 id, null v, null s").writeTo(t).append())
+attempt(lambda: save(query("SELECT 8 id, null v, null s")).mode("append").insertInto(t))
+rows()
+rows("SELECT v, s.n, s.a FROM {t}")
+rows("SELECT v FROM {t}")
+rows("SELECT count(*), count(v), max(v), max(id) FROM {t} WHERE v IS NULL")
+rows("SELECT id FROM {t} WHERE v IS NOT NULL OR s.n IS NOT NULL")
+rows("SELECT v, count(*) FROM {t} GROUP BY v")
+attempt("UPDATE {t} SET id = 10 WHERE id = 1")
+attempt("UPDATE {t} SET v = null WHERE id = 2")
+attempt("UPDATE {t} SET v = 5 WHERE id = 2")
+attempt("DELETE FROM {t} WHERE id = 3")
+attempt("DELETE FROM {t} WHERE v = 2")
+source = "(SELECT 10 id, null v, named_struct('a', 7, 'n', null) s UNION ALL SELECT 77, null, null)"
+attempt("MERGE INTO {t} t USING " + source + " s ON t.id = s.id"
+    " WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *")
+rows()
+attempt(lambda: save(query("SELECT 9 id, 'x' v")).mode("append").save(path))
+attempt(lambda: save(query("SELECT 9 id, 'x' v, named_struct('a', 1, 'n', 2) s")).mode("append")
+    .option("mergeSchema", "true").save(path))
+attempt(lambda: save(query("SELECT 11 id, null v, named_struct('a', 1, 'n', null) s"))
+    .mode("append").option("mergeSchema", "true").save(path))
+rows()
+""",
+    "void columns come with rows": """
+attempt(lambda: save(spark.range(2).withColumn("v", F.lit(None))).save(path))
+attempt(lambda: save(spark.range(2).withColumn("v", F.lit(None)).withColumn("w", F.lit(None)))
+    .mode("append").option("mergeSchema", "true").save(path))
+attempt(lambda: save(spark.range(2).withColumn("u", F.lit(None))).mode("append").save(path))
+rows()
+attempt(lambda: save(spark.range(2).withColumn("v", F.lit(7))).mode("append")
+    .option("mergeSchema", "true").save(path))
+rows()
+make = "CREATE OR REPLACE TABLE {t} USING delta"
+attempt(make + " AS SELECT 1 id, null v, named_struct('a', 1, 'n', null) s")
+rows()
+attempt(make + " AS SELECT 1 id, array(null) v")
+attempt(make + " AS SELECT 1 id, map('k', null) v")
+attempt(make + " AS SELECT 1 id, named_struct('n', null) v")
+attempt(make + " AS SELECT null v")
+attempt(make + " PARTITIONED BY (v) AS SELECT 1 id, null v")
+rows()
+merge = "MERGE WITH SCHEMA EVOLUTION INTO {t} t USING (SELECT %s) s ON t.id = s.id" \
+    " WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+attempt(merge % "1 id, null m UNION ALL SELECT 2, null")
+rows()
+attempt(merge % "1 id, 7 m UNION ALL SELECT 3, 8")
+rows()
+attempt("ALTER TABLE {t} ADD COLUMN z VOID")
+attempt("ALTER TABLE {t} ADD COLUMN y STRUCT<a: INT, v: VOID>")
+rows()
+attempt("ALTER TABLE {t} ALTER COLUMN z TYPE INT")
+rows()
+""",
+    "void columns in every kind of table": """
+attempt("CREATE TABLE {t} (v VOID, id INT, s STRUCT<v: VOID, x: INT>, p INT, w VOID) USING delta"
+    " PARTITIONED BY (p) TBLPROPERTIES ('delta.columnMapping.mode' = 'name',"
+    " 'delta.enableDeletionVectors' = 'true', 'delta.enableChangeDataFeed' = 'true',"
+    " 'delta.enableRowTracking' = 'true', 'delta.checkpointInterval' = '2',"
+    " 'delta.checkpoint.writeStatsAsStruct' = 'true')")
+attempt("INSERT INTO {t} VALUES (null, 1, named_struct('v', null, 'x', 1), 1, null),"
+    " (null, 2, null, 2, null)")
+attempt("UPDATE {t} SET id = 5 WHERE id = 2")
+attempt("DELETE FROM {t} WHERE id = 1")
+attempt("MERGE INTO {t} t USING"
+    " (SELECT null v, 5 id, named_struct('v', null, 'x', 8) s, 2 p, null w) q"
+    " ON t.id = q.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *")
+rows()
+rows(spark.read.option("readChangeFeed", "true").option("startingVersion", 0).format("delta")
+    .load(path).drop("_commit_timestamp"))
+attempt("ALTER TABLE {t} RENAME COLUMN v TO u")
+attempt("ALTER TABLE {t} DROP COLUMN w")
+attempt("INSERT INTO {t} (id, p) VALUES (6, 2)")
+rows()
+""",
     "constraints in properties": """
 conditions = lambda: rows(query("SHOW TBLPROPERTIES {t}").where("key LIKE 'delta.constraints.%'"))
 attempt("CREATE TABLE {t} (id INT, s STRING) USING delta TBLPROPERTIES"

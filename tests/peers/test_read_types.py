@@ -275,11 +275,15 @@ def test_types_read_as_delta_spark_reads_them(
                 assert our_rows(spark, table, query) == rows, query
 
 
-def test_void_columns_are_not_shown_at_any_depth(
+def test_void_columns_are_null_at_any_depth(
     spark: SparkSession, delta_spark: SparkProcess, table: str
 ) -> None:
     query = "SELECT 1 AS id, named_struct('a', 2, 'n', NULL) AS s, NULL AS v"
     delta_spark.run(RUN, statements=[f"CREATE TABLE delta.`{table}` USING delta AS {query}"])
     frame = spark.read.format("delta").load(table)
-    assert frame.schema.simpleString() == "struct<id:int,s:struct<a:int>>"
-    assert our_rows(spark, table, "SELECT * FROM {t} WHERE s.a = 2") == ["Row(id=1, s=Row(a=2))"]
+    assert frame.schema.simpleString() == "struct<id:int,s:struct<a:int,n:void>,v:void>"
+    expected = ["Row(id=1, s=Row(a=2, n=None), v=None)"]
+    for settings in READERS.values():
+        with session_settings(spark, settings):
+            assert our_rows(spark, table, "SELECT * FROM {t} WHERE s.a = 2") == expected
+            assert our_rows(spark, table, "SELECT v FROM {t}") == ["Row(v=None)"]

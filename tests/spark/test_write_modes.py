@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from tests.support import log
-from tests.support.table_builder import BuildTwin, assert_same_rows, build_twin, rows_of
+from tests.support.table_builder import BuildTwin, assert_same_rows, build_twin
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -80,35 +79,6 @@ def test_columns_go_by_name_not_by_position_and_a_missing_one_is_null(
     changed.write.format("delta").mode(mode).save(table)
     last = spark.read.format("delta").load(table).where("id = 7").collect()
     assert [row.asDict() for row in last] == [{"id": 7, "p": None, "s": "r7"}]
-
-
-def test_rows_go_without_what_they_bring_for_a_void_column_of_another_writer(
-    spark: SparkSession, table: str
-):
-    name, of_rows = f"delta.`{table}`", "SELECT 1L AS id, NULL AS n, 2L AS p"
-    rows(spark, 0, 0).select("id", "p").write.format("delta").save(table)
-    metadata = log.metadata(table)
-    columns = json.loads(metadata["schemaString"])
-    columns["fields"].insert(1, {"name": "N", "type": "void", "nullable": True, "metadata": {}})
-    metadata["schemaString"] = json.dumps(columns)
-    log.write_commit(table, 1, {"metaData": metadata})
-    frame = spark.sql(of_rows)
-    writer = frame.write.format("delta")
-    writer.mode("append").save(table)
-    writer.mode("overwrite").save(table)
-    writer.mode("append").option("mergeSchema", "true").save(table)
-    frame.writeTo(name).append()
-    frame.write.insertInto(name)
-    named = "(n, p, id) VALUES (NULL, 2, 1)"
-    for statement in (of_rows, "SELECT 1, 2", f"BY NAME {of_rows}", named):
-        spark.sql(f"INSERT INTO {name} {statement}")
-    assert rows_of(spark, table) == [(1, 2)] * 8
-    assert json.loads(log.metadata(table)["schemaString"]) == columns
-    for refused in (of_rows.replace("NULL", "'x'"), of_rows.replace("n", "other")):
-        with pytest.raises(Exception, match="DELTAIC_SCHEMA_MISMATCH"):
-            spark.sql(refused).write.format("delta").mode("append").save(table)
-    with pytest.raises(Exception, match="MISMATCH"):
-        spark.sql(f"INSERT INTO {name} (id, p) {of_rows}")
 
 
 @pytest.mark.parametrize(

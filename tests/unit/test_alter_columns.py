@@ -126,7 +126,6 @@ def test_limited_text_is_stored_as_a_string() -> None:
         (new("arr.y.n"), "DELTAIC_COLUMN_NOT_FOUND"),
         (new("n", position={"after": "nowhere"}), "DELTAIC_COLUMN_NOT_FOUND"),
         (new("a b"), "DELTAIC_INVALID_COLUMN_NAME"),
-        (new("n", "void"), "DELTAIC_UNSUPPORTED_TYPE"),
         (new("_change_type"), "DELTAIC_RESERVED_COLUMN_NAME"),
     ],
 )
@@ -136,21 +135,16 @@ def test_columns_that_cannot_be_added_are_refused(column_: Any, condition: str) 
 
 
 @pytest.mark.parametrize("mode", ["none", "name"])
-def test_void_columns_of_other_writers_stay_but_no_more_are_added(mode: str) -> None:
-    log = table("v", column("s", struct("x", "t")), "id", "p", mode=mode)
-    for name in ("v", "x"):
-        long, void = (json.dumps(f'"name":"{name}","type":"{t}"')[1:-1] for t in ("long", "void"))
-        log.commits_lines[0] = [line.replace(long, void) for line in log.commits_lines[0]]
-    assert (fields(parsed(log))["v"]["type"], fields(parsed(log))["s.x"]["type"]) == ("void",) * 2
-    alter(log, "addColumns", columns=[new("n"), new("s.m")])
-    for column_ in (new("w", "void"), new("s.v", "void")):
-        assert refusal(log, "addColumns", columns=[column_]) == "DELTAIC_UNSUPPORTED_TYPE"
+def test_void_columns_are_added_and_dropped_and_take_any_type(mode: str) -> None:
+    log = table(column("s", struct("t")), "id", "p", mode=mode)
+    alter(log, "addColumns", columns=[new("w", "void"), new("s.v", "void"), new("u", "void")])
+    assert fields(parsed(log))["s.v"]["type"] == "void"
+    alter(log, "alterColumns", columns=[{"column": ["w"], "type": "integer"}])
+    assert fields(parsed(log))["w"]["type"] == "integer"
+    assert "delta.typeChanges" not in fields(parsed(log))["w"]["metadata"]
     if mode == "name":
-        alter(log, "renameColumn", column=["v"], name="w")
-        alter(log, "renameColumn", column=["s"], name="r")
-        assert refusal(log, "addColumns", columns=[new("v", "void")]) == "DELTAIC_UNSUPPORTED_TYPE"
-        alter(log, "dropColumns", columns=[["w"]])
-        assert list(fields(parsed(log))) == ["r", "r.x", "r.t", "r.m", "id", "p", "n"]
+        alter(log, "dropColumns", columns=[["u"]])
+        assert list(fields(parsed(log))) == ["s", "s.t", "s.v", "id", "p", "w"]
 
 
 def test_columns_are_dropped_at_every_depth() -> None:

@@ -118,13 +118,7 @@ def test_field_without_nullable_or_metadata_is_read() -> None:
         ),
         (schema("a b"), "DELTAIC_INVALID_COLUMN_NAME", "a b"),
         (schema(column("s", struct("x;y"))), "DELTAIC_INVALID_COLUMN_NAME", "s.x;y"),
-        (schema(column("v", "void")), "DELTAIC_UNSUPPORTED_TYPE", "void"),
         (schema(column("v", "interval year to month")), "DELTAIC_UNSUPPORTED_TYPE", "interval"),
-        (
-            schema(column("l", {"type": "array", "elementType": "void", "containsNull": True})),
-            "DELTAIC_UNSUPPORTED_TYPE",
-            "void",
-        ),
     ],
 )
 def test_schema_that_a_table_cannot_have_is_refused(text: str, condition: str, says: str) -> None:

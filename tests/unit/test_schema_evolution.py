@@ -80,7 +80,7 @@ def test_new_fields_come_last_wherever_they_are_nested() -> None:
     ]
 
 
-def test_void_column_takes_the_type_of_the_rows_and_comes_last() -> None:
+def test_void_column_takes_the_type_of_the_rows_and_keeps_its_place() -> None:
     log = MemoryLog()
     write(log, schema_string=schema("v", "id"))
     lines = [
@@ -88,7 +88,7 @@ def test_void_column_takes_the_type_of_the_rows_and_comes_last() -> None:
         for line in log.commits_lines[0]
     ]
     log.commits_lines[0] = lines
-    assert fields(evolve(log, "id", column("v", "string"))) == [column("id"), column("v", "string")]
+    assert fields(evolve(log, "id", column("v", "string"))) == [column("v", "string"), column("id")]
 
 
 VOID = '\\"name\\":\\"v\\",\\"type\\":\\"void\\"'

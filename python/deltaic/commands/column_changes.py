@@ -21,6 +21,7 @@ from deltaic.protocol.column_expressions import DEFAULT, EXISTS_DEFAULT, GENERAT
 from deltaic.protocol.identity import START
 from deltaic.protocol.limited_texts import LIMITED_TEXT, LIMITED_TEXT_KEY
 from deltaic.protocol.schema import (
+    VOID,
     DataType,
     Field,
     PrimitiveType,
@@ -28,7 +29,14 @@ from deltaic.protocol.schema import (
     parse_schema,
     type_text,
 )
-from deltaic.protocol.schema_edits import edit_field, edit_struct, edit_type, path_text, spelled
+from deltaic.protocol.schema_edits import (
+    edit_field,
+    edit_struct,
+    edit_type,
+    find_field,
+    path_text,
+    spelled,
+)
 from deltaic.protocol.type_widening import TYPE_CHANGES, type_change, widens
 
 _COMPUTED = frozenset({GENERATED, START})
@@ -98,7 +106,8 @@ def alter_columns(
     named = []
     for change in arguments.changes:
         path = spelled(schema, change.column)
-        if change.data_type is not None:
+        known = find_field(schema, path)
+        if change.data_type is not None and (known is None or known.type != VOID):
             _require_retypable(table, path, change.data_type, current, tables)
         changed = _Changed(table, path, change)
         schema = changed.in_schema(schema)
@@ -203,7 +212,7 @@ def retyped(
         older.append(inner)
         if inner == newer:
             return inner
-        if not isinstance(inner, PrimitiveType) or not widens(inner, newer):
+        if inner != VOID and (not isinstance(inner, PrimitiveType) or not widens(inner, newer)):
             reason = f"{type_text(inner)} is not widened to {type_text(newer)}"
             raise _unsupported(table, path, reason)
         return newer
@@ -213,6 +222,8 @@ def retyped(
         return column
     (before,) = older
     assert isinstance(before, PrimitiveType)
+    if before == VOID:
+        return replace(column, type=wider)
     history = [*column.metadata.get(TYPE_CHANGES, ()), type_change(before, newer, below)]
     return replace(column, type=wider).with_entry(TYPE_CHANGES, history)
 

@@ -26,9 +26,10 @@ PRIMITIVE_TYPES = frozenset(
         "timestamp",
         "timestamp_ntz",
         "variant",
+        "void",
     }
 )
-_UNORDERED = frozenset({"boolean", "binary", "variant"})
+_UNORDERED = frozenset({"boolean", "binary", "variant", "void"})
 #: What is counted and looked up by is checked once, where a schema is read.
 _METADATA_KINDS: Mapping[str, type] = {
     "delta.columnMapping.id": int,
@@ -50,6 +51,10 @@ class PrimitiveType:
     def is_known(self) -> bool:
         """Whether the protocol lists the type."""
         return self.name in PRIMITIVE_TYPES or _DECIMAL.fullmatch(self.name) is not None
+
+
+#: The type of columns that are null in every row, for which files have no place.
+VOID = PrimitiveType("void")
 
 
 @dataclass(frozen=True, slots=True)

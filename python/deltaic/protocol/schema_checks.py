@@ -183,9 +183,8 @@ def _check_partition_columns(
         if count > 1:
             raise error("DELTAIC_DUPLICATE_COLUMNS", table=table, columns=f"{name}, {name}")
         column: Field | None = schema.find(name)
-        unordered = PrimitiveType("variant")
         if column is not None and (
-            not isinstance(column.type, PrimitiveType) or column.type == unordered
+            not isinstance(column.type, PrimitiveType) or column.type.name in ("variant", "void")
         ):
             raise error("DELTAIC_PARTITION_COLUMN_TYPE", table=table, column=name)
     if schema.fields and len(partition_columns) == len(schema.fields):

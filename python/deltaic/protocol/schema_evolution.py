@@ -13,6 +13,7 @@ from typing import Any
 
 from deltaic.exceptions import error
 from deltaic.protocol.schema import (
+    VOID,
     ArrayType,
     DataType,
     Field,
@@ -29,8 +30,6 @@ from deltaic.protocol.type_widening import (
     type_change,
     widens,
 )
-
-_VOID = PrimitiveType("void")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +72,16 @@ class SchemaEvolution:
     def _struct(
         self, current: StructType, written: StructType, path: tuple[str, ...]
     ) -> StructType:
-        # A void column has no values in any file, so it can take any type, as a new column does.
-        kept = [f for f in current.fields if f.type != _VOID or written.find(f.name) is None]
-        fields = [self._field(f, written.find(f.name), path) for f in kept]
-        known = StructType(tuple(kept))
-        for column in written.fields:
-            if known.find(column.name) is None:
-                fields.append(_added(column, current.find(column.name)))
-        return StructType(tuple(fields))
+        fields = [self._field(f, written.find(f.name), path) for f in current.fields]
+        added = [_added(f) for f in written.fields if current.find(f.name) is None]
+        return StructType((*fields, *added))
 
     def _field(self, current: Field, written: Field | None, path: tuple[str, ...]) -> Field:
         if written is None:
             return current
+        if current.type == VOID:
+            # No file has a value of it, so it can take any type, as a new column does.
+            return replace(current, type=_added(written).type)
         here = (*path, current.name)
         changes: list[dict[str, Any]] = []
         data_type = self._type(current.type, written.type, here, (), changes)
@@ -116,6 +113,8 @@ class SchemaEvolution:
                 return replace(current, key=key, value=value)
             case _ if current == written:
                 return current
+            case PrimitiveType(name="void"), _:
+                return _added(Field("element", written)).type
             case PrimitiveType(), PrimitiveType() if widens(current, written):
                 self._require_widening(current, written, path, below)
                 # As in delta-spark: without the feature there is no history.
@@ -151,12 +150,9 @@ class SchemaEvolution:
         )
 
 
-def _added(column: Field, void: Field | None) -> Field:
-    """Return a new column, or one that has been void, by whose name and id it goes on."""
-    new = map_fields(StructType((column,)), _nullable).fields[0]
-    if void is None:
-        return new
-    return replace(new, name=void.name, metadata={**new.metadata, **void.metadata})
+def _added(column: Field) -> Field:
+    """Return a new column, which older rows have no value for."""
+    return map_fields(StructType((column,)), _nullable).fields[0]
 
 
 def _nullable(column: Field) -> Field:

@@ -65,12 +65,6 @@ private[spark] final class Save(
     .map(new DeltaicTable(spark, log, _, TableOrigin.Path))
     .filterNot(_ => replacesColumns)
 
-  /** The query without what it brings for void columns. */
-  private val written: LogicalPlan = kept.fold(query) { table =>
-    val brought = RowsToWrite(query.schema, byName = true)
-    VoidColumns.without(VoidColumns.broughtBy(brought, table), query)
-  }
-
   private val condition: Option[Expression] =
     option(ReplaceWhere.Key).map { text =>
       kept.foreach(_.requireExtension(ReplaceWhere.Key))
@@ -88,9 +82,9 @@ private[spark] final class Save(
         "overwriteSchema=true with partitionOverwriteMode=dynamic, which would keep files of the old columns,"
       )
     kept.foreach(_.requireCanCompute())
-    kept.foreach(PartialRows.refuse(_, written.schema))
+    kept.foreach(PartialRows.refuse(_, query.schema))
     val relation = DataSourceV2Relation.create(table, None, None, CaseInsensitiveStringMap.empty())
-    val rows = written.transformWithSubqueries(readsOfThisVersion)
+    val rows = query.transformWithSubqueries(readsOfThisVersion)
     val matching = kept.flatMap(matchingRows(_, relation, rows))
     val write =
       if (matching.isDefined) AppendData.byName(replacing(relation, matching), rows, writeOptions)
@@ -186,7 +180,7 @@ private[spark] final class Save(
   }
 
   private def columnsOfRows: StructType =
-    ColumnDefinitions.ofRows(SchemaShims.asNullable(written.schema))
+    ColumnDefinitions.ofRows(SchemaShims.asNullable(query.schema))
 
   private def flag(option: String): Boolean =
     options.get(option).exists(TableProperties.isTrue)

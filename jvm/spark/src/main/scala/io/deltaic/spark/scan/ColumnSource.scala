@@ -15,6 +15,9 @@ private[scan] object ColumnSource {
   /** The same value for each row of a split, by its place among the split's constants. */
   final case class Constant(ordinal: Int) extends ColumnSource
 
+  /** Null in each row. */
+  case object Nulls extends ColumnSource
+
   /** The row's position in its file. */
   case object Position extends ColumnSource {
     override def needsPosition: Boolean = true

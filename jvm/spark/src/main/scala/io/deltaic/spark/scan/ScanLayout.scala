@@ -52,6 +52,10 @@ private[scan] final case class ScanLayout(
   ): Array[ColumnVector] = {
     def vector(source: ColumnSource, dataType: DataType): ColumnVector = source match {
       case Stored(ordinal) => columns(ordinal)
+      case Nulls =>
+        val nulls = new ConstantColumnVector(batchRows, dataType)
+        nulls.setNull()
+        nulls
       case Constant(ordinal) =>
         val constant = new ConstantColumnVector(batchRows, dataType)
         ColumnVectorUtils.populate(constant, constantValues, ordinal)
@@ -77,6 +81,7 @@ private[scan] final case class ScanLayout(
     val width = storedWithPositions.length
     def expression(source: ColumnSource, dataType: DataType): Expression = source match {
       case Stored(ordinal) => BoundReference(ordinal, dataType, nullable = true)
+      case Nulls => Literal(null, dataType)
       case Constant(ordinal) => BoundReference(width + ordinal, dataType, nullable = true)
       case Position => BoundReference(stored.length, LongType, nullable = false)
       case PositionFrom(base) => Add(expression(base, LongType), expression(Position, LongType))
@@ -126,7 +131,12 @@ private[scan] object ScanLayout {
         ScanColumns.defaultRowCommitVersionField
       )
     val ofSplits = FileMetadataShims.fields.filter(f => wanted.contains(f.name))
-    val stored = StructType(physical ++ materialized)
+    // Files have no void columns (Protocol § Primitive Types).
+    val held = physical.filterNot(_.dataType == NullType)
+    val stored = StructType(held ++ materialized)
+    val dataSources = physical.map { column =>
+      if (column.dataType == NullType) Nulls else Stored(held.indexWhere(_ eq column))
+    }
 
     def ofFile(name: String): Constant = Constant(ofFiles.indexWhere(_.name == name))
     def ofSplit(name: String): Constant =
@@ -153,7 +163,7 @@ private[scan] object ScanLayout {
     }
     ScanLayout(
       StructType(data ++ computed ++ constants),
-      data.indices.map(Stored(_)) ++ computedSources ++ constants.indices.map(Constant(_)),
+      dataSources ++ computedSources ++ constants.indices.map(Constant(_)),
       stored,
       StructType(ofFiles),
       StructType(ofSplits)

@@ -18,7 +18,7 @@ import io.deltaic.spark.skipping.SkippingSchema
  * The columns of a table as Spark types, split as they are stored: partition columns live in the
  * log, data columns in the files.
  *
- * @param stored the columns as the log has them, with all their metadata, but without void ones
+ * @param stored the columns as the log has them, with all their metadata
  * @param mapping how data files and log name them
  * @param generated the expressions of generated columns
  * @param identity the names of identity columns
@@ -72,13 +72,9 @@ private[spark] object TableSchema {
   def of(snapshot: Snapshot): TableSchema =
     of(snapshot.table.toString, snapshot.protocol, snapshot.metadata)
 
-  /** The columns as the log has them, void ones among them. */
-  def declared(snapshot: Snapshot): StructType =
-    parse(snapshot.table.toString, snapshot.metadata.schemaString)
-
   /** Reads a `metaData` action (Protocol § Schema Serialization Format: Spark's own JSON). */
   def of(table: String, protocol: Protocol, metadata: TableMetadata): TableSchema = {
-    val declared = withoutVoid(parse(table, metadata.schemaString))
+    val declared = parse(table, metadata.schemaString)
     SchemaChecks.requireKinds(table, declared)
     val stored =
       if (TableFeatures.supports(protocol, "allowColumnDefaults")) declared
@@ -127,25 +123,6 @@ private[spark] object TableSchema {
       case struct: StructType => struct
       case other => throw invalid(table, s"its top level is ${other.catalogString}, no struct")
     }
-  }
-
-  /**
-   * Void columns hold nothing, and files have no place for them; they are not shown (Protocol §
-   * Primitive Types). Nor is what would be left with nothing in it.
-   */
-  private def withoutVoid(struct: StructType): StructType =
-    StructType(struct.fields.flatMap { field =>
-      withoutVoid(field.dataType).map(kept => field.copy(dataType = kept))
-    })
-
-  private def withoutVoid(dataType: DataType): Option[DataType] = dataType match {
-    case NullType => None
-    case struct: StructType => Some(withoutVoid(struct)).filter(_.nonEmpty || struct.isEmpty)
-    case array: ArrayType => withoutVoid(array.elementType).map(e => array.copy(elementType = e))
-    case map: MapType =>
-      for (key <- withoutVoid(map.keyType); value <- withoutVoid(map.valueType))
-        yield map.copy(keyType = key, valueType = value)
-    case other => Some(other)
   }
 
   /** A table made from another one's columns must not take over how those are stored. */

@@ -16,7 +16,6 @@ import io.deltaic.spark.catalog.{
   DeltaicTable,
   Evolution,
   RowsToWrite,
-  VoidColumns,
   WrittenColumns
 }
 import io.deltaic.spark.write.WriteTargets
@@ -35,7 +34,7 @@ import io.deltaic.spark.write.WriteTargets
  * Each write gets a table here to which Spark fits rows, also where nothing is added: it leaves a write of a
  * [[DeltaicTable]] alone, in the pass that resolves the table, too.
  *
- * Rows with columns that a write may not add are refused. What they bring for void columns is left out.
+ * Rows with columns that a write may not add are refused.
  */
 private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
     extends Rule[LogicalPlan] {
@@ -44,19 +43,13 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
     case insert: InsertIntoStatement if insert.query.resolved =>
       insert.table match {
         case relation @ ExtractV2Table(table: DeltaicTable) if !table.isTarget =>
-          val named = WriteCommandShims.named(insert, relation.name)
-          evolved(withoutVoid(named, relation, table), relation, table)
+          evolved(WriteCommandShims.named(insert, relation.name), relation, table)
         case _ => insert
       }
     case write: V2WriteCommand if write.table.resolved && write.query.resolved =>
       write.table match {
         case relation @ ExtractV2Table(table: DeltaicTable) if !table.isTarget =>
-          val stated = ReplaceWhereOption.applied(spark, write, table)
-          evolved(
-            stated.withNewQuery(withoutVoid(stated.query, stated, table)),
-            relation,
-            table
-          )
+          evolved(ReplaceWhereOption.applied(spark, write, table), relation, table)
         case _ => write
       }
   }
@@ -141,24 +134,6 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
     overwrite.copy(deleteExpr = overwrite.deleteExpr.transform {
       case column: Attribute if column.resolved => now.getOrElse(column, column)
     })
-  }
-
-  private def withoutVoid(
-      insert: InsertIntoStatement,
-      relation: DataSourceV2Relation,
-      table: DeltaicTable
-  ): InsertIntoStatement = {
-    val void = VoidColumns.broughtBy(rowsOf(insert, relation), table)
-    insert.copy(query = VoidColumns.without(void, insert.query))
-  }
-
-  private def withoutVoid(
-      rows: LogicalPlan,
-      write: V2WriteCommand,
-      table: DeltaicTable
-  ): LogicalPlan = {
-    val brought = RowsToWrite(columnsOf(rows), write.isByName)
-    VoidColumns.without(VoidColumns.broughtBy(brought, table), rows)
   }
 
   private def columnsAfter(

@@ -66,8 +66,13 @@ private[deltaic] final class DataWriteSpec private (
 
   /** The columns in the files, by their positions in a row. */
   @transient lazy val fileOrdinals: Array[Int] =
-    schema.indices.filterNot(partitionOrdinals.contains(_)).toArray ++
-      (if (materializesPartitions) partitionOrdinals else Array.empty[Int])
+    schema.indices
+      .filterNot(i => partitionOrdinals.contains(i) || VoidColumns.isVoid(schema(i).dataType))
+      .toArray ++ (if (materializesPartitions) partitionOrdinals else Array.empty[Int])
+
+  /** Whether files have all that is in a row, as it is there. */
+  @transient lazy val storesWholeRows: Boolean =
+    partitionOrdinals.isEmpty && !VoidColumns.areIn(schema)
 
   /** The partition columns' names in the log and in directories: physical under column mapping. */
   @transient lazy val partitionNames: Array[String] =
@@ -165,10 +170,12 @@ private[deltaic] object DataWriteSpec {
     val ignoringCase = CaseInsensitiveMap(options)
     val dataSchema = StructType(schema.filterNot(f => partitionColumns.contains(f.name)))
     // A table without columns has no rows to write either, but a DELETE may ask how they were.
-    if (dataSchema.isEmpty && partitionColumns.nonEmpty) throw noDataColumns(tablePath)
+    val storedSchema = VoidColumns.without(tablePath, dataSchema)
+    if (storedSchema.isEmpty && (partitionColumns ++ dataSchema).nonEmpty)
+      throw noDataColumns(tablePath)
     val fileSchema =
       StructType(
-        dataSchema ++ tracked ++
+        storedSchema ++ tracked ++
           (if (materializesPartitions) partitionColumns.map(schema(_)) else Nil)
       )
     val hadoopConf = WriteShims.hadoopConf(spark, options)
@@ -217,8 +224,10 @@ private[deltaic] object DataWriteSpec {
       options: Map[String, String]
   ): DataWriteSpec = {
     val schema = StructType(data.schema.dropRight(data.tracked)).add(changeType)
-    val inFiles =
+    val inFiles = VoidColumns.without(
+      data.tablePath,
       StructType(schema.indices.filterNot(data.partitionOrdinals.contains(_)).map(schema(_)))
+    )
     val hadoopConf = WriteShims.hadoopConf(spark, options)
     hadoopConf.set(
       ParquetOutputFormat.WRITER_VERSION,

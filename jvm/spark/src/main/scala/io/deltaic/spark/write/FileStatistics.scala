@@ -31,12 +31,16 @@ private[write] object FileStatistics {
   /** The `stats` of the file's `add` action. */
   def json(footer: ParquetMetadata, columns: StatisticsColumns): String = {
     val chunks = chunksByColumn(footer)
+    val numRecords = footer.getBlocks.asScala.map(_.getRowCount).sum
     val schema = footer.getFileMetaData.getSchema
-    val statistics = columns.leaves.map(ofLeaf(_, schema, chunks, columns.stringPrefixLength))
+    val statistics = columns.leaves.map { leaf =>
+      if (VoidColumns.isVoid(leaf.dataType)) ofVoid(numRecords)
+      else ofLeaf(leaf, schema, chunks, columns.stringPrefixLength)
+    }
     val out = new StringWriter(256)
     val generator = jsonFactory.createGenerator(out)
     generator.writeStartObject()
-    generator.writeNumberField("numRecords", footer.getBlocks.asScala.map(_.getRowCount).sum)
+    generator.writeNumberField("numRecords", numRecords)
     writeTree(generator, "minValues", columns.roots, i => statistics(i).min)
     writeTree(generator, "maxValues", columns.roots, i => statistics(i).max)
     writeTree(generator, "nullCount", columns.roots, i => statistics(i).nullCount)
@@ -59,6 +63,9 @@ private[write] object FileStatistics {
     footer.getBlocks.asScala.toSeq
       .flatMap(_.getColumns.asScala)
       .groupBy(_.getPath.toArray.toSeq)
+
+  private def ofVoid(numRecords: Long): LeafStatistics =
+    LeafStatistics(None, None, Some(Scalar(numRecords.toString, quoted = false)))
 
   private def ofLeaf(
       leaf: StatisticsLeaf,

@@ -3,7 +3,12 @@ package io.deltaic.spark.write
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{BoundReference, UnsafeProjection, UnsafeRow}
+import org.apache.spark.sql.catalyst.expressions.{
+  BoundReference,
+  Expression,
+  UnsafeProjection,
+  UnsafeRow
+}
 import org.apache.spark.sql.deltaic.WriteShims
 import org.apache.spark.sql.types.StructType
 
@@ -38,6 +43,11 @@ private[deltaic] final class PartitionedDataWriter(
     if (spec.maxRecordsPerFile > 0) spec.maxRecordsPerFile else Long.MaxValue
   private val split: PartitionSplit =
     if (spec.partitionOrdinals.isEmpty) null else new PartitionSplit(spec)
+
+  /** What the files have of a row; null if that is all of it. */
+  private val stored: UnsafeProjection =
+    if (spec.storesWholeRows) null
+    else PartitionSplit.projection(spec.schema, spec.fileOrdinals, VoidColumns.cut)
   private var current: DataFileWriter = _
 
   WriteShims.onKilled(() => abort())
@@ -46,14 +56,9 @@ private[deltaic] final class PartitionedDataWriter(
     if (notNull != null) notNull.check(row)
     if (checks != null) checks.check(row)
     if (marks != null) marks.see(row)
-    if (split == null) {
-      if (current == null) open(Nil)
-      current.write(row)
-    } else {
-      if (split.enters(row)) closeCurrent()
-      if (current == null) open(split.values)
-      current.write(split.data(row))
-    }
+    if (split != null && split.enters(row)) closeCurrent()
+    if (current == null) open(if (split == null) Nil else split.values)
+    current.write(if (stored == null) row else stored(row))
     if (current.numRecords >= maxRecordsPerFile) closeCurrent()
   }
 
@@ -92,11 +97,8 @@ private[deltaic] final class PartitionedDataWriter(
     }
 }
 
-/** Splits rows into the values of the partition columns and the data columns, by generated code. */
+/** Tells the partitions of rows apart, by generated code. */
 private final class PartitionSplit(spec: DataWriteSpec) {
-
-  /** What the files have of a row. The result is reused by the next call. */
-  val data: UnsafeProjection = PartitionSplit.projection(spec.schema, spec.fileOrdinals)
 
   private val key = PartitionSplit.projection(spec.schema, spec.partitionOrdinals)
   private var currentKey: UnsafeRow = _
@@ -122,8 +124,13 @@ private final class PartitionSplit(spec: DataWriteSpec) {
 
 private object PartitionSplit {
 
-  private def projection(schema: StructType, ordinals: Array[Int]): UnsafeProjection =
+  /** The result is reused by the next call. */
+  def projection(
+      schema: StructType,
+      ordinals: Array[Int],
+      ofColumn: Expression => Expression = identity
+  ): UnsafeProjection =
     UnsafeProjection.create(ordinals.toSeq.map { i =>
-      BoundReference(i, schema(i).dataType, schema(i).nullable)
+      ofColumn(BoundReference(i, schema(i).dataType, schema(i).nullable))
     })
 }

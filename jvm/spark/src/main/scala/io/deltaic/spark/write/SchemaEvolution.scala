@@ -46,6 +46,8 @@ private[spark] final class SchemaEvolution(
         keyType = followed(own.keyType, other.keyType),
         valueType = followed(own.valueType, other.valueType)
       )
+    // No file has a value of it yet.
+    case (NullType, other) => SchemaEvolution.nullable(other)
     case (own, other) if takes(own, other) => other
     case (own, _) => own
   }

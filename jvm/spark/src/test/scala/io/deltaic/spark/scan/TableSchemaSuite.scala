@@ -88,20 +88,6 @@ class TableSchemaSuite extends munit.FunSuite {
     assert(!comments.json.contains("columnMapping"), comments.json)
   }
 
-  test("void columns, and what holds nothing else, are left out at every depth") {
-    val void = new StructType().add("n", NullType)
-    val stored = new StructType()
-      .add("p", StringType)
-      .add("n", NullType)
-      .add("s", new StructType().add("a", LongType).add("n", NullType).add("v", void))
-      .add("l", ArrayType(new StructType().add("n", NullType).add("b", LongType)))
-      .add("m", MapType(StringType, NullType))
-    assertEquals(
-      schema("none", stored).all.catalogString,
-      "struct<p:string,s:struct<a:bigint>,l:array<struct<b:bigint>>>"
-    )
-  }
-
   private def handedOver(mode: String, stored: StructType, filters: Expression*): Seq[String] =
     ParquetPredicates.of(filters, schema(mode, stored)).map(_.sql)
 
