@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +29,7 @@ from tests.support.table_builder import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _numbers = itertools.count()
 
@@ -173,6 +174,18 @@ def facts(
     return table
 
 
+@pytest.fixture
+def small_tables_are_pruned(spark: SparkSession) -> Iterator[None]:
+    """Offers columns of tables of a few small files to joins, which by default do not pay."""
+    settings = {
+        "spark.deltaic.joinPruning.minFiles": "2",
+        "spark.deltaic.joinPruning.minBytes": "0",
+    }
+    with session_settings(spark, settings):
+        yield
+
+
+@pytest.mark.usefixtures("small_tables_are_pruned")
 @pytest.mark.parametrize(
     ("query", "most"),
     [
@@ -193,6 +206,7 @@ def test_join_reads_the_files_that_may_hold_its_keys(
     facts.assert_same_answer(query.replace("{k}", keys))
 
 
+@pytest.mark.usefixtures("small_tables_are_pruned")
 @pytest.mark.parametrize(
     "query",
     [
@@ -208,6 +222,7 @@ def test_join_that_wants_all_rows_gets_them(
     facts.assert_same_answer(query.replace("{k}", keys))
 
 
+@pytest.mark.usefixtures("small_tables_are_pruned")
 def test_scan_without_filter_beside_the_same_with_one_stays_whole(
     spark: SparkSession, facts: TwinTable, keys: str
 ):
@@ -221,6 +236,7 @@ def test_scan_without_filter_beside_the_same_with_one_stays_whole(
     facts.assert_same_answer(f"SELECT count(*) FROM ({query}) WHERE id >= 0")
 
 
+@pytest.mark.usefixtures("small_tables_are_pruned")
 def test_self_join_prunes_by_its_own_keys(spark: SparkSession, facts: TwinTable):
     facts.assert_same_answer(
         "SELECT a.payload, b.payload FROM {t} a JOIN {t} b ON a.p = b.p AND a.id = b.id"
@@ -228,6 +244,7 @@ def test_self_join_prunes_by_its_own_keys(spark: SparkSession, facts: TwinTable)
     )
 
 
+@pytest.mark.usefixtures("small_tables_are_pruned")
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_pruning_works_with_and_without_adaptive_execution(
     spark: SparkSession, facts: TwinTable, keys: str, adaptive: str
@@ -236,6 +253,57 @@ def test_pruning_works_with_and_without_adaptive_execution(
         query = f"SELECT * FROM {{t}} f JOIN {keys} d ON f.id = d.k WHERE d.name = 'name 7'"
         assert scanned_rows(spark.sql(query.format(t=facts.sql_name))) <= 3000
         facts.assert_same_answer(query)
+
+
+def _pruning_subqueries(frame: DataFrame) -> int:
+    plan = str(frame._jdf.queryExecution().optimizedPlan().toString())
+    return plan.count("dynamicpruning")
+
+
+@pytest.mark.parametrize(
+    ("settings", "column", "subqueries"),
+    [
+        ({}, "id", 0),
+        ({}, "p", 0),
+        ({"minFiles": "10", "minBytes": "0"}, "id", 1),
+        ({"minFiles": "10", "minBytes": "0"}, "p", 1),
+        ({"minFiles": "11", "minBytes": "0"}, "id", 0),
+        # Spark takes the opening of a file for 4 MB.
+        ({"minFiles": "2", "minBytes": "40m"}, "id", 1),
+        ({"minFiles": "2", "minBytes": "50m"}, "id", 0),
+        # Every file has every name.
+        ({"minFiles": "2", "minBytes": "0"}, "name", 0),
+    ],
+)
+def test_join_prunes_a_table_only_where_that_pays(
+    spark: SparkSession,
+    facts: TwinTable,
+    keys: str,
+    settings: dict[str, str],
+    column: str,
+    subqueries: int,
+):
+    other = {"id": "k"}.get(column, column)
+    prefixed = {f"spark.deltaic.joinPruning.{name}": value for name, value in settings.items()}
+    with session_settings(spark, prefixed):
+        query = f"SELECT f.payload FROM {{t}} f JOIN {keys} d ON f.{column} = d.{other}"
+        query += " WHERE d.k % 9 = 0"
+        frame = spark.sql(query.format(t=facts.sql_name))
+        assert _pruning_subqueries(frame) == subqueries
+        facts.assert_same_answer(query)
+
+
+@pytest.mark.parametrize("name", ["minFiles", "minBytes"])
+def test_join_pruning_refuses_a_setting_that_is_no_number(
+    spark: SparkSession, facts: TwinTable, name: str
+):
+    with (
+        session_settings(spark, {f"spark.deltaic.joinPruning.{name}": "many"}),
+        pytest.raises(Exception, match=f"joinPruning.{name}"),
+    ):
+        spark.sql(
+            f"SELECT 1 FROM {facts.sql_name} a JOIN {facts.sql_name} b ON a.id = b.id WHERE b.p = 3"
+        ).collect()
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,17 @@ private[spark] object SessionSettings {
         )
     }
 
+  /** @param name without the prefix */
+  def wholeNumber(spark: SparkSession, name: String, default: Long): Long =
+    get(spark, name).fold(default) { text =>
+      text.trim.toLongOption.filter(_ >= 0).getOrElse {
+        throw DeltaicException(
+          "DELTAIC_INVALID_SESSION_SETTING",
+          Map("setting" -> (Prefix + name), "value" -> text, "reason" -> "it is a whole number")
+        )
+      }
+    }
+
   /** Whether it is the full name of such a setting. */
   def isOurs(setting: String): Boolean = Prefixes.exists(setting.startsWith)
 

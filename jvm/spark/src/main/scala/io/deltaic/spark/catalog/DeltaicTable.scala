@@ -127,7 +127,11 @@ private[spark] class DeltaicTable(
   /** Where the table has a column `_metadata`, ours stays within reach of `DataFrame.metadataColumn`. */
   override def canRenameConflictingMetadataColumns: Boolean = true
 
-  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
+  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder =
+    scanBuilder(options, isChanged = false)
+
+  /** @param isChanged whether the statement changes the table */
+  def scanBuilder(options: CaseInsensitiveStringMap, isChanged: Boolean): ScanBuilder = {
     SessionRequirements.require(spark, log.table.toString)
     UnsupportedReadOptions.refuse(log, options)
     if (isRefreshed && !AnalysedColumns.hold(options, tableSchema)) throw schemaChanged(snapshot)
@@ -137,7 +141,8 @@ private[spark] class DeltaicTable(
     val schema = schemaOf(current)
     val conditions = within.fold(Seq.empty[Expression])(_.conditions)
     val files = SnapshotFiles(spark, log, current, schema, settings, conditions)
-    new TableScanBuilder(spark, files, schema, asked, streams = Some(streaming(asked, _)))
+    val streams = Some(streaming(asked, _))
+    new TableScanBuilder(spark, files, schema, asked, streams = streams, isChanged = isChanged)
   }
 
   private def streaming(options: CaseInsensitiveStringMap, checkpoint: String): TableStream = {
@@ -368,17 +373,20 @@ private[spark] class DeltaicTable(
    */
   override def equals(other: Any): Boolean = other match {
     case that: DeltaicTable =>
-      way == that.way && ((cachedVersions eq that.cachedVersions) ||
+      (this eq that) || hash == that.hash && way == that.way &&
+      ((cachedVersions eq that.cachedVersions) ||
       snapshot.metadata.id == that.snapshot.metadata.id &&
       cachedVersions.meet(that.cachedVersions))
     case _ => false
   }
 
-  override def hashCode(): Int = way.hashCode()
+  override def hashCode(): Int = hash
 
   override def toString: String = name()
 
   /** How plans come to the table. A table that took the place of another at the same path has another id. */
-  private def way: (Path, TableOrigin, Boolean, Boolean, Option[Path]) =
+  private lazy val way: (Path, TableOrigin, Boolean, Boolean, Option[Path]) =
     (log.table, origin, query.isDefined, isTarget, within.map(_.path))
+
+  private lazy val hash: Int = way.hashCode()
 }

@@ -82,11 +82,11 @@ private[spark] final class MergeTarget(
   override def identityColumns: Seq[IdentityColumn] = table.identityColumns
 
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder =
-    if (evolved.isEmpty) table.newScanBuilder(options)
+    if (evolved.isEmpty) table.scanBuilder(options, isChanged = true)
     else {
       val files = SnapshotFiles(table.spark, table.log, table.snapshot, schemaAfter)
       val asked = AnalysedColumns.without(options)
-      new TableScanBuilder(table.spark, files, schemaAfter, asked)
+      new TableScanBuilder(table.spark, files, schemaAfter, asked, isChanged = true)
     }
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {

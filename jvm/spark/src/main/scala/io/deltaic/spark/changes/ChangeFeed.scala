@@ -110,15 +110,17 @@ private[spark] final class ChangeFeed(
       ) ++ others
     )
 
-  private def identity: (Path, VersionRange, Long, String) =
+  private lazy val identity: (Path, VersionRange, Long, String) =
     (table, versions, read.version, read.metadata.schemaString)
 
   override def equals(other: Any): Boolean = other match {
-    case that: ChangeFeed => identity == that.identity
+    case that: ChangeFeed => (this eq that) || (hash == that.hash && identity == that.identity)
     case _ => false
   }
 
-  override def hashCode(): Int = identity.hashCode()
+  override def hashCode(): Int = hash
+
+  private lazy val hash: Int = identity.hashCode()
 
   override def toString: String = s"changes of $table, versions ${versions.first}..${versions.last}"
 }

@@ -51,7 +51,9 @@ private[spark] final class ChangesScan(
     kinds.map(kind => new Part(kind, ofKind.getOrElse(kind, Vector.empty)))
   }
 
-  override def readSchema(): StructType = StructType(stored ++ changeType ++ constants)
+  private val columns = StructType(stored ++ changeType ++ constants)
+
+  override def readSchema(): StructType = columns
 
   override def toBatch: Batch = this
 
@@ -65,7 +67,7 @@ private[spark] final class ChangesScan(
   override def needsDeletionVectorFilter: Boolean =
     !carriesUnchangedRows && parts.exists(_.selected.needRowFilter)
 
-  override def withDeletionVectors: ChangesScan = new ChangesScan(
+  override lazy val withDeletionVectors: ChangesScan = new ChangesScan(
     spark,
     feed,
     schema,
@@ -117,12 +119,16 @@ private[spark] final class ChangesScan(
 
   override def equals(other: Any): Boolean = other match {
     case that: ChangesScan =>
-      feed == that.feed && readSchema() == that.readSchema() && options == that.options &&
-      TableScan.sameFilters(filters, that.filters)
+      (this eq that) || (hash == that.hash && feed == that.feed && columns == that.columns &&
+      options == that.options && comparedFilters == that.comparedFilters)
     case _ => false
   }
 
-  override def hashCode(): Int = (feed, readSchema()).hashCode()
+  override def hashCode(): Int = hash
+
+  private lazy val hash: Int = (feed, columns, comparedFilters).hashCode()
+
+  private lazy val comparedFilters = new ComparedFilters(filters)
 
   private def carriesUnchangedRows: Boolean = constants.exists(_.name == ScanColumns.ChangedRows)
 

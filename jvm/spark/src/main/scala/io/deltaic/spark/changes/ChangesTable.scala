@@ -93,15 +93,17 @@ private[spark] final class ChangesTable(
   override def representsUpdateAsDeleteAndInsert(): Boolean = false
 
   /** An open end is the version at the time of the analysis: cached rows answer for that alone. */
-  private def identity: (Path, Long, Option[Long], Boolean, Long, Boolean) =
+  private lazy val identity: (Path, Long, Option[Long], Boolean, Long, Boolean) =
     (log.table, first, last, start.isEmpty, read.version, newest.isDefined)
 
   override def equals(other: Any): Boolean = other match {
-    case that: ChangesTable => identity == that.identity
+    case that: ChangesTable => (this eq that) || (hash == that.hash && identity == that.identity)
     case _ => false
   }
 
-  override def hashCode(): Int = identity.hashCode()
+  override def hashCode(): Int = hash
+
+  private lazy val hash: Int = identity.hashCode()
 
   override def toString: String = s"changes of $name"
 }

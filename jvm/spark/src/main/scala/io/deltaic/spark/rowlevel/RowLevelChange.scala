@@ -54,7 +54,8 @@ private[spark] final class RowLevelChange(
       SnapshotFiles(spark, log, snapshot, read),
       read,
       AnalysedColumns.without(options),
-      scan => synchronized(scans += scan)
+      scan => synchronized(scans += scan),
+      isChanged = true
     )
   }
 

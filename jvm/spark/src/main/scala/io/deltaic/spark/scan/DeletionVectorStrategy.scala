@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.planning.PhysicalOperation
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttribute
-import org.apache.spark.sql.deltaic.RuntimeFilterShims
+import org.apache.spark.sql.deltaic.{PruningSubqueries, RuntimeFilterShims}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.execution.{FilterExec, ProjectExec, SparkPlan, SparkStrategy}
 
@@ -24,6 +24,9 @@ import org.apache.spark.sql.execution.{FilterExec, ProjectExec, SparkPlan, Spark
  * evaluated on a deleted row; code generation fuses them into one stage anyway. For the same reason the
  * scan is planned here: Spark's strategy would put a filter that awaits the value of a subquery
  * right above it. Such a filter goes to both, to the scan to leave out files and above to decide rows.
+ *
+ * Of the subqueries that Spark has inserted to prune the scan, those are left out that cost more than they can save:
+ * see [[PruningSubqueries]].
  */
 private[spark] object DeletionVectorStrategy extends SparkStrategy {
 
@@ -31,23 +34,37 @@ private[spark] object DeletionVectorStrategy extends SparkStrategy {
     case PhysicalOperation(projects, filters, ScanWithDeletionVectors(relation, scan)) =>
       val (pruning, rowFilters) = filters.partition(RuntimeFilterShims.isForScanAlone)
       val (filteredScan, liveRow) = rewrite(relation, scan)
-      val forScan = pruning ++ awaitingIn(rowFilters, relation)
+      val forScan = pruning.filter(PruningSubqueries.isKept) ++ awaitingIn(rowFilters, relation)
       val liveRows = FilterExec(liveRow, RuntimeFilterShims.batchScan(filteredScan, forScan))
       planned(projects, rowFilters, liveRows)
     case PhysicalOperation(projects, filters, ScanAwaitingValues(relation))
-        if filters.exists(RuntimeFilterShims.awaitsMergedValue) =>
+        if filters.exists(isPlannedOtherwise(_, relation)) =>
       val (pruning, rowFilters) = filters.partition(RuntimeFilterShims.isForScanAlone)
-      val forScan = pruning ++ awaitingIn(rowFilters, relation)
+      val forScan = pruning.filter(PruningSubqueries.isKept) ++ awaitingIn(rowFilters, relation)
       planned(projects, rowFilters, RuntimeFilterShims.batchScan(relation, forScan))
     case _ => Nil
   }
+
+  /**
+   * Spark's strategy keeps all pruning subqueries, and hands a scan the values of other subqueries only where they are compared with
+   * columns that it may plan pruning subqueries for.
+   */
+  private def isPlannedOtherwise(filter: Expression, relation: DataSourceV2ScanRelation): Boolean =
+    RuntimeFilterShims.awaitsMergedValue(filter) || !PruningSubqueries.isKept(filter) ||
+    RuntimeFilterShims.awaitsValue(filter, skippable(relation))
 
   private def awaitingIn(
       filters: Seq[Expression],
       relation: DataSourceV2ScanRelation
   ): Seq[Expression] =
-    filters.filter(RuntimeFilterShims.awaitsValue(_, relation))
+    filters.filter(RuntimeFilterShims.awaitsValue(_, skippable(relation)))
       .map(RuntimeFilterShims.withValuesApart)
+
+  private def skippable(relation: DataSourceV2ScanRelation): AttributeSet = relation.scan match {
+    case scan: TableScan =>
+      AttributeSet(relation.output.filter(column => scan.skippableColumns(column.name)))
+    case _ => AttributeSet.empty
+  }
 
   /** The rows for which all filters are true, and of these what is asked for. */
   private[spark] def planned(

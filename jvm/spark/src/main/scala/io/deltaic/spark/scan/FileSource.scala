@@ -194,10 +194,25 @@ private[spark] sealed case class ListedFiles(
 ) extends NamedFiles {
   override def heedsFilters: Boolean = false
 
+  /** Logical files are told apart by path and deletion vector; all that they are may be much to compare. */
+  override def equals(other: Any): Boolean = other match {
+    case that: ListedFiles =>
+      (this eq that) || (version == that.version && table == that.table &&
+      ((files eq that.files) || files.corresponds(that.files)(ListedFiles.areSame)))
+    case _ => false
+  }
+
+  override def hashCode(): Int = (table, version, files.size).hashCode()
+
   override def select(
       filters: Seq[Expression],
       fileFilters: Seq[Expression]
   ): IndexedSeq[AddFile] = FileMetadata.select(table, files, fileFilters)
+}
+
+private[spark] object ListedFiles {
+  private def areSame(one: AddFile, other: AddFile): Boolean =
+    (one eq other) || (one.path == other.path && one.deletionVector == other.deletionVector)
 }
 
 /**

@@ -4,10 +4,9 @@ import java.time.ZoneId
 
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.connector.expressions.NamedReference
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReaderFactory}
-import org.apache.spark.sql.deltaic.{RuntimeFilterShims, SchemaShims}
+import org.apache.spark.sql.deltaic.RuntimeFilterShims
 import org.apache.spark.sql.types.StructType
 
 import io.deltaic.protocol.AddFile
@@ -27,11 +26,10 @@ private[scan] final class RuntimeFiltering(schema: TableSchema, readSchema: Stru
   private val pushed = new ThreadLocal[Seq[Expression]]
 
   /** Columns by which files can be left out, among those the scan returns: see `PartitionPruning`. */
-  lazy val attributes: Array[NamedReference] = readSchema.fields.collect {
-    case field
-        if schema.all.fieldNames.contains(field.name) &&
-        FileSelection.canSkipBy(attribute(field.name), schema.skipping) =>
-      SchemaShims.reference(field.name)
+  lazy val columns: Seq[AttributeReference] = {
+    val ofTable = schema.all.fieldNames.toSet
+    readSchema.fieldNames.toSeq.filter(ofTable).map(attribute)
+      .filter(FileSelection.canSkipBy(_, schema.skipping))
   }
 
   def push(predicates: Seq[Predicate]): Unit = pushed.set(predicates.flatMap(toCatalyst))

@@ -3,7 +3,7 @@ package io.deltaic.spark.scan
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.spark.broadcast.Broadcast
-import org.apache.spark.sql.catalyst.expressions.{AttributeReference, ExprId, Expression}
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.expressions.NamedReference
 import org.apache.spark.sql.connector.expressions.filter.Predicate
@@ -17,7 +17,12 @@ import org.apache.spark.sql.connector.read.{
   SupportsReportStatistics,
   SupportsRuntimeV2Filtering
 }
-import org.apache.spark.sql.deltaic.{FieldIdReaderFactory, ParquetScanShims, ParquetSplits}
+import org.apache.spark.sql.deltaic.{
+  FieldIdReaderFactory,
+  ParquetScanShims,
+  ParquetSplits,
+  SchemaShims
+}
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.util.SerializableConfiguration
@@ -35,6 +40,8 @@ import io.deltaic.protocol.{AddFile, DeltaicException}
  * @param filters predicates that hold for every row the query wants; used to skip, never to drop rows
  * @param fileFilters the same of predicates on `_metadata` that [[FileMetadata]] can decide for a file
  * @param streams what reads the table as a stream, given the directory where it may keep something
+ * @param isChanged whether the statement changes the table: then files are left out whatever their number and size, since another
+ *   commit may change them at the same time
  */
 private[spark] final class TableScan(
     spark: SparkSession,
@@ -44,7 +51,8 @@ private[spark] final class TableScan(
     val filters: Seq[Expression],
     private val fileFilters: Seq[Expression],
     private val options: CaseInsensitiveStringMap,
-    streams: Option[String => MicroBatchStream] = None
+    streams: Option[String => MicroBatchStream] = None,
+    isChanged: Boolean = false
 ) extends Scan
     with Batch
     with ScanOfLiveRows
@@ -84,14 +92,15 @@ private[spark] final class TableScan(
   private def carriesDeletionVectors: Boolean =
     constantColumns.exists(_.name == ScanColumns.DeletionVector)
 
-  override def needsDeletionVectorFilter: Boolean =
+  override lazy val needsDeletionVectorFilter: Boolean =
     !carriesDeletionVectors && selectedFiles.exists(_.deletionVector.isDefined)
 
   override def rowFilterColumn: String = ScanColumns.DeletionVector
 
   override def rowProbes: RowProbeSource = deletionVectors
 
-  override def withDeletionVectors: TableScan = {
+  /** One and the same, so that plans of several phases have equal scans. */
+  override lazy val withDeletionVectors: TableScan = {
     val rowIndex =
       if (requiredColumns.fieldNames.contains(ScanColumns.RowIndex)) Nil
       else Seq(ScanColumns.rowIndexField)
@@ -112,11 +121,12 @@ private[spark] final class TableScan(
 
   private def reading(some: IndexedSeq[AddFile], columns: StructType): TableScan = {
     val source = new SelectedFiles(files, some)
-    new TableScan(spark, source, schema, columns, filters, fileFilters, options)
+    new TableScan(spark, source, schema, columns, filters, fileFilters, options, None, isChanged)
   }
 
-  override def readSchema(): StructType =
-    StructType(dataColumns ++ computedColumns ++ constantColumns)
+  private val columns = StructType(dataColumns ++ computedColumns ++ constantColumns)
+
+  override def readSchema(): StructType = columns
 
   override def toBatch: Batch = runtimeFiltering.take().fold[Batch](this) { predicates =>
     val zone = FileSplits.sessionZone(spark)
@@ -132,7 +142,25 @@ private[spark] final class TableScan(
 
   private lazy val runtimeFiltering = new RuntimeFiltering(schema, readSchema())
 
-  override def filterAttributes(): Array[NamedReference] = runtimeFiltering.attributes
+  /** The columns by whose values, once they are known, files can be left out. */
+  lazy val skippableColumns: Set[String] = runtimeFiltering.columns.map(_.name).toSet
+
+  /** The columns for which Spark may plan a subquery to find their values: see [[JoinPruning]]. */
+  override def filterAttributes(): Array[NamedReference] = offeredColumns.clone()
+
+  private lazy val offeredColumns: Array[NamedReference] = {
+    val skippable = runtimeFiltering.columns
+    val offered =
+      if (isChanged || skippable.isEmpty) skippable
+      else if (!JoinPruning.of(spark).pays(selectedFiles.size.toLong, selectedBytes)) Nil
+      else {
+        val zone = FileSplits.sessionZone(spark)
+        JoinPruning.telling(skippable, files.known, selectedFiles, schema.skipping, zone)
+      }
+    offered.map(column => SchemaShims.reference(column.name)).toArray
+  }
+
+  private lazy val selectedBytes: Long = selectedFiles.iterator.map(_.sizeBytes).sum
 
   override def filter(predicates: Array[Predicate]): Unit =
     runtimeFiltering.push(predicates.toSeq)
@@ -182,12 +210,14 @@ private[spark] final class TableScan(
    * Sizes the relation by the share of its columns that is read, as file sources of Spark do. What is in a
    * batch of a stream has nothing to do with what is in the table.
    */
-  override def estimateStatistics(): Statistics = if (isStreamed) TableStatistics.unknown
-  else {
-    val fileBytes = selectedFiles.iterator.map(_.sizeBytes).sum
+  override def estimateStatistics(): Statistics =
+    if (isStreamed) TableStatistics.unknown else ofSelectedFiles
+
+  /** Spark asks for them again for each copy of a plan. */
+  private lazy val ofSelectedFiles: Statistics = {
     val fullRowBytes = schema.all.defaultSize.max(1)
     val share = (readSchema().defaultSize.toDouble / fullRowBytes).min(1.0)
-    val sizeBytes = (fileBytes * share).toLong.max(1L)
+    val sizeBytes = (selectedBytes * share).toLong.max(1L)
     val known =
       if (TableStatistics.areCheap(selectedFiles.size, spark.sessionState.conf.cboEnabled))
         files.rows(fileSelectionFilters, fileFilters)
@@ -195,19 +225,25 @@ private[spark] final class TableScan(
     new TableStatistics(sizeBytes, known, schema, readSchema())
   }
 
-  override def description(): String =
+  override def description(): String = told
+
+  private lazy val told: String =
     s"deltaic ${files.table} version ${files.version}, ${readSchema().simpleString}, " +
       s"filters: ${(filters ++ fileFilters).mkString("[", ", ", "]")}"
 
   override def equals(other: Any): Boolean = other match {
     case that: TableScan =>
-      files == that.files && readSchema() == that.readSchema() &&
-      TableScan.sameFilters(filters, that.filters) &&
-      TableScan.sameFilters(fileFilters, that.fileFilters) && options == that.options
+      (this eq that) || (hash == that.hash && files == that.files && columns == that.columns &&
+      comparedFilters == that.comparedFilters && options == that.options)
     case _ => false
   }
 
-  override def hashCode(): Int = (files, readSchema()).hashCode()
+  override def hashCode(): Int = hash
+
+  private lazy val hash: Int = (files, columns, comparedFilters).hashCode()
+
+  private lazy val comparedFilters: (ComparedFilters, ComparedFilters) =
+    (new ComparedFilters(filters), new ComparedFilters(fileFilters))
 
   private def isComputed(field: StructField): Boolean =
     field.name == ScanColumns.RowIndex || ScanColumns.tracked.fieldNames.contains(field.name) ||
@@ -243,17 +279,4 @@ private[spark] final class TableScan(
 
   private def isColumnar: Boolean =
     isVectorized && ParquetScanShims.wantsBatches(spark, readSchema())
-}
-
-private[spark] object TableScan {
-
-  /** Filters of two queries differ in expression ids, by which alone a canonical form tells columns apart: each name has one here. */
-  def sameFilters(some: Seq[Expression], others: Seq[Expression]): Boolean = {
-    val names = (some ++ others).flatMap(_.collect { case a: AttributeReference => a.name })
-    val ids = names.distinct.zipWithIndex.toMap
-    def canonical(filter: Expression): Expression = filter.transform {
-      case a: AttributeReference => a.withExprId(ExprId(ids(a.name).toLong)).withQualifier(Nil)
-    }.canonicalized
-    some.map(canonical).toSet == others.map(canonical).toSet
-  }
 }

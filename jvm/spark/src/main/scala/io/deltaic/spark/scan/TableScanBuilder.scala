@@ -24,6 +24,7 @@ import io.deltaic.spark.skipping.FileSelection
  *
  * @param onBuild told of each scan built, so that a row-level operation knows what it read
  * @param streams as [[TableScan]] has it
+ * @param isChanged as [[TableScan]] has it
  */
 private[spark] final class TableScanBuilder(
     spark: SparkSession,
@@ -31,7 +32,8 @@ private[spark] final class TableScanBuilder(
     schema: TableSchema,
     options: CaseInsensitiveStringMap,
     onBuild: TableScan => Unit = _ => (),
-    streams: Option[String => MicroBatchStream] = None
+    streams: Option[String => MicroBatchStream] = None,
+    isChanged: Boolean = false
 ) extends ScanBuilder
     with SupportsPushDownCatalystFilters
     with SupportsPushDownRequiredColumns
@@ -79,8 +81,17 @@ private[spark] final class TableScanBuilder(
   }
 
   override def build(): Scan = answer.getOrElse {
-    val scan =
-      new TableScan(spark, source, schema, requiredColumns, filters, fileFilters, options, streams)
+    val scan = new TableScan(
+      spark,
+      source,
+      schema,
+      requiredColumns,
+      filters,
+      fileFilters,
+      options,
+      streams,
+      isChanged
+    )
     onBuild(scan)
     scan
   }

@@ -63,9 +63,9 @@ class RuntimeFilteringSuite extends munit.FunSuite {
   }
 
   test("columns to filter by are those with bounds or partition values that the scan returns") {
-    val found = filtering("id", "text", "bytes", "list", "st", "p").attributes
-    assertEquals(found.map(_.fieldNames.toSeq).toSeq, Seq(Seq("id"), Seq("text"), Seq("p")))
-    assertEquals(filtering("text").attributes.map(_.fieldNames.head).toSeq, Seq("text"))
+    val found = filtering("id", "text", "bytes", "list", "st", "p").columns
+    assertEquals(found.map(_.name), Seq("id", "text", "p"))
+    assertEquals(filtering("text").columns.map(_.name), Seq("text"))
   }
 
   test("keys leave the files in which one of them may be") {

@@ -2,6 +2,7 @@ package org.apache.spark.sql.deltaic
 
 import org.apache.spark.sql.catalyst.expressions.{
   Alias,
+  AttributeSet,
   DynamicPruning,
   ExprId,
   Expression,
@@ -21,10 +22,14 @@ object RuntimeFilterShims {
   /** Whether Spark made the filter for the scan alone, so that nobody else need evaluate it. */
   def isForScanAlone(filter: Expression): Boolean = filter.isInstanceOf[DynamicPruning]
 
-  /** Whether the filter waits for the value of a subquery and can leave out files by it then. */
-  def awaitsValue(filter: Expression, relation: DataSourceV2ScanRelation): Boolean =
+  /**
+   * Whether the filter waits for the value of a subquery and can leave out files by it then.
+   *
+   * @param skippable the columns that files can be left out by
+   */
+  def awaitsValue(filter: Expression, skippable: => AttributeSet): Boolean =
     filter.containsPattern(SCALAR_SUBQUERY) && filter.references.nonEmpty &&
-    filter.references.subsetOf(relation.runtimeFilterAttrs)
+    filter.references.subsetOf(skippable)
 
   /** Whether it is one of several values that Spark computes in one subquery, of which no scan is told. */
   def awaitsMergedValue(filter: Expression): Boolean = filter.exists {
