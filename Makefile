@@ -18,6 +18,8 @@ PEERS_STAMP := .tools/peers/.fetched
 S3_STAMP := .tools/s3/.fetched
 OTHER_SPARK := .tools/spark
 OTHER_SPARK_STAMP := $(OTHER_SPARK)/.fetched
+TPC_STAMP := .tools/tpc/.fetched
+TPC_DATA_STAMP := .tools/tpc-data/.installed
 JAR_NAME := deltaic-spark_2.13-$(VERSION).jar
 JAR := build/jars/$(JAR_NAME)
 PACKAGE_JAR := python/deltaic/jars/$(JAR_NAME)
@@ -109,7 +111,7 @@ type: $(EDITABLE_STAMP) ## Check types (mypy strict)
 
 # Two at a time, since a Spark session of its own leaves the second core idle most of the time.
 .PHONY: test
-test: lint-python type build $(PEERS_STAMP) $(CLASS_ARCHIVE) ## Everything that a change must pass
+test: lint-python type build $(PEERS_STAMP) $(TPC_STAMP) $(CLASS_ARCHIVE) ## Everything that a change must pass
 	@$(call beside,check-jvm,test-conformance-and-units)
 	@$(call beside,test-spark,test-peers test-hive-core)
 
@@ -122,7 +124,7 @@ test-jvm: $(SBT_LAUNCHER) ## Run the Scala tests
 	$(call sbt,test)
 
 .PHONY: test-python
-test-python: build $(PEERS_STAMP) $(CLASS_ARCHIVE) ## Run the Python tests, those on Spark beside the others
+test-python: build $(PEERS_STAMP) $(TPC_STAMP) $(CLASS_ARCHIVE) ## Run the Python tests, those on Spark beside the others
 	@$(call beside,test-spark,test-conformance-and-units test-peers test-hive-core)
 
 # Tests whose Sparks are processes of their own: they run where there is a core to spare.
@@ -133,7 +135,7 @@ test-conformance-and-units: build $(CLASS_ARCHIVE)
 	$(call pytest_in_ci,units) tests/conflicts tests/unit tests/conformance $(APART)
 test-peers: build $(PEERS_STAMP) $(CLASS_ARCHIVE)
 	$(call pytest_in_ci,peers) tests/peers
-test-spark: build $(PEERS_STAMP) $(CLASS_ARCHIVE)
+test-spark: build $(PEERS_STAMP) $(TPC_STAMP) $(CLASS_ARCHIVE)
 	$(call pytest_in_ci,spark) tests/spark $(APART:%=--ignore=%)
 
 # The suites of SQL, DML and DDL, which run a second time in a session with Hive support: with others of Spark's hooks.
@@ -157,7 +159,7 @@ beside = log="build/$(firstword $(2)).log"; mkdir -p build; \
 
 .PHONY: test-thorough
 test-thorough: export DELTAIC_THOROUGH := 1
-test-thorough: build $(PEERS_STAMP) ## Run the Python tests that take long; not part of make test
+test-thorough: build $(PEERS_STAMP) $(TPC_STAMP) ## Run the Python tests that take long; not part of make test
 	$(run_python) -m pytest -m "thorough or drawn" --basetemp build/pytest tests --ignore tests/faults \
 	  --ignore tests/s3 $(ARGS)
 
@@ -168,11 +170,11 @@ test-workloads: build $(PEERS_STAMP) ## Run random workloads against brute force
 	  $(if $(SEED),--hypothesis-seed=$(SEED)) tests/spark/test_random_workloads.py tests/peers/test_differential.py $(ARGS)
 
 .PHONY: test-peer-reads
-test-peer-reads: build $(PEERS_STAMP) ## Have both peers read every table that the tests on Spark leave (ARGS="-k name")
+test-peer-reads: build $(PEERS_STAMP) $(TPC_STAMP) ## Have both peers read every table that the tests on Spark leave (ARGS="-k name")
 	$(run_python) -m pytest --peers-read --basetemp build/pytest tests/spark $(ARGS)
 
 .PHONY: test-py
-test-py: build $(PEERS_STAMP) ## Run the Python tests: units, conflicts, Spark, peers (ARGS="-k name")
+test-py: build $(PEERS_STAMP) $(TPC_STAMP) ## Run the Python tests: units, conflicts, Spark, peers (ARGS="-k name")
 	$(run_python) -m pytest --basetemp build/pytest tests --ignore tests/conformance --ignore tests/faults \
 	  --ignore tests/s3 $(ARGS)
 
@@ -201,7 +203,7 @@ test-s3: build $(S3_STAMP) ## Race for commits on an S3-compatible server; not p
 pytest_folder = $(run_python) -m pytest --basetemp build/pytest $(1) $(ARGS)
 
 .PHONY: bench
-bench: build $(PEERS_STAMP) ## Measure against delta-spark and plain Parquet (ARGS="--scale 0.1")
+bench: build $(PEERS_STAMP) $(TPC_STAMP) $(TPC_DATA_STAMP) ## Measure against delta-spark and plain Parquet (ARGS="--scale 0.1")
 	$(run_python) -m bench $(ARGS)
 
 .PHONY: first-query-classes
@@ -235,6 +237,9 @@ lock: ## Pin the newest versions that requirements-dev.in allows
 	.tools/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.10 \
 	  --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
 	  requirements-spark.in --output-file requirements-spark.lock
+	.tools/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.10 \
+	  --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
+	  requirements-tpc.in --output-file requirements-tpc.lock
 
 .PHONY: clean
 clean: ## Remove everything built; .venv and .tools stay
@@ -287,6 +292,21 @@ $(OTHER_SPARK_STAMP): requirements-spark.lock python/pyproject.toml python/delta
 	$(OTHER_SPARK)/venv/bin/pip install --quiet --disable-pip-version-check --no-deps -r requirements-spark.lock
 	$(OTHER_SPARK)/venv/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
 	  --config-settings editable_mode=compat -e python
+	@touch $@
+
+# The text of the TPC-DS and TPC-H queries, from the jar of Spark's tests.
+$(TPC_STAMP): project/tpc.pom.xml
+	@$(require_mvn)
+	@rm -rf .tools/tpc
+	$(with_java) $(MVN) -f project/tpc.pom.xml $(MVN_DEPENDENCY):copy-dependencies \
+	  -DexcludeTransitive=true -DincludeClassifiers=tests -DoutputDirectory=$(CURDIR)/.tools/tpc
+	@touch $@
+
+# What generates the data of TPC-DS, in an environment of its own.
+$(TPC_DATA_STAMP): requirements-tpc.lock
+	@rm -rf .tools/tpc-data
+	python="$$(project/find-python)" && "$$python" -m venv .tools/tpc-data/venv
+	.tools/tpc-data/venv/bin/pip install --quiet --disable-pip-version-check --no-deps -r requirements-tpc.lock
 	@touch $@
 
 require_mvn = command -v mvn > /dev/null || { \
