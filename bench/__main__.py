@@ -70,6 +70,8 @@ def _settings(options: argparse.Namespace) -> Settings:
         master=options.master,
         driver_memory=options.driver_memory,
         shuffle_partitions=options.shuffle_partitions,
+        tpc_scale_factor=options.tpc_scale or (0.01 if options.quick else 1.0),
+        queries=tuple(options.queries),
         confs=dict(options.conf),
     )
 
@@ -79,9 +81,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     add = parser.add_argument
     add("--list", action="store_true", help="list the scenarios and stop")
-    add("--only", nargs="+", metavar="NAME", choices=BY_NAME, default=list(BY_NAME))
+    unasked = [name for name, scenario in BY_NAME.items() if not scenario.by_name_only]
+    add("--only", nargs="+", metavar="NAME", choices=BY_NAME, default=unasked)
     add("--engines", nargs="+", metavar="NAME", choices=ENGINES, help=f"of {', '.join(ENGINES)}")
     add("--scale", type=_positive(float), help="times 10 million rows in the large tables")
+    add("--tpc-scale", type=_positive(float), help="scale factor of TPC-DS and TPC-H (1)")
+    add("--queries", nargs="+", default=[], metavar="NAME", help="of TPC-DS and TPC-H, such as q3")
     add("--quick", action="store_true", help="a smoke test: tiny tables, one round")
     add("--rounds", type=_positive(int), help="rounds per scenario, instead of its own number")
     add("--out", type=Path, help="folder of the result files (bench/results)")

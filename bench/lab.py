@@ -6,6 +6,7 @@ import gc
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 from typing import Any, TypeVar
 
@@ -108,6 +109,18 @@ class Lab:
             make(path)
             self.storage.write_text(marker, made_by)
         return path
+
+    def uploaded(self, folder: Path, name: str) -> str:
+        """Return where all engines read generated files: here, or where the tables are."""
+        if self.settings.is_local:
+            return folder.as_uri()
+        target = f"{self.settings.data}/generated/{name}"
+        marker = f"{target}.made"
+        if self.storage.read_text(marker) is None:
+            self.storage.delete(target)
+            self.storage.copy(folder.as_uri(), target)
+            self.storage.write_text(marker, "uploaded")
+        return target
 
     def scratch(self, name: str) -> str:
         """Return an empty place for a table that this engine alone may change."""

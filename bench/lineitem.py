@@ -134,16 +134,7 @@ def _generated(settings: Settings) -> Path:
 
 
 def _source(lab: Lab) -> str:
-    generated = (_generated(lab.settings) / "lineitem").as_uri()
-    if lab.settings.is_local:
-        return generated
-    uploaded = f"{lab.settings.data}/generated/{_data_set(lab.settings)}"
-    marker = f"{uploaded}.made"
-    if lab.storage.read_text(marker) is None:
-        lab.storage.delete(uploaded)
-        lab.storage.copy(generated, uploaded)
-        lab.storage.write_text(marker, "uploaded")
-    return uploaded
+    return lab.uploaded(_generated(lab.settings) / "lineitem", _data_set(lab.settings))
 
 
 def _load(lab: Lab, path: str) -> None:

@@ -30,6 +30,10 @@ class Settings:
         Multiplies the rows and the files of the large tables; 1 means 10 million rows, 10 files.
     quick
         Few repetitions: a smoke test, no measurement.
+    tpc_scale_factor
+        Of the tables of TPC-DS and TPC-H.
+    queries
+        Those queries of TPC-DS and TPC-H alone, such as ``q14a``; all if there are none.
     confs
         Spark settings on top of those below.
     """
@@ -40,6 +44,8 @@ class Settings:
     master: str = "local[2]"
     driver_memory: str = "3g"
     shuffle_partitions: int = 2
+    tpc_scale_factor: float = 1.0
+    queries: tuple[str, ...] = ()
     confs: Mapping[str, str] = field(default_factory=dict)
 
     @property

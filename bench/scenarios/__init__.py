@@ -18,6 +18,7 @@ from bench.scenarios.refresh import Refresh
 from bench.scenarios.scan import Scan
 from bench.scenarios.scan_after_merges import ScanAfterMerges
 from bench.scenarios.scenario import Scenario
+from bench.scenarios.tpc_queries import SCENARIOS as TPC_SCENARIOS
 from bench.scenarios.write_rows import WriteRows
 
 ALL: tuple[type[Scenario], ...] = (
@@ -39,6 +40,7 @@ ALL: tuple[type[Scenario], ...] = (
     Refresh,
     ScanAfterMerges,
     ConcurrentWriters,
+    *TPC_SCENARIOS,
 )
 
 BY_NAME = {scenario.name: scenario for scenario in ALL}

@@ -65,6 +65,8 @@ class Scenario(ABC):
         Whether each measurement gets a process of its own.
     needs_lineitem
         Whether TPC-H's lineitem must have been generated.
+    by_name_only
+        Whether it takes so long that it runs only when it is asked for by name.
     """
 
     name: ClassVar[str]
@@ -72,6 +74,7 @@ class Scenario(ABC):
     warmup_rounds: ClassVar[int] = 1
     fresh_process: ClassVar[bool] = False
     needs_lineitem: ClassVar[bool] = False
+    by_name_only: ClassVar[bool] = False
 
     @abstractmethod
     def measures(self, settings: Settings) -> tuple[Measure, ...]:

@@ -1,0 +1,139 @@
+"""All queries of TPC-DS and of TPC-H, and the loading of their tables."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import ClassVar
+
+from bench import tpc
+from bench.lab import Answer, Lab
+from bench.scenarios.scenario import Measure, Measurement, Scenario
+from bench.settings import Settings
+
+
+class TpcQueries(Scenario):
+    """Each query of a suite once in a round, its planning apart.
+
+    Before, each has been run once for its answer, which warms the session up.
+    """
+
+    rounds: ClassVar[int] = 1
+    warmup_rounds: ClassVar[int] = 0
+    by_name_only: ClassVar[bool] = True
+    suite: ClassVar[tpc.Suite]
+    layout: ClassVar[tpc.Layout]
+
+    def __init__(self) -> None:
+        self._answers: dict[str, Answer] = {}
+
+    def measures(self, settings: Settings) -> tuple[Measure, ...]:
+        """Return rows of all queries together, and two of each."""
+        of = f"{self.suite.title}, {self.layout.title}"
+        return (
+            Measure("total", f"{of}: all queries"),
+            Measure("plan", f"{of}: planning of all queries"),
+            *(
+                measure
+                for query in self.suite.queries(settings)
+                for measure in (
+                    Measure(query, f"{of}: {query}"),
+                    Measure(f"{query}-plan", f"{of}: planning of {query}"),
+                )
+            ),
+        )
+
+    def prepare(self, lab: Lab) -> None:
+        """Load the tables; find the answer of each query."""
+        tpc.create_views(lab, self.suite, tpc.prepare(lab, self.suite, self.layout))
+        for name, query in self.suite.queries(lab.settings).items():
+            self._answers[name] = tpc.answer(lab, query)
+
+    def measure(self, lab: Lab, repetition: int) -> Measurement:
+        """Plan and run each query; the views may have been those of another layout."""
+        tpc.create_views(lab, self.suite, tpc.prepare(lab, self.suite, self.layout))
+        timings = {"total": 0.0, "plan": 0.0}
+        for name, query in self.suite.queries(lab.settings).items():
+            began_s = time.perf_counter()
+            frame = lab.spark.sql(query)
+            frame._jdf.queryExecution().executedPlan()
+            planned_s = time.perf_counter() - began_s
+            frame.collect()
+            seconds = time.perf_counter() - began_s
+            timings |= {name: seconds, f"{name}-plan": planned_s}
+            timings["total"] += seconds
+            timings["plan"] += planned_s
+        return Measurement(timings=timings, answers=self._answers)
+
+
+class TpcLoad(Scenario):
+    """The tables of a suite, written from generated Parquet files."""
+
+    rounds: ClassVar[int] = 3
+    by_name_only: ClassVar[bool] = True
+    suite: ClassVar[tpc.Suite]
+
+    _LAYOUTS: ClassVar[tuple[tpc.Layout, ...]] = (tpc.Layout(), tpc.Layout(by_date=True))
+
+    def measures(self, settings: Settings) -> tuple[Measure, ...]:
+        """Return a row for each layout."""
+        return tuple(
+            Measure(f"load{layout.name}", f"{self.suite.title}, bulk write, {how}")
+            for layout in self._LAYOUTS
+            for how in ["partitioned by date" if layout.by_date else "unpartitioned"]
+        )
+
+    def prepare(self, lab: Lab) -> None:
+        """Generate the data."""
+        tpc.tables(lab, self.suite)
+
+    def measure(self, lab: Lab, repetition: int) -> Measurement:
+        """Write all tables in each layout."""
+        timings = {}
+        answers = {}
+        for layout in self._LAYOUTS:
+            seconds = 0.0
+            rows = 0
+            for table in tpc.tables(lab, self.suite):
+                path = lab.scratch(table)
+                write = partial(tpc.write, lab, self.suite, layout, table, path)
+                took_s, _ = lab.timed(write)
+                seconds += took_s
+                rows += lab.spark.read.format(lab.engine.source).load(path).count()
+                lab.storage.delete(path)
+            timings[f"load{layout.name}"] = seconds
+            answers[f"rows{layout.name}"] = [[str(rows)]]
+        return Measurement(timings=timings, answers=answers)
+
+
+def _queries_of(of: tpc.Suite, kept: tpc.Layout) -> type[TpcQueries]:
+    class Queries(TpcQueries):
+        name: ClassVar[str] = of.name + kept.name
+        suite: ClassVar[tpc.Suite] = of
+        layout: ClassVar[tpc.Layout] = kept
+
+    Queries.__doc__ = f"All queries of {of.title}, {kept.title}."
+    return Queries
+
+
+def _load_of(of: tpc.Suite) -> type[TpcLoad]:
+    class Load(TpcLoad):
+        name: ClassVar[str] = f"{of.name}-load"
+        suite: ClassVar[tpc.Suite] = of
+
+    Load.__doc__ = f"The tables of {of.title}, written from generated Parquet files."
+    return Load
+
+
+SCENARIOS: tuple[type[Scenario], ...] = tuple(
+    scenario
+    for suite in (tpc.TPCDS, tpc.TPCH)
+    for scenario in (
+        _load_of(suite),
+        *(
+            _queries_of(suite, tpc.Layout(by_date, deleted))
+            for by_date in (False, True)
+            for deleted in (False, True)
+        ),
+    )
+)
