@@ -86,7 +86,8 @@ class Settings:
     @classmethod
     def from_json(cls, text: str) -> Settings:
         """Read what `to_json` wrote."""
-        return cls(**json.loads(text))
+        fields = json.loads(text)
+        return cls(**{**fields, "queries": tuple(fields["queries"])})  # JSON has no tuples
 
 
 def quick_scale(scale: float | None) -> float:

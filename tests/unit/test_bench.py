@@ -69,7 +69,7 @@ def test_an_engine_without_a_timing_is_left_out():
 
 def test_messages_and_settings_survive_the_wire():
     reply = Reply(measurement=Measurement({"cold": 1.5}, {"cold": [["1", "2"]]}))
-    settings = Settings(scale=0.5, confs={"spark.executor.memory": "8g"})
+    settings = Settings(scale=0.5, queries=("q3", "q14a"), confs={"spark.executor.memory": "8g"})
 
     assert Reply.from_line(reply.to_line()) == reply
     assert Settings.from_json(settings.to_json()) == settings
