@@ -182,6 +182,8 @@ SETTINGS: dict[str, Shown] = {
     "deletionVectors.minDeadBytes": Shown("tests/spark/test_worn_files.py"),
     "firstQuery.loadClasses": Shown("tests/spark/test_first_query_classes.py"),
     "isolationLevel": Shown("tests/spark/test_isolation_levels.py"),
+    "joinPruning.minBytes": Shown("tests/spark/test_scan_at_run_time.py", "minBytes"),
+    "joinPruning.minFiles": Shown("tests/spark/test_scan_at_run_time.py", "minFiles"),
     "logCompaction.interval": Shown("tests/spark/test_upkeep.py"),
     "logStore.<scheme>.impl": Shown(f"{CORE}/log/LogStoreSuite.scala", "logStore.other.impl"),
     "maxCommitAttempts": Shown("tests/spark/test_write_commits.py"),
@@ -200,6 +202,7 @@ SETTINGS: dict[str, Shown] = {
     "rowLevel.storedSource.minTableBytes": Shown("tests/spark/test_merge_stored_sources.py"),
     "schema.autoMerge.enabled": Shown("tests/spark/test_schema_evolution.py"),
     "snapshot.distributedThresholdBytes": Shown("tests/spark/test_distributed_snapshot.py"),
+    "typeWidening.allowAutomaticWidening": Shown("tests/peers/test_automatic_widening.py"),
     "upkeep.background": Shown("tests/spark/test_upkeep.py"),
     "vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": Shown(
         "tests/spark/test_time_travel.py"
