@@ -64,6 +64,13 @@ CONFLICTS = (
 )
 
 
+@pytest.fixture(autouse=True)
+def _write_serializable(spark: SparkSession) -> Iterator[None]:
+    """Let a statement commit beside an append that it has not read: by default it conflicts."""
+    with session_settings(spark, {"spark.deltaic.isolationLevel": "WriteSerializable"}):
+        yield
+
+
 def named(table: str) -> str:
     return f"delta.`{table}`"
 

@@ -11,9 +11,11 @@ import io.deltaic.protocol.DeltaicException
  */
 private[catalog] object PartialRows {
 
-  /** @param rows the columns of the rows, which go to the table's columns of the same name */
-  def refuse(table: DeltaicTable, rows: StructType): Unit = {
-    val columns = table.tableSchema.all
+  /**
+   * @param columns those of the table after the write
+   * @param rows the columns of the rows, which go to the table's columns of the same name
+   */
+  def refuse(table: DeltaicTable, columns: StructType, rows: StructType): Unit =
     for {
       lacking <- lackingIn(rows, columns).headOption
       (column, from, to) <- castsIn(rows, columns).headOption
@@ -26,7 +28,6 @@ private[catalog] object PartialRows {
           s"${from.sql} is not cast to ${to.sql} in rows that lack a column of the table, $lacking"
       )
     )
-  }
 
   private def lackingIn(rows: DataType, columns: DataType, path: String = ""): Seq[String] =
     (rows, columns) match {

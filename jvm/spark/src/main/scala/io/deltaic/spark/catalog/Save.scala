@@ -82,7 +82,9 @@ private[spark] final class Save(
         "overwriteSchema=true with partitionOverwriteMode=dynamic, which would keep files of the old columns,"
       )
     kept.foreach(_.requireCanCompute())
-    kept.foreach(PartialRows.refuse(_, query.schema))
+    kept.foreach { table =>
+      PartialRows.refuse(table, evolved.getOrElse(table.tableSchema.all), query.schema)
+    }
     val relation = DataSourceV2Relation.create(table, None, None, CaseInsensitiveStringMap.empty())
     val rows = query.transformWithSubqueries(readsOfThisVersion)
     val matching = kept.flatMap(matchingRows(_, relation, rows))
