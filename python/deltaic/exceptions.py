@@ -103,6 +103,10 @@ class DeltaError(Exception):
         """Return where in a query the error is: errors of Deltaic do not say."""
         return []
 
+    def getBreakingChangeInfo(self) -> dict[str, Any] | None:
+        """Return how to migrate from what a newer Spark changed: errors of Deltaic have no such."""
+        return None
+
 
 class ProtocolError(DeltaError):
     """The log says something that the Delta protocol, or this build, does not allow."""

@@ -114,6 +114,21 @@ def test_error_answers_what_pyspark_asks_of_errors() -> None:
     assert str(problem).endswith("SQLSTATE: 42P01")
 
 
+@pytest.mark.parametrize("condition", sorted(CONDITIONS))
+@pytest.mark.filterwarnings("ignore:Deprecated in 4.0.0:FutureWarning")
+def test_every_public_method_of_pyspark_errors_answers(condition: str) -> None:
+    problem = error(condition, table="/t")
+    assert isinstance(problem, base.PySparkException)
+    methods = [
+        name
+        for name, member in vars(base.PySparkException).items()
+        if callable(member) and not name.startswith("_")
+    ]
+    answers = {name: getattr(problem, name)() for name in methods}
+    assert answers["getCondition"] == answers["getErrorClass"] == condition
+    assert answers["getBreakingChangeInfo"] is None
+
+
 def test_message_with_a_missing_parameter_keeps_its_name() -> None:
     assert "<table> is not a Delta table" in render("DELTAIC_NOT_A_TABLE", {})
 
