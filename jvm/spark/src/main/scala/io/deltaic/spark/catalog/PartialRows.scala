@@ -66,8 +66,13 @@ private[catalog] object PartialRows {
     case (user: UserDefinedType[_], _) => castsIn(user.sqlType, to, path)
     case (_: StringType, _: StringType) | (NullType, _) | (_, NullType) => Nil
     case (_: NumericType, _: NumericType) if Cast.canUpCast(from, to) => Nil
+    case _ if isStoredAsInt(from) && isStoredAsInt(to) => Nil
     case _ => if (from == to) Nil else Seq((path, from, to))
   }
+
+  /** Types that Parquet stores alike, which delta-spark takes for each other. */
+  private def isStoredAsInt(dataType: DataType): Boolean =
+    dataType == ByteType || dataType == ShortType || dataType == IntegerType
 
   private def find(struct: StructType, name: String): Option[StructField] =
     struct.find(_.name.equalsIgnoreCase(name))
