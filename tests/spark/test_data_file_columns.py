@@ -139,6 +139,22 @@ def test_file_from_before_the_mapping_whose_column_was_dropped_and_added_again_h
     assert rows_of(spark, table) == [(None, None), (None, None)]
 
 
+@pytest.mark.parametrize(
+    "kind", ["ARRAY<STRING>", "MAP<STRING, INT>", "ARRAY<STRUCT<x: INT>>", "VARIANT"]
+)
+def test_file_from_before_the_mapping_is_as_wide_as_its_columns_and_the_fields_of_structs(
+    spark: SparkSession, table: str, kind: str
+) -> None:
+    name = f"delta.`{table}`"
+    spark.sql(f"CREATE TABLE {name} (a INT, more {kind}) USING delta")
+    spark.sql(f"INSERT INTO {name} VALUES (1, NULL), (2, NULL)")
+    spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
+    spark.sql(f"ALTER TABLE {name} ADD COLUMNS (c INT)")
+    spark.sql(f"ALTER TABLE {name} DROP COLUMNS (a, more)")
+    spark.sql(f"ALTER TABLE {name} ADD COLUMNS (a INT)")
+    assert rows_of(spark, table) == [(None, None), (None, None)]
+
+
 def test_rows_of_a_refused_file_are_not_copied_either(spark: SparkSession, table: str) -> None:
     ForeignTable(table, field("id", "integer")).add(column("col-1", 1))
     before = log.newest(table)

@@ -4,7 +4,7 @@ import java.util.Locale
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.parquet.schema.{GroupType, MessageType, Type}
+import org.apache.parquet.schema.{MessageType, Type}
 import org.apache.spark.sql.deltaic.FileInspection
 import org.apache.spark.sql.types.StructField
 
@@ -64,7 +64,7 @@ private[scan] final class ExpectedColumns(
       case _ if columns.exists(column => names(folded(column.physicalName))) => None
       case ColumnMapping.NoMapping => Some("no column of the table is in it")
       case ColumnMapping.ByName =>
-        Option.when(fields.exists(isMisnamed(_, sizeOf(content))))(
+        Option.when(fields.exists(isMisnamed(_, ColumnCount.of(content))))(
           "it names columns as the table does, and not by their physical names"
         )
     }
@@ -81,12 +81,6 @@ private[scan] final class ExpectedColumns(
         idOf(field).fold(id <= columnsInFile)(_ == id)
       }
     }
-
-  private def sizeOf(group: GroupType): Int =
-    group.getFields.asScala.map {
-      case inner: GroupType => 1 + sizeOf(inner)
-      case _ => 1
-    }.sum
 
   private def idOf(field: Type): Option[Long] = Option(field.getId).map(_.intValue.toLong)
 
