@@ -80,6 +80,33 @@ def test_settings_of_delta_spark_lift_the_check_and_choose_the_columns(
         assert latest.columns[0] == "number"
 
 
+def test_setting_reads_a_feed_of_a_table_of_which_all_columns_were_replaced(
+    spark: SparkSession, table: str
+):
+    rows = spark.range(2)
+    first = rows.selectExpr("id AS a", "id AS b").write.format("delta")
+    first.option(PROPERTY, "true").save(table)
+    second = rows.selectExpr("id AS x", "id AS y").write.format("delta").mode("overwrite")
+    second.option("overwriteSchema", "true").option(PROPERTY, "true").save(table)
+    with pytest.raises(Exception, match="DELTAIC_CHANGES_SCHEMA_INCOMPATIBLE"):
+        changes(spark, table, startingVersion=0, versionAsOf=1).collect()
+    unsafe = "spark.deltaic.changeDataFeed.unsafeBatchReadOnIncompatibleSchemaChanges.enabled"
+    with session_settings(spark, {unsafe: "true"}):
+        shown = changes(spark, table, startingVersion=0)
+        assert shown.columns[:2] == ["x", "y"]
+        told = [(r._commit_version, r._change_type, r.x, r.y) for r in shown.collect()]
+    assert sorted(told, key=repr) == [
+        (0, "insert", None, None),
+        (0, "insert", None, None),
+        (1, "delete", None, None),
+        (1, "delete", None, None),
+        (1, "insert", 0, 0),
+        (1, "insert", 1, 1),
+    ]
+    with pytest.raises(Exception, match="DELTAIC_CHANGES_SCHEMA_INCOMPATIBLE"):
+        changes(spark, table, startingVersion=0, versionAsOf=1).collect()
+
+
 def test_protocol_within_the_range_that_cannot_be_read_is_an_error(spark: SparkSession, table: str):
     build_twin(spark, table, spark.range(3))
     enable_feed(spark, table)

@@ -21,6 +21,9 @@ private[spark] trait ChangeSource {
   def version: Long
 
   def changes: IndexedSeq[CommittedChange]
+
+  /** Whether a file with none of the columns that are shown is read as nulls, and not refused. */
+  def mayLackColumns: Boolean = false
 }
 
 /** Exactly these changes. */
@@ -38,7 +41,7 @@ private[spark] final case class VersionRange(first: Long, last: Long) {
 /**
  * The changes that the commits of a range of versions made, shown with the columns of one version.
  *
- * Two feeds of the same table, range and version of the columns are equal.
+ * Two feeds of the same table, range and version of the columns are equal, if both or neither check the schema.
  *
  * @param versions empty for no changes at all
  * @param start the table at the first of them
@@ -55,6 +58,9 @@ private[spark] final class ChangeFeed(
   override def table: Path = log.table
 
   override def version: Long = versions.last
+
+  /** A table that was overwritten with other columns has files of which no column is left. */
+  override def mayLackColumns: Boolean = !checksSchema
 
   private def name: String = table.toString
 
@@ -110,8 +116,8 @@ private[spark] final class ChangeFeed(
       ) ++ others
     )
 
-  private lazy val identity: (Path, VersionRange, Long, String) =
-    (table, versions, read.version, read.metadata.schemaString)
+  private lazy val identity: (Path, VersionRange, Long, String, Boolean) =
+    (table, versions, read.version, read.metadata.schemaString, checksSchema)
 
   override def equals(other: Any): Boolean = other match {
     case that: ChangeFeed => (this eq that) || (hash == that.hash && identity == that.identity)

@@ -168,7 +168,8 @@ private[spark] final class ChangesScan(
       readSchema(),
       filters,
       Nil,
-      options
+      options,
+      mayLackColumns = feed.mayLackColumns
     )
 
     /** A scan puts constants last, and what is constant differs. */

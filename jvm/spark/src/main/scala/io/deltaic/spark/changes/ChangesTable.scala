@@ -93,8 +93,8 @@ private[spark] final class ChangesTable(
   override def representsUpdateAsDeleteAndInsert(): Boolean = false
 
   /** An open end is the version at the time of the analysis: cached rows answer for that alone. */
-  private lazy val identity: (Path, Long, Option[Long], Boolean, Long, Boolean) =
-    (log.table, first, last, start.isEmpty, read.version, newest.isDefined)
+  private lazy val identity: (Path, Long, Option[Long], Boolean, Long, Boolean, Boolean) =
+    (log.table, first, last, start.isEmpty, read.version, newest.isDefined, checksSchema)
 
   override def equals(other: Any): Boolean = other match {
     case that: ChangesTable => (this eq that) || (hash == that.hash && identity == that.identity)

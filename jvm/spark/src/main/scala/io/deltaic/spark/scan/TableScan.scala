@@ -19,6 +19,7 @@ import org.apache.spark.sql.connector.read.{
 }
 import org.apache.spark.sql.deltaic.{
   FieldIdReaderFactory,
+  FileInspection,
   ParquetScanShims,
   ParquetSplits,
   SchemaShims
@@ -42,6 +43,7 @@ import io.deltaic.protocol.{AddFile, DeltaicException}
  * @param streams what reads the table as a stream, given the directory where it may keep something
  * @param isChanged whether the statement changes the table: then files are left out whatever their number and size, since another
  *   commit may change them at the same time
+ * @param mayLackColumns whether files that have none of the columns are read as nulls, and not refused
  */
 private[spark] final class TableScan(
     spark: SparkSession,
@@ -52,7 +54,8 @@ private[spark] final class TableScan(
     private val fileFilters: Seq[Expression],
     private val options: CaseInsensitiveStringMap,
     streams: Option[String => MicroBatchStream] = None,
-    isChanged: Boolean = false
+    isChanged: Boolean = false,
+    mayLackColumns: Boolean = false
 ) extends Scan
     with Batch
     with ScanOfLiveRows
@@ -121,7 +124,18 @@ private[spark] final class TableScan(
 
   private def reading(some: IndexedSeq[AddFile], columns: StructType): TableScan = {
     val source = new SelectedFiles(files, some)
-    new TableScan(spark, source, schema, columns, filters, fileFilters, options, None, isChanged)
+    new TableScan(
+      spark,
+      source,
+      schema,
+      columns,
+      filters,
+      fileFilters,
+      options,
+      None,
+      isChanged,
+      mayLackColumns
+    )
   }
 
   private val columns = StructType(dataColumns ++ computedColumns ++ constantColumns)
@@ -192,7 +206,8 @@ private[spark] final class TableScan(
       storedColumns,
       ParquetScanShims.sourceFilters(ParquetPredicates.of(filters, schema)).toArray,
       ParquetScanShims.parquetOptions(spark, options),
-      ExpectedColumns.of(table.toString, version, schema, dataColumns)
+      if (mayLackColumns) FileInspection.None
+      else ExpectedColumns.of(table.toString, version, schema, dataColumns)
     )
     val readers = new TableReaderFactory(
       table.toString,
