@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from deltaic.exceptions import ConcurrentAppendException, InvalidArgumentError
 from tests.support import log
+from tests.support.jobs import jobs_of
 from tests.support.pair_checks import ERRORS, build_base, check
 from tests.support.pair_operations import (
     Operation,
@@ -86,6 +87,34 @@ def test_session_setting_that_is_no_isolation_level_is_refused(
     ):
         spark.sql(f"INSERT INTO delta.`{table}` VALUES (1, 1, 'a')")
     assert log.newest(table) == 2
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO {t} VALUES (1, 1, 'a')",
+        "INSERT OVERWRITE {t} VALUES (1, 1, 'a')",
+        "DELETE FROM {t} WHERE id % 2 = 0",
+        "UPDATE {t} SET v = 'b' WHERE id % 2 = 0",
+        "MERGE INTO {t} t USING (SELECT id FROM range(3)) s ON t.id = s.id"
+        " WHEN MATCHED THEN UPDATE SET v = 'b'",
+        "CREATE TABLE delta.`{new}` USING delta AS SELECT id FROM range(3)",
+    ],
+)
+def test_session_setting_that_is_no_isolation_level_is_refused_before_data_is_written(
+    spark: SparkSession, bases: Path, table: str, statement: str
+) -> None:
+    log.copy_table(bases / "flat", table)
+    text = statement.format(t=f"delta.`{table}`", new=f"{table}-new")
+
+    def refused() -> None:
+        with pytest.raises(InvalidArgumentError, match="isolationLevel"):
+            spark.sql(text)
+
+    # A broadcast reads the source of a MERGE before Spark asks for the write.
+    broadcast = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
+    with session_settings(spark, {ISOLATION: "SnapshotIsolation", **broadcast}):
+        assert jobs_of(spark, refused) == 0
 
 
 def upsert(*ids: int) -> Operation:

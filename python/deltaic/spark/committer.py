@@ -39,7 +39,7 @@ class Committer:
         def decide(body: dict[str, Any]) -> Mapping[str, Any]:
             request = WriteRequest.from_json(body)
             tables = JvmTables(self._api, session, Told.from_json(body["told"], request.table))
-            tables.retry_policy()  # a setting that is not valid is refused before data is written
+            tables.require_valid_settings()
             return plan_write(request, tables, wall_clock_ms()).to_json()
 
         return self._texts.answer(request_json, lambda body: reply(decide, body))

@@ -186,6 +186,11 @@ class JvmTables:
         name, value = self._state.first(_MAX_ATTEMPTS)
         return RetryPolicy() if value is None else RetryPolicy(max_attempts=_positive(name, value))
 
+    def require_valid_settings(self) -> None:
+        """Refuse settings of the commit that are not valid, before any data is written for it."""
+        self.retry_policy()
+        self.isolation_level()
+
 
 def _outline(summary: CommitSummary) -> str:
     """Return what the JVM needs to know of a commit that Python thought of."""
