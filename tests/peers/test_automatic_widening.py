@@ -259,6 +259,56 @@ def test_session_says_which_columns_are_widened(
     assert [f.dataType.simpleString() for f in spark.table(name).schema] == types
 
 
+MERGING_WRITERS: dict[str, Callable[[SparkSession, str, str, str], object]] = {
+    "append": lambda spark, name, path, query: (
+        spark.sql(query)
+        .write.format("delta")
+        .mode("append")
+        .option("mergeSchema", "true")
+        .save(path)
+    ),
+    "saveAsTable": lambda spark, name, path, query: (
+        spark.sql(query)
+        .write.format("delta")
+        .mode("append")
+        .option("mergeSchema", "true")
+        .saveAsTable(name)
+    ),
+    "writeTo": lambda spark, name, path, query: (
+        spark.sql(query).writeTo(name).option("mergeSchema", "true").append()
+    ),
+}
+
+
+@pytest.mark.parametrize("writer", MERGING_WRITERS)
+@pytest.mark.parametrize(
+    ("mode", "value", "saved", "cast"),
+    [
+        ("never", "1L", "refused", "int"),
+        ("never", "1D", "refused", "refused"),
+        ("same_type", "1L", "bigint", "bigint"),
+        ("same_type", "1D", "refused", "refused"),
+    ],
+)
+def test_mergeschema_widens_columns_only_as_the_session_says(
+    spark: SparkSession, table: str, writer: str, mode: str, value: str, saved: str, cast: str
+) -> None:
+    name = _created(spark, table, "s STRUCT<a: INT>")
+    after = saved if writer == "append" else cast
+    query = f"SELECT named_struct('a', {value}) AS s"
+    with session_settings(spark, {SETTING: mode}):
+        if after == "refused":
+            with pytest.raises(
+                Exception, match=rf"DELTAIC_SCHEMA_EVOLUTION_REFUSED.*s\.a.*{SETTING} is {mode}"
+            ):
+                MERGING_WRITERS[writer](spark, name, table, query)
+            assert log.newest(table) == 0
+        else:
+            MERGING_WRITERS[writer](spark, name, table, query)
+            assert spark.table(name).schema.simpleString() == f"struct<s:struct<a:{after}>>"
+    spark.sql(f"DROP TABLE {name}")
+
+
 def test_unknown_mode_of_widening_is_refused(spark: SparkSession, table: str) -> None:
     name = f"delta.`{table}`"
     spark.sql(f"CREATE TABLE {name} (a TINYINT) USING delta {WIDENING}")

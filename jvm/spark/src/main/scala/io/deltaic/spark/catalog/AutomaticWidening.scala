@@ -17,6 +17,7 @@ import io.deltaic.spark.write.SchemaEvolution
 private[spark] object AutomaticWidening {
 
   val Setting = "typeWidening.allowAutomaticWidening"
+  private val Always = "always"
 
   /** Whether the column of the first type becomes one of the second. */
   def of(table: DeltaicTable): (DataType, DataType) => Boolean =
@@ -28,6 +29,20 @@ private[spark] object AutomaticWidening {
         case _ if isReadByIceberg(table) => SchemaEvolution.isWiderInIceberg
         case _ => TypeChange.widens
       }
+
+  /**
+   * Why a column of the first type does not become one of the second, though the protocol lists the change and the table
+   * allows it: the session does not. Types that Parquet stores alike change in any table.
+   */
+  def withheld(table: DeltaicTable): (DataType, DataType) => Option[String] = {
+    val widens = of(table)
+    val known = if (isEnabled(table)) mode(table.spark) else Always
+    (own, other) =>
+      Option.when(
+        known != Always && TypeChange.widens(own, other) && !widens(own, other) &&
+          !TypeChange.isStoredAlike(own, other)
+      )(s"${SessionSettings.Prefix}$Setting is $known")
+  }
 
   /**
    * Whether values that a column cannot hold even then are refused. A table that widens its columns
@@ -45,8 +60,8 @@ private[spark] object AutomaticWidening {
 
   private def mode(spark: SparkSession): String =
     SessionSettings.get(spark, Setting).map(_.trim.toLowerCase(Locale.ROOT)) match {
-      case None => "always"
-      case Some(known @ ("always" | "same_type" | "never")) => known
+      case None => Always
+      case Some(known @ (Always | "same_type" | "never")) => known
       case Some(other) =>
         throw DeltaicException(
           "DELTAIC_INVALID_SESSION_SETTING",

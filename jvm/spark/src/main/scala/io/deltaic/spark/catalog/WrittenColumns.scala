@@ -72,19 +72,46 @@ private[spark] object WrittenColumns {
     val before = table.tableSchema.all
     def after(takes: (DataType, DataType) => Boolean = (_, _) => false): StructType =
       follow(before, rows, takes)
+    // What the table cannot become, Python refuses; what the session does not allow, it cannot know.
+    def followedOrRefused(exceeds: (DataType, DataType) => Boolean): StructType = {
+      val widens = AutomaticWidening.of(table)
+      val columns = after((own, other) => widens(own, other) || exceeds(own, other))
+      refuseWithheld(table, before, columns)
+      columns
+    }
     evolution match {
       case Evolution.Demanded =>
-        val widens = AutomaticWidening.of(table)
-        Some(after((own, other) => widens(own, other) || SchemaEvolution.exceeds(own, other)))
+        Some(followedOrRefused(SchemaEvolution.exceeds))
       case Evolution.OrCast =>
-        val widens = AutomaticWidening.of(table)
-        Some(after((own, other) => widens(own, other) || SchemaEvolution.cuts(own, other)))
+        Some(followedOrRefused(SchemaEvolution.cuts))
       case Evolution.Allowed => Some(after(AutomaticWidening.of(table)))
       case Evolution.No =>
         val added = SchemaEvolution.addedTo(before, after())
         if (added.nonEmpty) throw mismatch(table, added)
         None
     }
+  }
+
+  private def refuseWithheld(
+      table: DeltaicTable,
+      before: StructType,
+      after: StructType
+  ): Unit = {
+    val withheld = AutomaticWidening.withheld(table)
+    for {
+      (column, own, other) <- SchemaEvolution.retyped(before, after)
+      reason <- withheld(own, other)
+    } throw DeltaicException(
+      "DELTAIC_SCHEMA_EVOLUTION_REFUSED",
+      Map(
+        "table" -> table.log.table.toString,
+        "version" -> table.snapshot.version.toString,
+        "column" -> column,
+        "current" -> own.catalogString,
+        "written" -> other.catalogString,
+        "reason" -> reason
+      )
+    )
   }
 
   private def follow(

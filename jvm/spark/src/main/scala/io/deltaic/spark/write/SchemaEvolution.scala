@@ -76,6 +76,27 @@ private[spark] object SchemaEvolution {
     case _ => Nil
   }
 
+  /** The dotted names of what has another type in the evolved columns, with the type before and after. */
+  def retyped(
+      table: DataType,
+      evolved: DataType,
+      path: Seq[String] = Nil
+  ): Seq[(String, DataType, DataType)] = (table, evolved) match {
+    case (own: StructType, now: StructType) =>
+      val known = now.fields.map(field => key(field) -> field).toMap
+      own.toSeq.flatMap { field =>
+        known.get(key(field)).toSeq.flatMap { after =>
+          retyped(field.dataType, after.dataType, path :+ field.name)
+        }
+      }
+    case (own: ArrayType, now: ArrayType) =>
+      retyped(own.elementType, now.elementType, path :+ "element")
+    case (own: MapType, now: MapType) =>
+      retyped(own.keyType, now.keyType, path :+ "key") ++
+        retyped(own.valueType, now.valueType, path :+ "value")
+    case (own, now) => if (own == now) Nil else Seq((path.mkString("."), own, now))
+  }
+
   /** Older rows have no value for it, whatever the new ones have. */
   private def added(field: StructField): StructField =
     field.copy(dataType = nullable(field.dataType), nullable = true)
