@@ -329,7 +329,8 @@ def test_files_of_an_optimized_write_are_as_large_as_the_session_says(
             f"{table}-few"
         )
     assert 3 <= first <= 12
-    assert len(log.last_actions(f"{table}-few", "add")) == 1
+    # By default all rows fit into one bin, and Spark keeps a partition for each of its two cores.
+    assert len(log.last_actions(f"{table}-few", "add")) <= 2
 
 
 @pytest.mark.parametrize(("length", "longest"), [(None, 32), ("5", 5)])
