@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from deltaic.exceptions import ProtocolError
 from tests.support import log
 from tests.support.change_feed import PROPERTY, changes, enable_feed, forget, kinds
 from tests.support.session_settings import session_settings
@@ -117,6 +118,21 @@ def test_protocol_within_the_range_that_cannot_be_read_is_an_error(spark: SparkS
     assert spark.read.format("delta").load(table).count() == 3
     with pytest.raises(Exception, match=r"(?s)UNSUPPORTED_READER_FEATURE.*version 1.*zzz"):
         changes(spark, table, startingVersion=0).collect()
+
+
+def test_changes_clause_names_the_feature_that_makes_a_table_unreadable(
+    spark: SparkSession, table: str
+):
+    build_twin(spark, table, spark.range(3))
+    features = {"readerFeatures": ["zzz"], "writerFeatures": ["zzz"]}
+    log.write_commit(
+        table, 1, {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}}
+    )
+    forget(spark, table)
+    with pytest.raises(ProtocolError) as raised:
+        spark.sql(f"SELECT * FROM delta.`{table}` CHANGES FROM VERSION 0").collect()
+    assert raised.value.getCondition() == "DELTAIC_UNSUPPORTED_READER_FEATURE"
+    assert "zzz" in str(raised.value)
 
 
 def test_commit_or_file_that_is_gone_is_an_error_that_names_it(spark: SparkSession, table: str):

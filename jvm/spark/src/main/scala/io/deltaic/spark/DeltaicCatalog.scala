@@ -21,6 +21,7 @@ import org.slf4j.{Logger, LoggerFactory}
 
 import io.deltaic.replay.DeltaLog
 import io.deltaic.spark.catalog._
+import io.deltaic.spark.errors.DeltaicUnsupportedOperationException
 import io.deltaic.upkeep.{UpkeepQueue, UpkeepState}
 
 /**
@@ -68,10 +69,12 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
       identifier: Identifier,
       context: ChangelogContext,
       options: CaseInsensitiveStringMap
-  ): Changelog = loadTable(identifier) match {
-    case table: DeltaicTable => ChangesClause.changelog(table, context)
-    case _ => super.loadChangelog(identifier, context, options)
-  }
+  ): Changelog =
+    try loadTable(identifier) match {
+        case table: DeltaicTable => ChangesClause.changelog(table, context)
+        case _ => super.loadChangelog(identifier, context, options)
+      }
+    catch { case e: DeltaicUnsupportedOperationException => throw ChangesClause.heard(e) }
 
   override def tableExists(identifier: Identifier): Boolean =
     TableLocation.pathOf(identifier) match {

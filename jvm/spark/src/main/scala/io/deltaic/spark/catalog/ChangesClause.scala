@@ -11,11 +11,19 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.replay.DeltaLog
 import io.deltaic.spark.UnsupportedOperation
+import io.deltaic.spark.errors.{DeltaicAnalysisException, DeltaicUnsupportedOperationException}
 import io.deltaic.spark.partition.PartitionValues
 
 /** Spark's own way to ask for changes: `SELECT * FROM t CHANGES FROM VERSION 1 TO VERSION 3`. */
 private[spark] object ChangesClause {
   import ChangeFeedOptions._
+
+  /**
+   * Spark takes every [[UnsupportedOperationException]] of a catalog to say that it knows no changes, and
+   * drops what else it says. Ours say what is wrong with the table, so here they are of another class.
+   */
+  def heard(error: DeltaicUnsupportedOperationException): DeltaicAnalysisException =
+    new DeltaicAnalysisException(error.condition, error.parameters, error)
 
   /** The changes that the clause asks for; Spark does the rest of what it promises. */
   def changelog(table: DeltaicTable, context: ChangelogContext): Changelog = {
