@@ -353,10 +353,9 @@ private[spark] class DeltaicTable(
    * the new version. So does one of the catalog in the plan of a DataFrame that was cached before, since `cache()` settles
    * which tables the plan has.
    */
-  override def refreshedTo(version: Long): Unit = {
-    cachedVersions.add(version)
-    isOvertaken = true
-  }
+  override def overtake(): Unit = isOvertaken = true
+
+  override def refreshedTo(version: Long): Unit = cachedVersions.add(version)
 
   @volatile private var isOvertaken = false
 

@@ -72,6 +72,8 @@ private[spark] final class ChangesTable(
   override def followsNewVersions: Boolean = last.isEmpty
 
   /** It reads up to the newest version, whenever it is asked, and Spark puts no other table in its place. */
+  override def overtake(): Unit = ()
+
   override def refreshedTo(version: Long): Unit = ()
 
   override def replaces(older: FollowsTable): Unit = ()

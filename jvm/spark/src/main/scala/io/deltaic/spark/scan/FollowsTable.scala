@@ -11,10 +11,10 @@ private[spark] trait FollowsTable {
   /** False for a version that was named, which no write changes. */
   def followsNewVersions: Boolean
 
-  /**
-   * Data cached from this table is, from now on, that of `version`. A plan that has this table and has not been
-   * executed yet reads the newest version, too.
-   */
+  /** A plan that has this table, and has not been executed yet, reads the newest version from now on. */
+  def overtake(): Unit
+
+  /** Data cached from this table is, from now on, that of `version`: no data of an older one is cached any more. */
   def refreshedTo(version: Long): Unit
 
   /** Data cached from this table is what was cached from another one, which it replaces in plans. */
