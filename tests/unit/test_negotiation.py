@@ -15,6 +15,7 @@ from deltaic.protocol.features import (
     is_listed,
     reader_features,
     require_writable,
+    supported_features,
     supports,
     writer_features,
 )
@@ -326,3 +327,43 @@ def test_protocol_and_metadata_are_written_as_they_were_read() -> None:
         "createdTime": 5,
     }
     assert Metadata.from_json(metadata).to_json() == metadata
+
+
+@pytest.mark.parametrize(
+    ("protocol", "names"),
+    [
+        (Protocol(1, 2), {"appendOnly", "invariants"}),
+        # Of column mapping, the reader version must tell, too.
+        (
+            Protocol(1, 6),
+            {
+                "appendOnly",
+                "changeDataFeed",
+                "checkConstraints",
+                "generatedColumns",
+                "identityColumns",
+                "invariants",
+            },
+        ),
+        (
+            Protocol(2, 5),
+            {
+                "appendOnly",
+                "changeDataFeed",
+                "checkConstraints",
+                "columnMapping",
+                "generatedColumns",
+                "invariants",
+            },
+        ),
+        (Protocol(2, 7, None, frozenset({"appendOnly"})), {"appendOnly"}),
+        (Protocol(2, 7, None, frozenset({"columnMapping"})), {"columnMapping"}),
+        # What a list names is a feature of the table, if the other side lacks it, too.
+        (Protocol(1, 7, None, frozenset({"columnMapping"})), {"columnMapping"}),
+        (Protocol(3, 7, frozenset({"unheard"}), frozenset({"own"})), {"own", "unheard"}),
+    ],
+)
+def test_features_of_a_table_are_those_listed_and_those_both_versions_imply(
+    protocol: Protocol, names: set[str]
+) -> None:
+    assert supported_features(protocol) == names

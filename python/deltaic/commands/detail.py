@@ -6,7 +6,7 @@ from deltaic.commands.rows import RowSet, result_schema, timestamp_text
 from deltaic.commit.ports import TableHeader, Tables
 from deltaic.exceptions import error
 from deltaic.protocol.clustering import clustering_columns
-from deltaic.protocol.features import reader_features, writer_features
+from deltaic.protocol.features import supported_features
 from deltaic.protocol.schema import parse_schema
 from deltaic.protocol.schema_edits import quoted_path
 
@@ -53,7 +53,7 @@ def detail(table: str, tables: Tables, name: str | None = None) -> RowSet:
                 "properties": dict(metadata.configuration),
                 "minReaderVersion": protocol.min_reader_version,
                 "minWriterVersion": protocol.min_writer_version,
-                "tableFeatures": sorted(reader_features(protocol) | writer_features(protocol)),
+                "tableFeatures": sorted(supported_features(protocol)),
             }
         ],
     )

@@ -146,6 +146,13 @@ def supports(protocol: Protocol, name: str) -> bool:
     )
 
 
+def supported_features(protocol: Protocol) -> frozenset[str]:
+    """Return the features of a table: those that a list names, and those both versions imply."""
+    listed = (protocol.reader_features or frozenset()) | (protocol.writer_features or frozenset())
+    implied = reader_features(protocol) | writer_features(protocol)
+    return frozenset(name for name in implied if name in listed or supports(protocol, name))
+
+
 def is_listed(protocol: Protocol, name: str) -> bool:
     """Whether the protocol tells of the feature at all, under any spelling of its name.
 
