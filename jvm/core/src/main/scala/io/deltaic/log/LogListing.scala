@@ -5,7 +5,7 @@ import scala.collection.mutable
 
 import org.apache.hadoop.fs.{FileStatus, Path}
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 
 /**
  * What the log holds from some version on.
@@ -107,6 +107,28 @@ final class LogListing(table: Path, store: LogStore) {
     log.commits.values.toVector
   }
 
+  /** The commit files below a version by the unbroken rows they make, each ascending, the newest row first. */
+  def rowsBelow(version: Long): Seq[Seq[FileStatus]] = {
+    val below = listed(0).commits.rangeUntil(version).toVector
+    below.reverseIterator.foldLeft(List.empty[List[(Long, FileStatus)]]) {
+      case (row :: rows, commit) if row.head._1 == commit._1 + 1 => (commit :: row) :: rows
+      case (rows, commit) => List(commit) :: rows
+    }.reverse.map(_.map(_._2))
+  }
+
+  /** Whether the log leads to a version. */
+  def holds(version: Long): Boolean =
+    try { at(version); true }
+    catch { case e: DeltaicThrowable if LogListing.Unreachable(e.condition) => false }
+
+  /** Fails because the commits between two versions are missing. */
+  def failOfGap(before: Long, after: Long): Nothing = fail(
+    "DELTAIC_LOG_GAP",
+    "missing" -> (before + 1).toString,
+    "before" -> before.toString,
+    "after" -> after.toString
+  )
+
   private def segmentOrFail(
       log: Listed,
       target: Option[Long],
@@ -167,13 +189,7 @@ final class LogListing(table: Path, store: LogStore) {
       )
     }
     (start +: commits).zip(commits).find { case (before, after) => after != before + 1 }.foreach {
-      case (before, after) =>
-        fail(
-          "DELTAIC_LOG_GAP",
-          "missing" -> (before + 1).toString,
-          "before" -> before.toString,
-          "after" -> after.toString
-        )
+      case (before, after) => failOfGap(before, after)
     }
   }
 
@@ -206,6 +222,10 @@ final class LogListing(table: Path, store: LogStore) {
 }
 
 private object LogListing {
+
+  /** What a version is refused with to which the log does not lead. */
+  val Unreachable: Set[String] =
+    Set("DELTAIC_VERSION_NOT_FOUND", "DELTAIC_LOG_GAP", "DELTAIC_LOG_INCOMPLETE")
 
   /** More than one only matters where commits are written about as fast as they are listed. */
   val Retries = 5

@@ -27,6 +27,10 @@ private[replay] final class CommitTimes(
 
   lazy val firstVersion: Long = FileNames.versionOf(commits.head)
 
+  /** The same of other commits of the table. */
+  def ofOther(others: Seq[FileStatus]): CommitTimes =
+    new CommitTimes(table, reader, others, protocol, metadata)
+
   private val inCommitFrom: Long = CommitTimes.inCommitFrom(protocol, metadata)
 
   private val byFile: Array[Long] = CommitTimes.ofFiles(commits)
@@ -68,20 +72,27 @@ private[replay] final class CommitTimes(
         "earliestTimestamp" -> text(timeMs(earliest))
       )
     }
+    foundAt(timestampMs, earliest).getOrElse(
+      fail(
+        "DELTAIC_TIMESTAMP_BEFORE_EARLIEST",
+        timestampMs,
+        earliest,
+        "latestTimestamp" -> text(timeMs(latest))
+      )
+    )
+  }
+
+  private def foundAt(timestampMs: Long, earliest: Long): Option[Long] =
     firstInCommit(timestampMs, earliest) match {
-      case Some(first) => search(timestampMs, first, latest)
+      case Some(first) => Some(search(timestampMs, first, latest))
+      // Writers must make in-commit timestamps ascend. Where one did not, a later version may be the older one.
       case None if timestampMs < timeMs(earliest) =>
-        fail(
-          "DELTAIC_TIMESTAMP_BEFORE_EARLIEST",
-          timestampMs,
-          earliest,
-          "latestTimestamp" -> text(timeMs(latest))
-        )
+        Some(search(timestampMs, earliest, latest))
+          .filter(v => v >= inCommitFrom && timeMs(v) <= timestampMs)
       case None =>
         val last = math.max(inCommitFrom, earliest) - 1
-        search(timestampMs, earliest, math.min(last, latest))
+        Some(search(timestampMs, earliest, math.min(last, latest)))
     }
-  }
 
   /** The oldest version that was committed at that time or after, one above the latest when there is none. */
   def versionFrom(timestampMs: Long): Long =

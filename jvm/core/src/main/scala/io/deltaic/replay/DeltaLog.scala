@@ -198,11 +198,32 @@ final class DeltaLog private (
   /**
    * The newest version that was committed at that time or before.
    *
-   * A time before the earliest version that can be read, or after the latest, is an error.
+   * A time before the earliest version that can be read, or after the latest, is an error. So is one at which the commit
+   * may have been made that a gap in the log has swallowed.
    */
   def versionAt(timestampMs: Long): Long = {
     val times = timesOfCommits()
-    times.versionAt(timestampMs, math.max(earliestVersion, times.firstVersion))
+    val below =
+      if (times.isBefore(timestampMs, times.firstVersion)) versionBelowGap(timestampMs, times)
+      else None
+    below.getOrElse(
+      times.versionAt(timestampMs, math.max(earliestVersion, times.firstVersion))
+    )
+  }
+
+  /** A checkpoint may stand for commits that are missing, and the versions before those may be whole. */
+  private def versionBelowGap(timestampMs: Long, above: CommitTimes): Option[Long] = {
+    val rows = listing.rowsBelow(above.firstVersion).map(above.ofOther)
+    val after = above.firstVersion +: rows.map(_.firstVersion)
+    rows.zip(after)
+      .find { case (row, _) => !row.isBefore(timestampMs, row.firstVersion) }
+      .flatMap { case (row, next) =>
+        val isInGap = timestampMs > row.timeMs(row.latest)
+        val found = if (isInGap) row.latest else row.versionAt(timestampMs, row.firstVersion)
+        if (!listing.holds(found)) None
+        else if (isInGap) listing.failOfGap(found, next)
+        else Some(found)
+      }
   }
 
   /**

@@ -113,6 +113,36 @@ class CommitTimesSuite extends munit.FunSuite {
     assertEquals(table.open().commitInfos(limit = Some(2)).map(_._2).toList, List(300L, 200L))
   }
 
+  test("of in-commit timestamps that do not ascend, the newest version not after a time counts") {
+    val table = TableBuilder()
+      .commit(0, commitInfo(900), withInCommit, enabled())
+      .commit(1, commitInfo(100))
+      .commit(2, commitInfo(901))
+      .commit(3, commitInfo(902))
+    check(table)(100L -> 1, 899L -> 1, 900L -> 1, 901L -> 2, 902L -> 3)
+    assertEquals(refused(table, 99).condition, "DELTAIC_TIMESTAMP_BEFORE_EARLIEST")
+    // No cleanup deletes, and no stream passes over, the newer version before the older one.
+    assertEquals(table.open().newestNotAfter(100), None)
+    assertEquals(table.open().versionFrom(100), 0L)
+  }
+
+  test("times lead to versions below a gap, which a checkpoint bridges, but not into it") {
+    val table = created().commit(1).commit(2).commit(4).commit(6)
+    CheckpointRows.write(
+      table,
+      f"${5}%020d.checkpoint.parquet",
+      CheckpointRows.schema(CheckpointRows.header, CheckpointRows.plainAdd)
+    )(CheckpointRows.protocolRow, CheckpointRows.metadataRow, CheckpointRows.addRow("x"))
+    Seq(0, 1, 2, 4, 6).foreach(v => table.committedAt(v, v * 1000L + 1000))
+    check(table)(1000L -> 0, 2999L -> 1, 3000L -> 2, 7000L -> 6)
+    val inGap = refused(table, 3001)
+    assertEquals(inGap.condition, "DELTAIC_LOG_GAP")
+    assertEquals(Seq("missing", "before", "after").map(inGap.parameters), Seq("3", "2", "4"))
+    // Version 4 has a commit, and the log does not lead there.
+    assertEquals(refused(table, 5000).condition, "DELTAIC_TIMESTAMP_BEFORE_EARLIEST")
+    assertEquals(refused(table, 999).condition, "DELTAIC_TIMESTAMP_BEFORE_EARLIEST")
+  }
+
   /** Versions 2 and 3 have in-commit timestamps, 3000 and 4000. */
   private def enabledFromTwo(): TableBuilder = {
     val on = enabled(
