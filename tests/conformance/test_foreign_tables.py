@@ -31,6 +31,7 @@ REFUSED = "DELTAIC_UNSUPPORTED_READER_FEATURE"
 #: checker takes any error for an expected one, whatever has gone wrong.
 OUR_CONDITIONS = {
     "DELTA_INVALID_PROTOCOL_VERSION": {"DELTAIC_UNSUPPORTED_READER_VERSION"},
+    "DELTA_LOG_FILE_NOT_FOUND": {"DELTAIC_VERSION_NOT_FOUND"},
     # Tables without columns are read, but the files that these logs name have never been there.
     "DELTA_READ_TABLE_WITHOUT_COLUMNS": {"DELTAIC_DATA_FILE_MISSING"},
     "DELTA_STATE_RECOVER_ERROR": {
@@ -38,6 +39,7 @@ OUR_CONDITIONS = {
         "DELTAIC_STATE_WITHOUT_METADATA",
         "DELTAIC_STATE_WITHOUT_PROTOCOL",
     },
+    "DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION": {"DELTAIC_TIMESTAMP_BEFORE_EARLIEST"},
     "DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION_DURATION": {
         "DELTAIC_VERSION_BEYOND_FILE_RETENTION"
     },
@@ -45,6 +47,26 @@ OUR_CONDITIONS = {
     "DELTA_VERSIONS_NOT_CONTIGUOUS": {"DELTAIC_LOG_GAP"},
     "DELTA_VERSION_NOT_FOUND": {"DELTAIC_VERSION_NOT_FOUND"},
     "FAILED_READ_FILE.FILE_NOT_EXIST": {"DELTAIC_DATA_FILE_MISSING"},
+}
+
+#: Items that delta-spark refuses before it looks at what we look at, and then find wrong: what was
+#: recorded, and ours. The files of these tables are not in the corpus: delta-rs misses them, too.
+FURTHER = {
+    # An old version, which needs no feature, is read; delta-spark loads the latest one first.
+    ("deltars__err_table_h", "versionAsOf 13"): (
+        "DELTA_UNSUPPORTED_FEATURES_FOR_READ",
+        "DELTAIC_DATA_FILE_MISSING",
+    ),
+    ("deltars__err_table_i", "versionAsOf 13"): (
+        "DELTA_UNSUPPORTED_FEATURES_FOR_READ",
+        "DELTAIC_DATA_FILE_MISSING",
+    ),
+    # A checkpoint is enough to read its version; delta-spark wants the commit beside it, and fails
+    # with an IllegalStateException, which has no condition.
+    ("deltars__table-with-domain-metadata", "latest version"): (
+        "Py4JJavaError",
+        "DELTAIC_DATA_FILE_MISSING",
+    ),
 }
 
 #: What we tell of a table although delta-spark refuses it, by kind of item; that it is true, tests
@@ -129,7 +151,10 @@ def test_errors_are_those_that_say_what_is_wrong(checked: dict[str, Any], table:
             found = _ERRORS_DIFFER.match(note)
             assert found is not None, f"{check['what']}: {note}"
             recorded, ours = found.groups()
-            assert ours in OUR_CONDITIONS[recorded], f"{check['what']}: {note}"
+            if (table, check["what"]) in FURTHER:
+                assert (recorded, ours) == FURTHER[table, check["what"]], note
+            else:
+                assert ours in OUR_CONDITIONS.get(recorded, ()), f"{check['what']}: {note}"
 
 
 def test_corpus_is_the_one_that_the_list_of_missing_features_is_about(
