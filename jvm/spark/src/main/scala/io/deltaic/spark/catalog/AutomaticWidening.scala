@@ -40,7 +40,7 @@ private[spark] object AutomaticWidening {
     (own, other) =>
       Option.when(
         known != Always && TypeChange.widens(own, other) && !widens(own, other) &&
-          !TypeChange.isStoredAlike(own, other)
+        !TypeChange.isStoredAlike(own, other)
       )(s"${SessionSettings.Prefix}$Setting is $known")
   }
 

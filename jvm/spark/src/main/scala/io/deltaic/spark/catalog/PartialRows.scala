@@ -8,6 +8,8 @@ import io.deltaic.protocol.DeltaicException
 /**
  * Refuses rows of a save that lack columns of the table and have other columns of other types, as delta-spark does: rows
  * like that are more likely meant for another table than for this one. Wider numbers take narrower ones.
+ *
+ * A column that the table computes, numbers or has a default for counts, too: delta-spark refuses a cast in rows without it.
  */
 private[catalog] object PartialRows {
 
