@@ -8,28 +8,32 @@ import org.apache.spark.internal.config.{PYSPARK_DRIVER_PYTHON, PYSPARK_PYTHON}
 
 /** PySpark's authenticated loopback gateway, for a Python process that the JVM starts. */
 final class PythonGateway(conf: SparkConf) {
-  private val server = onDaemonThread(new Py4JServer(conf))
+  private val server = PythonGateway.onOwnThread(new Py4JServer(conf))
 
-  def start(): Unit = onDaemonThread(server.start())
+  def start(): Unit = PythonGateway.onOwnThread(server.start())
   def port: Int = server.getListeningPort
   def secret: String = server.secret
   def shutdown(): Unit = server.shutdown()
+}
+
+object PythonGateway {
 
   /**
-   * The gateway's threads inherit from the one that makes them whether they keep the JVM from
-   * ending. They must not: a program ends with its `main`, whatever it committed on the way.
+   * The gateway's threads inherit from the one that makes them. They must not keep the JVM from ending: a
+   * program ends with its `main`, whatever it committed on the way. And they serve all commits: what the
+   * user called the jobs of the first one (description, job group, call site) is not said of later ones.
+   * The classes of a user that a session can load, they can load, too.
    */
-  private def onDaemonThread[T](body: => T): T = {
+  private[deltaic] def onOwnThread[T](body: => T): T = {
     val task = new FutureTask[T](() => body)
-    val thread = new Thread(task, "deltaic-python-gateway")
+    val name = "deltaic-python-gateway"
+    val thread = new Thread(null, task, name, 0L, /* inheritThreadLocals = */ false)
+    thread.setContextClassLoader(Thread.currentThread.getContextClassLoader)
     thread.setDaemon(true)
     thread.start()
     try task.get()
     catch { case e: ExecutionException => throw e.getCause }
   }
-}
-
-object PythonGateway {
 
   /** Where PySpark and Py4J are in this distribution of Spark. */
   def sparkPythonPath: String = PythonUtils.sparkPythonPath

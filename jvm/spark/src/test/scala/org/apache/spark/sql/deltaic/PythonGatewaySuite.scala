@@ -1,0 +1,49 @@
+package org.apache.spark.sql.deltaic
+
+import org.apache.spark.SparkContext
+import org.apache.spark.sql.classic
+import org.apache.spark.util.CallSite
+
+import io.deltaic.spark.write.LocalSpark
+
+class PythonGatewaySuite extends munit.FunSuite with LocalSpark {
+
+  private val names =
+    Seq(CallSite.SHORT_FORM, SparkContext.SPARK_JOB_DESCRIPTION, SparkContext.SPARK_JOB_GROUP_ID)
+
+  /** What a thread that the gateway's thread makes calls the jobs that it runs. */
+  private def inherited(): Seq[Option[String]] = PythonGateway.onOwnThread {
+    var found = Seq.empty[Option[String]]
+    val thread =
+      new Thread(() => found = names.map(n => Option(spark.sparkContext.getLocalProperty(n))))
+    thread.start()
+    thread.join()
+    found
+  }
+
+  test("what names the jobs of the commit that starts the gateway does not name those of others") {
+    val context = spark.sparkContext
+    names.foreach(context.setLocalProperty(_, "of the first commit"))
+    try
+      JobShims.described(spark.asInstanceOf[classic.SparkSession], "WRITE: write, t") {
+        assertEquals(inherited(), names.map(_ => None))
+      }
+    finally names.foreach(context.setLocalProperty(_, null))
+  }
+
+  test("threads of the gateway keep no JVM from ending, and load what the session loads") {
+    val loader = Thread.currentThread.getContextClassLoader
+    val (isDaemon, found) = PythonGateway.onOwnThread {
+      (Thread.currentThread.isDaemon, Thread.currentThread.getContextClassLoader)
+    }
+    assert(isDaemon)
+    assert(found eq loader)
+  }
+
+  test("what fails on a thread of the gateway fails as it is") {
+    val e = intercept[IllegalStateException](
+      PythonGateway.onOwnThread[Unit](throw new IllegalStateException("no port"))
+    )
+    assertEquals(e.getMessage, "no port")
+  }
+}
