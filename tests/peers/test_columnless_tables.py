@@ -97,10 +97,12 @@ def test_rows_of_a_table_that_has_only_void_columns_are_counted(
 ) -> None:
     spark.range(3).write.format("delta").save(table)
     void = {"name": "v", "type": "void", "nullable": True, "metadata": {}}
+    within = {**void, "name": "s", "type": {"type": "struct", "fields": [void]}}
     metadata = log.metadata(table)
-    metadata["schemaString"] = json.dumps({"type": "struct", "fields": [void]})
+    metadata["schemaString"] = json.dumps({"type": "struct", "fields": [void, within]})
     log.write_commit(table, 1, {"metaData": metadata})
     frame = spark.read.format("delta").load(table)
-    assert (frame.columns, frame.count()) == (["v"], 3)
-    assert frame.collect() == [(None,)] * 3
+    assert (frame.columns, frame.count()) == (["v", "s"], 3)
+    assert frame.select("v").collect() == frame.select("s.v").collect() == [(None,)] * 3
+    assert frame.collect() == [(None, None)] * 3
     assert frame.selectExpr("1 AS one").collect() == [(1,)] * 3

@@ -6,7 +6,7 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.parquet.schema.{MessageType, Type}
 import org.apache.spark.sql.deltaic.FileInspection
-import org.apache.spark.sql.types.StructField
+import org.apache.spark.sql.types._
 
 import io.deltaic.protocol.DeltaicException
 
@@ -19,7 +19,7 @@ import io.deltaic.protocol.DeltaicException
  * stay.
  *
  * @param version of the table
- * @param requested the columns that a query asks for
+ * @param requested the columns that a query asks for, but void ones, which no file has
  * @param columns all columns of the table, those it is partitioned by among them
  */
 private[scan] final class ExpectedColumns(
@@ -127,8 +127,19 @@ private[scan] object ExpectedColumns {
       table,
       version,
       schema.mapping,
-      columns.filter(column => names(column.logicalName)),
+      schema.stored.zip(columns).collect {
+        case (field, column) if names(field.name) && isInFiles(field.dataType) => column
+      },
       columns
     )
+  }
+
+  /** Files have no place for what is void (Protocol § Primitive Types), nor for what has only that in it. */
+  private def isInFiles(dataType: DataType): Boolean = dataType match {
+    case NullType => false
+    case struct: StructType => struct.exists(field => isInFiles(field.dataType))
+    case array: ArrayType => isInFiles(array.elementType)
+    case map: MapType => isInFiles(map.keyType) && isInFiles(map.valueType)
+    case _ => true
   }
 }
