@@ -7,11 +7,15 @@ import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
+import io.deltaic.spark.scan.TableWithSchema
+
 /**
  * A table as `DESCRIBE EXTENDED` shows it: without metadata columns, which Spark would list with those that
  * only our own plans use.
  */
-private[spark] final class DescribedTable(table: DeltaicTable) extends SupportsRead {
+private[spark] final class DescribedTable(table: DeltaicTable)
+    extends TableWithSchema
+    with SupportsRead {
   override def name(): String = table.name()
   override def columns(): Array[Column] = table.columns()
   override def partitioning(): Array[Transform] = table.partitioning()
