@@ -7,12 +7,13 @@ import org.apache.spark.sql.catalyst.expressions.{
   Cast,
   EvalMode,
   Expression,
+  ToPrettyString,
   UnaryExpression
 }
 import org.apache.spark.sql.catalyst.util.{ArrayData, MapData, TypeUtils}
 import org.apache.spark.sql.types._
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 
 /**
  * A value that is cast for a column whose type could not follow it. One of which the cast would take something off, such
@@ -45,19 +46,29 @@ private[sql] final case class ExactValue(
     if (value == null) null
     else {
       val stored = cast.eval(InternalRow(value))
-      if (stored != null && !isKept(value, stored))
-        throw DeltaicException(
-          "DELTAIC_VALUE_DOES_NOT_FIT",
-          Map(
-            "table" -> table,
-            "column" -> column,
-            "type" -> wanted.sql,
-            "reason" -> s"$value of type ${child.dataType.sql} would become $stored"
-          )
-        )
+      if (stored != null && !isKept(value, stored)) throw refused(value, stored)
       stored
     }
   }
+
+  private def refused(value: Any, stored: Any): DeltaicThrowable = {
+    val from = child.dataType
+    DeltaicException(
+      "DELTAIC_VALUE_DOES_NOT_FIT",
+      Map(
+        "table" -> table,
+        "column" -> column,
+        "type" -> wanted.sql,
+        "reason" -> s"${shown(value, from)} of type ${from.sql} would become ${shown(stored, wanted)}."
+      )
+    )
+  }
+
+  /** As users know it: Catalyst keeps a date as the number of its day. */
+  private def shown(value: Any, dataType: DataType): String =
+    ToPrettyString(BoundReference(0, dataType, nullable = true), zone)
+      .eval(InternalRow(value))
+      .toString
 
   override protected def withNewChildInternal(newChild: Expression): ExactValue =
     copy(child = newChild)
