@@ -15,6 +15,8 @@ def own_database(spark: SparkSession, name: str) -> Iterator[None]:
     """Make an empty database the current one; afterwards it is gone, with its tables."""
     spark.sql(f"CREATE DATABASE {name}")
     spark.sql(f"USE {name}")
-    yield
-    spark.sql("USE default")
-    spark.sql(f"DROP DATABASE {name} CASCADE")
+    try:
+        yield
+    finally:
+        spark.sql("USE default")
+        spark.sql(f"DROP DATABASE {name} CASCADE")

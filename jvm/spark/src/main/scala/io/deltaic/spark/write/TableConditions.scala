@@ -160,8 +160,11 @@ private[spark] final class ConditionResolver(
     val condition =
       try ExpressionShims.resolved(spark, sql, columns)
       catch {
-        case e @ (_: AnalysisException | _: IllegalArgumentException) =>
-          throw invalid(name, sql, e.getMessage, e)
+        case e: AnalysisException => throw invalid(name, sql, e.getMessage, e)
+        case e: IllegalArgumentException =>
+          // Spark plans functions in SQL as subqueries, and those in Python beside the expression.
+          val function = FunctionShims.ofSession(spark, sql)
+          throw invalid(name, sql, function.fold(e.getMessage)(notElsewhere), e)
       }
     if (condition.dataType != BooleanType)
       throw invalid(name, sql, s"it is of type ${condition.dataType.sql}, not BOOLEAN", null)
@@ -190,9 +193,11 @@ private[spark] final class ConditionResolver(
   /** @param resolved the condition as Spark understands it */
   def requireBuiltIn(name: String, sql: String, resolved: Expression): Unit =
     FunctionShims.ofSession(spark, sql).orElse(FunctionShims.ofSession(resolved)).foreach {
-      found =>
-        throw invalid(name, sql, s"$found is not built into Spark: others cannot write", null)
+      found => throw invalid(name, sql, notElsewhere(found), null)
     }
+
+  private def notElsewhere(found: String): String =
+    s"$found, and other sessions and engines cannot evaluate it; use what is built into Spark"
 
   /** The condition of the rows that a write replaces, over columns of the same names. */
   def replaced(condition: Expression): RowCheck = {
