@@ -3,7 +3,8 @@
 A program is Python code of a few steps. It sees ``spark``, ``path``, the name ``t`` of the table at
 that path, and these functions::
 
-    attempt(f)  run f, or a statement in which ``{t}`` is the table's name
+    attempt(f)  run f, or a statement in which ``{t}`` is the table's name, and note whether the
+                engine refuses it; a mistake in the program itself is raised
     rows(sql)   note the columns and rows of a query, by default of the whole table
 """
 
@@ -27,7 +28,11 @@ def attempt(step):
     try:
         query(step).collect() if isinstance(step, str) else step()
         result.append("done")
-    except Exception:
+    except Exception as problem:
+        mistakes = (NameError, SyntaxError, AttributeError, TypeError)
+        # Refusals of Spark and of Deltaic may be of these classes, too.
+        if isinstance(problem, mistakes) and not hasattr(problem, "getCondition"):
+            raise
         result.append("refused")
 
 def rows(sql="SELECT * FROM {t}"):
