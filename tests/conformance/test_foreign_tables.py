@@ -139,7 +139,7 @@ def test_table_shows_the_recorded_rows_or_is_refused_by_name(
             assert missing is not None, f"{what}: {reason}"
             assert missing in reason, f"{what} fails for another reason: {reason}"
         elif check["status"] == "PASS":
-            assert missing is None, f"{what} passes now: take it off tests.support.expected_gaps.py"
+            assert missing is None, f"{what} passes now: take it off tests/support/expected_gaps.py"
     assert refused == (table in REFUSED_TABLES), "the table is no longer refused"
 
 

@@ -136,7 +136,7 @@ def test_mode_id_finds_columns_by_id_whatever_their_names(
         assert our_rows(spark, table, "SELECT id FROM {t} WHERE s.a IS NULL") == ["Row(id=2)"]
 
 
-def test_mapping_counts_only_where_the_protocol_supports_it(
+def test_mapping_has_no_effect_where_the_protocol_lists_it_nowhere(
     spark: SparkSession, table: str
 ) -> None:
     ours = ForeignTable(table, mapped("id", "integer", 1), properties=BY_NAME)

@@ -272,7 +272,7 @@ def test_invariant_of_a_field_in_an_array_or_map_is_refused_by_name(
         ("s STRUCT<a: INT NOT NULL>", "named_struct('a', CAST(NULL AS INT))"),
     ],
 )
-def test_not_null_holds_at_every_depth(
+def test_not_null_holds_at_the_top_and_in_structs(
     spark: SparkSession, table: str, columns: str, row: str
 ) -> None:
     spark.sql(f"CREATE TABLE delta.`{table}` (id INT, {columns}) USING delta")

@@ -85,31 +85,3 @@ def test_table_is_not_created_over_a_folder_of_other_files(
     rows.write.format("delta").mode("append").save(parquet_folder)
     assert log.versions(parquet_folder) == [0]
     assert spark.read.format("delta").load(parquet_folder).count() == 3
-
-
-def test_stream_into_a_table_is_refused_by_name(
-    spark: SparkSession, table: str, tmp_path: Path
-) -> None:
-    stream = spark.readStream.format("rate").load().writeStream.format("delta")
-    stream = stream.option("checkpointLocation", str(tmp_path / "checkpoint"))
-    spark.sql("CREATE TABLE sink (timestamp TIMESTAMP, value BIGINT) USING delta")
-    try:
-        for call in (lambda: stream.start(table), lambda: stream.toTable("sink")):
-            with pytest.raises(AnalysisException, match="foreachBatch") as raised:
-                call()
-            problem: Any = raised.value
-            assert problem.condition == "DELTAIC_COMMAND_UNSUPPORTED"
-            assert problem.parameters["command"] == "writeStream"
-        assert not Path(table).exists()
-        assert spark.table("sink").count() == 0
-        assert not spark.streams.active
-    finally:
-        spark.sql("DROP TABLE sink")
-
-
-def test_errors_point_to_no_page_that_the_wheel_lacks() -> None:
-    from deltaic.resources import load_json
-
-    texts = [line for c in load_json("error-conditions.json").values() for line in c["message"]]
-    texts += load_json("unsupported-commands.json").values()
-    assert not [text for text in texts if "docs/" in text or ".md" in text]

@@ -54,6 +54,12 @@ def test_condition_has_a_class_and_a_message(condition: str) -> None:
     assert not re.search(r"<\w+>", filled)
 
 
+def test_errors_point_to_no_page_that_the_wheel_lacks() -> None:
+    texts = [line for c in CONDITIONS.values() for line in c["message"]]
+    texts += load_json("unsupported-commands.json").values()
+    assert not [text for text in texts if "docs/" in text or ".md" in text]
+
+
 @pytest.mark.parametrize(("condition", "given"), list(uses()))
 def test_use_of_a_condition_fills_its_message(condition: str, given: set[str]) -> None:
     assert condition in CONDITIONS
