@@ -84,7 +84,7 @@ def check_duplicates(table: str, schema: StructType) -> None:
 
 
 def check_nested_not_null(table: str, schema: StructType) -> None:
-    """Refuse NOT NULL where it is not enforced: within arrays and maps.
+    """Refuse NOT NULL within arrays and maps, which other engines do not enforce.
 
     Raises
     ------

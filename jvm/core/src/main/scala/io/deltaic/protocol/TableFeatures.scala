@@ -140,7 +140,8 @@ object TableFeatures {
     metadata.forall(m => isKnownFormat(m.format.provider))
 
   private def unreadable(protocol: Protocol): Set[String] = {
-    // A feature that only writers list is no concern of a reader, except one whose use changes what data means.
+    // What only writers list is no concern of a reader, but for a feature that this build knows and cannot read: its
+    // use changes what data means.
     val needed = readerFeaturesOf(protocol) ++
       writerFeaturesOf(protocol).filter(name => find(name).exists(!_.read))
     needed.filterNot(name => find(name).exists(_.read))

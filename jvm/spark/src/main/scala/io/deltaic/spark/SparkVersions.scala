@@ -12,7 +12,7 @@ private[spark] object SparkVersions {
   lazy val tested: Seq[String] =
     SharedResource.json("spark-versions.json").elements.asScala.map(_.asText).toSeq
 
-  /** @throws DeltaicException if this is another Spark */
+  /** @throws DeltaicThrowable if this is another Spark */
   def requireTested(): Unit = requireTested(SPARK_VERSION)
 
   /** @param version of Spark, maybe with what its vendor adds to it, such as `4.2.0-vendor-1` */

@@ -368,7 +368,8 @@ private[spark] class DeltaicTable(
   /**
    * Spark finds cached data by comparing plans. Data cached at one version must not answer for another,
    * unless this process has refreshed it since. A plan that is part of a query is compared with such plans
-   * alone. A target is another table: a rule that puts it into a plan has changed the plan.
+   * alone. A target is another table: a rule that puts it into a plan has changed the plan. So is a table that
+   * took the place of another at the same path: it has another id.
    */
   override def equals(other: Any): Boolean = other match {
     case that: DeltaicTable =>
@@ -383,7 +384,7 @@ private[spark] class DeltaicTable(
 
   override def toString: String = name()
 
-  /** How plans come to the table. A table that took the place of another at the same path has another id. */
+  /** How plans come to the table. */
   private lazy val way: (Path, TableOrigin, Boolean, Boolean, Option[Path]) =
     (log.table, origin, query.isDefined, isTarget, within.map(_.path))
 

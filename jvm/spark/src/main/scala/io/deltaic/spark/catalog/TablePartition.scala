@@ -30,7 +30,7 @@ private[spark] final class TablePartition private (
     schema: TableSchema
 ) {
 
-  /** @throws DeltaicException if a value is none of its column's type */
+  /** @throws DeltaicThrowable if a value is none of its column's type */
   lazy val conditions: Seq[Expression] = {
     val zone = FileSplits.sessionZone(spark)
     values.map { case (column, text) =>
@@ -51,7 +51,7 @@ private[spark] final class TablePartition private (
 
 private[spark] object TablePartition {
 
-  /** @throws DeltaicException if the path names no partition columns of the table */
+  /** @throws DeltaicThrowable if the path names no partition columns of the table */
   def of(spark: SparkSession, path: Path, snapshot: Snapshot): TablePartition = {
     val schema = TableSchema.of(snapshot)
     val values = segments(path, snapshot.table).map { segment =>

@@ -29,7 +29,7 @@ private[write] object VoidColumns {
   /**
    * The columns as files have them.
    *
-   * @throws DeltaicException for what files cannot have: an array or a map of nothing, and what has no other fields
+   * @throws DeltaicThrowable for what files cannot have: an array or a map of nothing, and what has no other fields
    */
   def without(table: String, columns: StructType): StructType =
     if (!areIn(columns)) columns
