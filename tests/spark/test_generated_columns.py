@@ -60,7 +60,7 @@ def test_protocol_and_schema_hold_the_expressions(generated: str) -> None:
 
 def test_column_that_is_left_out_is_computed(spark: SparkSession, generated: str) -> None:
     seed(spark, generated, 1, 9)
-    frame = spark.sql("SELECT 7L id, named_struct('a', 3, 'b', 4) s")
+    frame = spark.sql("SELECT 7 id, named_struct('a', 3, 'b', 4) s")
     frame.write.format("delta").mode("append").save(generated)
     run(spark, generated, "INSERT INTO {t} (s, id) VALUES (named_struct('b', 1, 'a', NULL), NULL)")
     # By position within structs: b of the statement is a of the table.
