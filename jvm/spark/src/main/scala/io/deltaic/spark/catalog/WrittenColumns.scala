@@ -1,7 +1,7 @@
 package io.deltaic.spark.catalog
 
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.types.{DataType, StructType}
+import org.apache.spark.sql.types.{DataType, StructField, StructType}
 
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable, TableProperties}
 import io.deltaic.spark.SessionSettings
@@ -71,7 +71,7 @@ private[spark] object WrittenColumns {
   def evolved(table: DeltaicTable, rows: RowsToWrite, evolution: Evolution): Option[StructType] = {
     val before = table.tableSchema.all
     def after(takes: (DataType, DataType) => Boolean = (_, _) => false): StructType =
-      follow(before, rows, takes)
+      withIdentity(table, follow(before, rows, takes))
     // What the table cannot become, Python refuses; what the session does not allow, it cannot know.
     def followedOrRefused(exceeds: (DataType, DataType) => Boolean): StructType = {
       val widens = AutomaticWidening.of(table)
@@ -90,6 +90,22 @@ private[spark] object WrittenColumns {
         if (added.nonEmpty) throw mismatch(table, added)
         None
     }
+  }
+
+  /**
+   * An identity column stays BIGINT (Protocol § Identity Columns), and rows are cast to it; delta-spark
+   * widens it, to a table that the protocol does not allow. What a cast could cut is left for Python to refuse.
+   */
+  private def withIdentity(table: DeltaicTable, after: StructType): StructType = {
+    val widens = AutomaticWidening.of(table)
+    def isKept(column: StructField, rows: DataType): Boolean =
+      table.tableSchema.identity(column.name) && widens(column.dataType, rows) &&
+      !SchemaEvolution.cuts(column.dataType, rows)
+    StructType(after.map { field =>
+      val own = table.tableSchema.all.find(_.name == field.name)
+      own.filter(c => isKept(c, field.dataType))
+        .getOrElse(field)
+    })
   }
 
   private def refuseWithheld(
