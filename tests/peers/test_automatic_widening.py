@@ -335,9 +335,16 @@ MERGING_WRITERS: dict[str, Callable[[SparkSession, str, str, str], object]] = {
     ],
 )
 def test_mergeschema_widens_columns_only_as_the_session_says(
-    spark: SparkSession, table: str, writer: str, mode: str, value: str, saved: str, cast: str
+    spark: SparkSession,
+    table: str,
+    create: Callable[[str], str],
+    writer: str,
+    mode: str,
+    value: str,
+    saved: str,
+    cast: str,
 ) -> None:
-    name = _created(spark, table, "s STRUCT<a: INT>")
+    name = create("s STRUCT<a: INT>")
     after = saved if writer == "append" else cast
     query = f"SELECT named_struct('a', {value}) AS s"
     with session_settings(spark, {SETTING: mode}):
@@ -350,7 +357,6 @@ def test_mergeschema_widens_columns_only_as_the_session_says(
         else:
             MERGING_WRITERS[writer](spark, name, table, query)
             assert spark.table(name).schema.simpleString() == f"struct<s:struct<a:{after}>>"
-    spark.sql(f"DROP TABLE {name}")
 
 
 @pytest.mark.parametrize("writer", [*MERGING_WRITERS, "MERGE"])
