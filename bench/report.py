@@ -11,6 +11,7 @@ from pathlib import Path
 from bench.engines import FLOOR
 from bench.environment import git_commit, load_average, machine
 from bench.runner import ScenarioResult
+from bench.scenarios.scenario import Target
 from bench.settings import Settings
 from bench.summary import MeasureSummary, Spread, metric_medians, summarize
 
@@ -53,6 +54,7 @@ class Report:
         if own:
             lines += ["", "Each engine beside itself:"]
             lines += _aligned([["", *self.engines], *own])
+        lines += self._targets(summaries)
         metrics = self._metrics()
         if metrics:
             lines += ["", "Beside the clock, medians:"]
@@ -90,6 +92,17 @@ class Report:
             for summary in summaries
             if summary.over_baseline
         ]
+
+    def _targets(self, summaries: Sequence[MeasureSummary]) -> list[str]:
+        judged = [
+            (summary.measure.title, target, is_met)
+            for summary in summaries
+            for target, is_met in summary.judged(self.subject).items()
+        ]
+        if not judged:
+            return []
+        missed = [_missed(title, target) for title, target, is_met in judged if not is_met]
+        return ["", f"Targets met: {len(judged) - len(missed)} of {len(judged)}", *missed]
 
     def _metrics(self) -> list[list[str]]:
         return [
@@ -141,6 +154,11 @@ def _seconds(summary: MeasureSummary, engine: str, floors: Sequence[str]) -> str
     floor = summary.measure.floor
     note = f"[{floors.index(floor) + 1}] " if engine == FLOOR and floor is not None else ""
     return f"{note}{spread.median:.3f} s ({spread.min:.3f}–{spread.max:.3f})"
+
+
+def _missed(title: str, target: Target) -> str:
+    free = f" and {target.free_s:g} s" if target.free_s else ""
+    return f"MISSED {title}: at most {target.times:.2g} times {target.engine}'s{free}"
 
 
 def _number(value: float | None) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from bench.runner import Sample, ScenarioResult
-from bench.scenarios.scenario import Measure
+from bench.scenarios.scenario import Measure, Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,17 @@ class MeasureSummary:
     seconds: dict[str, Spread]
     over_subject: dict[str, Spread]
     over_baseline: dict[str, Spread]
+
+    def judged(self, subject: str) -> dict[Target, bool]:
+        """Return the targets whose engines were measured, and whether each is met."""
+        if subject not in self.seconds:
+            return {}
+        own_s = self.seconds[subject].median
+        return {
+            target: own_s <= target.times * self.seconds[target.engine].median + target.free_s
+            for target in self.measure.targets
+            if target.engine in self.seconds
+        }
 
 
 def summarize(result: ScenarioResult, subject: str) -> list[MeasureSummary]:

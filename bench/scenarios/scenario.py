@@ -11,6 +11,25 @@ from bench.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
+class Target:
+    """What Deltaic's seconds may be at most, beside another engine's in the same run.
+
+    Attributes
+    ----------
+    engine
+        The other engine; a run without it says nothing about the target.
+    times
+        How many times the other's seconds.
+    free_s
+        Seconds that come on top: of what is that short, a ratio says little.
+    """
+
+    engine: str
+    times: float
+    free_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Measure:
     """One row of the report.
 
@@ -22,12 +41,15 @@ class Measure:
         What plain Parquet does instead where it cannot do the same, or None.
     baseline
         Key of another measure; the report tells each engine's ratio to its own baseline.
+    targets
+        What the medians of the run are held against.
     """
 
     key: str
     title: str
     floor: str | None = None
     baseline: str | None = None
+    targets: tuple[Target, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

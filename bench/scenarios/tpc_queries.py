@@ -8,8 +8,11 @@ from typing import ClassVar
 
 from bench import tpc
 from bench.lab import Answer, Lab
-from bench.scenarios.scenario import Measure, Measurement, Scenario
+from bench.scenarios.scenario import Measure, Measurement, Scenario, Target
 from bench.settings import Settings
+
+_TOTAL_TARGETS = (Target("parquet", 1.0), Target("delta", 1 / 1.5))
+_PLANNING_TARGETS = (Target("parquet", 1.3, free_s=0.1),)
 
 
 class TpcQueries(Scenario):
@@ -31,14 +34,16 @@ class TpcQueries(Scenario):
         """Return rows of all queries together, and two of each."""
         of = f"{self.suite.title}, {self.layout.title}"
         return (
-            Measure("total", f"{of}: all queries"),
+            Measure("total", f"{of}: all queries", targets=_TOTAL_TARGETS),
             Measure("plan", f"{of}: planning of all queries"),
             *(
                 measure
                 for query in self.suite.queries(settings)
                 for measure in (
                     Measure(query, f"{of}: {query}"),
-                    Measure(f"{query}-plan", f"{of}: planning of {query}"),
+                    Measure(
+                        f"{query}-plan", f"{of}: planning of {query}", targets=_PLANNING_TARGETS
+                    ),
                 )
             ),
         )

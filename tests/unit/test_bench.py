@@ -6,7 +6,7 @@ import pytest
 
 from bench.messages import Reply
 from bench.runner import Sample, ScenarioResult, WrongAnswerError, check_answers
-from bench.scenarios.scenario import Measure, Measurement
+from bench.scenarios.scenario import Measure, Measurement, Target
 from bench.settings import Settings, root_uri
 from bench.summary import Spread, summarize
 from bench.turns import turns
@@ -47,6 +47,19 @@ def test_ratio_is_of_medians_and_its_extremes_are_of_single_rounds():
 
     assert summary.seconds == {"deltaic": Spread(2, 1, 4), "delta": Spread(6, 4, 8)}
     assert summary.over_subject == {"delta": Spread(3, 2, 4)}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "is_met"), [(1.3, True), (1.4, True), (1.5, False)], ids=["below", "free", "above"]
+)
+def test_a_target_is_judged_by_medians_where_its_engine_was_measured(seconds, is_met):
+    planning = Target("parquet", 1.3, free_s=0.15)
+    measure = Measure("plan", "planning", targets=(planning, Target("delta", 0.5)))
+    samples = [sample("deltaic", 0, plan=seconds), sample("parquet", 0, plan=1.0)]
+
+    (summary,) = summarize(ScenarioResult("tpcds", (measure,), samples), "deltaic")
+
+    assert summary.judged("deltaic") == {planning: is_met}
 
 
 def test_ratio_to_the_baseline_stays_within_an_engine():
