@@ -34,6 +34,8 @@ database = duckdb.connect(str(folder / "generated.duckdb"))
 database.execute("SET memory_limit = '4GB'")
 database.execute(f"LOAD '{extension}'")
 database.execute(f"CALL dsdgen(sf = {scale})")
+# Spark's queries name it as the specification does.
+database.execute("ALTER TABLE customer RENAME c_last_review_date_sk TO c_last_review_date")
 for (table,) in database.execute("SHOW TABLES").fetchall():
     (folder / table).mkdir()
     database.execute(f"COPY {table} TO '{folder / table}/data.parquet' (FORMAT parquet)")
