@@ -83,7 +83,10 @@ class Runner:
         self.facts: dict[str, dict[str, str | float]] = {}
 
     def run(self, scenario: Scenario) -> ScenarioResult:
-        """Run all rounds of a scenario. An engine that fails or errs ends the scenario."""
+        """Run all rounds of a scenario.
+
+        An engine that fails or errs ends the scenario; what was measured before is kept.
+        """
         result = ScenarioResult(scenario.name, scenario.measures(self._settings))
         try:
             if scenario.needs_lineitem:
@@ -92,10 +95,12 @@ class Runner:
                 self._prepare(self._long_lived(engine), scenario)
             warmups, rounds = self._plan(scenario)
             for number in range(warmups + rounds):
-                samples = self._round(scenario, number)
-                check_answers(samples)
-                if number >= warmups:
-                    result.samples += samples
+                samples: list[Sample] = []
+                for sample in self._round(scenario, number):
+                    samples.append(sample)
+                    check_answers(samples)
+                    if number >= warmups:
+                        result.samples.append(sample)
                 _progress(scenario, number, warmups, samples)
         except (WorkerError, WrongAnswerError) as error:
             result.error = str(error)
@@ -111,14 +116,12 @@ class Runner:
         warmups = 0 if self._settings.quick else scenario.warmup_rounds
         return warmups, self._rounds or (1 if self._settings.quick else scenario.rounds)
 
-    def _round(self, scenario: Scenario, number: int) -> list[Sample]:
-        samples = []
+    def _round(self, scenario: Scenario, number: int) -> Iterator[Sample]:
         for engine in turns(self._engines, number):
             with self._worker(scenario, engine) as worker:
                 reply = worker.ask(Request("measure", scenario.name, number))
                 assert reply.measurement is not None
-                samples.append(Sample(engine.name, number, reply.measurement))
-        return samples
+                yield Sample(engine.name, number, reply.measurement)
 
     @contextmanager
     def _worker(self, scenario: Scenario, engine: Engine) -> Iterator[Worker]:

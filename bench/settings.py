@@ -71,6 +71,11 @@ class Settings:
             "spark.sql.shuffle.partitions": str(self.shuffle_partitions),
             "spark.sql.warehouse.dir": f"{self.data}/warehouse",
             "spark.log.level": "WARN",
+            # What the UI would show of earlier queries is not to fill the heap of later ones.
+            "spark.ui.retainedJobs": "50",
+            "spark.ui.retainedStages": "50",
+            "spark.ui.retainedTasks": "1000",
+            "spark.sql.ui.retainedExecutions": "10",
         }
         if self.master.startswith("local"):
             confs["spark.local.dir"] = str(SPARK_TEMPORARY)

@@ -114,8 +114,11 @@ def _ratio(numerator: dict[int, float], denominator: dict[int, float]) -> Spread
     """Return the ratio of the medians, with the extremes of the ratios of single rounds.
 
     The two numbers of a round were measured one soon after the other, so that a load on the
-    machine that comes and goes changes their ratio little.
+    machine that comes and goes changes their ratio little. A round in which one of them failed
+    counts for the other's median alone.
     """
-    paired = [seconds / denominator[number] for number, seconds in numerator.items()]
+    paired = [
+        numerator[number] / denominator[number] for number in numerator.keys() & denominator.keys()
+    ]
     middle = median(numerator.values()) / median(denominator.values())
-    return Spread(middle, min(paired), max(paired))
+    return Spread(middle, min(paired, default=middle), max(paired, default=middle))

@@ -62,6 +62,19 @@ def test_a_target_is_judged_by_medians_where_its_engine_was_measured(seconds, is
     assert summary.judged("deltaic") == {planning: is_met}
 
 
+def test_a_round_that_one_engine_did_not_finish_has_no_ratio_of_its_own():
+    samples = [
+        sample("deltaic", 0, scan=1.0),
+        sample("delta", 0, scan=2.0),
+        sample("deltaic", 1, scan=3.0),
+    ]
+    result = ScenarioResult("scan", (Measure("scan", "a scan"),), samples, error="delta failed")
+
+    (summary,) = summarize(result, "deltaic")
+
+    assert summary.over_subject == {"delta": Spread(1, 2, 2)}
+
+
 def test_ratio_to_the_baseline_stays_within_an_engine():
     measures = (Measure("plain", "plain"), Measure("dv", "with DV", baseline="plain"))
     samples = [sample("deltaic", 0, plain=2.0, dv=3.0), sample("delta", 0, plain=1.0, dv=4.0)]
