@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltaic.commit.ports import Winner
 from deltaic.commit.transaction import commit
 from deltaic.exceptions import (
     ConcurrentAppendException,
@@ -93,18 +93,14 @@ def test_rows_that_came_back_are_a_conflict() -> None:
         commit(ours, log)
 
 
-@pytest.mark.parametrize("found", [None, "new"])
-def test_rows_are_looked_at_where_statistics_leave_it_open(found: str | None) -> None:
-    looks: list[int] = []
+@pytest.mark.parametrize("found", [False, True])
+def test_rows_are_looked_at_where_statistics_leave_it_open(found: bool) -> None:
+    looks: list[list[int]] = []
 
     class Looking(MemoryCommit):
-        def winner(self, version: int) -> Winner | None:
-            def look() -> str | None:
-                looks.append(version)
-                return found
-
-            winner = super().winner(version)
-            return winner and dataclasses.replace(winner, look_at_rows=look)
+        def has_matching_row(self, versions: Sequence[int]) -> bool:
+            looks.append([*versions])
+            return found
 
     log = create(MemoryFile("f"))
     ours = Looking(**{f.name: getattr(ending(log, "a"), f.name) for f in FIELDS})
@@ -113,38 +109,82 @@ def test_rows_are_looked_at_where_statistics_leave_it_open(found: str | None) ->
     updated = ending(log, "c")
     updated.adds = [*updated.adds, MemoryFile("new")]
     commit(updated, log)
-    if found is None:
+    if not found:
         assert commit(ours, log).version == 3
     else:
         with pytest.raises(ConcurrentAppendException, match="new"):
             commit(ours, log)
-    assert looks == [2], "a commit that adds no row is not looked at"
+    assert looks == [[2]], "a commit that adds no row is not looked at"
 
 
-@pytest.mark.parametrize("found", [None, "f"])
-def test_ended_rows_are_looked_at_where_they_were_read(found: str | None) -> None:
-    looks: list[int] = []
+@pytest.mark.parametrize("found", [False, True])
+def test_deleted_rows_are_looked_at_where_they_were_read(found: bool) -> None:
+    looks: list[list[int]] = []
 
     class Looking(MemoryCommit):
-        def winner(self, version: int) -> Winner | None:
-            def look() -> str | None:
-                looks.append(version)
-                return found if version == 4 else None
-
-            winner = super().winner(version)
-            return winner and dataclasses.replace(winner, look_at_ended_rows=look)
+        def has_deleted_row(self, versions: Sequence[int]) -> bool:
+            looks.append([*versions])
+            return found and 4 in versions
 
     log = create(MemoryFile("f"), MemoryFile("g", 1))
     ours = Looking(log, "MERGE", adds=[MemoryFile("inserted")], reads=frozenset({0}))
     commit(MemoryCommit(log, "WRITE", adds=[MemoryFile("h", 1)], is_blind_append=True), log)
     for rows, file in (("a", "g"), ("b", "f"), ("c", "f")):
         commit(ending(log, rows, file), log)
-    if found is None:
+    if not found:
         assert commit(ours, log).version == 5
+        assert looks == [[3, 4]], "commits that took no row of a file that was read are left out"
     else:
-        with pytest.raises(ConcurrentDeleteReadException, match="file f"):
+        with pytest.raises(ConcurrentDeleteReadException, match=r"(?s)version 4.*file f"):
             commit(ours, log)
-    assert looks == [3, 4], "commits that took no row of a file that was read are not looked at"
+        assert looks == [[3, 4], [3]]
+
+
+@pytest.mark.parametrize("holding", [None, 1, 4, 7])
+def test_rows_of_all_winners_are_looked_at_together(holding: int | None) -> None:
+    """Of those that hold such a row, the first is named, as if each were looked at by itself."""
+    looks: list[list[int]] = []
+
+    class Looking(MemoryCommit):
+        def has_matching_row(self, versions: Sequence[int]) -> bool:
+            looks.append([*versions])
+            return holding is not None and any(version >= holding for version in versions)
+
+    log = create(MemoryFile("f", 0))
+    ours = Looking(log, "MERGE", adds=[MemoryFile("inserted")], reads=EVERYTHING)
+    for version in range(1, 8):
+        path = f"new-{version}"
+        commit(MemoryCommit(log, "WRITE", adds=[MemoryFile(path)], is_blind_append=True), log)
+    if holding is None:
+        assert commit(ours, log).version == 8
+        assert looks == [[*range(1, 8)]]
+    else:
+        with pytest.raises(ConcurrentAppendException, match=f"new-{holding}"):
+            commit(ours, log)
+        assert looks[0] == [*range(1, 8)]
+        assert len(looks) <= 4
+
+
+def test_winners_that_come_while_rows_are_looked_at_are_looked_at_once() -> None:
+    looks: list[list[int]] = []
+    log = create(MemoryFile("f", 0))
+
+    class Looking(MemoryCommit):
+        def has_matching_row(self, versions: Sequence[int]) -> bool:
+            looks.append([*versions])
+            if len(looks) == 1:
+                append("third")
+                append("fourth")
+            return False
+
+    def append(path: str) -> None:
+        commit(MemoryCommit(log, "WRITE", adds=[MemoryFile(path)], is_blind_append=True), log)
+
+    ours = Looking(log, "MERGE", adds=[MemoryFile("inserted")], reads=EVERYTHING)
+    append("first")
+    append("second")
+    assert commit(ours, log).version == 5
+    assert looks == [[1, 2], [3, 4]]
 
 
 FIELDS = dataclasses.fields(MemoryCommit)

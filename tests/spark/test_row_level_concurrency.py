@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -14,8 +15,10 @@ from deltaic.exceptions import (
     ConcurrentDeleteDeleteException,
     ConcurrentDeleteReadException,
 )
+from deltaic.spark.ports import JvmPreparedCommit
 from tests.support import change_feed, log
 from tests.support.interleave import committed_meanwhile
+from tests.support.jobs import jobs_of
 from tests.support.session_settings import session_settings
 from tests.support.table_builder import rows_of
 
@@ -257,3 +260,50 @@ def test_update_follows_three_winners_in_files_with_old_vectors_and_null_partiti
     assert change_feed.apply_changes(
         change_feed.rows_at(spark, table, 5), feed
     ) == change_feed.rows_at(spark, table, 6)
+
+
+@pytest.mark.parametrize("statement", ["merge", "update"])
+@pytest.mark.parametrize("meets", [None, 4])
+def test_rows_of_all_winners_are_looked_at_in_one_query(
+    spark: SparkSession,
+    base: Path,
+    table: str,
+    monkeypatch: pytest.MonkeyPatch,
+    statement: str,
+    meets: int | None,
+) -> None:
+    """Each appends rows around those that the statement reads, so that bounds tell nothing."""
+    log.copy_table(base, table)
+    looks: list[tuple[list[int], int]] = []
+    look = JvmPreparedCommit.has_matching_row
+
+    def counted(self: JvmPreparedCommit, versions: Sequence[int]) -> bool:
+        found: list[bool] = []
+        jobs = jobs_of(spark, lambda: found.append(look(self, versions)))
+        looks.append(([*versions], jobs))
+        return found[0]
+
+    monkeypatch.setattr(JvmPreparedCommit, "has_matching_row", counted)
+
+    def append(*ids: int) -> None:
+        listed = ", ".join(map(str, ids))
+        spark.sql(f"INSERT INTO delta.`{table}` SELECT explode(array({listed})), 0")
+
+    def winners() -> None:
+        for n in range(6):
+            append(-n - 1, 50 + n, 3 if n == meets else 60 + n)
+
+    if meets is None:
+        with committed_meanwhile(winners):
+            run(spark, table, statement, (2, 3, 4))
+        with committed_meanwhile(lambda: append(-9, 99)):
+            run(spark, table, statement, (2, 3, 4))
+        (versions, jobs_for_six), (_, jobs_for_one) = looks
+        assert versions == [*range(3, 9)]
+        assert jobs_for_six <= jobs_for_one + 1, "Spark tries few tasks before the others"
+    else:
+        with committed_meanwhile(winners), pytest.raises(ConcurrentAppendException) as caught:
+            run(spark, table, statement, (2, 3, 4))
+        assert f"version {3 + meets}" in str(caught.value)
+        assert looks[0][0] == [*range(3, 9)]
+        assert len(looks) <= 4

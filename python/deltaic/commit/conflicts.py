@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import TypeAlias
 
 from deltaic.commit.isolation import Isolation
@@ -24,6 +25,17 @@ from deltaic.protocol.domains import FEATURE as DOMAINS
 from deltaic.protocol.features import supports
 
 
+class Evidence(Enum):
+    """What shows that two commits conflict."""
+
+    #: The log alone.
+    LOG = "log"
+    #: The log says that rows which the winner added may matter; the rows themselves tell.
+    ADDED_ROWS = "added rows"
+    #: The same of rows that the winner deleted.
+    DELETED_ROWS = "deleted rows"
+
+
 @dataclass(frozen=True, slots=True)
 class Conflict:
     """Why our commit cannot follow a winner.
@@ -34,11 +46,14 @@ class Conflict:
         The condition of the error it becomes if nothing can be done about it.
     detail
         The file, application or change at which the two meet.
+    evidence
+        What shows it: rows may show that there is no conflict.
     """
 
     condition: str
     winner: Winner
     detail: str
+    evidence: Evidence = Evidence.LOG
 
 
 Rule: TypeAlias = Callable[[ReadSet, Winner], Conflict | None]
@@ -84,9 +99,9 @@ def concurrent_append(ours: ReadSet, winner: Winner) -> Conflict | None:
     if ours.isolation is Isolation.WRITE_SERIALIZABLE and winner.is_blind_append:
         return None
     path = winner.add_matching_reads
-    if path is not None and winner.look_at_rows is not None:
-        path = winner.look_at_rows()
-    return Conflict("DELTAIC_CONCURRENT_APPEND", winner, path) if path else None
+    if not path:
+        return None
+    return Conflict("DELTAIC_CONCURRENT_APPEND", winner, path, Evidence.ADDED_ROWS)
 
 
 def concurrent_delete_delete(ours: ReadSet, winner: Winner) -> Conflict | None:
@@ -123,9 +138,9 @@ def concurrent_delete_read(ours: ReadSet, winner: Winner) -> Conflict | None:
     has an outcome of its own, of which no single row tells anything.
     """
     path = winner.removed_file_read
-    if path is not None and winner.look_at_ended_rows is not None:
-        path = winner.look_at_ended_rows()
-    return Conflict("DELTAIC_CONCURRENT_DELETE_READ", winner, path) if path else None
+    if not path:
+        return None
+    return Conflict("DELTAIC_CONCURRENT_DELETE_READ", winner, path, Evidence.DELETED_ROWS)
 
 
 def concurrent_transaction(ours: ReadSet, winner: Winner) -> Conflict | None:
@@ -183,9 +198,21 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def find_conflict(ours: ReadSet, winner: Winner) -> Conflict | None:
-    """Return the first conflict of our transaction with a winner."""
-    return next((found for rule in RULES if (found := rule(ours, winner)) is not None), None)
+def find_conflict(
+    ours: ReadSet, winner: Winner, is_confirmed: Callable[[Conflict], bool] = lambda _: True
+) -> Conflict | None:
+    """Return the first conflict of our transaction with a winner.
+
+    Parameters
+    ----------
+    is_confirmed
+        Whether the evidence of a conflict holds when it is looked at.
+    """
+    for rule in RULES:
+        found = rule(ours, winner)
+        if found is not None and is_confirmed(found):
+            return found
+    return None
 
 
 def conflict_error(ours: ReadSet, conflict: Conflict) -> DeltaError:

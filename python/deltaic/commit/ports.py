@@ -6,7 +6,7 @@ side, which answers questions about them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -144,13 +144,9 @@ class Winner:
     add_matching_reads
         The first file it added, with new rows, that could hold rows which our reads select: by what
         the log says of it.
-    look_at_rows
-        Looks at the rows of such files, and returns one if there is any that our reads select.
     removed_file_read
         The first file it took rows from that could matter to us although we leave them alone: by
         what the log says of it.
-    look_at_ended_rows
-        Looks at the rows that it took from such files, and returns one of these if any row matters.
     removed_file_removed
         The first file it removed, changed or added anew that we remove or change, too, in a way
         that does not allow to say which rows of it were changed.
@@ -178,20 +174,14 @@ class Winner:
     domains: Mapping[str, str | None] = field(default_factory=dict)
     num_added: int = 0
     add_matching_reads: str | None = None
-    look_at_rows: Callable[[], str | None] | None = None
     removed_file_read: str | None = None
-    look_at_ended_rows: Callable[[], str | None] | None = None
     removed_file_removed: str | None = None
     moved_file: str | None = None
     shared_rows: SharedRows | None = None
     shares_files: bool = False
 
     @staticmethod
-    def from_json(
-        body: Mapping[str, Any],
-        look_at_rows: Callable[[], str | None] | None = None,
-        look_at_ended_rows: Callable[[], str | None] | None = None,
-    ) -> Winner:
+    def from_json(body: Mapping[str, Any]) -> Winner:
         """Read the JSON of ``PreparedCommit.winner(version)``."""
         protocol, metadata = body.get("protocol"), body.get("metaData")
         shared = body.get("sharedRows")
@@ -207,9 +197,7 @@ class Winner:
             domains=body.get("domains") or {},
             num_added=body.get("numAdded", 0),
             add_matching_reads=body.get("addMatchingReads"),
-            look_at_rows=look_at_rows,
             removed_file_read=body.get("removedFileRead"),
-            look_at_ended_rows=look_at_ended_rows,
             removed_file_removed=body.get("removedFileRemoved"),
             moved_file=body.get("movedFile"),
             shared_rows=SharedRows(shared["path"], shared["rows"]) if shared else None,
@@ -303,6 +291,16 @@ class PreparedCommit(Protocol):
 
     def winner(self, version: int) -> Winner | None:
         """Describe the commit of `version` as far as it matters here; None if there is none."""
+
+    def has_matching_row(self, versions: Sequence[int]) -> bool:
+        """Return whether any of these commits added a row that our reads select.
+
+        Reads the files that could hold one by what the log says of them, those of all commits in
+        one query. A row that cannot be looked at counts.
+        """
+
+    def has_deleted_row(self, versions: Sequence[int]) -> bool:
+        """Return likewise whether any of them deleted a row whose loss matters to us."""
 
     def follow(self, version: int) -> FileCounts:
         """End the same rows in the files as the commits up to `version` have left them.

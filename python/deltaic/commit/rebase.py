@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deltaic.commit.conflicts import Conflict, find_conflict
 from deltaic.commit.plan import Definition, Predecessor
 from deltaic.commit.ports import PreparedCommit, Winner
 from deltaic.commit.read_set import ReadSet
+from deltaic.commit.row_evidence import RowEvidence
 from deltaic.protocol import row_tracking
 from deltaic.protocol.clustering import clustering_columns
 from deltaic.protocol.column_lists import has_statistics
@@ -52,19 +54,29 @@ def rebase(ours: ReadSet, prepared: PreparedCommit, previous: Predecessor) -> Re
 
 def _rebased(ours: ReadSet, prepared: PreparedCommit, previous: Predecessor) -> Rebased | Conflict:
     shares_files = False
-    while (winner := prepared.winner(previous.version + 1)) is not None:
-        joined = _joined(ours, winner)
-        if joined is not None:
-            ours = joined
-        else:
-            conflict = find_conflict(ours, winner)
-            if conflict is not None:
-                return conflict
-            if winner.metadata is not None:
-                ours = ours.counted_after(winner.metadata)
-        shares_files = shares_files or winner.shares_files
-        previous = _after(ours.table, previous, winner)
+    # Looking at rows takes time, in which others may win.
+    while winners := _winners_after(previous.version, prepared):
+        rows = RowEvidence(ours, winners, prepared)
+        for winner in winners:
+            joined = _joined(ours, winner)
+            if joined is not None:
+                ours = joined
+            else:
+                conflict = find_conflict(ours, winner, rows.confirms)
+                if conflict is not None:
+                    return conflict
+                if winner.metadata is not None:
+                    ours = ours.counted_after(winner.metadata)
+            shares_files = shares_files or winner.shares_files
+            previous = _after(ours.table, previous, winner)
     return Rebased(ours, previous, shares_files)
+
+
+def _winners_after(version: int, prepared: PreparedCommit) -> Sequence[Winner]:
+    winners: list[Winner] = []
+    while (winner := prepared.winner(version + len(winners) + 1)) is not None:
+        winners.append(winner)
+    return winners
 
 
 def _after(table: str, previous: Predecessor, winner: Winner) -> Predecessor:

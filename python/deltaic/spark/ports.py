@@ -288,21 +288,17 @@ class JvmPreparedCommit:
             if problem.condition == _COMMIT_NOT_FOUND:
                 return None
             raise
-        return Winner.from_json(
-            json.loads(text),
-            look_at_rows=lambda: self._matching_row(version),
-            look_at_ended_rows=lambda: self._ended_row(version),
-        )
+        return Winner.from_json(json.loads(text))
 
-    def _matching_row(self, version: int) -> str | None:
+    def has_matching_row(self, versions: Sequence[int]) -> bool:
+        """Return whether any of these commits added a row that our reads select."""
         with jvm_errors():
-            path: str | None = json.loads(self._prepared.matchingRow(version))["path"]
-        return path
+            return bool(self._prepared.hasMatchingRow(json.dumps(list(versions))))
 
-    def _ended_row(self, version: int) -> str | None:
+    def has_deleted_row(self, versions: Sequence[int]) -> bool:
+        """Return whether any of these commits deleted a row whose loss matters to us."""
         with jvm_errors():
-            path: str | None = json.loads(self._prepared.endedRow(version))["path"]
-        return path
+            return bool(self._prepared.hasDeletedRow(json.dumps(list(versions))))
 
     def follow(self, version: int) -> FileCounts:
         """End the same rows in the files as the commits up to `version` have left them."""

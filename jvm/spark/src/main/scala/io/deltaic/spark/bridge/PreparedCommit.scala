@@ -53,8 +53,8 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
   /** Files that are ours and those of winners, as these left them, by version and canonical path. */
   private val followed = mutable.TreeMap.empty[Long, Map[String, AddFile]]
 
-  /** Where winners have moved rows that this commit read, by canonical path. */
-  private val movedReads = mutable.Set.empty[String]
+  /** Where winners have moved rows that this commit read: the first that did, by canonical path. */
+  private val movedReads = mutable.Map.empty[String, Long]
 
   private[spark] def log: DeltaLog = request.log
 
@@ -179,7 +179,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
         }.toMap,
         "numAdded" -> adds.size,
         "addMatchingReads" -> firstNew(adds, removes)(request.readSet.firstMatching),
-        "removedFileRead" -> removedRead(adds, removes),
+        "removedFileRead" -> removedRead(version, adds, removes),
         "removedFileRemoved" -> meetings.find(_.how == SharedFiles.Inseparable).map(_.path),
         "movedFile" -> meetings.find(_.how == SharedFiles.Moved).map(_.path),
         "sharedRows" -> meetings.collectFirst {
@@ -195,44 +195,63 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
    * The first file with rows that this commit read and that are gone, wherever others have moved them
    * before: each winner is asked about once, in the order of their versions.
    */
-  private def removedRead(adds: Seq[AddFile], removes: Seq[RemoveFile]): Option[String] =
+  private def removedRead(
+      version: Long,
+      adds: Seq[AddFile],
+      removes: Seq[RemoveFile]
+  ): Option[String] =
     synchronized {
       val (ended, moved) = removes.partition(_.dataChange)
-      val lost = request.readSet.firstRead(ended).orElse(ended.find(isMovedRead))
-      if (request.readSet.firstRead(moved).isDefined || moved.exists(isMovedRead))
-        movedReads ++= adds.filterNot(_.dataChange).map(add => shared.canonical(add.path))
+      val lost = request.readSet.firstRead(ended).orElse(ended.find(isMovedRead(_, version)))
+      if (request.readSet.firstRead(moved).isDefined || moved.exists(isMovedRead(_, version)))
+        adds.filterNot(_.dataChange).foreach { add =>
+          movedReads.getOrElseUpdate(shared.canonical(add.path), version)
+        }
       lost.map(_.path)
     }
 
-  private def isMovedRead(remove: RemoveFile): Boolean =
-    synchronized(movedReads(shared.canonical(remove.path)))
+  private def isMovedRead(remove: RemoveFile, version: Long): Boolean =
+    synchronized(movedReads.get(shared.canonical(remove.path)).exists(_ <= version))
 
   /**
-   * Whether a commit that won the race has ended a row whose loss matters to this one: whatever rows of
-   * a file that holds moved ones, since nothing says which of them were read.
+   * Whether any of these commits, which have won the race, has deleted a row whose loss matters to this one: whatever
+   * rows of a file that holds moved ones, since nothing says which of them were read.
+   *
+   * @param versions a JSON list
    */
-  def endedRow(version: Long): String = {
-    val commit = request.log.commit(version)
-    val ended = commit.removes.filter(_.dataChange).toSeq
-    val taken = TakenRows.in(ended, commit.adds.toSeq, shared.canonical)
-    val lost = ended.find(isMovedRead).orElse(request.readSet.firstEnded(taken))
-    Json.obj("path" -> lost.map(_.path)).toString
+  def hasDeletedRow(versions: String): Boolean = {
+    val winners = Json.parseStrings(versions).map(_.toLong)
+    def deletedAt(version: Long): Seq[RemoveFile] =
+      request.log.commit(version).removes.filter(_.dataChange).toSeq
+    val wereMoved = synchronized(movedReads.nonEmpty) &&
+      winners.exists(version => deletedAt(version).exists(isMovedRead(_, version)))
+    wereMoved || winners.iterator.flatMap { version =>
+      TakenRows.in(deletedAt(version), request.log.commit(version).adds.toSeq, shared.canonical)
+    }.grouped(PreparedCommit.FilesInQuery).exists(request.readSet.firstEnded(_).isDefined)
   }
 
-  /** Whether a commit that won the race has added a row which this one would have read. */
-  def matchingRow(version: Long): String = {
-    val commit = request.log.commit(version)
-    val holding = firstNew(commit.adds.toSeq, commit.removes.toSeq)(request.readSet.firstHolding)
-    Json.obj("path" -> holding).toString
-  }
+  /**
+   * Whether any of these commits, which have won the race, has added a row which this one would have read. Their files
+   * are read together.
+   *
+   * @param versions a JSON list
+   */
+  def hasMatchingRow(versions: String): Boolean =
+    Json.parseStrings(versions).iterator.map(_.toLong).flatMap { version =>
+      val commit = request.log.commit(version)
+      shared.withNewRows(ofOthers(commit.adds.toSeq), commit.removes.toSeq)
+    }.grouped(PreparedCommit.FilesInQuery).exists(request.readSet.firstHolding(_).isDefined)
 
   /** The first file with new rows that `find` finds. Those that are changed by both hold none, if they go together. */
   private def firstNew(adds: Seq[AddFile], removes: Seq[RemoveFile])(
       find: Seq[AddFile] => Option[AddFile]
   ): Option[String] = {
-    val others = adds.filter(add => add.dataChange && !ours(shared.canonical(add.path)))
+    val others = ofOthers(adds)
     find(others).flatMap(_ => find(shared.withNewRows(others, removes))).map(_.path)
   }
+
+  private def ofOthers(adds: Seq[AddFile]): Seq[AddFile] =
+    adds.filter(add => add.dataChange && !ours(shared.canonical(add.path)))
 
   /** Ends the same rows in the files that it shares with commits up to this version, as they left them. */
   def follow(version: Long): String = {
@@ -262,6 +281,10 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
 }
 
 private object PreparedCommit {
+
+  /** How many files of winners a query looks at: as many as memory holds with ease. */
+  private val FilesInQuery = 10000
+
   sealed trait State
   case object Open extends State
 
