@@ -11,6 +11,7 @@ import io.deltaic.protocol.{DeltaicException, DeltaicThrowable, Metadata}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.SessionSettings
 import io.deltaic.spark.changes.ChangesTable
+import io.deltaic.spark.scan.RowTracking
 
 /** The options of a read that ask for what changed in a table instead of for its rows. */
 private[spark] object ChangeFeedOptions {
@@ -65,7 +66,8 @@ private[spark] final class ChangeFeedRequest(
     snapshot: Snapshot,
     timeTravelled: Boolean,
     options: CaseInsensitiveStringMap,
-    mayBeEmpty: Boolean
+    mayBeEmpty: Boolean,
+    identifiesRows: Boolean
 ) {
   import ChangeFeedOptions._
   import ChangeFeedRequest._
@@ -80,6 +82,8 @@ private[spark] final class ChangeFeedRequest(
     val start = Option.unless(isEmpty(first, last))(at(first.version))
     // Files that later versions do not have, and change data files, may be gone.
     start.foreach(DeletedFileRetention.check(spark, log, _))
+    val read = start.fold(snapshot)(columnsOf(_, last))
+    if (identifiesRows) (start.toSeq :+ read).foreach(requireTracked(_, first, last))
     new ChangesTable(
       spark,
       log,
@@ -87,14 +91,24 @@ private[spark] final class ChangeFeedRequest(
       first.version,
       last.map(_.version),
       start,
-      start.fold(snapshot)(columnsOf(_, last)),
+      read,
       checksSchema =
         !SessionSettings.isOn(
           spark,
           "changeDataFeed.unsafeBatchReadOnIncompatibleSchemaChanges.enabled"
-        )
+        ),
+      identifiesRows
     )
   }
+
+  private def requireTracked(version: Snapshot, first: Bound, last: Option[Bound]): Unit =
+    if (RowTracking.of(version.protocol, version.metadata).isEmpty)
+      throw fail(
+        "DELTAIC_CHANGES_ROWS_NOT_TRACKED",
+        "version" -> version.version.toString,
+        "first" -> first.version.toString,
+        "last" -> last.fold(snapshot.version)(_.version).toString
+      )
 
   /** Whether there is nothing between the ends, which is not an error for two times. */
   private def isEmpty(first: Bound, last: Option[Bound]): Boolean = {

@@ -10,7 +10,6 @@ import org.apache.spark.sql.types.TimestampType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.replay.DeltaLog
-import io.deltaic.spark.UnsupportedOperation
 import io.deltaic.spark.errors.{DeltaicAnalysisException, DeltaicUnsupportedOperationException}
 import io.deltaic.spark.partition.PartitionValues
 
@@ -27,15 +26,13 @@ private[spark] object ChangesClause {
 
   /** The changes that the clause asks for; Spark does the rest of what it promises. */
   def changelog(table: DeltaicTable, context: ChangelogContext): Changelog = {
-    // Collapsing the changes of a row needs an identity of rows, which files do not have.
-    if (context.deduplicationMode == DeduplicationMode.NET_CHANGES)
-      throw UnsupportedOperation(
-        table.log.table.toString,
-        s"CHANGES with deduplicationMode ${DeduplicationMode.NET_CHANGES.value}"
-      )
     val range = bounds(table.log, context)
     val options = new CaseInsensitiveStringMap((range + (ReadChangeFeed -> "true")).asJava)
-    table.changes(options, mayBeEmpty = excludesEnd(context.range))
+    table.changes(
+      options,
+      mayBeEmpty = excludesEnd(context.range),
+      identifiesRows = context.deduplicationMode == DeduplicationMode.NET_CHANGES
+    )
   }
 
   /** Without the version or time at an end there may be nothing left, which is then what was asked for. */

@@ -159,11 +159,24 @@ private[spark] class DeltaicTable(
    * What changed in the table, as these options ask (see [[ChangeFeedOptions]]).
    *
    * @param mayBeEmpty whether a range that ends right before it starts is one
+   * @param identifiesRows whether each row has its row id: the changes are then those of data files
    */
-  def changes(options: CaseInsensitiveStringMap, mayBeEmpty: Boolean = false): ChangesTable = {
+  def changes(
+      options: CaseInsensitiveStringMap,
+      mayBeEmpty: Boolean = false,
+      identifiesRows: Boolean = false
+  ): ChangesTable = {
     requireWhole()
-    val timeTravelled = origin == TableOrigin.TimeTravel
-    new ChangeFeedRequest(spark, log, name(), snapshot, timeTravelled, options, mayBeEmpty).table
+    new ChangeFeedRequest(
+      spark,
+      log,
+      name(),
+      snapshot,
+      timeTravelled = origin == TableOrigin.TimeTravel,
+      options,
+      mayBeEmpty,
+      identifiesRows
+    ).table
   }
 
   /** The same table as the target of a statement, for Spark to plan. */

@@ -3,7 +3,7 @@ package io.deltaic.spark.changes
 import org.apache.spark.sql.types.{LongType, StringType, StructField, StructType, TimestampType}
 
 import io.deltaic.protocol.DeltaicException
-import io.deltaic.spark.scan.TableSchema
+import io.deltaic.spark.scan.{FileMetadata, TableSchema}
 
 /** What the change data feed adds to the columns of a table (Protocol § Change Data Files). */
 private[spark] object ChangeColumns {
@@ -24,15 +24,30 @@ private[spark] object ChangeColumns {
     StructField(CommitTimestamp, TimestampType)
   )
 
-  /** The columns of a feed. */
-  def addedTo(table: String, columns: StructType): StructType = {
-    fields.find(f => columns.fieldNames.exists(_.equalsIgnoreCase(f.name))).foreach { taken =>
+  /** What identifies a row of a table with row tracking, by delta-spark's names. */
+  val rowField: StructField = StructField(
+    FileMetadata.Name,
+    StructType(
+      Seq(FileMetadata.RowId, FileMetadata.RowCommitVersion)
+        .map(StructField(_, LongType, nullable = false))
+    ),
+    nullable = false
+  )
+
+  /** The columns that a source of changes shows. */
+  def of(source: ChangeSource, columns: StructType): StructType =
+    addedTo(source.table.toString, columns, source.identifiesRows)
+
+  /** @param identifiesRows whether each row has its row id and row commit version */
+  def addedTo(table: String, columns: StructType, identifiesRows: Boolean): StructType = {
+    val added = (if (identifiesRows) Seq(rowField) else Nil) ++ fields
+    added.find(f => columns.fieldNames.exists(_.equalsIgnoreCase(f.name))).foreach { taken =>
       throw DeltaicException(
         "DELTAIC_CHANGES_COLUMN_TAKEN",
         Map("table" -> table, "column" -> taken.name)
       )
     }
-    fields.foldLeft(columns)(_ add _)
+    added.foldLeft(columns)(_ add _)
   }
 
   /**

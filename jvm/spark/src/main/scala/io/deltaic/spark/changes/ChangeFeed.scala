@@ -5,6 +5,7 @@ import org.apache.hadoop.fs.Path
 import io.deltaic.log.CommitFile
 import io.deltaic.protocol._
 import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.spark.scan.RowTracking
 
 /** A change, and the commit that made it. */
 private[spark] final case class CommittedChange(
@@ -21,6 +22,9 @@ private[spark] trait ChangeSource {
   def version: Long
 
   def changes: IndexedSeq[CommittedChange]
+
+  /** Whether each row has its row id and row commit version, and copied rows are among the changes. */
+  def identifiesRows: Boolean = false
 
   /** Whether a file with none of the columns that are shown is read as nulls, and not refused. */
   def mayLackColumns: Boolean = false
@@ -41,7 +45,8 @@ private[spark] final case class VersionRange(first: Long, last: Long) {
 /**
  * The changes that the commits of a range of versions made, shown with the columns of one version.
  *
- * Two feeds of the same table, range and version of the columns are equal, if both or neither check the schema.
+ * Two feeds of the same table, range and version of the columns are equal, if both or neither check the schema, and
+ * identify rows.
  *
  * @param versions empty for no changes at all
  * @param start the table at the first of them
@@ -53,7 +58,8 @@ private[spark] final class ChangeFeed(
     val versions: VersionRange,
     start: Snapshot,
     val read: Snapshot,
-    checksSchema: Boolean
+    checksSchema: Boolean,
+    override val identifiesRows: Boolean = false
 ) extends ChangeSource {
   override def table: Path = log.table
 
@@ -68,7 +74,7 @@ private[spark] final class ChangeFeed(
   override lazy val changes: IndexedSeq[CommittedChange] =
     if (versions.isEmpty) Vector.empty
     else {
-      requireRecorded(start.metadata, versions.first)
+      requireRecorded(start.protocol, start.metadata, versions.first)
       var protocol = start.protocol
       var metadata = start.metadata
       val found = Vector.newBuilder[CommittedChange]
@@ -77,8 +83,10 @@ private[spark] final class ChangeFeed(
         metadata = commit.metadata.getOrElse(metadata)
         if (commit.protocol.isDefined || commit.metadata.isDefined)
           TableFeatures.requireReadable(name, commit.version, protocol, Some(metadata))
+        if (commit.protocol.isDefined || commit.metadata.isDefined)
+          requireRecorded(protocol, metadata, commit.version)
         checkMetadata(commit)
-        CommitChanges.of(table, commit).foreach { change =>
+        CommitChanges.of(table, commit, identifiesRows).foreach { change =>
           found += CommittedChange(change, commit.version, timeMs)
         }
       }
@@ -88,12 +96,15 @@ private[spark] final class ChangeFeed(
 
   /** What the first commit says about columns is in `start`, and nothing older is read. */
   private def checkMetadata(commit: CommitFile): Unit = commit.metadata.foreach { metadata =>
-    requireRecorded(metadata, commit.version)
     if (commit.version > versions.first) requireCompatible(metadata, commit.version)
   }
 
-  private def requireRecorded(metadata: Metadata, version: Long): Unit =
-    if (!ChangeFeed.isRecorded(metadata)) fail("DELTAIC_CHANGES_NOT_RECORDED", version)
+  private def requireRecorded(protocol: Protocol, metadata: Metadata, version: Long): Unit =
+    if (identifiesRows) {
+      val tracking = RowTracking.of(protocol, metadata)
+      if (tracking.isEmpty || tracking != RowTracking.of(read.protocol, read.metadata))
+        fail("DELTAIC_CHANGES_ROWS_NOT_TRACKED", version)
+    } else if (!ChangeFeed.isRecorded(metadata)) fail("DELTAIC_CHANGES_NOT_RECORDED", version)
 
   private def requireCompatible(metadata: Metadata, version: Long): Unit = {
     val older = version <= read.version
@@ -116,8 +127,8 @@ private[spark] final class ChangeFeed(
       ) ++ others
     )
 
-  private lazy val identity: (Path, VersionRange, Long, String, Boolean) =
-    (table, versions, read.version, read.metadata.schemaString, checksSchema)
+  private lazy val identity: (Path, VersionRange, Long, String, Boolean, Boolean) =
+    (table, versions, read.version, read.metadata.schemaString, checksSchema, identifiesRows)
 
   override def equals(other: Any): Boolean = other match {
     case that: ChangeFeed => (this eq that) || (hash == that.hash && identity == that.identity)

@@ -8,7 +8,7 @@ import org.apache.spark.sql.internal.connector.SupportsPushDownCatalystFilters
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.deltaic.spark.scan.TableSchema
+import io.deltaic.spark.scan.{FileMetadata, TableSchema}
 import io.deltaic.spark.skipping.FileSelection
 
 /** Takes filters and columns from the optimizer for a [[ChangesScan]]. */
@@ -29,13 +29,14 @@ private[spark] final class ChangesScanBuilder(
     ChangeColumns.constantIn(schema.copy(partitionColumns = Nil), constantType = false)
 
   private var filters: Seq[Expression] = Nil
-  private var requiredColumns: StructType =
-    ChangeColumns.addedTo(feed.table.toString, schema.all)
+  private var requiredColumns: StructType = ChangeColumns.of(feed, schema.all)
 
   /** Returns what must still be evaluated for each row: all that some file cannot decide as a whole. */
   override def pushFilters(candidates: Seq[Expression]): Seq[Expression] = {
-    val (usable, unusable) =
-      candidates.partition(f => f.deterministic && !SubqueryExpression.hasSubquery(f))
+    val (usable, unusable) = candidates.partition { filter =>
+      filter.deterministic && !SubqueryExpression.hasSubquery(filter) &&
+      !filter.references.exists(column => FileMetadata.isMetadata(column.name, schema))
+    }
     filters = usable
     unusable ++ FileSelection.split(usable, filesSchema.skipping).remaining
   }

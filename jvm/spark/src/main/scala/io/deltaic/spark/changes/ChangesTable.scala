@@ -5,12 +5,14 @@ import java.util.{EnumSet, Set => JSet}
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog._
+import org.apache.spark.sql.connector.expressions.{Expressions, NamedReference}
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.deltaic.SchemaShims
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.scan.{
+  FileMetadata,
   FollowsTable,
   NewestSnapshots,
   ReadsNewest,
@@ -26,6 +28,7 @@ import io.deltaic.spark.scan.{
  * @param last the last one, if there are that many; None for the latest when a query runs
  * @param start the table at version `first`; None when there is nothing to show
  * @param read the version whose columns the changes are shown with
+ * @param identifiesRows whether each row has its row id, by which Spark finds the net changes
  * @param newest what the scans of one query agree on
  */
 private[spark] final class ChangesTable(
@@ -37,6 +40,7 @@ private[spark] final class ChangesTable(
     start: Option[Snapshot],
     read: Snapshot,
     checksSchema: Boolean,
+    identifiesRows: Boolean,
     newest: Option[NewestSnapshots] = None
 ) extends TableWithSchema
     with SupportsRead
@@ -47,7 +51,7 @@ private[spark] final class ChangesTable(
   private val tableSchema = TableSchema.of(read)
 
   override def columns(): Array[Column] = SchemaShims.columns(
-    ChangeColumns.addedTo(log.table.toString, tableSchema.all)
+    ChangeColumns.addedTo(log.table.toString, tableSchema.all, identifiesRows)
   )
 
   override def capabilities(): JSet[TableCapability] =
@@ -58,14 +62,16 @@ private[spark] final class ChangesTable(
       case Some(snapshot) =>
         val latest = newest.fold(log.latest())(_.of(log)).version
         val versions = VersionRange(first, last.fold(latest)(_.min(latest)))
-        new ChangeFeed(log, versions, snapshot, read, checksSchema)
-      case None => new ChangeFeed(log, VersionRange(first, first - 1), read, read, checksSchema)
+        new ChangeFeed(log, versions, snapshot, read, checksSchema, identifiesRows)
+      case None =>
+        val none = VersionRange(first, first - 1)
+        new ChangeFeed(log, none, read, read, checksSchema, identifiesRows)
     }
     new ChangesScanBuilder(spark, feed, tableSchema, options)
   }
 
   override def agreeingOn(newest: Option[NewestSnapshots]): ChangesTable =
-    new ChangesTable(spark, log, name, first, last, start, read, checksSchema, newest)
+    copy(last, newest)
 
   override def location: Path = log.table
 
@@ -81,22 +87,48 @@ private[spark] final class ChangesTable(
   /** The changes up to a version, for a statement that reads no newer one. */
   def until(version: Long): ChangesTable =
     if (start.isEmpty) this
-    else {
-      val end = Some(last.fold(version)(_.min(version)))
-      new ChangesTable(spark, log, name, first, end, start, read, checksSchema)
-    }
+    else copy(Some(last.fold(version)(_.min(version))), None)
 
-  /** Writers that record changes leave no row that a rewritten file merely carries over. */
-  override def containsCarryoverRows(): Boolean = false
+  private def copy(last: Option[Long], newest: Option[NewestSnapshots]): ChangesTable =
+    new ChangesTable(
+      spark,
+      log,
+      name,
+      first,
+      last,
+      start,
+      read,
+      checksSchema,
+      identifiesRows,
+      newest
+    )
 
-  /** As far as Spark is to do something about it, for which rows would need an identity. */
-  override def containsIntermediateChanges(): Boolean = false
+  /** A change data feed has no row that a rewritten file merely carries over. */
+  override def containsCarryoverRows(): Boolean = identifiesRows
 
-  override def representsUpdateAsDeleteAndInsert(): Boolean = false
+  /** As far as Spark is to do something about it, for which rows need an identity. */
+  override def containsIntermediateChanges(): Boolean = identifiesRows
+
+  override def representsUpdateAsDeleteAndInsert(): Boolean = identifiesRows
+
+  override def rowId(): Array[NamedReference] = Array(rowReference(FileMetadata.RowId))
+
+  override def rowVersion(): NamedReference = rowReference(FileMetadata.RowCommitVersion)
+
+  private def rowReference(field: String): NamedReference =
+    Expressions.column(s"${ChangeColumns.rowField.name}.$field")
 
   /** An open end is the version at the time of the analysis: cached rows answer for that alone. */
-  private lazy val identity: (Path, Long, Option[Long], Boolean, Long, Boolean, Boolean) =
-    (log.table, first, last, start.isEmpty, read.version, newest.isDefined, checksSchema)
+  private lazy val identity: Seq[Any] = Seq(
+    log.table,
+    first,
+    last,
+    start.isEmpty,
+    read.version,
+    newest.isDefined,
+    checksSchema,
+    identifiesRows
+  )
 
   override def equals(other: Any): Boolean = other match {
     case that: ChangesTable => (this eq that) || (hash == that.hash && identity == that.identity)

@@ -40,14 +40,17 @@ private[spark] object CommitChanges {
   private val everything = RowSelection.AllBut(None)
 
   /**
-   *   1. A commit with `cdc` actions is described by them alone.
+   *   1. A commit with `cdc` actions is described by them alone. Change data files have no row ids, though: where rows
+   *      are identified, `add` and `remove` are read, and rows that were copied are both deleted and inserted.
    *   1. Otherwise rows of an `add` are inserted and rows of a `remove` are deleted, if the action
    *      says that it changes data.
    *   1. A path that is in both keeps its file and changes its deletion vector: the rows that only
    *      the new vector marks are deleted, and those that only the old one marked are back.
    */
-  def of(table: Path, commit: CommitFile): Seq[FileChange] = {
-    val recorded = commit.actions.collect { case c: AddCdcFile => recordedChanges(c) }
+  def of(table: Path, commit: CommitFile, identifiesRows: Boolean = false): Seq[FileChange] = {
+    val recorded =
+      if (identifiesRows) Nil
+      else commit.actions.collect { case c: AddCdcFile => recordedChanges(c) }
     if (recorded.nonEmpty) recorded
     else if (isMergeWithoutChanges(commit)) Nil
     else {
@@ -115,7 +118,9 @@ private[spark] object CommitChanges {
           sizeBytes = remove.sizeBytes.get,
           modificationTimeMs = 0L,
           dataChange = true,
-          stats = remove.stats
+          stats = remove.stats,
+          baseRowId = remove.baseRowId,
+          defaultRowCommitVersion = remove.defaultRowCommitVersion
         )
       case None =>
         throw DeltaicException(
