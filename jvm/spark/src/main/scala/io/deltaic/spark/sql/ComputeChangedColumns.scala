@@ -27,7 +27,7 @@ private[spark] final case class ComputeChangedColumns(spark: SparkSession)
 
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
     case update @ UpdateTable(table, assignments, Some(PendingColumns(condition)))
-        if table.resolved && assignments.forall(_.resolved) && condition.forall(_.resolved) =>
+        if ComputeChangedColumns.isReady(update) =>
       val bare = update.copy(condition = condition)
       val done = changeOf(table, "UPDATE", evolves = false).fold[LogicalPlan](bare) { change =>
         change.completed(
@@ -39,24 +39,14 @@ private[spark] final case class ComputeChangedColumns(spark: SparkSession)
       }
       done.copyTagsFrom(update)
       done
-    case merge: MergeIntoTable if isReady(merge) =>
-      val bare = merge.copy(mergeCondition = conditionOf(merge).get)
+    case merge @ MergeIntoTable(_, _, PendingColumns(Some(condition)), _, _, _, _)
+        if ComputeChangedColumns.isReady(merge) =>
+      val bare = merge.copy(mergeCondition = condition)
       val done = changeOf(merge.targetTable, "MERGE", merge.withSchemaEvolution)
         .fold[LogicalPlan](bare)(change => change.completed(described(fitted(bare, change))))
       done.copyTagsFrom(merge)
       done
   }
-
-  private def isReady(merge: MergeIntoTable): Boolean =
-    merge.childrenResolved && conditionOf(merge).exists(_.resolved) &&
-    (merge.matchedActions ++ merge.notMatchedActions ++ merge.notMatchedBySourceActions)
-      .forall(_.resolved)
-
-  private def conditionOf(merge: MergeIntoTable): Option[Expression] =
-    merge.mergeCondition match {
-      case PendingColumns(condition) => condition
-      case _ => None
-    }
 
   private def fitted(merge: MergeIntoTable, change: ChangedColumns): MergeIntoTable = {
     val marked = RowMetadata.marked(merge.targetTable) _
@@ -102,6 +92,24 @@ private[spark] final case class ComputeChangedColumns(spark: SparkSession)
     case own: DeltaicTable => AutomaticWidening.refusesCuts(own)
     case target: MergeTarget => AutomaticWidening.refusesCuts(target.table)
     case _ => false
+  }
+}
+
+private[spark] object ComputeChangedColumns {
+
+  /** Whether all is resolved but what a mark keeps from being so. */
+  def isReady(update: UpdateTable): Boolean =
+    update.childrenResolved && update.assignments.forall(_.resolved) &&
+    update.condition.forall(isResolved)
+
+  def isReady(merge: MergeIntoTable): Boolean =
+    merge.childrenResolved && isResolved(merge.mergeCondition) &&
+    (merge.matchedActions ++ merge.notMatchedActions ++ merge.notMatchedBySourceActions)
+      .forall(_.resolved)
+
+  private def isResolved(condition: Expression): Boolean = condition match {
+    case pending: PendingColumns => pending.condition.forall(_.resolved)
+    case other => other.resolved
   }
 }
 

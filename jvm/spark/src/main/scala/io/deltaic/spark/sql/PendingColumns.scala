@@ -7,6 +7,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.v2.ExtractV2Table
 import org.apache.spark.sql.types.{BooleanType, DataType}
 
+import io.deltaic.spark.UnsupportedOperation
 import io.deltaic.spark.catalog.{DeltaicTable, Evolution}
 
 /**
@@ -62,6 +63,7 @@ private[spark] final case class ResolveChangeTargets(spark: SparkSession)
     case merge: MergeIntoTable =>
       changed(merge, merge.targetTable) { table =>
         val evolves = merge.withSchemaEvolution || Evolution.of(spark, _ => None) != Evolution.No
+        if (evolves) ShownColumns.in(table).foreach(refuseEvolution)
         merge.copy(
           targetTable = if (evolves) PendingTarget(table) else table,
           mergeCondition = PendingColumns(Some(merge.mergeCondition))
@@ -77,8 +79,19 @@ private[spark] final case class ResolveChangeTargets(spark: SparkSession)
     after
   }
 
+  /** A column of the source may be one that the view leaves out, or one that is new. */
+  private def refuseEvolution(target: ShownColumns): Unit = target.child match {
+    case ExtractV2Table(table: DeltaicTable) =>
+      throw UnsupportedOperation(
+        table.log.table.toString,
+        "MERGE with schema evolution into a temporary view of some of the table's columns"
+      )
+    case _ =>
+  }
+
   private def changeable(target: LogicalPlan): Option[LogicalPlan] = target match {
     case alias: SubqueryAlias => changeable(alias.child).map(table => alias.copy(child = table))
+    case shown: ShownColumns => changeable(shown.child).map(table => shown.copy(child = table))
     case relation @ ExtractV2Table(table: DeltaicTable) if !table.isTarget =>
       Some(relation.copy(table = table.asTarget))
     case _ => None

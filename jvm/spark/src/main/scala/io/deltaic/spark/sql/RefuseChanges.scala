@@ -45,7 +45,7 @@ private[spark] object RefuseChanges extends Rule[LogicalPlan] {
       .filter(_.exists(isOurs))
       .foreach { view =>
         val found =
-          if (view.isTempView) "a temporary view that is not SELECT * of one as it is now"
+          if (view.isTempView) "a temporary view that does not just show columns that one has now"
           else "a view"
         throw DeltaicException(
           "DELTAIC_NAME_IS_NOT_A_TABLE",

@@ -1,13 +1,15 @@
 package io.deltaic.spark.sql
 
+import java.util.Locale
+
 import org.apache.spark.sql.catalyst.analysis.{PlanWithUnresolvedIdentifier, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.expressions.{
   Alias,
   Attribute,
   AttributeMap,
+  AttributeReference,
   Cast,
-  Expression,
-  NamedExpression
+  Expression
 }
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
@@ -30,6 +32,27 @@ private[spark] final case class ViewTarget(child: LogicalPlan) extends UnaryNode
   override def output: Seq[Attribute] = Nil
   override protected def withNewChildInternal(newChild: LogicalPlan): ViewTarget =
     copy(child = newChild)
+}
+
+/**
+ * Stands around the table of a DELETE, UPDATE or MERGE that names a temporary view of some of its columns, until the
+ * statement is resolved: it knows the columns that the view shows, by the names that these have there, and no others.
+ *
+ * @param columns of the table, with the names of the view
+ */
+private[spark] final case class ShownColumns(columns: Seq[Attribute], child: LogicalPlan)
+    extends UnaryNode {
+  override def output: Seq[Attribute] = columns
+  override protected def withNewChildInternal(newChild: LogicalPlan): ShownColumns =
+    copy(child = newChild)
+}
+
+private[sql] object ShownColumns {
+  def in(target: LogicalPlan): Option[ShownColumns] = target match {
+    case alias: SubqueryAlias => in(alias.child)
+    case shown: ShownColumns => Some(shown)
+    case _ => None
+  }
 }
 
 /**
@@ -59,8 +82,8 @@ private[sql] final class ViewTargets(spark: SparkSession, mayComeToBe: Boolean) 
 }
 
 /**
- * Takes a temporary view off the target of a statement where the view is the table: all of its rows and columns,
- * with their names and types, in their order.
+ * Takes a temporary view off the target of a statement where all that the view does is to show columns of a table: any
+ * of them, in any order, by any names, of all rows.
  *
  * {{{
  *   DeleteFromTable [id = 1]               DeleteFromTable [id = 1]
@@ -72,11 +95,21 @@ private[sql] final class ViewTargets(spark: SparkSession, mayComeToBe: Boolean) 
  *                  +- DataSourceV2Relation t [id, s]
  * }}}
  *
+ * If the view shows some columns only, or by other names, the statement is resolved with these first. Then it goes on
+ * with the table: a row that is updated keeps what the view leaves out, a row that is inserted gets the defaults there.
+ *
+ * {{{
+ *   UpdateTable [s = 'a'], id = 1           UpdateTable [s = 'a'], id = 1
+ *   +- SubqueryAlias v                =>    +- SubqueryAlias v
+ *      +- ShownColumns [id, s]                 +- TargetTable t [id, hidden, s]
+ *         +- TargetTable t [id, hidden, s]
+ * }}}
+ *
  * Any other view stays, for [[RefuseChanges]] to name. Like the resolution of a table by its name, it reads the log: a
  * view of a DataFrame may be older than the table.
  *
  * `DataFrame.mergeInto(view)` comes without a mark, and Spark has resolved it with the view's columns: these become
- * the table's. It has taken DEFAULT for null then, so the table may have no defaults.
+ * the table's. It has taken DEFAULT for null then, so the columns may have no defaults.
  */
 private[spark] object ResolveViewTargets extends Rule[LogicalPlan] {
 
@@ -87,9 +120,27 @@ private[spark] object ResolveViewTargets extends Rule[LogicalPlan] {
       if (hasView(table) || table.output.exists(hasDefault)) merge
       else {
         val columns = AttributeMap(merge.targetTable.output.zip(table.output))
-        merge.copy(targetTable = table).rewriteAttrs(columns)
+        onTable(merge.copy(targetTable = table).rewriteAttrs(columns), table)
       }
+    case delete: DeleteFromTable if delete.condition.resolved => onTable(delete, delete.table)
+    case update: UpdateTable if ComputeChangedColumns.isReady(update) =>
+      onTable(update, update.table)
+    case merge: MergeIntoTable if ComputeChangedColumns.isReady(merge) =>
+      onTable(merge, merge.targetTable)
   }
+
+  private def onTable(statement: LogicalPlan, target: LogicalPlan): LogicalPlan =
+    ShownColumns.in(target).fold(statement) { shown =>
+      val stored = AttributeMap(shown.child.output.map(column => column -> column))
+      val named = statement.transformExpressions { case column: AttributeReference =>
+        stored.get(column).fold(column)(c => column.withName(c.name))
+      }
+      val done = AnalysisHelper.allowInvokingTransformsInAnalyzer {
+        named.transform { case inner: ShownColumns if inner.child eq shown.child => inner.child }
+      }
+      done.copyTagsFrom(statement)
+      done
+    }
 
   private def hasView(target: LogicalPlan): Boolean = target match {
     case alias: SubqueryAlias => hasView(alias.child)
@@ -109,18 +160,31 @@ private[spark] object ResolveViewTargets extends Rule[LogicalPlan] {
   private def tableShownBy(rows: LogicalPlan): Option[LogicalPlan] = {
     val stored =
       AnalysisHelper.allowInvokingTransformsInAnalyzer(PaddingShims.withoutPadding(rows))
-    relationIn(stored).flatMap { relation =>
-      val now = asItIsNow(relation)
-      Option.when(haveSameShape(relation.output, now.output))(now)
+    shownIn(stored).filter(_.isUnambiguous).flatMap { shown =>
+      val now = asItIsNow(shown.relation)
+      val columns = shown.columns.flatMap { case (name, column) =>
+        now.output.find(isSame(_, column)).map(_.withName(name))
+      }
+      if (columns.length < shown.columns.length) None
+      else if (columns.corresponds(now.output)(isItself)) Some(now)
+      else Some(ShownColumns(columns, now))
     }
   }
 
-  /** The table below nothing but names for all that it has. */
-  private def relationIn(plan: LogicalPlan): Option[DataSourceV2Relation] = plan match {
-    case relation @ ExtractV2Table(_: DeltaicTable) => Some(relation)
-    case alias: SubqueryAlias => relationIn(alias.child)
-    case View(_, true, rows, _) => relationIn(rows)
-    case Project(columns, rows) if showsAll(columns, rows.output) => relationIn(rows)
+  /** Nothing but names for columns of a table. */
+  private def shownIn(plan: LogicalPlan): Option[Shown] = plan match {
+    case relation @ ExtractV2Table(_: DeltaicTable) =>
+      Some(Shown(relation, relation.output.map(column => column.name -> column)))
+    case alias: SubqueryAlias => shownIn(alias.child)
+    case View(_, true, rows, _) => shownIn(rows)
+    case Project(columns, rows) =>
+      shownIn(rows).flatMap { below =>
+        val shown = columns.flatMap { column =>
+          val place = rows.output.indexWhere(isColumn(column, _))
+          below.columns.lift(place).map { case (_, stored) => column.name -> stored }
+        }
+        Option.when(shown.length == columns.length)(below.copy(columns = shown))
+      }
     case _ => None
   }
 
@@ -130,15 +194,11 @@ private[spark] object ResolveViewTargets extends Rule[LogicalPlan] {
     DataSourceV2Relation.create(table, relation.catalog, relation.identifier, options)
   }
 
-  private def showsAll(columns: Seq[NamedExpression], rows: Seq[Attribute]): Boolean =
-    haveSameShape(columns, rows) && columns.zip(rows).forall { case (column, row) =>
-      isColumn(column, row)
-    }
+  private def isItself(shown: Attribute, column: Attribute): Boolean =
+    shown.exprId == column.exprId && conf.resolver(shown.name, column.name)
 
-  private def haveSameShape(left: Seq[NamedExpression], right: Seq[NamedExpression]): Boolean =
-    left.length == right.length && left.zip(right).forall { case (a, b) =>
-      conf.resolver(a.name, b.name) && DataTypeUtils.sameType(a.dataType, b.dataType)
-    }
+  private def isSame(left: Attribute, right: Attribute): Boolean =
+    conf.resolver(left.name, right.name) && DataTypeUtils.sameType(left.dataType, right.dataType)
 
   /** Spark casts the columns of a view to the types that they had when it was made, which may be the same. */
   private def isColumn(shown: Expression, column: Attribute): Boolean = shown match {
@@ -146,5 +206,21 @@ private[spark] object ResolveViewTargets extends Rule[LogicalPlan] {
     case cast: Cast =>
       DataTypeUtils.sameType(cast.dataType, cast.child.dataType) && isColumn(cast.child, column)
     case other => other.semanticEquals(column)
+  }
+
+  /** @param columns of the relation, each with the name by which it is shown */
+  private final case class Shown(
+      relation: DataSourceV2Relation,
+      columns: Seq[(String, Attribute)]
+  ) {
+
+    /** Whether each name is of one column, and each column has one name. */
+    def isUnambiguous: Boolean = {
+      val names = columns.map { case (name, _) =>
+        if (conf.caseSensitiveAnalysis) name else name.toLowerCase(Locale.ROOT)
+      }
+      names.distinct.length == columns.length &&
+      columns.map(_._2.exprId).distinct.length == columns.length
+    }
   }
 }
