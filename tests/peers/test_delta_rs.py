@@ -173,3 +173,20 @@ def test_nan_that_delta_rs_leaves_out_of_bounds_is_greater_than_all_numbers(
         assert [row.id for row in rows.where(condition).collect()] == [1], condition
     spark.sql(f"DELETE FROM delta.`{table}` WHERE f >= 1")
     assert sorted(row.id for row in rows.collect()) == [2, 3]
+
+
+def test_delta_rs_reads_void_columns_as_nulls(spark: SparkSession, table: str) -> None:
+    named = f"delta.`{table}`"
+    spark.sql(f"CREATE TABLE {named} (id INT, v VOID, s STRUCT<a: INT, n: VOID>) USING delta")
+    spark.sql(f"INSERT INTO {named} VALUES (1, null, named_struct('a', 2, 'n', null))")
+    spark.sql(f"INSERT INTO {named} VALUES (2, null, null)")
+    read = deltalake.DeltaTable(table).to_pyarrow_table().sort_by("id")
+    assert read.schema.field("v").type == pa.null()
+    assert read.to_pylist() == [
+        {"id": 1, "v": None, "s": {"a": 2, "n": None}},
+        {"id": 2, "v": None, "s": None},
+    ]
+    assert read.to_pylist() == [
+        row.asDict(recursive=True)
+        for row in spark.sql(f"SELECT * FROM {named}").sort("id").collect()
+    ]

@@ -52,6 +52,9 @@ attempt(lambda: merging(df).saveAsTable(t))
 attempt(lambda: save(df.withColumn("e1", F.lit(1))).mode("append").saveAsTable(t))
 attempt(lambda: merging(df.withColumn("e1", F.lit(1))).insertInto(t))
 rows()
+attempt(lambda: df.toDF("x", "y", "z").withColumn("e11", F.lit(1)).withColumn("e12", F.lit(1))
+    .write.option("mergeSchema", "true").insertInto(t))
+rows()
 attempt(lambda: df.withColumn("e2", F.lit(1)).writeTo(t).option("mergeSchema", "true").append())
 rows()
 attempt(lambda: df.writeTo(t).append())
@@ -194,6 +197,27 @@ attempt(lambda: save(spark.range(2)).option("delta.constraints.more", "id > 7").
 conditions()
 attempt(lambda: save(spark.range(-1, 2)).mode("append").save(path))
 rows()
+""",
+    "streams of tables with void columns": """
+query("CREATE TABLE {t} (id INT, v VOID, s STRUCT<a: INT, n: VOID>) USING delta")
+attempt("INSERT INTO {t} VALUES (1, null, named_struct('a', 1, 'n', null))")
+attempt("INSERT INTO {t} VALUES (2, null, null)")
+def stream(columns, **options):
+    got = []
+    batches = lambda batch, number: got.extend(str(row) for row in batch.collect())
+    frame = spark.readStream.options(**options).format("delta").load(path).selectExpr(*columns)
+    query = frame.writeStream.foreachBatch(batches).trigger(availableNow=True).start()
+    query.awaitTermination()
+    result.append([frame.schema.simpleString(), sorted(got)])
+attempt(lambda: stream(["*"]))
+attempt(lambda: stream(["v"]))
+attempt(lambda: stream(["s.n", "id"], maxFilesPerTrigger=1))
+def copy():
+    into = lambda batch, number: save(batch).mode("append").save(path + "-copy")
+    frame = spark.readStream.format("delta").load(path)
+    frame.writeStream.foreachBatch(into).trigger(availableNow=True).start().awaitTermination()
+attempt(copy)
+rows("SELECT * FROM delta.`{path}-copy`")
 """,
     "partitions by their paths": """
 save(spark.range(6).selectExpr("id", "id % 2 p", "concat(id % 3, ' /b') q")).partitionBy("p", "q") \
