@@ -48,7 +48,11 @@ private[spark] object SessionRules {
 
   val planNormalization: Seq[Builder] = Seq(_ => AgreeOnNewest)
 
-  val optimizer: Seq[Builder] = Seq(_ => PlanReplacedRows, s => RebalanceWrites(own(s)))
+  val optimizer: Seq[Builder] = Seq(
+    s => ReadFreshRows(own(s)),
+    _ => PlanReplacedRows,
+    s => RebalanceWrites(own(s))
+  )
 
   val strategies: Seq[SparkStrategy] = Seq(
     RecordReads,
@@ -68,7 +72,11 @@ private[spark] object SessionRules {
   def isOptimizerRule(name: String): Boolean = optimizerRules.contains(name)
 
   private val optimizerRules: Set[String] =
-    Set(PlanReplacedRows.ruleName, classOf[RebalanceWrites].getName)
+    Set(
+      classOf[ReadFreshRows].getName,
+      PlanReplacedRows.ruleName,
+      classOf[RebalanceWrites].getName
+    )
 
   private def own(session: SparkSession): classic.SparkSession =
     session.asInstanceOf[classic.SparkSession]

@@ -54,7 +54,7 @@ private[spark] final case class QueriedTable(table: DeltaicTable, newest: Newest
  * place (docs/decisions/0032).
  *
  * @param entry what the session catalog lists, for a table that was found there
- * @param query the query that it is a part of, for a table from a path; a DataFrame's is part of none yet
+ * @param query the query that it is a part of; a DataFrame's table is part of none yet, a target never is
  * @param within the partition that a path names, for the table to be read no further
  */
 private[spark] class DeltaicTable(
@@ -75,9 +75,15 @@ private[spark] class DeltaicTable(
     with ComputesColumns
     with WriteTargets {
 
+  private val loaded: LoadedSnapshot = query.fold(
+    LoadedSnapshot(snapshot, LocalCommits.at(log.table, snapshot.version))
+  )(_.table.loaded)
+
+  @volatile private var ownCachedVersions: CachedVersions = new CachedVersions(loaded.commit)
+
   /** The versions that data cached from this table stands for; see [[equals]]. */
-  @volatile private var cachedVersions: CachedVersions =
-    query.fold(new CachedVersions(snapshot.version))(_.table.cachedVersions)
+  private def cachedVersions: CachedVersions =
+    query.fold(ownCachedVersions)(_.table.ownCachedVersions)
 
   val tableSchema: TableSchema = query.fold(TableSchema.of(snapshot))(_.table.tableSchema)
 
@@ -196,7 +202,7 @@ private[spark] class DeltaicTable(
     WriteTarget(
       spark,
       log,
-      Some(snapshotToRead()),
+      Some(snapshotToChange()),
       tableSchema.partitionColumns,
       WriteIntent("WRITE", Map.empty, mode = "append"),
       RowReplacement
@@ -229,7 +235,7 @@ private[spark] class DeltaicTable(
     requireExtension(command.toString)
     val columns = merge.flatMap(_.evolved).getOrElse(tableSchema.all)
     SchemaChecks.requireChangeableNames(log.table.toString, columns.fieldNames.toSeq, command)
-    val read = snapshotToRead()
+    val read = snapshotToChange()
     // The statement numbers rows from where the table was when it was analysed.
     if (read.version != snapshot.version && TableSchema.of(read).stored != tableSchema.stored)
       throw schemaChanged(read)
@@ -248,13 +254,17 @@ private[spark] class DeltaicTable(
   def requireCanCompute(): Unit =
     if (computesColumns) requireExtension("a write that computes columns")
 
-  /** The pinned version, or the newest if it still has the columns this plan was analysed with. */
+  /** The pinned version, or the one that the query agrees on if it still has the columns this plan was analysed with. */
   private def snapshotToRead(): Snapshot = origin match {
-    case TableOrigin.Catalog if isOvertaken => withSameColumns(log.latest())
-    case TableOrigin.Catalog | TableOrigin.TimeTravel | TableOrigin.Statement => snapshot
+    case TableOrigin.Catalog => query.fold(snapshot)(q => withSameColumns(q.newest.ofLoaded(log)))
+    case TableOrigin.TimeTravel | TableOrigin.Statement => snapshot
     case TableOrigin.Path =>
       withSameColumns(query.fold(log.latest())(_.newest.of(log)))
   }
+
+  /** A statement changes the version that Spark loaded for it, whatever a query that named the table agreed on. */
+  private def snapshotToChange(): Snapshot =
+    if (origin == TableOrigin.Catalog) snapshot else snapshotToRead()
 
   /** A newer version, if it still has the columns of this one. */
   private def withSameColumns(latest: Snapshot): Snapshot =
@@ -307,9 +317,10 @@ private[spark] class DeltaicTable(
     if (origin == TableOrigin.Path) pinnedTo(newest.of(log)) else this
 
   override def agreeingOn(newest: Option[NewestSnapshots]): DeltaicTable =
-    if (origin == TableOrigin.Path) {
+    if (followsNewVersions && !isTarget) {
       val table = query.fold(this)(_.table)
       newest.fold(table) { agreed =>
+        if (origin == TableOrigin.Catalog) agreed.load(log, loaded)
         val queried = Some(QueriedTable(table, agreed))
         new DeltaicTable(spark, log, snapshot, origin, displayName, entry, queried, within)
       }
@@ -361,20 +372,14 @@ private[spark] class DeltaicTable(
   /** Whether Spark may put a newer version in its place once a plan has been analysed. */
   def isRefreshed: Boolean = origin == TableOrigin.Catalog
 
-  /**
-   * Spark loads a table of the catalog again when it refreshes what is cached of it; a table from a path stays, and reads
-   * the new version. So does one of the catalog in the plan of a DataFrame that was cached before, since `cache()` settles
-   * which tables the plan has.
-   */
-  override def overtake(): Unit = isOvertaken = true
+  override def isCachedBefore(commit: LocalCommit): Boolean = cachedVersions.areBefore(commit)
 
-  override def refreshedTo(version: Long): Unit = cachedVersions.add(version)
-
-  @volatile private var isOvertaken = false
+  override def refreshedTo(commit: LocalCommit): Unit = cachedVersions.add(commit)
 
   override def replaces(older: FollowsTable): Unit = older match {
     case older: DeltaicTable if origin == TableOrigin.Catalog && older.way == way =>
-      cachedVersions = cachedVersions.joinedTo(older.cachedVersions)
+      val table = query.fold(this)(_.table)
+      table.ownCachedVersions = cachedVersions.joinedTo(older.cachedVersions)
     case _ => ()
   }
 

@@ -12,8 +12,11 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.scan.{
+  CachedVersions,
   FileMetadata,
   FollowsTable,
+  LocalCommit,
+  LocalCommits,
   NewestSnapshots,
   ReadsNewest,
   TableSchema,
@@ -30,6 +33,7 @@ import io.deltaic.spark.scan.{
  * @param read the version whose columns the changes are shown with
  * @param identifiesRows whether each row has its row id, by which Spark finds the net changes
  * @param newest what the scans of one query agree on
+ * @param cached the versions that data cached from the changes stands for, if another copy knows them
  */
 private[spark] final class ChangesTable(
     spark: SparkSession,
@@ -41,7 +45,8 @@ private[spark] final class ChangesTable(
     read: Snapshot,
     checksSchema: Boolean,
     identifiesRows: Boolean,
-    newest: Option[NewestSnapshots] = None
+    newest: Option[NewestSnapshots] = None,
+    cached: Option[CachedVersions] = None
 ) extends TableWithSchema
     with SupportsRead
     with ReadsNewest
@@ -49,6 +54,9 @@ private[spark] final class ChangesTable(
     with Changelog {
 
   private val tableSchema = TableSchema.of(read)
+
+  private val cachedVersions: CachedVersions =
+    cached.getOrElse(new CachedVersions(LocalCommits.at(log.table, read.version)))
 
   override def columns(): Array[Column] = SchemaShims.columns(
     ChangeColumns.addedTo(log.table.toString, tableSchema.all, identifiesRows)
@@ -71,25 +79,29 @@ private[spark] final class ChangesTable(
   }
 
   override def agreeingOn(newest: Option[NewestSnapshots]): ChangesTable =
-    copy(last, newest)
+    copy(last, newest, Some(cachedVersions))
 
   override def location: Path = log.table
 
   override def followsNewVersions: Boolean = last.isEmpty
 
+  override def isCachedBefore(commit: LocalCommit): Boolean = cachedVersions.areBefore(commit)
+
+  override def refreshedTo(commit: LocalCommit): Unit = cachedVersions.add(commit)
+
   /** It reads up to the newest version, whenever it is asked, and Spark puts no other table in its place. */
-  override def overtake(): Unit = ()
-
-  override def refreshedTo(version: Long): Unit = ()
-
   override def replaces(older: FollowsTable): Unit = ()
 
   /** The changes up to a version, for a statement that reads no newer one. */
   def until(version: Long): ChangesTable =
     if (start.isEmpty) this
-    else copy(Some(last.fold(version)(_.min(version))), None)
+    else copy(Some(last.fold(version)(_.min(version))), newest = None, cached = None)
 
-  private def copy(last: Option[Long], newest: Option[NewestSnapshots]): ChangesTable =
+  private def copy(
+      last: Option[Long],
+      newest: Option[NewestSnapshots],
+      cached: Option[CachedVersions]
+  ): ChangesTable =
     new ChangesTable(
       spark,
       log,
@@ -100,7 +112,8 @@ private[spark] final class ChangesTable(
       read,
       checksSchema,
       identifiesRows,
-      newest
+      newest,
+      cached
     )
 
   /** A change data feed has no row that a rewritten file merely carries over. */

@@ -13,11 +13,31 @@ import io.deltaic.replay.{DeltaLog, Snapshot}
  */
 private[spark] final class NewestSnapshots {
   private val known = mutable.Map.empty[Path, Snapshot]
+  private val loaded = mutable.Map.empty[Path, LoadedSnapshot]
 
   def of(log: DeltaLog): Snapshot = synchronized(known.getOrElseUpdate(log.table, log.latest()))
+
+  /** A snapshot that Spark has just loaded for the query; of several under different names, the newest is meant. */
+  def load(log: DeltaLog, snapshot: LoadedSnapshot): Unit = synchronized {
+    if (loaded.get(log.table).forall(other => snapshot.commit.isNewerThan(other.commit)))
+      loaded(log.table) = snapshot
+  }
+
+  /** The loaded snapshot, unless this process has committed since: `cache()` plans what is executed much later. */
+  def ofLoaded(log: DeltaLog): Snapshot = synchronized {
+    known.getOrElseUpdate(
+      log.table,
+      loaded.get(log.table).filterNot(_.isOvertaken(log)).fold(log.latest())(_.snapshot)
+    )
+  }
 }
 
-/** A table in a plan whose scans, left to themselves, each look for the newest version. */
+/** @param commit the snapshot's, as if this process had made it */
+private[spark] final case class LoadedSnapshot(snapshot: Snapshot, commit: LocalCommit) {
+  def isOvertaken(log: DeltaLog): Boolean = LocalCommits.of(log.table).isNewerThan(commit)
+}
+
+/** A table in a plan whose scans, left to themselves, could read different versions in one query. */
 private[spark] trait ReadsNewest extends Table {
 
   /**

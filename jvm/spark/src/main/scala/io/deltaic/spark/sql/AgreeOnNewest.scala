@@ -1,15 +1,19 @@
 package io.deltaic.spark.sql
 
+import java.util
+
 import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, LogicalPlan}
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.deltaic.SessionShims
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 
 import io.deltaic.spark.scan.{NewestSnapshots, ReadsNewest}
 
 /**
- * Has all scans of a query read a table from a path at one version. They are planned one after the other,
- * those of subqueries first, and others may commit in between.
+ * Has all scans of a query read a table at one version. They are planned one after the other, those of subqueries
+ * first, and others may commit in between. Spark loads a table once for each name, when it normalizes the plan, which
+ * `cache()` does long before a DataFrame is executed.
  *
  * {{{
  *   Except                    Except
@@ -30,11 +34,15 @@ private[spark] object AgreeOnNewest extends Rule[LogicalPlan] {
       SessionShims.analysedAs(plan, agreeing(apart, Some(new NewestSnapshots)))
     }
 
-  private def agreeing(plan: LogicalPlan, newest: Option[NewestSnapshots]): LogicalPlan =
+  /** A table that is in the plan several times stays the same object: planning compares tables very often. */
+  private def agreeing(plan: LogicalPlan, newest: Option[NewestSnapshots]): LogicalPlan = {
+    val tables = new util.IdentityHashMap[ReadsNewest, Table]
     plan.transformWithSubqueries { case relation: DataSourceV2Relation =>
       relation.table match {
-        case table: ReadsNewest => relation.copy(table = table.agreeingOn(newest))
+        case table: ReadsNewest =>
+          relation.copy(table = tables.computeIfAbsent(table, _.agreeingOn(newest)))
         case _ => relation
       }
     }
+  }
 }

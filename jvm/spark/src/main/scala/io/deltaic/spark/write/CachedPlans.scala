@@ -6,11 +6,14 @@ import java.util.concurrent.locks.ReentrantLock
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.deltaic.CacheShims
 import org.slf4j.LoggerFactory
 
-import io.deltaic.spark.scan.FollowsTable
+import io.deltaic.protocol.DeltaicException
+import io.deltaic.spark.scan.{FollowsTable, LocalCommits}
 
 /** What the process has cached of tables, by path, by name, or through views. */
 private[spark] object CachedPlans {
@@ -22,26 +25,25 @@ private[spark] object CachedPlans {
   private val LongestWaitSeconds = 60L
 
   /**
-   * Computes anew, when next asked for, all that was cached from a table that now has `version`. A plan
-   * that the table no longer fits is dropped.
+   * Computes anew, when next asked for, all that was cached from a table before the newest commit of this process to it.
+   * A plan that the table no longer fits is dropped.
    *
-   * Nothing is thrown: the version exists, and who wrote it must not be told otherwise.
+   * Nothing is thrown: the commit is there, and who made it must not be told otherwise.
    */
-  def refresh(spark: SparkSession, table: Path, version: Long): Unit =
+  def refresh(spark: SparkSession, table: Path): Unit =
     try
       oneAtATime {
+        val newest = LocalCommits.of(table)
         // None has the version before the older entry is gone: a query that has it must not find that entry.
         val refreshed = CacheShims.recache(
           spark,
           {
-            case cached: FollowsTable if follows(cached, table) =>
-              cached.overtake()
-              true
+            case cached: FollowsTable => follows(cached, table)
             case _ => false
           }
         )
         val before = refreshed.before.collect { case t: FollowsTable if follows(t, table) => t }
-        before.foreach(_.refreshedTo(version))
+        before.foreach(_.refreshedTo(newest))
         // A DataFrame that has been cached, but not executed, still has the older one in its plan.
         for {
           newer <- refreshed.after.collect { case t: FollowsTable if follows(t, table) => t }
@@ -50,8 +52,32 @@ private[spark] object CachedPlans {
       }
     catch {
       case NonFatal(e) =>
-        logger.warn(s"$table: a plan cached from it no longer fits version $version; dropped", e)
+        logger.warn(s"$table: a plan cached from it no longer fits; dropped", e)
     }
+
+  /**
+   * The plan of a query, whose cached rows are none from before the newest commit of this process to their tables. Spark
+   * takes an entry out of the cache while it plans it again, as it does after each write by a name: a refresh that
+   * comes in between does not find it.
+   */
+  def withFreshRows(spark: SparkSession, plan: LogicalPlan): LogicalPlan =
+    CacheShims.withFreshRows(spark, plan)(
+      isStale,
+      stale =>
+        stale.collect { case t: FollowsTable => t.location }.distinct.foreach(refresh(spark, _)),
+      tables => schemaChanged(tables.collectFirst { case t: FollowsTable => t.location }.get)
+    )
+
+  private def isStale(table: Table): Boolean = table match {
+    case cached: FollowsTable =>
+      cached.followsNewVersions && cached.isCachedBefore(LocalCommits.of(cached.location))
+    case _ => false
+  }
+
+  private def schemaChanged(table: Path): Throwable = DeltaicException(
+    "DELTAIC_SCHEMA_CHANGED",
+    Map("table" -> table.toString, "version" -> LocalCommits.of(table).version.toString)
+  )
 
   /**
    * While Spark computes an entry anew, it is not among those that another refresh finds: that one would leave it

@@ -3,6 +3,8 @@ package io.deltaic.spark.write
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.classic.SparkSession
 
+import io.deltaic.spark.scan.LocalCommits
+
 /** What a session learns of each version that it commits, whatever the table. */
 private[spark] object CommittedVersion {
 
@@ -12,6 +14,7 @@ private[spark] object CommittedVersion {
   /** Nothing is thrown; see [[CachedPlans.refresh]]. */
   def tell(spark: SparkSession, table: Path, version: Long): Unit = {
     spark.conf.set(Setting, version)
-    CachedPlans.refresh(spark, table, version)
+    LocalCommits.add(table, version)
+    CachedPlans.refresh(spark, table)
   }
 }

@@ -15,7 +15,7 @@ import org.apache.spark.sql.types.{LongType, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.storage.StorageLevel
 
-import io.deltaic.spark.scan.FollowsTable
+import io.deltaic.spark.scan.{FollowsTable, LocalCommit}
 
 class CachedPlansSuite extends munit.FunSuite with LocalSpark {
 
@@ -26,8 +26,8 @@ class CachedPlansSuite extends munit.FunSuite with LocalSpark {
       with FollowsTable {
     override val location: Path = new Path("/followed")
     override def followsNewVersions: Boolean = true
-    override def overtake(): Unit = ()
-    override def refreshedTo(version: Long): Unit = refreshed()
+    override def isCachedBefore(commit: LocalCommit): Boolean = false
+    override def refreshedTo(commit: LocalCommit): Unit = refreshed()
     override def replaces(older: FollowsTable): Unit = ()
     override def name(): String = "followed"
     override def columns(): Array[Column] = Array(Column.create("id", LongType))
@@ -65,9 +65,8 @@ class CachedPlansSuite extends munit.FunSuite with LocalSpark {
     plan
   }
 
-  private def started(version: Long): Thread = {
-    val thread =
-      new Thread(() => CachedPlans.refresh(session, new Path("/followed"), version))
+  private def started(): Thread = {
+    val thread = new Thread(() => CachedPlans.refresh(session, new Path("/followed")))
     thread.setDaemon(true)
     thread.start()
     thread
@@ -92,11 +91,11 @@ class CachedPlansSuite extends munit.FunSuite with LocalSpark {
     )): Unit
     newest = 5
     hold = true
-    val first = started(5)
+    val first = started()
     assert(computing.await(60, TimeUnit.SECONDS))
     newest = 6
     hold = false
-    val second = started(6)
+    val second = started()
     // It has nothing left to do, or it waits for the first.
     val deadline = System.nanoTime + TimeUnit.SECONDS.toNanos(60)
     while (
@@ -124,7 +123,7 @@ class CachedPlansSuite extends munit.FunSuite with LocalSpark {
       Some(cached(new Followed(() => (), () => told :+= older.exists(o => entry.exists(_ eq o)))))
     older = entry
     assert(older.isDefined)
-    CachedPlans.refresh(session, new Path("/followed"), 5)
+    CachedPlans.refresh(session, new Path("/followed"))
     assertEquals(told.distinct, Seq(false))
   }
 }

@@ -57,6 +57,41 @@ object CacheShims {
     }
   }
 
+  /**
+   * The plan of a query with cached rows that are not stale. Those that are, `refresh` has computed again.
+   *
+   * @param isStale whether data cached from a table is out of date
+   * @param refresh what to do about such tables
+   * @param dropped what to throw if such data is no longer cached then
+   */
+  def withFreshRows(spark: SparkSession, plan: LogicalPlan)(
+      isStale: Table => Boolean,
+      refresh: Seq[Table] => Unit,
+      dropped: Seq[Table] => Throwable
+  ): LogicalPlan = {
+    val manager = spark.sharedState.cacheManager
+    val read =
+      if (manager.isEmpty) Nil
+      else plan.collect { case rows: InMemoryRelation => rows.cacheBuilder }
+    val all = if (read.isEmpty) Nil else entries(spark, manager)
+    val stale = for {
+      entry <- all if read.exists(_ eq entry.cachedRepresentation.cacheBuilder)
+      staleTables = tables(entry).filter(isStale) if staleTables.nonEmpty
+    } yield entry -> staleTables
+    def fresh(rows: InMemoryRelation): InMemoryRelation =
+      stale.collectFirst {
+        case (entry, staleTables) if entry.cachedRepresentation.cacheBuilder eq rows.cacheBuilder =>
+          manager.lookupCachedData(spark, entry.plan)
+            .map(_.cachedRepresentation.withOutput(rows.output))
+            .getOrElse(throw dropped(staleTables))
+      }.getOrElse(rows)
+    if (stale.isEmpty) plan
+    else {
+      refresh(stale.flatMap { case (_, staleTables) => staleTables })
+      plan.transform { case rows: InMemoryRelation => fresh(rows) }
+    }
+  }
+
   private def entries(spark: SparkSession, manager: CacheManager): Seq[CachedData] = {
     val found = mutable.ArrayBuffer.empty[CachedData]
     recacheIf(

@@ -1,0 +1,288 @@
+"""Cached DataFrames that are first executed after their table has changed show it as it is."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from deltaic import DeltaTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_names = itertools.count()
+
+Change = Callable[["SparkSession", str], object]
+
+
+@pytest.fixture
+def name(spark: SparkSession) -> Iterator[str]:
+    """The name of a managed table of the ids 0 to 2, with a view of it."""
+    name = f"cached_frames_{next(_names)}"
+    spark.sql(f"CREATE TABLE {name} USING delta AS SELECT id FROM range(3)")
+    spark.sql(f"CREATE VIEW {name}_view AS SELECT id FROM {name}")
+    yield name
+    spark.catalog.clearCache()
+    spark.sql(f"DROP VIEW {name}_view")
+    spark.sql(f"DROP TABLE IF EXISTS {name}")
+
+
+def _location(spark: SparkSession, name: str) -> str:
+    return str(spark.sql(f"DESCRIBE DETAIL {name}").collect()[0].location)
+
+
+def _view_of_frame(spark: SparkSession, name: str) -> DataFrame:
+    """Spark drops what is cached of a view that is replaced, so there is a new one each time."""
+    view = f"{name}_of_frame_{next(_names)}"
+    spark.table(name).createTempView(view)
+    return spark.table(view)
+
+
+def _view_of_name(spark: SparkSession, name: str) -> DataFrame:
+    view = f"{name}_of_name_{next(_names)}"
+    spark.sql(f"CREATE TEMP VIEW {view} AS SELECT id FROM {name}")
+    return spark.table(view)
+
+
+def _joined(spark: SparkSession, name: str) -> DataFrame:
+    return spark.table(name).join(spark.table(f"{name}_view"), "id")
+
+
+#: Ways to read the ids of a table by its name.
+READS: dict[str, Callable[[SparkSession, str], DataFrame]] = {
+    "name": lambda spark, name: spark.table(name),
+    "SQL": lambda spark, name: spark.sql(f"SELECT id FROM {name} WHERE id < 1000"),
+    "view": lambda spark, name: spark.table(f"{name}_view"),
+    "view of a DataFrame": _view_of_frame,
+    "temporary view": _view_of_name,
+    "subquery": lambda spark, name: spark.sql(
+        f"SELECT id FROM range(1000) WHERE id IN (SELECT id FROM {name})"
+    ),
+    "join with itself": _joined,
+    "DeltaTable.toDF": lambda spark, name: DeltaTable.forName(spark, name).toDF(),
+}
+
+
+def _new_rows(spark: SparkSession) -> DataFrame:
+    return spark.range(100, 103)
+
+
+_AS_SELECT = "USING delta AS SELECT id FROM range(100, 103)"
+
+#: Ways to replace the ids 0 to 2 of a table.
+REPLACES: dict[str, Change] = {
+    "REPLACE TABLE AS SELECT": lambda spark, name: spark.sql(f"REPLACE TABLE {name} {_AS_SELECT}"),
+    "CREATE OR REPLACE TABLE AS SELECT": lambda spark, name: spark.sql(
+        f"CREATE OR REPLACE TABLE {name} {_AS_SELECT}"
+    ),
+    "of itself": lambda spark, name: spark.sql(
+        f"REPLACE TABLE {name} USING delta AS SELECT id + 100 AS id FROM {name}"
+    ),
+    "in another session": lambda spark, name: spark.newSession().sql(
+        f"REPLACE TABLE {name} {_AS_SELECT}"
+    ),
+    "saveAsTable": lambda spark, name: (
+        _new_rows(spark)
+        .write.format("delta")
+        .mode("overwrite")
+        .option("overwriteSchema", "true")
+        .saveAsTable(name)
+    ),
+    "writeTo.replace": lambda spark, name: _new_rows(spark).writeTo(name).using("delta").replace(),
+    "writeTo.createOrReplace": lambda spark, name: (
+        _new_rows(spark).writeTo(name).using("delta").createOrReplace()
+    ),
+    "DROP and CREATE": lambda spark, name: [
+        spark.sql(f"DROP TABLE {name}"),
+        spark.sql(f"CREATE TABLE {name} {_AS_SELECT}"),
+    ],
+    "uncached and overwritten": lambda spark, name: [
+        spark.sql("CLEAR CACHE"),
+        spark.sql(f"INSERT OVERWRITE {name} SELECT id FROM range(100, 103)"),
+    ],
+    "save": lambda spark, name: (
+        _new_rows(spark).write.format("delta").mode("overwrite").save(_location(spark, name))
+    ),
+}
+
+#: Ways to leave a table without rows.
+EMPTIES: dict[str, Change] = {
+    "REPLACE TABLE": lambda spark, name: spark.sql(f"REPLACE TABLE {name} (id BIGINT) USING delta"),
+    "CREATE OR REPLACE TABLE": lambda spark, name: spark.sql(
+        f"CREATE OR REPLACE TABLE {name} (id BIGINT) USING delta"
+    ),
+    "builder": lambda spark, name: (
+        DeltaTable.createOrReplace(spark).tableName(name).addColumn("id", "BIGINT").execute()
+    ),
+    "TRUNCATE": lambda spark, name: spark.sql(f"TRUNCATE TABLE {name}"),
+}
+
+
+def own_ids(frame: DataFrame) -> list[int]:
+    """Run the frame itself, whose plan `cache` has settled in part."""
+    return sorted(row.id for row in frame.collect())
+
+
+@pytest.mark.parametrize("change", [*REPLACES, *EMPTIES])
+def test_cached_frame_that_is_first_executed_after_its_table_is_replaced_shows_the_new_rows(
+    spark: SparkSession, name: str, change: str
+) -> None:
+    frames = {read: READS[read](spark, name).cache() for read in READS}
+    greatest = spark.table(name).groupBy().max("id").cache()
+    (REPLACES | EMPTIES)[change](spark, name)
+    ids = [100, 101, 102] if change in REPLACES else []
+    assert {read: own_ids(frame) for read, frame in frames.items()} == dict.fromkeys(READS, ids)
+    assert greatest.collect() == [(max(ids, default=None),)]
+    assert own_ids(spark.table(name)) == ids
+
+
+@pytest.mark.parametrize(
+    "cache", ["CACHE TABLE {t}", "CACHE LAZY TABLE {t}", "CACHE LAZY TABLE {t}_c AS TABLE {t}", ""]
+)
+def test_frame_of_a_cached_name_shows_the_rows_that_replace_its_tables(
+    spark: SparkSession, name: str, cache: str
+) -> None:
+    if cache:
+        spark.sql(cache.format(t=name))
+    else:
+        spark.catalog.cacheTable(name)
+    cached = f"{name}_c" if " AS " in cache else name
+    frame = spark.table(cached).cache()
+    REPLACES["REPLACE TABLE AS SELECT"](spark, name)
+    assert own_ids(frame) == own_ids(spark.table(cached)) == [100, 101, 102]
+
+
+@pytest.mark.parametrize("columns", ["id AS other", "CAST(id AS STRING) AS id"])
+def test_cached_frame_whose_table_is_replaced_by_one_of_other_columns_is_an_error(
+    spark: SparkSession, name: str, columns: str
+) -> None:
+    frames = [READS[read](spark, name).cache() for read in ("name", "SQL", "view of a DataFrame")]
+    spark.sql(f"REPLACE TABLE {name} USING delta AS SELECT {columns} FROM range(100, 103)")
+    for frame in frames:
+        with pytest.raises(Exception, match="DELTAIC_SCHEMA_CHANGED"):
+            frame.collect()
+    spark.sql(f"CREATE OR REPLACE TABLE {name} (id BIGINT) USING delta")
+
+
+def test_cached_frame_of_a_table_that_is_renamed_shows_what_is_written_then(
+    spark: SparkSession, name: str, table: str
+) -> None:
+    """Of an external one: the rows stay where they are."""
+    external = f"{name}_external"
+    spark.sql(f"CREATE TABLE {external} USING delta LOCATION '{table}' AS SELECT id FROM range(3)")
+    frame = spark.table(external).cache()
+    spark.sql(f"ALTER TABLE {external} RENAME TO {external}_renamed")
+    spark.sql(f"INSERT OVERWRITE {external}_renamed SELECT id FROM range(100, 103)")
+    assert own_ids(frame) == [100, 101, 102]
+    spark.sql(f"DROP TABLE {external}_renamed")
+
+
+@contextmanager
+def entries_in_hand(spark: SparkSession) -> Iterator[None]:
+    """Have nothing in Spark's cache for a while.
+
+    Another thread's write by a name, or its `unpersist`, takes an entry out of the cache while
+    Spark plans it again, and then puts it back. So does this, but the entry stays as it was.
+    """
+    manager = spark._jsparkSession.sharedState().cacheManager()
+    fields = manager.getClass().getDeclaredFields()
+    [field] = [f for f in fields if f.getName().endswith("cachedData")]
+    field.setAccessible(True)
+    entries = field.get(manager)
+    field.set(manager, entries.take(0))
+    yield
+    field.set(manager, entries)
+
+
+def is_cached(frame: DataFrame) -> bool:
+    return "InMemoryTableScan" in frame.select("id")._jdf.queryExecution().toString()
+
+
+#: The same, and by the path.
+READS_TO_REFRESH = {
+    **READS,
+    "path": lambda spark, name: spark.read.format("delta").load(_location(spark, name)),
+}
+
+
+@pytest.mark.parametrize("is_filled", [False, True])
+@pytest.mark.parametrize("read", READS_TO_REFRESH)
+def test_cached_rows_that_a_write_did_not_find_are_refreshed_when_they_are_wanted(
+    spark: SparkSession, name: str, read: str, is_filled: bool
+) -> None:
+    frame = READS_TO_REFRESH[read](spark, name).cache()
+    if is_filled:
+        frame.count()
+    with entries_in_hand(spark):
+        spark.sql(f"DELETE FROM {name} WHERE id = 1")
+    assert own_ids(frame) == [0, 2]
+    assert own_ids(frame.select("id")) == own_ids(READS_TO_REFRESH[read](spark, name)) == [0, 2]
+    assert is_cached(frame)
+    spark.sql(f"DELETE FROM {name} WHERE id = 2")
+    assert own_ids(frame.select("id")) == [0]
+    frame.unpersist(blocking=True)
+    assert not is_cached(READS_TO_REFRESH[read](spark, name))
+
+
+def test_name_whose_cached_rows_a_write_did_not_find_shows_it(
+    spark: SparkSession, name: str
+) -> None:
+    spark.sql(f"CACHE TABLE {name}")
+    with entries_in_hand(spark):
+        spark.sql(f"DELETE FROM {name} WHERE id = 1")
+    assert own_ids(spark.table(name)) == [0, 2]
+    query = f"SELECT id FROM range(3) WHERE id IN (SELECT max(id) FROM {name})"
+    with entries_in_hand(spark):
+        spark.sql(f"DELETE FROM {name} WHERE id = 2")
+    assert own_ids(spark.sql(query)) == [0]
+    assert spark.catalog.isCached(name)
+
+
+def test_cached_rows_that_a_write_did_not_find_and_that_fit_no_more_are_an_error(
+    spark: SparkSession, name: str
+) -> None:
+    frame = spark.read.format("delta").load(_location(spark, name)).cache()
+    with entries_in_hand(spark):
+        spark.sql(f"CREATE OR REPLACE TABLE {name} (other BIGINT) USING delta")
+    with pytest.raises(Exception, match="DELTAIC_SCHEMA_CHANGED"):
+        frame.collect()
+
+
+@pytest.mark.parametrize("path", [False, True])
+def test_scans_of_a_cached_frame_that_is_planned_after_a_write_read_one_version(
+    spark: SparkSession, name: str, path: bool
+) -> None:
+    other = spark.read.format("delta").load(_location(spark, name)) if path else spark.table(name)
+    frame = spark.table(name).join(other.withColumnRenamed("id", "other")).cache()
+    spark.catalog.clearCache()
+    spark.sql(f"DELETE FROM {name} WHERE id = 1")
+    plan = frame._jdf.queryExecution().withCachedData()
+    seen = []
+    for leaf in (0, 1):
+        relation = plan.collectLeaves().apply(leaf)
+        scan = relation.table().newScanBuilder(relation.options()).build()
+        seen += re.findall(r" version (\d+)", scan.description())
+        spark.sql(f"INSERT INTO {name} VALUES (7)")
+    assert seen == ["1", "1"]
+
+
+@pytest.mark.parametrize("first", ["name", "path"])
+def test_a_table_by_name_and_by_path_is_read_at_one_version(
+    spark: SparkSession, name: str, first: str
+) -> None:
+    """A name has the version that was loaded for the query, and a path the newest at its scan."""
+    spark.read.format("delta").load(_location(spark, name)).createOrReplaceTempView("of_path")
+    left, right = (name, "of_path") if first == "name" else ("of_path", name)
+    plan = spark.sql(f"SELECT * FROM {left} JOIN {right}")._jdf.queryExecution().withCachedData()
+    seen = []
+    for leaf in (0, 1):
+        spark.sql(f"INSERT INTO {name} VALUES (7)")
+        relation = plan.collectLeaves().apply(leaf)
+        scan = relation.table().newScanBuilder(relation.options()).build()
+        seen += re.findall(r" version (\d+)", scan.description())
+    assert seen == ["1", "1"]
