@@ -286,3 +286,97 @@ def test_a_table_by_name_and_by_path_is_read_at_one_version(
         scan = relation.table().newScanBuilder(relation.options()).build()
         seen += re.findall(r" version (\d+)", scan.description())
     assert seen == ["1", "1"]
+
+
+#: Ways to read the ids of all changes of a table, up to the newest version.
+CHANGES: dict[str, Callable[[SparkSession, str], DataFrame]] = {
+    "CHANGES": lambda spark, name: spark.sql(f"SELECT id FROM {name} CHANGES FROM VERSION 0"),
+    "all of CHANGES": lambda spark, name: spark.sql(f"SELECT * FROM {name} CHANGES FROM VERSION 0"),
+    "CHANGES up to a later version": lambda spark, name: spark.sql(
+        f"SELECT id FROM {name} CHANGES FROM VERSION 0 TO VERSION 10"
+    ),
+    "changes": lambda spark, name: spark.read.option("startingVersion", 0).changes(name),
+    "table_changes": lambda spark, name: spark.sql(f"SELECT id FROM table_changes('{name}', 0)"),
+    "readChangeFeed of a name": lambda spark, name: (
+        spark.read.option("readChangeFeed", True).option("startingVersion", 0).table(name)
+    ),
+    "readChangeFeed of a path": lambda spark, name: (
+        spark.read.format("delta")
+        .option("readChangeFeed", True)
+        .option("startingVersion", 0)
+        .load(_location(spark, name))
+    ),
+}
+
+
+@pytest.fixture
+def recorded(spark: SparkSession, name: str) -> Iterator[str]:
+    """The name of a table of the ids 0 to 2 that records its changes."""
+    recorded = f"{name}_recorded"
+    spark.sql(
+        f"CREATE TABLE {recorded} USING delta TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')"
+        " AS SELECT id FROM range(3)"
+    )
+    yield recorded
+    spark.sql(f"DROP TABLE {recorded}")
+
+
+def _append_by_path(spark: SparkSession, name: str) -> None:
+    _new_rows(spark).write.format("delta").mode("append").save(_location(spark, name))
+
+
+def _append_by_name(spark: SparkSession, name: str) -> None:
+    spark.sql(f"INSERT INTO {name} SELECT id FROM range(100, 103)")
+
+
+@pytest.mark.parametrize("append", [_append_by_path, _append_by_name])
+@pytest.mark.parametrize("is_filled", [False, True])
+@pytest.mark.parametrize("read", CHANGES)
+def test_cached_changes_show_a_write_and_stay_cached(
+    spark: SparkSession, recorded: str, read: str, is_filled: bool, append: Change
+) -> None:
+    frame = CHANGES[read](spark, recorded).cache()
+    if is_filled:
+        assert frame.count() == 3
+    append(spark, recorded)
+    assert own_ids(frame) == own_ids(frame.select("id")) == [0, 1, 2, 100, 101, 102]
+    assert is_cached(frame)
+    frame.unpersist(blocking=True)
+    assert not is_cached(frame)
+
+
+@pytest.mark.parametrize("read", CHANGES)
+def test_cached_changes_that_a_write_did_not_find_are_refreshed_when_they_are_wanted(
+    spark: SparkSession, recorded: str, read: str
+) -> None:
+    frame = CHANGES[read](spark, recorded).cache()
+    with entries_in_hand(spark):
+        _append_by_name(spark, recorded)
+    assert own_ids(frame) == own_ids(frame.select("id")) == [0, 1, 2, 100, 101, 102]
+    assert is_cached(frame)
+
+
+def test_cached_changes_up_to_a_version_that_is_there_stay_as_they_are(
+    spark: SparkSession, recorded: str
+) -> None:
+    frame = spark.sql(f"SELECT id FROM {recorded} CHANGES FROM VERSION 0 TO VERSION 0").cache()
+    _append_by_name(spark, recorded)
+    assert own_ids(frame) == [0, 1, 2]
+    assert is_cached(frame)
+
+
+def test_changes_and_rows_of_one_query_are_of_one_version(
+    spark: SparkSession, recorded: str
+) -> None:
+    frame = spark.sql(
+        f"SELECT c.id FROM {recorded} CHANGES FROM VERSION 0 AS c"
+        f" JOIN {recorded} AS t ON c.id = t.id"
+    )
+    plan = frame._jdf.queryExecution().withCachedData()
+    seen = []
+    for leaf in (0, 1):
+        relation = plan.collectLeaves().apply(leaf)
+        scan = relation.table().newScanBuilder(relation.options()).build()
+        seen += re.findall(r" versions? (?:0\.\.)?(\d+)", scan.description())
+        _append_by_name(spark, recorded)
+    assert len(set(seen)) == 1, seen

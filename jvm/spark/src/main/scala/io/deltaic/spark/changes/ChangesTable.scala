@@ -83,7 +83,8 @@ private[spark] final class ChangesTable(
 
   override def location: Path = log.table
 
-  override def followsNewVersions: Boolean = last.isEmpty
+  /** An end may be a version that the table does not have yet. */
+  override def followsNewVersions: Boolean = last.forall(_ > read.version)
 
   override def isCachedBefore(commit: LocalCommit): Boolean = cachedVersions.areBefore(commit)
 

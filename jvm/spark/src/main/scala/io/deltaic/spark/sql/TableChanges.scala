@@ -6,12 +6,17 @@ import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.connector.catalog.Table
-import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, ExtractV2Table}
+import org.apache.spark.sql.execution.datasources.v2.{
+  ChangelogTable,
+  DataSourceV2Relation,
+  ExtractV2Table
+}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.spark.UnsupportedOperation
 import io.deltaic.spark.catalog._
+import io.deltaic.spark.changes.ChangesTable
 
 /**
  * A request for the changes of a table. It stays unresolved until the table is known, so that
@@ -67,7 +72,8 @@ private[spark] object MarkTableChanges extends Rule[LogicalPlan] {
 }
 
 /**
- * Replaces a request by the changes, once Spark has found the table.
+ * Replaces a request by the changes, once Spark has found the table. So are the changes that Spark's CHANGES clause has
+ * asked the catalog for.
  *
  * {{{
  *   TableChanges [options]              SubqueryAlias t
@@ -104,6 +110,8 @@ private[spark] final case class ResolveTableChanges(spark: SparkSession) extends
         table.log.table.toString,
         "readChangeFeed of a name within a larger plan, as Spark Connect sends it (table_changes reads the same)"
       )
+    case relation @ ExtractV2Table(ChangelogTable(changes: ChangesTable, _, true)) =>
+      unnamed(relation, changes)
     case TableChanges(child, name, options) if child.resolved => changes(child, name, options)
     case PathChanges(path, options) =>
       val classic = spark.asInstanceOf[org.apache.spark.sql.classic.SparkSession]
@@ -130,4 +138,8 @@ private[spark] final case class ResolveTableChanges(spark: SparkSession) extends
   /** Without a catalog and a name: Spark would look the table up again and read its rows. */
   private def relation(table: Table, options: CaseInsensitiveStringMap): LogicalPlan =
     DataSourceV2Relation.create(table, None, None, options)
+
+  /** The same for Spark's own clause, once Spark has done its part. */
+  private def unnamed(relation: DataSourceV2Relation, changes: ChangesTable): LogicalPlan =
+    relation.copy(table = changes, catalog = None, identifier = None)
 }
