@@ -20,6 +20,7 @@ def run_after_analysis(spark: SparkSession, statement: str, between: Callable[[]
     analysed = session.sessionState().executePlan(plan, modes.SKIP()).analyzed()
     between()
     none = jvm.scala.Option.empty()
-    package.QueryExecution.runCommand(
-        session, analysed, "command", True, modes.NON_ROOT(), none, none
-    )
+    execution = package.QueryExecution
+    # Spark 4.2.1 has one parameter more.
+    more = [] if spark.version == "4.2.0" else [getattr(execution, "runCommand$default$8")()]
+    execution.runCommand(session, analysed, "command", True, modes.NON_ROOT(), none, none, *more)
