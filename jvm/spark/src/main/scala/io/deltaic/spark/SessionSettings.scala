@@ -5,7 +5,7 @@ import java.util.Locale
 import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.classic.SparkSession
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 
 /** Settings of a session that go by our name and by delta-spark's; ours counts where both are set. */
 private[spark] object SessionSettings {
@@ -31,27 +31,33 @@ private[spark] object SessionSettings {
     try text.trim.toLongOption.getOrElse(JavaUtils.byteStringAsBytes(text))
     catch {
       case e: IllegalArgumentException =>
-        throw DeltaicException(
-          "DELTAIC_INVALID_SESSION_SETTING",
-          Map(
-            "setting" -> setting,
-            "value" -> text,
-            "reason" -> "it is a number of bytes, such as 64m or 1g, or -1"
-          ),
-          e
-        )
+        throw invalid(setting, text, "it is a number of bytes, such as 64m or 1g, or -1", e)
     }
 
   /** @param name without the prefix */
   def wholeNumber(spark: SparkSession, name: String, default: Long): Long =
     get(spark, name).fold(default) { text =>
       text.trim.toLongOption.filter(_ >= 0).getOrElse {
-        throw DeltaicException(
-          "DELTAIC_INVALID_SESSION_SETTING",
-          Map("setting" -> (Prefix + name), "value" -> text, "reason" -> "it is a whole number")
-        )
+        throw invalid(Prefix + name, text, "it is a whole number")
       }
     }
+
+  /**
+   * The failure of a setting that cannot have its value.
+   *
+   * @param setting its full name
+   * @param reason which values it can have
+   */
+  def invalid(
+      setting: String,
+      value: String,
+      reason: String,
+      cause: Throwable = null
+  ): DeltaicThrowable = DeltaicException(
+    "DELTAIC_INVALID_SESSION_SETTING",
+    Map("setting" -> setting, "value" -> value, "reason" -> reason),
+    cause
+  )
 
   /** Whether it is the full name of such a setting. */
   def isOurs(setting: String): Boolean = Prefixes.exists(setting.startsWith)

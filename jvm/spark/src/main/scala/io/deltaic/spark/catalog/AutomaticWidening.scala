@@ -5,7 +5,7 @@ import java.util.Locale
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.types.DataType
 
-import io.deltaic.protocol.{DeltaicException, TableFeatures}
+import io.deltaic.protocol.TableFeatures
 import io.deltaic.spark.SessionSettings
 import io.deltaic.spark.scan.TypeChange
 import io.deltaic.spark.write.SchemaEvolution
@@ -63,13 +63,10 @@ private[spark] object AutomaticWidening {
       case None => Always
       case Some(known @ (Always | "same_type" | "never")) => known
       case Some(other) =>
-        throw DeltaicException(
-          "DELTAIC_INVALID_SESSION_SETTING",
-          Map(
-            "setting" -> s"${SessionSettings.Prefix}$Setting",
-            "value" -> other,
-            "reason" -> "it is always, same_type or never"
-          )
+        throw SessionSettings.invalid(
+          SessionSettings.Prefix + Setting,
+          other,
+          "it is always, same_type or never"
         )
     }
 }

@@ -3,12 +3,13 @@ package io.deltaic.spark.catalog
 import java.util.Locale
 
 import io.deltaic.protocol.DeltaicException
+import io.deltaic.spark.write.TableConditions
 
 /** Properties of a new table that state its CHECK constraints: `delta.constraints.name` = condition. */
 private[spark] object ConstraintProperties {
-  private val Prefix = "delta.constraints."
 
-  def isOne(property: String): Boolean = property.toLowerCase(Locale.ROOT).startsWith(Prefix)
+  def isOne(property: String): Boolean =
+    property.toLowerCase(Locale.ROOT).startsWith(TableConditions.ConstraintPrefix)
 
   /**
    * The constraints of a statement by their names, those that its properties state among them.
@@ -21,7 +22,7 @@ private[spark] object ConstraintProperties {
       properties: Map[String, String]
   ): Map[String, String] =
     properties.foldLeft(stated) { case (known, (property, condition)) =>
-      val name = property.drop(Prefix.length)
+      val name = property.drop(TableConditions.ConstraintPrefix.length)
       known.find(_._1.equalsIgnoreCase(name)).foreach { case (other, expression) =>
         throw DeltaicException(
           "DELTAIC_CONSTRAINT_EXISTS",

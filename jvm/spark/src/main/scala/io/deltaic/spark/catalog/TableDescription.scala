@@ -8,6 +8,7 @@ import org.apache.spark.sql.deltaic.SchemaShims
 import io.deltaic.protocol.TableProperties
 import io.deltaic.replay.Snapshot
 import io.deltaic.spark.scan.{ClusteringColumns, TableSchema}
+import io.deltaic.spark.write.TableConditions
 
 /**
  * What statements such as `DESCRIBE` and `SHOW` tell of a table beside its columns.
@@ -19,7 +20,7 @@ private[catalog] final class TableDescription(
     schema: TableSchema,
     entry: Option[CatalogTable]
 ) {
-  import TableDescription._
+  import TableConditions.ConstraintPrefix
 
   private val metadata = snapshot.metadata
   private val protocol = snapshot.protocol
@@ -75,8 +76,4 @@ private[catalog] final class TableDescription(
       checks.map { case (key, condition) => key.stripPrefix(ConstraintPrefix) -> condition }
     )
   }
-}
-
-private[catalog] object TableDescription {
-  private val ConstraintPrefix = "delta.constraints."
 }

@@ -2,7 +2,6 @@ package io.deltaic.spark.rowlevel
 
 import org.apache.spark.sql.classic.SparkSession
 
-import io.deltaic.protocol.DeltaicException
 import io.deltaic.spark.SessionSettings
 import io.deltaic.spark.bridge.RowEnds
 import io.deltaic.spark.write.{DataWriteSpec, EndedFiles, WriteTransaction}
@@ -73,9 +72,6 @@ private[rowlevel] object VectorSettings {
 
   private def share(setting: String, text: String): Double =
     text.trim.toDoubleOption.filter(share => share >= 0 && share <= 1).getOrElse {
-      throw DeltaicException(
-        "DELTAIC_INVALID_SESSION_SETTING",
-        Map("setting" -> setting, "value" -> text, "reason" -> "it is a share from 0 to 1")
-      )
+      throw SessionSettings.invalid(setting, text, "it is a share from 0 to 1")
     }
 }

@@ -2,7 +2,7 @@ package io.deltaic.spark.write
 
 import org.apache.spark.sql.classic.SparkSession
 
-import io.deltaic.protocol.{DeltaicException, TableProperties}
+import io.deltaic.protocol.TableProperties
 import io.deltaic.spark.SessionSettings
 
 /** Whether the rows of a write are shuffled to come out in few large files. */
@@ -31,13 +31,10 @@ private[spark] object OptimizedWrite {
   def fileSizeBytes(spark: SparkSession): Long =
     SessionSettings.get(spark, BinSize).fold(DefaultMegabytes) { text =>
       text.trim.toLongOption.filter(_ > 0).getOrElse(
-        throw DeltaicException(
-          "DELTAIC_INVALID_SESSION_SETTING",
-          Map(
-            "setting" -> (SessionSettings.Prefix + BinSize),
-            "value" -> text,
-            "reason" -> "it is a whole number of megabytes from 1 on"
-          )
+        throw SessionSettings.invalid(
+          SessionSettings.Prefix + BinSize,
+          text,
+          "it is a whole number of megabytes from 1 on"
         )
       )
     } * 1024 * 1024
