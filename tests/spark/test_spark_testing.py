@@ -70,6 +70,33 @@ result = [spark.table(t).count(), spark.table(f"delta.`{base}/copy`").count()]
 """
 
 
+#: Sources that are Delta tables: another one, and the target itself.
+MERGES = """
+result = {}
+for partitioned in ("", "PARTITIONED BY (p)"):
+    for vectors in ("true", "false"):
+        for source in ("other", "target"):
+            names = {n: f"delta.`{base}/{n}{source}{vectors}{len(partitioned)}`" for n in "ts"}
+            for name in names.values():
+                spark.sql(
+                    f"CREATE TABLE {name} (id BIGINT, v INT, p INT) USING delta {partitioned}"
+                    f" TBLPROPERTIES ('delta.enableDeletionVectors' = '{vectors}')"
+                )
+                spark.sql(f"INSERT INTO {name} SELECT id, 1, CAST(id % 3 AS INT) FROM range(30)")
+            t, s = names["t"], names["t" if source == "target" else "s"]
+            for condition in ("t.id = s.id", "t.id = s.id AND t.p = s.p"):
+                for clauses in (
+                    "WHEN MATCHED THEN UPDATE SET v = t.v + s.v",
+                    "WHEN MATCHED AND s.v > 2 THEN UPDATE SET v = 5 WHEN NOT MATCHED THEN INSERT *",
+                    "WHEN NOT MATCHED THEN INSERT *",
+                    "WHEN MATCHED AND s.id % 10 = 0 THEN DELETE",
+                ):
+                    spark.sql(f"MERGE INTO {t} t USING {s} s ON {condition} {clauses}")
+            rows = spark.sql(f"SELECT id, v FROM {t} ORDER BY id").collect()
+            result[f"{partitioned} {vectors} {source}"] = [list(row) for row in rows]
+"""
+
+
 @pytest.fixture(scope="module")
 def testing_spark() -> Iterator[SparkProcess]:
     settings = {"spark.testing": "true", "spark.sql.adaptive.enabled": "true"}
@@ -95,3 +122,30 @@ def test_no_rule_changes_a_plan_the_second_time(
     testing_spark: SparkProcess, tmp_path: Path
 ) -> None:
     assert testing_spark.run(OTHERS, base=str(tmp_path)) == [21, 21]
+
+
+def test_no_batch_of_rules_changes_the_plan_of_a_merge_of_tables_the_second_time(
+    testing_spark: SparkProcess, tmp_path: Path
+) -> None:
+    found = testing_spark.run(MERGES, base=str(tmp_path))
+    assert len(found) == 8
+    for case, rows in found.items():
+        assert rows == expected_of(own_source="target" in case), case
+
+
+def expected_of(*, own_source: bool) -> list[list[int]]:
+    """The rows that the statements of `MERGES` leave, computed row by row."""
+    target = dict.fromkeys(range(30), 1)
+    other = dict.fromkeys(range(30), 1)
+    for _ in range(2):
+        source = dict(target if own_source else other)
+        target = {i: v + source[i] if i in source else v for i, v in target.items()}
+        source = dict(target if own_source else other)
+        target = {i: 5 if source.get(i, 0) > 2 else v for i, v in target.items()} | {
+            i: v for i, v in source.items() if i not in target
+        }
+        source = dict(target if own_source else other)
+        target |= {i: v for i, v in source.items() if i not in target}
+        source = dict(target if own_source else other)
+        target = {i: v for i, v in target.items() if not (i in source and i % 10 == 0)}
+    return [[i, v] for i, v in sorted(target.items())]

@@ -40,9 +40,16 @@ private[sql] final class KeySource private (
    */
   def conditions(equated: Seq[KeyPair]): Seq[Expression] = {
     val pairs = equated.map(_.narrowed)
-    if (areFew(pairs.map(_.other))) amongKeys(pairs) +: boundsBeside(pairs)
+    if (areFew(pairs.map(_.other))) notNull(pairs) ++ (amongKeys(pairs) +: boundsBeside(pairs))
     else pairs.flatMap(bounds)
   }
+
+  /**
+   * Spark infers as much of the join, and filters above what the MERGE adds to the rows of the table. By the time that
+   * the keys have become a semi join, such a filter is superfluous, and Spark takes it out in one pass or in two.
+   */
+  private def notNull(pairs: Seq[KeyPair]): Seq[Expression] =
+    pairs.collect { case KeyPair(own: Attribute, _) if own.nullable => IsNotNull(own) }
 
   /** The same for rows that are asked to have a row of the source as it is. */
   def conditions(values: Seq[Expression], rows: ListQuery): Seq[Expression] = {
