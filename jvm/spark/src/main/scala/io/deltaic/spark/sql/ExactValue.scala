@@ -1,12 +1,20 @@
 package io.deltaic.spark.sql
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
+import org.apache.spark.sql.catalyst.expressions.codegen.Block._
+import org.apache.spark.sql.catalyst.expressions.codegen.{
+  Block,
+  CodeGenerator,
+  CodegenContext,
+  ExprCode,
+  ExprValue
+}
 import org.apache.spark.sql.catalyst.expressions.{
   BoundReference,
   Cast,
   EvalMode,
   Expression,
+  LeafExpression,
   ToPrettyString,
   UnaryExpression
 }
@@ -14,6 +22,7 @@ import org.apache.spark.sql.catalyst.util.{ArrayData, MapData, TypeUtils}
 import org.apache.spark.sql.types._
 
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
+import io.deltaic.spark.write.LossyCast
 
 /**
  * A value that is cast for a column whose type could not follow it. One of which the cast would take something off, such
@@ -27,8 +36,7 @@ private[sql] final case class ExactValue(
     zone: Option[String],
     table: String,
     column: String
-) extends UnaryExpression
-    with CodegenFallback {
+) extends UnaryExpression {
 
   override def dataType: DataType = wanted
   override def nullable: Boolean = cast.nullable
@@ -50,6 +58,45 @@ private[sql] final case class ExactValue(
       stored
     }
   }
+
+  /** What generated code throws, if anything. To Java, which calls it, [[DeltaicThrowable]] is an interface. */
+  def refusal(value: Any, stored: Any): Throwable =
+    if (isKept(value, stored)) null else refused(value, stored)
+
+  override protected def doGenCode(ctx: CodegenContext, ev: ExprCode): ExprCode = {
+    val value = child.genCode(ctx)
+    val stored = castOf(value, ctx)
+    val self = ctx.addReferenceObj("exactValue", this)
+    val refusal = ctx.freshName("refusal")
+    ev.copy(code = code"""
+      ${value.code}
+      boolean ${ev.isNull} = true;
+      ${CodeGenerator.javaType(wanted)} ${ev.value} = ${CodeGenerator.defaultValue(wanted)};
+      if (!${value.isNull}) {
+        ${stored.code}
+        ${ev.isNull} = ${stored.isNull};
+        ${ev.value} = ${stored.value};
+        if (!${ev.isNull}) {
+          Throwable $refusal = $self.refusal(
+            ${boxed(value.value, child.dataType)}, ${boxed(ev.value, wanted)});
+          if ($refusal != null) org.apache.spark.unsafe.Platform.throwException($refusal);
+        }
+      }
+    """)
+  }
+
+  /** The code of the cast of a value that has been evaluated, which is in variables that no other method sees. */
+  private def castOf(value: ExprCode, ctx: CodegenContext): ExprCode = {
+    val variables = ctx.currentVars
+    ctx.currentVars = Nil
+    try cast.copy(child = EvaluatedValue(value, child.dataType, child.nullable)).genCode(ctx)
+    finally ctx.currentVars = variables
+  }
+
+  private def boxed(value: ExprValue, dataType: DataType): Block =
+    if (CodeGenerator.isPrimitiveType(dataType))
+      code"${CodeGenerator.boxedType(dataType)}.valueOf($value)"
+    else code"$value"
 
   private def refused(value: Any, stored: Any): DeltaicThrowable = {
     val from = child.dataType
@@ -108,7 +155,7 @@ private[sql] object ExactValue {
         keys.forall(areKept(a.keyArray(), b.keyArray(), key, wantedKey)(_)) &&
         values.forall(areKept(a.valueArray(), b.valueArray(), value, wantedValue)(_))
       }
-    case _ if cuts(from, to) =>
+    case _ if LossyCast.cuts(from, to) =>
       val back = Cast(BoundReference(0, to, nullable = true), from, zone, EvalMode.TRY)
       val ordering = TypeUtils.getInterpretedOrdering(from)
       Some { (value, stored) =>
@@ -123,13 +170,18 @@ private[sql] object ExactValue {
   ): Boolean = (0 until before.numElements()).forall { i =>
     before.isNullAt(i) || after.isNullAt(i) || isKept(before.get(i, from), after.get(i, to))
   }
+}
 
-  /** A decimal rounds what comes as a floating-point number: few of those are decimals of any scale. */
-  private def cuts(from: DataType, to: DataType): Boolean = (from, to) match {
-    case (FloatType | DoubleType, ByteType | ShortType | IntegerType | LongType) => true
-    case (other: DecimalType, ByteType | ShortType | IntegerType | LongType) => other.scale > 0
-    case (other: DecimalType, own: DecimalType) => other.scale > own.scale
-    case (TimestampType | TimestampNTZType, DateType) => true
-    case _ => false
-  }
+/** A value that generated code has at hand. */
+private final case class EvaluatedValue(
+    known: ExprCode,
+    override val dataType: DataType,
+    override val nullable: Boolean
+) extends LeafExpression {
+
+  override def eval(input: InternalRow): Any =
+    throw new IllegalStateException("only generated code has the value")
+
+  override protected def doGenCode(ctx: CodegenContext, ev: ExprCode): ExprCode =
+    ExprCode(known.isNull, known.value)
 }

@@ -4,6 +4,8 @@ import java.util.Locale
 
 import org.apache.spark.sql.types._
 
+import io.deltaic.spark.scan.TypeChange
+
 /**
  * A table's columns with those that rows bring along, at the end of the struct they belong to. What the
  * table may become is decided when the write is planned; this says what the rows are to be cast to.
@@ -111,16 +113,15 @@ private[spark] object SchemaEvolution {
   }
 
   /** Of the changes that the protocol allows, those to a type of the same kind. */
-  def isWider(table: DataType, rows: DataType): Boolean = (table, rows) match {
-    case (ByteType, ShortType | IntegerType | LongType) => true
-    case (ShortType, IntegerType | LongType) => true
-    case (IntegerType, LongType) => true
-    case (FloatType, DoubleType) => true
-    case (own: DecimalType, other: DecimalType) =>
-      other != own && other.scale >= own.scale &&
-      other.precision - other.scale >= own.precision - own.scale
-    case _ => false
-  }
+  def isWider(table: DataType, rows: DataType): Boolean =
+    table != rows && TypeChange.widens(table, rows) && {
+      (table, rows) match {
+        case (ByteType | ShortType | IntegerType, ShortType | IntegerType | LongType) => true
+        case (FloatType, DoubleType) => true
+        case (_: DecimalType, _: DecimalType) => true
+        case _ => false
+      }
+    }
 
   /** Of these, the ones that Iceberg reads: a decimal keeps its scale. */
   def isWiderInIceberg(table: DataType, rows: DataType): Boolean = isWider(table, rows) && {
@@ -138,14 +139,8 @@ private[spark] object SchemaEvolution {
     isWider(table, rows) || cuts(table, rows)
 
   /** Whether a cast to the table's type could take something off values without a word. */
-  def cuts(table: DataType, rows: DataType): Boolean = (table, rows) match {
-    case (ByteType | ShortType | IntegerType | LongType, FloatType | DoubleType) => true
-    case (ByteType | ShortType | IntegerType | LongType, other: DecimalType) => other.scale > 0
-    case (_: DecimalType, FloatType | DoubleType) => true
-    case (own: DecimalType, other: DecimalType) => other.scale > own.scale
-    case (DateType, TimestampType | TimestampNTZType) => true
-    case _ => false
-  }
+  def cuts(table: DataType, rows: DataType): Boolean =
+    LossyCast.cuts(rows, table) || LossyCast.rounds(rows, table)
 
   private def key(field: StructField): String = field.name.toLowerCase(Locale.ROOT)
 }
