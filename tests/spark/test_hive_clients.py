@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import pyspark
 import pytest
 
-from deltaic.session import spark_settings
 from tests.support import log
 from tests.support.hive import hive_settings
-from tests.support.spark_process import COMMON_SETTINGS, FOREIGN_VARIABLES
+from tests.support.spark_scripts import (
+    SPARK_HOME,
+    free_port,
+    output_of,
+    spark_server,
+    submit_options,
+)
 
-SPARK_HOME = Path(pyspark.__file__).parent
 SERVER = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 
 #: A table with a generated column is changed in each way, by its name, its path and a view.
@@ -66,43 +64,14 @@ QUESTIONS = {
 Run = Callable[[list[str]], str]
 
 
-def environment() -> dict[str, str]:
-    found = {k: v for k, v in os.environ.items() if k not in FOREIGN_VARIABLES}
-    found["PYSPARK_PYTHON"] = sys.executable
-    found.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    return found
-
-
-def submit_options(folder: Path) -> list[str]:
+def options(folder: Path) -> list[str]:
     settings = {
-        **COMMON_SETTINGS,
-        **spark_settings(),
         **hive_settings(folder),
-        "spark.driver.memory": "1g",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.log.level": "ERROR",
         "spark.driver.extraJavaOptions": f"-Dderby.system.home={folder / 'derby'}",
     }
     # The threads of the Thrift server see no jars of `--jars` when they load a catalog.
-    options = ["--master", "local[2]", "--driver-class-path", settings.pop("spark.jars")]
-    for name, value in settings.items():
-        options += ["--conf", f"{name}={value}"]
-    return options
-
-
-def run(command: list[str], folder: Path) -> str:
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env=environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr[-8000:]}"
-    return done.stdout
+    return submit_options(settings, jar_option="--driver-class-path")
 
 
 @pytest.fixture
@@ -110,34 +79,17 @@ def spark_sql(tmp_path: Path) -> Run:
     script = str(SPARK_HOME / "bin" / "spark-sql")
 
     def answers(statements: list[str]) -> str:
-        return run([script, *submit_options(tmp_path), "-e", ";\n".join(statements)], tmp_path)
+        return output_of([script, *options(tmp_path), "-e", ";\n".join(statements)], tmp_path)
 
     return answers
 
 
 @pytest.fixture
 def thrift_server(tmp_path: Path) -> Iterator[Run]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [
-        str(SPARK_HOME / "bin" / "spark-submit"),
-        *submit_options(tmp_path),
-        "--class",
-        SERVER,
-        "spark-internal",
-        "--hiveconf",
-        f"hive.server2.thrift.port={port}",
-        "--hiveconf",
-        "hive.server2.thrift.bind.host=127.0.0.1",
-    ]
-    output = tmp_path / "server.log"
-    with output.open("wb") as sink:
-        server = subprocess.Popen(
-            command, cwd=tmp_path, env=environment(), stdout=sink, stderr=subprocess.STDOUT
-        )
-    try:
-        await_port(port, server, output)
+    port = free_port()
+    address = {"hive.server2.thrift.port": port, "hive.server2.thrift.bind.host": "127.0.0.1"}
+    arguments = [a for name, value in address.items() for a in ("--hiveconf", f"{name}={value}")]
+    with spark_server(SERVER, options(tmp_path), arguments, tmp_path, port):
         beeline = [
             str(SPARK_HOME / "bin" / "beeline"),
             "-u",
@@ -151,23 +103,9 @@ def thrift_server(tmp_path: Path) -> Iterator[Run]:
         def answers(statements: list[str]) -> str:
             script = tmp_path / "script.sql"
             script.write_text("".join(f"{statement};\n" for statement in statements))
-            return run([*beeline, "-f", str(script)], tmp_path)
+            return output_of([*beeline, "-f", str(script)], tmp_path)
 
         yield answers
-    finally:
-        server.terminate()
-        server.wait(timeout=60)
-
-
-def await_port(port: int, server: subprocess.Popen[bytes], output: Path) -> None:
-    deadline = time.monotonic() + 240
-    while time.monotonic() < deadline and server.poll() is None:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            return
-        except OSError:
-            time.sleep(0.5)
-    pytest.fail(f"the Thrift server does not answer:\n{output.read_text()[-4000:]}")
 
 
 @pytest.mark.parametrize("client", ["spark_sql", "thrift_server"])

@@ -4,34 +4,21 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support.paths import ROOT
-from tests.support.spark_process import FOREIGN_VARIABLES
+from tests.support.spark_scripts import output_of, user_environment
 
 
 def run_as_user(command: list[str], folder: Path) -> str:
     """Run `command` in `folder`, this Python first on PATH, and return what it printed."""
-    environment = {k: v for k, v in os.environ.items() if k not in FOREIGN_VARIABLES}
-    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    environment = user_environment(python=None)
+    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment["PATH"]])
     (folder / "examples").symlink_to(ROOT / "examples")
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-4000:]}"
-    return done.stdout
+    return output_of(command, folder, environment)
 
 
 def readme_block(heading: str) -> tuple[str, str]:

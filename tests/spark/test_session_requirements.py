@@ -59,39 +59,33 @@ except Exception as problem:
     return found
 
 
-@pytest.fixture(scope="module")
-def catalog_alone() -> Iterator[SparkProcess]:
-    settings = spark_settings()
-    del settings[EXTENSIONS]
-    with SparkProcess(settings) as process:
-        yield process
-
-
-@pytest.mark.parametrize("statement", STATEMENTS)
-def test_session_with_the_catalog_alone_is_refused(
-    catalog_alone: SparkProcess, path: str, statement: str
-) -> None:
-    refused = answer(catalog_alone, STATEMENTS[statement], path)
-    assert "DELTAIC_EXTENSION_MISSING" in refused
-    assert EXTENSIONS in refused and "io.deltaic.spark.DeltaicExtension" in refused
-    assert not Path(path + "-new").exists()
+#: What a session lacks, and what its error names: a condition, a setting and its value.
+LACKS = {
+    EXTENSIONS: ["DELTAIC_EXTENSION_MISSING", EXTENSIONS, "io.deltaic.spark.DeltaicExtension"],
+    CATALOG: ["DELTAIC_CATALOG_MISSING", CATALOG, "io.deltaic.spark.DeltaicCatalog"],
+}
 
 
 @pytest.fixture(scope="module")
-def extension_alone() -> Iterator[SparkProcess]:
+def lacking(request: pytest.FixtureRequest) -> Iterator[tuple[SparkProcess, str]]:
+    """A session that lacks a setting of ours, and the setting."""
     settings = spark_settings()
-    del settings[CATALOG]
+    del settings[request.param]
     with SparkProcess(settings) as process:
-        yield process
+        yield process, request.param
 
 
-@pytest.mark.parametrize("statement", BY_PATH)
-def test_session_with_the_extension_alone_is_refused(
-    extension_alone: SparkProcess, path: str, statement: str
+@pytest.mark.parametrize(
+    ("lacking", "statement"),
+    [*((EXTENSIONS, name) for name in STATEMENTS), *((CATALOG, name) for name in BY_PATH)],
+    indirect=["lacking"],
+)
+def test_session_that_lacks_the_extension_or_the_catalog_is_refused(
+    lacking: tuple[SparkProcess, str], path: str, statement: str
 ) -> None:
-    refused = answer(extension_alone, STATEMENTS[statement], path)
-    assert "DELTAIC_CATALOG_MISSING" in refused
-    assert CATALOG in refused and "io.deltaic.spark.DeltaicCatalog" in refused
+    process, setting = lacking
+    refused = answer(process, STATEMENTS[statement], path)
+    assert not [part for part in LACKS[setting] if part not in refused], refused
     assert not Path(path + "-new").exists()
 
 

@@ -14,40 +14,27 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from deltaic.session import spark_settings
 from tests.support import log
-from tests.support.spark_process import COMMON_SETTINGS, FOREIGN_VARIABLES
+from tests.support.spark_scripts import SPARK_HOME, run, submit_options, user_environment
 
-SPARK_HOME = Path(pyspark.__file__).parent
 PROGRAM = Path(__file__).parent / "programs" / "StatementLoop.scala"
 NO_PYTHON = "DELTAIC_PYTHON_UNAVAILABLE"
 
 
 def environment() -> dict[str, str]:
     """As in a user's shell, without any hint at which Python to use."""
-    foreign = {*FOREIGN_VARIABLES, "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"}
-    return {k: v for k, v in os.environ.items() if k not in foreign}
+    return user_environment(python=None)
 
 
-def submit_options(python: str) -> list[str]:
-    settings = {
-        **COMMON_SETTINGS,
-        **spark_settings(),
-        "spark.driver.memory": "1g",
-        "spark.pyspark.python": python,
-        "spark.log.level": "ERROR",
-    }
-    options = ["--master", "local[2]", "--jars", settings.pop("spark.jars")]
-    for name, value in settings.items():
-        options += ["--conf", f"{name}={value}"]
-    return options
+def options(python: str) -> list[str]:
+    return submit_options({"spark.pyspark.python": python})
 
 
 def spark_sql(folder: Path, python: str, *statements: str) -> subprocess.CompletedProcess[str]:
     """Run the script `spark-sql` of the Spark distribution; an error does not end it."""
     command = [
         str(SPARK_HOME / "bin" / "spark-sql"),
-        *submit_options(python),
+        *options(python),
         "--conf",
         f"spark.sql.warehouse.dir={folder / 'warehouse'}",
         "--hiveconf",
@@ -55,16 +42,7 @@ def spark_sql(folder: Path, python: str, *statements: str) -> subprocess.Complet
         "-e",
         ";\n".join(statements),
     ]
-    return subprocess.run(
-        command,
-        cwd=folder,
-        env=environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    return run(command, folder, environment())
 
 
 class StatementLoop:
@@ -77,7 +55,7 @@ class StatementLoop:
                 str(SPARK_HOME / "bin" / "spark-submit"),
                 "--class",
                 "StatementLoop",
-                *submit_options(python),
+                *options(python),
                 str(program),
             ],
             cwd=folder,
