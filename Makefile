@@ -18,6 +18,8 @@ PEERS_STAMP := .tools/peers/.fetched
 S3_STAMP := .tools/s3/.fetched
 OTHER_SPARK := .tools/spark
 OTHER_SPARK_STAMP := $(OTHER_SPARK)/.fetched
+CLIENTS := .tools/clients
+CLIENTS_STAMP := $(CLIENTS)/.installed
 TPC_STAMP := .tools/tpc/.fetched
 TPC_DATA_STAMP := .tools/tpc-data/.installed
 JAR_NAME := deltaic-spark_2.13-$(VERSION).jar
@@ -161,7 +163,7 @@ beside = log="build/$(firstword $(2)).log"; mkdir -p build; \
 test-thorough: export DELTAIC_THOROUGH := 1
 test-thorough: build $(PEERS_STAMP) $(TPC_STAMP) ## Run the Python tests that take long; not part of make test
 	$(run_python) -m pytest -m "thorough or drawn" --basetemp build/pytest tests --ignore tests/faults \
-	  --ignore tests/s3 $(ARGS)
+	  --ignore tests/s3 --ignore tests/clients $(ARGS)
 
 .PHONY: test-workloads
 test-workloads: export DELTAIC_WORKLOADS = $(or $(WORKLOADS),100)
@@ -176,7 +178,7 @@ test-peer-reads: build $(PEERS_STAMP) $(TPC_STAMP) ## Have both peers read every
 .PHONY: test-py
 test-py: build $(PEERS_STAMP) $(TPC_STAMP) ## Run the Python tests: units, conflicts, Spark, peers (ARGS="-k name")
 	$(run_python) -m pytest --basetemp build/pytest tests --ignore tests/conformance --ignore tests/faults \
-	  --ignore tests/s3 $(ARGS)
+	  --ignore tests/s3 --ignore tests/clients $(ARGS)
 
 .PHONY: test-conformance
 test-conformance: build $(PEERS_STAMP) ## Read tables that others wrote, row by row
@@ -199,6 +201,10 @@ other_spark_pytest = $(with_java) PYSPARK_PYTHON="$(CURDIR)/$(OTHER_SPARK)/venv/
 .PHONY: test-s3
 test-s3: build $(S3_STAMP) ## Race for commits on an S3-compatible server; not part of make test
 	$(call pytest_folder,tests/s3)
+
+.PHONY: test-clients
+test-clients: build $(CLIENTS_STAMP) ## Run PySpark's client of Spark Connect, and kedro; not part of make test
+	$(call pytest_folder,tests/clients)
 
 pytest_folder = $(run_python) -m pytest --basetemp build/pytest $(1) $(ARGS)
 
@@ -240,6 +246,9 @@ lock: ## Pin the newest versions that requirements-dev.in allows
 	.tools/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.10 \
 	  --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
 	  requirements-tpc.in --output-file requirements-tpc.lock
+	.tools/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.10 \
+	  --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
+	  requirements-clients.in --output-file requirements-clients.lock
 
 .PHONY: clean
 clean: ## Remove everything built; .venv and .tools stay
@@ -292,6 +301,13 @@ $(OTHER_SPARK_STAMP): requirements-spark.lock python/pyproject.toml python/delta
 	$(OTHER_SPARK)/venv/bin/pip install --quiet --disable-pip-version-check --no-deps -r requirements-spark.lock
 	$(OTHER_SPARK)/venv/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
 	  --config-settings editable_mode=compat -e python
+	@touch $@
+
+# Programs of others that read and write tables through Spark, in an environment of their own.
+$(CLIENTS_STAMP): requirements-clients.lock
+	@rm -rf $(CLIENTS)
+	python="$$(project/find-python)" && "$$python" -m venv $(CLIENTS)/venv
+	$(CLIENTS)/venv/bin/pip install --quiet --disable-pip-version-check --no-deps -r requirements-clients.lock
 	@touch $@
 
 # The text of the TPC-DS and TPC-H queries, from the jar of Spark's tests.

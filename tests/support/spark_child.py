@@ -34,6 +34,8 @@ def main() -> None:
 
 def start_session(start: dict[str, Any]) -> SparkSession:
     """Start the session that the command line describes."""
+    if start["remote"] is not None:
+        return SparkSession.builder.remote(start["remote"]).getOrCreate()
     builder = SparkSession.builder.master(start["master"]).appName("deltaic-tests-child")
     if start["engine"] == "deltaic":
         from deltaic import configure_spark

@@ -63,6 +63,10 @@ class SparkProcess:
         The master URL.
     timeout_s
         How long one call may take, session start included, before the process is killed.
+    python
+        The Python that runs the process, whose PySpark it has.
+    remote
+        The address of a Spark Connect server whose client the session is. It has no settings then.
     """
 
     def __init__(
@@ -72,6 +76,8 @@ class SparkProcess:
         engine: Engine = "none",
         master: str = "local[2]",
         timeout_s: float = 300.0,
+        python: str = sys.executable,
+        remote: str | None = None,
     ) -> None:
         self._timeout_s = timeout_s
         self._folder = tempfile.TemporaryDirectory(prefix="spark-process-")
@@ -80,6 +86,7 @@ class SparkProcess:
         start = {
             "engine": engine,
             "master": master,
+            "remote": remote,
             "settings": {
                 **COMMON_SETTINGS,
                 "spark.deltaic.firstQuery.loadClasses": "false",
@@ -89,11 +96,11 @@ class SparkProcess:
             },
         }
         environment = {k: v for k, v in os.environ.items() if k not in FOREIGN_VARIABLES}
-        environment["PYSPARK_PYTHON"] = sys.executable
+        environment["PYSPARK_PYTHON"] = python
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 [
-                    sys.executable,
+                    python,
                     str(ROOT / "tests" / "support" / "spark_child.py"),
                     json.dumps(start),
                 ],
