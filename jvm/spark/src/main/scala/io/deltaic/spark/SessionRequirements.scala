@@ -75,7 +75,7 @@ private[spark] object SessionRequirements {
 
   /** Another extension's parser may stand before ours, if it passes on what is not its own. */
   private def parsesOurStatements(spark: SparkSession): Boolean =
-    try StatementParser.isOurs(spark.sessionState.sqlParser.parsePlan(StatementParser.Probe))
+    try StatementParser.isBehind(spark.sessionState.sqlParser)
     catch { case NonFatal(_) => false }
 
   /**

@@ -12,7 +12,11 @@ import org.antlr.v4.runtime.{
 }
 import org.apache.spark.sql.catalyst.analysis.UnresolvedTable
 import org.apache.spark.sql.catalyst.expressions.Expression
-import org.apache.spark.sql.catalyst.parser.{ParameterContext, ParserInterface}
+import org.apache.spark.sql.catalyst.parser.{
+  NamedParameterContext,
+  ParameterContext,
+  ParserInterface
+}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.{FunctionIdentifier, TableIdentifier}
 import org.apache.spark.sql.classic.SparkSession
@@ -140,7 +144,16 @@ private[spark] final class StatementParser(session: SparkSession, spark: ParserI
 private[spark] object StatementParser {
 
   /** A statement that Spark takes for another. */
-  val Probe = "DESCRIBE HISTORY probe"
+  private val Statement = "DESCRIBE HISTORY probe"
 
-  def isOurs(plan: LogicalPlan): Boolean = plan.isInstanceOf[TableCommand]
+  /** A query that is marked. */
+  private val Query = "SELECT * FROM probe WITH ('readChangeFeed' = 'true')"
+
+  /** Whether a session's parser passes on to ours what Spark calls it for: `spark.sql` calls the second method. */
+  def isBehind(parser: ParserInterface): Boolean =
+    isOurs(parser.parsePlan(Statement)) &&
+    isOurs(parser.parsePlanWithParameters(Statement, NamedParameterContext(Map.empty))) &&
+    parser.parseQuery(Query).exists(_.isInstanceOf[TableChanges])
+
+  private def isOurs(plan: LogicalPlan): Boolean = plan.isInstanceOf[TableCommand]
 }
