@@ -52,7 +52,7 @@ private[deltaic] final class CommitReader(table: Path, store: LogStore) {
             "Table {}: the log compaction {} is not used, its commits are read instead: {}",
             table,
             entry.file.getPath.getName,
-            e.getMessage
+            Printable.messageOf(e)
           )
           entry.commits.map(file => replayed(file, FileNames.versionOf(file)))
       }

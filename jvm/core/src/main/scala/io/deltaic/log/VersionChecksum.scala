@@ -56,7 +56,7 @@ private[deltaic] object VersionChecksum {
     try Some(parse(ActionJson.mapper.readTree(store.read(file.getPath))))
     catch {
       case e @ (_: IOException | _: DeltaicThrowable) =>
-        logger.warn("The checksum file {} cannot be read: {}", file.getPath, e.getMessage)
+        logger.warn("The checksum file {} cannot be read: {}", file.getPath, Printable.messageOf(e))
         None
     }
 

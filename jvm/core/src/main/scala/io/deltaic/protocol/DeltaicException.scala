@@ -57,9 +57,12 @@ object DeltaicException {
       condition: String,
       parameters: Map[String, String],
       cause: Throwable = null
-  ): DeltaicThrowable = factory match {
-    case Some(classes) => classes.create(condition, parameters, cause)
-    case None => new DeltaicException(condition, parameters, cause)
+  ): DeltaicThrowable = {
+    val shown = Printable.cause(cause)
+    factory match {
+      case Some(classes) => classes.create(condition, parameters, shown)
+      case None => new DeltaicException(condition, parameters, shown)
+    }
   }
 
   /** The module that knows Spark brings one. */
@@ -126,18 +129,10 @@ private[deltaic] object ErrorConditions {
         parameter.replaceAllIn(
           known.message,
           m =>
-            Regex.quoteReplacement(parameters.get(m.group(1)).fold(m.matched)(printable))
+            Regex.quoteReplacement(parameters.get(m.group(1)).fold(m.matched)(Printable(_)))
         )
     s"[$condition] $text SQLSTATE: ${known.sqlState}"
   }
-
-  /** A damaged file is quoted as it is, and may hold anything: what no terminal or log shows is spelled out. */
-  private def printable(text: String): String =
-    if (!text.exists(isControl)) text
-    else text.flatMap(c => if (isControl(c)) f"\\u${c.toInt}%04x" else c.toString)
-
-  private def isControl(c: Char): Boolean =
-    Character.isISOControl(c) && c != '\n' && c != '\t' || c == '\uFFFD'
 }
 
 /** A JSON file of the Python package, which the build copies into the jar. */

@@ -7,7 +7,7 @@ import org.apache.hadoop.fs.Path
 import org.slf4j.LoggerFactory
 
 import io.deltaic.log._
-import io.deltaic.protocol.{DeltaicException, DeltaicThrowable, Protocol, TableFeatures}
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable, Printable, Protocol, TableFeatures}
 
 /**
  * Makes snapshots of log files.
@@ -69,7 +69,7 @@ private[replay] final class Replay(
     "Table {}: the checkpoint of version {} cannot be read, an older one or the commits are read instead: {}",
     table,
     unreadable.checkpoint.version,
-    unreadable.getMessage
+    Printable.messageOf(unreadable)
   )
 
   /**

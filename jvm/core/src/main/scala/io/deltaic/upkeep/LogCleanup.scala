@@ -6,6 +6,7 @@ import org.apache.hadoop.fs.{FileStatus, Path}
 import org.slf4j.LoggerFactory
 
 import io.deltaic.log.{Checkpoint, ExpiredFiles, LogStore}
+import io.deltaic.protocol.Printable
 import io.deltaic.replay.{CheckpointReader, DeltaLog}
 
 /**
@@ -54,7 +55,7 @@ private[upkeep] final class LogCleanup(log: DeltaLog, store: LogStore) {
           "Table {}: cleanup passes over the checkpoint of version {}, which cannot be read: {}",
           table,
           checkpoint.version,
-          e.getMessage
+          Printable.messageOf(e)
         )
         false
     }

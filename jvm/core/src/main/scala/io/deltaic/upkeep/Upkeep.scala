@@ -9,7 +9,7 @@ import org.apache.hadoop.fs.{FileStatus, Path}
 import org.slf4j.LoggerFactory
 
 import io.deltaic.log._
-import io.deltaic.protocol.ActionJson
+import io.deltaic.protocol.{ActionJson, Printable}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 
 /** Something to do for a log once a version is committed. Who commits decides what; see `deltaic.commit.hooks`. */
@@ -118,8 +118,8 @@ final class Upkeep(
           log.table,
           version,
           task.name,
-          Option(e.getMessage).getOrElse(e.toString),
-          e
+          Printable.messageOf(e),
+          Printable.cause(e)
         )
     }
 

@@ -58,6 +58,23 @@ class ReplayWarningsSuite extends munit.FunSuite {
     onlyWarning(table)(name)
   }
 
+  for (
+    (kind, name) <- Seq(
+      "checksum file" -> f"${2}%020d.crc",
+      "log compaction" -> f"${1}%020d.${2}%020d.compacted.json",
+      "checkpoint" -> f"${1}%020d.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json"
+    )
+  )
+    test(s"of a damaged $kind no byte gets into the log as it is") {
+      val damaged = "to\u0000\u0007ken\u009f\ufffd"
+      val table = TableBuilder.created().commit(1, add("a")).commit(2, add("b")).file(name, damaged)
+      val said = warnings(table.open().latest())
+      assert(said.nonEmpty)
+      said.foreach { text =>
+        assert(!text.exists(c => c.isControl && c != '\n' || c == '\ufffd'), text)
+      }
+    }
+
   test("a hint with a wrong checksum is named") {
     val table = TableBuilder.created()
     onlyWarning(table.file("_last_checkpoint", """{"version":0,"checksum":"0"}"""))(
