@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from deltaic.exceptions import render
+from deltaic.resources import load_json
 from deltaic.session import spark_settings
 from tests.support.spark_process import COMMON_SETTINGS, SparkProcess
 
@@ -25,6 +28,8 @@ except Exception as e:
         "state": getattr(e, "getSqlState", lambda: None)(),
         "parameters": getattr(e, "getMessageParameters", lambda: None)(),
         "context": getattr(e, "getQueryContext", lambda: None)(),
+        "message": e.getMessage() if hasattr(e, "getMessage") else None,
+        "our package": "deltaic" in __import__("sys").modules,
         "text": str(e),
     }
 """
@@ -52,6 +57,8 @@ def test_missing_table_is_an_analysis_exception(plain_pyspark: SparkProcess, tab
     assert found["state"] == "42P01"
     assert found["parameters"] == {"table": f"file:{table}"}
     assert found["context"] == []
+    assert found["message"] == found["text"].split("\n\nJVM stacktrace")[0]
+    assert not found["our package"]
     assert found["text"].startswith(f"[DELTAIC_NOT_A_TABLE] file:{table} is not a Delta table")
     assert "SQLSTATE: 42P01" in found["text"]
 
@@ -148,7 +155,30 @@ def test_error_has_the_class_condition_and_state_of_its_kind(
         "text"
     ]
     assert found["state"] == state
-    assert found["text"].startswith(f"[DELTAIC_{condition}] ")
+    assert found["message"].startswith(f"[DELTAIC_{condition}] ")
+    assert found["message"] == found["text"].split("\n\nJVM stacktrace")[0]
+    assert found["parameters"] and not found["our package"]
+
+
+#: What `getMessage()` of PySpark's exceptions asks of Spark, for each condition.
+MESSAGES = """
+helper = getattr(spark._jvm.org.apache.spark, "SparkThrowableHelper")
+result = {
+    name: helper.getMessage(name, parameters) for name, parameters in conditions.items()
+}
+"""
+
+
+def test_every_condition_has_its_message_in_sparks_list(
+    plain_pyspark: SparkProcess, table: str
+) -> None:
+    failure(plain_pyspark, f"spark.read.format('delta').load('{table}').count()")
+    conditions = {
+        name: {p: f"<{p}> $1" for p in re.findall(r"<(\w+)>", "\n".join(condition["message"]))}
+        for name, condition in load_json("error-conditions.json").items()
+    }
+    found = plain_pyspark.run(MESSAGES, conditions=conditions)
+    assert found == {name: render(name, parameters) for name, parameters in conditions.items()}
 
 
 #: What a Thrift server and a Connect server make of an exception, by Spark's own code.

@@ -6,10 +6,10 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.trees.Origin
-import org.apache.spark.sql.deltaic.RuntimeExceptionShim
+import org.apache.spark.sql.deltaic.{ErrorListShim, RuntimeExceptionShim}
 import org.apache.spark.{BreakingChangeInfo, QueryContext, SparkThrowable}
 
-import io.deltaic.protocol.{DeltaicThrowable, ErrorConditions, ExceptionFactory}
+import io.deltaic.protocol.{DeltaicThrowable, ErrorConditions, ExceptionFactory, Printable}
 
 /** Failures as Spark and its clients know them. All that Spark would look up in its own list is given. */
 trait DeltaicSparkThrowable extends DeltaicThrowable with SparkThrowable {
@@ -20,7 +20,9 @@ trait DeltaicSparkThrowable extends DeltaicThrowable with SparkThrowable {
 
   override def getSqlState: String = ErrorConditions.of(condition).sqlState
 
-  override def getMessageParameters: JMap[String, String] = parameters.asJava
+  /** As the message shows them. */
+  override def getMessageParameters: JMap[String, String] =
+    parameters.transform((_, value) => Printable(value)).asJava
 
   override def getDefaultMessageTemplate: String = ErrorConditions.of(condition).message
 
@@ -108,6 +110,10 @@ class DeltaicRuntimeException(
 
 /** Named in `META-INF/services`. */
 class SparkExceptionFactory extends ExceptionFactory {
+  ErrorListShim.add(ErrorConditions.names.iterator.map { name =>
+    val condition = ErrorConditions.of(name)
+    name -> (condition.message -> condition.sqlState)
+  }.toMap)
 
   override def create(
       condition: String,
