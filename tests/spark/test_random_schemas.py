@@ -101,7 +101,7 @@ class Draw:
         return tuple(kept)
 
     def file(self, table: StructOf) -> StructOf:
-        """The schema of a file of the table, which is refused if it knows none of the columns by name."""
+        """The schema of a file of the table. By name, it has one of the columns at least."""
         stored = self.file_columns(table.fields)
         if self.mode == "none" and not {c.name for c in stored} & {c.name for c in table.fields}:
             column = self.rng.choice(table.fields)
