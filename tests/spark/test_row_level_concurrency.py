@@ -307,3 +307,29 @@ def test_rows_of_all_winners_are_looked_at_in_one_query(
         assert f"version {3 + meets}" in str(caught.value)
         assert looks[0][0] == [*range(3, 9)]
         assert len(looks) <= 4
+
+
+@pytest.mark.parametrize("conflicts", [False, True])
+def test_rows_that_several_winners_delete_from_one_file_are_all_looked_at(
+    spark: SparkSession, table: str, conflicts: bool
+) -> None:
+    """The second one deletes the whole file, or one row that the statement has not found."""
+    named = f"delta.`{table}`"
+    spark.sql(
+        f"CREATE TABLE {named} (id INT, v INT) USING delta"
+        " TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
+    )
+    spark.sql(f"INSERT INTO {named} SELECT INT(id), 0 FROM range(0, 10, 1, 1)")
+
+    def winners() -> None:
+        spark.sql(f"DELETE FROM {named} WHERE id = 1")
+        spark.sql(f"DELETE FROM {named} WHERE id {'<>' if conflicts else '='} 2")
+
+    outcome = pytest.raises(ConcurrentDeleteReadException) if conflicts else nullcontext()
+    with committed_meanwhile(winners), outcome:
+        spark.sql(
+            f"MERGE INTO {named} t USING (SELECT explode(array(5, 50)) AS id) s ON t.id = s.id"
+            " WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, 7)"
+        )
+    ids = {row.id for row in spark.sql(f"SELECT id FROM {named}").collect()}
+    assert ids == ({2} if conflicts else {0, *range(3, 10), 50})

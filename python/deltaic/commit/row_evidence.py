@@ -43,7 +43,8 @@ class RowEvidence:
     def confirms(self, conflict: Conflict) -> bool:
         """Return whether a conflict is one: what the log alone shows needs no look."""
         look = self._looks.get(conflict.evidence)
-        return look is None or look.first_found == conflict.winner.version
+        version = conflict.winner.version
+        return look is None or version not in look.versions or look.first_found == version
 
 
 @dataclass(frozen=True)

@@ -133,10 +133,11 @@ private[spark] final class ScannedRows(
   private def foundAny(scan: TableScan, ended: Seq[EndedPart]): Boolean = {
     val asked = conditions(scan).filter(Repeats.expression)
     val candidates = matching(scan, ended.map(_.file), asked).toSet
-    val changes = ended.filter(part => candidates(part.file)).map { part =>
+    // Several commits may have deleted rows of one file: by its number, each part is read on its own.
+    val changes = ended.filter(part => candidates(part.file)).zipWithIndex.map { case (part, n) =>
       val file = part.file.copy(deletionVector = None)
       val change = FileChange(file, Some(ChangeColumns.Delete), part.rows)
-      CommittedChange(change, scan.version, timestampMs = 0L)
+      CommittedChange(change, version = n.toLong, timestampMs = 0L)
     }
     changes.nonEmpty && {
       val listed = ListedChanges(scan.table, scan.version, changes.toIndexedSeq)
