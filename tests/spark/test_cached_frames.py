@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -241,6 +242,20 @@ def test_name_whose_cached_rows_a_write_did_not_find_shows_it(
         spark.sql(f"DELETE FROM {name} WHERE id = 2")
     assert own_ids(spark.sql(query)) == [0]
     assert spark.catalog.isCached(name)
+
+
+def test_queries_that_find_the_same_stale_rows_at_once_all_get_the_new_ones(
+    spark: SparkSession, name: str
+) -> None:
+    frame = spark.table(name).cache()
+    others = [spark.table(name).selectExpr(f"id + {n}").cache() for n in range(8)]
+    assert [other.count() for other in others] == [3] * 8
+    for left in ([0, 2], [0], []):
+        with entries_in_hand(spark):
+            spark.sql(f"DELETE FROM {name} WHERE id NOT IN ({', '.join(map(str, [*left, -1]))})")
+        with ThreadPoolExecutor(6) as pool:
+            queries = [pool.submit(own_ids, frame.selectExpr("id")) for _ in range(12)]
+        assert [query.result() for query in queries] == [left] * 12
 
 
 def test_cached_rows_that_a_write_did_not_find_and_that_fit_no_more_are_an_error(

@@ -12,7 +12,6 @@ import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.deltaic.CacheShims
 import org.slf4j.LoggerFactory
 
-import io.deltaic.protocol.DeltaicException
 import io.deltaic.spark.scan.{FollowsTable, LocalCommits}
 
 /** What the process has cached of tables, by path, by name, or through views. */
@@ -31,59 +30,57 @@ private[spark] object CachedPlans {
    * Nothing is thrown: the commit is there, and who made it must not be told otherwise.
    */
   def refresh(spark: SparkSession, table: Path): Unit =
-    try
-      oneAtATime {
-        val newest = LocalCommits.of(table)
-        // None has the version before the older entry is gone: a query that has it must not find that entry.
-        val refreshed = CacheShims.recache(
-          spark,
-          {
-            case cached: FollowsTable => follows(cached, table)
-            case _ => false
-          }
-        )
-        val before = refreshed.before.collect { case t: FollowsTable if follows(t, table) => t }
-        before.foreach(_.refreshedTo(newest))
-        // A DataFrame that has been cached, but not executed, still has the older one in its plan.
-        for {
-          newer <- refreshed.after.collect { case t: FollowsTable if follows(t, table) => t }
-          older <- before
-        } newer.replaces(older)
-      }
-    catch {
+    oneAtATime(recache(spark, table, follows(_, table)))
+
+  /** Without a lock, which the caller has. */
+  private def recache(spark: SparkSession, table: Path, isChosen: FollowsTable => Boolean): Unit =
+    try {
+      val newest = LocalCommits.of(table)
+      // None has the version before the older entry is gone: a query that has it must not find that entry.
+      val refreshed = CacheShims.recache(spark, asTable(isChosen))
+      val before = refreshed.before.collect { case t: FollowsTable if follows(t, table) => t }
+      before.foreach(_.refreshedTo(newest))
+      // A DataFrame that has been cached, but not executed, still has the older one in its plan.
+      for {
+        newer <- refreshed.after.collect { case t: FollowsTable if follows(t, table) => t }
+        older <- before
+      } newer.replaces(older)
+    } catch {
       case NonFatal(e) =>
         logger.warn(s"$table: a plan cached from it no longer fits; dropped", e)
     }
 
   /**
-   * The plan of a query, whose cached rows are none from before the newest commit of this process to their tables. Spark
+   * The plan of a query whose cached rows are none from before the newest commit of this process to their tables. Spark
    * takes an entry out of the cache while it plans it again, as it does after each write by a name: a refresh that
    * comes in between does not find it.
    */
-  def withFreshRows(spark: SparkSession, plan: LogicalPlan): LogicalPlan =
-    CacheShims.withFreshRows(spark, plan)(
-      isStale,
-      stale =>
-        stale.collect { case t: FollowsTable => t.location }.distinct.foreach(refresh(spark, _)),
-      tables => schemaChanged(tables.collectFirst { case t: FollowsTable => t.location }.get)
-    )
-
-  private def isStale(table: Table): Boolean = table match {
-    case cached: FollowsTable =>
-      cached.followsNewVersions && cached.isCachedBefore(LocalCommits.of(cached.location))
-    case _ => false
+  def withFreshRows(spark: SparkSession, plan: LogicalPlan): LogicalPlan = {
+    val follow = asTable(_.followsNewVersions)
+    val tables = CacheShims.cachedTables(plan, follow).collect { case t: FollowsTable => t }
+    if (tables.isEmpty || !tables.exists(isStale) && CacheShims.isCurrent(spark, plan, follow)) plan
+    else
+      oneAtATime {
+        // Another query may have refreshed them while this one waited.
+        tables.map(_.location).distinct
+          .foreach(table => recache(spark, table, t => follows(t, table) && isStale(t)))
+        CacheShims.withCurrent(spark, plan, follow)
+      }
   }
 
-  private def schemaChanged(table: Path): Throwable = DeltaicException(
-    "DELTAIC_SCHEMA_CHANGED",
-    Map("table" -> table.toString, "version" -> LocalCommits.of(table).version.toString)
-  )
+  private def isStale(cached: FollowsTable): Boolean =
+    cached.followsNewVersions && cached.isCachedBefore(LocalCommits.of(cached.location))
+
+  private def asTable(isChosen: FollowsTable => Boolean): Table => Boolean = {
+    case cached: FollowsTable => isChosen(cached)
+    case _ => false
+  }
 
   /**
    * While Spark computes an entry anew, it is not among those that another refresh finds: that one would leave it
    * at the version it is computed from. So each waits for the other, but never so long that a write seems to hang.
    */
-  private def oneAtATime(refresh: => Unit): Unit = {
+  private def oneAtATime[A](refresh: => A): A = {
     val isMine =
       try refreshing.tryLock() || refreshing.tryLock(LongestWaitSeconds, TimeUnit.SECONDS)
       catch {

@@ -4,10 +4,11 @@ import java.lang.reflect.{InvocationTargetException, Method}
 
 import scala.collection.mutable
 
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.Table
-import org.apache.spark.sql.execution.columnar.InMemoryRelation
+import org.apache.spark.sql.execution.columnar.{CachedRDDBuilder, InMemoryRelation}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.execution.{CacheManager, CachedData, QueryExecution}
 
@@ -36,8 +37,15 @@ object CacheShims {
 
   /** The cached rows that are those of a plan. */
   def cached(spark: SparkSession, plan: LogicalPlan): Option[LogicalPlan] =
+    cached(spark, plan, plan.output)
+
+  private def cached(
+      spark: SparkSession,
+      plan: LogicalPlan,
+      output: Seq[Attribute]
+  ): Option[LogicalPlan] =
     spark.sharedState.cacheManager.lookupCachedData(spark, plan)
-      .map(_.cachedRepresentation.withOutput(plan.output))
+      .map(_.cachedRepresentation.withOutput(output))
 
   /**
    * Computes anew every cached plan that reads a table for which `isStale` is true; one that cannot be
@@ -57,40 +65,47 @@ object CacheShims {
     }
   }
 
+  /** The tables of those cached rows of a query that are of such a table. */
+  def cachedTables(query: LogicalPlan, isWanted: Table => Boolean): Seq[Table] =
+    query.collect { case rows: InMemoryRelation => tables(rows.cacheBuilder.logicalPlan) }
+      .flatten.filter(isWanted)
+
+  /** Whether all cached rows of a query that are of such a table are those that Spark has in its cache now. */
+  def isCurrent(spark: SparkSession, query: LogicalPlan, isWanted: Table => Boolean): Boolean = {
+    val current = builders(spark)
+    query.collect { case rows: InMemoryRelation => rows.cacheBuilder }
+      .filter(builder => tables(builder.logicalPlan).exists(isWanted))
+      .forall(builder => current.exists(_ eq builder))
+  }
+
   /**
-   * The plan of a query with cached rows that are not stale. Those that are, `refresh` has computed again.
-   *
-   * @param isStale whether data cached from a table is out of date
-   * @param refresh what to do about such tables
-   * @param dropped what to throw if such data is no longer cached then
+   * The query with what is cached now of the same plans. Spark takes an entry out while it plans it again, and drops one
+   * that it cannot plan: what is not there is computed by the query itself.
    */
-  def withFreshRows(spark: SparkSession, plan: LogicalPlan)(
-      isStale: Table => Boolean,
-      refresh: Seq[Table] => Unit,
-      dropped: Seq[Table] => Throwable
+  def withCurrent(
+      spark: SparkSession,
+      query: LogicalPlan,
+      isWanted: Table => Boolean
   ): LogicalPlan = {
-    val manager = spark.sharedState.cacheManager
-    val read =
-      if (manager.isEmpty) Nil
-      else plan.collect { case rows: InMemoryRelation => rows.cacheBuilder }
-    val all = if (read.isEmpty) Nil else entries(spark, manager)
-    val stale = for {
-      entry <- all if read.exists(_ eq entry.cachedRepresentation.cacheBuilder)
-      staleTables = tables(entry).filter(isStale) if staleTables.nonEmpty
-    } yield entry -> staleTables
-    def fresh(rows: InMemoryRelation): InMemoryRelation =
-      stale.collectFirst {
-        case (entry, staleTables) if entry.cachedRepresentation.cacheBuilder eq rows.cacheBuilder =>
-          manager.lookupCachedData(spark, entry.plan)
-            .map(_.cachedRepresentation.withOutput(rows.output))
-            .getOrElse(throw dropped(staleTables))
-      }.getOrElse(rows)
-    if (stale.isEmpty) plan
-    else {
-      refresh(stale.flatMap { case (_, staleTables) => staleTables })
-      plan.transform { case rows: InMemoryRelation => fresh(rows) }
+    val current = builders(spark)
+    def newest(rows: InMemoryRelation, plan: LogicalPlan): LogicalPlan =
+      cached(spark, plan, rows.output).getOrElse {
+        val computed = spark.sessionState.executePlan(plan).optimizedPlan
+        val named = computed.output.zip(rows.output).map { case (column, shown) =>
+          Alias(column, shown.name)(shown.exprId, shown.qualifier, Some(shown.metadata))
+        }
+        Project(named, computed)
+      }
+    query.transform {
+      case rows: InMemoryRelation
+          if tables(rows.cacheBuilder.logicalPlan).exists(isWanted) &&
+          !current.exists(_ eq rows.cacheBuilder) =>
+        newest(rows, rows.cacheBuilder.logicalPlan)
     }
   }
+
+  private def builders(spark: SparkSession): Seq[CachedRDDBuilder] =
+    entries(spark, spark.sharedState.cacheManager).map(_.cachedRepresentation.cacheBuilder)
 
   private def entries(spark: SparkSession, manager: CacheManager): Seq[CachedData] = {
     val found = mutable.ArrayBuffer.empty[CachedData]
@@ -105,8 +120,10 @@ object CacheShims {
     found.toSeq
   }
 
-  private def tables(entry: CachedData): Seq[Table] =
-    entry.plan.collectWithSubqueries { case relation: DataSourceV2Relation => relation.table }
+  private def tables(entry: CachedData): Seq[Table] = tables(entry.plan)
+
+  private def tables(plan: LogicalPlan): Seq[Table] =
+    plan.collectWithSubqueries { case relation: DataSourceV2Relation => relation.table }
 
   private def recacheIf(
       spark: SparkSession,
