@@ -13,7 +13,7 @@ from deltaic.exceptions import DeltaError, TableStateError
 from tests.support import log
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 #: What a row is but for its key: a value and its partition.
 Values = tuple[int, int]
@@ -168,11 +168,17 @@ def test_both_images_of_a_row_have_its_id_and_updates_are_pairs_unless_computed(
 ) -> None:
     table, model = history
     frame = net_changes(spark, table, 2, 8)
-    ids = frame.groupBy("id").agg({"_metadata.row_id": "count"}).collect()
-    assert len(ids) == len({row[0] for row in model.net(2, 8)})
-    assert (
-        frame.select("id").distinct().count() == frame.select("_metadata.row_id").distinct().count()
-    )
+    images: dict[int, dict[str, Row]] = {}
+    for key, kind, metadata in frame.select("id", "_change_type", "_metadata").collect():
+        images.setdefault(key, {})[kind] = metadata
+    assert images.keys() == {row[0] for row in model.net(2, 8)}
+    both = [i for i in images.values() if "update_preimage" in i]
+    assert len(both) > 2
+    for image in both:
+        before, after = image["update_preimage"], image["update_postimage"]
+        assert before.row_id == after.row_id
+        assert before.row_commit_version < 2 <= after.row_commit_version
+    assert len({m.row_id for i in images.values() for m in i.values()}) == len(images)
     pairs = {"update_preimage": "delete", "update_postimage": "insert"}
     plain = sorted((key, pairs.get(kind, kind), *rest) for key, kind, *rest in model.net(2, 8))
     assert rows_of(net_changes(spark, table, 2, 8, updates=False)) == plain
@@ -201,13 +207,12 @@ def test_filters_choose_rows_of_the_net_changes(
         "p = 1": lambda row: row[3] == 1,
         "_change_type = 'insert'": lambda row: row[1] == "insert",
         "id < 9": lambda row: row[0] < 9,
-        "_metadata.row_id < 9": lambda row: row[0] < 9,
     }.items():
-        if "row_id" in condition:
-            ids = frame.where(condition).select("_metadata.row_id").collect()
-            assert all(row[0] < 9 for row in ids)
-            continue
         assert rows_of(frame.where(condition)) == [row for row in expected if keeps(row)]
+    with_ids = frame.select("_metadata.row_id", "id", "_change_type").collect()
+    kept = sorted(row for row in with_ids if row[0] < 9)
+    found = frame.where("_metadata.row_id < 9").select("_metadata.row_id", "id", "_change_type")
+    assert kept and sorted(found.collect()) == kept
 
 
 def test_row_that_was_deleted_and_inserted_again_is_another_row(
@@ -261,6 +266,21 @@ def test_row_tracking_that_was_off_within_the_range_is_refused(
     assert rows_of(net_changes(spark, table, enabled, enabled + 1)) == [(1, "delete", 10, 0)]
     with pytest.raises(TableStateError, match="no row tracking at version 1"):
         net_changes(spark, table, 0, enabled + 1).collect()
+
+
+def test_files_that_are_older_than_row_tracking_have_no_net_changes(
+    spark: SparkSession, table: str
+) -> None:
+    named = f"delta.`{table}`"
+    spark.sql(f"CREATE TABLE {named} USING delta AS SELECT 1 AS id, 10 AS v, 0 AS p")
+    spark.sql(
+        f"CREATE OR REPLACE TABLE {named} USING delta TBLPROPERTIES ('delta.enableRowTracking' ="
+        " 'true') AS SELECT 2 AS id, 20 AS v, 0 AS p"
+    )
+    spark.sql(f"DELETE FROM {named}")
+    with pytest.raises(TableStateError, match=r"removes files there(.|\n)*start after"):
+        net_changes(spark, table, 1, 2).collect()
+    assert rows_of(net_changes(spark, table, 2, 2)) == [(2, "delete", 20, 0)]
 
 
 def test_table_with_a_column_of_that_name_is_refused(spark: SparkSession, table: str) -> None:

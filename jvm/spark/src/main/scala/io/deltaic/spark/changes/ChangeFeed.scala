@@ -81,12 +81,13 @@ private[spark] final class ChangeFeed(
       log.commits(versions.first, versions.last).foreach { case (commit, timeMs) =>
         protocol = commit.protocol.getOrElse(protocol)
         metadata = commit.metadata.getOrElse(metadata)
-        if (commit.protocol.isDefined || commit.metadata.isDefined)
+        if (commit.protocol.isDefined || commit.metadata.isDefined) {
           TableFeatures.requireReadable(name, commit.version, protocol, Some(metadata))
-        if (commit.protocol.isDefined || commit.metadata.isDefined)
           requireRecorded(protocol, metadata, commit.version)
+        }
         checkMetadata(commit)
         CommitChanges.of(table, commit, identifiesRows).foreach { change =>
+          requireIdentified(change, commit.version)
           found += CommittedChange(change, commit.version, timeMs)
         }
       }
@@ -105,6 +106,13 @@ private[spark] final class ChangeFeed(
       if (tracking.isEmpty || tracking != RowTracking.of(read.protocol, read.metadata))
         fail("DELTAIC_CHANGES_ROWS_NOT_TRACKED", version)
     } else if (!ChangeFeed.isRecorded(metadata)) fail("DELTAIC_CHANGES_NOT_RECORDED", version)
+
+  /** A commit that replaces a table and enables row tracking removes files from before it. */
+  private def requireIdentified(change: FileChange, version: Long): Unit =
+    if (
+      identifiesRows && change.changeType.contains(ChangeColumns.Delete) &&
+      change.file.baseRowId.isEmpty
+    ) fail("DELTAIC_CHANGES_ROWS_NOT_TRACKED", version)
 
   private def requireCompatible(metadata: Metadata, version: Long): Unit = {
     val older = version <= read.version
