@@ -92,12 +92,12 @@ def _summarize(
         {
             engine: _ratio(rounds, own)
             for engine, rounds in timings.items()
-            if own and engine != subject
+            if rounds.keys() & own.keys() and engine != subject
         },
         {
             engine: _ratio(rounds, baseline[engine])
             for engine, rounds in timings.items()
-            if engine in baseline
+            if rounds.keys() & baseline.get(engine, {}).keys()
         },
     )
 
@@ -115,10 +115,10 @@ def _ratio(numerator: dict[int, float], denominator: dict[int, float]) -> Spread
 
     The two numbers of a round were measured one soon after the other, so that a load on the
     machine that comes and goes changes their ratio little. A round in which one of them failed
-    counts for the other's median alone.
+    counts for the other's median alone; without a round of both there is no ratio.
     """
     paired = [
         numerator[number] / denominator[number] for number in numerator.keys() & denominator.keys()
     ]
     middle = median(numerator.values()) / median(denominator.values())
-    return Spread(middle, min(paired, default=middle), max(paired, default=middle))
+    return Spread(middle, min(paired), max(paired))
