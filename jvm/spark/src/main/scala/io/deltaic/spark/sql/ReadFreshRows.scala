@@ -14,8 +14,8 @@ import io.deltaic.spark.write.CachedPlans
  *   +- InMemoryRelation t, cached before    =>   +- InMemoryRelation t, cached again
  * }}}
  *
- * A commit refreshes what is cached of its table right away, but Spark's own threads may just have an entry in hand. That
- * is seen when the rows are wanted. Nothing is looked up as long as nothing is cached.
+ * A commit refreshes what is cached of its table right away, but Spark may have taken an entry out to plan it
+ * again. That is seen when the rows are wanted. Nothing is looked up for a query that reads no cached rows.
  */
 private[spark] final case class ReadFreshRows(spark: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = CachedPlans.withFreshRows(spark, plan)

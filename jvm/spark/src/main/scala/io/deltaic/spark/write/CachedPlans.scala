@@ -8,7 +8,6 @@ import scala.util.control.NonFatal
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.deltaic.CacheShims
 import org.slf4j.LoggerFactory
 
@@ -37,7 +36,13 @@ private[spark] object CachedPlans {
     try {
       val newest = LocalCommits.of(table)
       // None has the version before the older entry is gone: a query that has it must not find that entry.
-      val refreshed = CacheShims.recache(spark, asTable(isChosen))
+      val refreshed = CacheShims.recache(
+        spark,
+        {
+          case cached: FollowsTable => isChosen(cached)
+          case _ => false
+        }
+      )
       val before = refreshed.before.collect { case t: FollowsTable if follows(t, table) => t }
       before.foreach(_.refreshedTo(newest))
       // A DataFrame that has been cached, but not executed, still has the older one in its plan.
@@ -56,25 +61,22 @@ private[spark] object CachedPlans {
    * comes in between does not find it.
    */
   def withFreshRows(spark: SparkSession, plan: LogicalPlan): LogicalPlan = {
-    val follow = asTable(_.followsNewVersions)
-    val tables = CacheShims.cachedTables(plan, follow).collect { case t: FollowsTable => t }
-    if (tables.isEmpty || !tables.exists(isStale) && CacheShims.isCurrent(spark, plan, follow)) plan
+    val read = CacheShims.buildersIn(plan).map { case (builder, tables) =>
+      builder -> tables.collect { case t: FollowsTable if t.followsNewVersions => t }
+    }.filter(_._2.nonEmpty)
+    val (builders, tables) = (read.map(_._1), read.flatMap(_._2))
+    if (read.isEmpty || !tables.exists(isStale) && CacheShims.areCurrent(spark, builders)) plan
     else
       oneAtATime {
         // Another query may have refreshed them while this one waited.
         tables.map(_.location).distinct
           .foreach(table => recache(spark, table, t => follows(t, table) && isStale(t)))
-        CacheShims.withCurrent(spark, plan, follow)
+        CacheShims.withCurrent(spark, plan, builders)
       }
   }
 
   private def isStale(cached: FollowsTable): Boolean =
     cached.followsNewVersions && cached.isCachedBefore(LocalCommits.of(cached.location))
-
-  private def asTable(isChosen: FollowsTable => Boolean): Table => Boolean = {
-    case cached: FollowsTable => isChosen(cached)
-    case _ => false
-  }
 
   /**
    * While Spark computes an entry anew, it is not among those that another refresh finds: that one would leave it

@@ -65,29 +65,26 @@ object CacheShims {
     }
   }
 
-  /** The tables of those cached rows of a query that are of such a table. */
-  def cachedTables(query: LogicalPlan, isWanted: Table => Boolean): Seq[Table] =
-    query.collect { case rows: InMemoryRelation => tables(rows.cacheBuilder.logicalPlan) }
-      .flatten.filter(isWanted)
+  /** What builds each of the cached rows that a query reads, and the tables that these rows come from. */
+  def buildersIn(query: LogicalPlan): Seq[(CachedRDDBuilder, Seq[Table])] =
+    query.collect { case rows: InMemoryRelation =>
+      rows.cacheBuilder -> tables(rows.cacheBuilder.logicalPlan)
+    }
 
-  /** Whether all cached rows of a query that are of such a table are those that Spark has in its cache now. */
-  def isCurrent(spark: SparkSession, query: LogicalPlan, isWanted: Table => Boolean): Boolean = {
-    val current = builders(spark)
-    query.collect { case rows: InMemoryRelation => rows.cacheBuilder }
-      .filter(builder => tables(builder.logicalPlan).exists(isWanted))
-      .forall(builder => current.exists(_ eq builder))
-  }
+  /** Whether Spark has the rows of all these in its cache now. */
+  def areCurrent(spark: SparkSession, builders: Seq[CachedRDDBuilder]): Boolean =
+    outdated(spark, builders).isEmpty
 
   /**
-   * The query with what is cached now of the same plans. Spark takes an entry out while it plans it again, and drops one
-   * that it cannot plan: what is not there is computed by the query itself.
+   * The query with what is cached now of the plans of `builders`. Spark takes an entry out while it plans it again, and
+   * drops one that it cannot plan: what is not there is computed by the query itself.
    */
   def withCurrent(
       spark: SparkSession,
       query: LogicalPlan,
-      isWanted: Table => Boolean
+      builders: Seq[CachedRDDBuilder]
   ): LogicalPlan = {
-    val current = builders(spark)
+    val replaced = outdated(spark, builders)
     def newest(rows: InMemoryRelation, plan: LogicalPlan): LogicalPlan =
       cached(spark, plan, rows.output).getOrElse {
         val computed = spark.sessionState.executePlan(plan).optimizedPlan
@@ -97,15 +94,19 @@ object CacheShims {
         Project(named, computed)
       }
     query.transform {
-      case rows: InMemoryRelation
-          if tables(rows.cacheBuilder.logicalPlan).exists(isWanted) &&
-          !current.exists(_ eq rows.cacheBuilder) =>
+      case rows: InMemoryRelation if replaced.exists(_ eq rows.cacheBuilder) =>
         newest(rows, rows.cacheBuilder.logicalPlan)
     }
   }
 
-  private def builders(spark: SparkSession): Seq[CachedRDDBuilder] =
-    entries(spark, spark.sharedState.cacheManager).map(_.cachedRepresentation.cacheBuilder)
+  private def outdated(
+      spark: SparkSession,
+      builders: Seq[CachedRDDBuilder]
+  ): Seq[CachedRDDBuilder] = {
+    val current =
+      entries(spark, spark.sharedState.cacheManager).map(_.cachedRepresentation.cacheBuilder)
+    builders.filterNot(builder => current.exists(_ eq builder))
+  }
 
   private def entries(spark: SparkSession, manager: CacheManager): Seq[CachedData] = {
     val found = mutable.ArrayBuffer.empty[CachedData]
