@@ -5,7 +5,7 @@ import scala.collection.mutable
 import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.hadoop.fs.{FileStatus, Path}
 
-import io.deltaic.log.WriteOutcome
+import io.deltaic.log.{CommitFile, WriteOutcome}
 import io.deltaic.protocol._
 import io.deltaic.replay.DeltaLog
 
@@ -220,14 +220,14 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
    * @param versions a JSON list
    */
   def hasDeletedRow(versions: String): Boolean = {
-    val winners = Json.parseStrings(versions).map(_.toLong)
-    def deletedAt(version: Long): Seq[RemoveFile] =
-      request.log.commit(version).removes.filter(_.dataChange).toSeq
-    val wereMoved = synchronized(movedReads.nonEmpty) &&
-      winners.exists(version => deletedAt(version).exists(isMovedRead(_, version)))
-    wereMoved || winners.iterator.flatMap { version =>
-      TakenRows.in(deletedAt(version), request.log.commit(version).adds.toSeq, shared.canonical)
-    }.grouped(PreparedCommit.FilesInQuery).exists(request.readSet.firstEnded(_).isDefined)
+    val winners = commits(versions).map { commit =>
+      val deleted = commit.removes.filter(_.dataChange).toSeq
+      val taken = TakenRows.in(deleted, commit.adds.toSeq, shared.canonical)
+      deleted.exists(isMovedRead(_, commit.version)) -> taken
+    }.toSeq
+    winners.exists { case (wereMoved, _) => wereMoved } ||
+    winners.iterator.flatMap { case (_, taken) => taken }
+      .grouped(PreparedCommit.FilesInQuery).exists(request.readSet.firstEnded(_).isDefined)
   }
 
   /**
@@ -237,10 +237,13 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
    * @param versions a JSON list
    */
   def hasMatchingRow(versions: String): Boolean =
-    Json.parseStrings(versions).iterator.map(_.toLong).flatMap { version =>
-      val commit = request.log.commit(version)
-      shared.withNewRows(ofOthers(commit.adds.toSeq), commit.removes.toSeq)
-    }.grouped(PreparedCommit.FilesInQuery).exists(request.readSet.firstHolding(_).isDefined)
+    commits(versions)
+      .flatMap(winner => shared.withNewRows(ofOthers(winner.adds.toSeq), winner.removes.toSeq))
+      .grouped(PreparedCommit.FilesInQuery).exists(request.readSet.firstHolding(_).isDefined)
+
+  /** The commits of a JSON list of versions, each read once when it is asked for. */
+  private def commits(versions: String): Iterator[CommitFile] =
+    Json.parseStrings(versions).iterator.map(version => request.log.commit(version.toLong))
 
   /** The first file with new rows that `find` finds. Those that are changed by both hold none, if they go together. */
   private def firstNew(adds: Seq[AddFile], removes: Seq[RemoveFile])(
