@@ -10,7 +10,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable, Metadata}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.SessionSettings
-import io.deltaic.spark.changes.ChangesTable
+import io.deltaic.spark.changes.{ChangesTable, ShownChanges}
 import io.deltaic.spark.scan.RowTracking
 
 /** The options of a read that ask for what changed in a table instead of for its rows. */
@@ -84,10 +84,7 @@ private[spark] final class ChangeFeedRequest(
     start.foreach(DeletedFileRetention.check(spark, log, _))
     val read = start.fold(snapshot)(columnsOf(_, last))
     if (identifiesRows) (start.toSeq :+ read).foreach(requireTracked(_, first, last))
-    new ChangesTable(
-      spark,
-      log,
-      name,
+    val shown = ShownChanges(
       first.version,
       last.map(_.version),
       start,
@@ -99,6 +96,7 @@ private[spark] final class ChangeFeedRequest(
         ),
       identifiesRows
     )
+    new ChangesTable(spark, log, name, shown)
   }
 
   private def requireTracked(version: Snapshot, first: Bound, last: Option[Bound]): Unit =

@@ -24,14 +24,39 @@ import io.deltaic.spark.scan.{
 }
 
 /**
- * What changed in a table, as a table of its own.
+ * Which changes of a table are shown, and how.
  *
- * @param name of the table whose changes these are
  * @param first the first version to show
  * @param last the last one, if there are that many; None for the latest when a query runs
  * @param start the table at version `first`; None when there is nothing to show
  * @param read the version whose columns the changes are shown with
+ * @param checksSchema whether versions whose data cannot be read with these columns are an error
  * @param identifiesRows whether each row has its row id, by which Spark finds the net changes
+ */
+private[spark] final case class ShownChanges(
+    first: Long,
+    last: Option[Long],
+    start: Option[Snapshot],
+    read: Snapshot,
+    checksSchema: Boolean,
+    identifiesRows: Boolean
+) {
+
+  /** An end may be a version that the table does not have yet. */
+  def followNewVersions: Boolean = last.forall(_ > read.version)
+
+  /** The changes up to a version, and no newer one. */
+  def until(version: Long): ShownChanges = copy(last = Some(last.fold(version)(_.min(version))))
+
+  /** What two requests have in common that show the same. */
+  def identity: (Long, Option[Long], Boolean, Long, Boolean, Boolean) =
+    (first, last, start.isEmpty, read.version, checksSchema, identifiesRows)
+}
+
+/**
+ * What changed in a table, as a table of its own.
+ *
+ * @param name of the table whose changes these are
  * @param newest what the scans of one query agree on
  * @param cached the versions that data cached from the changes stands for, if another copy knows them
  */
@@ -39,12 +64,7 @@ private[spark] final class ChangesTable(
     spark: SparkSession,
     val log: DeltaLog,
     override val name: String,
-    first: Long,
-    last: Option[Long],
-    start: Option[Snapshot],
-    read: Snapshot,
-    checksSchema: Boolean,
-    identifiesRows: Boolean,
+    shown: ShownChanges,
     newest: Option[NewestSnapshots] = None,
     cached: Option[CachedVersions] = None
 ) extends TableWithSchema
@@ -52,6 +72,7 @@ private[spark] final class ChangesTable(
     with ReadsNewest
     with FollowsTable
     with Changelog {
+  import shown.{checksSchema, first, identifiesRows, last, read}
 
   private val tableSchema = TableSchema.of(read)
 
@@ -66,7 +87,7 @@ private[spark] final class ChangesTable(
     EnumSet.of(TableCapability.BATCH_READ, TableCapability.MICRO_BATCH_READ)
 
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
-    val feed = start match {
+    val feed = shown.start match {
       case Some(snapshot) =>
         val latest = newest.fold(log.latest())(_.of(log)).version
         val versions = VersionRange(first, last.fold(latest)(_.min(latest)))
@@ -79,12 +100,11 @@ private[spark] final class ChangesTable(
   }
 
   override def agreeingOn(newest: Option[NewestSnapshots]): ChangesTable =
-    copy(last, newest, Some(cachedVersions))
+    new ChangesTable(spark, log, name, shown, newest, Some(cachedVersions))
 
   override def location: Path = log.table
 
-  /** An end may be a version that the table does not have yet. */
-  override def followsNewVersions: Boolean = last.forall(_ > read.version)
+  override def followsNewVersions: Boolean = shown.followNewVersions
 
   override def isCachedBefore(commit: LocalCommit): Boolean = cachedVersions.areBefore(commit)
 
@@ -95,27 +115,8 @@ private[spark] final class ChangesTable(
 
   /** The changes up to a version, for a statement that reads no newer one. */
   def until(version: Long): ChangesTable =
-    if (start.isEmpty) this
-    else copy(Some(last.fold(version)(_.min(version))), newest = None, cached = None)
-
-  private def copy(
-      last: Option[Long],
-      newest: Option[NewestSnapshots],
-      cached: Option[CachedVersions]
-  ): ChangesTable =
-    new ChangesTable(
-      spark,
-      log,
-      name,
-      first,
-      last,
-      start,
-      read,
-      checksSchema,
-      identifiesRows,
-      newest,
-      cached
-    )
+    if (shown.start.isEmpty) this
+    else new ChangesTable(spark, log, name, shown.until(version))
 
   /** A change data feed has no row that a rewritten file merely carries over. */
   override def containsCarryoverRows(): Boolean = identifiesRows
@@ -133,16 +134,8 @@ private[spark] final class ChangesTable(
     Expressions.column(s"${ChangeColumns.rowField.name}.$field")
 
   /** An open end is the version at the time of the analysis: cached rows answer for that alone. */
-  private lazy val identity: Seq[Any] = Seq(
-    log.table,
-    first,
-    last,
-    start.isEmpty,
-    read.version,
-    newest.isDefined,
-    checksSchema,
-    identifiesRows
-  )
+  private lazy val identity: (Path, Boolean, Product) =
+    (log.table, newest.isDefined, shown.identity)
 
   override def equals(other: Any): Boolean = other match {
     case that: ChangesTable => (this eq that) || (hash == that.hash && identity == that.identity)
