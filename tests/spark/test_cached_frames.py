@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -268,6 +268,13 @@ def test_cached_rows_that_a_write_did_not_find_and_that_fit_no_more_are_an_error
         frame.collect()
 
 
+def versions_scanned(plan: Any, leaf: int) -> list[str]:
+    """Plan one scan of an optimized plan, and return the version that it says it reads."""
+    relation = plan.collectLeaves().apply(leaf)
+    scan = relation.table().newScanBuilder(relation.options()).build()
+    return re.findall(r" versions? (?:0\.\.)?(\d+)", scan.description())
+
+
 @pytest.mark.parametrize("path", [False, True])
 def test_scans_of_a_cached_frame_that_is_planned_after_a_write_read_one_version(
     spark: SparkSession, name: str, path: bool
@@ -279,9 +286,7 @@ def test_scans_of_a_cached_frame_that_is_planned_after_a_write_read_one_version(
     plan = frame._jdf.queryExecution().withCachedData()
     seen = []
     for leaf in (0, 1):
-        relation = plan.collectLeaves().apply(leaf)
-        scan = relation.table().newScanBuilder(relation.options()).build()
-        seen += re.findall(r" version (\d+)", scan.description())
+        seen += versions_scanned(plan, leaf)
         spark.sql(f"INSERT INTO {name} VALUES (7)")
     assert seen == ["1", "1"]
 
@@ -297,9 +302,7 @@ def test_a_table_by_name_and_by_path_is_read_at_one_version(
     seen = []
     for leaf in (0, 1):
         spark.sql(f"INSERT INTO {name} VALUES (7)")
-        relation = plan.collectLeaves().apply(leaf)
-        scan = relation.table().newScanBuilder(relation.options()).build()
-        seen += re.findall(r" version (\d+)", scan.description())
+        seen += versions_scanned(plan, leaf)
     assert seen == ["1", "1"]
 
 
@@ -390,8 +393,6 @@ def test_changes_and_rows_of_one_query_are_of_one_version(
     plan = frame._jdf.queryExecution().withCachedData()
     seen = []
     for leaf in (0, 1):
-        relation = plan.collectLeaves().apply(leaf)
-        scan = relation.table().newScanBuilder(relation.options()).build()
-        seen += re.findall(r" versions? (?:0\.\.)?(\d+)", scan.description())
+        seen += versions_scanned(plan, leaf)
         _append_by_name(spark, recorded)
     assert len(set(seen)) == 1, seen

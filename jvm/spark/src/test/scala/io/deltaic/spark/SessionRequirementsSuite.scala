@@ -5,7 +5,7 @@ import java.nio.file.{Files, Path}
 
 import org.apache.commons.io.FileUtils
 import org.apache.spark.sql.SparkSessionExtensions
-import org.apache.spark.sql.catalyst.parser.ParameterContext
+import org.apache.spark.sql.catalyst.parser.{ParameterContext, ParserInterface}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.ForeignSessions
@@ -106,37 +106,31 @@ class ParserOfSpark extends (SparkSessionExtensions => Unit) {
 /** It passes on what `spark.sql` does not call. */
 class ParserOfPlans extends (SparkSessionExtensions => Unit) {
   override def apply(extensions: SparkSessionExtensions): Unit =
-    extensions.injectParser { (_, next) =>
-      new SparkSqlParser {
-        override def parsePlan(sqlText: String): LogicalPlan = next.parsePlan(sqlText)
-      }
-    }
+    extensions.injectParser((_, next) => new PlansFrom(next))
 }
 
 /** It passes on statements, and not the queries of views. */
 class ParserOfStatements extends (SparkSessionExtensions => Unit) {
   override def apply(extensions: SparkSessionExtensions): Unit =
-    extensions.injectParser { (_, next) =>
-      new SparkSqlParser {
-        override def parsePlan(sqlText: String): LogicalPlan = next.parsePlan(sqlText)
-        override def parsePlanWithParameters(
-            sqlText: String,
-            parameters: ParameterContext
-        ): LogicalPlan = next.parsePlanWithParameters(sqlText, parameters)
-      }
-    }
+    extensions.injectParser((_, next) => new StatementsFrom(next))
 }
 
 class ParserThatPassesOn extends (SparkSessionExtensions => Unit) {
   override def apply(extensions: SparkSessionExtensions): Unit =
     extensions.injectParser { (_, next) =>
-      new SparkSqlParser {
-        override def parsePlan(sqlText: String): LogicalPlan = next.parsePlan(sqlText)
-        override def parsePlanWithParameters(
-            sqlText: String,
-            parameters: ParameterContext
-        ): LogicalPlan = next.parsePlanWithParameters(sqlText, parameters)
+      new StatementsFrom(next) {
         override def parseQuery(sqlText: String): LogicalPlan = next.parseQuery(sqlText)
       }
     }
+}
+
+private class PlansFrom(next: ParserInterface) extends SparkSqlParser {
+  override def parsePlan(sqlText: String): LogicalPlan = next.parsePlan(sqlText)
+}
+
+private class StatementsFrom(next: ParserInterface) extends PlansFrom(next) {
+  override def parsePlanWithParameters(
+      sqlText: String,
+      parameters: ParameterContext
+  ): LogicalPlan = next.parsePlanWithParameters(sqlText, parameters)
 }

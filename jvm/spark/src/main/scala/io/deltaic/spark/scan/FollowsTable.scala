@@ -26,10 +26,7 @@ private[spark] final class CachedVersions(first: LocalCommit) {
   @volatile private var versions = Set(first.version)
   @volatile private var newest = first
 
-  def add(commit: LocalCommit): Unit = synchronized {
-    versions += commit.version
-    if (commit.isNewerThan(newest)) newest = commit
-  }
+  def add(commit: LocalCommit): Unit = addAll(Set(commit.version), commit)
 
   /** The same object for both, so that later versions are those of both, too. */
   def joinedTo(older: CachedVersions): CachedVersions = {

@@ -2,10 +2,10 @@ package io.deltaic.spark.write
 
 import org.apache.spark.sql.types._
 
-/** Which casts may take something off values without a word. Whether values are too large is the cast's own concern. */
+/** Which casts may lose a part of a value without an error. A value that is too large is the cast's own concern. */
 private[spark] object LossyCast {
 
-  /** What stands behind the point, or the time of day: what has been cut is not there when the value is cast back. */
+  /** Fractional digits, or the time of day: a value that lost them is another one when it is cast back. */
   def cuts(from: DataType, to: DataType): Boolean = (from, to) match {
     case (FloatType | DoubleType, ByteType | ShortType | IntegerType | LongType) => true
     case (other: DecimalType, ByteType | ShortType | IntegerType | LongType) => other.scale > 0
