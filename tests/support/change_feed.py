@@ -69,7 +69,7 @@ def _support_feed(path: str, version: int) -> None:
 
 def _rewrite(path: str, version: int, change: Callable[[log.Action], None]) -> None:
     file = log.commit_path(path, version)
-    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    lines = [json.loads(line) for line in file.read_text().split("\n") if line]
     for action in lines:
         change(action)
     file.write_text("".join(json.dumps(action) + "\n" for action in lines))

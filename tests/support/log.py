@@ -28,7 +28,7 @@ def commit_path(table: str | Path, version: int) -> Path:
 
 def actions(table: str | Path, version: int, kind: str) -> list[Action]:
     """Return the actions of one kind in a commit, such as ``add``, in their order."""
-    lines = commit_path(table, version).read_text(encoding="utf-8").splitlines()
+    lines = commit_path(table, version).read_text(encoding="utf-8").split("\n")
     parsed = (json.loads(line) for line in lines if line.strip())
     return [action[kind] for action in parsed if kind in action]
 
@@ -85,7 +85,7 @@ def last_actions(table: str | Path, kind: str) -> list[Action]:
 def commit_info(table: str | Path, version: int | None = None) -> Action:
     """Return a version's commitInfo, the newest by default; it must be the commit's first line."""
     path = commit_path(table, newest(table) if version is None else version)
-    first = json.loads(path.read_text(encoding="utf-8").splitlines()[0])
+    first = json.loads(path.read_text(encoding="utf-8").split("\n", 1)[0])
     assert list(first) == ["commitInfo"], first
     return dict(first["commitInfo"])
 

@@ -73,6 +73,8 @@ private[rowlevel] final class MovedRows(spark: SparkSession, transaction: WriteT
             written = files(messages)
           override def abort(messages: Array[WriterCommitMessage]): Unit =
             transaction.abort(NewFiles(files(messages)), tasksLost = messages.contains(null))
+          override def toString: String =
+            s"deltaic write of moved rows to ${transaction.log.table}"
         }
       }
     }

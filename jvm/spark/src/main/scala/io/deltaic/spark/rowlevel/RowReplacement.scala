@@ -155,5 +155,6 @@ private[spark] object RowReplacement extends EndsRows {
       val bitmapFiles = RowLevelMessage.bitmapFiles(RowLevelMessage.in(messages))
       transaction.abort(NewFiles(Nil, bitmapFiles), tasksLost = messages.contains(null))
     }
+    override def toString: String = s"deltaic search for rows of ${transaction.log.table}"
   }
 }
