@@ -24,6 +24,7 @@ from deltaic.protocol.features import is_append_only, require_writable
 from deltaic.protocol.properties import (
     FEATURE_PREFIX,
     PREFIX,
+    check_properties,
     find_property,
     property_value,
     require_nothing_binding,
@@ -170,12 +171,11 @@ def plan_write(request: WriteRequest, tables: Tables, now_ms: int) -> CommitPlan
 def _kept(request: WriteRequest, current: TableHeader, tables: Tables) -> CommitPlan:
     """Plan a write that leaves the definition alone, or only adds to its columns.
 
-    Properties given with it do not change those of the table, as with delta-spark; of one that the
-    table has otherwise, the log says so. New columns are null in the rows of others: that there are
+    New columns are null in the rows of others: that there are
     any is no matter to who appends meanwhile, and no file has to be written anew.
     """
     _require_partitioning_fits(request, current)
-    _report_other_properties(request, current)
+    _check_properties(request, current, tables)
     if request.evolved_schema_string is None:
         _require_columns_fit(request, current)
         definition = Definition(current.protocol, current.metadata)
@@ -192,7 +192,18 @@ def _kept(request: WriteRequest, current: TableHeader, tables: Tables) -> Commit
     )
 
 
-def _report_other_properties(request: WriteRequest, current: TableHeader) -> None:
+def _check_properties(request: WriteRequest, current: TableHeader, tables: Tables) -> None:
+    """Look at the properties that the options of a write to an existing table name.
+
+    They do not change those of the table, as with delta-spark; of one that the table has otherwise,
+    the log says so.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If one could not be a property of a new table either.
+    """
+    check_properties(request.table, request.properties, any_name=tables.allows_unknown_properties())
     for given, value in request.properties.items():
         known = find_property(given)
         name = known.name if known is not None else given
@@ -210,6 +221,8 @@ def _report_other_properties(request: WriteRequest, current: TableHeader) -> Non
 
 def _replacement(request: WriteRequest, current: TableHeader, tables: Tables) -> CommitPlan:
     asked, keep = _definition(request, tables), not request.replaces_table
+    if keep:
+        _check_properties(request, current, tables)
     definition = redefine_table(asked, current, keep_properties=keep)
     before, after = current.metadata, definition.metadata
     columns_change = (before.schema_string, before.partition_columns) != (

@@ -16,9 +16,18 @@ private[spark] object SessionSettings {
   def get(spark: SparkSession, name: String): Option[String] =
     Prefixes.iterator.flatMap(prefix => spark.conf.getOption(prefix + name)).nextOption()
 
-  /** Whether a setting is on; one that is neither true nor false is as if it were not set. */
+  /** @param name without the prefix */
   def isOn(spark: SparkSession, name: String, default: Boolean = false): Boolean =
-    get(spark, name).flatMap(parseFlag).getOrElse(default)
+    flag(spark, name).getOrElse(default)
+
+  /**
+   * Whether a setting is on; None if it is not set.
+   *
+   * @param name without the prefix
+   */
+  def flag(spark: SparkSession, name: String): Option[Boolean] = get(spark, name).map { text =>
+    parseFlag(text).getOrElse(throw invalid(Prefix + name, text, "it is true or false"))
+  }
 
   def parseFlag(text: String): Option[Boolean] = text.trim.toLowerCase(Locale.ROOT).toBooleanOption
 

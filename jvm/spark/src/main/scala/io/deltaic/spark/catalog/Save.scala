@@ -15,7 +15,6 @@ import org.apache.spark.sql.internal.SQLConf.PartitionOverwriteMode
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.deltaic.protocol.TableProperties
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.UnsupportedOperation
 import io.deltaic.spark.bridge.Json
@@ -57,7 +56,8 @@ private[spark] final class Save(
     )
 
   /** Rows that a condition leaves in the table keep their columns. */
-  private def replacesColumns: Boolean = mode == SaveMode.Overwrite && flag("overwriteschema") &&
+  private def replacesColumns: Boolean = mode == SaveMode.Overwrite &&
+    option(WriteFlags.OverwriteSchema).exists(WriteFlags.isTrue(WriteFlags.OverwriteSchema, _)) &&
     !ReplaceWhere.Keys.exists(option(_).isDefined)
 
   /** The table, if this write leaves its columns in place. */
@@ -74,6 +74,7 @@ private[spark] final class Save(
     }.filterNot(_ == Literal.TrueLiteral)
 
   def plan: LogicalPlan = {
+    WriteFlags.requireValid(option)
     for (before <- snapshot; columns <- clusterBy) KeptClustering.require(before, columns)
     // A table that will have no partitions is overwritten whole.
     if (overwritesPartitions && replacesColumns && partitionBy.exists(_.nonEmpty))
@@ -177,15 +178,12 @@ private[spark] final class Save(
     val ofMatching = Seq(ReplaceWhere.OnKey, ReplaceWhere.UsingKey)
     val heeded =
       (if (condition.isDefined) Nil else Seq(ReplaceWhere.Key)) ++
-        (if (kept.isDefined) Seq("overwriteSchema") else ofMatching)
+        (if (kept.isDefined) Seq(WriteFlags.OverwriteSchema) else ofMatching)
     ofWriter -- heeded.map(_.toLowerCase(Locale.ROOT))
   }
 
   private def columnsOfRows: StructType =
     ColumnDefinitions.ofRows(SchemaShims.asNullable(query.schema))
-
-  private def flag(option: String): Boolean =
-    options.get(option).exists(TableProperties.isTrue)
 }
 
 /** How the history names a save. */

@@ -24,7 +24,7 @@ import org.apache.spark.sql.deltaic.{SchemaShims, SessionShims, WriteShims}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.deltaic.protocol.{DeltaicException, TableProperties}
+import io.deltaic.protocol.DeltaicException
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.UnsupportedOperation
 import io.deltaic.spark.bridge.{CommitterReply, Committers, Json}
@@ -193,7 +193,8 @@ private[spark] final class TableCreation(
       statement != TableCreation.Create &&
       !options.containsKey(SupportsV1OverwriteWithSaveAsTable.OPTION_NAME)
     )
-      Option(options.get("overwriteSchema")).filterNot(TableProperties.isTrue).foreach { value =>
+      Option(options.get(WriteFlags.OverwriteSchema))
+        .filterNot(WriteFlags.isTrue(WriteFlags.OverwriteSchema, _)).foreach { value =>
         throw DeltaicException(
           "DELTAIC_INVALID_WRITE_OPTION",
           Map("option" -> s"overwriteSchema of $statement", "value" -> value)

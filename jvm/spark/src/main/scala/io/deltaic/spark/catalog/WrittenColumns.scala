@@ -3,9 +3,9 @@ package io.deltaic.spark.catalog
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.types.{DataType, StructField, StructType}
 
-import io.deltaic.protocol.{DeltaicException, DeltaicThrowable, TableProperties}
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 import io.deltaic.spark.SessionSettings
-import io.deltaic.spark.write.SchemaEvolution
+import io.deltaic.spark.write.{SchemaEvolution, WriteFlags}
 
 /**
  * The columns that rows come with.
@@ -53,7 +53,7 @@ private[spark] object Evolution {
    * @param option the write's option of that name
    */
   def of(spark: SparkSession, option: String => Option[String]): Evolution =
-    option("mergeschema").map(TableProperties.isTrue) match {
+    option("mergeschema").map(WriteFlags.isTrue(WriteFlags.MergeSchema, _)) match {
       case Some(true) => Demanded
       case Some(false) => No
       case None =>

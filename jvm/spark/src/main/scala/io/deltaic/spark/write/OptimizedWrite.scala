@@ -19,10 +19,13 @@ private[spark] object OptimizedWrite {
       properties: Map[String, String],
       option: String => Option[String]
   ): Boolean =
-    option("optimizeWrite")
-      .orElse(SessionSettings.get(spark, "optimizeWrite.enabled"))
-      .orElse(TableProperties.set(properties, "delta.autoOptimize.optimizeWrite"))
-      .exists(TableProperties.isTrue)
+    option(WriteFlags.OptimizeWrite).map(WriteFlags.isTrue(WriteFlags.OptimizeWrite, _))
+      .orElse(SessionSettings.flag(spark, "optimizeWrite.enabled"))
+      .orElse(
+        TableProperties.set(properties, "delta.autoOptimize.optimizeWrite")
+          .map(TableProperties.isTrue)
+      )
+      .contains(true)
 
   /**
    * How much of the shuffle goes to a file. A file is smaller than the rows in it are in a shuffle, which

@@ -122,13 +122,14 @@ private[spark] final class TableWriteBuilder(target: WriteTarget, info: LogicalW
 
   override def build(): Write = {
     ReadOnlyOptions.refuse(target.table, info.options.keySet.asScala)
+    WriteFlags.requireValid(option => Option(info.options.get(option)))
     ReplaceWhere.requireHeeded(target.table, info.options, replaced)
     new TableWrite(target.copy(intent = intent), replaced, info)
   }
 
   /** As delta-spark records it: the mode that is in force, of appends and of tables without partitions, too. */
   private def intent: WriteIntent = {
-    val own = target.intent
+    val own = withProperties(target.intent)
     val isSave = own.operation == "WRITE" || own.keepsDefinition
     def isInForce = isDynamic || PartitionOverwrite.isInForce(target.spark, info.options)
     replaced match {
@@ -139,6 +140,11 @@ private[spark] final class TableWriteBuilder(target: WriteTarget, info: LogicalW
       case _ => own
     }
   }
+
+  /** Properties among the options of a write to a table that is there: Python looks at them, and sets none. */
+  private def withProperties(own: WriteIntent): WriteIntent =
+    if (own.properties.nonEmpty) own
+    else own.copy(properties = PropertyOptions.of(info.options.asCaseSensitiveMap.asScala.toMap))
 }
 
 /**

@@ -1,0 +1,121 @@
+"""Options and settings of a write that cannot be what they say, whatever the way of writing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from deltaic.exceptions import InvalidArgumentError
+from tests.support import log
+from tests.support.databases import own_database
+from tests.support.session_settings import session_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrameWriter, SparkSession
+
+Write = Callable[["SparkSession", str, dict[str, str]], object]
+
+
+def _writer(spark: SparkSession, options: dict[str, str]) -> DataFrameWriter:
+    return spark.range(3, 5).write.format("delta").options(**options)
+
+
+def _by_statement(spark: SparkSession, path: str, options: dict[str, str]) -> object:
+    stated = ", ".join(f"'{name}' = '{value}'" for name, value in options.items())
+    return spark.sql(f"INSERT INTO t WITH ({stated}) VALUES (3), (4)")
+
+
+APPENDS: dict[str, Write] = {
+    "save": lambda spark, path, options: _writer(spark, options).mode("append").save(path),
+    "saveAsTable": lambda spark, _, options: (
+        _writer(spark, options).mode("append").saveAsTable("t")
+    ),
+    "insertInto": lambda spark, _, options: _writer(spark, options).insertInto("t"),
+    "writeTo": lambda spark, _, options: spark.range(3, 5).writeTo("t").options(**options).append(),
+    "INSERT": _by_statement,
+}
+OVERWRITES: dict[str, Write] = {
+    "save": lambda spark, path, options: _writer(spark, options).mode("overwrite").save(path),
+    "saveAsTable": lambda spark, _, options: (
+        _writer(spark, options).mode("overwrite").saveAsTable("t")
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def _target(spark: SparkSession, table: str) -> Iterator[None]:
+    with own_database(spark, "option_values"):
+        spark.sql(f"CREATE TABLE t (id BIGINT) USING delta LOCATION '{table}'")
+        yield
+
+
+@pytest.mark.parametrize("way", APPENDS)
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("mergeSchema", "maybe"),
+        ("overwriteSchema", "1"),
+        ("optimizeWrite", ""),
+        ("dataChange", "no"),
+        ("delta.nope", "1"),
+        ("delta.enableDeletionVectors", "maybe"),
+        ("delta.checkpointInterval", "-3"),
+        ("delta.autoOptimize.autoCompact", "true"),
+        ("delta.constraints.c", "id > 0"),
+    ],
+)
+def test_append_is_refused_whose_option_has_a_value_that_it_cannot_have(
+    spark: SparkSession, table: str, way: str, option: str, value: str
+) -> None:
+    with pytest.raises(InvalidArgumentError, match=option):
+        APPENDS[way](spark, table, {option: value})
+    assert log.newest(table) == 0
+
+
+@pytest.mark.parametrize("way", OVERWRITES)
+@pytest.mark.parametrize("replaces", ["true", "false"])
+@pytest.mark.parametrize(
+    "options",
+    [{"mergeSchema": "maybe"}, {"overwriteSchema": "maybe"}, {"delta.nope": "1"}],
+    ids=str,
+)
+def test_overwrite_is_refused_whose_option_has_a_value_that_it_cannot_have(
+    spark: SparkSession, table: str, way: str, replaces: str, options: dict[str, str]
+) -> None:
+    with pytest.raises(InvalidArgumentError, match=next(iter(options))):
+        OVERWRITES[way](spark, table, {"overwriteSchema": replaces, **options})
+    assert log.newest(table) == 0
+
+
+@pytest.mark.parametrize("way", OVERWRITES)
+def test_property_that_a_write_into_a_table_names_is_not_set_and_the_log_says_so(
+    spark: SparkSession, table: str, way: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    options = {"overwriteSchema": "true", "delta.checkpointInterval": "7"}
+    OVERWRITES[way](spark, table, options)
+    assert log.metadata(table)["configuration"] == {}
+    assert log.versions(table) == [0, 1]
+    assert "does not set the property delta.checkpointInterval = 7" in caplog.text
+
+
+@pytest.mark.parametrize("way", APPENDS)
+def test_option_that_nobody_knows_goes_to_parquet_as_in_spark(
+    spark: SparkSession, table: str, way: str
+) -> None:
+    APPENDS[way](spark, table, {"nobody.knows": "it", "parquet.page.size": "65536"})
+    assert log.newest(table) == 1
+
+
+@pytest.mark.parametrize("prefix", ["spark.deltaic.", "spark.databricks.delta."])
+@pytest.mark.parametrize("setting", ["schema.autoMerge.enabled", "optimizeWrite.enabled"])
+def test_setting_that_is_neither_true_nor_false_is_an_error(
+    spark: SparkSession, table: str, prefix: str, setting: str
+) -> None:
+    with (
+        session_settings(spark, {prefix + setting: "maybe"}),
+        pytest.raises(InvalidArgumentError, match=rf"{setting}.*true or false"),
+    ):
+        APPENDS["save"](spark, table, {})
+    assert log.newest(table) == 0
