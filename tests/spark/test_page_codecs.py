@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
@@ -42,3 +43,6 @@ def test_rows_are_those_that_were_written(
     digest = F.sum(F.xxhash64(*rows.columns).cast("decimal(38,0)"))
     read = spark.read.format("delta").load(str(tmp_path / "table"))
     assert read.agg(F.count("*"), digest).collect() == rows.agg(F.count("*"), digest).collect()
+    if (codec, version) == ("uncompressed", "PARQUET_2_0"):
+        # Spark's own reader takes other bytes for the texts of such pages: the table is no example.
+        shutil.rmtree(tmp_path / "table")

@@ -74,6 +74,9 @@ def _rewrite(path: str, version: int, change: Callable[[log.Action], None]) -> N
         change(action)
     file.write_text("".join(json.dumps(action) + "\n" for action in lines))
     file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+    # They say what the table was; delta-spark believes them.
+    for checksum in file.parent.glob("[0-9]*.crc"):
+        checksum.unlink()
 
 
 def forget(spark: SparkSession, path: str) -> None:

@@ -92,7 +92,7 @@ class PeerReads:
             self.seen.add(directory)
             if not is_wholly_ours(directory.parent):
                 continue
-            if _lacks_vectors(directory.parent):
+            if _lacks_vectors(directory.parent) or _lacks_sizes(directory.parent):
                 self.counts["tables that a test has damaged"] += 1
                 continue
             if _has_checkpoint_of_a_test(directory):
@@ -142,6 +142,11 @@ def _lacks_vectors(table: Path) -> bool:
     vectors = [add["deletionVector"] for add in active_files(table) if "deletionVector" in add]
     is_stored = any(vector["storageType"] == "u" for vector in vectors)
     return is_stored and not any(table.rglob("*.bin"))
+
+
+def _lacks_sizes(table: Path) -> bool:
+    """Whether a test has taken the sizes of files out of the log: peers read files by them."""
+    return any(add["size"] == 0 for add in active_files(table))
 
 
 def _has_checkpoint_of_a_test(log: Path) -> bool:
