@@ -95,6 +95,22 @@ def require_text(argument: str, value: object) -> None:
         raise wrong(argument, value, "it is a string that is not empty")
 
 
+def require_session(spark: object) -> None:
+    """Refuse what is no session of Spark, neither of this process nor of Spark Connect.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Naming the argument.
+    """
+    from pyspark.sql import SparkSession
+
+    from deltaic.spark.jvm import is_connect
+
+    if not isinstance(spark, SparkSession) and not is_connect(spark):
+        raise wrong_type("sparkSession", spark, "it is a SparkSession")
+
+
 def file_system_settings(argument: str, values: Mapping[str, str] | None) -> dict[str, str]:
     """Return settings of a file system, none where there are none.
 

@@ -14,6 +14,7 @@ from deltaic.arguments import (
     column,
     file_system_settings,
     optional_column,
+    require_session,
     require_text,
     wrong,
     wrong_type,
@@ -456,4 +457,6 @@ class DeltaTable(TableDefinition, UnsupportedCommands):
 def _builder(spark: SparkSession | None, verb: str) -> DeltaTableBuilder:
     from pyspark.sql import SparkSession
 
+    if spark is not None:
+        require_session(spark)
     return DeltaTableBuilder(SparkSession.builder.getOrCreate() if spark is None else spark, verb)

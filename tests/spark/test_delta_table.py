@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql import functions as F
@@ -107,6 +107,28 @@ def test_name_of_a_view_or_of_a_table_of_another_format_is_refused(spark: SparkS
     finally:
         spark.sql("DROP TABLE not_delta")
         spark.sql("DROP VIEW not_a_table")
+
+
+@pytest.mark.parametrize("session", ["x", 7, object()])
+def test_session_that_is_none_is_refused_by_its_argument(session: Any, tmp_path: Path):
+    path = str(tmp_path)
+    for method in (
+        lambda: DeltaTable.forPath(session, path),
+        lambda: DeltaTable.forName(session, "a_table"),
+        lambda: DeltaTable.isDeltaTable(session, path),
+        lambda: DeltaTable.create(session),
+        lambda: DeltaTable.createIfNotExists(session),
+        lambda: DeltaTable.replace(session),
+        lambda: DeltaTable.createOrReplace(session),
+        lambda: DeltaTable(session, path).delete(),
+    ):
+        with pytest.raises(
+            TypeError, match=r"sparkSession cannot be .* it is a SparkSession"
+        ) as it:
+            method()
+        assert isinstance(it.value, InvalidArgumentError)
+    with pytest.raises(InvalidArgumentError, match="sparkSession cannot be None"):
+        DeltaTable.forPath(None, path)  # type: ignore[arg-type]
 
 
 def test_alias_qualifies_columns(spark: SparkSession, twin: TwinTable):

@@ -5,14 +5,11 @@ Each look at the JVM is a round trip: a name in a package, and a static method o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from py4j.java_gateway import JavaClass
 
 from deltaic.exceptions import error
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 class StaticMethods:
@@ -55,6 +52,7 @@ def _loaded(found: Any) -> StaticMethods:
     return StaticMethods(found)
 
 
-def is_connect(spark: SparkSession) -> bool:
-    """Whether the session is one of Spark Connect, without a JVM in reach."""
-    return type(spark).__module__.startswith("pyspark.sql.connect")
+def is_connect(spark: object) -> bool:
+    """Whether it is a session of Spark Connect, without a JVM in reach."""
+    kinds = type(spark).__mro__
+    return any(kind.__module__ == "pyspark.sql.connect.session" for kind in kinds)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from deltaic.arguments import require_session
 from deltaic.exceptions import error
 from deltaic.spark.errors import jvm_errors
 from deltaic.spark.gateway import register_committer
@@ -81,12 +82,13 @@ class SessionApi:
     Raises
     ------
     InvalidArgumentError
-        If the session is one of Spark Connect; `what` says what needs more.
+        If it is no session, or one of Spark Connect; `what` says what needs more.
     """
 
     def __init__(
         self, spark: SparkSession, what: str, hadoop_conf: Mapping[str, str] | None = None
     ) -> None:
+        require_session(spark)
         if is_connect(spark):
             raise error("DELTAIC_SPARK_CONNECT_UNSUPPORTED", what=what)
         register_committer(spark)
