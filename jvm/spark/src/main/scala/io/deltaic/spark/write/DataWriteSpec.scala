@@ -172,7 +172,7 @@ private[deltaic] object DataWriteSpec {
     // A table without columns has no rows to write either, but a DELETE may ask how they were.
     val storedSchema = VoidColumns.without(tablePath, dataSchema)
     if (storedSchema.isEmpty && (partitionColumns ++ dataSchema).nonEmpty)
-      throw noDataColumns(tablePath)
+      throw if (dataSchema.isEmpty) noDataColumns(tablePath) else VoidColumns.alone(tablePath)
     val fileSchema =
       StructType(
         storedSchema ++ tracked ++

@@ -61,6 +61,10 @@ private[write] object VoidColumns {
     case _ => value
   }
 
+  /** The error of rows for a table that has no column of another type. */
+  def alone(table: String): DeltaicThrowable =
+    DeltaicException("DELTAIC_VOID_COLUMNS_ALONE", Map("table" -> table))
+
   private def refused(table: String, path: Seq[String]): DeltaicThrowable = DeltaicException(
     "DELTAIC_VOID_COLUMN_NOT_WRITABLE",
     Map("table" -> table, "column" -> path.mkString("."))

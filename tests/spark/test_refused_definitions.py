@@ -1,0 +1,36 @@
+"""Definitions that no table can have: each is refused with what is wrong and what to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark.errors import AnalysisException
+
+from deltaic.exceptions import DeltaError, InvalidArgumentError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def refusal(spark: SparkSession, statement: str, table: str) -> DeltaError:
+    with pytest.raises(AnalysisException) as raised:
+        spark.sql(statement.format(t=f"delta.`{table}`"))
+    assert isinstance(raised.value, InvalidArgumentError), raised.value
+    assert table in str(raised.value)
+    return raised.value
+
+
+@pytest.mark.parametrize(
+    "columns", ["(n VOID) USING delta", "(n VOID, p INT) USING delta PARTITIONED BY (p)"]
+)
+def test_rows_for_a_table_of_void_columns_alone_are_refused_until_one_has_a_type(
+    spark: SparkSession, table: str, columns: str
+) -> None:
+    spark.sql(f"CREATE TABLE delta.`{table}` {columns}")
+    values = "(null, 1)" if "p INT" in columns else "(null)"
+    problem = refusal(spark, f"INSERT INTO {{t}} VALUES {values}", table)
+    assert problem.condition == "DELTAIC_VOID_COLUMNS_ALONE"
+    spark.sql(f"ALTER TABLE delta.`{table}` ALTER COLUMN n TYPE INT")
+    spark.sql(f"INSERT INTO delta.`{table}` VALUES {values}")
+    assert spark.read.format("delta").load(table).count() == 1
