@@ -34,3 +34,22 @@ def test_rows_for_a_table_of_void_columns_alone_are_refused_until_one_has_a_type
     spark.sql(f"ALTER TABLE delta.`{table}` ALTER COLUMN n TYPE INT")
     spark.sql(f"INSERT INTO delta.`{table}` VALUES {values}")
     assert spark.read.format("delta").load(table).count() == 1
+
+
+@pytest.mark.parametrize(
+    ("type", "named"),
+    [
+        ("VARIANT", "VARIANT"),
+        ("VOID", "VOID"),
+        ("STRUCT<a: INT>", "STRUCT"),
+        ("ARRAY<INT>", "ARRAY"),
+        ("MAP<INT, INT>", "MAP"),
+    ],
+)
+def test_partition_column_of_a_type_without_a_text_is_refused_by_its_type(
+    spark: SparkSession, table: str, type: str, named: str
+) -> None:
+    definition = f"CREATE TABLE {{t}} (id INT, v {type}) USING delta PARTITIONED BY (v)"
+    problem = refusal(spark, definition, table)
+    assert problem.condition == "DELTAIC_PARTITION_COLUMN_TYPE"
+    assert f"partitioned by v: values of type {named} have no text" in str(problem)

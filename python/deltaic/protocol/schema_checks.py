@@ -16,6 +16,7 @@ from deltaic.protocol.schema import (
     MapType,
     PrimitiveType,
     StructType,
+    UserDefinedType,
     folded_name,
     leaf_types,
     map_fields,
@@ -176,6 +177,21 @@ def _unknown_types(schema: StructType) -> Iterator[tuple[str, str, str]]:
                 yield path, stored, leaf.name
 
 
+def _kind(data_type: DataType) -> str:
+    """Return what SQL calls a type, without its parts."""
+    match data_type:
+        case PrimitiveType(name=name):
+            return name.upper()
+        case StructType():
+            return "STRUCT"
+        case ArrayType():
+            return "ARRAY"
+        case MapType():
+            return "MAP"
+        case UserDefinedType():
+            return "UDT"
+
+
 def _check_partition_columns(
     table: str, schema: StructType, partition_columns: Sequence[str]
 ) -> None:
@@ -186,6 +202,8 @@ def _check_partition_columns(
         if column is not None and (
             not isinstance(column.type, PrimitiveType) or column.type.name in ("variant", "void")
         ):
-            raise error("DELTAIC_PARTITION_COLUMN_TYPE", table=table, column=name)
+            raise error(
+                "DELTAIC_PARTITION_COLUMN_TYPE", table=table, column=name, type=_kind(column.type)
+            )
     if schema.fields and len(partition_columns) == len(schema.fields):
         raise error("DELTAIC_NO_DATA_COLUMNS", table=table)
