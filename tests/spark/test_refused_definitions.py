@@ -53,3 +53,25 @@ def test_partition_column_of_a_type_without_a_text_is_refused_by_its_type(
     problem = refusal(spark, definition, table)
     assert problem.condition == "DELTAIC_PARTITION_COLUMN_TYPE"
     assert f"partitioned by v: values of type {named} have no text" in str(problem)
+
+
+@pytest.mark.parametrize(
+    ("by", "transform"),
+    [
+        ("PARTITIONED BY (bucket(4, a))", "bucket(4, a)"),
+        ("PARTITIONED BY (years(t))", "years(t)"),
+        ("CLUSTERED BY (a) INTO 4 BUCKETS", "bucket(4, a)"),
+    ],
+)
+def test_partitioning_by_what_is_no_column_is_refused_by_what_it_is(
+    spark: SparkSession, table: str, by: str, transform: str
+) -> None:
+    definition = f"CREATE TABLE {{t}} (a INT, t TIMESTAMP) USING delta {by}"
+    problem = refusal(spark, definition, table)
+    assert problem.condition == "DELTAIC_PARTITION_TRANSFORM"
+    assert f"cannot be partitioned by {transform}: Delta tables are" in str(problem)
+
+
+def test_writer_with_buckets_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(AnalysisException, match=r"partitioned by bucket\(4, id\): Delta tables"):
+        spark.range(3).write.format("delta").bucketBy(4, "id").saveAsTable("in_buckets")

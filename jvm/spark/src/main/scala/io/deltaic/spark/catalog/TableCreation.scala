@@ -26,7 +26,6 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.replay.{DeltaLog, Snapshot}
-import io.deltaic.spark.UnsupportedOperation
 import io.deltaic.spark.bridge.{CommitterReply, Committers, Json}
 import io.deltaic.spark.rowlevel.RowReplacement
 import io.deltaic.spark.scan.{SchemaChecks, TableSchema}
@@ -92,9 +91,9 @@ private[spark] final class TableCreation(
     case identity if identity.name == "identity" && isTopLevel(identity) =>
       identity.references.head.fieldNames.head
     case other if SchemaShims.clusteringColumns(other).isEmpty =>
-      throw UnsupportedOperation(
-        log.table.toString,
-        s"partitioning by ${other.describe}; partition by columns of the table"
+      throw DeltaicException(
+        "DELTAIC_PARTITION_TRANSFORM",
+        Map("table" -> log.table.toString, "transform" -> other.describe)
       )
   }
 
