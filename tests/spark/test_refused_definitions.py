@@ -75,3 +75,15 @@ def test_partitioning_by_what_is_no_column_is_refused_by_what_it_is(
 def test_writer_with_buckets_is_refused(spark: SparkSession) -> None:
     with pytest.raises(AnalysisException, match=r"partitioned by bucket\(4, id\): Delta tables"):
         spark.range(3).write.format("delta").bucketBy(4, "id").saveAsTable("in_buckets")
+
+
+def test_column_name_is_refused_with_the_property_that_allows_it(
+    spark: SparkSession, table: str
+) -> None:
+    definition = "CREATE TABLE {t} (`a b` INT, c INT) USING delta"
+    problem = refusal(spark, definition, table)
+    assert problem.condition == "DELTAIC_INVALID_COLUMN_NAME"
+    assert "property delta.columnMapping.mode is name" in str(problem)
+    allowed = f"{definition} TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+    spark.sql(allowed.format(t=f"delta.`{table}`"))
+    assert spark.read.format("delta").load(table).columns == ["a b", "c"]
