@@ -46,7 +46,7 @@ private[spark] object SessionRules {
     s => PlanTableLike(own(s))
   )
 
-  val planNormalization: Seq[Builder] = Seq(_ => AgreeOnNewest)
+  val planNormalization: Seq[Builder] = Seq(_ => RefuseOtherTargets, _ => AgreeOnNewest)
 
   val optimizer: Seq[Builder] = Seq(
     s => ReadFreshRows(own(s)),

@@ -1,6 +1,5 @@
 package io.deltaic.spark.sql
 
-import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.streaming.{WriteToStream, WriteToStreamStatement}
@@ -18,20 +17,13 @@ import io.deltaic.spark.catalog.DeltaicTable
 private[spark] object RefuseChanges extends Rule[LogicalPlan] {
 
   override def apply(plan: LogicalPlan): LogicalPlan = {
+    ChangedTarget.of(plan).foreach(requireNoView)
     plan match {
-      case WithCTE(command, _) => check(command)
-      case command => check(command)
+      case stream: WriteToStreamStatement => requireNoStream(stream.sink)
+      case stream: WriteToStream => requireNoStream(stream.sink)
+      case _ =>
     }
     plan
-  }
-
-  private def check(command: LogicalPlan): Unit = command match {
-    case DeleteFromTable(target, _) => requireNoView(target)
-    case UpdateTable(target, _, _) => requireNoView(target)
-    case merge: MergeIntoTable => requireNoView(merge.targetTable)
-    case stream: WriteToStreamStatement => requireNoStream(stream.sink)
-    case stream: WriteToStream => requireNoStream(stream.sink)
-    case _ =>
   }
 
   /** `df.writeStream.toTable(name)`, in the thread that starts the stream. */
@@ -41,20 +33,15 @@ private[spark] object RefuseChanges extends Rule[LogicalPlan] {
   }
 
   private def requireNoView(target: LogicalPlan): Unit =
-    target.collectFirst { case view: View => view }
-      .filter(_.exists(isOurs))
-      .foreach { view =>
-        val found =
-          if (view.isTempView) "a temporary view that does not just show columns that one has now"
-          else "a view"
-        throw DeltaicException(
-          "DELTAIC_NAME_IS_NOT_A_TABLE",
-          Map("name" -> view.desc.identifier.unquotedString, "found" -> found)
-        )
-      }
+    for {
+      view <- target.collectFirst { case view: View => view }
+      table <- view.collectFirst { case ExtractV2Table(table: DeltaicTable) => table.name() }
+    } throw DeltaicException(
+      "DELTAIC_NAME_IS_NOT_A_TABLE",
+      Map("name" -> view.desc.identifier.unquotedString, "found" -> kind(view, table))
+    )
 
-  private def isOurs(plan: LogicalPlan): Boolean = EliminateSubqueryAliases(plan) match {
-    case ExtractV2Table(_: DeltaicTable) => true
-    case _ => false
-  }
+  private def kind(view: View, table: String): String =
+    if (!view.isTempView) s"a view of the table $table"
+    else ViewOperation.refusal("a temporary view", view, table)
 }

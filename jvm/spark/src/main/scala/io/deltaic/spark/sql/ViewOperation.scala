@@ -1,0 +1,63 @@
+package io.deltaic.spark.sql
+
+import org.apache.spark.sql.catalyst.expressions.{
+  Alias,
+  AttributeReference,
+  Cast,
+  Expression,
+  NamedExpression
+}
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.types.DataTypeUtils
+import org.apache.spark.sql.catalyst.util.toPrettySQL
+
+/** What a view, or a query of the WITH clause, does besides showing columns of a table, in the words of SQL. */
+private[sql] object ViewOperation {
+
+  /** Why a statement cannot change a table through it. */
+  def refusal(what: String, rows: LogicalPlan, table: String): String =
+    in(rows) match {
+      case Some(operation) =>
+        s"$what with $operation, which does not just show columns of the table $table"
+      case None => s"$what that does not just show columns that the table $table has now"
+    }
+
+  private def in(rows: LogicalPlan): Option[String] = rows match {
+    case _: SubqueryAlias | _: View => in(rows.children.head)
+    case Project(columns, below) => in(below).orElse(inColumns(columns))
+    case Filter(_, groups: Aggregate) => in(groups)
+    case _: Filter => Some("WHERE")
+    case _: Distinct | _: Deduplicate => Some("DISTINCT")
+    case _: GlobalLimit | _: LocalLimit => Some("LIMIT")
+    case _: Offset => Some("OFFSET")
+    case groups: Aggregate if groups.groupingExpressions.nonEmpty => Some("GROUP BY")
+    case _: Aggregate => Some("an aggregate function")
+    case _: Window => Some("a window function")
+    case _: Sort => Some("ORDER BY")
+    case _: Union => Some("UNION")
+    case _: Intersect => Some("INTERSECT")
+    case _: Except => Some("EXCEPT")
+    case _: Join => Some("JOIN")
+    case _: LeafNode => None
+    case other => Some(other.nodeName)
+  }
+
+  private def inColumns(columns: Seq[NamedExpression]): Option[String] =
+    columns.find(!isColumn(_)).map {
+      case Alias(value, _) => s"the expression ${toPrettySQL(value)}"
+      case other => s"the expression ${toPrettySQL(other)}"
+    }.orElse {
+      val shown = columns.flatMap(_.references.toSeq)
+      shown.diff(shown.distinct).headOption.map(column => s"the column ${column.name} twice")
+    }
+
+  /** Spark casts the columns of a view to the types that they had when it was made, which may be the same. */
+  private def isColumn(shown: Expression): Boolean =
+    shown match {
+      case Alias(value, _) => isColumn(value)
+      case cast: Cast =>
+        DataTypeUtils.sameType(cast.dataType, cast.child.dataType) && isColumn(cast.child)
+      case _: AttributeReference => true
+      case _ => false
+    }
+}
