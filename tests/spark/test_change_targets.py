@@ -131,3 +131,43 @@ def test_view_or_with_query_that_does_more_is_refused_by_what_it_does(
         by_query = f"WITH q AS ({query}) " + statement.format(target="q")
         assert_refused(spark, by_query, "q", "a query of the WITH clause" + tail)
     assert log.versions(rows) == [0]
+
+
+@pytest.mark.parametrize(
+    ("query", "id", "v"),
+    [
+        ("q AS (SELECT * FROM {t})", "id", "v"),
+        ("Q AS (SELECT v, id FROM {t})", "id", "v"),
+        ("q(x, y) AS (SELECT * FROM {t})", "x", "y"),
+        ("p AS (SELECT v AS b, id AS a FROM {t}), q AS (SELECT a, b FROM p)", "a", "b"),
+        ("q AS (TABLE {t})", "id", "v"),
+    ],
+)
+def test_query_of_the_with_clause_that_shows_columns_is_changed_like_a_view_of_them(
+    spark: SparkSession, rows: str, query: str, id: str, v: str
+) -> None:
+    clause = "WITH " + query.format(t=f"delta.`{rows}`")
+    spark.sql(f"{clause} DELETE FROM q WHERE {id} = 1")
+    spark.sql(f"{clause} UPDATE q SET {v} = 'c' WHERE {id} = 2")
+    spark.sql(
+        f"{clause}, s AS (SELECT 2 AS k, 'd' AS n UNION ALL SELECT 3, 'e') MERGE INTO q AS t"
+        f" USING s ON t.{id} = s.k WHEN MATCHED THEN UPDATE SET {v} = s.n"
+        f" WHEN NOT MATCHED THEN INSERT ({id}, {v}) VALUES (s.k, s.n)"
+    )
+    answer = spark.read.format("delta").load(rows).orderBy("id").collect()
+    assert [tuple(row) for row in answer] == [(2, "d"), (3, "e")]
+    assert log.versions(rows) == [0, 1, 2, 3]
+
+
+def test_query_of_the_with_clause_stands_before_a_table_or_view_of_its_name(
+    spark: SparkSession, rows: str
+) -> None:
+    spark.range(3).createOrReplaceTempView("shown")
+    spark.sql(f"WITH shown AS (SELECT id FROM delta.`{rows}`) DELETE FROM shown WHERE id = 1")
+    assert spark.read.format("delta").load(rows).count() == 1
+    found = "a query of the WITH clause without a Delta table behind it"
+    assert_refused(spark, "WITH q AS (SELECT 1 AS id) DELETE FROM q WHERE id = 1", "q", found)
+    spark.sql(
+        f"WITH q AS (SELECT 2 AS id) DELETE FROM delta.`{rows}` WHERE id IN (SELECT id FROM q)"
+    )
+    assert spark.read.format("delta").load(rows).count() == 0

@@ -49,9 +49,11 @@ private[sql] final class ParsedStatement(spark: SparkSession) {
       case table: UnresolvedRelation => TableChanges.of(table).getOrElse(table)
       case travel: RelationTimeTravel => PathTimeTravel.of(travel).getOrElse(travel)
       case statement: UnresolvedWith =>
-        statement.copy(cteRelations = statement.cteRelations.map { case (name, alias, depth) =>
+        val queries = statement.cteRelations.map { case (name, alias, depth) =>
           (name, alias.copy(child = within(alias.child)), depth)
-        })
+        }
+        val child = views.marked(statement.child, queries.map { case (name, _, _) => name })
+        statement.copy(child = child, cteRelations = queries)
       case explain: ExplainCommand => explain.copy(logicalPlan = within(explain.logicalPlan))
       case describe: DescribeQueryCommand => describe.copy(plan = within(describe.plan))
       case statement => views.marked(statement)

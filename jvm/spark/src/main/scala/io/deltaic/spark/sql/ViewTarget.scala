@@ -2,6 +2,7 @@ package io.deltaic.spark.sql
 
 import java.util.Locale
 
+import org.apache.spark.sql.catalyst.SQLConfHelper
 import org.apache.spark.sql.catalyst.analysis.{PlanWithUnresolvedIdentifier, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.expressions.{
   Alias,
@@ -23,8 +24,8 @@ import io.deltaic.spark.catalog.DeltaicTable
 import io.deltaic.spark.scan.AnalysedColumns
 
 /**
- * Stands around the target of a DELETE, UPDATE or MERGE that names a temporary view, until what the view shows
- * is known. It keeps Spark from resolving the statement with the view's columns: they are not the table's, and
+ * Stands around the target of a DELETE, UPDATE or MERGE that names a temporary view, or a query of its WITH clause, until
+ * what that shows is known. It keeps Spark from resolving the statement with the view's columns: they are not the table's, and
  * have no defaults.
  */
 private[spark] final case class ViewTarget(child: LogicalPlan) extends UnaryNode {
@@ -60,22 +61,28 @@ private[sql] object ShownColumns {
  *
  * @param mayComeToBe whether a name that is no view now may be one when the statement runs, as in a script
  */
-private[sql] final class ViewTargets(spark: SparkSession, mayComeToBe: Boolean) {
+private[sql] final class ViewTargets(spark: SparkSession, mayComeToBe: Boolean)
+    extends SQLConfHelper {
 
-  def marked(statement: LogicalPlan): LogicalPlan = statement match {
-    case delete: DeleteFromTable if mayBeView(delete.table) =>
-      delete.copy(table = ViewTarget(delete.table))
-    case update: UpdateTable if mayBeView(update.table) =>
-      update.copy(table = ViewTarget(update.table))
-    case merge: MergeIntoTable if mayBeView(merge.targetTable) =>
-      merge.copy(targetTable = ViewTarget(merge.targetTable))
-    case other => other
+  /** @param queries the names of those in its WITH clause, which stand before views of the same names */
+  def marked(statement: LogicalPlan, queries: Seq[String] = Nil): LogicalPlan = {
+    def isMarked(target: LogicalPlan): Boolean = mayBeView(target, queries)
+    statement match {
+      case delete: DeleteFromTable if isMarked(delete.table) =>
+        delete.copy(table = ViewTarget(delete.table))
+      case update: UpdateTable if isMarked(update.table) =>
+        update.copy(table = ViewTarget(update.table))
+      case merge: MergeIntoTable if isMarked(merge.targetTable) =>
+        merge.copy(targetTable = ViewTarget(merge.targetTable))
+      case other => other
+    }
   }
 
-  private def mayBeView(target: LogicalPlan): Boolean = target match {
-    case alias: SubqueryAlias => mayBeView(alias.child)
+  private def mayBeView(target: LogicalPlan, queries: Seq[String]): Boolean = target match {
+    case alias: SubqueryAlias => mayBeView(alias.child, queries)
     case named: UnresolvedRelation =>
-      mayComeToBe || spark.sessionState.catalog.isTempView(named.multipartIdentifier)
+      mayComeToBe || spark.sessionState.catalog.isTempView(named.multipartIdentifier) ||
+      queries.exists(query => named.multipartIdentifier.corresponds(Seq(query))(conf.resolver))
     case _: PlanWithUnresolvedIdentifier => true
     case _ => false
   }
@@ -105,7 +112,8 @@ private[sql] final class ViewTargets(spark: SparkSession, mayComeToBe: Boolean) 
  *         +- TargetTable t [id, hidden, s]
  * }}}
  *
- * Any other view stays, for [[RefuseChanges]] to name. Like the resolution of a table by its name, it reads the log: a
+ * A query of the WITH clause is taken like such a view. Any other view or query stays, for [[RefuseChanges]] and
+ * [[RefuseOtherTargets]] to name. Like the resolution of a table by its name, it reads the log: a
  * view of a DataFrame may be older than the table.
  *
  * `DataFrame.mergeInto(view)` comes without a mark, and Spark has resolved it with the view's columns: these become
@@ -154,6 +162,7 @@ private[spark] object ResolveViewTargets extends Rule[LogicalPlan] {
   private def withoutView(target: LogicalPlan): LogicalPlan = target match {
     case alias: SubqueryAlias => alias.withNewChildren(Seq(withoutView(alias.child)))
     case View(_, true, rows, _) => tableShownBy(rows).getOrElse(target)
+    case query: Project => tableShownBy(query).getOrElse(target)
     case other => other
   }
 
