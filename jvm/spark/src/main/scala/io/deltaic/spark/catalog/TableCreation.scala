@@ -194,11 +194,11 @@ private[spark] final class TableCreation(
     )
       Option(options.get(WriteFlags.OverwriteSchema))
         .filterNot(WriteFlags.isTrue(WriteFlags.OverwriteSchema, _)).foreach { value =>
-        throw DeltaicException(
-          "DELTAIC_INVALID_WRITE_OPTION",
-          Map("option" -> s"overwriteSchema of $statement", "value" -> value)
-        )
-      }
+          throw DeltaicException(
+            "DELTAIC_INVALID_WRITE_OPTION",
+            Map("option" -> s"overwriteSchema of $statement", "value" -> value)
+          )
+        }
 
   /** A path is where the table lies; a LOCATION can only repeat it. */
   private def requireSame(stated: String): Unit = {
