@@ -23,6 +23,10 @@ OURS = "Deltaic"
 #: How many steps this process has run, by engine and kind.
 steps_run: Counter[str] = Counter()
 
+#: delta-spark 4.4.0 fails so in a MERGE with ``UPDATE SET *`` into some tables with generated
+#: columns, whoever has written them.
+_BUG_OF_DELTA_SPARK = "DELTA_MERGE_RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT"
+
 #: Of a session of ours: files of a few rows are worn, too, where the table's share says so.
 SETTINGS = {"spark.deltaic.deletionVectors.minDeadBytes": "0"}
 
@@ -179,6 +183,10 @@ class Course:
             except RefusedError as refused:
                 assert error is not None, f"must be refused, {refused}: {told}"
                 assert version == before, f"refused, yet committed: {told}"
+                continue
+            if engine.name != OURS and _BUG_OF_DELTA_SPARK in (error or ""):
+                assert version == before, f"failed, yet committed: {told}"
+                steps_run[f"{engine.name} failures of its own"] += 1
                 continue
             assert error is None, f"{told}\n{error}"
             if outcome.counts is not None:
