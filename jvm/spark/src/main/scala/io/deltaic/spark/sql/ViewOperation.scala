@@ -1,14 +1,7 @@
 package io.deltaic.spark.sql
 
-import org.apache.spark.sql.catalyst.expressions.{
-  Alias,
-  AttributeReference,
-  Cast,
-  Expression,
-  NamedExpression
-}
+import org.apache.spark.sql.catalyst.expressions.{Alias, AttributeReference, NamedExpression}
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.catalyst.util.toPrettySQL
 
 /** What a view, or a query of the WITH clause, does besides showing columns of a table, in the words of SQL. */
@@ -43,21 +36,11 @@ private[sql] object ViewOperation {
   }
 
   private def inColumns(columns: Seq[NamedExpression]): Option[String] =
-    columns.find(!isColumn(_)).map {
+    columns.find(!ShownColumns.stored(_).isInstanceOf[AttributeReference]).map {
       case Alias(value, _) => s"the expression ${toPrettySQL(value)}"
       case other => s"the expression ${toPrettySQL(other)}"
     }.orElse {
       val shown = columns.flatMap(_.references.toSeq)
       shown.diff(shown.distinct).headOption.map(column => s"the column ${column.name} twice")
-    }
-
-  /** Spark casts the columns of a view to the types that they had when it was made, which may be the same. */
-  private def isColumn(shown: Expression): Boolean =
-    shown match {
-      case Alias(value, _) => isColumn(value)
-      case cast: Cast =>
-        DataTypeUtils.sameType(cast.dataType, cast.child.dataType) && isColumn(cast.child)
-      case _: AttributeReference => true
-      case _ => false
     }
 }

@@ -54,6 +54,17 @@ private[sql] object ShownColumns {
     case shown: ShownColumns => Some(shown)
     case _ => None
   }
+
+  /**
+   * What a view shows as a column, without the name there. Spark casts the columns of a view to the types that they had
+   * when it was made, which may be the same.
+   */
+  def stored(shown: Expression): Expression = shown match {
+    case Alias(value, _) => stored(value)
+    case cast: Cast if DataTypeUtils.sameType(cast.dataType, cast.child.dataType) =>
+      stored(cast.child)
+    case other => other
+  }
 }
 
 /**
@@ -189,7 +200,7 @@ private[spark] object ResolveViewTargets extends Rule[LogicalPlan] {
     case Project(columns, rows) =>
       shownIn(rows).flatMap { below =>
         val shown = columns.flatMap { column =>
-          val place = rows.output.indexWhere(isColumn(column, _))
+          val place = rows.output.indexWhere(ShownColumns.stored(column).semanticEquals(_))
           below.columns.lift(place).map { case (_, stored) => column.name -> stored }
         }
         Option.when(shown.length == columns.length)(below.copy(columns = shown))
@@ -208,14 +219,6 @@ private[spark] object ResolveViewTargets extends Rule[LogicalPlan] {
 
   private def isSame(left: Attribute, right: Attribute): Boolean =
     conf.resolver(left.name, right.name) && DataTypeUtils.sameType(left.dataType, right.dataType)
-
-  /** Spark casts the columns of a view to the types that they had when it was made, which may be the same. */
-  private def isColumn(shown: Expression, column: Attribute): Boolean = shown match {
-    case Alias(value, _) => isColumn(value, column)
-    case cast: Cast =>
-      DataTypeUtils.sameType(cast.dataType, cast.child.dataType) && isColumn(cast.child, column)
-    case other => other.semanticEquals(column)
-  }
 
   /** @param columns of the relation, each with the name by which it is shown */
   private final case class Shown(
