@@ -57,7 +57,7 @@ private[spark] final class Save(
 
   /** Rows that a condition leaves in the table keep their columns. */
   private def replacesColumns: Boolean = mode == SaveMode.Overwrite &&
-    option(WriteFlags.OverwriteSchema).exists(WriteFlags.isTrue(WriteFlags.OverwriteSchema, _)) &&
+    WriteFlags.of(WriteFlags.OverwriteSchema, options.get).contains(true) &&
     !ReplaceWhere.Keys.exists(option(_).isDefined)
 
   /** The table, if this write leaves its columns in place. */
@@ -74,7 +74,7 @@ private[spark] final class Save(
     }.filterNot(_ == Literal.TrueLiteral)
 
   def plan: LogicalPlan = {
-    WriteFlags.requireValid(option)
+    WriteFlags.requireValid(options.get)
     for (before <- snapshot; columns <- clusterBy) KeptClustering.require(before, columns)
     // A table that will have no partitions is overwritten whole.
     if (overwritesPartitions && replacesColumns && partitionBy.exists(_.nonEmpty))

@@ -53,7 +53,7 @@ private[spark] object Evolution {
    * @param option the write's option of that name
    */
   def of(spark: SparkSession, option: String => Option[String]): Evolution =
-    option("mergeschema").map(WriteFlags.isTrue(WriteFlags.MergeSchema, _)) match {
+    WriteFlags.of(WriteFlags.MergeSchema, option) match {
       case Some(true) => Demanded
       case Some(false) => No
       case None =>

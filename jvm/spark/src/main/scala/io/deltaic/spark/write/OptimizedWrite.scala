@@ -19,7 +19,7 @@ private[spark] object OptimizedWrite {
       properties: Map[String, String],
       option: String => Option[String]
   ): Boolean =
-    option(WriteFlags.OptimizeWrite).map(WriteFlags.isTrue(WriteFlags.OptimizeWrite, _))
+    WriteFlags.of(WriteFlags.OptimizeWrite, option)
       .orElse(SessionSettings.flag(spark, "optimizeWrite.enabled"))
       .orElse(
         TableProperties.set(properties, "delta.autoOptimize.optimizeWrite")

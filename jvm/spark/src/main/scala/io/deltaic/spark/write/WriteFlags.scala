@@ -1,5 +1,7 @@
 package io.deltaic.spark.write
 
+import java.util.Locale
+
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.spark.SessionSettings
 
@@ -18,7 +20,11 @@ private[spark] object WriteFlags {
       )
     }
 
+  /** Whether an option is true; None if it is not given. It is asked for in lower case. */
+  def of(flag: String, option: String => Option[String]): Option[Boolean] =
+    option(flag.toLowerCase(Locale.ROOT)).map(isTrue(flag, _))
+
   /** Refuses values that no flag can have, of those too that this write does not ask about. */
   def requireValid(option: String => Option[String]): Unit =
-    for (flag <- all; value <- option(flag)) isTrue(flag, value)
+    all.foreach(of(_, option))
 }
