@@ -30,6 +30,14 @@ def rows(spark: SparkSession, table: str) -> str:
     return table
 
 
+@pytest.fixture
+def files(spark: SparkSession, tmp_path: Path) -> str:
+    """Parquet files without a table."""
+    path = str(tmp_path / "parquet")
+    spark.range(3).write.parquet(path)
+    return path
+
+
 @pytest.fixture(autouse=True)
 def _no_view(spark: SparkSession) -> Iterator[None]:
     yield
@@ -48,10 +56,8 @@ def assert_refused(spark: SparkSession, statement: str, name: str, found: str) -
 
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_view_without_a_table_behind_it_is_refused(
-    spark: SparkSession, tmp_path: Path, statement: str
+    spark: SparkSession, files: str, statement: str
 ) -> None:
-    files = str(tmp_path / "parquet")
-    spark.range(3).write.parquet(files)
     found = "a temporary view without a Delta table behind it"
     for frame in (
         spark.range(3),
@@ -71,10 +77,8 @@ def test_view_without_a_table_behind_it_is_refused(
 
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_files_of_another_format_are_refused_by_their_path(
-    spark: SparkSession, tmp_path: Path, statement: str
+    spark: SparkSession, files: str, statement: str
 ) -> None:
-    files = str(tmp_path / "parquet")
-    spark.range(3).write.parquet(files)
     name = f"parquet.`file:{files}`"
     found = "files of another format"
     assert_refused(spark, statement.format(target=f"parquet.`{files}`"), name, found)

@@ -92,7 +92,7 @@ class PeerReads:
             self.seen.add(directory)
             if not is_wholly_ours(directory.parent):
                 continue
-            if _lacks_vectors(directory.parent) or _lacks_sizes(directory.parent):
+            if _is_damaged(directory.parent):
                 self.counts["tables that a test has damaged"] += 1
                 continue
             if _has_checkpoint_of_a_test(directory):
@@ -137,16 +137,16 @@ class PeerReads:
         assert theirs == ours, f"delta-rs reads {path} differently"
 
 
-def _lacks_vectors(table: Path) -> bool:
-    """Whether a test has removed all deletion vectors: an executor may have them in memory yet."""
-    vectors = [add["deletionVector"] for add in active_files(table) if "deletionVector" in add]
+def _is_damaged(table: Path) -> bool:
+    """Whether a test has taken away what peers need, and we may have in memory yet.
+
+    That is all deletion vectors, or the sizes of files in the log.
+    """
+    files = active_files(table)
+    vectors = [add["deletionVector"] for add in files if "deletionVector" in add]
     is_stored = any(vector["storageType"] == "u" for vector in vectors)
-    return is_stored and not any(table.rglob("*.bin"))
-
-
-def _lacks_sizes(table: Path) -> bool:
-    """Whether a test has taken the sizes of files out of the log: peers read files by them."""
-    return any(add["size"] == 0 for add in active_files(table))
+    lacks_vectors = is_stored and not any(table.rglob("*.bin"))
+    return lacks_vectors or any(add["size"] == 0 for add in files)
 
 
 def _has_checkpoint_of_a_test(log: Path) -> bool:
