@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from deltaic.exceptions import DeltaError, error
@@ -10,7 +10,8 @@ from deltaic.exceptions import DeltaError, error
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-    from deltaic.spark.session_api import Assignments
+#: Columns, as SQL spells their names, and the values that they are to have.
+Assignments = Sequence[tuple[str, "Column"]]
 
 
 def wrong(argument: str, value: object, reason: str) -> DeltaError:
@@ -93,22 +94,6 @@ def require_text(argument: str, value: object) -> None:
         raise wrong_type(argument, value, "it is a string that is not empty")
     if not value:
         raise wrong(argument, value, "it is a string that is not empty")
-
-
-def require_session(spark: object) -> None:
-    """Refuse what is no session of Spark, neither of this process nor of Spark Connect.
-
-    Raises
-    ------
-    InvalidArgumentError
-        Naming the argument.
-    """
-    from pyspark.sql import SparkSession
-
-    from deltaic.spark.jvm import is_connect
-
-    if not isinstance(spark, SparkSession) and not is_connect(spark):
-        raise wrong_type("sparkSession", spark, "it is a SparkSession")
 
 
 def file_system_settings(argument: str, values: Mapping[str, str] | None) -> dict[str, str]:

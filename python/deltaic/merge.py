@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from deltaic.arguments import assignments, optional_column, wrong_type
+from deltaic.arguments import Assignments, assignments, optional_column, wrong_type
 from deltaic.exceptions import error
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from deltaic.spark.session_api import Assignments, ClauseKind, MergeClause, SessionApi
+    from deltaic.spark.session_api import ClauseKind, MergeClause, SessionApi
 
     Condition = str | Column | None
     Values = Mapping[str, str | Column] | None

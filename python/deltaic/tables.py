@@ -14,7 +14,6 @@ from deltaic.arguments import (
     column,
     file_system_settings,
     optional_column,
-    require_session,
     require_text,
     wrong,
     wrong_type,
@@ -24,6 +23,7 @@ from deltaic.commands.history import history
 from deltaic.exceptions import error
 from deltaic.merge import DeltaMergeBuilder
 from deltaic.spark.frame_columns import FrameColumns
+from deltaic.spark.jvm import require_session
 from deltaic.table_definition import TableDefinition, session_api
 from deltaic.unsupported import DeltaOptimizeBuilder, UnsupportedCommands
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from py4j.java_gateway import JavaClass
 
+from deltaic.arguments import wrong_type
 from deltaic.exceptions import error
 
 
@@ -56,3 +57,17 @@ def is_connect(spark: object) -> bool:
     """Whether it is a session of Spark Connect, without a JVM in reach."""
     kinds = type(spark).__mro__
     return any(kind.__module__ == "pyspark.sql.connect.session" for kind in kinds)
+
+
+def require_session(spark: object) -> None:
+    """Refuse what is no session of Spark, neither of this process nor of Spark Connect.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Naming the argument.
+    """
+    from pyspark.sql import SparkSession
+
+    if not isinstance(spark, SparkSession) and not is_connect(spark):
+        raise wrong_type("sparkSession", spark, "it is a SparkSession")

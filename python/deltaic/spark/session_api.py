@@ -8,18 +8,15 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from deltaic.arguments import require_session
+from deltaic.arguments import Assignments
 from deltaic.exceptions import error
 from deltaic.spark.errors import jvm_errors
 from deltaic.spark.gateway import register_committer
-from deltaic.spark.jvm import is_connect, python_api, row_changes
+from deltaic.spark.jvm import is_connect, python_api, require_session, row_changes
 from deltaic.spark.ports import JvmTables
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
-
-#: Columns, as SQL spells their names, and the values that they are to have.
-Assignments = Sequence[tuple[str, "Column"]]
 
 
 class ClauseKind(Enum):
