@@ -44,9 +44,13 @@ table = f"delta.`{{path}}`"
 found = spark.read.format("delta").load(path)
 detail = spark.sql(f"DESCRIBE DETAIL {{table}}").collect()[0]
 versions = spark.sql(f"DESCRIBE HISTORY {{table}}").collect()
-count, hashes = found.selectExpr("count(*)", "sum(CAST(xxhash64({_CONTENT}) AS DECIMAL(38, 0)))"
+listed = found.selectExpr("{_CONTENT}").limit({_MOST_ROWS_LISTED} + 1).collect()
+count, hashes = len(listed), None
+if count > {_MOST_ROWS_LISTED}:
+    count, hashes = found.selectExpr(
+        "count(*)", "sum(CAST(xxhash64({_CONTENT}) AS DECIMAL(38, 0)))"
     ).collect()[0]
-listed = found.selectExpr("{_CONTENT}").collect() if count <= {_MOST_ROWS_LISTED} else []
+    listed = []
 result = {{
     "columns": found.columns,
     "count": count,
