@@ -51,6 +51,7 @@ private[spark] object SessionRules {
   val optimizer: Seq[Builder] = Seq(
     s => ReadFreshRows(own(s)),
     _ => PlanReplacedRows,
+    _ => AlignScans,
     s => RebalanceWrites(own(s))
   )
 
@@ -75,6 +76,7 @@ private[spark] object SessionRules {
     Set(
       classOf[ReadFreshRows].getName,
       PlanReplacedRows.ruleName,
+      AlignScans.ruleName,
       classOf[RebalanceWrites].getName
     )
 

@@ -49,12 +49,12 @@ private[spark] final class TableScan(
     spark: SparkSession,
     val files: FileSource,
     val schema: TableSchema,
-    requiredColumns: StructType,
+    private val requiredColumns: StructType,
     val filters: Seq[Expression],
     private val fileFilters: Seq[Expression],
     private val options: CaseInsensitiveStringMap,
     streams: Option[String => MicroBatchStream] = None,
-    isChanged: Boolean = false,
+    val isChanged: Boolean = false,
     mayLackColumns: Boolean = false
 ) extends Scan
     with Batch
@@ -122,21 +122,29 @@ private[spark] final class TableScan(
     (whole, reading(others, requiredColumns))
   }
 
-  private def reading(some: IndexedSeq[AddFile], columns: StructType): TableScan = {
-    val source = new SelectedFiles(files, some)
-    new TableScan(
-      spark,
-      source,
-      schema,
-      columns,
-      filters,
-      fileFilters,
-      options,
-      None,
-      isChanged,
-      mayLackColumns
-    )
-  }
+  private def reading(some: IndexedSeq[AddFile], columns: StructType): TableScan =
+    copied(new SelectedFiles(files, some), columns, None)
+
+  /** A scan of the same rows that reads the columns of all of these scans. */
+  def withColumnsOf(scans: Seq[TableScan]): TableScan =
+    copied(files, StructType(scans.flatMap(_.requiredColumns.fields).distinctBy(_.name)), streams)
+
+  private def copied(
+      files: FileSource,
+      columns: StructType,
+      streams: Option[String => MicroBatchStream]
+  ): TableScan = new TableScan(
+    spark,
+    files,
+    schema,
+    columns,
+    filters,
+    fileFilters,
+    options,
+    streams,
+    isChanged,
+    mayLackColumns
+  )
 
   private val columns = StructType(dataColumns ++ computedColumns ++ constantColumns)
 
@@ -248,14 +256,18 @@ private[spark] final class TableScan(
 
   override def equals(other: Any): Boolean = other match {
     case that: TableScan =>
-      (this eq that) || (hash == that.hash && files == that.files && columns == that.columns &&
-      comparedFilters == that.comparedFilters && options == that.options)
+      (this eq that) || (hash == that.hash && columns == that.columns && rows == that.rows)
     case _ => false
   }
 
   override def hashCode(): Int = hash
 
-  private lazy val hash: Int = (files, columns, comparedFilters).hashCode()
+  private lazy val hash: Int = (rows, columns).hashCode()
+
+  /** What decides about the rows that a scan reads, whatever it reads of them: equal for equal rows. */
+  def rows: Any = rowsRead
+
+  private lazy val rowsRead = (files, comparedFilters, options)
 
   private lazy val comparedFilters: (ComparedFilters, ComparedFilters) =
     (new ComparedFilters(filters), new ComparedFilters(fileFilters))
