@@ -20,7 +20,8 @@ MERGED = [
     "SELECT (SELECT sum(id) FROM {t} WHERE d > DATE'2024-02-01' AND k = 1),"
     " (SELECT max(length(s)) FROM {t} WHERE k = 1 AND d > DATE'2024-02-01')",
     "SELECT CASE WHEN (SELECT count(*) FROM {t} WHERE k = 1) > 10"
-    " THEN (SELECT avg(id) FROM {t} WHERE k = 1) ELSE (SELECT max(amount) FROM {t} WHERE k = 1) END",
+    " THEN (SELECT avg(id) FROM {t} WHERE k = 1) ELSE"
+    " (SELECT max(amount) FROM {t} WHERE k = 1) END",
     "SELECT (SELECT max(amount + k) FROM {t} WHERE id % 3 = 0), (SELECT sum(length(s)) FROM {t}"
     " WHERE id % 3 = 0)",
 ]
@@ -46,7 +47,7 @@ NOT_MERGED = [
         "SELECT (SELECT sum(st.a) FROM {t} WHERE k > 1), (SELECT max(st.b.e) FROM {t} WHERE k > 1)",
         {"k st"},
     ),
-    # Which columns these need is only known when no rule of an extension runs before Spark's merging.
+    # Between pruning their columns and merging them, Spark runs no rule of an extension.
     (
         "SELECT * FROM (SELECT sum(id) AS a FROM {t} WHERE k = 1),"
         " (SELECT max(d) AS b FROM {t} WHERE k = 1)",
