@@ -23,7 +23,6 @@ from deltaic.commands.history import history
 from deltaic.exceptions import error
 from deltaic.merge import DeltaMergeBuilder
 from deltaic.spark.frame_columns import FrameColumns
-from deltaic.spark.jvm import require_session
 from deltaic.table_definition import TableDefinition, session_api
 from deltaic.unsupported import DeltaOptimizeBuilder, UnsupportedCommands
 
@@ -456,6 +455,8 @@ class DeltaTable(TableDefinition, UnsupportedCommands):
 
 def _builder(spark: SparkSession | None, verb: str) -> DeltaTableBuilder:
     from pyspark.sql import SparkSession
+
+    from deltaic.spark.jvm import require_session
 
     if spark is not None:
         require_session(spark)
