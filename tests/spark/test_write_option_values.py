@@ -63,7 +63,6 @@ def _target(spark: SparkSession, table: str) -> Iterator[None]:
         ("delta.enableDeletionVectors", "maybe"),
         ("delta.checkpointInterval", "-3"),
         ("delta.autoOptimize.autoCompact", "true"),
-        ("delta.constraints.c", "id > 0"),
     ],
 )
 def test_append_is_refused_whose_option_has_a_value_that_it_cannot_have(
@@ -98,6 +97,17 @@ def test_property_that_a_write_into_a_table_names_is_not_set_and_the_log_says_so
     assert log.metadata(table)["configuration"] == {}
     assert log.versions(table) == [0, 1]
     assert "does not set the property delta.checkpointInterval = 7" in caplog.text
+
+
+@pytest.mark.parametrize("way", APPENDS)
+def test_constraint_that_a_write_into_a_table_names_is_not_added_and_the_log_says_so(
+    spark: SparkSession, table: str, way: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    APPENDS[way](spark, table, {"delta.constraints.c": "id > 1000000"})
+    assert log.metadata(table)["configuration"] == {}
+    assert log.newest(table) == 1
+    (record,) = [r for r in caplog.records if "delta.constraints.c" in r.getMessage()]
+    assert "ALTER TABLE ... ADD CONSTRAINT" in record.getMessage()
 
 
 @pytest.mark.parametrize("way", APPENDS)

@@ -22,6 +22,7 @@ from deltaic.commit.ports import TableHeader, Tables
 from deltaic.exceptions import error
 from deltaic.protocol.features import is_append_only, require_writable
 from deltaic.protocol.properties import (
+    CONSTRAINT_PREFIX,
     FEATURE_PREFIX,
     PREFIX,
     check_properties,
@@ -196,14 +197,19 @@ def _check_properties(request: WriteRequest, current: TableHeader, tables: Table
     """Look at the properties that the options of a write to an existing table name.
 
     They do not change those of the table, as with delta-spark; of one that the table has otherwise,
-    the log says so.
+    the log says so. A constraint is not looked at, nor does it hold.
 
     Raises
     ------
     InvalidArgumentError
         If one could not be a property of a new table either.
     """
-    check_properties(request.table, request.properties, any_name=tables.allows_unknown_properties())
+    checked = {
+        name: value
+        for name, value in request.properties.items()
+        if not name.casefold().startswith(CONSTRAINT_PREFIX)
+    }
+    check_properties(request.table, checked, any_name=tables.allows_unknown_properties())
     for given, value in request.properties.items():
         known = find_property(given)
         name = known.name if known is not None else given
@@ -211,11 +217,12 @@ def _check_properties(request: WriteRequest, current: TableHeader, tables: Table
             continue
         stored = property_value(current.metadata.configuration, name)
         if stored.casefold() != value.casefold():
+            instead = "SET TBLPROPERTIES" if given in checked else "ADD CONSTRAINT"
             warn_once(
                 request.table,
                 f"option {name}",
                 f"Table {request.table} exists, and a write into it does not set the property "
-                f"{name} = {value}: use ALTER TABLE ... SET TBLPROPERTIES.",
+                f"{name} = {value}: use ALTER TABLE ... {instead}.",
             )
 
 
