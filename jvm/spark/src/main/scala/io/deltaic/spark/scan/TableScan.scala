@@ -265,9 +265,7 @@ private[spark] final class TableScan(
   private lazy val hash: Int = (rows, columns).hashCode()
 
   /** What decides about the rows that a scan reads, whatever it reads of them: equal for equal rows. */
-  def rows: Any = rowsRead
-
-  private lazy val rowsRead = (files, comparedFilters, options)
+  lazy val rows: Any = (files, comparedFilters, options)
 
   private lazy val comparedFilters: (ComparedFilters, ComparedFilters) =
     (new ComparedFilters(filters), new ComparedFilters(fileFilters))
