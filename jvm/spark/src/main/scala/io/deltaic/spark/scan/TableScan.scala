@@ -22,6 +22,7 @@ import org.apache.spark.sql.deltaic.{
   FileInspection,
   ParquetScanShims,
   ParquetSplits,
+  ScanConfiguration,
   SchemaShims
 }
 import org.apache.spark.sql.types.{StructField, StructType}
@@ -78,14 +79,9 @@ private[spark] final class TableScan(
       case implied => filters ++ implied
     }
 
-  /** Holds the Hadoop settings that readers and deletion vectors need in the executors. */
+  /** The Hadoop configuration that readers and deletion vectors need in the executors. */
   private lazy val configuration: Broadcast[SerializableConfiguration] =
-    ParquetScanShims.broadcastReadConfiguration(
-      spark,
-      storedColumns,
-      options,
-      byFieldId = schema.mapping == ColumnMapping.ById
-    )
+    ScanConfiguration.broadcast(spark, options)
 
   def hadoopConf: Configuration = configuration.value.value
 
@@ -210,7 +206,12 @@ private[spark] final class TableScan(
   override def createReaderFactory(): PartitionReaderFactory = {
     val splits = new ParquetSplits(
       spark.sessionState.conf,
-      configuration,
+      ScanConfiguration.of(
+        spark.sessionState.conf,
+        configuration,
+        storedColumns,
+        byFieldId = schema.mapping == ColumnMapping.ById
+      ),
       storedColumns,
       ParquetScanShims.sourceFilters(ParquetPredicates.of(filters, schema)).toArray,
       ParquetScanShims.parquetOptions(spark, options),

@@ -6,6 +6,7 @@ import java.nio.file.{Files, Path => LocalPath}
 import scala.collection.mutable.ArrayBuffer
 
 import munit.FunSuite
+import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.parquet.example.data.Group
 import org.apache.parquet.example.data.simple.SimpleGroupFactory
@@ -20,7 +21,6 @@ import org.apache.spark.sql.execution.datasources.parquet.ParquetOptions
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.vectorized.ColumnVector
-import org.apache.spark.util.SerializableConfiguration
 
 /**
  * Columns as files of other writers have them: each with a dictionary at first, which later row groups have no more, and
@@ -78,14 +78,13 @@ class FilledColumnsSuite extends FunSuite {
   ): Seq[A] = {
     val conf = new SQLConf
     conf.setConf(SQLConf.PARQUET_VECTORIZED_READER_BATCH_SIZE, 300)
-    val hadoop = ReadConfiguration.of(stored)
-    val length = file.getFileSystem(hadoop).getFileStatus(file).getLen
+    val length = file.getFileSystem(new Configuration()).getFileStatus(file).getLen
     val readers = new TableReaderFactory(
       "t",
       0L,
       new ParquetSplits(
         conf,
-        new Constantly(new SerializableConfiguration(hadoop)),
+        ReadConfiguration.of(stored),
         stored,
         Array.empty,
         new ParquetOptions(Map.empty[String, String], conf)

@@ -3,31 +3,20 @@ package io.deltaic.spark.scan
 import scala.reflect.ClassTag
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.parquet.hadoop.ParquetInputFormat
 import org.apache.spark.broadcast.Broadcast
-import org.apache.spark.sql.execution.datasources.parquet.ParquetReadSupport
+import org.apache.spark.sql.deltaic.ScanConfiguration
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.StructType
+import org.apache.spark.util.SerializableConfiguration
 
-/** What Spark's readers of Parquet want of Hadoop's configuration. */
+/** What readers of some columns get where there is no session. */
 object ReadConfiguration {
 
-  def of(stored: StructType): Configuration = {
-    val hadoop = new Configuration()
-    hadoop.set(ParquetInputFormat.READ_SUPPORT_CLASS, classOf[ParquetReadSupport].getName)
-    hadoop.set(ParquetReadSupport.SPARK_ROW_REQUESTED_SCHEMA, stored.json)
-    hadoop.set(SQLConf.SESSION_LOCAL_TIMEZONE.key, "UTC")
-    Seq(
-      SQLConf.NESTED_SCHEMA_PRUNING_ENABLED,
-      SQLConf.CASE_SENSITIVE,
-      SQLConf.PARQUET_BINARY_AS_STRING,
-      SQLConf.PARQUET_INT96_AS_TIMESTAMP,
-      SQLConf.PARQUET_INFER_TIMESTAMP_NTZ_ENABLED,
-      SQLConf.LEGACY_PARQUET_NANOS_AS_LONG,
-      SQLConf.PARQUET_FIELD_ID_READ_ENABLED,
-      SQLConf.IGNORE_MISSING_PARQUET_FIELD_ID
-    ).foreach(entry => hadoop.setBoolean(entry.key, SQLConf.get.getConf(entry)))
-    hadoop
+  def of(stored: StructType): ScanConfiguration = {
+    val conf = new SQLConf
+    conf.setConf(SQLConf.SESSION_LOCAL_TIMEZONE, "UTC")
+    val shared = new Constantly(new SerializableConfiguration(new Configuration()))
+    ScanConfiguration.of(conf, shared, stored, byFieldId = false)
   }
 }
 

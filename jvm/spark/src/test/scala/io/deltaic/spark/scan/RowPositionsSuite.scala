@@ -22,7 +22,6 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.sources._
 import org.apache.spark.sql.types.{IntegerType, LongType, StringType, StructField, StructType}
 import org.apache.spark.unsafe.types.UTF8String
-import org.apache.spark.util.SerializableConfiguration
 
 import io.deltaic.PatientSuite
 
@@ -83,9 +82,9 @@ class RowPositionsSuite extends PatientSuite {
     conf.setConf(SQLConf.PARQUET_VECTORIZED_READER_BATCH_SIZE, batchRows)
     val layout = ScanLayout.of(data, StructType(data), computed, Seq(partition), Some(tracking))
     val stored = if (vectorized) layout.stored else layout.storedWithPositions
-    val broadcast = new Constantly(new SerializableConfiguration(ReadConfiguration.of(stored)))
     val options = new ParquetOptions(Map.empty[String, String], conf)
-    val splits = new ParquetSplits(conf, broadcast, stored, filters.toArray, options)
+    val splits =
+      new ParquetSplits(conf, ReadConfiguration.of(stored), stored, filters.toArray, options)
     new TableReaderFactory("t", 0L, splits, layout, vectorized, vectorized, None)
   }
 

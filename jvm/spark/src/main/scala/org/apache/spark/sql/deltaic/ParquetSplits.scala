@@ -20,7 +20,6 @@ import org.apache.parquet.schema.LogicalTypeAnnotation.DecimalLogicalTypeAnnotat
 import org.apache.parquet.schema.MessageType
 import org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName
 import org.apache.spark.TaskContext
-import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.sql.catalyst.util.RebaseDateTime.RebaseSpec
@@ -29,7 +28,7 @@ import org.apache.spark.sql.execution.datasources.{DataSourceUtils, PartitionedF
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.sources.Filter
 import org.apache.spark.sql.types._
-import org.apache.spark.util.{SerializableConfiguration, Utils}
+import org.apache.spark.util.Utils
 
 /** Looks at the columns of a file and throws if the file must not be read. */
 trait FileInspection extends Serializable {
@@ -59,14 +58,14 @@ trait RowPositions {
  * Opens splits of Parquet files in a task, with Spark's own readers. It does around them what the
  * factory of Spark's Parquet source does, which lets nobody near the vectorized reader.
  *
- * @param configuration what `ParquetScanShims.broadcastReadConfiguration` made for the same columns
+ * @param configuration for readers of the same columns
  * @param stored the columns to read, as the files name them
  * @param filters choose row groups and pages
  * @param inspection is told of each file what is in it before it is read
  */
 final class ParquetSplits(
     conf: SQLConf,
-    configuration: Broadcast[SerializableConfiguration],
+    configuration: ScanConfiguration,
     stored: StructType,
     filters: Array[Filter],
     val options: ParquetOptions,
@@ -148,14 +147,14 @@ final class ParquetSplits(
       }
       ParquetRowIndexUtil.addRowIndexToRecordReaderIfNeeded(reader, stored)
     } { reader =>
-      // Has a copy of the configuration, into which the filter of this one file goes.
-      val attempt = new TaskAttemptContextImpl(hadoop, attemptId)
+      // In a configuration of its own, into which the filter of this one file goes.
+      val attempt = new TaskAttemptContextImpl(new JobConf(job), attemptId)
       pushed.foreach(ParquetInputFormat.setFilterPredicate(attempt.getConfiguration, _))
       reader.initialize(fileSplit(split), attempt)
     }
   }
 
-  private def hadoop: Configuration = configuration.value.value
+  private def hadoop: Configuration = configuration.hadoop
 
   /** A reader that fails to start is closed, and a task that is killed meanwhile waits for that. */
   private def created[R <: RecordReader[Void, _]](make: => R)(start: R => Unit): R =
@@ -170,7 +169,7 @@ final class ParquetSplits(
     new FileSplit(split.toPath, split.start, split.length, Array.empty[String])
 
   /** Made once a task: the context of an attempt copies a configuration of any other kind. */
-  @transient private lazy val job = new JobConf(hadoop)
+  @transient private lazy val job = configuration.newJob()
 
   /**
    * Asks for the stored columns. Spark's vectorized reader cannot read bytes as decimals of up to 18 digits; of a file
@@ -244,7 +243,7 @@ final class ParquetSplits(
   /** Other writers than parquet-mr are said to store INT96 in UTC (SQLConf's own words). */
   private def timestampZone(file: FileMetaData): Option[ZoneId] =
     if (int96InZone && !Option(file.getCreatedBy).exists(_.startsWith("parquet-mr")))
-      Some(DateTimeUtils.getZoneId(hadoop.get(SQLConf.SESSION_LOCAL_TIMEZONE.key)))
+      Some(DateTimeUtils.getZoneId(job.get(SQLConf.SESSION_LOCAL_TIMEZONE.key)))
     else None
 }
 
