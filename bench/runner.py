@@ -91,6 +91,8 @@ class Runner:
         try:
             if scenario.needs_lineitem:
                 lineitem.generate(self._settings)
+            if scenario.new_workers:
+                self.close()
             for engine in self._engines:
                 self._prepare(self._long_lived(engine), scenario)
             warmups, rounds = self._plan(scenario)

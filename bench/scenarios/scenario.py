@@ -85,6 +85,9 @@ class Scenario(ABC):
         Rounds before those, thrown away.
     fresh_process
         Whether each measurement gets a process of its own.
+    new_workers
+        Whether the long-lived workers are replaced before it. What ran before warms up the engine
+        most whose generated code is the same again, which is not what this scenario is about.
     needs_lineitem
         Whether TPC-H's lineitem must have been generated.
     by_name_only
@@ -95,6 +98,7 @@ class Scenario(ABC):
     rounds: ClassVar[int]
     warmup_rounds: ClassVar[int] = 1
     fresh_process: ClassVar[bool] = False
+    new_workers: ClassVar[bool] = False
     needs_lineitem: ClassVar[bool] = False
     by_name_only: ClassVar[bool] = False
 
