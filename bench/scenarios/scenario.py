@@ -86,8 +86,8 @@ class Scenario(ABC):
     fresh_process
         Whether each measurement gets a process of its own.
     new_workers
-        Whether the long-lived workers are replaced before it. What ran before warms up the engine
-        most whose generated code is the same again, which is not what this scenario is about.
+        Whether long-lived workers restart before the scenario, so that code compiled for an
+        earlier one does not favour the engine that generates the same code again.
     needs_lineitem
         Whether TPC-H's lineitem must have been generated.
     by_name_only

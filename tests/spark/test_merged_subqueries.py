@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.plans import scans
-from tests.support.table_builder import TwinTable
+from tests.support.session_settings import session_settings
+from tests.support.table_builder import BuildTwin, TwinTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -24,6 +25,9 @@ MERGED = [
     " (SELECT max(amount) FROM {t} WHERE k = 1) END",
     "SELECT (SELECT max(amount + k) FROM {t} WHERE id % 3 = 0), (SELECT sum(length(s)) FROM {t}"
     " WHERE id % 3 = 0)",
+    # Neither can be a hash aggregate.
+    "SELECT (SELECT max(s) FROM {t} WHERE k < 3), (SELECT min(s || id) FROM {t} WHERE k < 3),"
+    " (SELECT min(s || d) FROM {t} WHERE k < 3)",
 ]
 
 #: Each with its scans and with the columns that they read.
@@ -47,6 +51,12 @@ NOT_MERGED = [
         "SELECT (SELECT sum(st.a) FROM {t} WHERE k > 1), (SELECT max(st.b.e) FROM {t} WHERE k > 1)",
         {"k st"},
     ),
+    # What IN becomes is no scalar subquery.
+    (
+        "SELECT count(*) FROM {t} WHERE d IN (SELECT max(d) FROM {t} WHERE k < 3)"
+        " AND id > (SELECT avg(id) FROM {t} WHERE k < 3)",
+        {"d id", "d k", "id k"},
+    ),
     # Between pruning their columns and merging them, Spark runs no rule of an extension.
     (
         "SELECT * FROM (SELECT sum(id) AS a FROM {t} WHERE k = 1),"
@@ -68,6 +78,25 @@ def test_scans_of_other_aggregates_keep_their_columns(
 ):
     readings.assert_same_answer(query)
     assert set(_columns_of_scans(readings, query)) == columns
+
+
+def test_partition_columns_that_only_one_subquery_reads_do_not_matter(
+    build: BuildTwin, spark: SparkSession
+):
+    rows = spark.range(500).selectExpr("id", "id % 7 AS k", "id * 3 AS x")
+    table = build(rows, partition_by=["k"], files=2, deletion_vectors=True)
+    table.delete("id % 10 = 3")
+    query = "SELECT (SELECT sum(id) FROM {t} WHERE k = 1), (SELECT max(x + k) FROM {t} WHERE k = 1)"
+    table.assert_same_answer(query)
+    assert _columns_of_scans(table, query) == ["id k x"]
+
+
+def test_scans_keep_their_columns_where_subqueries_are_not_reused(
+    spark: SparkSession, readings: TwinTable
+):
+    with session_settings(spark, {"spark.sql.execution.reuseSubquery": "false"}):
+        readings.assert_same_answer(MERGED[1])
+        assert set(_columns_of_scans(readings, MERGED[1])) == {"d", "k"}
 
 
 def test_versions_of_a_table_are_scanned_apart(spark: SparkSession, readings: TwinTable):

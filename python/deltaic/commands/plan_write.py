@@ -20,13 +20,11 @@ from deltaic.commit.operations import Operation, WriteMode
 from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import TableHeader, Tables
 from deltaic.exceptions import error
+from deltaic.protocol.constraints import constraint_properties, without_constraints
 from deltaic.protocol.features import is_append_only, require_writable
 from deltaic.protocol.properties import (
-    CONSTRAINT_PREFIX,
-    FEATURE_PREFIX,
     PREFIX,
     check_properties,
-    find_property,
     property_value,
     require_nothing_binding,
 )
@@ -194,36 +192,38 @@ def _kept(request: WriteRequest, current: TableHeader, tables: Tables) -> Commit
 
 
 def _check_properties(request: WriteRequest, current: TableHeader, tables: Tables) -> None:
-    """Look at the properties that the options of a write to an existing table name.
+    """Check the properties among the options of a write to an existing table.
 
-    They do not change those of the table, as with delta-spark; of one that the table has otherwise,
-    the log says so. A constraint is not looked at, nor does it hold.
+    As with delta-spark, they do not change those of the table; a warning names each property whose
+    value differs. Constraints are neither checked nor added.
 
     Raises
     ------
     InvalidArgumentError
         If one could not be a property of a new table either.
     """
-    checked = {
-        name: value
-        for name, value in request.properties.items()
-        if not name.casefold().startswith(CONSTRAINT_PREFIX)
-    }
-    check_properties(request.table, checked, any_name=tables.allows_unknown_properties())
-    for given, value in request.properties.items():
-        known = find_property(given)
-        name = known.name if known is not None else given
-        if not name.startswith(PREFIX) or name.startswith(FEATURE_PREFIX):
-            continue
-        stored = property_value(current.metadata.configuration, name)
-        if stored.casefold() != value.casefold():
-            instead = "SET TBLPROPERTIES" if given in checked else "ADD CONSTRAINT"
-            warn_once(
-                request.table,
-                f"option {name}",
-                f"Table {request.table} exists, and a write into it does not set the property "
-                f"{name} = {value}: use ALTER TABLE ... {instead}.",
-            )
+    configuration = current.metadata.configuration
+    checked = check_properties(
+        request.table,
+        without_constraints(request.properties),
+        any_name=tables.allows_unknown_properties(),
+    )
+    for name, value in checked.configuration.items():
+        is_property = name.casefold().startswith(PREFIX)
+        if is_property and property_value(configuration, name).casefold() != value.casefold():
+            _warn_of_option(request.table, name, value, "SET TBLPROPERTIES")
+    for name, condition in constraint_properties(request.properties).items():
+        if configuration.get(name) != condition:
+            _warn_of_option(request.table, name, condition, "ADD CONSTRAINT")
+
+
+def _warn_of_option(table: str, name: str, value: str, statement: str) -> None:
+    warn_once(
+        table,
+        f"option {name}",
+        f"Table {table} exists, and a write into it does not set the property {name} = {value}: "
+        f"use ALTER TABLE ... {statement}.",
+    )
 
 
 def _replacement(request: WriteRequest, current: TableHeader, tables: Tables) -> CommitPlan:

@@ -12,6 +12,9 @@ private[spark] object SessionSettings {
   val Prefix = "spark.deltaic."
   private val Prefixes = Seq(Prefix, "spark.databricks.delta.")
 
+  /** Set after each commit of the session. Only by delta-spark's name: jobs read it after a write, and nobody is to set it. */
+  val LastCommitVersion = "spark.databricks.delta.lastCommitVersionInSession"
+
   /** @param name without the prefix */
   def get(spark: SparkSession, name: String): Option[String] =
     Prefixes.iterator.flatMap(prefix => spark.conf.getOption(prefix + name)).nextOption()

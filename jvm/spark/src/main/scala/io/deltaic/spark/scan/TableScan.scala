@@ -30,6 +30,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.util.SerializableConfiguration
 
 import io.deltaic.protocol.{AddFile, DeltaicException}
+import io.deltaic.spark.SessionSettings
 
 /**
  * Reads the selected files of a table with Spark's own vectorized Parquet reader.
@@ -81,7 +82,7 @@ private[spark] final class TableScan(
 
   /** The Hadoop configuration that readers and deletion vectors need in the executors. */
   private lazy val configuration: Broadcast[SerializableConfiguration] =
-    ScanConfiguration.broadcast(spark, options)
+    ScanConfiguration.broadcast(spark, options, SessionSettings.LastCommitVersion)
 
   def hadoopConf: Configuration = configuration.value.value
 
@@ -257,19 +258,21 @@ private[spark] final class TableScan(
 
   override def equals(other: Any): Boolean = other match {
     case that: TableScan =>
-      (this eq that) || (hash == that.hash && columns == that.columns && rows == that.rows)
+      (this eq that) || (hash == that.hash && columns == that.columns && selection == that.selection)
     case _ => false
   }
 
   override def hashCode(): Int = hash
 
-  private lazy val hash: Int = (rows, columns).hashCode()
+  private lazy val hash: Int = (selection, columns).hashCode()
 
-  /** What decides about the rows that a scan reads, whatever it reads of them: equal for equal rows. */
-  lazy val rows: Any = (files, comparedFilters, options)
-
-  private lazy val comparedFilters: (ComparedFilters, ComparedFilters) =
-    (new ComparedFilters(filters), new ComparedFilters(fileFilters))
+  /** Which rows the scan reads, whichever columns of them. */
+  lazy val selection: ScanSelection = ScanSelection(
+    files,
+    new ComparedFilters(filters),
+    new ComparedFilters(fileFilters),
+    options
+  )
 
   private def isComputed(field: StructField): Boolean =
     field.name == ScanColumns.RowIndex || ScanColumns.tracked.fieldNames.contains(field.name) ||
@@ -306,3 +309,11 @@ private[spark] final class TableScan(
   private def isColumnar: Boolean =
     isVectorized && ParquetScanShims.wantsBatches(spark, readSchema())
 }
+
+/** What decides which rows a scan reads: equal for scans of the same rows. */
+private[spark] final case class ScanSelection(
+    files: FileSource,
+    filters: ComparedFilters,
+    fileFilters: ComparedFilters,
+    options: CaseInsensitiveStringMap
+)

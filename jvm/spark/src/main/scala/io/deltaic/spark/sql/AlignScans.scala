@@ -3,7 +3,7 @@ package io.deltaic.spark.sql
 import scala.annotation.tailrec
 
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
-import org.apache.spark.sql.catalyst.expressions.{Expression, PredicateHelper}
+import org.apache.spark.sql.catalyst.expressions.{Expression, PredicateHelper, ScalarSubquery}
 import org.apache.spark.sql.catalyst.plans.logical.{
   Aggregate,
   Filter,
@@ -12,6 +12,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{
   Subquery
 }
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.trees.TreePattern.SCALAR_SUBQUERY
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 
 import io.deltaic.spark.scan.{ComparedFilters, TableScan}
@@ -30,56 +31,82 @@ import io.deltaic.spark.scan.{ComparedFilters, TableScan}
  *      +- ScanRelation t [k, b]          +- ScanRelation t [k, a, b]
  * }}}
  *
- * `MergeSubplans` looks for equal relations. Those of Spark's file sources are, whatever columns a query wants of
- * them; the columns of a connector's scan have been pruned by then. Only aggregates that it merges are aligned:
- * over all rows, with equal conditions, and with buffers that suit a hash aggregate.
+ * `MergeSubplans` looks for equal relations. Relations of Spark's file sources stay equal whichever columns a query
+ * reads; the columns of a connector's scan have been pruned by then. Only what Spark merges is aligned: uncorrelated
+ * scalar subqueries that aggregate all rows, with equal conditions and the same kind of aggregation.
  *
  * The rule sees a query whose subqueries have been optimized, each by itself, and have scans. It does not see scans of
- * aggregates in FROM: between the rule that makes them and `MergeSubplans`, Spark asks no extension.
+ * aggregates in FROM: between the rule that makes them and `MergeSubplans`, Spark asks no extension. Nor does it align
+ * subqueries of different conditions, which Spark merges for file sources in some cases.
  */
 private[spark] object AlignScans extends Rule[LogicalPlan] with PredicateHelper {
 
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
     case _: Subquery => plan
+    case _ if !conf.subqueryReuseEnabled || !plan.containsPattern(SCALAR_SUBQUERY) => plan
     case _ =>
-      val merged = plan
-        .collectWithSubqueries { case AggregateOfScan(rows, _, scan) => rows -> scan }
-        .groupMap { case (rows, _) => rows } { case (_, scan) => scan }
-        .filter { case (_, scans) => scans.distinctBy(_.readSchema()).sizeIs > 1 }
-      if (merged.isEmpty) plan
-      else
-        plan.transformWithSubqueries {
-          case aggregate @ AggregateOfScan(rows, relation, scan) if merged.contains(rows) =>
-            val aligned = withColumns(relation, scan.withColumnsOf(merged(rows)))
-            aggregate.transformDown { case found if found eq relation => aligned }
-        }
+      val alignable = scansBySelection(plan)
+      if (alignable.isEmpty) plan else aligned(plan, alignable)
   }
+
+  /** Scans in subqueries that would be merged if they had the same columns. */
+  private def scansBySelection(plan: LogicalPlan): Map[Any, Seq[TableScan]] =
+    mergeable(plan)
+      .flatMap(AggregateOfScan.unapply)
+      .groupMap { case (selection, _, _) => selection } { case (_, _, scan) => scan }
+      .filter { case (_, scans) => scans.distinctBy(_.readSchema()).sizeIs > 1 }
+
+  /** The subqueries of a plan that Spark considers, at any depth. */
+  private def mergeable(plan: LogicalPlan): Seq[LogicalPlan] =
+    plan.collect { case node => node.expressions }.flatten.flatMap(_.collect {
+      case subquery: ScalarSubquery if !subquery.isCorrelated && subquery.deterministic =>
+        subquery.plan +: mergeable(subquery.plan)
+    }.flatten)
+
+  private def aligned(plan: LogicalPlan, alignable: Map[Any, Seq[TableScan]]): LogicalPlan =
+    plan.transformAllExpressionsWithPruning(_.containsPattern(SCALAR_SUBQUERY)) {
+      case subquery: ScalarSubquery if !subquery.isCorrelated && subquery.deterministic =>
+        val inner = aligned(subquery.plan, alignable)
+        inner match {
+          case AggregateOfScan(selection, relation, scan) if alignable.contains(selection) =>
+            val wider = withColumns(relation, scan.withColumnsOf(alignable(selection)))
+            subquery.copy(plan = inner.transformDown { case found if found eq relation => wider })
+          case _ => if (inner eq subquery.plan) subquery else subquery.copy(plan = inner)
+        }
+    }
 
   private def withColumns(
       relation: DataSourceV2ScanRelation,
       scan: TableScan
   ): DataSourceV2ScanRelation = {
     val known = (relation.relation.output ++ relation.output).map(a => a.name -> a).toMap
-    relation.copy(scan = scan, output = scan.readSchema().fieldNames.map(known).toSeq)
+    // What was pushed down, as far as it is stated, depends on the columns that were read.
+    relation.copy(
+      scan = scan,
+      output = scan.readSchema().fieldNames.map(known).toSeq,
+      pushedFilters = Nil
+    )
   }
 
-  /** An aggregate of all rows of a scan for which conditions are true; equal rows are equal objects. */
+  /** An aggregate of all rows of a scan for which conditions are true; equal selections are equal objects. */
   private object AggregateOfScan {
     def unapply(plan: LogicalPlan): Option[(Any, DataSourceV2ScanRelation, TableScan)] =
       plan match {
-        case Aggregate(Nil, results, child, _) if suitHashAggregate(results) =>
-          scanBelow(child, Nil)
+        case Aggregate(Nil, results, child, _) =>
+          scanBelow(child, Nil).map { case (selection, relation, scan) =>
+            ((selection, kindOf(results)), relation, scan)
+          }
         case _ => None
       }
 
-    private def suitHashAggregate(results: Seq[Expression]): Boolean = {
+    /** Whether the aggregation suits a hash aggregate and, if not, one of objects. */
+    private def kindOf(results: Seq[Expression]): (Boolean, Boolean) = {
       val functions = results.flatMap(_.collect { case aggregate: AggregateExpression =>
         aggregate
       })
-      Aggregate.supportsHashAggregate(
-        functions.flatMap(_.aggregateFunction.aggBufferAttributes),
-        Nil
-      )
+      val buffers = functions.flatMap(_.aggregateFunction.aggBufferAttributes)
+      val isHash = Aggregate.supportsHashAggregate(buffers, Nil)
+      (isHash, !isHash && Aggregate.supportsObjectHashAggregate(functions, Nil))
     }
 
     @tailrec
@@ -90,8 +117,9 @@ private[spark] object AlignScans extends Rule[LogicalPlan] with PredicateHelper 
       case Filter(condition, child) =>
         scanBelow(child, new ComparedFilters(splitConjunctivePredicates(condition)) :: conditions)
       case Project(_, child) => scanBelow(child, conditions)
+      // A statement that changes a table needs to know which rows each of its scans read.
       case relation @ WholeColumns(scan) if !scan.isChanged =>
-        Some(((relation.relation.canonicalized, scan.rows, conditions), relation, scan))
+        Some(((relation.relation.canonicalized, scan.selection, conditions), relation, scan))
       case _ => None
     }
   }

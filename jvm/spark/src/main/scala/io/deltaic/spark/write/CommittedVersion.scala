@@ -3,17 +3,15 @@ package io.deltaic.spark.write
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.classic.SparkSession
 
+import io.deltaic.spark.SessionSettings
 import io.deltaic.spark.scan.LocalCommits
 
 /** What a session learns of each version that it commits, whatever the table. */
 private[spark] object CommittedVersion {
 
-  /** Goes by delta-spark's name alone: jobs read it after a write, and nobody is to set it. */
-  val Setting = "spark.databricks.delta.lastCommitVersionInSession"
-
   /** Nothing is thrown; see [[CachedPlans.refresh]]. */
   def tell(spark: SparkSession, table: Path, version: Long): Unit = {
-    spark.conf.set(Setting, version)
+    spark.conf.set(SessionSettings.LastCommitVersion, version)
     LocalCommits.add(table, version)
     CachedPlans.refresh(spark, table)
   }

@@ -1,39 +1,40 @@
 package org.apache.spark.sql.deltaic
 
-import scala.jdk.CollectionConverters._
-import scala.ref.WeakReference
+import java.util.concurrent.TimeUnit
 
+import scala.jdk.CollectionConverters._
+
+import com.google.common.cache.{Cache, CacheBuilder}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.mapred.JobConf
 import org.apache.parquet.hadoop.ParquetInputFormat
+import org.apache.spark.JobArtifactSet
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.execution.datasources.parquet._
+import org.apache.spark.sql.execution.datasources.parquet.ParquetReadSupport
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.util.SerializableConfiguration
-import org.apache.spark.{JobArtifactSet, SparkContext}
 
 /**
- * The Hadoop configuration of a scan in the executors: a broadcast of what the session says, which
- * other scans have as well, and what only the readers of this scan need.
- *
- * @param shared made by [[ScanConfiguration.broadcast]]; never changed
- * @param own laid over it for the readers
+ * The Hadoop configuration of a scan in the executors: a broadcast that is shared by scans of equal
+ * settings, and the settings of the readers of one scan.
  */
-final case class ScanConfiguration(
+final class ScanConfiguration private (
     shared: Broadcast[SerializableConfiguration],
-    own: Map[String, String]
-) {
+    readerSettings: Map[String, String]
+) extends Serializable {
 
-  /** For file systems and codecs; it belongs to other scans, too, and must not be changed. */
+  /**
+   * For file systems and codecs. Other scans have the same object: whoever changes it changes theirs, too.
+   */
   def hadoop: Configuration = shared.value.value
 
-  /** A copy from which readers learn their columns and their session settings. */
+  /** A copy from which readers learn their columns and the settings of their session. */
   def newJob(): JobConf = {
     val job = new JobConf(hadoop)
-    own.foreach { case (key, value) => job.set(key, value) }
+    readerSettings.foreach { case (key, value) => job.set(key, value) }
     job
   }
 }
@@ -51,12 +52,11 @@ object ScanConfiguration {
       shared: Broadcast[SerializableConfiguration],
       requested: StructType,
       byFieldId: Boolean
-  ): ScanConfiguration = ScanConfiguration(
+  ): ScanConfiguration = new ScanConfiguration(
     shared,
     Map(
       ParquetInputFormat.READ_SUPPORT_CLASS -> classOf[ParquetReadSupport].getName,
       ParquetReadSupport.SPARK_ROW_REQUESTED_SCHEMA -> requested.json,
-      ParquetWriteSupport.SPARK_ROW_SCHEMA -> requested.json,
       SQLConf.SESSION_LOCAL_TIMEZONE.key -> conf.sessionLocalTimeZone,
       SQLConf.NESTED_SCHEMA_PRUNING_ENABLED.key -> conf.nestedSchemaPruningEnabled.toString,
       SQLConf.CASE_SENSITIVE.key -> conf.caseSensitiveAnalysis.toString,
@@ -71,44 +71,45 @@ object ScanConfiguration {
   )
 
   /**
-   * The session's Hadoop configuration with the options of a read. To serialize one takes several
-   * milliseconds, so one broadcast serves all scans that come upon equal settings.
+   * Broadcasts a session's Hadoop configuration with the options of a read, or returns the broadcast of an earlier
+   * scan with equal settings: to serialize the thousand or so of them takes several milliseconds.
+   *
+   * @param ignored settings of the session that no reader looks at, and that change often
    */
   def broadcast(
       spark: SparkSession,
-      options: CaseInsensitiveStringMap
+      options: CaseInsensitiveStringMap,
+      ignored: String*
   ): Broadcast[SerializableConfiguration] = {
-    val context = spark.sparkContext
-    val hadoop =
-      spark.sessionState.newHadoopConfWithOptions(options.asCaseSensitiveMap.asScala.toMap)
-    // Executors load classes that a session brought along by a loader of that session alone.
-    val artifacts = JobArtifactSet.getCurrentJobArtifactState.map(_.uuid)
+    val hadoop = WriteShims.hadoopConf(spark, options.asCaseSensitiveMap.asScala.toMap)
+    ignored.foreach(hadoop.unset)
     val settings = new java.util.HashMap[String, String](hadoop.size * 2)
     hadoop.forEach(entry => settings.put(entry.getKey, entry.getValue))
-    broadcasts.synchronized {
-      if (!owner.get.contains(context)) {
-        broadcasts.clear()
-        owner = WeakReference(context)
-      }
-      broadcasts.computeIfAbsent(
-        (settings, artifacts),
-        _ => SerializableConfiguration.broadcast(context, hadoop)
-      )
-    }
+    val artifacts =
+      JobArtifactSet.getCurrentJobArtifactState.orElse(Option(spark.artifactManager.state))
+    val key = Key(spark.sparkContext.applicationId, artifacts.map(_.uuid), settings)
+    broadcasts.get(key, () => SerializableConfiguration.broadcast(spark.sparkContext, hadoop))
   }
 
-  /** How many settings are remembered at a time, of some 100 KB each: sessions and options differ in few. */
-  private val Remembered = 16
+  /**
+   * @param artifacts names the class loader that executors have for the session: the first task to read the
+   *   configuration leaves its own in it
+   */
+  private final case class Key(
+      application: String,
+      artifacts: Option[String],
+      settings: java.util.Map[String, String]
+  )
 
-  private type Settings = (java.util.Map[String, String], Option[String])
+  private val MaxBroadcasts = 16L
 
-  /** Those of the running application, the least recently used one first. */
-  private val broadcasts =
-    new java.util.LinkedHashMap[Settings, Broadcast[SerializableConfiguration]](16, 0.75f, true) {
-      override def removeEldestEntry(
-          eldest: java.util.Map.Entry[Settings, Broadcast[SerializableConfiguration]]
-      ): Boolean = size > Remembered
-    }
+  /** Less than the half hour after which executors drop the class loader of a session that is idle. */
+  private val IdleMinutes = 10L
 
-  private var owner = WeakReference.apply[SparkContext](null)
+  /** Of some 100 KB each. */
+  private val broadcasts: Cache[Key, Broadcast[SerializableConfiguration]] = CacheBuilder
+    .newBuilder()
+    .maximumSize(MaxBroadcasts)
+    .expireAfterAccess(IdleMinutes, TimeUnit.MINUTES)
+    .build[Key, Broadcast[SerializableConfiguration]]()
 }

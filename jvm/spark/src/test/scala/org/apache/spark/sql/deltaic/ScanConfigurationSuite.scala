@@ -1,12 +1,14 @@
-package io.deltaic.spark.scan
+package org.apache.spark.sql.deltaic
 
+import scala.concurrent.duration._
+import scala.concurrent.{Await, ExecutionContext, Future}
 import scala.jdk.CollectionConverters._
 
 import org.apache.parquet.hadoop.ParquetInputFormat
+import org.apache.spark.JobArtifactSet
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
-import org.apache.spark.sql.deltaic.ScanConfiguration
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -17,25 +19,47 @@ import io.deltaic.spark.write.LocalSpark
 /** Scans share what is the same for them, and nothing else. */
 class ScanConfigurationSuite extends munit.FunSuite with LocalSpark {
 
+  private val lastCommit = "spark.databricks.delta.lastCommitVersionInSession"
+
   private def broadcast(
       session: SparkSession = spark,
       options: Map[String, String] = Map.empty
-  ): Broadcast[SerializableConfiguration] =
-    ScanConfiguration.broadcast(
-      session.asInstanceOf[ClassicSession],
-      new CaseInsensitiveStringMap(options.asJava)
-    )
+  ): Broadcast[SerializableConfiguration] = ScanConfiguration.broadcast(
+    session.asInstanceOf[ClassicSession],
+    new CaseInsensitiveStringMap(options.asJava),
+    lastCommit
+  )
 
   private def value(shared: Broadcast[SerializableConfiguration], key: String): Option[String] =
     Option(shared.value.value.get(key))
 
-  test("scans of equal settings have one broadcast, whatever their session") {
+  test("scans of a session with equal settings have one broadcast") {
     val first = broadcast()
     assert(broadcast() eq first)
-    assert(broadcast(spark.newSession()) eq first)
+    spark.conf.set(lastCommit, 7L)
+    try assert(broadcast() eq first)
+    finally spark.conf.unset(lastCommit)
     val withOption = broadcast(options = Map("fs.test.key" -> "a"))
     assert(withOption ne first)
     assert(broadcast(options = Map("fs.test.key" -> "a")) eq withOption)
+  }
+
+  test("a session whose executors load classes for it alone has its own, planned or executed") {
+    val first = broadcast()
+    val session = spark.newSession()
+    val other = broadcast(session)
+    assert(other ne first)
+    val state = session.asInstanceOf[ClassicSession].artifactManager.state
+    JobArtifactSet.withActiveJobArtifactState(state) {
+      assert(broadcast(session) eq other)
+    }
+  }
+
+  test("scans that are planned at once have one broadcast") {
+    val options = Map("fs.test.key" -> "at once")
+    implicit val threads: ExecutionContext = ExecutionContext.global
+    val found = Future.traverse((1 to 8).toList)(_ => Future(broadcast(options = options)))
+    assertEquals(Await.result(found, 1.minute).distinct.size, 1)
   }
 
   test("a setting that changes is seen by the next scan and by none before it") {
@@ -69,6 +93,16 @@ class ScanConfigurationSuite extends munit.FunSuite with LocalSpark {
     assertEquals(scan.hadoop.get(readSupport), null)
     scan.newJob().set("fs.test.key", "a")
     assertEquals(value(shared, "fs.test.key"), None)
+  }
+
+  test("an application that starts after another one has its own") {
+    val before = broadcast()
+    spark.stop()
+    SparkSession.clearActiveSession()
+    beforeAll()
+    val after = broadcast()
+    assert(after ne before)
+    assertEquals(after.value.value.get("fs.test.key"), null)
   }
 
   test("settings that nobody has asked for lately are not kept") {
