@@ -130,7 +130,7 @@ test-python: build $(PEERS_STAMP) $(TPC_STAMP) $(CLASS_ARCHIVE) ## Run the Pytho
 	@$(call beside,test-spark,test-conformance-and-units test-peers test-hive-core)
 
 # Tests whose Sparks are processes of their own: they run where there is a core to spare.
-APART = tests/spark/test_readme.py tests/spark/test_sidecar.py
+APART = tests/spark/test_readme.py tests/spark/test_committer_process.py
 
 .PHONY: test-conformance-and-units test-peers test-spark
 test-conformance-and-units: build $(CLASS_ARCHIVE)

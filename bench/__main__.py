@@ -20,13 +20,13 @@ from bench.settings import LOCAL_CACHE, REPOSITORY, SPARK_TEMPORARY, Settings, q
 _RESULTS = REPOSITORY / "bench" / "results"
 _QUICK_RESULTS = LOCAL_CACHE / "results"
 _DEFAULT_ENGINES = [name for name in ENGINES if name != VARIANT]
-# delta-spark at its defaults runs the same code as tuned, with jobs of 50 tasks.
+# delta-spark with default settings runs the same code as tuned, but with jobs of 50 tasks.
 _QUICK_ENGINES = [name for name in _DEFAULT_ENGINES if name != "delta"]
 _LOGS = LOCAL_CACHE / "logs"
 
 
 def main() -> int:
-    """Run what the command line asks for; return 1 when a scenario failed."""
+    """Run the scenarios that the command line selects; return 1 if one failed."""
     options = _parser().parse_args()
     if options.list:
         for name, scenario in BY_NAME.items():
@@ -81,8 +81,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     add = parser.add_argument
     add("--list", action="store_true", help="list the scenarios and stop")
-    unasked = [name for name, scenario in BY_NAME.items() if not scenario.by_name_only]
-    add("--only", nargs="+", metavar="NAME", choices=BY_NAME, default=unasked)
+    defaults_to_run = [name for name, scenario in BY_NAME.items() if not scenario.by_name_only]
+    add("--only", nargs="+", metavar="NAME", choices=BY_NAME, default=defaults_to_run)
     add("--engines", nargs="+", metavar="NAME", choices=ENGINES, help=f"of {', '.join(ENGINES)}")
     add("--scale", type=_positive(float), help="times 10 million rows in the large tables")
     add("--tpc-scale", type=_positive(float), help="scale factor of TPC-DS and TPC-H (1)")

@@ -1,4 +1,4 @@
-"""What the bridge between the JVM and Python adds to a commit."""
+"""The overhead of the bridge between the JVM and Python in a commit."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ T = TypeVar("T")
 
 _EMPTY_CALLS = 200
 
-#: A write calls back twice: before it writes, and to commit.
+#: A write calls Python twice: to plan the write, and to commit.
 _CALLS_PER_COMMIT = 2
 
 
 class BridgeClock:
-    """Seconds that commits spend in Python, without those in which the JVM writes the log entry."""
+    """Seconds that commits spend in Python, without the time in which the JVM writes the commit."""
 
     def __init__(self) -> None:
         self._in_callbacks_s = 0.0
@@ -27,13 +27,13 @@ class BridgeClock:
         self._commits = 0
 
     def per_commit_s(self, lab: Lab) -> float:
-        """Return the mean of the commits so far, the way to Python and back included."""
+        """Return the mean of the commits so far, including the round trips to Python."""
         python_s = (self._in_callbacks_s - self._writing_s) / self._commits
         return python_s + _CALLS_PER_COMMIT * _empty_callback_s(lab)
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Watch all commits of this process meanwhile."""
+        """Measure all commits of this process in a `with` block."""
         from deltaic.spark.committer import Committer
         from deltaic.spark.ports import JvmPreparedCommit
 
@@ -44,8 +44,8 @@ class BridgeClock:
         ]
         originals = [(owner, name, getattr(owner, name)) for owner, name, _ in methods]
         try:
-            for owner, name, told in methods:
-                setattr(owner, name, _timed(getattr(owner, name), told))
+            for owner, name, record in methods:
+                setattr(owner, name, _timed(getattr(owner, name), record))
             yield
         finally:
             for owner, name, original in originals:
@@ -62,32 +62,32 @@ class BridgeClock:
         self._writing_s += seconds
 
 
-def _timed(method: Callable[..., T], told: Callable[[float], None]) -> Callable[..., T]:
+def _timed(method: Callable[..., T], record: Callable[[float], None]) -> Callable[..., T]:
     @wraps(method)
     def timed(*args: Any, **kwargs: Any) -> T:
         started = time.perf_counter()
         try:
             return method(*args, **kwargs)
         finally:
-            told(time.perf_counter() - started)
+            record(time.perf_counter() - started)
 
     return timed
 
 
 class _Nothing:
-    """A ``Runnable`` whose cost is the way to it."""
+    """A ``Runnable`` that does nothing, so that only the callback takes time."""
 
     def run(self) -> None:
         """Do nothing."""
 
     class Java:
-        """What Py4J asks of a class that implements a Java interface."""
+        """Required by Py4J of a class that implements a Java interface."""
 
         implements = ("java.lang.Runnable",)
 
 
 def _empty_callback_s(lab: Lab) -> float:
-    """Return what a callback costs that does nothing; a call into the JVM is counted with it."""
+    """Return the seconds of an empty callback, including the call into the JVM."""
     jvm = lab.spark.sparkContext._jvm
     assert jvm is not None
     nothing = _Nothing()

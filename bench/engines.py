@@ -1,4 +1,4 @@
-"""The engines that are compared, and how a Spark session with each is started."""
+"""The compared engines, and how a Spark session with each is started."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _PEER_JARS = REPOSITORY / ".tools" / "peers"
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """One way to keep a table in Spark.
+    """One table format implementation in Spark.
 
     Attributes
     ----------
     source
         The data source's name in ``read.format`` and ``write.format``.
     tables
-        Folder of the tables it only reads. Engines that name the same folder share them.
+        Folder of the tables it only reads. Engines with the same folder share them.
     configure
-        Adds the engine to a session that is being built.
+        Adds the engine to the builder of a session.
     version
-        Tells which build is measured. Prepared tables are made again when it changes.
+        Returns the version of the measured build. Prepared tables are recreated when it changes.
     """
 
     name: str
@@ -103,7 +103,7 @@ def _without_loaded_classes(builder: SparkSession.Builder) -> SparkSession.Build
 SUBJECT = "deltaic"
 FLOOR = "parquet"
 
-#: Run only when asked for by name: it tells what a part of the subject is worth.
+#: Runs only if it is selected by name: it measures the effect of one part of the subject.
 VARIANT = "deltaic-unloaded"
 
 ENGINES = {

@@ -1,4 +1,4 @@
-"""Where and with what a run was made."""
+"""The environment of a run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench.settings import REPOSITORY
 
 
 def machine() -> dict[str, str | int]:
-    """Describe the machine that the runner is on."""
+    """Describe the machine of the runner."""
     return {
         "cores": len(os.sched_getaffinity(0))
         if hasattr(os, "sched_getaffinity")
@@ -25,12 +25,12 @@ def machine() -> dict[str, str | int]:
 
 
 def load_average() -> list[float]:
-    """Return the system's load over 1, 5 and 15 minutes: what else the machine had to do."""
+    """Return the system's load average over 1, 5 and 15 minutes."""
     return [round(load, 2) for load in os.getloadavg()]
 
 
 def git_commit() -> str:
-    """Return the commit that is checked out, marked when files differ from it."""
+    """Return the checked out commit, marked as dirty if files differ from it."""
     return _output("git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
 
 

@@ -1,7 +1,7 @@
 """Write the list of classes that a first query loads; see `FirstQueryClasses.scala`.
 
-``make first-query-classes`` runs this. It makes a small table, queries it in a JVM of its own that
-logs what it loads, and keeps what came from jars after the session was ready.
+``make first-query-classes`` runs this. It creates a small table, queries it in a separate JVM that
+logs loaded classes, and lists those that were loaded from jars after the session was ready.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from deltaic import configure_spark
 
 _LIST = REPOSITORY / "jvm/spark/src/main/resources/io/deltaic/spark/first-query-classes.txt"
 
-#: Fewer were found by a JVM whose log is written otherwise.
-_LEAST = 3000
+#: With fewer classes, the JVM probably writes its log in another format.
+_MIN_CLASSES = 3000
 
-#: A class from a jar; what is made at run time comes from elsewhere, or is of this name.
+#: A class from a jar. Classes generated at run time have another source, or this name.
 _LOADED = re.compile(r"\] (?!\S*\.GeneratedClass\$)([\w.$]+) source: file:\S+\.jar$")
 
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
-    # Or the JVM's log would tell of the old list.
+    # Otherwise the JVM would log the classes of the old list.
     "spark.deltaic.firstQuery.loadClasses": "false",
 }
 _QUERY = "SELECT p, count(*), sum(id), max(s) FROM delta.`{}` WHERE id > 3 AND p <> 'c' GROUP BY p"
@@ -41,8 +41,8 @@ def main(folder: Path) -> None:
     before = int(_ready(folder).read_text())
     lines = _log(folder).read_text().splitlines()[before:]
     names = dict.fromkeys(found[1] for line in lines if (found := _LOADED.search(line)))
-    if len(names) < _LEAST:
-        sys.exit(f"{len(names)} classes found, of more than {_LEAST}: {_LIST} is left as it was")
+    if len(names) < _MIN_CLASSES:
+        sys.exit(f"only {len(names)} classes found, less than {_MIN_CLASSES}: {_LIST} not changed")
     _LIST.write_text("".join(f"{name}\n" for name in names))
     print(f"{len(names)} classes in {_LIST}")
 

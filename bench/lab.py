@@ -1,4 +1,4 @@
-"""What a scenario works with inside a worker: one session, one engine, places for its tables."""
+"""What a scenario uses inside a worker: one session, one engine, and paths for its tables."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ Answer = list[list[str]]
 
 
 def stopwatch(action: Callable[[], T]) -> tuple[float, T]:
-    """Run an action and return the seconds it took beside its result."""
+    """Run an action and return its duration in seconds and its result."""
     started = time.perf_counter()
     result = action()
     return time.perf_counter() - started, result
 
 
-def collect(frame: DataFrame) -> Answer:
-    """Run a query and return its rows as text, so that answers of all engines can be compared."""
-    return [[str(value) for value in row] for row in frame.collect()]
+def collect(df: DataFrame) -> Answer:
+    """Run a query and return its rows as strings, so that all engines can be compared."""
+    return [[str(value) for value in row] for row in df.collect()]
 
 
 @dataclass(frozen=True, slots=True)
 class Lab:
-    """The one place where scenarios meet an engine.
+    """The interface of scenarios to an engine.
 
     Attributes
     ----------
@@ -50,22 +50,22 @@ class Lab:
     began_s: float
 
     def timed(self, action: Callable[[], T]) -> tuple[float, T]:
-        """Time an action in a warm session, with the garbage of earlier work out of its way."""
+        """Time an action in a warm session, after a garbage collection."""
         jvm = self.spark.sparkContext._jvm
         assert jvm is not None
         jvm.java.lang.System.gc()
         return stopwatch(action)
 
     def timed_often(self, action: Callable[[], T], times: int = 3) -> tuple[float, T]:
-        """Time an action that changes nothing several times; return the middle time."""
+        """Time an action that changes nothing several times; return the median."""
         runs = [self.timed(action) for _ in range(times)]
         return median(seconds for seconds, _ in runs), runs[-1][1]
 
     def heap_bytes(self) -> int:
-        """Return how much heap is in use once garbage is gone.
+        """Return how much heap is in use after garbage collection.
 
-        Py4J's objects refer to themselves, so Python keeps those of earlier queries, and with them
-        the JVM their tables, until it looks for cycles; the JVM hears of it a little later.
+        Py4J's objects have reference cycles. Until Python collects them, they keep objects of
+        earlier queries alive in the JVM, which releases them a little later.
         """
         jvm = self.spark.sparkContext._jvm
         assert jvm is not None
@@ -79,11 +79,11 @@ class Lab:
         return min(used)
 
     def held_bytes(self, path: str) -> int:
-        """Return how many bytes the subject says that it holds of a table's newest version."""
+        """Return the subject's own estimate of the size of a table's newest snapshot in memory."""
         return int(self._log(path).latest().retainedBytes())
 
     def forget(self, path: str) -> None:
-        """Make the subject forget a table that is about to be deleted."""
+        """Invalidate the subject's cache of a table that is about to be deleted."""
         jvm = self.spark.sparkContext._jvm
         assert jvm is not None
         jvm.io.deltaic.replay.DeltaLog.invalidate(jvm.org.apache.hadoop.fs.Path(path))
@@ -95,11 +95,11 @@ class Lab:
         return jvm.io.deltaic.replay.DeltaLog.forTable(jvm.org.apache.hadoop.fs.Path(path), conf)
 
     def prepared_path(self, name: str) -> str:
-        """Return where a table lies that is made once and only read afterwards. No I/O."""
+        """Return the path of a table that is created once and then only read. No I/O."""
         return f"{self.settings.data}/tables/{self.engine.tables}/{name}"
 
     def prepared(self, name: str, make: Callable[[str], None]) -> str:
-        """Return the path of such a table; make it when it is missing or of another build."""
+        """Return the path of such a table; create it if it is missing or of another build."""
         path = self.prepared_path(name)
         marker = f"{path}.made"
         made_by = self.engine.version()
@@ -111,7 +111,7 @@ class Lab:
         return path
 
     def uploaded(self, folder: Path, name: str) -> str:
-        """Return where all engines read generated files: here, or where the tables are."""
+        """Return the path where engines read generated files: local, or uploaded to the tables."""
         if self.settings.is_local:
             return folder.as_uri()
         target = f"{self.settings.data}/generated/{name}"
@@ -123,29 +123,29 @@ class Lab:
         return target
 
     def scratch(self, name: str) -> str:
-        """Return an empty place for a table that this engine alone may change."""
+        """Return an empty path for a table that only this engine uses."""
         path = f"{self.settings.data}/scratch/{self.engine.name}/{name}"
         self.storage.delete(path)
         return path
 
     def sql_name(self, path: str) -> str:
-        """Return how SQL names the table at a path."""
+        """Return the SQL name of the table at a path."""
         return f"{self.engine.source}.`{path}`"
 
     def create(self, path: str, schema: str) -> None:
-        """Create an empty table with deletion vectors switched on; plain Parquet needs none."""
+        """Create an empty table with deletion vectors enabled; a no-op for plain Parquet."""
         if self.engine.is_delta:
             self.spark.sql(
                 f"CREATE TABLE {self.sql_name(path)} ({schema}) USING delta "
                 "TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
             )
 
-    def append(self, frame: DataFrame, path: str) -> None:
+    def append(self, df: DataFrame, path: str) -> None:
         """Append rows to the table at a path."""
-        frame.write.format(self.engine.source).mode("append").save(path)
+        df.write.format(self.engine.source).mode("append").save(path)
 
     def read(self, path: str, schema: str) -> DataFrame:
-        """Open the table at a path; plain Parquet is told its schema and so reads no footer."""
+        """Read the table at a path; plain Parquet gets its schema, so that it reads no footer."""
         reader = self.spark.read.format(self.engine.source)
         if not self.engine.is_delta:
             reader = reader.schema(schema)

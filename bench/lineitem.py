@@ -1,4 +1,4 @@
-"""TPC-H's lineitem: generated once, then loaded by every engine into tables of equal files."""
+"""TPC-H's lineitem: generated once, then loaded by every engine into the same number of files."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ _ONE_FILE_EACH = "64g"
 def contiguous_rows(settings: Settings) -> str:
     """Return the predicate of one row in a hundred in one run of order keys, around the middle.
 
-    The generator writes rows in the order of their keys, so the run lies in one or two files.
+    The generator writes rows in the order of their keys, so the run is stored in one or two files.
     """
     return keys_between(settings, 0.495, 0.505)
 
 
 def keys_between(settings: Settings, start: float, end: float) -> str:
-    """Return the predicate of a run of order keys, its ends as shares of all keys."""
+    """Return the predicate of a range of order keys, whose bounds are fractions of all keys."""
     keys = _ORDER_KEYS_PER_SCALE * settings.lineitem_scale_factor
     return f"l_orderkey >= {int(start * keys)} AND l_orderkey < {int(end * keys)}"
 
 
 def table_name(settings: Settings, deleted: str = "none") -> str:
-    """Return the name of a prepared table, which tells its size and what was deleted."""
+    """Return the name of a prepared table, with its size and what was deleted."""
     return f"{_data_set(settings)}-{deleted}"
 
 
 def generate(settings: Settings) -> None:
-    """Generate the source files on this machine, unless they are there."""
+    """Generate the source files on this machine, unless they exist."""
     folder = _generated(settings)
     if folder.exists():
         return
@@ -79,17 +79,17 @@ def generate(settings: Settings) -> None:
 
 
 def prepare(lab: Lab) -> str:
-    """Return the path of the engine's own lineitem with no row deleted, made when missing."""
+    """Return the path of the engine's own lineitem with no row deleted; create it if missing."""
     return lab.prepared(table_name(lab.settings), lambda path: _load(lab, path))
 
 
 def whole(lab: Lab) -> str:
-    """Return where the engine's own lineitem lies. No I/O."""
+    """Return the path of the engine's own lineitem. No I/O."""
     return lab.prepared_path(table_name(lab.settings))
 
 
 def clone(lab: Lab, name: str) -> str:
-    """Return the path of a copy that may be changed and that the session has opened."""
+    """Return the path of a copy that may be changed and whose snapshot is cached."""
     path = lab.scratch(name)
     lab.storage.clone(whole(lab), path)
     lab.read(path, SCHEMA).where("l_orderkey < 0").count()
@@ -102,7 +102,7 @@ def generated_rows(lab: Lab) -> DataFrame:
 
 
 def content(rows: DataFrame) -> Answer:
-    """Return numbers that differ when rows of a table do."""
+    """Return a digest of the rows of a table."""
     return collect(
         rows.selectExpr(
             "count(*)",

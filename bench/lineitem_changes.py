@@ -1,7 +1,7 @@
-"""Rows that MERGE brings to lineitem: kept as plain Parquet, the same for every engine.
+"""The source rows of MERGEs into lineitem: stored as plain Parquet, the same for every engine.
 
-A new row is an old one whose order key has the next of the values that TPC-H leaves free between
-the orders of a first load, which is where its refresh function puts new orders.
+A new row is an old one with another order key: the next of the values that TPC-H leaves free
+between the orders of the first load, which its refresh function uses for new orders.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from bench import lineitem
 from bench.lab import Lab
 from bench.settings import Settings
 
-# How many rows of each kind an upsert has; the runner's scale does not change it.
+# The number of rows of each kind in an upsert; it does not depend on the runner's scale.
 _ROWS_PER_KIND = 10_000
 _ROWS_PER_SCALE = 6_001_215
 
-# How many random upserts there are whose rows are all different.
+# The number of random upserts that share no rows.
 RANDOM_UPSERTS = 10
 
 # One of a thousand orders is new in a refresh, and another one is deleted.
@@ -51,7 +51,7 @@ def random_upsert(lab: Lab, number: int = 0) -> DataFrame:
         old = source.where(f"{bucket} = {2 * number}")
         return _updated(old).unionByName(_new(source.where(f"{bucket} = {2 * number + 1}")))
 
-    return _kept(lab, f"upsert-{number}", rows)
+    return _stored(lab, f"upsert-{number}", rows)
 
 
 def clustered_upsert(lab: Lab) -> DataFrame:
@@ -63,7 +63,7 @@ def clustered_upsert(lab: Lab) -> DataFrame:
         source = lineitem.generated_rows(lab).where(run)
         return _updated(source).unionByName(_new(source))
 
-    return _kept(lab, "upsert-clustered", rows)
+    return _stored(lab, "upsert-clustered", rows)
 
 
 def new_orders(lab: Lab) -> DataFrame:
@@ -73,7 +73,7 @@ def new_orders(lab: Lab) -> DataFrame:
         run = lineitem.keys_between(lab.settings, *_REFRESHED)
         return _new(lineitem.generated_rows(lab).where(run))
 
-    return _kept(lab, "refresh-new", rows)
+    return _stored(lab, "refresh-new", rows)
 
 
 def old_orders(lab: Lab) -> DataFrame:
@@ -83,13 +83,13 @@ def old_orders(lab: Lab) -> DataFrame:
         run = lineitem.keys_between(lab.settings, *_REFRESHED)
         return lineitem.generated_rows(lab).where(run).select("l_orderkey").distinct()
 
-    return _kept(lab, "refresh-old", rows)
+    return _stored(lab, "refresh-old", rows)
 
 
 def upserted(rows: DataFrame, source: DataFrame) -> DataFrame:
-    """Return what an upsert makes of rows."""
-    kept = rows.join(source, ["l_orderkey", "l_linenumber"], "left_anti")
-    return kept.unionByName(source)
+    """Return the result of an upsert."""
+    unchanged = rows.join(source, ["l_orderkey", "l_linenumber"], "left_anti")
+    return unchanged.unionByName(source)
 
 
 def _updated(rows: DataFrame) -> DataFrame:
@@ -110,7 +110,7 @@ def _buckets(settings: Settings) -> int:
     return max(2 * RANDOM_UPSERTS, round(rows / _ROWS_PER_KIND))
 
 
-def _kept(lab: Lab, name: str, make: Callable[[], DataFrame]) -> DataFrame:
+def _stored(lab: Lab, name: str, make: Callable[[], DataFrame]) -> DataFrame:
     def write(path: str) -> None:
         make().coalesce(1).write.parquet(path)
 

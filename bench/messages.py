@@ -1,4 +1,4 @@
-"""What the runner and a worker say to each other: one JSON object a line, one answer a question."""
+"""The messages between the runner and a worker: one JSON object per line, one reply per request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Verb = Literal["prepare", "measure", "stop"]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the worker is to do next."""
+    """A request to a worker."""
 
     verb: Verb
     scenario: str = ""
@@ -31,16 +31,16 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came of it. A worker also sends one, unasked, when its session is ready.
+    """The reply to a request. A worker also sends one when its session is ready.
 
     Attributes
     ----------
     error
-        A traceback, or None when all went well.
+        A traceback, or None if the request succeeded.
     measurement
         The result of ``measure``.
     facts
-        Of a session that is ready: its versions and how long it took to start.
+        When the session is ready: its versions, and the seconds of its start.
     """
 
     error: str | None = None

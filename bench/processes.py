@@ -19,13 +19,13 @@ _STOP_TIMEOUT_S = 90
 
 
 class WorkerError(Exception):
-    """An engine could not do what it was asked to."""
+    """An engine failed to handle a request."""
 
 
 class Worker:
-    """One engine in a process group of its own, with its log in a file.
+    """One engine in its own process group, with its log in a file.
 
-    Every request is answered within the time limit, or the group is killed and the request fails.
+    If a request is not answered within the time limit, the group is killed and the request fails.
     """
 
     def __init__(self, engine: Engine, settings: Settings, log: Path, timeout_s: float) -> None:
@@ -67,7 +67,7 @@ class Worker:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it can be asked anything."""
+        """Whether the process is running."""
         return self._process.poll() is None
 
     def ask(self, request: Request) -> Reply:
@@ -83,7 +83,7 @@ class Worker:
         return self._read_reply(f"{request.verb} {request.scenario}")
 
     def stop(self) -> None:
-        """Ask an idle process to end, and end it after a while; kill a busy one at once."""
+        """Ask an idle process to exit, and kill it after a timeout; kill a busy one at once."""
         try:
             if self.is_alive and not self._busy:
                 self._write(Request("stop").to_line())
@@ -119,7 +119,7 @@ class Worker:
         return reply
 
     def _kill(self) -> None:
-        """Kill the group while its leader is not yet reaped, so its id cannot be another's."""
+        """Kill the group before its leader is reaped, so that its id cannot be reused."""
         if self._process.returncode is None:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()

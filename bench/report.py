@@ -18,7 +18,7 @@ from bench.summary import MeasureSummary, Spread, metric_medians, summarize
 
 @dataclass(slots=True)
 class Report:
-    """Everything about a run. Written anew after every scenario, so that a part is never lost."""
+    """All results of a run. It is rewritten after every scenario, so that no result is lost."""
 
     command: str
     settings: Settings
@@ -35,17 +35,17 @@ class Report:
         return [result for result in self.results if result.error is not None]
 
     def write(self, folder: Path) -> Path:
-        """Write the JSON file and the same table as text beside it; return the JSON file."""
+        """Write the JSON file, and the table as a text file; return the path of the JSON file."""
         folder.mkdir(parents=True, exist_ok=True)
         stem = f"{self.started:%Y%m%dT%H%M%S}"
-        text = json.dumps(self._document(), indent=1)
+        document = json.dumps(self._document(), indent=1)
         path = folder / f"{stem}.json"
-        path.write_text(text + "\n")
+        path.write_text(document + "\n")
         (folder / f"{stem}.txt").write_text(self.table() + "\n")
         return path
 
     def table(self) -> str:
-        """Return the table: medians in seconds (min–max), and ratios to the subject below them."""
+        """Return the table: medians in seconds (min–max), with ratios to the subject below."""
         summaries = [
             summary for result in self.results for summary in summarize(result, self.subject)
         ]
@@ -94,15 +94,15 @@ class Report:
         ]
 
     def _targets(self, summaries: Sequence[MeasureSummary]) -> list[str]:
-        judged = [
+        results = [
             (summary.measure.title, target, is_met)
             for summary in summaries
-            for target, is_met in summary.judged(self.subject).items()
+            for target, is_met in summary.target_results(self.subject).items()
         ]
-        if not judged:
+        if not results:
             return []
-        missed = [_missed(title, target) for title, target, is_met in judged if not is_met]
-        return ["", f"Targets met: {len(judged) - len(missed)} of {len(judged)}", *missed]
+        missed = [_missed(title, target) for title, target, is_met in results if not is_met]
+        return ["", f"Targets met: {len(results) - len(missed)} of {len(results)}", *missed]
 
     def _metrics(self) -> list[list[str]]:
         return [

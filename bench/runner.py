@@ -1,4 +1,4 @@
-"""Gives the same work to all engines, in turns, and checks that they answer the same."""
+"""Gives the same work to all engines, in turns, and checks that they return the same results."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Sample:
 
 @dataclass(slots=True)
 class ScenarioResult:
-    """All that came of a scenario.
+    """The result of a scenario.
 
     Attributes
     ----------
     error
-        Why the scenario ended early, or None. Samples taken before stay.
+        Why the scenario ended early, or None. Earlier samples are retained.
     """
 
     name: str
@@ -46,7 +46,7 @@ class ScenarioResult:
 
 
 def check_answers(round_samples: Sequence[Sample]) -> None:
-    """Compare what all engines of a round answered.
+    """Compare the answers of all engines of a round.
 
     Raises
     ------
@@ -59,8 +59,8 @@ def check_answers(round_samples: Sequence[Sample]) -> None:
             by_question.setdefault(question, {})[sample.engine] = str(answer)
     for question, answers in by_question.items():
         if len(set(answers.values())) > 1:
-            told = "\n".join(f"  {engine}: {answer}" for engine, answer in answers.items())
-            raise WrongAnswerError(f"The engines disagree about '{question}':\n{told}")
+            listed = "\n".join(f"  {engine}: {answer}" for engine, answer in answers.items())
+            raise WrongAnswerError(f"The engines disagree about '{question}':\n{listed}")
 
 
 class Runner:
@@ -85,7 +85,8 @@ class Runner:
     def run(self, scenario: Scenario) -> ScenarioResult:
         """Run all rounds of a scenario.
 
-        An engine that fails or errs ends the scenario; what was measured before is kept.
+        If an engine fails or returns a wrong result, the scenario ends; earlier samples are
+        retained.
         """
         result = ScenarioResult(scenario.name, scenario.measures(self._settings))
         try:
@@ -156,7 +157,7 @@ class Runner:
 
 def _progress(scenario: Scenario, number: int, warmups: int, samples: Sequence[Sample]) -> None:
     label = "warm-up" if number < warmups else f"round {number - warmups + 1}"
-    told = ", ".join(
+    listed = ", ".join(
         f"{sample.engine} {sum(sample.measurement.timings.values()):.2f} s" for sample in samples
     )
-    print(f"{scenario.name}, {label}: {told}", flush=True)
+    print(f"{scenario.name}, {label}: {listed}", flush=True)

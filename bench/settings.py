@@ -1,4 +1,4 @@
-"""What a run is made with: where, how large, and on which Spark. Sent to every worker as JSON."""
+"""The settings of a run: data, scale and Spark. They are sent to every worker as JSON."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _QUICK_SCALE = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The same for every engine of a run.
+    """The settings of a run, which are the same for every engine.
 
     Attributes
     ----------
     data
-        Root URI of all tables. A ``file:`` URI unless the run is on a cluster.
+        Root URI of all tables: a ``file:`` URI, unless the run is on a cluster.
     scale
         Multiplies the rows and the files of the large tables; 1 means 10 million rows, 10 files.
     quick
-        Few repetitions: a smoke test, no measurement.
+        Few repetitions: a smoke test, not a measurement.
     tpc_scale_factor
-        Of the tables of TPC-DS and TPC-H.
+        Scale factor of TPC-DS and TPC-H.
     queries
-        Those queries of TPC-DS and TPC-H alone, such as ``q14a``; all if there are none.
+        The selected queries of TPC-DS and TPC-H, such as ``q14a``; all if it is empty.
     confs
-        Spark settings on top of those below.
+        Additional Spark settings.
     """
 
     data: str = LOCAL_CACHE.as_uri()
@@ -50,7 +50,7 @@ class Settings:
 
     @property
     def is_local(self) -> bool:
-        """Whether the tables lie on this machine's own file system."""
+        """Whether the tables are stored on the local file system."""
         return urlsplit(self.data).scheme == "file"
 
     @property
@@ -71,7 +71,7 @@ class Settings:
             "spark.sql.shuffle.partitions": str(self.shuffle_partitions),
             "spark.sql.warehouse.dir": f"{self.data}/warehouse",
             "spark.log.level": "WARN",
-            # What the UI would show of earlier queries is not to fill the heap of later ones.
+            # The UI data of earlier queries must not fill the heap of later ones.
             "spark.ui.retainedJobs": "50",
             "spark.ui.retainedStages": "50",
             "spark.ui.retainedTasks": "1000",
@@ -80,7 +80,7 @@ class Settings:
         if self.master.startswith("local"):
             confs["spark.local.dir"] = str(SPARK_TEMPORARY)
         if self.quick:
-            # Short work, of which no number is kept, is not worth the second compiler.
+            # A smoke test is too short to benefit from the second compiler.
             confs["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1"
         return {**confs, **self.confs}
 
@@ -96,7 +96,7 @@ class Settings:
 
 
 def quick_scale(scale: float | None) -> float:
-    """Return the scale of a ``--quick`` run, in which the caller may have named one."""
+    """Return the scale of a ``--quick`` run: that of the caller, if it is given."""
     return _QUICK_SCALE if scale is None else scale
 
 

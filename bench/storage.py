@@ -1,4 +1,4 @@
-"""Folders under the data root, on whatever file system Spark reaches it."""
+"""Folders under the data root, on any file system that Spark supports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 @dataclass(frozen=True, slots=True)
 class FolderSize:
-    """What lies below a folder."""
+    """The number and size of the files in a folder."""
 
     files: int
     size_bytes: int
@@ -22,7 +22,7 @@ class FolderSize:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Hadoop's file systems, as far as the benchmark needs them; nothing here is ever timed."""
+    """The operations on Hadoop's file systems that the benchmark needs; they are not timed."""
 
     spark: SparkSession
 
@@ -39,12 +39,12 @@ class Storage:
         return path.getFileSystem(self._conf), path
 
     def delete(self, uri: str) -> None:
-        """Delete a folder and all below it; one that does not exist is no error."""
+        """Delete a folder recursively; a no-op if it does not exist."""
         files, path = self._open(uri)
         files.delete(path, True)
 
     def move_only_file(self, pattern: str, target: str) -> None:
-        """Move the one file that a pattern matches, within a file system."""
+        """Move the only file that matches a pattern, within a file system."""
         files, path = self._open(pattern)
         found = list(files.globStatus(path))
         if len(found) != 1:
@@ -55,10 +55,10 @@ class Storage:
             raise OSError(f"{pattern} cannot be moved to {target}")
 
     def clone(self, source: str, target: str) -> None:
-        """Make a second table of one that never changes, with no more disk traffic than needed.
+        """Clone a table that never changes, with as little I/O as possible.
 
-        On a local file system data files become hard links, so that a copy starts with the page
-        cache that its source has. Log files are copied, for ``_last_checkpoint`` is overwritten.
+        On a local file system, data files are hard links, so that the clone shares the page cache
+        of its source. Log files are copied, because ``_last_checkpoint`` is overwritten.
         """
         self.delete(target)
         if urlsplit(source).scheme == "file":
@@ -67,7 +67,7 @@ class Storage:
             self.copy(source, target)
 
     def copy(self, source: str, target: str) -> None:
-        """Copy a folder, between file systems if need be."""
+        """Copy a folder, also between file systems."""
         from_files, from_path = self._open(source)
         to_files, to_path = self._open(target)
         self._jvm.org.apache.hadoop.fs.FileUtil.copy(
@@ -75,18 +75,18 @@ class Storage:
         )
 
     def size(self, uri: str) -> FolderSize:
-        """Return the number and the total size of all files below a folder."""
+        """Return the number and the total size of all files in a folder, recursively."""
         files, path = self._open(uri)
         summary = files.getContentSummary(path)
         return FolderSize(int(summary.getFileCount()), int(summary.getLength()))
 
     def data_files(self, uri: str) -> int:
-        """Return the number of Parquet files that lie directly in a folder."""
+        """Return the number of Parquet files directly in a folder."""
         files, _ = self._open(uri)
         return len(files.globStatus(self._jvm.org.apache.hadoop.fs.Path(uri, "*.parquet")))
 
     def read_text(self, uri: str) -> str | None:
-        """Return the text of a small file, or None when it does not exist."""
+        """Return the content of a small text file, or None if it does not exist."""
         files, path = self._open(uri)
         if not files.exists(path):
             return None
@@ -97,7 +97,7 @@ class Storage:
             stream.close()
 
     def write_text(self, uri: str, text: str) -> None:
-        """Write a small file, over an old one if there is one."""
+        """Write a small text file; overwrite it if it exists."""
         files, path = self._open(uri)
         stream = files.create(path, True)
         try:

@@ -12,7 +12,7 @@ from bench.scenarios.scenario import Measure, Target
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Middle and extremes of some numbers."""
+    """Median, minimum and maximum of some numbers."""
 
     median: float
     min: float
@@ -33,11 +33,11 @@ class MeasureSummary:
     baseline_title
         The title of the measure's baseline, or None.
     seconds
-        By engine; an engine that cannot do it is missing.
+        By engine, without engines that do not support the measure.
     over_subject
         By other engine, its seconds divided by the subject's: how many times faster the subject is.
     over_baseline
-        By engine, its seconds divided by its own seconds in the measure's baseline.
+        By engine, its seconds divided by its own seconds of the measure's baseline.
     """
 
     measure: Measure
@@ -46,7 +46,7 @@ class MeasureSummary:
     over_subject: dict[str, Spread]
     over_baseline: dict[str, Spread]
 
-    def judged(self, subject: str) -> dict[Target, bool]:
+    def target_results(self, subject: str) -> dict[Target, bool]:
         """Return the targets whose engines were measured, and whether each is met."""
         if subject not in self.seconds:
             return {}
@@ -113,9 +113,9 @@ def _by_engine(samples: Sequence[Sample], key: str) -> dict[str, dict[int, float
 def _ratio(numerator: dict[int, float], denominator: dict[int, float]) -> Spread:
     """Return the ratio of the medians, with the extremes of the ratios of single rounds.
 
-    The two numbers of a round were measured one soon after the other, so that a load on the
-    machine that comes and goes changes their ratio little. A round in which one of them failed
-    counts for the other's median alone; without a round of both there is no ratio.
+    The two numbers of a round are measured shortly after one another, so that a temporary load on
+    the machine hardly affects their ratio. A round in which one of them failed is used only for the
+    other's median; at least one round must have both.
     """
     paired = [
         numerator[number] / denominator[number] for number in numerator.keys() & denominator.keys()

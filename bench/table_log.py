@@ -1,6 +1,6 @@
-"""Logs of large tables, written without any engine, so that all engines open the same ones.
+"""Logs of large tables, written without any engine, so that all engines read the same logs.
 
-The data files that they name do not exist: what is measured ends when the query is planned.
+Their data files do not exist: measurements end when the query is planned.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _METADATA = {
     "createdTime": 1_700_000_000_000,
 }
 
-# File number `id` holds the rows from id * 1000 on; the name is as long as those that writers give.
+# File number `id` holds the rows from id * 1000; its name is as long as those of real writers.
 _ADD = f"""
 named_struct(
   'path', concat('day=', day, '/part-', lpad(id, 7, '0'), '-', md5(cast(id AS STRING)),
@@ -60,8 +60,8 @@ named_struct(
 
 
 def write_checkpointed(lab: Lab, path: str, files: int) -> None:
-    """Write the log of a table whose classic checkpoint, one Parquet file, names `files` files."""
-    header = lab.spark.createDataFrame(
+    """Write the log of a table whose classic checkpoint, one Parquet file, has `files` files."""
+    non_file_actions = lab.spark.createDataFrame(
         [(_PROTOCOL, None), (None, _METADATA)],
         "protocol struct<minReaderVersion: int, minWriterVersion: int>, "
         "metaData struct<id: string, name: string, description: string, "
@@ -71,7 +71,7 @@ def write_checkpointed(lab: Lab, path: str, files: int) -> None:
     adds = lab.spark.range(0, files, 1, 1).selectExpr(
         "id", f"concat('2026-', lpad(id % {_DAYS}, 3, '0')) AS day"
     )
-    rows = header.unionByName(adds.selectExpr(_ADD), allowMissingColumns=True)
+    rows = non_file_actions.unionByName(adds.selectExpr(_ADD), allowMissingColumns=True)
     log = f"{path}/_delta_log"
     rows.coalesce(1).write.mode("overwrite").parquet(f"{path}/_written")
     lab.storage.move_only_file(
@@ -86,7 +86,7 @@ def write_checkpointed(lab: Lab, path: str, files: int) -> None:
 
 
 def write_long(lab: Lab, path: str, commits: int) -> None:
-    """Write a log without a checkpoint in which every commit adds a file and some remove one."""
+    """Write a log without a checkpoint, in which every commit adds a file and some remove one."""
     for version in range(commits):
         actions: list[dict[str, object]] = []
         if version == 0:
@@ -98,20 +98,20 @@ def write_long(lab: Lab, path: str, commits: int) -> None:
 
 
 def plan(lab: Lab, path: str, file: int) -> Answer:
-    """Open the table and plan a query that only one file can answer, down to its partitions."""
+    """Plan a query that selects one file, down to the partitions of its RDD."""
     wanted = file * _ROWS_PER_FILE + 17
-    frame = lab.read(path, SCHEMA).where(f"id = {wanted}").selectExpr("amount", "name")
-    return [[str(frame._jdf.queryExecution().toRdd().getNumPartitions())]]
+    df = lab.read(path, SCHEMA).where(f"id = {wanted}").selectExpr("amount", "name")
+    return [[str(df._jdf.queryExecution().toRdd().getNumPartitions())]]
 
 
 def checkpoint(lab: Lab, path: str) -> None:
-    """Write a checkpoint of the newest version of a log by `write_checkpointed`."""
+    """Write a checkpoint of the newest version of a log that `write_checkpointed` wrote."""
     jvm = lab.spark.sparkContext._jvm
     session = lab.spark._jsparkSession
     assert jvm is not None
     if lab.engine.name == SUBJECT:
         request = {"background": False, "tasks": [{"task": "classicCheckpoint"}]}
-        jvm.io.deltaic.spark.PythonApi.upkeepOfTable(
+        jvm.io.deltaic.spark.PythonApi.maintenanceOfTable(
             session, path, _CHECKPOINT_VERSION + 1, json.dumps(request)
         )
     else:
@@ -119,7 +119,7 @@ def checkpoint(lab: Lab, path: str) -> None:
 
 
 def next_checkpoint(path: str) -> str:
-    """Return where `checkpoint` writes."""
+    """Return the path of the checkpoint that `checkpoint` writes."""
     return f"{path}/_delta_log/{_CHECKPOINT_VERSION + 1:020d}.checkpoint.parquet"
 
 

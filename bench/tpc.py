@@ -1,7 +1,7 @@
 """TPC-DS and TPC-H: data that is generated once and loaded by every engine, and queries.
 
-Neither is in the repository: the queries come from the jar of Spark's tests, the data from DuckDB's
-extension and from tpchgen-cli.
+Neither is in the repository: the queries are from the jar of Spark's tests, the data from DuckDB's
+extension and tpchgen-cli.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ database = duckdb.connect(str(folder / "generated.duckdb"))
 database.execute("SET memory_limit = '4GB'")
 database.execute(f"LOAD '{extension}'")
 database.execute(f"CALL dsdgen(sf = {scale})")
-# Spark's queries name it as the specification does.
+# Spark's queries use the name in the specification.
 database.execute("ALTER TABLE customer RENAME c_last_review_date_sk TO c_last_review_date")
 for (table,) in database.execute("SHOW TABLES").fetchall():
     (folder / table).mkdir()
@@ -44,7 +44,7 @@ for file in folder.glob("generated.duckdb*"):
     file.unlink()
 """
 
-# One run of a benchmark in quick mode is about whether it works.
+# Quick mode only checks that a benchmark works.
 _QUICK_QUERIES = 3
 
 
@@ -55,11 +55,11 @@ class Suite:
     Attributes
     ----------
     folder
-        Where the jar of Spark's tests keeps the queries.
+        The folder of the queries in the jar of Spark's tests.
     dates
-        The tables of facts, with the date that each is partitioned by where tables are.
+        The fact tables, with the date column of each for partitioned layouts.
     keys
-        Of the same tables, the columns by which one row in a hundred is chosen to be deleted.
+        The fact tables, with the columns by whose hash one row in a hundred is deleted.
     """
 
     name: str
@@ -70,37 +70,37 @@ class Suite:
     keys: Mapping[str, tuple[str, ...]]
 
     def queries(self, settings: Settings) -> dict[str, str]:
-        """Return the texts of the queries by name, in their order; those that the caller named."""
+        """Return the SQL of the selected queries by name, in order."""
         [jar] = _QUERY_JARS.glob("spark-sql_*-tests.jar")
         with zipfile.ZipFile(jar) as files:
-            texts = {
+            strings = {
                 found[1]: files.read(name).decode()
                 for name in files.namelist()
                 if (found := re.fullmatch(rf"{self.folder}/(q\w+)\.sql", name))
             }
-        names = sorted(texts, key=_in_order)
+        names = sorted(strings, key=_in_order)
         if settings.queries:
             names = [name for name in names if name in settings.queries]
         elif settings.quick:
             names = names[:_QUICK_QUERIES]
-        return {name: texts[name] for name in names}
+        return {name: strings[name] for name in names}
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the tables of a suite are kept."""
+    """The layout of the tables of a suite."""
 
     by_date: bool = False
     deleted: bool = False
 
     @property
     def name(self) -> str:
-        """Its part of the names of scenarios and tables."""
+        """The suffix of the names of scenarios and tables."""
         return ("-by-date" if self.by_date else "") + ("-deleted" if self.deleted else "")
 
     @property
     def title(self) -> str:
-        """How the report names it."""
+        """The name in the report."""
         return ", ".join(
             (
                 "partitioned by date" if self.by_date else "unpartitioned",
@@ -110,28 +110,28 @@ class Layout:
 
 
 def prepare(lab: Lab, suite: Suite, layout: Layout) -> dict[str, str]:
-    """Return the paths of the engine's own tables by name, made when missing."""
+    """Return the paths of the engine's own tables by name; create them if they are missing."""
     paths = {}
     for table, source in _sources(lab, suite).items():
-        of_facts = table in suite.dates
-        kept = layout if of_facts else Layout()
-        name = f"{_data_set(suite, lab.settings)}{kept.name}/{table}"
-        paths[table] = lab.prepared(name, partial(_load, lab, suite, kept, table, source))
+        is_fact_table = table in suite.dates
+        stored = layout if is_fact_table else Layout()
+        name = f"{_data_set(suite, lab.settings)}{stored.name}/{table}"
+        paths[table] = lab.prepared(name, partial(_load, lab, suite, stored, table, source))
     return paths
 
 
 def write(lab: Lab, suite: Suite, layout: Layout, table: str, path: str) -> None:
-    """Write one table as it was generated."""
+    """Write one generated table."""
     _write(lab, suite, layout, table, _generated(lab, suite, table), path)
 
 
 def tables(lab: Lab, suite: Suite) -> list[str]:
-    """Return the names of the tables, which are generated if they are not there."""
+    """Return the names of the tables; generate them if they do not exist."""
     return list(_sources(lab, suite))
 
 
 def create_views(lab: Lab, suite: Suite, paths: Mapping[str, str]) -> None:
-    """Name the tables as queries do. Plain Parquet is told its schema and so reads no footer."""
+    """Create the views of the queries. Plain Parquet gets a schema, so that it reads no footer."""
     for table, path in paths.items():
         reader = lab.spark.read.format(lab.engine.source)
         if not lab.engine.is_delta:
@@ -140,15 +140,15 @@ def create_views(lab: Lab, suite: Suite, paths: Mapping[str, str]) -> None:
 
 
 def answer(lab: Lab, query: str) -> Answer:
-    """Return the number of rows and a digest of them, in any order.
+    """Return the number of rows and a digest of them that does not depend on their order.
 
-    Without a final LIMIT, of which any rows may be the right ones where the order has ties.
-    Floating-point numbers are rounded, since their sum depends on the order.
+    A final LIMIT is removed, because its result is not deterministic if the order has ties.
+    Floating-point numbers are rounded, because their sum depends on the order.
     """
-    frame = lab.spark.sql(re.sub(r"\blimit\s+\d+\s*;?\s*$", "", query, flags=re.IGNORECASE))
-    columns = [f"c{i}" for i in range(len(frame.columns))]
-    rows = frame.toDF(*columns)
-    texts = [
+    df = lab.spark.sql(re.sub(r"\blimit\s+\d+\s*;?\s*$", "", query, flags=re.IGNORECASE))
+    columns = [f"c{i}" for i in range(len(df.columns))]
+    rows = df.toDF(*columns)
+    strings = [
         F.coalesce(
             F.format_string("%.6e", F.col(field.name) + F.lit(0.0))
             if isinstance(field.dataType, DoubleType | FloatType)
@@ -157,12 +157,12 @@ def answer(lab: Lab, query: str) -> Answer:
         )
         for field in rows.schema
     ]
-    digest = F.sum(F.xxhash64(*texts).cast("decimal(38, 0)"))
+    digest = F.sum(F.xxhash64(*strings).cast("decimal(38, 0)"))
     return collect(rows.agg(F.count("*"), digest))
 
 
 def _sources(lab: Lab, suite: Suite) -> dict[str, str]:
-    """Return where the generated tables lie; generate them if they do not."""
+    """Return the paths of the generated tables; generate them if they do not exist."""
     data_set = _data_set(suite, lab.settings)
     folder = LOCAL_CACHE / "generated" / data_set
     if not folder.exists():
@@ -192,7 +192,7 @@ def _load(lab: Lab, suite: Suite, layout: Layout, table: str, source: str, path:
 
 def _write(lab: Lab, suite: Suite, layout: Layout, table: str, rows: DataFrame, path: str) -> None:
     date = suite.dates.get(table) if layout.by_date else None
-    # Each date is written by one task, or there would be as many files of it as there are tasks.
+    # One task writes each date; otherwise there would be a file of each date for each task.
     writer = (rows if date is None else rows.repartition(date)).write.format(lab.engine.source)
     if lab.engine.is_delta:
         writer = writer.option("delta.enableDeletionVectors", "true")

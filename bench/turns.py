@@ -1,4 +1,4 @@
-"""Whose turn it is."""
+"""The order of turns."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ T = TypeVar("T")
 
 
 def turns(takers: Sequence[T], number: int) -> list[T]:
-    """Return the order of a round: each round starts one taker later than the one before."""
+    """Return the order of a round: each round starts one taker later than the previous one."""
     start = number % len(takers)
     return [*takers[start:], *takers[:start]]

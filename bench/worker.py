@@ -1,6 +1,6 @@
-"""A process that holds one engine and does what the runner asks: ``python -m bench.worker NAME``.
+"""A process that runs one engine and serves requests: ``python -m bench.worker NAME``.
 
-The first line on standard input holds the settings; `messages` says what follows.
+The first line on standard input has the settings; the others are requests of `messages`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _JVM_EXIT_TIMEOUT_S = 60
 
 
 def main(engine_name: str) -> None:
-    """Serve requests until told to stop, or until the runner is gone."""
+    """Serve requests until a stop request, or until the runner exits."""
     replies = _claim_standard_output()
     settings = Settings.from_json(sys.stdin.readline())
     engine = ENGINES[engine_name]
@@ -48,7 +48,7 @@ def main(engine_name: str) -> None:
 
 
 def _claim_standard_output() -> TextIO:
-    """Keep standard output for replies: whatever else Spark or Java print goes to the log."""
+    """Reserve standard output for replies: other output of Spark or Java goes to the log."""
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return replies
@@ -81,7 +81,7 @@ def _answer(request: Request, scenario: Scenario, lab: Lab) -> Reply:
 
 
 def _stop(spark: SparkSession) -> None:
-    """Wait until the JVM is gone, so that its last work does not disturb the next engine."""
+    """Wait until the JVM exits, so that it does not disturb the next engine."""
     gateway = spark.sparkContext._gateway
     spark.stop()
     assert gateway is not None

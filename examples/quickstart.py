@@ -1,4 +1,4 @@
-"""Make a Delta table, change it, and read it as it was.
+"""Create a Delta table, change it, and read an earlier version.
 
 Run: ``python examples/quickstart.py [folder]``.
 """
@@ -15,7 +15,7 @@ from deltaic import DeltaTable, configure_spark
 
 
 def main(folder: Path) -> None:
-    """Append, delete and travel in time, from Python and from SQL."""
+    """Append, delete and time travel, from Python and from SQL."""
     table = str(folder / "numbers")
     spark = configure_spark(SparkSession.builder.master("local[2]")).getOrCreate()
 

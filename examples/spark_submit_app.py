@@ -1,6 +1,6 @@
-"""A job that knows Spark alone: jar and settings come from ``spark-submit`` (see the README).
+"""A job that uses only Spark: ``spark-submit`` provides the jar and the settings (see the README).
 
-It uses SQL and DataFrames only, so it would run unchanged on any engine that answers to ``delta``.
+It uses only SQL and DataFrames, so it runs unchanged on any engine for the format ``delta``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 
 def main(table: str) -> None:
-    """Write a table at a path, delete from it, and print what is left."""
+    """Write a table at a path, delete from it, and print how many rows are left."""
     spark = SparkSession.builder.appName("deltaic-submit").getOrCreate()
     spark.range(1000).selectExpr("id", "id % 10 AS bucket").write.format("delta").mode(
         "overwrite"

@@ -4,10 +4,10 @@ import scala.jdk.CollectionConverters._
 
 import sbt._
 
-/** Promises of the design that the build itself proves. Each one fails the build with what to do. */
+/** Design rules that the build checks. A violation fails the build with a message on how to fix it. */
 object BuildChecks {
 
-  /** jvm/core is meant for every JVM that knows Hadoop, so no Spark may be on its class path. */
+  /** jvm/core is for every JVM with Hadoop, so Spark must not be on its class path. */
   def noSpark(classpath: Seq[File]): Unit = {
     val found = classpath.map(_.getName).filter(_.startsWith("spark-"))
     if (found.nonEmpty)
@@ -17,7 +17,7 @@ object BuildChecks {
       )
   }
 
-  /** The shim lives in a package of Spark's, for what it touches is private to `org.apache.spark.sql`. */
+  /** Some classes are in Spark packages, because the API that they use is private to `org.apache.spark.sql`. */
   private val ours =
     Seq(
       "io/deltaic/",
@@ -27,7 +27,7 @@ object BuildChecks {
       "META-INF/"
     )
 
-  /** The jar shades nothing: it holds our classes, our resources and our Python sources alone. */
+  /** The jar shades nothing: it contains only our classes, our resources and our Python sources. */
   def onlyOurs(jar: File): Unit = {
     val zip = new ZipFile(jar)
     val entries =

@@ -1,14 +1,16 @@
 import sbt._
 
-/** Every version that the build depends on, in one place. What Spark ships is `Provided`. */
+/** All dependency versions of the build. Libraries that Spark ships are `Provided`. */
 object Dependencies {
 
-  /** The Scala of the PySpark 4.2.0 distribution; a different one would meet its library at run time. */
+  /**
+   * The Scala of the PySpark 4.2.0 distribution; a different one would be incompatible with its library at run time.
+   */
   val scala = "2.13.18"
   val spark = "4.2.0"
   val hadoop = "3.5.0"
 
-  /** The one whose run time Spark ships: a parser must be of the same version. */
+  /** The version of the ANTLR run time that Spark ships: the generated parser must match it. */
   val antlr = "4.13.1"
 
   /** The oldest release with a compiler plugin for [[scala]]; scalafix needs it. */

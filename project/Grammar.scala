@@ -1,10 +1,10 @@
 import sbt.Keys._
 import sbt._
 
-/** The parser of our own SQL statements, which ANTLR makes of a grammar. */
+/** Generates the parser of our own SQL statements from an ANTLR grammar. */
 object Grammar {
 
-  /** What ANTLR itself needs; its run time is Spark's. */
+  /** The ANTLR tool; its run time comes from Spark. */
   val Antlr: Configuration = config("antlr").hide
 
   private val packageName = "io.deltaic.spark.sql.grammar"

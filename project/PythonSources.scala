@@ -1,12 +1,12 @@
 import sbt._
 import sbt.io.{CopyOptions, IO}
 
-/** What the JVM build takes from the Python package: its version, its resources and its sources. */
+/** The parts of the Python package that the JVM build uses: its version, its resources and its sources. */
 object PythonSources {
 
   private val versionLine = """(?m)^__version__ = "([^"]+)"$""".r
 
-  /** The version of the project, which is written once, in the Python package. */
+  /** The version of the project, which is defined only in the Python package. */
   def version(packageDir: File): String = {
     val file = packageDir / "_version.py"
     versionLine
@@ -18,11 +18,11 @@ object PythonSources {
   /** The JSON resources that both languages read. */
   def resources(packageDir: File): Seq[File] = (packageDir / "resources" * "*.json").get().sorted
 
-  /** Every file that a Python process started from the jar needs. */
+  /** Every file that a Python process needs that is started from the jar. */
   def sources(packageDir: File): Seq[File] =
     ((packageDir ** "*.py").get() ++ resources(packageDir)).sorted
 
-  /** Makes `to` hold exactly `from`, copying only what changed; the list of copies is returned. */
+  /** Synchronizes `to` with `from`, copying only changed files, and returns the copies. */
   def mirror(from: Seq[(File, String)], to: File): Seq[File] = {
     val wanted = from.map { case (source, relative) => source -> to / relative }
     val keep = wanted.map(_._2).toSet

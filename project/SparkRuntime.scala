@@ -1,7 +1,7 @@
-/** How a JVM must be started to run Spark in it. */
+/** JVM options that Spark requires. */
 object SparkRuntime {
 
-  /** Spark's own list for Java 17 (its launcher adds the same): it reaches into these packages by reflection. */
+  /** Spark's own list for Java 17 (its launcher adds the same): Spark accesses these packages by reflection. */
   private val openedPackages: Seq[String] = Seq(
     "java.lang",
     "java.lang.invoke",

@@ -1,4 +1,4 @@
-"""What is measured, in the order in which it runs. A new scenario is a module and a line here."""
+"""The scenarios, in the order in which they run. A new scenario is a module and a line here."""
 
 from __future__ import annotations
 

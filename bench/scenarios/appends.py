@@ -26,10 +26,10 @@ class Appends(Scenario):
         return (Measure("appends", f"{_count(settings)} one-row appends"),)
 
     def prepare(self, lab: Lab) -> None:
-        """Need nothing: each repetition starts with a table of its own."""
+        """Do nothing: each repetition creates its own table."""
 
     def measure(self, lab: Lab, repetition: int) -> Measurement:
-        """Append row after row; then check that all of them are there."""
+        """Append row after row; then read all of them."""
         path = lab.scratch(f"appends-{repetition}")
         lab.create(path, small_table.SCHEMA)
 

@@ -18,7 +18,7 @@ _WHICH = {"random": "at random", "range": "one run"}
 
 
 class _ChangedShare(Scenario):
-    """One statement on a table that the session knows, so that opening it is not measured."""
+    """One statement on a table whose snapshot is cached, so that opening it is not measured."""
 
     rounds: ClassVar[int] = 5
     needs_lineitem: ClassVar[bool] = True
@@ -44,7 +44,7 @@ class _ChangedShare(Scenario):
         )
 
     def prepare(self, lab: Lab) -> None:
-        """Load the table that is cloned; let Parquet find what must come of it."""
+        """Load the table to clone; compute the expected result with plain Parquet."""
         path = lineitem.prepare(lab)
         if not lab.engine.is_delta:
             rows = lab.read(path, lineitem.SCHEMA)
@@ -53,7 +53,7 @@ class _ChangedShare(Scenario):
                 self._truth[key] = lineitem.content(self.changed(rows, condition))
 
     def measure(self, lab: Lab, repetition: int) -> Measurement:
-        """Change a fresh clone per condition, and check what is in it then."""
+        """Change a fresh clone per condition, and read its content."""
         if not lab.engine.is_delta:
             return self._measure_floor(lab)
         changes = Changes(lab)
@@ -77,7 +77,7 @@ class _ChangedShare(Scenario):
 
 
 class DeleteShare(_ChangedShare):
-    """DELETE of 1 % on a table that the session knows, so that opening it is not measured."""
+    """DELETE of 1 % of a table whose snapshot is cached, so that opening it is not measured."""
 
     name: ClassVar[str] = "delete"
     verb: ClassVar[str] = "DELETE"
@@ -87,12 +87,12 @@ class DeleteShare(_ChangedShare):
         return f"DELETE FROM {table} WHERE {condition}"
 
     def changed(self, rows: DataFrame, condition: str) -> DataFrame:
-        """Leave the rows out."""
+        """Remove the rows."""
         return rows.where(f"NOT ({condition})")
 
 
 class UpdateShare(_ChangedShare):
-    """UPDATE of 1 % on a table that the session knows, so that opening it is not measured."""
+    """UPDATE of 1 % of a table whose snapshot is cached, so that opening it is not measured."""
 
     name: ClassVar[str] = "update"
     verb: ClassVar[str] = "UPDATE"

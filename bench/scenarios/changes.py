@@ -1,4 +1,4 @@
-"""One statement that changes rows of a table, and what it did beside taking time."""
+"""One statement that changes rows of a table: its time, result and metrics."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench.scenarios.scenario import Measurement
 
 @dataclass(slots=True)
 class Changes:
-    """Gathers a measurement statement by statement."""
+    """Collects a measurement statement by statement."""
 
     lab: Lab
     timings: dict[str, float] = field(default_factory=dict)
@@ -19,7 +19,7 @@ class Changes:
     metrics: dict[str, float] = field(default_factory=dict)
 
     def run(self, key: str, path: str, statement: str) -> None:
-        """Time a statement on a table that the session knows; its row count is an answer."""
+        """Time a statement on a table whose snapshot is cached; its row count is an answer."""
         before = self.lab.storage.size(path)
         self.timings[key], result = self.lab.timed(partial(self.lab.spark.sql, statement))
         after = self.lab.storage.size(path)
@@ -31,10 +31,10 @@ class Changes:
         self.metrics[f"{key}_written_bytes_per_changed_row"] = written / max(1, rows)
 
     def measurement(self) -> Measurement:
-        """Return all that was gathered."""
+        """Return the collected measurement."""
         return Measurement(self.timings, self.answers, metrics=self.metrics)
 
 
 def changed_rows(key: str) -> str:
-    """Return the name of the answer that tells how many rows a statement changed."""
+    """Return the name of the answer for the number of rows that a statement changed."""
     return f"{key}: changed rows"

@@ -1,4 +1,4 @@
-"""Writing a checkpoint of a table of many files, its state being known."""
+"""Writing a checkpoint of a table of many files whose snapshot is cached."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Checkpoint(Scenario):
                 lab.prepared(_prepared_name(files), make)
 
     def measure(self, lab: Lab, repetition: int) -> Measurement:
-        """Open a clone; then write the checkpoint of its newest version."""
+        """Read a clone; then write the checkpoint of its newest version."""
         timings: dict[str, float] = {}
         metrics: dict[str, float] = {}
         for files in _sizes(lab.settings) if lab.engine.is_delta else ():

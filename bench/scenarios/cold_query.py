@@ -36,7 +36,7 @@ class ColdQuery(Scenario):
         small_table.prepare(lab)
 
     def measure(self, lab: Lab, repetition: int) -> Measurement:
-        """Query at once, without a look at storage before; then query again."""
+        """Query at once, without accessing the storage before; then query again."""
         path = lab.prepared_path(small_table.NAME)
         cold_s, answer = stopwatch(lambda: small_table.query(lab, path))
         start_s = time.perf_counter() - lab.began_s

@@ -16,12 +16,12 @@ from bench.settings import Settings
 _MERGERS = 4
 _APPENDERS = 4
 _SPAN = 1_000_000
-_KNOWN = 1_000
+_EXISTING = 1_000
 _ROWS = 20
 _LEVELS = ("Serializable", "WriteSerializable")
 
-#: How often a statement is tried, and how long a race may take where all others lose: eight writers
-#: of delta-spark do not come to an end within 12 minutes.
+#: How often a statement is tried, and how long a race may take: with delta-spark, most writers
+#: lose, and eight of them do not finish within 12 minutes.
 _MAX_TRIES = 10
 _PATIENCE_S = 50.0
 
@@ -29,9 +29,9 @@ _PATIENCE_S = 50.0
 class ConcurrentWriters(Scenario):
     """Four writers MERGE keys of their own, half of them new, four append.
 
-    A writer that loses to another tries again, a bounded number of times. An engine whose writers
-    gave up no statement ends with the same rows as all others; of one that did, what counts is how
-    many statements were committed, how many were refused, and how many were given up.
+    A writer that loses to another retries a bounded number of times. If no writer of an engine
+    gives up, its table must have the same rows as that of all others. Otherwise, only the numbers
+    of conflicts and of statements given up are reported.
     """
 
     name: ClassVar[str] = "concurrent-writers"
@@ -46,10 +46,10 @@ class ConcurrentWriters(Scenario):
         )
 
     def prepare(self, lab: Lab) -> None:
-        """Need nothing."""
+        """Do nothing."""
 
     def measure(self, lab: Lab, repetition: int) -> Measurement:
-        """Let the writers race at each level; delta-spark refuses to set WriteSerializable."""
+        """Run the writers at each level; delta-spark refuses to set WriteSerializable."""
         truth = _truth(lab.settings)
         if not lab.engine.is_delta:
             return Measurement(timings={}, answers=dict.fromkeys(_LEVELS, truth))
@@ -84,23 +84,23 @@ def _create(lab: Lab, path: str, level: str) -> None:
             f"ALTER TABLE {lab.sql_name(path)}"
             f" SET TBLPROPERTIES ('delta.isolationLevel' = '{level}')"
         )
-    known = lab.spark.range(0, _MERGERS * _KNOWN, 1, 1)
-    rows = known.selectExpr(f"id % {_MERGERS} * {_SPAN} + id DIV {_MERGERS} AS id", "0L AS v")
+    existing = lab.spark.range(0, _MERGERS * _EXISTING, 1, 1)
+    rows = existing.selectExpr(f"id % {_MERGERS} * {_SPAN} + id DIV {_MERGERS} AS id", "0L AS v")
     lab.append(rows, path)
 
 
 @dataclass(slots=True)
 class _Race:
-    """What became of the statements of one or all writers.
+    """The outcome of the statements of one or all writers.
 
     Attributes
     ----------
     deadline_s
-        When no statement is tried any more, by the monotonic clock; None for never.
+        When statements are no longer tried, by the monotonic clock; None for never.
     conflicts
-        How many tries another commit refused.
+        How many attempts conflicted with another commit.
     given_up
-        How many statements were tried in vain, or not at all.
+        How many statements were given up, or not tried at all.
     """
 
     deadline_s: float | None
@@ -108,7 +108,7 @@ class _Race:
     given_up: int = 0
 
     def run(self, statement: Callable[[], object]) -> None:
-        """Run a statement again until nobody is in its way, or it is given up."""
+        """Run a statement until it does not conflict, or give it up."""
         for _ in range(_MAX_TRIES):
             if self.deadline_s is not None and time.monotonic() > self.deadline_s:
                 break
@@ -123,7 +123,7 @@ class _Race:
 
 
 def _race(lab: Lab, path: str) -> _Race:
-    """Run all writers and return what became of their statements."""
+    """Run all writers and return the outcome of their statements."""
     patience_s = None if lab.engine.tables == "deltaic" else _PATIENCE_S
     deadline_s = None if patience_s is None else time.monotonic() + patience_s
     races = [_Race(deadline_s) for _ in range(_MERGERS + _APPENDERS)]
@@ -154,19 +154,20 @@ def _race(lab: Lab, path: str) -> _Race:
 
 
 def _merge(lab: Lab, path: str, writer: int, turn: int) -> None:
-    """Change keys that are there, and insert as many: the keys lie between those of others."""
+    """Update existing keys, and insert as many: their ranges overlap with those of others."""
     first = writer * _SPAN
-    known, new = first + turn * _ROWS, first + _KNOWN + turn * _ROWS
+    existing, new = first + turn * _ROWS, first + _EXISTING + turn * _ROWS
     lab.spark.sql(
         f"MERGE INTO {lab.sql_name(path)} t USING (SELECT explode(concat("
-        f"sequence({known}L, {known + _ROWS - 1}L), sequence({new}L, {new + _ROWS - 1}L))) AS id) s"
+        f"sequence({existing}L, {existing + _ROWS - 1}L), "
+        f"sequence({new}L, {new + _ROWS - 1}L))) AS id) s"
         " ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = t.v + 1"
         " WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, 100)"
     )
 
 
 def _append(lab: Lab, path: str, writer: int, turn: int) -> None:
-    """Append rows with ids around those that are merged, which tells files apart by no bounds."""
+    """Append rows with ids around those of the MERGEs, so that no file can be skipped by bounds."""
     above = (writer + 1) * _SPAN - 1 - turn * _ROWS
     rows = lab.spark.range(above - _ROWS + 1, above + 1, 1, 1)
     outermost = lab.spark.range(-above, -above + 1, 1, 1)
@@ -179,9 +180,9 @@ def _truth(settings: Settings) -> Answer:
     values = 0
     for writer in range(_MERGERS):
         first = writer * _SPAN
-        ids += range(first, first + _KNOWN)
+        ids += range(first, first + _EXISTING)
         for turn in turns:
-            new = first + _KNOWN + turn * _ROWS
+            new = first + _EXISTING + turn * _ROWS
             ids += range(new, new + _ROWS)
             values += _ROWS * (1 + 100)
     for writer in range(_MERGERS, _MERGERS + _APPENDERS):

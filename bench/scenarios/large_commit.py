@@ -16,7 +16,7 @@ def _files(settings: Settings) -> int:
 
 
 class LargeCommit(Scenario):
-    """Row ids for a table that has rows: no data is read, and every file is added anew."""
+    """Row tracking backfill of an existing table: every file is added again, no data is read."""
 
     name: ClassVar[str] = "large-commit"
     rounds: ClassVar[int] = 3
@@ -33,7 +33,7 @@ class LargeCommit(Scenario):
             lab.prepared(f"files-{files}", make)
 
     def measure(self, lab: Lab, repetition: int) -> Measurement:
-        """Enable row tracking on a clone whose state is known."""
+        """Enable row tracking on a clone whose snapshot is cached."""
         if not lab.engine.is_delta:
             return Measurement(timings={}, answers={})
         files = _files(lab.settings)
@@ -45,12 +45,12 @@ class LargeCommit(Scenario):
             "SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')"
         )
         seconds, _ = lab.timed(partial(lab.spark.sql, statement))
-        answer = _numbered(lab, path)
+        answer = _row_ids(lab, path)
         lab.storage.delete(path)
         return Measurement(timings={"row-ids": seconds}, answers={"numbered": answer})
 
 
-def _numbered(lab: Lab, path: str) -> Answer:
-    """Return how many files the log gives row ids, and where the last of them begin."""
+def _row_ids(lab: Lab, path: str) -> Answer:
+    """Return the number of files with row ids in the log, and the highest base row id."""
     entries = lab.spark.read.json(f"{path}/_delta_log/*.json").where("add.baseRowId IS NOT NULL")
     return collect(entries.selectExpr("count(*)", "max(add.baseRowId)"))

@@ -17,7 +17,7 @@ def _commits(settings: Settings) -> int:
 
 
 class LongLog(Scenario):
-    """Listing and parsing commit after commit, in a warm session that never saw the table."""
+    """Listing and parsing many commits, in a warm session that has not read the table before."""
 
     name: ClassVar[str] = _NAME
     rounds: ClassVar[int] = 7
@@ -34,7 +34,7 @@ class LongLog(Scenario):
             lab.prepared(_NAME, lambda path: table_log.write_long(lab, path, commits))
 
     def measure(self, lab: Lab, repetition: int) -> Measurement:
-        """Plan a query of a clone that was never used before."""
+        """Plan a query on a clone that was not read before."""
         if not lab.engine.is_delta:
             return Measurement(timings={}, answers={})
         path = lab.scratch(f"{_NAME}-{repetition}")

@@ -1,4 +1,4 @@
-"""Commit after commit on one table: whether the last ones cost more than the first."""
+"""Many commits on one table: whether the last ones take longer than the first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _count(settings: Settings) -> int:
 
 
 def _share(settings: Settings) -> int:
-    """Return how many commits each of the two measures is made of."""
+    """Return the number of commits in each of the two measures."""
     return _count(settings) // 10
 
 
@@ -43,10 +43,10 @@ class ManyCommits(Scenario):
         )
 
     def prepare(self, lab: Lab) -> None:
-        """Need nothing: each repetition starts with a table of its own."""
+        """Do nothing: each repetition creates its own table."""
 
     def measure(self, lab: Lab, repetition: int) -> Measurement:
-        """Append row after row; then check that all of them are there."""
+        """Append row after row; then read all of them."""
         if not lab.engine.is_delta:
             return Measurement(timings={}, answers={})
         path = lab.scratch(f"many-commits-{repetition}")

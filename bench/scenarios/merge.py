@@ -1,4 +1,4 @@
-"""MERGE of 20,000 rows into lineitem, half of them new: keys all over the table or in one run."""
+"""MERGE of 20,000 rows into lineitem, half of them new: random keys, or one range of keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SOURCES: dict[str, tuple[str, Callable[[Lab], DataFrame]]] = {
 
 
 class MergeUpsert(Scenario):
-    """An upsert by both columns of the key into a table that the session knows."""
+    """An upsert by both columns of the key into a table whose snapshot is cached."""
 
     name: ClassVar[str] = "merge"
     rounds: ClassVar[int] = 5
@@ -35,7 +35,7 @@ class MergeUpsert(Scenario):
         return tuple(Measure(key, title, floor=floor) for key, (title, _) in _SOURCES.items())
 
     def prepare(self, lab: Lab) -> None:
-        """Load the table that is cloned and the sources; let Parquet find what comes of them."""
+        """Load the table to clone and the sources; compute the results with plain Parquet."""
         path = lineitem.prepare(lab)
         for key, (_, source) in _SOURCES.items():
             changes = source(lab)
@@ -45,7 +45,7 @@ class MergeUpsert(Scenario):
                 self._truth |= {key: truth, changed_rows(key): [[str(changes.count())]]}
 
     def measure(self, lab: Lab, repetition: int) -> Measurement:
-        """Merge each source into a fresh clone, and check what is in it then."""
+        """Merge each source into a fresh clone, and read its content."""
         if not lab.engine.is_delta:
             return self._measure_floor(lab)
         changes = Changes(lab)

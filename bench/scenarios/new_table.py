@@ -1,4 +1,4 @@
-"""The first query on a table that a warm session has not seen before."""
+"""The first query on a table that a warm session has not read before."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench.settings import Settings
 
 
 class NewTable(Scenario):
-    """What opening a table costs once classes are loaded: log, planning, scan."""
+    """Opening a table after classes are loaded: log, planning, scan."""
 
     name: ClassVar[str] = "new-table"
     rounds: ClassVar[int] = 9
@@ -22,11 +22,11 @@ class NewTable(Scenario):
         return (Measure("first", "first query of a table, warm session, 10 files"),)
 
     def prepare(self, lab: Lab) -> None:
-        """Make the small table that is cloned."""
+        """Create the small table to clone."""
         small_table.prepare(lab)
 
     def measure(self, lab: Lab, repetition: int) -> Measurement:
-        """Query a clone at a path that was never used before in this session."""
+        """Query a clone at a path that this session has not read before."""
         path = lab.scratch(f"new-table-{repetition}")
         lab.storage.clone(lab.prepared_path(small_table.NAME), path)
         seconds, answer = lab.timed(lambda: small_table.query(lab, path))

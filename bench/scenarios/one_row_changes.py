@@ -23,7 +23,7 @@ def _ids(settings: Settings) -> list[int]:
 
 
 class _OneRowChanges(Scenario):
-    """Change by key, again and again, in a session that knows the table."""
+    """Repeated changes by key of a table whose snapshot is cached."""
 
     rounds: ClassVar[int] = 5
     verb: ClassVar[str]
@@ -41,11 +41,11 @@ class _OneRowChanges(Scenario):
         return (Measure("changes", f"{len(_ids(settings))} one-row {self.verb}s"),)
 
     def prepare(self, lab: Lab) -> None:
-        """Make the small table that is cloned."""
+        """Create the small table to clone."""
         small_table.prepare(lab)
 
     def measure(self, lab: Lab, repetition: int) -> Measurement:
-        """Change a clone; plain Parquet only says what must come of it."""
+        """Change a clone; plain Parquet only computes the expected result."""
         ids = _ids(lab.settings)
         if not lab.engine.is_delta:
             rows = lab.read(lab.prepared_path(small_table.NAME), small_table.SCHEMA)
@@ -58,7 +58,7 @@ class _OneRowChanges(Scenario):
         before = lab.storage.size(path)
         statements = [self.statement(lab.sql_name(path), row_id) for row_id in ids]
         seconds, laps = lab.timed(
-            lambda: [stopwatch(partial(lab.spark.sql, text))[0] for text in statements]
+            lambda: [stopwatch(partial(lab.spark.sql, sql))[0] for sql in statements]
         )
         after = lab.storage.size(path)
         written = after.size_bytes - before.size_bytes
@@ -77,7 +77,7 @@ class _OneRowChanges(Scenario):
 
 
 class OneRowDeletes(_OneRowChanges):
-    """Delete by key, again and again, in a session that knows the table."""
+    """Repeated DELETEs by key from a table whose snapshot is cached."""
 
     name: ClassVar[str] = "one-row-deletes"
     verb: ClassVar[str] = "DELETE"
@@ -87,12 +87,12 @@ class OneRowDeletes(_OneRowChanges):
         return f"DELETE FROM {table} WHERE id = {row_id}"
 
     def changed(self, rows: DataFrame, ids: str) -> DataFrame:
-        """Leave the rows out."""
+        """Remove the rows."""
         return rows.where(f"id NOT IN ({ids})")
 
 
 class OneRowUpdates(_OneRowChanges):
-    """Update by key, again and again, in a session that knows the table."""
+    """Repeated UPDATEs by key of a table whose snapshot is cached."""
 
     name: ClassVar[str] = "one-row-updates"
     verb: ClassVar[str] = "UPDATE"

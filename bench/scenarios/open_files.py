@@ -24,13 +24,13 @@ def _name(files: int) -> str:
 
 
 class OpenFiles(Scenario):
-    """How the cost of a table that a warm session has never seen grows with its files."""
+    """Opening a table that a warm session has not read before, by its number of files."""
 
     name: ClassVar[str] = "open-files"
     rounds: ClassVar[int] = 5
 
     def measures(self, settings: Settings) -> tuple[Measure, ...]:
-        """Return one row for each number of files: the curve."""
+        """Return one row for each number of files."""
         return tuple(
             Measure(_name(files), f"open a table of {files:,} files and plan a selective query")
             for files in _sizes(settings)
@@ -42,7 +42,7 @@ class OpenFiles(Scenario):
             lab.prepared(_name(files), partial(table_log.write_checkpointed, lab, files=files))
 
     def measure(self, lab: Lab, repetition: int) -> Measurement:
-        """Plan a query of a clone that was never used before, for each number of files."""
+        """Plan a query on a clone that was not read before, for each number of files."""
         timings: dict[str, float] = {}
         answers: dict[str, Answer] = {}
         metrics: dict[str, float] = {}
@@ -55,11 +55,11 @@ class OpenFiles(Scenario):
             timings[name], answers[name] = seconds, answer
             if lab.engine.name == SUBJECT:
                 if files == _sizes_for(lab)[-1]:
-                    # With fewer files, what the session itself keeps would drown the table.
-                    kept = lab.heap_bytes() - used_before
-                    metrics[f"heap_bytes_per_file_{files}"] = round(kept / files)
-                    told = lab.held_bytes(path)
-                    metrics[f"estimated_bytes_per_file_{files}"] = round(told / files)
+                    # With fewer files, the heap of the session itself would dominate the result.
+                    used_bytes = lab.heap_bytes() - used_before
+                    metrics[f"heap_bytes_per_file_{files}"] = round(used_bytes / files)
+                    estimated_bytes = lab.held_bytes(path)
+                    metrics[f"estimated_bytes_per_file_{files}"] = round(estimated_bytes / files)
                 lab.forget(path)
             lab.storage.delete(path)
         return Measurement(timings=timings, answers=answers, metrics=metrics)

@@ -1,4 +1,4 @@
-"""TPC-H's refresh functions on lineitem: new orders come, old ones go, both by MERGE."""
+"""TPC-H's refresh functions on lineitem, which insert and delete orders, both by MERGE."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Refresh(Scenario):
         )
 
     def prepare(self, lab: Lab) -> None:
-        """Load the table that is cloned and the sources; let Parquet find what comes of them."""
+        """Load the table to clone and the sources; compute the results with plain Parquet."""
         path = lineitem.prepare(lab)
         new, old = lineitem_changes.new_orders(lab), lineitem_changes.old_orders(lab)
         if not lab.engine.is_delta:
@@ -43,7 +43,7 @@ class Refresh(Scenario):
             }
 
     def measure(self, lab: Lab, repetition: int) -> Measurement:
-        """Run both functions on a fresh clone, one after the other, and check what is in it."""
+        """Run both functions on a fresh clone, one after the other, and read its content."""
         if not lab.engine.is_delta:
             return self._measure_floor(lab)
         path = lineitem.clone(lab, f"refresh-{repetition}")

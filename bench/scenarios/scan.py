@@ -14,12 +14,12 @@ from bench.scenarios.scenario import Measure, Measurement, Scenario
 from bench.settings import Settings
 from bench.turns import turns
 
-# Nearly all rows pass; no row group can be left out.
+# Nearly all rows match; no row group can be skipped.
 _FILTER = "l_shipdate >= DATE '1992-02-01'"
 
 _LIGHT = ("count(*)", "sum(l_partkey)", "sum(l_suppkey)")
 
-# Every column, with aggregates that are exact and cheap, so that reading is what takes the time.
+# Every column, with aggregates that are exact and cheap, so that most time is spent reading.
 _WIDE = (
     "count(*)",
     *(f"sum(l_{name})" for name in ("orderkey", "partkey", "suppkey", "linenumber")),
@@ -31,10 +31,10 @@ _WIDE = (
     ),
 )
 
-# What is asked of lineitem, by name.
+# The queries on lineitem, by name.
 QUERIES = {"light": _LIGHT, "wide": _WIDE}
 
-# One run of half a second tells little on a machine whose speed differs by a tenth between runs.
+# One run of half a second is not enough if the speed of the machine varies by 10 % between runs.
 _TIMES = {"light": 9, "wide": 3}
 
 _VARIANTS = {
@@ -55,7 +55,7 @@ def _deleted_rows(settings: Settings, variant: str) -> str | None:
 
 
 def answer(rows: DataFrame, query: str) -> Answer:
-    """Run a query of `QUERIES` over the rows that pass the filter."""
+    """Run a query of `QUERIES` over the rows that match the filter."""
     return collect(rows.where(_FILTER).selectExpr(*QUERIES[query]))
 
 
@@ -65,15 +65,15 @@ def run(lab: Lab, path: str, query: str) -> Answer:
 
 
 class Scan(Scenario):
-    """All variants in one turn, so that an engine's own ratios come from the same minutes.
+    """All variants in one turn, so that an engine's own ratios are measured at the same time.
 
-    The answers of plain Parquet, which says `WHERE NOT (deleted)`, are the truth for the others.
+    The expected answers are those of plain Parquet with `WHERE NOT (deleted)`.
     """
 
     name: ClassVar[str] = "scan"
     rounds: ClassVar[int] = 5
-    # Plain Parquet runs each of its two plans for all variants, an engine with deletion vectors has
-    # a plan for each; after two rounds the compilers are done with all of them.
+    # Plain Parquet runs its two plans for all variants; an engine with deletion vectors has a plan
+    # for each. After two rounds, all of them are compiled.
     warmup_rounds: ClassVar[int] = 2
     needs_lineitem: ClassVar[bool] = True
 
@@ -94,7 +94,7 @@ class Scan(Scenario):
         )
 
     def prepare(self, lab: Lab) -> None:
-        """Load the table; clone it and delete from the clones; or let Parquet find the truth."""
+        """Load the table, clone it and delete from the clones; or compute the expected answers."""
         whole = lineitem.prepare(lab)
         for variant in _VARIANTS:
             deleted = _deleted_rows(lab.settings, variant)
@@ -111,9 +111,8 @@ class Scan(Scenario):
     def measure(self, lab: Lab, repetition: int) -> Measurement:
         """Run every query on every variant, in an order that rotates from round to round.
 
-        The machine's speed changes from second to second, so each is run several times and its
-        middle time counts. A first, untimed query brings the process back to work after the
-        others' turns.
+        The speed of the machine varies, so each query runs several times and the median is
+        reported. A first, untimed query warms the process up after the turns of others.
         """
         timings: dict[str, float] = {}
         answers: dict[str, Answer] = {}

@@ -18,7 +18,7 @@ def _merged(settings: Settings) -> str:
 
 
 class ScanAfterMerges(Scenario):
-    """Each engine reads the table that its own ten random upserts left, in a warm session."""
+    """Each engine reads the table after its own ten random upserts, in a warm session."""
 
     name: ClassVar[str] = "scan-after-merges"
     rounds: ClassVar[int] = 5
@@ -40,7 +40,7 @@ class ScanAfterMerges(Scenario):
         )
 
     def prepare(self, lab: Lab) -> None:
-        """Merge ten times into a clone, once for each build; or let Parquet find the truth."""
+        """Merge ten times into a clone, once for each build; or compute the expected answers."""
         path = lineitem.prepare(lab)
         upserts = [
             lineitem_changes.random_upsert(lab, number)
@@ -62,7 +62,7 @@ class ScanAfterMerges(Scenario):
         lab.prepared(_merged(lab.settings), merge)
 
     def measure(self, lab: Lab, repetition: int) -> Measurement:
-        """Run each query three times; its middle time counts."""
+        """Run each query three times, and report the median."""
         table = _merged(lab.settings) if lab.engine.is_delta else None
         path = lineitem.whole(lab) if table is None else lab.prepared_path(table)
         timings: dict[str, float] = {}

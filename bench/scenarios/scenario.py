@@ -1,4 +1,4 @@
-"""What every scenario has. It runs inside a worker; the runner only reads what it declares."""
+"""The base class of scenarios. A scenario runs in a worker; the runner reads its declarations."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from bench.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What Deltaic's seconds may be at most, beside another engine's in the same run.
+    """The maximum of Deltaic's seconds, relative to another engine's in the same run.
 
     Attributes
     ----------
     engine
-        The other engine; a run without it says nothing about the target.
+        The other engine; a run without it does not check the target.
     times
-        How many times the other's seconds.
+        The maximum ratio to the other engine's seconds.
     free_s
-        Seconds that come on top: of what is that short, a ratio says little.
+        Seconds that are allowed in addition, because a ratio of very short times is not meaningful.
     """
 
     engine: str
@@ -36,13 +36,13 @@ class Measure:
     Attributes
     ----------
     key
-        Names the timing in `Measurement.timings`.
+        The key of the timing in `Measurement.timings`.
     floor
-        What plain Parquet does instead where it cannot do the same, or None.
+        What plain Parquet does instead if it cannot do the same, or None.
     baseline
-        Key of another measure; the report tells each engine's ratio to its own baseline.
+        Key of another measure; the report has each engine's ratio to its own baseline.
     targets
-        What the medians of the run are held against.
+        The targets for the medians of the run.
     """
 
     key: str
@@ -54,18 +54,18 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What one engine did in one round.
+    """The measurement of one engine in one round.
 
     Attributes
     ----------
     timings
-        Seconds by measure; a measure that the engine cannot do is left out.
+        Seconds by measure, without measures that the engine does not support.
     answers
-        What must be equal for all engines of the round.
+        Results that must be equal for all engines of the round.
     laps
         Seconds of the single steps of a measure, in order.
     metrics
-        Whatever else is worth keeping, units in the names.
+        Other metrics, with units in their names.
     """
 
     timings: dict[str, float]
@@ -75,23 +75,23 @@ class Measurement:
 
 
 class Scenario(ABC):
-    """A piece of work that is given to all engines, in turns, several times.
+    """Work that all engines run in turns, several times.
 
     Attributes
     ----------
     rounds
         How often each engine is measured.
     warmup_rounds
-        Rounds before those, thrown away.
+        The number of earlier rounds whose results are discarded.
     fresh_process
-        Whether each measurement gets a process of its own.
+        Whether each measurement runs in its own process.
     new_workers
-        Whether long-lived workers restart before the scenario, so that code compiled for an
-        earlier one does not favour the engine that generates the same code again.
+        Whether long-lived workers restart before the scenario, so that code compiled for an earlier
+        one does not favor an engine that generates the same code.
     needs_lineitem
-        Whether TPC-H's lineitem must have been generated.
+        Whether it needs TPC-H's lineitem.
     by_name_only
-        Whether it takes so long that it runs only when it is asked for by name.
+        Whether it runs only if it is selected by name, because it takes long.
     """
 
     name: ClassVar[str]
@@ -108,8 +108,8 @@ class Scenario(ABC):
 
     @abstractmethod
     def prepare(self, lab: Lab) -> None:
-        """Make what `measure` reads. Called once per engine, in its long-lived worker; untimed."""
+        """Create what `measure` reads. Called once per engine in its long-lived worker, untimed."""
 
     @abstractmethod
     def measure(self, lab: Lab, repetition: int) -> Measurement:
-        """Do the work once and clean up; repetitions count up over warm-up rounds too."""
+        """Do the work once and clean up; repetitions are numbered, including warm-up rounds."""

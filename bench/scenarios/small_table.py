@@ -24,7 +24,7 @@ def rows(spark: SparkSession, first_id: int, end_id: int, files: int) -> DataFra
 
 
 def prepare(lab: Lab) -> str:
-    """Return the path of the engine's small table, made when it is missing."""
+    """Return the path of the engine's small table; create it if it is missing."""
 
     def make(path: str) -> None:
         lab.create(path, SCHEMA)
@@ -34,7 +34,7 @@ def prepare(lab: Lab) -> str:
 
 
 def query(lab: Lab, path: str) -> Answer:
-    """Open the table and run a small query that the log alone cannot answer."""
+    """Run a small query that needs data files, not only the log."""
     return collect(
         lab.read(path, SCHEMA)
         .where("category <> 3")

@@ -14,7 +14,7 @@ from bench.lab import Answer, Lab
 from bench.scenarios.scenario import Measure, Measurement, Scenario, Target
 from bench.settings import Settings
 
-#: How often a query is planned: once more if that takes less than so many seconds.
+#: How often a query is planned, and the seconds below which it is planned once more.
 _LONG_PLANNINGS = 2
 _LONG_PLANNING_S = 1.0
 _TOTAL_TARGETS = (Target("parquet", 1.0), Target("delta", 1 / 1.5))
@@ -22,11 +22,11 @@ _PLANNING_TARGETS = (Target("parquet", 1.3, free_s=0.1),)
 
 
 class TpcQueries(Scenario):
-    """Each query of a suite once in a round, its planning apart.
+    """Runs each query of a suite once in a round, with separate times for planning.
 
-    Before, each has been run once for its answer, which warms the session up. A pause of the
-    garbage collector is a multiple of what a short planning takes: a query is planned several
-    times, and the median counts.
+    Before that, each query runs once for its answer, which warms the session up. A pause of the
+    garbage collector takes several times as long as a short planning, so each query is planned
+    several times, and the median is reported.
     """
 
     rounds: ClassVar[int] = 1
@@ -58,13 +58,13 @@ class TpcQueries(Scenario):
         )
 
     def prepare(self, lab: Lab) -> None:
-        """Load the tables; find the answer of each query."""
+        """Load the tables; compute the answer of each query."""
         tpc.create_views(lab, self.suite, tpc.prepare(lab, self.suite, self.layout))
         for name, query in self.suite.queries(lab.settings).items():
             self._answers[name] = tpc.answer(lab, query)
 
     def measure(self, lab: Lab, repetition: int) -> Measurement:
-        """Plan and run each query; the views may have been those of another layout."""
+        """Recreate the views, which may be of another layout; plan and run each query."""
         tpc.create_views(lab, self.suite, tpc.prepare(lab, self.suite, self.layout))
         timings = {"total": 0.0, "plan": 0.0}
         for name, query in self.suite.queries(lab.settings).items():
@@ -72,9 +72,9 @@ class TpcQueries(Scenario):
             if min(seconds for seconds, _ in plannings) < _LONG_PLANNING_S:
                 plannings.append(_planned(lab, query))
             planned_s = median(seconds for seconds, _ in plannings)
-            frame = plannings[-1][1]
+            df = plannings[-1][1]
             began_s = time.perf_counter()
-            frame.collect()
+            df.collect()
             seconds = planned_s + time.perf_counter() - began_s
             timings |= {name: seconds, f"{name}-plan": planned_s}
             timings["total"] += seconds
@@ -83,11 +83,11 @@ class TpcQueries(Scenario):
 
 
 def _planned(lab: Lab, query: str) -> tuple[float, DataFrame]:
-    """Return the seconds that it takes to plan a query, and what runs it."""
+    """Return the seconds of planning a query, and its DataFrame."""
     began_s = time.perf_counter()
-    frame = lab.spark.sql(query)
-    frame._jdf.queryExecution().executedPlan()
-    return time.perf_counter() - began_s, frame
+    df = lab.spark.sql(query)
+    df._jdf.queryExecution().executedPlan()
+    return time.perf_counter() - began_s, df
 
 
 class TpcLoad(Scenario):
@@ -130,13 +130,13 @@ class TpcLoad(Scenario):
         return Measurement(timings=timings, answers=answers)
 
 
-def _queries_of(of: tpc.Suite, kept: tpc.Layout) -> type[TpcQueries]:
+def _queries_of(of: tpc.Suite, stored: tpc.Layout) -> type[TpcQueries]:
     class Queries(TpcQueries):
-        name: ClassVar[str] = of.name + kept.name
+        name: ClassVar[str] = of.name + stored.name
         suite: ClassVar[tpc.Suite] = of
-        layout: ClassVar[tpc.Layout] = kept
+        layout: ClassVar[tpc.Layout] = stored
 
-    Queries.__doc__ = f"All queries of {of.title}, {kept.title}."
+    Queries.__doc__ = f"All queries of {of.title}, {stored.title}."
     return Queries
 
 

@@ -1,4 +1,4 @@
-"""Writing lineitem, 10 million rows of 16 columns, out of Parquet files."""
+"""Writing lineitem, 10 million rows of 16 columns, from Parquet files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bench.settings import Settings
 
 
 class WriteRows(Scenario):
-    """One append to an empty table: what a commit and statistics add to writing Parquet."""
+    """One append to an empty table: the overhead of commit and statistics over plain Parquet."""
 
     name: ClassVar[str] = "write"
     rounds: ClassVar[int] = 5
@@ -23,10 +23,10 @@ class WriteRows(Scenario):
         return (Measure("write", "write lineitem, 16 columns"),)
 
     def prepare(self, lab: Lab) -> None:
-        """Need nothing: the rows are read from the generated files."""
+        """Do nothing: the rows are read from the generated files."""
 
     def measure(self, lab: Lab, repetition: int) -> Measurement:
-        """Append all rows to a table of its own."""
+        """Append all rows to a new table."""
         path = lab.scratch(f"write-{repetition}")
         lab.create(path, lineitem.SCHEMA)
         seconds, _ = lab.timed(partial(lineitem.append, lab, path))

@@ -1,4 +1,4 @@
-"""What users give as conditions and as values: SQL, or Columns."""
+"""Arguments of users: conditions and values as SQL strings or Columns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from deltaic.exceptions import DeltaError, error
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-#: Columns, as SQL spells their names, and the values that they are to have.
+#: Names of columns as SQL spells them, with the values to assign.
 Assignments = Sequence[tuple[str, "Column"]]
 
 
@@ -22,18 +22,18 @@ def wrong(argument: str, value: object, reason: str) -> DeltaError:
     argument
         The name of the argument.
     value
-        What was given.
+        The given value.
     reason
-        What it has to be.
+        What the value must be.
     """
     given = repr(value)
     return error("DELTAIC_INVALID_ARGUMENT", argument=argument, value=given, reason=reason)
 
 
 def wrong_type(argument: str, value: object, reason: str) -> DeltaError:
-    """Return the error of an argument of a wrong type, which is a `TypeError`, too.
+    """Return the error of an argument of a wrong type, which is also a `TypeError`.
 
-    No value where one is needed is no matter of its type.
+    A missing value (None) is not an error of the type.
     """
     if value is None:
         return wrong(argument, value, reason)
@@ -47,7 +47,7 @@ def column(argument: str, value: str | Column) -> Column:
     Raises
     ------
     InvalidArgumentError
-        If it is neither SQL nor a Column; a `TypeError`, too, unless it is None.
+        If it is neither SQL nor a Column; also a `TypeError`, unless it is None.
     """
     from pyspark.sql import Column
     from pyspark.sql.functions import expr
@@ -60,17 +60,18 @@ def column(argument: str, value: str | Column) -> Column:
 
 
 def optional_column(argument: str, value: str | Column | None) -> Column | None:
-    """As `column`, where None stands for no condition."""
+    """Like `column`, but None means no condition."""
     return None if value is None else column(argument, value)
 
 
 def assignments(argument: str, values: Mapping[str, str | Column] | None) -> Assignments:
-    """Return what columns are set to.
+    """Return the assignments of a mapping.
 
     Raises
     ------
     InvalidArgumentError
-        If it is no mapping, empty, or a name is no text, or a value neither SQL nor a Column.
+        If it is not a mapping or is empty, a name is not a string, or a value is neither SQL nor a
+        Column.
     """
     if not isinstance(values, Mapping):
         raise wrong_type(argument, values, "it is a dict of at least one column's name and value")
@@ -82,8 +83,8 @@ def assignments(argument: str, values: Mapping[str, str | Column] | None) -> Ass
     return [(name, column(f"{argument}[{name!r}]", value)) for name, value in values.items()]
 
 
-def require_text(argument: str, value: object) -> None:
-    """Refuse what is not a text, or empty.
+def require_string(argument: str, value: object) -> None:
+    """Refuse a value that is not a string, or is empty.
 
     Raises
     ------
@@ -97,20 +98,20 @@ def require_text(argument: str, value: object) -> None:
 
 
 def file_system_settings(argument: str, values: Mapping[str, str] | None) -> dict[str, str]:
-    """Return settings of a file system, none where there are none.
+    """Return settings of a file system; empty if `values` is None.
 
     Raises
     ------
     InvalidArgumentError
-        If it is no mapping of texts, or a name does not begin as such a setting's does.
+        If it is not a mapping of strings, or a name does not begin with ``fs.`` or ``dfs.``.
     """
     settings = {} if values is None else values
     if isinstance(settings, Mapping):
         found = dict(settings)
-        texts = all(isinstance(text, str) for pair in found.items() for text in pair)
-        if texts and all(name.startswith(("fs.", "dfs.")) for name in found):
+        are_strings = all(isinstance(part, str) for pair in found.items() for part in pair)
+        if are_strings and all(name.startswith(("fs.", "dfs.")) for name in found):
             return found
-    # Values may be secrets.
+    # The error names no values, which may be secrets.
     reason = "it is a dict of strings, whose names begin with fs. or dfs."
     if not isinstance(settings, Mapping):
         raise wrong_type(argument, settings, reason)

@@ -1,4 +1,4 @@
-"""Builders: a table's definition, said step by step. Names and signatures are those of delta-spark.
+"""Builders of table definitions. Names and signatures are those of delta-spark.
 
 In the examples, `path` and ``sales.orders`` are tables of one file with the ids 0 to 9.
 """
@@ -22,14 +22,14 @@ __all__ = ["DeltaTableBuilder", "IdentityGenerator"]
 
 @dataclass(frozen=True)
 class IdentityGenerator:
-    """Which numbers an identity column gives to rows: `start`, and every `step` from there.
+    """The values that an identity column generates: `start`, and every `step` from there.
 
     Attributes
     ----------
     start
-        The first number.
+        The first value.
     step
-        The distance of one from the next; below zero to count down.
+        The difference between consecutive values; negative to count down.
 
     Notes
     -----
@@ -46,9 +46,9 @@ class IdentityGenerator:
 
 
 class DeltaTableBuilder:
-    """A table that is to be created or replaced; `DeltaTable.create` and its likes make one.
+    """Builder of a table to create or replace. `DeltaTable.create` and similar methods return one.
 
-    Each method returns the builder; `execute` makes the table, in one commit.
+    Each method returns the builder; `execute` creates the table in one commit.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class DeltaTableBuilder:
         Parameters
         ----------
         identifier
-            Such as ``sales.orders``, or ``delta.`/data/t` `` for a table that is no more than a
+            Such as ``sales.orders``, or ``delta.`/data/t` `` for a table that is identified by its
             path.
 
         Returns
@@ -93,12 +93,12 @@ class DeltaTableBuilder:
         return self
 
     def location(self, location: str) -> DeltaTableBuilder:
-        """Say where the table's files are to be.
+        """Set the location of the table's files.
 
         Parameters
         ----------
         location
-            A path; without a name, it is what the table goes by.
+            A path; without a table name, the path identifies the table.
 
         Returns
         -------
@@ -117,7 +117,7 @@ class DeltaTableBuilder:
         Parameters
         ----------
         comment
-            Any text.
+            Any string.
 
         Returns
         -------
@@ -148,13 +148,14 @@ class DeltaTableBuilder:
         dataType
             A type, or SQL for one, such as ``ARRAY<INT>``.
         nullable
-            Whether rows may lack a value.
+            Whether the column may be null.
         generatedAlwaysAs
-            The expression, in SQL, that computes it; or which numbers it always has.
+            The SQL expression of a generated column, or the generator of an identity column whose
+            values are always generated.
         generatedByDefaultAs
-            Which numbers it has where a row is given none.
+            The generator of an identity column whose values are generated unless they are given.
         comment
-            What it is for.
+            A description of the column.
 
         Returns
         -------
@@ -163,7 +164,8 @@ class DeltaTableBuilder:
         Raises
         ------
         InvalidArgumentError
-            If an argument is not of its type, or both ways to generate the column are given.
+            If an argument has a wrong type, or `generatedAlwaysAs` and `generatedByDefaultAs` are
+            both given.
 
         Notes
         -----
@@ -203,7 +205,7 @@ class DeltaTableBuilder:
         Parameters
         ----------
         cols
-            A schema, or a list of its fields; their comments, defaults and other metadata are kept.
+            A schema, or a list of its fields; comments, defaults and other metadata are retained.
 
         Returns
         -------
@@ -243,7 +245,7 @@ class DeltaTableBuilder:
         Raises
         ------
         InvalidArgumentError
-            If a name is not a text.
+            If a name is not a string.
 
         Notes
         -----
@@ -262,7 +264,7 @@ class DeltaTableBuilder:
         Parameters
         ----------
         *cols
-            Up to four names of columns, or one list of them; dots lead to fields of structs.
+            Up to four names of columns, or one list of them; nested fields are separated by dots.
 
         Returns
         -------
@@ -271,7 +273,7 @@ class DeltaTableBuilder:
         Raises
         ------
         InvalidArgumentError
-            If a name is not a text.
+            If a name is not a string.
 
         Notes
         -----
@@ -292,7 +294,7 @@ class DeltaTableBuilder:
         key
             Its name.
         value
-            What it is set to.
+            Its value.
 
         Returns
         -------
@@ -301,7 +303,7 @@ class DeltaTableBuilder:
         Raises
         ------
         InvalidArgumentError
-            If one of them is not a text.
+            If one of them is not a string.
 
         Examples
         --------
@@ -311,7 +313,7 @@ class DeltaTableBuilder:
         return self
 
     def execute(self) -> DeltaTable:
-        """Make the table.
+        """Create or replace the table.
 
         Returns
         -------
@@ -362,13 +364,13 @@ def _type(data_type: object) -> dict[str, str]:
     return {"typeSql": _text("dataType", data_type)}
 
 
-def _identity(argument: str, generator: object, takes_values: bool) -> dict[str, Any]:
+def _identity(argument: str, generator: object, allows_explicit_insert: bool) -> dict[str, Any]:
     if not isinstance(generator, IdentityGenerator):
         raise wrong_type(argument, generator, "it is SQL or an IdentityGenerator")
     return {
         "start": generator.start,
         "step": generator.step,
-        "allowExplicitInsert": takes_values,
+        "allowExplicitInsert": allows_explicit_insert,
     }
 
 

@@ -1,11 +1,11 @@
-"""The errors of Deltaic: one base class, and the names that delta-spark's users catch.
+"""The errors of Deltaic: one base class, and the exceptions that users of delta-spark catch.
 
 An error is a *condition* with parameters. The conditions, their messages, SQLSTATEs and classes are
-in ``resources/error-conditions.json``, which the JVM reads too, so that an error says the same on
-whichever side it arises.
+in ``resources/error-conditions.json``. The JVM reads the same file, so that both sides raise the
+same errors.
 
-An error is an instance of one of these classes and of the class of PySpark that its condition
-names: a missing table is a `TableStateError` and a ``pyspark.errors.AnalysisException``.
+An error is an instance of one of these classes and of the PySpark class that its condition names: a
+missing table is a `TableStateError` and a ``pyspark.errors.AnalysisException``.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import Any
 
 from deltaic.resources import load_json
 
-#: What is raised when no other condition applies: a bug in Deltaic.
+#: The condition of an unexpected failure: a bug in Deltaic.
 INTERNAL_ERROR = "DELTAIC_INTERNAL_ERROR"
 
 #: SQLSTATE of an internal error of a data source.
 _INTERNAL_SQL_STATE = "XXKDS"
 
-#: Control characters, but for line feeds and tabs, and the character for bytes that are no text.
+#: Control characters except line feeds and tabs, and the replacement character.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffd]")
 
 _PARAMETER = re.compile(r"<([A-Za-z][A-Za-z0-9]*)>")
@@ -39,14 +39,14 @@ class DeltaError(Exception):
     parameters
         A value for each ``<name>`` in the condition's message.
     message
-        The message, when it was rendered elsewhere; by default it is rendered here.
+        The message, if the JVM rendered it; by default it is rendered from the condition.
 
     Attributes
     ----------
     condition : str
         The condition, for code that handles one error and not another.
     parameters : dict of str to str
-        What the message was filled with.
+        The parameters of the message.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class DeltaError(Exception):
     ) -> None:
         self.condition = condition
         self.parameters = dict(parameters or {})
-        # PySpark's classes are initialised with other arguments, none of which is used here.
+        # The constructors of PySpark's classes take other arguments, none of which is used here.
         self.args = (message if message is not None else render(condition, self.parameters),)
 
     @property
@@ -67,7 +67,7 @@ class DeltaError(Exception):
 
     @property
     def desc(self) -> str:
-        """`message`, by the name that PySpark's own errors had for it."""
+        """`message`, under the name of PySpark's older errors."""
         return self.message
 
     def __str__(self) -> str:
@@ -83,7 +83,7 @@ class DeltaError(Exception):
         return self.condition
 
     def getErrorClass(self) -> str:
-        """Return the condition; deprecated in PySpark in favour of `getCondition`."""
+        """Return the condition; deprecated in PySpark in favor of `getCondition`."""
         warnings.warn("Deprecated in 4.0.0, use getCondition instead.", FutureWarning, stacklevel=2)
         return self.condition
 
@@ -92,7 +92,7 @@ class DeltaError(Exception):
         return sql_state(self.condition)
 
     def getMessageParameters(self) -> dict[str, str]:
-        """Return what the message was filled with."""
+        """Return the parameters of the message."""
         return self.parameters
 
     def getMessage(self) -> str:
@@ -100,20 +100,20 @@ class DeltaError(Exception):
         return self.message
 
     def getQueryContext(self) -> list[Any]:
-        """Return where in a query the error is: errors of Deltaic do not say."""
+        """Return the query context, which is empty for errors of Deltaic."""
         return []
 
     def getBreakingChangeInfo(self) -> dict[str, Any] | None:
-        """Return how to migrate from what a newer Spark changed: errors of Deltaic have no such."""
+        """Return None: errors of Deltaic have no breaking change info."""
         return None
 
 
 class ProtocolError(DeltaError):
-    """The log says something that the Delta protocol, or this build, does not allow."""
+    """The log has something that the Delta protocol, or this build, does not allow."""
 
 
 class TableStateError(DeltaError):
-    """The table is not in a state in which the operation is possible."""
+    """The state of the table does not allow the operation."""
 
 
 class InvalidArgumentError(DeltaError, ValueError):
@@ -121,13 +121,13 @@ class InvalidArgumentError(DeltaError, ValueError):
 
 
 class ArgumentTypeError(InvalidArgumentError, TypeError):
-    """An argument is of a type that it cannot be."""
+    """An argument has a wrong type."""
 
 
 class ConcurrentModificationError(DeltaError):
-    """Another commit got in between, and this one cannot follow it. Nothing was changed.
+    """A concurrent commit that conflicts with this one was committed first. Nothing was changed.
 
-    The operation can be run again: it will see the version that it lost to.
+    The operation can be run again: it will see the winning version.
     """
 
     @property
@@ -137,26 +137,26 @@ class ConcurrentModificationError(DeltaError):
 
     @property
     def winning_version(self) -> int:
-        """The version that the other commit is."""
+        """The version of the winning commit."""
         return int(self.parameters["version"])
 
     @property
     def winning_operation(self) -> str | None:
-        """What the other commit did, such as ``MERGE``; None if that is not known."""
+        """The operation of the winning commit, such as ``MERGE``; None if it is unknown."""
         return self.parameters.get("winnerOperation")
 
     @property
     def reason(self) -> str | None:
-        """Where the two meet: a file, an application, a metadata domain, or what was changed."""
+        """What conflicts: a file, an application, a metadata domain, or a change of the table."""
         return self.parameters.get("detail")
 
 
-#: delta-spark's name for the base of all conflicts.
+#: delta-spark's name of the base class of all conflicts.
 DeltaConcurrentModificationException = ConcurrentModificationError
 
 
 class ConcurrentWriteException(ConcurrentModificationError):
-    """Other writers committed again and again, or in a way no other class describes."""
+    """A conflict that no other class describes, or too many lost attempts."""
 
 
 class MetadataChangedException(ConcurrentModificationError):
@@ -168,7 +168,7 @@ class ProtocolChangedException(ConcurrentModificationError):
 
 
 class ConcurrentAppendException(ConcurrentModificationError):
-    """Another commit added rows that this operation would have had to read."""
+    """Another commit added rows that this operation should have read."""
 
 
 class ConcurrentDeleteReadException(ConcurrentModificationError):
@@ -176,24 +176,24 @@ class ConcurrentDeleteReadException(ConcurrentModificationError):
 
 
 class ConcurrentDeleteDeleteException(ConcurrentModificationError):
-    """Another commit removed or changed a file that this operation removes, too."""
+    """Another commit removed or changed a file that this operation also removes."""
 
 
 class ConcurrentTransactionException(ConcurrentModificationError):
-    """Another commit recorded progress for the same ``txnAppId`` or metadata domain."""
+    """Another commit set the same ``txnAppId`` or metadata domain."""
 
 
 def error(condition: str, **parameters: object) -> DeltaError:
     """Return the error of a condition, as an instance of the class that the condition names."""
-    texts = {name: str(value) for name, value in parameters.items()}
-    return error_class(condition)(condition, texts)
+    strings = {name: str(value) for name, value in parameters.items()}
+    return error_class(condition)(condition, strings)
 
 
 def error_class(condition: str) -> type[DeltaError]:
-    """Return the class of a condition's errors: the one that its ``pythonClass`` names.
+    """Return the class of a condition's errors, which its ``pythonClass`` names.
 
-    Where PySpark is, what is returned is a subclass of it and of PySpark's class. An unknown
-    condition is a plain `DeltaError`.
+    If PySpark is installed, the result is a subclass of that class and of PySpark's. The class of
+    an unknown condition is `DeltaError`.
     """
     entry = load_json("error-conditions.json").get(condition)
     found = globals().get(entry["pythonClass"]) if entry else None
@@ -209,13 +209,13 @@ def sql_state(condition: str) -> str:
 
 
 def adopt_spark_classes(find: Callable[[str], type[Exception] | None]) -> None:
-    """Let errors be instances of PySpark's classes, too.
+    """Make errors also instances of PySpark's classes.
 
     Parameters
     ----------
     find
-        Returns PySpark's class for the simple name of a class of Spark. It is asked when the first
-        error arises.
+        Returns PySpark's class for the simple name of a class of Spark. It is first called when the
+        first error is created.
     """
     _FINDERS[:] = [find]
 
@@ -231,7 +231,7 @@ _SUBCLASSES: dict[tuple[type[DeltaError], type[Exception]], type[DeltaError]] = 
 
 
 def _subclass(ours: type[DeltaError], spark: type[Exception]) -> type[DeltaError]:
-    """Return a class of both, which has the name, the module and the documentation of ours."""
+    """Return a subclass of both, with the name, the module and the documentation of ours."""
     found = _SUBCLASSES.get((ours, spark))
     if found is None:
         named = {"__module__": ours.__module__, "__doc__": ours.__doc__}
@@ -244,10 +244,10 @@ def _rebuild(condition: str, parameters: Mapping[str, str], message: str) -> Del
 
 
 def render(condition: str, parameters: Mapping[str, str]) -> str:
-    """Fill a condition's message.
+    """Fill the parameters into a condition's message.
 
-    An unknown condition or a missing parameter is a bug, but must not hide the error that is being
-    reported: it renders nevertheless.
+    An unknown condition or a missing parameter is a bug, but must not hide the reported error: the
+    message is rendered nevertheless.
     """
     entry = load_json("error-conditions.json").get(condition)
     if entry is None:
@@ -261,5 +261,5 @@ def render(condition: str, parameters: Mapping[str, str]) -> str:
 
 
 def _printable(text: str) -> str:
-    """Spell out what no terminal or log shows: a damaged file is quoted, and may hold anything."""
+    """Escape unprintable characters: messages quote damaged files, which may hold anything."""
     return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

@@ -23,12 +23,12 @@ __all__ = ["DeltaMergeBuilder"]
 
 
 class DeltaMergeBuilder:
-    """A MERGE that is not executed yet. Make one with `DeltaTable.merge`.
+    """A MERGE that is not executed yet. `DeltaTable.merge` returns one.
 
-    Names and signatures are those of delta-spark. Each method returns a new builder. Of clauses
-    about the same rows (matched, not matched, not matched by source) the first one whose condition
-    holds is taken for a row, so only the last one may be without a condition. A row for which no
-    clause is taken stays as it is.
+    Names and signatures are those of delta-spark. Each method returns a new builder. Among clauses
+    of one kind (matched, not matched, not matched by source), the first one whose condition is true
+    applies to a row, so only the last one may omit the condition. A row to which no clause applies
+    is unchanged.
 
     Examples
     --------
@@ -62,12 +62,12 @@ class DeltaMergeBuilder:
     def whenMatchedUpdate(
         self, condition: Condition = None, set: Values = None
     ) -> DeltaMergeBuilder:
-        """Set columns of the table's rows that a row of the source matches.
+        """Update the table's rows that match a row of the source.
 
         Parameters
         ----------
         condition
-            Which of them: SQL, or a Column, over both sides. All of them by default.
+            Which of these rows: SQL, or a Column, over both sides. All of them by default.
         set
             The new values, SQL or Columns over both sides, by the name of the table's column.
 
@@ -92,12 +92,12 @@ class DeltaMergeBuilder:
         return self._with("MATCHED_UPDATE", condition, assignments("set", set))
 
     def whenMatchedUpdateAll(self, condition: Condition = None) -> DeltaMergeBuilder:
-        """Set all columns of the table's rows that match to those of the source of the same names.
+        """Update all columns of matched rows from the source's columns of the same names.
 
         Parameters
         ----------
         condition
-            Which of them: SQL, or a Column, over both sides. All of them by default.
+            Which of these rows: SQL, or a Column, over both sides. All of them by default.
 
         Returns
         -------
@@ -114,12 +114,12 @@ class DeltaMergeBuilder:
         return self._with("MATCHED_UPDATE_ALL", condition)
 
     def whenMatchedDelete(self, condition: Condition = None) -> DeltaMergeBuilder:
-        """Delete the table's rows that a row of the source matches.
+        """Delete the table's rows that match a row of the source.
 
         Parameters
         ----------
         condition
-            Which of them: SQL, or a Column, over both sides. All of them by default.
+            Which of these rows: SQL, or a Column, over both sides. All of them by default.
 
         Returns
         -------
@@ -143,10 +143,10 @@ class DeltaMergeBuilder:
         Parameters
         ----------
         condition
-            Which of them: SQL, or a Column, over the source. All of them by default.
+            Which of these rows: SQL, or a Column, over the source. All of them by default.
         values
-            The values, SQL or Columns over the source, by the name of the table's column. Columns
-            that are left out get their default, or null.
+            The values, SQL or Columns over the source, by the name of the table's column. Omitted
+            columns get their default, or null.
 
         Returns
         -------
@@ -169,12 +169,12 @@ class DeltaMergeBuilder:
         return self._with("NOT_MATCHED_INSERT", condition, assignments("values", values))
 
     def whenNotMatchedInsertAll(self, condition: Condition = None) -> DeltaMergeBuilder:
-        """Insert rows of the source that match no row, each column from that of the same name.
+        """Insert source rows that match no row, with all columns from those of the same names.
 
         Parameters
         ----------
         condition
-            Which of them: SQL, or a Column, over the source. All of them by default.
+            Which of these rows: SQL, or a Column, over the source. All of them by default.
 
         Returns
         -------
@@ -193,12 +193,12 @@ class DeltaMergeBuilder:
     def whenNotMatchedBySourceUpdate(
         self, condition: Condition = None, set: Values = None
     ) -> DeltaMergeBuilder:
-        """Set columns of the table's rows that no row of the source matches.
+        """Update the table's rows that match no row of the source.
 
         Parameters
         ----------
         condition
-            Which of them: SQL, or a Column, over the table. All of them by default.
+            Which of these rows: SQL, or a Column, over the table. All of them by default.
         set
             The new values, SQL or Columns over the table, by the name of the column.
 
@@ -223,12 +223,12 @@ class DeltaMergeBuilder:
         return self._with("NOT_MATCHED_BY_SOURCE_UPDATE", condition, assignments("set", set))
 
     def whenNotMatchedBySourceDelete(self, condition: Condition = None) -> DeltaMergeBuilder:
-        """Delete the table's rows that no row of the source matches.
+        """Delete the table's rows that match no row of the source.
 
         Parameters
         ----------
         condition
-            Which of them: SQL, or a Column, over the table. All of them by default.
+            Which of these rows: SQL, or a Column, over the table. All of them by default.
 
         Returns
         -------
@@ -245,11 +245,11 @@ class DeltaMergeBuilder:
         return self._with("NOT_MATCHED_BY_SOURCE_DELETE", condition)
 
     def withSchemaEvolution(self) -> DeltaMergeBuilder:
-        """Let the table get columns and fields of the source that it lacks.
+        """Enable schema evolution: add columns and fields of the source to the table.
 
-        They are those that a clause assigns to a column of the same name, which a clause for all
-        columns does with each. They are added in the commit of the rows, and null in other rows.
-        The setting ``spark.deltaic.schema.autoMerge.enabled`` does so for all merges of a session.
+        A column is added if a clause assigns it to a column of the same name, as clauses for all
+        columns do. Columns are added in the commit of the rows, and are null in other rows. The
+        setting ``spark.deltaic.schema.autoMerge.enabled`` enables it for all merges of a session.
 
         Returns
         -------
@@ -266,7 +266,7 @@ class DeltaMergeBuilder:
         return self._copy(self._clauses, evolves_schema=True)
 
     def execute(self) -> DataFrame:
-        """Merge, in one commit. A merge that changes no row makes no version.
+        """Run the MERGE in one commit. A MERGE that changes no row commits no version.
 
         Returns
         -------
@@ -277,13 +277,12 @@ class DeltaMergeBuilder:
         Raises
         ------
         InvalidArgumentError
-            If there is no clause, or a clause without a condition before another about the same
-            rows.
+            If there is no clause, or a clause without a condition precedes another one of the same
+            kind.
         ConcurrentModificationError
-            If another writer committed meanwhile and the two do not go together. Nothing was
-            changed then.
+            If a concurrent commit conflicts with this one. Nothing was changed.
         TableStateError
-            If the table is append-only, and the merge does more than insert.
+            If the table is append-only, and the MERGE updates or deletes rows.
 
         Notes
         -----
@@ -309,7 +308,7 @@ class DeltaMergeBuilder:
     def _with(
         self, kind: str, condition: Condition, values: Assignments | None = None
     ) -> DeltaMergeBuilder:
-        # Importing this module must not need pyspark: the package is also read where there is none.
+        # Importing this module must not require pyspark, which may not be installed.
         from deltaic.spark.session_api import ClauseKind, MergeClause
 
         when = optional_column("condition", condition)
@@ -329,15 +328,15 @@ class DeltaMergeBuilder:
                 value="without a clause",
                 reason="it takes at least one, such as whenMatchedUpdateAll()",
             )
-        ends: dict[str, ClauseKind] = {}
+        unconditional: dict[str, ClauseKind] = {}
         for clause in self._clauses:
             group = clause.kind.group
-            if group in ends:
+            if group in unconditional:
                 raise error(
                     "DELTAIC_INVALID_ARGUMENT",
-                    argument=ends[group].method,
+                    argument=unconditional[group].method,
                     value="without a condition",
                     reason=f"another {group} clause follows, which no row would reach",
                 )
             if clause.condition is None:
-                ends[group] = clause.kind
+                unconditional[group] = clause.kind

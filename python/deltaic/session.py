@@ -1,4 +1,4 @@
-"""How a Spark session learns of Deltaic: the settings, the jar, and the committer."""
+"""Configures Spark sessions for Deltaic: the settings, the jar, and the committer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _JARS_KEY = "spark.jars"
 def configure_spark(builder: SparkSession.Builder) -> SparkSession.Builder:
     """Make the sessions of a builder read and write Delta tables.
 
-    What the builder has of ``spark.sql.extensions`` and ``spark.jars`` is kept and extended.
+    Values of ``spark.sql.extensions`` and ``spark.jars`` that the builder has are extended.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ def configure_spark(builder: SparkSession.Builder) -> SparkSession.Builder:
     Raises
     ------
     TableStateError
-        If the jar is missing from the package, or PySpark is of a version that is not tested.
+        If the jar is missing from the package, or the version of PySpark is not tested.
     InvalidArgumentError
-        If the builder names another catalog as ``spark_catalog``.
+        If the builder sets another catalog as ``spark_catalog``.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def configure_spark(builder: SparkSession.Builder) -> SparkSession.Builder:
     from pyspark import __version__ as spark_version
 
     require_tested_spark(spark_version)
-    # A builder has no public way to ask what it holds; pyspark's own helpers read `_options`, too.
+    # A builder has no public API for its options; pyspark's own helpers read `_options`, too.
     options = builder._options
     catalog = options.get(_CATALOG_KEY, CATALOG)
     if catalog != CATALOG:
@@ -72,9 +72,9 @@ def require_tested_spark(version: str) -> None:
     Raises
     ------
     TableStateError
-        If it is none of those in ``resources/spark-versions.json``, which the JVM reads, too.
+        If it is not in ``resources/spark-versions.json``, which the JVM also reads.
     """
-    tested = [str(known) for known in load_json("spark-versions.json")]
+    tested = [str(number) for number in load_json("spark-versions.json")]
     number = re.match(r"[0-9.]*[0-9]", version)
     if number is None or number.group() not in tested:
         raise error(
@@ -91,7 +91,7 @@ def spark_settings() -> dict[str, str]:
 
 
 def jar_path() -> Path:
-    """Return the jar that the package carries, or the one that ``DELTAIC_JAR`` names.
+    """Return the jar in the package, or the one that ``DELTAIC_JAR`` names.
 
     Raises
     ------
@@ -114,11 +114,11 @@ def _with_item(existing: object, item: str) -> str:
 
 
 def _register_on_creation(builder: SparkSession.Builder) -> None:
-    """Let this one builder hand its sessions' JVM the committer.
+    """Make this builder register the committer with the JVM of its sessions.
 
-    Spark offers no hook for a new session on the Python side, and a committer that is registered
-    on first use of the API would come too late for ``df.write``. So `getOrCreate` is replaced on
-    the instance alone; the class, and everybody else's builders, stay as they are.
+    Spark has no hook for new sessions in Python, and registering the committer on first use of the
+    API would be too late for ``df.write``. So `getOrCreate` is replaced on this instance; the class
+    and other builders are not changed.
     """
     if "getOrCreate" in vars(builder):
         return

@@ -1,4 +1,4 @@
-"""What a table is, and what it promises: the part of `DeltaTable` that touches no row.
+"""The methods of `DeltaTable` for the table's definition, which do not read or change rows.
 
 In the examples, `path` and ``sales.orders`` are tables of one file with the ids 0 to 9.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from deltaic.arguments import require_text, wrong_type
+from deltaic.arguments import require_string, wrong_type
 from deltaic.commands.detail import detail
 from deltaic.commands.domain_metadata import (
     remove_domain_metadata,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class TableDefinition:
-    """Protocol, properties and metadata domains of a table; `DeltaTable` has them all."""
+    """Protocol, properties and metadata domains of a table; base class of `DeltaTable`."""
 
     _spark: SparkSession
     _path: str
@@ -34,7 +34,7 @@ class TableDefinition:
     _hadoop_conf: Mapping[str, str]
 
     def detail(self) -> DataFrame:
-        """Return what the table is, in one row.
+        """Return one row that describes the table, as DESCRIBE DETAIL does.
 
         Returns
         -------
@@ -55,14 +55,14 @@ class TableDefinition:
         >>> table.detail().select("format", "numFiles").collect()
         [Row(format='delta', numFiles=1)]
         """
-        from deltaic.spark.frames import to_frame
+        from deltaic.spark.dataframes import to_dataframe
 
         api = self._api("DeltaTable.detail")
         location = api.qualified(self._path)
-        return to_frame(self._spark, detail(location, api.tables, self._name))
+        return to_dataframe(self._spark, detail(location, api.tables, self._name))
 
     def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
-        """Ask more of the table's readers and writers, for good.
+        """Upgrade the protocol of the table; an upgrade cannot be undone.
 
         Parameters
         ----------
@@ -74,7 +74,7 @@ class TableDefinition:
         Raises
         ------
         InvalidArgumentError
-            If there is no such version, or the table's is newer.
+            If there is no such version, or that of the table is newer.
 
         Notes
         -----
@@ -94,7 +94,7 @@ class TableDefinition:
         self._upgrade(UpgradeProtocol(self._path, readerVersion, writerVersion))
 
     def addFeatureSupport(self, featureName: str) -> None:
-        """Let the table support a feature, and those that it requires, from now on.
+        """Add support for a feature, and for those that it requires, to the table's protocol.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class TableDefinition:
         InvalidArgumentError
             If there is no such feature.
         ProtocolError
-            If this version of Deltaic could not write to the table any more.
+            If this version of Deltaic could no longer write to the table.
 
         Notes
         -----
@@ -119,7 +119,7 @@ class TableDefinition:
         >>> "deletionVectors" in table.detail().first().tableFeatures
         True
         """
-        require_text("featureName", featureName)
+        require_string("featureName", featureName)
         self._upgrade(UpgradeProtocol(self._path, features=(featureName,)))
 
     def _upgrade(self, arguments: UpgradeProtocol) -> None:
@@ -127,22 +127,22 @@ class TableDefinition:
         upgrade_protocol(arguments, tables, tables.retry_policy(), wall_clock_ms)
 
     def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
-        """Take a feature off the table's protocol, so that writers need not know it any more.
+        """Drop a feature from the table's protocol, so that writers need not support it.
 
-        That works for ``checkConstraints``, ``domainMetadata`` and ``inCommitTimestamp``, once the
-        table puts them to no use; timestamps in commits are turned off with it.
+        Supported for ``checkConstraints``, ``domainMetadata`` and ``inCommitTimestamp``, if the
+        table does not use them. Dropping the last one disables in-commit timestamps.
 
         Parameters
         ----------
         featureName
             Its name in the protocol.
         truncateHistory
-            Whether versions that use it are deleted; none has to be for these.
+            Whether versions that use it are deleted; these features do not require it.
 
         Raises
         ------
         InvalidArgumentError
-            If the table does not support the feature, puts it to use, or cannot be without it.
+            If the table does not support the feature or uses it, or it cannot be dropped.
 
         Notes
         -----
@@ -156,21 +156,21 @@ class TableDefinition:
         >>> "domainMetadata" in table.detail().first().tableFeatures
         False
         """
-        require_text("featureName", featureName)
+        require_string("featureName", featureName)
         arguments = DropFeature(self._path, featureName, bool(truncateHistory))
         tables = self._api("DeltaTable.dropFeatureSupport").tables
         drop_feature(arguments, tables, tables.retry_policy(), wall_clock_ms)
 
     def domainMetadata(self) -> dict[str, str]:
-        """Return the metadata domains that users have set: texts that travel with the table.
+        """Return the metadata domains of users.
 
         delta-spark has no such method.
 
         Returns
         -------
         dict
-            The configuration of each domain, by the domain's name. The protocol's own domains,
-            whose names begin with ``delta.``, are not among them.
+            The configuration of each domain, by the domain's name. System domains, whose names
+            begin with ``delta.``, are not included.
 
         Notes
         -----
@@ -184,26 +184,26 @@ class TableDefinition:
         return user_domains(self._path, self._api("DeltaTable.domainMetadata").tables)
 
     def setDomainMetadata(self, domain: str, configuration: str) -> None:
-        """Set a metadata domain, in a commit of its own.
+        """Set a metadata domain, in its own commit.
 
-        The table has to support the feature: create it with the table property
+        The table must support the feature: create it with the table property
         ``delta.feature.domainMetadata = supported``.
 
         Parameters
         ----------
         domain
-            Its name, such as ``com.example.pipeline``; it may be there already.
+            Its name, such as ``com.example.pipeline``; it may already exist.
         configuration
-            What the domain says, often JSON.
+            The configuration of the domain, often JSON.
 
         Raises
         ------
         InvalidArgumentError
-            If the name begins with ``delta.``: these domains are the protocol's.
+            If the name begins with ``delta.``, which is reserved for system domains.
         ProtocolError
             If the table does not support the feature ``domainMetadata``.
         ConcurrentTransactionException
-            If another writer set or removed the same domain meanwhile.
+            If another writer set or removed the same domain concurrently.
 
         Notes
         -----
@@ -218,12 +218,12 @@ class TableDefinition:
         >>> orders.domainMetadata()
         {'com.example.pipeline': 'step 7'}
         """
-        require_text("domain", domain)
+        require_string("domain", domain)
         tables = self._api("DeltaTable.setDomainMetadata").tables
         set_domain_metadata(self._path, domain, configuration, tables, tables.retry_policy())
 
     def removeDomainMetadata(self, domain: str) -> None:
-        """Remove a metadata domain, if it is there.
+        """Remove a metadata domain, if it exists.
 
         Parameters
         ----------
@@ -233,11 +233,11 @@ class TableDefinition:
         Raises
         ------
         InvalidArgumentError
-            If the name begins with ``delta.``: these domains are the protocol's.
+            If the name begins with ``delta.``, which is reserved for system domains.
         ProtocolError
             If the table does not support the feature ``domainMetadata``.
         ConcurrentTransactionException
-            If another writer set or removed the same domain meanwhile.
+            If another writer set or removed the same domain concurrently.
 
         Notes
         -----
@@ -253,20 +253,20 @@ class TableDefinition:
         >>> orders.domainMetadata()
         {}
         """
-        require_text("domain", domain)
+        require_string("domain", domain)
         tables = self._api("DeltaTable.removeDomainMetadata").tables
         remove_domain_metadata(self._path, domain, tables, tables.retry_policy())
 
     def _api(self, what: str) -> SessionApi:
-        """Return what the session does for a method, with the settings of this table."""
+        """Return the API of the session for a method, with the settings of this table."""
         return session_api(self._spark, what, self._hadoop_conf)
 
 
 def session_api(
     spark: SparkSession, what: str, hadoop_conf: Mapping[str, str] | None = None
 ) -> SessionApi:
-    """Return what a session does for a method, which is named if it cannot be used in it."""
-    # Importing this module must not need pyspark: the package is also read where there is none.
+    """Return the API of a session for a method, which is named in errors."""
+    # Importing this module must not require pyspark, which may not be installed.
     from deltaic.spark.session_api import SessionApi
 
     return SessionApi(spark, what, hadoop_conf or {})

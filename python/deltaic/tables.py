@@ -1,4 +1,4 @@
-"""`DeltaTable`: a table, and what can be done with it beside reading and writing DataFrames.
+"""`DeltaTable`: a table, and the operations on it other than reading and writing DataFrames.
 
 In the examples, `path` and ``sales.orders`` are tables of one file with the ids 0 to 9.
 """
@@ -14,7 +14,7 @@ from deltaic.arguments import (
     column,
     file_system_settings,
     optional_column,
-    require_text,
+    require_string,
     wrong,
     wrong_type,
 )
@@ -22,7 +22,7 @@ from deltaic.builders import DeltaTableBuilder, IdentityGenerator
 from deltaic.commands.history import history
 from deltaic.exceptions import error
 from deltaic.merge import DeltaMergeBuilder
-from deltaic.spark.frame_columns import FrameColumns
+from deltaic.spark.dataframe_columns import DataFrameColumns
 from deltaic.table_definition import TableDefinition, session_api
 from deltaic.unsupported import DeltaOptimizeBuilder, UnsupportedCommands
 
@@ -41,7 +41,7 @@ __all__ = [
 
 
 class DeltaTable(TableDefinition, UnsupportedCommands):
-    """A Delta table. Make one with `forPath` or `forName`.
+    """A Delta table. `forPath` and `forName` return one.
 
     Names and signatures are those of delta-spark.
 
@@ -66,7 +66,7 @@ class DeltaTable(TableDefinition, UnsupportedCommands):
         self._name = name
         self._alias = aliasName
         self._hadoop_conf = dict(hadoopConf or {})
-        self._columns = FrameColumns()
+        self._columns = DataFrameColumns()
 
     @classmethod
     def forPath(
@@ -77,14 +77,14 @@ class DeltaTable(TableDefinition, UnsupportedCommands):
         Parameters
         ----------
         sparkSession
-            The session to work in.
+            The session to use.
         path
             The table's directory.
         hadoopConf
-            Settings of the file system for this table alone, whose names begin with ``fs.`` or
-            ``dfs.``. They hold for whatever is done through what this returns. Hadoop keeps file
-            systems by scheme and host, whatever their settings: where others use the same one with
-            settings of their own, pass ``fs.<scheme>.impl.disable.cache`` too.
+            File system settings for this table only, whose names begin with ``fs.`` or ``dfs.``.
+            They apply to all operations through the returned object. Hadoop caches file systems by
+            scheme and host, regardless of settings: if the same file system is used with different
+            settings, also pass ``fs.<scheme>.impl.disable.cache``.
 
         Returns
         -------
@@ -95,15 +95,15 @@ class DeltaTable(TableDefinition, UnsupportedCommands):
         TableStateError
             If there is no Delta table at the path.
         InvalidArgumentError
-            If the path is not a text, or a name or value of `hadoopConf` is not, or the name is no
-            setting of a file system.
+            If the path, or a name or value of `hadoopConf`, is not a string, or a name is not a
+            file system setting.
 
         Examples
         --------
         >>> DeltaTable.forPath(spark, path).toDF().count()
         10
         """
-        require_text("path", path)
+        require_string("path", path)
         settings = file_system_settings("hadoopConf", hadoopConf)
         if not session_api(sparkSession, "DeltaTable.forPath", settings).is_delta_table(path):
             raise error("DELTAIC_NOT_A_TABLE", table=path)
@@ -116,7 +116,7 @@ class DeltaTable(TableDefinition, UnsupportedCommands):
         Parameters
         ----------
         sparkSession
-            The session to work in.
+            The session to use.
         tableOrViewName
             The table's name, such as ``sales.orders`` or ``delta.`/data/t` ``.
 
@@ -134,7 +134,7 @@ class DeltaTable(TableDefinition, UnsupportedCommands):
         >>> DeltaTable.forName(spark, "sales.orders").toDF()
         DataFrame[id: bigint]
         """
-        require_text("tableOrViewName", tableOrViewName)
+        require_string("tableOrViewName", tableOrViewName)
         resolved = session_api(sparkSession, "DeltaTable.forName").resolve_name(tableOrViewName)
         return cls(sparkSession, resolved.path, resolved.name)
 
@@ -145,7 +145,7 @@ class DeltaTable(TableDefinition, UnsupportedCommands):
         Parameters
         ----------
         sparkSession
-            The session to work in.
+            The session to use.
         identifier
             The path.
 
@@ -158,7 +158,7 @@ class DeltaTable(TableDefinition, UnsupportedCommands):
         >>> DeltaTable.isDeltaTable(spark, path)
         True
         """
-        require_text("identifier", identifier)
+        require_string("identifier", identifier)
         return session_api(sparkSession, "DeltaTable.isDeltaTable").is_delta_table(identifier)
 
     def toDF(self) -> DataFrame:
@@ -167,9 +167,9 @@ class DeltaTable(TableDefinition, UnsupportedCommands):
         Returns
         -------
         DataFrame
-            The newest version at this moment, with the table's columns. `delete`, `update` and
-            `merge` of this `DeltaTable` know them. All frames of it have the same columns, as long
-            as the table has them: give the frames aliases to join them with each other, or to
+            The current newest version. Conditions of `delete`, `update` and `merge` of this
+            `DeltaTable` can use its columns. All its DataFrames share their columns while the
+            table's columns do not change: alias the DataFrames to join them with each other, or to
             merge one into the table.
 
         Examples
@@ -180,20 +180,20 @@ class DeltaTable(TableDefinition, UnsupportedCommands):
         >>> table.delete(table.toDF()["id"] == 3)
         """
         if self._name is not None:
-            frame = self._spark.table(self._name)
+            df = self._spark.table(self._name)
         else:
             reader = self._spark.read.format("delta").options(**self._hadoop_conf)
-            frame = reader.load(self._path)
-        return self._aliased(self._columns.of(frame, self._api("DeltaTable.toDF")))
+            df = reader.load(self._path)
+        return self._aliased(self._columns.of(df, self._api("DeltaTable.toDF")))
 
     def _target(self, api: SessionApi) -> DataFrame:
-        """Return the rows as a change is to find them: it writes with settings of its session."""
+        """Return the DataFrame that a change targets, which uses the settings of the session."""
         if not self._hadoop_conf:
             return self.toDF()
         return self._aliased(self._columns.of(api.rows(self._path), api))
 
-    def _aliased(self, frame: DataFrame) -> DataFrame:
-        return frame if self._alias is None else frame.alias(self._alias)
+    def _aliased(self, df: DataFrame) -> DataFrame:
+        return df if self._alias is None else df.alias(self._alias)
 
     def alias(self, aliasName: str) -> DeltaTable:
         """Return the same table under a name that conditions can use.
@@ -211,7 +211,7 @@ class DeltaTable(TableDefinition, UnsupportedCommands):
         --------
         >>> DeltaTable.forPath(spark, path).alias("t").delete("t.id = 3")
         """
-        require_text("aliasName", aliasName)
+        require_string("aliasName", aliasName)
         aliased = DeltaTable(self._spark, self._path, self._name, aliasName, self._hadoop_conf)
         aliased._columns = self._columns
         return aliased
@@ -220,8 +220,8 @@ class DeltaTable(TableDefinition, UnsupportedCommands):
         """Delete rows.
 
         If the table has ``delta.enableDeletionVectors``, the rows are marked as deleted; otherwise
-        the files that hold them are rewritten. Either way it is one commit. A condition that
-        matches no row makes no version.
+        the files that hold them are rewritten. Both are one commit. A condition that matches no row
+        commits no version.
 
         Parameters
         ----------
@@ -231,8 +231,7 @@ class DeltaTable(TableDefinition, UnsupportedCommands):
         Raises
         ------
         ConcurrentModificationError
-            If another writer committed meanwhile and the two do not go together. Nothing was
-            changed then.
+            If a concurrent commit conflicts with this one. Nothing was changed.
         TableStateError
             If the table is append-only.
         InvalidArgumentError
@@ -264,14 +263,14 @@ class DeltaTable(TableDefinition, UnsupportedCommands):
         condition
             Which rows: SQL, or a Column. All of them by default.
         set
-            The new values, SQL or Columns, by the name of the column. A name may lead into a
-            struct, as in ``address.city``; what is not an identifier stands in backquotes.
+            The new values, SQL or Columns, by the name of the column. A name may be that of a
+            nested field, as in ``address.city``; quote names that are not identifiers by
+            backquotes.
 
         Raises
         ------
         ConcurrentModificationError
-            If another writer committed meanwhile and the two do not go together. Nothing was
-            changed then.
+            If a concurrent commit conflicts with this one. Nothing was changed.
         TableStateError
             If the table is append-only.
         InvalidArgumentError
@@ -293,15 +292,15 @@ class DeltaTable(TableDefinition, UnsupportedCommands):
         api.update(self._target(api), when, assignments("set", set))
 
     def merge(self, source: DataFrame, condition: str | Column) -> DeltaMergeBuilder:
-        """Begin to merge a source into the table; `execute` of what this returns does it.
+        """Return a builder that merges a source into the table by `execute`.
 
         Parameters
         ----------
         source
-            The rows to merge. Give it an alias, and the table too, if they have columns of the
-            same names.
+            The rows to merge. Alias the source and the table if they have columns of the same
+            names.
         condition
-            When a row of the source matches one of the table: SQL, or a Column.
+            The condition for a row of the source to match one of the table: SQL, or a Column.
 
         Returns
         -------
@@ -331,7 +330,7 @@ class DeltaTable(TableDefinition, UnsupportedCommands):
         Parameters
         ----------
         limit
-            How many at most; all by default.
+            The maximum number of commits; all by default.
 
         Returns
         -------
@@ -362,19 +361,19 @@ class DeltaTable(TableDefinition, UnsupportedCommands):
             raise wrong_type("limit", limit, reason)
         if limit is not None and limit < 1:
             raise wrong("limit", limit, reason)
-        from deltaic.spark.frames import to_frame
+        from deltaic.spark.dataframes import to_dataframe
 
         tables = self._api("DeltaTable.history").tables
-        return to_frame(self._spark, history(self._path, tables, limit))
+        return to_dataframe(self._spark, history(self._path, tables, limit))
 
     @classmethod
     def create(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
-        """Return a builder of a table that does not exist yet.
+        """Return a builder that creates a table, which must not exist.
 
         Parameters
         ----------
         sparkSession
-            The session to work in; the active one by default.
+            The session to use; the active one by default.
 
         Returns
         -------
@@ -391,12 +390,12 @@ class DeltaTable(TableDefinition, UnsupportedCommands):
 
     @classmethod
     def createIfNotExists(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
-        """Return a builder of a table that may exist; then it stays as it is.
+        """Return a builder that creates a table if it does not exist.
 
         Parameters
         ----------
         sparkSession
-            The session to work in; the active one by default.
+            The session to use; the active one by default.
 
         Returns
         -------
@@ -412,12 +411,12 @@ class DeltaTable(TableDefinition, UnsupportedCommands):
 
     @classmethod
     def replace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
-        """Return a builder of a table that takes the place of one that exists.
+        """Return a builder that replaces an existing table.
 
         Parameters
         ----------
         sparkSession
-            The session to work in; the active one by default.
+            The session to use; the active one by default.
 
         Returns
         -------
@@ -433,12 +432,12 @@ class DeltaTable(TableDefinition, UnsupportedCommands):
 
     @classmethod
     def createOrReplace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
-        """Return a builder of a table that takes the place of one, if there is one.
+        """Return a builder that creates a table, or replaces it if it exists.
 
         Parameters
         ----------
         sparkSession
-            The session to work in; the active one by default.
+            The session to use; the active one by default.
 
         Returns
         -------

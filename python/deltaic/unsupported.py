@@ -1,4 +1,4 @@
-"""The commands of delta-spark that Deltaic does not have yet: each is refused by its name."""
+"""The commands of delta-spark that Deltaic does not support yet: each raises an error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def refuse(command: str) -> NoReturn:
-    """Refuse a command, and say what works instead.
+    """Refuse a command, with advice on what to use instead.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def refuse(command: str) -> NoReturn:
     Raises
     ------
     InvalidArgumentError
-        Always; PySpark's `AnalysisException`, too.
+        Always; it is also PySpark's `AnalysisException`.
     """
     instead = load_json("unsupported-commands.json")[command]
     raise error("DELTAIC_COMMAND_UNSUPPORTED", command=command, instead=instead)
@@ -46,7 +46,7 @@ class DeltaOptimizeBuilder:
 
 
 class UnsupportedCommands:
-    """Methods with the names and signatures of delta-spark, each of which refuses itself."""
+    """Methods with the names and signatures of delta-spark that raise an error."""
 
     def vacuum(self, retentionHours: float | None = None) -> DataFrame:
         """Refuse to delete files that the table no longer needs: not supported yet.
@@ -54,7 +54,7 @@ class UnsupportedCommands:
         Parameters
         ----------
         retentionHours
-            How long files are kept after the table stopped needing them.
+            How long files are retained after the table no longer needs them.
 
         Raises
         ------
@@ -74,12 +74,12 @@ class UnsupportedCommands:
         refuse("OPTIMIZE")
 
     def restoreToVersion(self, version: int) -> DataFrame:
-        """Refuse to return to a version: not supported yet.
+        """Refuse to restore a version: not supported yet.
 
         Parameters
         ----------
         version
-            The version to return to.
+            The version to restore.
 
         Raises
         ------
@@ -89,12 +89,12 @@ class UnsupportedCommands:
         refuse("RESTORE")
 
     def restoreToTimestamp(self, timestamp: str) -> DataFrame:
-        """Refuse to return to the version of a time: not supported yet.
+        """Refuse to restore the version at a timestamp: not supported yet.
 
         Parameters
         ----------
         timestamp
-            The time to return to.
+            The timestamp to restore.
 
         Raises
         ------
@@ -134,7 +134,7 @@ class UnsupportedCommands:
         isShallow
             Whether the clone shares the files.
         replace
-            Whether it may take the place of a table.
+            Whether it may replace a table.
         properties
             Table properties of the clone.
 
@@ -164,7 +164,7 @@ class UnsupportedCommands:
         isShallow
             Whether the clone shares the files.
         replace
-            Whether it may take the place of a table.
+            Whether it may replace a table.
         properties
             Table properties of the clone.
 
@@ -183,18 +183,18 @@ class UnsupportedCommands:
         replace: bool = False,
         properties: Mapping[str, str] | None = None,
     ) -> DeltaTable:
-        """Refuse to clone the version of a time: not supported yet.
+        """Refuse to clone the version at a timestamp: not supported yet.
 
         Parameters
         ----------
         timestamp
-            The time.
+            The timestamp.
         target
             The name or path of the clone.
         isShallow
             Whether the clone shares the files.
         replace
-            Whether it may take the place of a table.
+            Whether it may replace a table.
         properties
             Table properties of the clone.
 
@@ -212,7 +212,7 @@ class UnsupportedCommands:
         identifier: str,
         partitionSchema: str | StructType | None = None,
     ) -> DeltaTable:
-        """Refuse to make a Delta table of Parquet files: not supported yet.
+        """Refuse to convert Parquet files to a Delta table: not supported yet.
 
         Parameters
         ----------

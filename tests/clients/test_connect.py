@@ -93,7 +93,7 @@ def changed(client: SparkProcess, name: str, tmp_path: Path) -> str:
 
 def test_client_changes_and_reads_a_table(client: SparkProcess, name: str, changed: str) -> None:
     code = """
-ordered = lambda frame: [list(row) for row in frame.orderBy("id").collect()]
+ordered = lambda df: [list(row) for row in df.orderBy("id").collect()]
 result = {
     "by name": ordered(spark.table(t)),
     "by path": ordered(spark.read.format("delta").load(path)),

@@ -1,4 +1,4 @@
-"""Which pairs of concurrent commits go together: one table, read in both orders.
+"""Which pairs of concurrent commits do not conflict: one table, read in both orders.
 
 Each row names two operations on a table with files `one` (rows with p = 1) and `two` (p = 2), and
 what becomes of each when it commits second, by isolation level. The expected answers are those of
@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from deltaic.commit.conflicts import conflict_error, find_conflict
+from deltaic.commit.current_transaction import current_transaction_of
 from deltaic.commit.plan import Definition
-from deltaic.commit.ports import Winner
-from deltaic.commit.read_set import read_set_of
+from deltaic.commit.ports import WinningCommit
 from deltaic.commit.transaction import RetryPolicy, commit
 from deltaic.exceptions import (
     ConcurrentAppendException,
@@ -99,9 +99,9 @@ def update_rows(rows: str) -> Operation:
     """UPDATE ... WHERE p = 1, after which the rows are still there."""
 
     def prepare(log: MemoryLog) -> MemoryCommit:
-        ended = end_rows(rows, reads=1)(log)
+        deleted = end_rows(rows, reads=1)(log)
         return dataclasses.replace(
-            ended, operation="UPDATE", adds=[*ended.adds, MemoryFile(f"new-{rows}", 1)]
+            deleted, operation="UPDATE", adds=[*deleted.adds, MemoryFile(f"new-{rows}", 1)]
         )
 
     return prepare
@@ -380,18 +380,21 @@ def identity_moved_to(metadata: Metadata, mark: int) -> Metadata:
     ("gives_values", "renamed", "expected"),
     [(False, False, None), (True, False, METADATA), (False, True, METADATA)],
 )
-def test_identity_values_that_a_winner_gave_matter_to_who_gives_some_too(
+def test_identity_values_of_a_winner_conflict_with_commits_that_generate_some(
     gives_values: bool, renamed: bool, expected: type[DeltaError] | None
 ) -> None:
     log = create(ONE)
-    ours = read_set_of(delete(1)(log).summary(), None)
+    ours = current_transaction_of(delete(1)(log).summary(), None)
     before = identity_moved_to(ours.plan.effective.metadata, 10)
     definition = Definition(ours.plan.effective.protocol, before)
     planned = dataclasses.replace(ours.plan, effective=definition, changes_metadata=gives_values)
-    numbered = frozenset({"id"} if gives_values else ())
-    ours = dataclasses.replace(ours, plan=planned, known=before, numbered=numbered)
+    generated = frozenset({"id"} if gives_values else ())
+    ours = dataclasses.replace(
+        ours, plan=planned, latest_metadata=before, generated_identity_columns=generated
+    )
     after = identity_moved_to(before, 20)
-    winner = Winner(1, "WRITE", metadata=dataclasses.replace(after, name="t" if renamed else None))
+    metadata = dataclasses.replace(after, name="t" if renamed else None)
+    winner = WinningCommit(1, "WRITE", metadata=metadata)
     conflict = find_conflict(ours, winner)
     if expected is None:
         assert conflict is None
@@ -423,7 +426,7 @@ def test_a_conflict_with_any_of_several_winners_is_found() -> None:
     assert caught.value.parameters["version"] == "3"
 
 
-def test_a_winner_that_does_not_say_it_is_blind_is_taken_for_one_that_reads() -> None:
+def test_winner_without_is_blind_append_is_treated_as_one_that_reads() -> None:
     log = create(ONE, TWO)
     ours = delete(1)(log)
     log.write_if_absent(1, [json.dumps({"add": MemoryFile("foreign", 1).add(True)})])

@@ -17,7 +17,7 @@ from tests.support.memory_log import MemoryCommit, MemoryFile, MemoryLog, set_pr
 def creation(
     log: MemoryLog, path: str, joins: bool = True, mode: str = "append", **request: Any
 ) -> MemoryCommit:
-    planned = plan(log, mode, joins_if_created=joins, **request)
+    planned = plan(log, mode, append_if_created_concurrently=joins, **request)
     return MemoryCommit(
         log,
         "WRITE",
@@ -71,7 +71,7 @@ OTHER_COLUMNS = {"schema_string": schema("id", column("p", "string"))}
         ),
     ],
 )
-def test_second_creator_that_cannot_append_learns_that_the_table_was_created(
+def test_second_creator_that_cannot_append_fails_because_the_table_was_created(
     theirs: dict[str, Any], ours: dict[str, Any]
 ) -> None:
     log = MemoryLog()
@@ -103,7 +103,7 @@ def test_second_creator_does_not_append_to_a_table_it_cannot_write() -> None:
         commit(second, log)
 
 
-def test_upkeep_after_both_is_what_the_table_asks_for() -> None:
+def test_maintenance_after_both_is_what_the_table_asks_for() -> None:
     log = MemoryLog()
     manifests = {"delta.compatibility.symlinkFormatManifest.enabled": "true"}
     interval = {"delta.checkpointInterval": "1"}
@@ -115,7 +115,7 @@ def test_upkeep_after_both_is_what_the_table_asks_for() -> None:
     assert log.kept_up.versions("classicCheckpoint") == [1]
 
 
-def test_second_creator_without_statistics_of_what_rows_are_clustered_by_is_refused() -> None:
+def test_second_creator_without_statistics_of_clustering_columns_is_refused() -> None:
     log = MemoryLog()
     second = creation(log, "b", properties={"delta.dataSkippingNumIndexedCols": "0"})
     commit(creation(log, "a", cluster_by=BY_ID), log)

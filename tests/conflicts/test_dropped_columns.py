@@ -1,4 +1,4 @@
-"""Columns that one writer takes away while another builds something on them."""
+"""Columns that one writer drops while another defines something that depends on them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def create(**more: Any) -> MemoryLog:
 
 
 def clustered() -> MemoryLog:
-    """Return a table whose protocol knows all that is built on columns: none of it changes that."""
+    """Return a table whose protocol has every feature that depends on columns."""
     features = ("checkConstraints", "generatedColumns")
     supported = {f"delta.feature.{name}": "supported" for name in features}
     return create(clusterBy=[["id"]], properties={**MAPPED, **supported})
@@ -64,7 +64,7 @@ def run(log: MemoryLog, change: Change) -> None:
 
 
 def race(log: MemoryLog, first: Change, second: Change) -> None:
-    """Run the first when the second has read the table, and is about to commit."""
+    """Run the first operation after the second has read the table and before it commits."""
     version = log.version
 
     def win(attempt: int) -> None:
@@ -77,15 +77,15 @@ def race(log: MemoryLog, first: Change, second: Change) -> None:
 
 
 def clustering_of(log: MemoryLog) -> tuple[tuple[str, ...], ...]:
-    header = log.header(log.table)
-    assert header is not None
-    known = parse_schema(header.metadata.schema_string, log.table)
-    return clustering_columns(log.table, known, header.domains)
+    snapshot = log.snapshot(log.table)
+    assert snapshot is not None
+    known = parse_schema(snapshot.metadata.schema_string, log.table)
+    return clustering_columns(log.table, known, snapshot.domains)
 
 
 @pytest.mark.parametrize("gone", TAKEN_AWAY)
 @pytest.mark.parametrize("built", ON_COLUMN)
-def test_column_is_not_taken_away_from_under_another_commit(built: str, gone: str) -> None:
+def test_column_that_a_concurrent_commit_depends_on_is_not_dropped(built: str, gone: str) -> None:
     log = clustered()
     with pytest.raises(MetadataChangedException) as caught:
         race(log, ON_COLUMN[built], TAKEN_AWAY[gone])
@@ -97,7 +97,7 @@ def test_column_is_not_taken_away_from_under_another_commit(built: str, gone: st
 
 @pytest.mark.parametrize("gone", TAKEN_AWAY)
 @pytest.mark.parametrize("built", ON_COLUMN)
-def test_nothing_is_built_on_a_column_that_was_just_taken_away(built: str, gone: str) -> None:
+def test_nothing_is_defined_on_a_column_that_was_just_dropped(built: str, gone: str) -> None:
     log = clustered()
     with pytest.raises(MetadataChangedException):
         race(log, TAKEN_AWAY[gone], ON_COLUMN[built])

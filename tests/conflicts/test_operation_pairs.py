@@ -1,4 +1,4 @@
-"""Every operation after every other one: which go together, and that neither is lost.
+"""Every operation after every other one: which do not conflict, and that neither is lost.
 
 The operations are the real ones down to the files: their plans, what they read, and how they are
 committed; of data there is one value to a file, in `MemoryLog`. All of them that touch rows are
@@ -21,10 +21,10 @@ import pytest
 
 from deltaic.commands.domain_metadata import set_domain_metadata
 from deltaic.commands.registry import run_command
-from deltaic.commands.row_ids import give_row_ids
+from deltaic.commands.row_ids import backfill_row_ids
 from deltaic.commands.upgrade_protocol import UpgradeProtocol, upgrade_protocol
 from deltaic.commit.operations import Operation as Named
-from deltaic.commit.ports import TableHeader
+from deltaic.commit.ports import TableSnapshot
 from deltaic.commit.transaction import RetryPolicy, commit
 from deltaic.exceptions import (
     ConcurrentAppendException,
@@ -56,7 +56,7 @@ _numbers = itertools.count()
 
 
 def base(level: str, columns: str = COLUMNS) -> MemoryLog:
-    """A clustered table that gives row ids, but has not given its two files any yet."""
+    """A clustered table with row tracking whose two files have no row ids yet."""
     log = MemoryLog()
     log.furthest = 40
     properties = {
@@ -92,14 +92,14 @@ class Operation:
     run
         Plans, prepares and commits.
     shows
-        Takes the paths of the table's files, and its header.
-    ends_rows
+        Takes the paths of the table's files, and its non-file actions.
+    deletes_rows
         Whether what others have written may be gone afterwards.
     """
 
     run: Callable[[MemoryLog], object]
-    shows: Callable[[set[str], TableHeader], bool]
-    ends_rows: bool = False
+    shows: Callable[[set[str], TableSnapshot], bool]
+    deletes_rows: bool = False
 
 
 def write(
@@ -109,7 +109,7 @@ def write(
     operation: str = "WRITE",
     removes: str = "",
     reads: frozenset[int] | None = frozenset(),
-    marks: dict[str, int] | None = None,
+    high_water_marks: dict[str, int] | None = None,
     **request: Any,
 ) -> Operation:
     """Return a write of one file; `removes` is a file, ``all`` or none."""
@@ -127,16 +127,16 @@ def write(
             plan=planned,
             options=request.get("options", {}),
             is_blind_append=planned.is_blind_append and reads == frozenset(),
-            identity_marks=marks or {},
+            identity_high_water_marks=high_water_marks or {},
         )
         commit(ours, log)
 
-    def shows(paths: set[str], header: TableHeader) -> bool:
+    def shows(paths: set[str], snapshot: TableSnapshot) -> bool:
         if not path:
             return paths.isdisjoint({"one", "two"})
         return any(p.startswith(f"{path}-") for p in paths)
 
-    return Operation(run, shows, ends_rows=bool(removes))
+    return Operation(run, shows, deletes_rows=bool(removes))
 
 
 def compaction(log: MemoryLog) -> None:
@@ -152,22 +152,22 @@ def compaction(log: MemoryLog) -> None:
 
 
 def backfill(log: MemoryLog) -> None:
-    give_row_ids(log.table, log, RetryPolicy(), lambda: 1)
+    backfill_row_ids(log.table, log, RetryPolicy(), lambda: 1)
 
 
-def command(name: str, /, shows: Callable[[TableHeader], bool], **arguments: Any) -> Operation:
+def command(name: str, /, shows: Callable[[TableSnapshot], bool], **arguments: Any) -> Operation:
     def run(log: MemoryLog) -> None:
         run_command(name, {"table": log.table, **arguments}, log, RetryPolicy(), lambda: 1)
 
-    return Operation(run, lambda paths, header: shows(header))
+    return Operation(run, lambda paths, snapshot: shows(snapshot))
 
 
-def schema_has(text: str) -> Callable[[TableHeader], bool]:
-    return lambda header: text in header.metadata.schema_string
+def schema_has(text: str) -> Callable[[TableSnapshot], bool]:
+    return lambda snapshot: text in snapshot.metadata.schema_string
 
 
-def property_is(name: str, value: str) -> Callable[[TableHeader], bool]:
-    return lambda header: header.metadata.configuration.get(name) == value
+def property_is(name: str, value: str) -> Callable[[TableSnapshot], bool]:
+    return lambda snapshot: snapshot.metadata.configuration.get(name) == value
 
 
 IN_ONE: frozenset[int] = frozenset({1})
@@ -179,7 +179,7 @@ OPERATIONS: dict[str, tuple[str, Operation]] = {
         "T",
         write("append", "by app", options={"txnappid": "app", "txnversion": "1"}),
     ),
-    "append with identity values": ("N", write("append", "numbered", marks={"id": 9})),
+    "append with identity values": ("N", write("append", "numbered", high_water_marks={"id": 9})),
     "append with new columns": (
         "E",
         write(
@@ -220,7 +220,7 @@ OPERATIONS: dict[str, tuple[str, Operation]] = {
     ),
     "compaction": (
         "C",
-        Operation(compaction, lambda paths, header: "compacted" in paths, ends_rows=True),
+        Operation(compaction, lambda paths, snapshot: "compacted" in paths, deletes_rows=True),
     ),
     "overwriteSchema": (
         "F",
@@ -247,19 +247,19 @@ OPERATIONS: dict[str, tuple[str, Operation]] = {
             reads=EVERYTHING,
         ),
     ),
-    "backfill of row ids": ("B", Operation(backfill, lambda paths, header: True)),
+    "backfill of row ids": ("B", Operation(backfill, lambda paths, snapshot: True)),
     "domain": (
         "G",
         Operation(
             lambda log: set_domain_metadata(log.table, "app", "{}", log, RetryPolicy()),
-            lambda paths, header: "app" in header.domains,
+            lambda paths, snapshot: "app" in snapshot.domains,
         ),
     ),
     "CLUSTER BY": (
         "L",
         command(
             "clusterBy",
-            lambda header: header.domains["delta.clustering"].count("col-") == 2,
+            lambda snapshot: snapshot.domains["delta.clustering"].count("col-") == 2,
             columns=[["p"], ["id"]],
         ),
     ),
@@ -296,7 +296,7 @@ OPERATIONS: dict[str, tuple[str, Operation]] = {
         "J",
         command(
             "alterProperties",
-            lambda header: "spare" not in header.metadata.configuration,
+            lambda snapshot: "spare" not in snapshot.metadata.configuration,
             unset=["spare"],
         ),
     ),
@@ -308,12 +308,12 @@ OPERATIONS: dict[str, tuple[str, Operation]] = {
             columns=[{"column": ["x"], "comment": "told"}],
         ),
     ),
-    "SYNC IDENTITY": ("I", command("syncIdentity", lambda header: True, column=["id"])),
+    "SYNC IDENTITY": ("I", command("syncIdentity", lambda snapshot: True, column=["id"])),
     "DROP CONSTRAINT": (
         "q",
         command(
             "dropConstraint",
-            lambda header: "delta.constraints.old" not in header.metadata.configuration,
+            lambda snapshot: "delta.constraints.old" not in snapshot.metadata.configuration,
             name="old",
         ),
     ),
@@ -321,7 +321,7 @@ OPERATIONS: dict[str, tuple[str, Operation]] = {
         "v",
         command(
             "dropFeature",
-            lambda header: not supports(header.protocol, "inCommitTimestamp"),
+            lambda snapshot: not supports(snapshot.protocol, "inCommitTimestamp"),
             feature="inCommitTimestamp",
         ),
     ),
@@ -334,16 +334,16 @@ OPERATIONS: dict[str, tuple[str, Operation]] = {
                 RetryPolicy(),
                 lambda: 1,
             ),
-            lambda paths, header: supports(header.protocol, "changeDataFeed"),
+            lambda paths, snapshot: supports(snapshot.protocol, "changeDataFeed"),
         ),
     ),
 }
 
 #: What becomes of the row's operation when the column's has committed first, by the default level:
 #: committed (.), nothing left to do (=), or the conflict by a letter of `ERRORS`. An append that
-#: gives identity values is no blind one: it has read how far they were counted. One that brings
-#: columns changes the table's definition, and so do those that state it anew and everything from K
-#: on. SYNC IDENTITY only conflicts with what gives identity values.
+#: generates identity values is not blind: it has read the high-water mark. One that adds columns
+#: changes the table's definition, and so do those that specify it again and everything from K on.
+#: SYNC IDENTITY only conflicts with what generates identity values.
 OUTCOMES = """
                             A T N E S O R U D W M X C F Y Z B G L K + - ~ Q J * I q v V
 append                      . . . m . . . . . . . . . m m m . . . m m m m m m m . m p p
@@ -407,7 +407,7 @@ def rows() -> dict[str, str]:
 
 
 def outcome(mine: Operation, theirs: Operation, level: str, columns: str = COLUMNS) -> str:
-    """Commit theirs right before mine is tried, and say what became of mine."""
+    """Commit theirs right before mine is tried, and return the outcome of mine."""
     log = base(level, columns)
 
     def meanwhile(version: int) -> None:
@@ -425,7 +425,7 @@ def outcome(mine: Operation, theirs: Operation, level: str, columns: str = COLUM
         require_history(log, theirs)
         return next(name for kind, name in ERRORS.items() if isinstance(conflict, kind))
     require_history(log, mine)
-    if not mine.ends_rows:
+    if not mine.deletes_rows:
         require_history(log, theirs)
     if len(log.commits_lines) == len(after_theirs):
         return "="
@@ -433,10 +433,10 @@ def outcome(mine: Operation, theirs: Operation, level: str, columns: str = COLUM
 
 
 def require_history(log: MemoryLog, operation: Operation) -> None:
-    header = log.header(log.table)
-    assert header is not None
+    snapshot = log.snapshot(log.table)
+    assert snapshot is not None
     paths = {file.path for file in log.files()}
-    assert operation.shows(paths, header), "it is not there"
+    assert operation.shows(paths, snapshot), "it is not there"
     ids = [file.base_row_id for file in log.files() if file.base_row_id is not None]
     assert len(set(ids)) == len(ids), "two files have the same row ids"
 
@@ -453,7 +453,7 @@ def test_operation_after_each_other_one(name: str) -> None:
         assert " ".join(found) == expected, level
 
 
-#: A table that counts its rows keeps its columns.
+#: A table with row tracking keeps its columns.
 REPLACE_COLUMNS = command(
     "replaceColumns",
     schema_has('"more"'),
@@ -464,7 +464,7 @@ REPLACE_COLUMNS = command(
 @pytest.mark.parametrize(
     "name", [n for n in OPERATIONS if "identity" not in n.casefold() and n != "ADD COLUMN"]
 )
-def test_replacing_columns_meets_what_adding_one_meets(name: str) -> None:
+def test_replacing_columns_conflicts_with_what_adding_one_conflicts_with(name: str) -> None:
     _, other = OPERATIONS[name]
     _, adding = OPERATIONS["ADD COLUMN"]
     columns = schema("id", "p", "x")

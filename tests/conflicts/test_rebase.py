@@ -1,4 +1,4 @@
-"""What a commit that lost a race says anew: times, row ids, and since when something holds."""
+"""What is recomputed on retry: timestamps, row ids, and the version a feature is enabled from."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def append(log: MemoryLog, path: str, **changes: Any) -> MemoryCommit:
 
 
 def high_water_mark(log: MemoryLog) -> int:
-    header = log.header(log.table)
-    assert header is not None
-    return int(json.loads(header.domains["delta.rowTracking"])["rowIdHighWaterMark"])
+    snapshot = log.snapshot(log.table)
+    assert snapshot is not None
+    return int(json.loads(snapshot.domains["delta.rowTracking"])["rowIdHighWaterMark"])
 
 
-def test_time_of_a_commit_is_its_first_field_and_that_of_the_clock() -> None:
+def test_in_commit_timestamp_is_the_first_field_and_the_time_of_the_clock() -> None:
     log = create(enableInCommitTimestamps="true")
     commit(append(log, "a"), log, clock_ms=lambda: NOW_MS * 2)
     (info,) = log.actions(1, "commitInfo")
@@ -41,7 +41,7 @@ def test_time_of_a_commit_is_its_first_field_and_that_of_the_clock() -> None:
 
 
 @pytest.mark.parametrize("lost_races", [0, 1, 3])
-def test_time_is_later_than_that_of_the_version_before_though_the_clock_went_back(
+def test_timestamp_is_later_than_that_of_the_version_before_though_the_clock_went_back(
     lost_races: int,
 ) -> None:
     log = create(enableInCommitTimestamps="true")
@@ -53,14 +53,14 @@ def test_time_is_later_than_that_of_the_version_before_though_the_clock_went_bac
     assert timestamps(log)[1:] == [NOW_MS * 2 + i for i in range(lost_races + 2)]
 
 
-def test_table_without_timestamps_of_its_own_gets_none() -> None:
+def test_table_without_in_commit_timestamps_gets_none() -> None:
     log = create()
     commit(append(log, "a"), log)
     assert "inCommitTimestamp" not in log.actions(1, "commitInfo")[0]
 
 
 @pytest.mark.parametrize("lost_races", [0, 2])
-def test_commit_that_enables_timestamps_says_since_when_whatever_version_it_becomes(
+def test_commit_that_enables_timestamps_records_the_version_it_becomes(
     lost_races: int,
 ) -> None:
     log = create()
@@ -161,7 +161,7 @@ def test_high_water_mark_is_understood_in_either_spelling() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), max_size=8))
 @settings(max_examples=60, deadline=None)
-def test_row_ids_and_times_are_right_whoever_wins_which_race(steps: list[tuple[int, int]]) -> None:
+def test_row_ids_and_times_are_right_whichever_commit_wins(steps: list[tuple[int, int]]) -> None:
     """Each step prepares an append of some files at a version some commits old, and commits it."""
     log = create(enableRowTracking="true", enableInCommitTimestamps="true")
     for number, (staleness, files) in enumerate(steps):

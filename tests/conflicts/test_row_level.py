@@ -1,4 +1,4 @@
-"""Transactions that end rows of the same files: which follow each other, and what they leave."""
+"""Transactions that delete rows of the same files: which conflict, and what they leave."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.memory_log import EVERYTHING, MemoryCommit, MemoryFile, Memor
 ROWS = "abcdef"
 
 
-def ending(log: MemoryLog, rows: str, path: str = "f", **changes: Any) -> MemoryCommit:
+def deleting(log: MemoryLog, rows: str, path: str = "f", **changes: Any) -> MemoryCommit:
     """Prepare a DELETE of these rows, at a version that may have deleted others."""
     version = changes.get("read_version", log.version)
     file = next(f for f in log.files(version) if f.path == path)
@@ -34,12 +34,12 @@ def ending(log: MemoryLog, rows: str, path: str = "f", **changes: Any) -> Memory
     )
 
 
-def test_loser_ends_its_rows_in_the_file_as_each_of_three_winners_leaves_it() -> None:
+def test_loser_deletes_its_rows_in_the_file_as_each_of_three_winners_leaves_it() -> None:
     log = create(MemoryFile("f", base_row_id=0), MemoryFile("g"))
-    ours = ending(log, "a")
-    for winner in (ending(log, "b"), ending(log, "c", "g"), ending(log, "d")):
+    ours = deleting(log, "a")
+    for winner in (deleting(log, "b"), deleting(log, "c", "g"), deleting(log, "d")):
         commit(winner, log)
-    late = ending(log, "e")
+    late = deleting(log, "e")
 
     def meanwhile(version: int) -> None:
         log.before_try = lambda v: None
@@ -62,11 +62,11 @@ def test_loser_ends_its_rows_in_the_file_as_each_of_three_winners_leaves_it() ->
     assert {f.path: f.dv_id for f in log.files()} == {"f": "abde", "g": "c"}
 
 
-def test_error_names_the_file_and_how_many_rows_both_end() -> None:
+def test_error_names_the_file_and_how_many_rows_both_delete() -> None:
     log = create(MemoryFile("f", dv_id="a"))
-    ours = ending(log, "bcd")
-    commit(ending(log, "e"), log)
-    commit(ending(log, "cdf"), log)
+    ours = deleting(log, "bcd")
+    commit(deleting(log, "e"), log)
+    commit(deleting(log, "cdf"), log)
     with pytest.raises(ConcurrentDeleteDeleteException, match="2 rows of the file f") as caught:
         commit(ours, log)
     assert caught.value.winning_version == 2
@@ -75,7 +75,7 @@ def test_error_names_the_file_and_how_many_rows_both_end() -> None:
 
 def test_error_says_that_rows_were_moved() -> None:
     log = create(MemoryFile("f"))
-    ours = ending(log, "a")
+    ours = deleting(log, "a")
     moved = MemoryCommit(
         log, "OPTIMIZE", removes=["f"], adds=[MemoryFile("g")], data_change=False, reads=EVERYTHING
     )
@@ -86,7 +86,7 @@ def test_error_says_that_rows_were_moved() -> None:
 
 def test_rows_that_came_back_are_a_conflict() -> None:
     log = create(MemoryFile("f", dv_id="a"))
-    ours = ending(log, "b")
+    ours = deleting(log, "b")
     restored = MemoryCommit(log, "RESTORE", removes=["f"], adds=[MemoryFile("f")], reads=EVERYTHING)
     commit(restored, log)
     with pytest.raises(ConcurrentDeleteDeleteException, match="file f"):
@@ -94,7 +94,7 @@ def test_rows_that_came_back_are_a_conflict() -> None:
 
 
 @pytest.mark.parametrize("found", [False, True])
-def test_rows_are_looked_at_where_statistics_leave_it_open(found: bool) -> None:
+def test_rows_are_read_where_statistics_are_inconclusive(found: bool) -> None:
     looks: list[list[int]] = []
 
     class Looking(MemoryCommit):
@@ -103,10 +103,10 @@ def test_rows_are_looked_at_where_statistics_leave_it_open(found: bool) -> None:
             return found
 
     log = create(MemoryFile("f"))
-    ours = Looking(**{f.name: getattr(ending(log, "a"), f.name) for f in FIELDS})
-    commit(ending(log, "b"), log)
+    ours = Looking(**{f.name: getattr(deleting(log, "a"), f.name) for f in FIELDS})
+    commit(deleting(log, "b"), log)
     assert looks == []
-    updated = ending(log, "c")
+    updated = deleting(log, "c")
     updated.adds = [*updated.adds, MemoryFile("new")]
     commit(updated, log)
     if not found:
@@ -118,7 +118,7 @@ def test_rows_are_looked_at_where_statistics_leave_it_open(found: bool) -> None:
 
 
 @pytest.mark.parametrize("found", [False, True])
-def test_deleted_rows_are_looked_at_where_they_were_read(found: bool) -> None:
+def test_deleted_rows_are_read_in_the_version_that_was_read(found: bool) -> None:
     looks: list[list[int]] = []
 
     class Looking(MemoryCommit):
@@ -130,7 +130,7 @@ def test_deleted_rows_are_looked_at_where_they_were_read(found: bool) -> None:
     ours = Looking(log, "MERGE", adds=[MemoryFile("inserted")], reads=frozenset({0}))
     commit(MemoryCommit(log, "WRITE", adds=[MemoryFile("h", 1)], is_blind_append=True), log)
     for rows, file in (("a", "g"), ("b", "f"), ("c", "f")):
-        commit(ending(log, rows, file), log)
+        commit(deleting(log, rows, file), log)
     if not found:
         assert commit(ours, log).version == 5
         assert looks == [[3, 4]], "commits that took no row of a file that was read are left out"
@@ -141,7 +141,7 @@ def test_deleted_rows_are_looked_at_where_they_were_read(found: bool) -> None:
 
 
 @pytest.mark.parametrize("holding", [None, 1, 4, 7])
-def test_rows_of_all_winners_are_looked_at_together(holding: int | None) -> None:
+def test_rows_of_all_winners_are_read_together(holding: int | None) -> None:
     """Of those that hold such a row, the first is named, as if each were looked at by itself."""
     looks: list[list[int]] = []
 
@@ -165,7 +165,7 @@ def test_rows_of_all_winners_are_looked_at_together(holding: int | None) -> None
         assert len(looks) <= 4
 
 
-def test_winners_that_come_while_rows_are_looked_at_are_looked_at_once() -> None:
+def test_winners_that_commit_while_rows_are_read_are_read_once() -> None:
     looks: list[list[int]] = []
     log = create(MemoryFile("f", 0))
 
@@ -197,11 +197,11 @@ steps = st.lists(
 
 @given(steps)
 @settings(max_examples=150, deadline=None)
-def test_each_acknowledged_row_is_ended_once_and_only_overlaps_conflict(
+def test_each_acknowledged_row_is_deleted_once_and_only_overlaps_conflict(
     transactions: list[tuple[str, str, int]],
 ) -> None:
     log = create(MemoryFile("f"), MemoryFile("g"), isolationLevel="Serializable")
-    ended: list[tuple[int, str, str]] = []
+    deleted: list[tuple[int, str, str]] = []
     for path, wanted, staleness in transactions:
         version = max(0, log.version - staleness)
         live = set(ROWS) - next(f for f in log.files(version) if f.path == path).deleted
@@ -209,16 +209,16 @@ def test_each_acknowledged_row_is_ended_once_and_only_overlaps_conflict(
         if not rows:
             continue
         overlaps = any(
-            v > version and where == path and set(gone) & set(rows) for v, where, gone in ended
+            v > version and where == path and set(gone) & set(rows) for v, where, gone in deleted
         )
         try:
-            result = commit(ending(log, rows, path, read_version=version), log)
+            result = commit(deleting(log, rows, path, read_version=version), log)
         except ConcurrentModificationError:
             assert overlaps
             continue
         assert not overlaps
-        ended.append((result.version, path, rows))
+        deleted.append((result.version, path, rows))
     for path in "fg":
-        everything = "".join(gone for _, where, gone in ended if where == path)
+        everything = "".join(gone for _, where, gone in deleted if where == path)
         left = next(f for f in log.files() if f.path == path).dv_id or ""
-        assert sorted(left) == sorted(everything), json.dumps(ended)
+        assert sorted(left) == sorted(everything), json.dumps(deleted)

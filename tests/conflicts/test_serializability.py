@@ -1,4 +1,4 @@
-"""What the conflict rules are for, checked by brute force over generated transactions."""
+"""Serializability, which the conflict rules provide, checked by brute force."""
 
 from __future__ import annotations
 

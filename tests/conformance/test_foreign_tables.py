@@ -1,6 +1,6 @@
 """Tables that other engines wrote show the recorded rows, or are refused for a known reason.
 
-The corpus brings its own checker, which runs every item in one session; see its README. Here each
+The corpus provides its own checker, which runs every item in one session; see its README. Here each
 table is a test of its own.
 """
 
@@ -69,7 +69,7 @@ FURTHER = {
     ),
 }
 
-#: What we tell of a table although delta-spark refuses it, by kind of item; that it is true, tests
+#: What we show of a table although delta-spark refuses it, by kind of item; that it is true, tests
 #: of their own show. A history is a list of commit files, and a description what the log says.
 ANSWERED = {
     "history": {

@@ -78,9 +78,9 @@ def faulty(faults_jar: Path) -> Iterator[SparkProcess]:
 
 @pytest.fixture(scope="session")
 def templates(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A table of each kind, old enough for its log to be cleaned up at the next commit."""
+    """A table of each kind, old enough that the next commit cleans up its log."""
     folder = tmp_path_factory.mktemp("templates")
-    with session_settings(spark, {"spark.deltaic.upkeep.background": "false"}):
+    with session_settings(spark, {"spark.deltaic.maintenance.background": "false"}):
         for kind, properties in _KINDS.items():
             table = str(folder / kind)
             first = BASE_ROWS[: -BASE_VERSIONS + 1]

@@ -16,9 +16,9 @@ from tests.faults.conftest import BASE_ROWS, BASE_VERSIONS, MANY_ROWS, SCHEMA, _
 from tests.faults.operations import OPERATIONS
 from tests.support import log
 from tests.support.faulty import ARM, FaultyProcesses, is_alive
+from tests.support.maintenance import await_maintenance
 from tests.support.spark_process import SparkProcessError
 from tests.support.table_builder import append_file, in_order, rows_of
-from tests.support.upkeep import await_upkeep
 
 _DATA = r"/part-[^/]*\.parquet$"
 _VECTORS = r"/deletion_vector_[^/]*\.bin$"
@@ -219,7 +219,7 @@ def _constraint_is_whole(spark: SparkSession, table: str) -> None:
 
 
 def _files_are_listed(spark: SparkSession, table: str) -> None:
-    await_upkeep(spark)
+    await_maintenance(spark)
     listed = Path(table, "_symlink_format_manifest", "manifest").read_text().split()
     rows = spark.read.format("delta").load(table).select("_metadata.file_name").distinct()
     found = sorted(row[0] for row in rows.collect())

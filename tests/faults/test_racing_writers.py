@@ -23,8 +23,8 @@ WRITERS = 4
 SECONDS = 45
 
 #: Appends and deletes until the time is up. What became of each operation is on disk before the
-#: next one begins, for whoever asks after this process has died: how many rows it was told to have
-#: changed, too. The tag is the commit's metadata.
+#: next one begins, so that it can be read after this process has died. That includes the number of
+#: changed rows that was returned. The tag is the commit's metadata.
 WORK = """
 import json, random, time
 from deltaic.exceptions import ConcurrentModificationError
@@ -46,8 +46,8 @@ with open(journal, "w") as out:
         print(json.dumps([tag, "begun", operation, None]), file=out, flush=True)
         try:
             if kind == "append":
-                frame = spark.range(low, high, 1, 1)
-                frame.write.format("delta").mode("append").save(table)
+                df = spark.range(low, high, 1, 1)
+                df.write.format("delta").mode("append").save(table)
                 changed = high - low
             else:
                 statement = f"DELETE FROM delta.`{table}` WHERE id >= {low} AND id < {high}"
@@ -155,7 +155,7 @@ def _replayed(table: str, operations: list[Any]) -> tuple[list[int], list[str]]:
         The rows that are left.
     list of str
         What was acknowledged and is not there: an operation that has changed rows and made no
-        version, or one whose version changes other rows than it was told.
+        version, or one whose version changes other rows than were reported.
     """
     by_tag = {tag: (operation, changed) for tag, _, operation, changed in operations}
     tags = [tag for tag in _tags(table) if tag is not None]
@@ -166,6 +166,6 @@ def _replayed(table: str, operations: list[Any]) -> tuple[list[int], list[str]]:
         ids = set(range(low, high))
         touched = len(ids if kind == "append" else ids & rows)
         if changed not in (None, touched):
-            lost.append(f"{tag}, which changed {touched} rows and was told {changed}")
+            lost.append(f"{tag}, which changed {touched} rows and reported {changed}")
         rows = rows | ids if kind == "append" else rows - ids
     return sorted(rows), lost

@@ -25,21 +25,21 @@ from tests.faults.conftest import BASE_ROWS, BASE_VERSIONS, SCHEMA, _Copies, req
 from tests.faults.operations import OPERATIONS
 from tests.support import log
 from tests.support.faulty import ARM, RENAMING
+from tests.support.maintenance import await_maintenance
 from tests.support.spark_process import SparkProcess
 from tests.support.table_builder import append_file, in_order, rows_of
-from tests.support.upkeep import await_upkeep
 from tests.support.valid_logs import require_valid_logs
 
 _CHANGES = "create|write|force|close|link|rename|move|delete|mkdir"
 
-#: A write that is not done and said to be done is no log store's to find out.
+#: No log store can detect a write that is reported as done and is not.
 _NAMES = "link|rename|move|delete|mkdir"
 
-#: What needs room.
+#: What needs space.
 _GROWS = "create|write|mkdir"
 
-#: Lets the fault strike in each n-th call, from the first to the last there is, and tells what came
-#: of the write, what is there then, and what is there after the next write.
+#: Lets the fault strike in each n-th call, from the first to the last, and returns the outcome of
+#: the write, the rows that are there then, and the rows after the next write.
 SWEEP = """
 import shutil
 from deltaic.exceptions import DeltaError
@@ -77,7 +77,7 @@ _NEXT = "spark.sql(f\"INSERT INTO delta.`{table}` VALUES (999, 'next')\")"
 
 
 def listed(rows: Iterable[tuple[int, str]]) -> list[list[Any]]:
-    """Return rows as the sweep tells them."""
+    """Return rows as the sweep returns them."""
     return sorted([n, v] for n, v in rows)
 
 
@@ -250,19 +250,19 @@ def test_a_writer_that_stalls_at_any_call_and_another_one_lose_nothing(
         if not stalls:
             break
     assert nth > 10, "the write was watched"
-    await_upkeep(spark)
+    await_maintenance(spark)
     require_valid_logs(tmp_path)
 
 
-#: Three commits, the upkeep of the first of which stalls in the background.
+#: Three commits, the maintenance of the first of which stalls in the background.
 _WRITE_IN_FRONT = """
 import os, time
-spark.conf.set("spark.deltaic.upkeep.background", "true")
+spark.conf.set("spark.deltaic.maintenance.background", "true")
 try:
     for _ in range(3):
         spark.sql(f"INSERT INTO delta.`{table}` VALUES (999, 'next')")
 finally:
-    spark.conf.set("spark.deltaic.upkeep.background", "false")
+    spark.conf.set("spark.deltaic.maintenance.background", "false")
 deadline = time.monotonic() + 60
 while not os.path.exists(reached):
     assert time.monotonic() < deadline
@@ -294,7 +294,7 @@ def test_writes_go_on_while_a_checkpoint_stalls(
     assert rows_of(spark, table) == in_order([*BASE_ROWS, *[(999, "next")] * 3])
 
 
-def test_a_disk_that_runs_full_refuses_writes_until_there_is_room(
+def test_a_disk_that_runs_full_fails_writes_until_there_is_space(
     spark: SparkSession, tmp_path: Path, figures: Counter[str]
 ) -> None:
     """A real one, of four megabytes."""
@@ -316,11 +316,11 @@ def _fill(spark: SparkSession, disk: Path, figures: Counter[str]) -> None:
     expected: list[int] = []
     refused = 0
     for number in range(60):
-        frame = spark.range(number * rows, (number + 1) * rows, 1, 1)
-        # Texts that do not compress: each commit takes about 200 kilobytes.
-        frame = frame.selectExpr("id", "unhex(substr(sha1(string(id)), 1, 16)) AS v")
+        df = spark.range(number * rows, (number + 1) * rows, 1, 1)
+        # Strings that do not compress: each commit takes about 200 kilobytes.
+        df = df.selectExpr("id", "unhex(substr(sha1(string(id)), 1, 16)) AS v")
         try:
-            frame.write.format("delta").mode("append").save(table)
+            df.write.format("delta").mode("append").save(table)
             expected.append(number)
         except Exception as problem:
             assert "No space left on device" in str(problem)

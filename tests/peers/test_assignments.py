@@ -62,7 +62,7 @@ INSERTED_OTHERWISE = {
     ("ANSI", "names", "ars", "array(named_struct('b', 'x', 'a', '1'), NULL)"),
     ("LEGACY", "names", "ars", "array(named_struct('b', 'x', 'a', '1'), NULL)"),
     ("STRICT", "names", "s", "named_struct('a', NULL, 'b', NULL)"),
-    ("STRICT", "frame", "s", "named_struct('a', NULL, 'b', NULL)"),
+    ("STRICT", "DataFrame", "s", "named_struct('a', NULL, 'b', NULL)"),
     ("STRICT", "places", "s", "named_struct('a', NULL, 'b', NULL)"),
     ("STRICT", "places", "s", "named_struct('b', 7, 'a', '1')"),
     ("STRICT", "places", "ts", "5L"),
@@ -84,7 +84,7 @@ spark.conf.unset("spark.sql.storeAssignmentPolicy")
 """
 
 
-#: The same of rows that a statement or a frame brings, by names and by places.
+#: The same for rows of a statement or a DataFrame, by name and by position.
 TRY_INSERTS = """
 spark.conf.set("spark.sql.storeAssignmentPolicy", policy)
 def write(column, value, way):
@@ -109,7 +109,7 @@ spark.conf.unset("spark.sql.storeAssignmentPolicy")
 """
 
 
-@pytest.mark.parametrize("way", ["names", "places", "frame"])
+@pytest.mark.parametrize("way", ["names", "places", "DataFrame"])
 @pytest.mark.parametrize("policy", ["ANSI", "LEGACY", "STRICT"])
 def test_inserts_store_what_delta_spark_stores(
     spark: SparkSession, delta_spark: SparkProcess, tmp_path: Path, policy: str, way: str

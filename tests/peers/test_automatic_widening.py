@@ -217,7 +217,7 @@ def test_merge_with_schema_evolution_keeps_values_whole(
 
 
 @pytest.mark.parametrize(
-    ("column", "fitting", "cut", "told"),
+    ("column", "fitting", "cut", "reported"),
     [
         ("TINYINT", "2.0BD", "2.5BD", ("2.5", "2")),
         ("BIGINT", "2.0D", "2.5D", ("2.5", "2")),
@@ -256,7 +256,7 @@ def test_value_that_no_wider_type_holds_is_refused_and_not_cut(
     column: str,
     fitting: str,
     cut: str,
-    told: tuple[str, str],
+    reported: tuple[str, str],
     statement: str,
 ) -> None:
     name = f"delta.`{table}`"
@@ -272,7 +272,7 @@ def test_value_that_no_wider_type_holds_is_refused_and_not_cut(
                 " WHEN NOT MATCHED THEN INSERT *"
             )
 
-    value, stored = map(re.escape, told)
+    value, stored = map(re.escape, reported)
     says = rf": {value} of type [A-Z].* would become {stored}\.\s"
     with pytest.raises(Exception, match=rf"DELTAIC_VALUE_DOES_NOT_FIT.*column v.*{says}"):
         written(cut)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 READ = """
 reader = spark.read.format("delta").option("readChangeFeed", "true")
 try:
-    frame = reader.options(**options).load(path)
-    result = [frame.schema.json(), sorted(map(repr, frame.collect()))]
+    df = reader.options(**options).load(path)
+    result = [df.schema.json(), sorted(map(repr, df.collect()))]
 except Exception as e:
     result = ["error", str(e)]
 """
@@ -112,8 +112,8 @@ def frame_of(spark: SparkSession, path: str, **options: object) -> DataFrame:
 
 
 def ours(spark: SparkSession, path: str, **options: object) -> list[Any]:
-    frame = frame_of(spark, path, **options)
-    return [frame.schema.json(), sorted(map(repr, frame.collect()))]
+    df = frame_of(spark, path, **options)
+    return [df.schema.json(), sorted(map(repr, df.collect()))]
 
 
 def theirs(peer: SparkProcess, path: str, **options: object) -> Any:

@@ -29,8 +29,8 @@ for first, last in ranges:
     reader = spark.read.format("delta").option("readChangeFeed", "true")
     reader = reader.option("startingVersion", first).option("endingVersion", last)
     try:
-        frame = reader.load(path)
-        result.append([frame.schema.json(), sorted(map(repr, frame.collect()))])
+        df = reader.load(path)
+        result.append([df.schema.json(), sorted(map(repr, df.collect()))])
     except Exception as e:
         result.append(re.search(r"\\[([A-Z_.]+)\\]", str(e))[1])
 """
@@ -147,9 +147,9 @@ def test_feed_with_the_columns_of_an_older_version_is_ours_alone(
 ) -> None:
     build(spark, table, *CHANGES["type widened"])
     reader = spark.read.format("delta").option("readChangeFeed", "true").option("versionAsOf", 2)
-    frame = reader.option("startingVersion", 0).option("endingVersion", 2).load(table)
-    assert dict(frame.dtypes)["p"] == "int"
-    assert frame.count() == 4
+    df = reader.option("startingVersion", 0).option("endingVersion", 2).load(table)
+    assert dict(df.dtypes)["p"] == "int"
+    assert df.count() == 4
     with pytest.raises(AssertionError, match="DELTA_UNSUPPORTED_TIME_TRAVEL_VIEWS"):
         delta_spark.run(
             "reader = spark.read.format('delta').option('readChangeFeed', 'true')\n"

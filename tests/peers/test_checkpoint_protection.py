@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 
 from tests.peers.test_delta_spark import shown
 from tests.support import log
+from tests.support.maintenance import await_maintenance
 from tests.support.session_settings import session_settings
 from tests.support.spark_process import SparkProcess
-from tests.support.upkeep import await_upkeep
 
 DROP = """
 name = f"delta.`{path}`"
@@ -28,8 +28,8 @@ BEYOND = "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetent
 READ = """
 spark.conf.set(beyond, "false")
 def rows(version):
-    frame = spark.read.format("delta").option("versionAsOf", version).load(path)
-    return sorted(row[0] for row in frame.collect())
+    df = spark.read.format("delta").option("versionAsOf", version).load(path)
+    return sorted(row[0] for row in df.collect())
 result = {str(version): rows(version) for version in versions}
 spark.conf.unset(beyond)
 """
@@ -55,8 +55,8 @@ def retain(spark: SparkSession, table: str, duration: str) -> None:
 
 
 def rows_at(spark: SparkSession, table: str, version: int) -> list[int]:
-    frame = spark.read.format("delta").option("versionAsOf", version).load(table)
-    return sorted(row[0] for row in frame.collect())
+    df = spark.read.format("delta").option("versionAsOf", version).load(table)
+    return sorted(row[0] for row in df.collect())
 
 
 def test_a_table_that_lost_a_feature_at_once_is_written_and_its_protected_log_stays(
@@ -76,7 +76,7 @@ def test_a_table_that_lost_a_feature_at_once_is_written_and_its_protected_log_st
     while log.newest(table) % 4 or log.newest(table) < dropped + 3:
         spark.sql(f"INSERT INTO {name} VALUES ({100 + log.newest(table)})")
     spark.sql(f"UPDATE {name} SET id = -1 WHERE id = 5")
-    await_upkeep(spark)
+    await_maintenance(spark)
     assert before <= names(table), "what is protected was deleted"
     assert not log.last_actions(table, "add")[0].get("deletionVector")
 
@@ -94,7 +94,7 @@ def test_a_table_that_lost_a_feature_at_once_is_written_and_its_protected_log_st
     retain(spark, table, "1 day")
     while log.newest(table) % 4:
         spark.sql(f"INSERT INTO {name} VALUES ({100 + log.newest(table)})")
-    await_upkeep(spark)
+    await_maintenance(spark)
     assert not protected & names(table)
     assert min(log.versions(table)) == first
     rows = shown(spark.read.format("delta").load(table))

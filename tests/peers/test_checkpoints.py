@@ -12,10 +12,10 @@ from pyspark.sql import SparkSession
 from tests.peers.test_delta_spark import RUN, ours, shown, theirs
 from tests.support import log
 from tests.support.delta_rs import by_query, in_order
+from tests.support.maintenance import await_maintenance, do_maintenance, log_files
 from tests.support.sample_tables import ALL_TYPES, ODD_PARTITIONS, SAMPLES, Sample
 from tests.support.session_settings import session_settings
 from tests.support.spark_process import SparkProcess
-from tests.support.upkeep import await_upkeep, do_upkeep, log_files
 
 CLASSIC = {"task": "classicCheckpoint"}
 EACH_COMMIT = {"spark.deltaic.properties.defaults.checkpointInterval": "1"}
@@ -23,12 +23,12 @@ EACH_COMMIT = {"spark.deltaic.properties.defaults.checkpointInterval": "1"}
 #: The actions of one kind in a checkpoint file, as JSON without nulls.
 ROWS = """
 spark.conf.set("spark.sql.jsonGenerator.ignoreNullFields", "true")
-frame = spark.read.parquet(*paths)
+df = spark.read.parquet(*paths)
 result = {
     kind: sorted(
-        r[0] for r in frame.where(f"{kind} IS NOT NULL").selectExpr(f"to_json({kind})").collect()
+        r[0] for r in df.where(f"{kind} IS NOT NULL").selectExpr(f"to_json({kind})").collect()
     )
-    for kind in frame.columns
+    for kind in df.columns
 }
 """
 
@@ -41,9 +41,9 @@ result = None
 
 def checkpointed(spark: SparkSession, table: str) -> int:
     """Append nothing, so that a checkpoint is written, and leave no other commit than its own."""
-    frame = spark.read.format("delta").load(table)
-    with session_settings(spark, {"spark.deltaic.upkeep.background": "false"}):
-        frame.limit(0).write.format("delta").mode("append").save(table)
+    df = spark.read.format("delta").load(table)
+    with session_settings(spark, {"spark.deltaic.maintenance.background": "false"}):
+        df.limit(0).write.format("delta").mode("append").save(table)
     newest = log.newest(table)
     assert log_files(table, f"{newest:020d}.checkpoint*.parquet")
     for version in log.versions(table)[:-1]:
@@ -56,9 +56,9 @@ def test_delta_spark_and_delta_rs_read_a_table_from_our_checkpoint_alone(
     spark: SparkSession, delta_spark: SparkProcess, table: str, sample: Sample
 ) -> None:
     with session_settings(spark, EACH_COMMIT):
-        frame = sample.write(spark, table)
-        expected, rows = shown(frame), in_order(frame.collect())
-        await_upkeep(spark)
+        df = sample.write(spark, table)
+        expected, rows = shown(df), in_order(df.collect())
+        await_maintenance(spark)
     checkpointed(spark, table)
     moved = str(Path(table).rename(f"{table}-moved"))
     assert ours(spark, moved) == expected
@@ -137,27 +137,27 @@ def test_our_checkpoint_holds_what_delta_spark_s_holds_and_both_read_ours(
     spark: SparkSession, delta_spark: SparkProcess, table: str, name: str
 ) -> None:
     delta_spark.run(RUN, statements=[text.replace("{t}", table) for text in TABLES[name]])
-    twin = f"{table}-twin"
-    log.copy_table(table, twin)
+    copied = f"{table}-copied"
+    log.copy_table(table, copied)
     newest = log.newest(table)
     delta_spark.run(CHECKPOINT, path=table)
-    do_upkeep(spark, twin, newest, CLASSIC)
+    do_maintenance(spark, copied, newest, CLASSIC)
     checkpoint = f"_delta_log/{newest:020d}.checkpoint.parquet"
     expected = delta_spark.run(ROWS, paths=[f"{table}/{checkpoint}"])
-    found = delta_spark.run(ROWS, paths=[f"{twin}/{checkpoint}"])
+    found = delta_spark.run(ROWS, paths=[f"{copied}/{checkpoint}"])
     for kind in expected:
         assert by_path(found, kind) == by_path(expected, kind), kind
     assert set(found) <= set(expected)
     hint, their_hint = (
-        json.loads(Path(t, "_delta_log", "_last_checkpoint").read_text()) for t in (twin, table)
+        json.loads(Path(t, "_delta_log", "_last_checkpoint").read_text()) for t in (copied, table)
     )
     for key in ("version", "size", "numOfAddFiles"):
         assert hint[key] == their_hint[key]
     for version in range(newest):
-        log.commit_path(twin, version).unlink()
+        log.commit_path(copied, version).unlink()
     rows = ours(spark, table)
-    assert ours(spark, twin) == rows
-    assert theirs(delta_spark, twin) == rows
+    assert ours(spark, copied) == rows
+    assert theirs(delta_spark, copied) == rows
 
 
 @pytest.mark.parametrize("kind", ["multi-part", "V2"])
@@ -174,7 +174,7 @@ def test_delta_spark_reads_checkpoints_in_several_files(
         spark,
         {
             "spark.deltaic.checkpoint.partSize": "4",
-            "spark.deltaic.upkeep.background": "false",
+            "spark.deltaic.maintenance.background": "false",
         },
     ):
         spark.sql(f"DELETE FROM delta.`{table}` WHERE id % 10 = 3")
@@ -202,7 +202,7 @@ def test_delta_spark_reads_checkpoints_in_several_files(
 def test_delta_spark_s_own_checksum_agrees_with_ours(
     spark: SparkSession, delta_spark: SparkProcess, table: str
 ) -> None:
-    """delta-spark compares its state with the checksum file of its version, if told to."""
+    """delta-spark compares its state with the checksum file of its version, if configured to."""
     statements = [
         f"CREATE TABLE delta.`{table}` (id BIGINT) USING delta "
         "TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')",
@@ -211,17 +211,17 @@ def test_delta_spark_s_own_checksum_agrees_with_ours(
         f"INSERT INTO delta.`{table}` VALUES (1000)",
     ]
     delta_spark.run(RUN, statements=statements)
-    twin = f"{table}-twin"
-    log.copy_table(table, twin)
+    copied = f"{table}-copied"
+    log.copy_table(table, copied)
     newest = log.newest(table)
-    for path in log_files(twin, "*.crc"):
+    for path in log_files(copied, "*.crc"):
         path.unlink()
     for version in range(newest + 1):
-        do_upkeep(spark, twin, version, {"task": "checksum"})
+        do_maintenance(spark, copied, version, {"task": "checksum"})
     for version in range(newest + 1):
         name = f"{version:020d}.crc"
         expected = json.loads(Path(table, "_delta_log", name).read_text())
-        found = json.loads(Path(twin, "_delta_log", name).read_text())
+        found = json.loads(Path(copied, "_delta_log", name).read_text())
         for body in (found, expected):
             body["protocol"] = in_any_order(body["protocol"])
         shared = found.keys() & expected.keys()

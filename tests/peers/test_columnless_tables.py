@@ -55,8 +55,8 @@ def test_both_engines_do_the_same_with_a_table_that_has_no_columns(
     spark.sql(f"CREATE TABLE delta.`{ours}` USING delta")
     delta_spark.run("spark.sql(f'CREATE TABLE delta.`{path}` USING delta')", path=theirs)
     for path in (ours, theirs):
-        frame = spark.read.format("delta").load(path)
-        assert (frame.columns, log.metadata(path)["schemaString"]) == (
+        df = spark.read.format("delta").load(path)
+        assert (df.columns, log.metadata(path)["schemaString"]) == (
             [],
             '{"type":"struct","fields":[]}',
         )
@@ -101,8 +101,8 @@ def test_rows_of_a_table_that_has_only_void_columns_are_counted(
     metadata = log.metadata(table)
     metadata["schemaString"] = json.dumps({"type": "struct", "fields": [void, within]})
     log.write_commit(table, 1, {"metaData": metadata})
-    frame = spark.read.format("delta").load(table)
-    assert (frame.columns, frame.count()) == (["v", "s"], 3)
-    assert frame.select("v").collect() == frame.select("s.v").collect() == [(None,)] * 3
-    assert frame.collect() == [(None, None)] * 3
-    assert frame.selectExpr("1 AS one").collect() == [(1,)] * 3
+    df = spark.read.format("delta").load(table)
+    assert (df.columns, df.count()) == (["v", "s"], 3)
+    assert df.select("v").collect() == df.select("s.v").collect() == [(None,)] * 3
+    assert df.collect() == [(None, None)] * 3
+    assert df.selectExpr("1 AS one").collect() == [(1,)] * 3

@@ -26,9 +26,9 @@ rows = spark.sql('DESCRIBE HISTORY ' + name).orderBy('version').collect()
 result = [[row.operation, dict(row.operationParameters)] for row in rows]
 """
 READ = """
-frame = spark.sql('SELECT * FROM ' + name)
+df = spark.sql('SELECT * FROM ' + name)
 detail = spark.sql('DESCRIBE DETAIL ' + name).collect()[0]
-result = [frame.schema.simpleString(), sorted(map(repr, frame.collect())),
+result = [df.schema.simpleString(), sorted(map(repr, df.collect())),
           detail.clusteringColumns, detail.partitionColumns, sorted(detail.tableFeatures)]
 """
 
@@ -84,7 +84,7 @@ CLUSTERED = (
 
 def compared(value: str) -> Any:
     """Return a parameter with what depends on its JSON's order, or on chance, taken out."""
-    # Explicit values move our mark, and not delta-spark's.
+    # Explicit values move our high-water mark, and not delta-spark's.
     value = re.sub(r',"delta\.identity\.highWaterMark":-?\d+', "", value)
     value = re.sub(r"col-[0-9a-f-]{36}", "col", value)
     value = re.sub(r'(delta\.columnMapping\.id\\*"):\d+', r"\1:0", value)

@@ -154,7 +154,7 @@ def test_delta_rs_appends_to_a_table_of_ours_that_has_vectors(
     assert in_order(rows_of(spark, table)) == by_query(table) == in_order(left)
 
 
-def test_delta_rs_history_tells_our_operations(spark: SparkSession, table: str) -> None:
+def test_delta_rs_history_shows_our_operations(spark: SparkSession, table: str) -> None:
     [sample] = [s for s in SAMPLES if s.name == "rewritten"]
     sample.write(spark, table)
     history = deltalake.DeltaTable(table).history()

@@ -17,8 +17,8 @@ from tests.support.table_builder import build_table, in_order, rows_of
 #: What `shown` does, for the other process; a Row's text holds its column names.
 READ = """
 reader = spark.read.format("delta")
-frame = (reader.option("versionAsOf", version) if version is not None else reader).load(path)
-result = sorted(map(repr, frame.collect()))
+df = (reader.option("versionAsOf", version) if version is not None else reader).load(path)
+result = sorted(map(repr, df.collect()))
 """
 RUN = """
 for statement in statements:
@@ -27,8 +27,8 @@ result = None
 """
 
 
-def shown(frame: DataFrame) -> list[str]:
-    return sorted(map(repr, frame.collect()))
+def shown(df: DataFrame) -> list[str]:
+    return sorted(map(repr, df.collect()))
 
 
 def ours(spark: SparkSession, path: str, version: int | None = None) -> list[str]:
@@ -203,17 +203,17 @@ result = {
     "features": sorted(detail.tableFeatures),
 }
 """
-    told = delta_spark.run(code, path=table)
+    described = delta_spark.run(code, path=table)
     files = log.active_files(table)
-    assert told["operations"] == ["DELETE", "DELETE", "DELETE", "WRITE"]
-    assert told["read"] == [2, 1, 0, None]
-    assert told["appends"] == [False, False, False, True]
-    assert all("deltaic" in engine.lower() for engine in told["engines"])
-    assert told["deleted"] == [133, 5, 2004, -1]
-    assert told["numFiles"] == len(files)
-    assert told["sizeInBytes"] == sum(add["size"] for add in files)
-    assert told["properties"]["delta.enableDeletionVectors"] == "true"
-    assert "deletionVectors" in told["features"]
+    assert described["operations"] == ["DELETE", "DELETE", "DELETE", "WRITE"]
+    assert described["read"] == [2, 1, 0, None]
+    assert described["appends"] == [False, False, False, True]
+    assert all("deltaic" in engine.lower() for engine in described["engines"])
+    assert described["deleted"] == [133, 5, 2004, -1]
+    assert described["numFiles"] == len(files)
+    assert described["sizeInBytes"] == sum(add["size"] for add in files)
+    assert described["properties"]["delta.enableDeletionVectors"] == "true"
+    assert "deletionVectors" in described["features"]
 
 
 METRICS = [

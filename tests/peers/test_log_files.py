@@ -38,8 +38,8 @@ def theirs(peer: SparkProcess, path: str, **options: Any) -> list[tuple[Any, ...
 
 
 def ours(spark: SparkSession, path: str, **options: Any) -> list[tuple[Any, ...]]:
-    frame = spark.read.format("delta").options(**options).load(path)
-    return sorted([tuple(row) for row in frame.collect()], key=repr)
+    df = spark.read.format("delta").options(**options).load(path)
+    return sorted([tuple(row) for row in df.collect()], key=repr)
 
 
 def log_files(table: str, pattern: str) -> list[Path]:

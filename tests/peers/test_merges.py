@@ -50,10 +50,10 @@ for path, case in cases:
         print(case, str(problem)[:500], flush=True)
         result.append(None)
         continue
-    frame = spark.read.format("delta").load(path)
-    result.append([frame.schema.simpleString(), sorted(frame.toJSON().collect())])
+    df = spark.read.format("delta").load(path)
+    result.append([df.schema.simpleString(), sorted(df.toJSON().collect())])
 """
-#: What the history says, as far as it must be the same: times and numbers of files need not.
+#: What the history shows, as far as it must be the same: times and numbers of files may differ.
 METRICS = (
     "numSourceRows",
     "numTargetRowsInserted",

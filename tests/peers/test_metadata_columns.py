@@ -28,8 +28,8 @@ def shape(t):
     if t.typeName() == 'struct':
         return [[f.name, f.nullable, shape(f.dataType)] for f in t.fields]
     return t.simpleString()
-frame = spark.sql(query)
-result = [shape(frame.schema), sorted(map(repr, frame.collect()))]
+df = spark.sql(query)
+result = [shape(df.schema), sorted(map(repr, df.collect()))]
 """
 
 
@@ -115,12 +115,12 @@ def test_values_are_those_of_the_log(spark: SparkSession, places: str):
 def test_only_the_fields_asked_for_are_made_and_batches_stay_batches(
     spark: SparkSession, places: str
 ):
-    frame = spark.sql(f"SELECT _metadata.file_size FROM delta.`{places}` WHERE p = 'ä%'")
-    assert scanned_columns(frame) == "struct<_metadata:struct<file_size:bigint>>"
-    frame = spark.sql(f"SELECT _metadata.row_index, id FROM delta.`{places}`")
-    frame.collect()
-    assert only_scan(frame).supportsColumnar()
-    assert "ColumnarToRowExec" in [node.kind for node in plan_nodes(frame)]
+    df = spark.sql(f"SELECT _metadata.file_size FROM delta.`{places}` WHERE p = 'ä%'")
+    assert scanned_columns(df) == "struct<_metadata:struct<file_size:bigint>>"
+    df = spark.sql(f"SELECT _metadata.row_index, id FROM delta.`{places}`")
+    df.collect()
+    assert only_scan(df).supportsColumnar()
+    assert "ColumnarToRowExec" in [node.kind for node in plan_nodes(df)]
 
 
 @pytest.mark.parametrize(
@@ -141,11 +141,11 @@ def test_filters_on_a_files_constants_choose_files(
 ):
     name = Path(log.active_files(places)[0]["path"]).name
     where = condition.format(name=name)
-    frame = spark.sql(f"SELECT id, _metadata.file_name FROM delta.`{places}` WHERE {where}")
-    assert len(scanned_files(frame)) == expected
+    df = spark.sql(f"SELECT id, _metadata.file_name FROM delta.`{places}` WHERE {where}")
+    assert len(scanned_files(df)) == expected
     everything = spark.sql(f"SELECT id, p, _metadata FROM delta.`{places}`").collect()
     wanted = spark.createDataFrame(everything).where(where)
-    assert sorted(r.id for r in frame.collect()) == sorted(r.id for r in wanted.collect())
+    assert sorted(r.id for r in df.collect()) == sorted(r.id for r in wanted.collect())
 
 
 @pytest.mark.parametrize(
@@ -203,10 +203,10 @@ def test_a_column_of_the_users_goes_first_and_the_hidden_one_stays_in_reach(
     query = f"SELECT id, _metadata.row_index FROM delta.`{table}` WHERE _metadata.row_index > 50"
     assert sorted(map(tuple, spark.sql(query).collect())) == [(n, n * 10) for n in kept if n > 5]
     code = """
-frame = spark.read.format('delta').load(path)
-hidden = frame.metadataColumn('_metadata')
-frame = frame.where(hidden.getField('row_index') != 4)
-result = sorted(map(repr, frame.select('id', '_metadata.file_name',
+df = spark.read.format('delta').load(path)
+hidden = df.metadataColumn('_metadata')
+df = df.where(hidden.getField('row_index') != 4)
+result = sorted(map(repr, df.select('id', '_metadata.file_name',
     hidden.getField('row_index').alias('i'), hidden.getField('file_name').alias('f')).collect()))
 """
     scope: dict[str, Any] = {"spark": spark, "path": table}

@@ -13,8 +13,8 @@ import pytest
 
 from tests.support import log
 from tests.support.foreign_table import ForeignTable, mapped
+from tests.support.oracle_reads import assert_same_reads
 from tests.support.table_builder import rows_of
-from tests.support.twin_reads import assert_same_reads
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -97,7 +97,7 @@ def test_column_mapping_that_one_side_lists_holds_for_files(
 def test_column_mapping_of_the_readers_alone_holds_for_files(
     spark: SparkSession, table: str
 ) -> None:
-    """delta-spark refuses such a table: the protocol tells writers nothing."""
+    """delta-spark refuses such a table: the protocol does not list the feature for writers."""
     one_sided(table, READERS)
     spark.sql(f"INSERT INTO delta.`{table}` VALUES (2)")
     assert rows_of(spark, table) == [(1,), (2,)]

@@ -1,4 +1,4 @@
-"""The same programs by delta-spark and by us: the same steps succeed, and leave the same rows."""
+"""The same programs in delta-spark and Deltaic: the same steps succeed and leave the same rows."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ rows("SELECT id, to_json(v) FROM {t}")
     "evolution with casts": """
 query("CREATE TABLE {t} (a INT, s STRING) USING delta")
 df = spark.range(2).selectExpr("id a", "cast(id as int) s", "id extra")
-merging = lambda frame: save(frame).mode("append").option("mergeSchema", "true")
+merging = lambda df: save(df).mode("append").option("mergeSchema", "true")
 attempt(lambda: merging(df).saveAsTable(t))
 attempt(lambda: save(df.withColumn("e1", F.lit(1))).mode("append").saveAsTable(t))
 attempt(lambda: merging(df.withColumn("e1", F.lit(1))).insertInto(t))
@@ -232,17 +232,17 @@ attempt("INSERT INTO {t} VALUES (2, null, null)")
 def stream(columns, **options):
     got = []
     batches = lambda batch, number: got.extend(str(row) for row in batch.collect())
-    frame = spark.readStream.options(**options).format("delta").load(path).selectExpr(*columns)
-    query = frame.writeStream.foreachBatch(batches).trigger(availableNow=True).start()
+    df = spark.readStream.options(**options).format("delta").load(path).selectExpr(*columns)
+    query = df.writeStream.foreachBatch(batches).trigger(availableNow=True).start()
     query.awaitTermination()
-    result.append([frame.schema.simpleString(), sorted(got)])
+    result.append([df.schema.simpleString(), sorted(got)])
 attempt(lambda: stream(["*"]))
 attempt(lambda: stream(["v"]))
 attempt(lambda: stream(["s.n", "id"], maxFilesPerTrigger=1))
 def copy():
     into = lambda batch, number: save(batch).mode("append").save(path + "-copy")
-    frame = spark.readStream.format("delta").load(path)
-    frame.writeStream.foreachBatch(into).trigger(availableNow=True).start().awaitTermination()
+    df = spark.readStream.format("delta").load(path)
+    df.writeStream.foreachBatch(into).trigger(availableNow=True).start().awaitTermination()
 attempt(copy)
 rows("SELECT * FROM delta.`{path}-copy`")
 """,
@@ -290,9 +290,9 @@ on = {"replaceOn": "t.id = s.id", "targetAlias": "t"}
 for n in (f"delta.`{path}`", f"delta.`{path}_p`"):
     part = " PARTITIONED BY (p)" if n.endswith("_p`") else ""
     spark.sql(f"CREATE TABLE {n} (id INT, a STRING, p INT) USING delta" + part)
-    into = lambda frame, **options: (
+    into = lambda df, **options: (
         spark.sql(f"INSERT OVERWRITE {n} VALUES (1, 'x', 1), (2, 'y', 1), (3, 'z', 2)"),
-        save(frame).mode("overwrite").options(**options).insertInto(n), rows(f"SELECT * FROM {n}"))
+        save(df).mode("overwrite").options(**options).insertInto(n), rows(f"SELECT * FROM {n}"))
     attempt(lambda: into(d.alias("s"), **on))
     attempt(lambda: into(d.toDF("x", "y", "z").alias("s"), replaceOn="t.p = s.z", targetAlias="t"))
     attempt(lambda: into(d, replaceUsing="id"))
@@ -322,7 +322,7 @@ rows()
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_both_engines_come_to_the_same(
+def test_both_engines_have_the_same_outcome(
     spark: SparkSession, delta_spark: SparkProcess, tmp_path: Path, name: str
 ) -> None:
     theirs, ours = str(tmp_path / "theirs"), str(tmp_path / "ours")

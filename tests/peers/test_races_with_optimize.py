@@ -57,8 +57,8 @@ result = None
 """
 
 SHOW = """
-frame = spark.sql(f"SELECT id, p, v FROM delta.`{table}` ORDER BY id")
-result = [list(row) for row in frame.collect()]
+df = spark.sql(f"SELECT id, p, v FROM delta.`{table}` ORDER BY id")
+result = [list(row) for row in df.collect()]
 """
 
 IDS = range(40)
@@ -144,7 +144,7 @@ def test_optimize_that_commits_first_fails_a_change_of_rows_that_it_moved(
     check(spark, delta_spark, table, change(BASE))
 
 
-def test_optimize_of_other_files_goes_together_with_a_change(
+def test_optimize_of_other_files_does_not_conflict_with_a_change(
     spark: SparkSession, delta_spark: SparkProcess, base: Path, table: str
 ) -> None:
     log.copy_table(base, table)

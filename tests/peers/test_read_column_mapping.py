@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support import log
+from tests.support.oracle_reads import READ_QUERIES, RUN, assert_same_reads, our_rows
 from tests.support.plans import scanned_files
 from tests.support.session_settings import session_settings
-from tests.support.twin_reads import READ_QUERIES, RUN, assert_same_reads, our_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -203,8 +203,8 @@ def test_renamed_columns_skip_files_by_their_statistics(
     spark: SparkSession, changed: tuple[str, list[list[str]]], condition: str
 ) -> None:
     path, _ = changed
-    frame = spark.sql(f"SELECT swapped FROM delta.`{path}` WHERE {condition}")
-    assert len(scanned_files(frame)) < len(scanned_files(spark.read.format("delta").load(path)))
+    df = spark.sql(f"SELECT swapped FROM delta.`{path}` WHERE {condition}")
+    assert len(scanned_files(df)) < len(scanned_files(spark.read.format("delta").load(path)))
 
 
 @pytest.mark.thorough
@@ -212,9 +212,9 @@ def test_renamed_partition_columns_prune(
     spark: SparkSession, changed: tuple[str, list[list[str]]]
 ) -> None:
     path, _ = changed
-    frame = spark.sql(f"SELECT swapped FROM delta.`{path}` WHERE `part, of` = 'a b/c%41'")
-    assert len(scanned_files(frame)) == 1
-    assert [row[0] for row in frame.collect()] == [4]
+    df = spark.sql(f"SELECT swapped FROM delta.`{path}` WHERE `part, of` = 'a b/c%41'")
+    assert len(scanned_files(df)) == 1
+    assert [row[0] for row in df.collect()] == [4]
 
 
 def test_table_that_was_mapped_later_reads_files_from_before(

@@ -22,9 +22,9 @@ from tests.support.foreign_table import (
     struct,
     with_features,
 )
+from tests.support.oracle_reads import assert_same_reads, our_rows
 from tests.support.session_settings import session_settings
 from tests.support.table_builder import in_order, rows_of
-from tests.support.twin_reads import assert_same_reads, our_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable

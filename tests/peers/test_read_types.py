@@ -1,4 +1,4 @@
-"""Widened columns, variants, void, limited text and other types, as delta-spark writes them."""
+"""Widened columns, variants, void, CHAR, VARCHAR and other types, as delta-spark writes them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.oracle_reads import READ_QUERIES, RUN, assert_same_reads, our_rows
 from tests.support.quick import quick_and_thorough
 from tests.support.session_settings import session_settings
-from tests.support.twin_reads import READ_QUERIES, RUN, assert_same_reads, our_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -280,8 +280,8 @@ def test_void_columns_are_null_at_any_depth(
 ) -> None:
     query = "SELECT 1 AS id, named_struct('a', 2, 'n', NULL) AS s, NULL AS v"
     delta_spark.run(RUN, statements=[f"CREATE TABLE delta.`{table}` USING delta AS {query}"])
-    frame = spark.read.format("delta").load(table)
-    assert frame.schema.simpleString() == "struct<id:int,s:struct<a:int,n:void>,v:void>"
+    df = spark.read.format("delta").load(table)
+    assert df.schema.simpleString() == "struct<id:int,s:struct<a:int,n:void>,v:void>"
     expected = ["Row(id=1, s=Row(a=2, n=None), v=None)"]
     for settings in READERS.values():
         with session_settings(spark, settings):

@@ -129,8 +129,8 @@ CASES: dict[str, tuple[list[str], str, str]] = {
         "ASSIGNMENT_REFUSED",
     ),
     "DataFrame of a table that got other physical names": (
-        [PLAIN, "INSERT INTO {t} VALUES (1, 'a')", "`kept.update(frame=spark.table(t))`", REMAPPED],
-        "`kept['frame'].collect()`",
+        [PLAIN, "INSERT INTO {t} VALUES (1, 'a')", "`kept.update(df=spark.table(t))`", REMAPPED],
+        "`kept['df'].collect()`",
         "SCHEMA_CHANGED",
     ),
     "endingVersion null": (
@@ -252,7 +252,7 @@ def test_statements_are_refused_as_by_delta_spark(
 
 
 @pytest.mark.parametrize(
-    ("condition", "told"),
+    ("condition", "message"),
     [
         ("users(id) > 0", "users is a function of the session, and other sessions"),
         ("id > limit_of_session", "limit_of_session is a variable of the session, and other"),
@@ -261,7 +261,7 @@ def test_statements_are_refused_as_by_delta_spark(
     ],
 )
 def test_check_takes_nothing_of_the_session(
-    spark: SparkSession, condition: str, told: str | None
+    spark: SparkSession, condition: str, message: str | None
 ) -> None:
     """delta-spark accepts these, and then writes no row that another session could check."""
     spark.udf.register("users", lambda value: value, "int")
@@ -275,10 +275,10 @@ def test_check_takes_nothing_of_the_session(
             f"CREATE TABLE {t}2 (id INT, x STRING, CONSTRAINT c CHECK ({condition})) USING delta"
         )
         for statement in (add, create):
-            if told is None:
+            if message is None:
                 spark.sql(statement)
                 continue
-            with pytest.raises(Exception, match=told):
+            with pytest.raises(Exception, match=message):
                 spark.sql(statement)
     spark.sql("DROP TEMPORARY FUNCTION len_of")
     spark.sql("DROP TEMPORARY VARIABLE limit_of_session")

@@ -50,7 +50,7 @@ def test_rows_of_a_table_that_enables_row_tracking_have_one_id_each_for_both_eng
     ours = [list(row) for row in spark.sql(said(IDS)).collect()]
     assert len({row_id for _, row_id, _ in ours}) == len(ours) == 48
     assert delta_spark.run(SHOW, query=said(IDS)) == ours
-    # A vector leaves every other row where it is, whoever writes it.
+    # A deletion vector of either writer leaves every other row where it is.
     if vectors == "true":
         spark.sql(said(AFTER[1]))
         left = [row for row in ours if row[0] != 5]

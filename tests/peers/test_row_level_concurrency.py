@@ -20,8 +20,8 @@ result = [list(row) for row in spark.sql(query).collect()]
 """
 
 FEED = """
-frame = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 4)
-rows = frame.load(table).select("id", "v", "_change_type").orderBy("id", "v").collect()
+df = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 4)
+rows = df.load(table).select("id", "v", "_change_type").orderBy("id", "v").collect()
 result = [list(row) for row in rows]
 """
 
@@ -62,6 +62,6 @@ def test_our_update_follows_deletes_of_delta_spark_and_both_read_the_same(
         for row in ([i, "a", "update_preimage"], [i, "ours", "update_postimage"])
     ]
     assert delta_spark.run(FEED, table=table) == changes
-    frame = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 4)
-    ours = frame.load(table).select("id", "v", "_change_type").orderBy("id", "v").collect()
+    df = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 4)
+    ours = df.load(table).select("id", "v", "_change_type").orderBy("id", "v").collect()
     assert [list(row) for row in ours] == changes

@@ -14,7 +14,7 @@ from tests.support.spark_process import SparkProcess
 
 ROWS = {
     "all types": ALL_TYPES,
-    "texts": """
+    "strings": """
 SELECT * FROM VALUES ('short', repeat('a', 33), repeat('ä', 40), repeat('x', 32)),
   (NULL, repeat('a', 31) || 'b', '', '\\U0010ffff' || repeat('\\U0010ffff', 40)),
   ('', repeat('z', 100), repeat('\\U0001d11e', 33), 'x\\u0000y')
@@ -40,11 +40,11 @@ AS t(ts, ntz, d)
 }
 
 #: Bounds that need not be the same. Of floats, ours are none where there is a NaN or an infinity,
-#: and -0.0 is below 0.0; where a text is cut off is counted in characters here and in UTF-16 units
-#: there. What ours must be is in tests/spark/test_write_statistics.py.
+#: and -0.0 is below 0.0; a string is truncated by characters here and by UTF-16 units there. What
+#: ours must be is in tests/spark/test_write_statistics.py.
 DIFFERENT = {
     "all types": [("minValues", "float"), ("maxValues", "float"), ("minValues", "double")],
-    "texts": [("maxValues", name) for name in "cd"],
+    "strings": [("maxValues", name) for name in "cd"],
     "numbers": [
         *[("maxValues", name) for name in ("nan", "float")],
         *[("minValues", name) for name in ("zero", "float")],

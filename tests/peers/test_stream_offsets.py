@@ -43,7 +43,7 @@ STOPS = [("snapshot", 2, 0), ("snapshot", 8, 0), ("snapshot", 2, 1), ("commit", 
 
 def run_here(spark: SparkSession, **arguments: Any) -> list[list[list[int]]]:
     names: dict[str, Any] = {"spark": spark, **arguments}
-    exec(PROGRAM, names)  # the very text that the peer runs
+    exec(PROGRAM, names)  # the same text that the peer runs
     return names["result"]  # type: ignore[no-any-return]
 
 

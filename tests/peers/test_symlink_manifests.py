@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.support.maintenance import await_maintenance
 from tests.support.spark_process import SparkProcess
-from tests.support.upkeep import await_upkeep
 
 LISTED = "TBLPROPERTIES ('delta.compatibility.symlinkFormatManifest.enabled' = 'true')"
 
@@ -50,7 +50,7 @@ def test_lists_after_each_commit_are_those_that_delta_spark_makes_of_the_table(
 ) -> None:
     for statement in statements:
         spark.sql(statement.replace("{t}", table))
-    await_upkeep(spark)
+    await_maintenance(spark)
     ours = lists(table)
     assert ours
     delta_spark.run(GENERATE, path=table)

@@ -32,16 +32,16 @@ for what, query in queries.items():
         views[f"{kind}, {what}"] = view = f"{name}_view_{len(views)}"
         spark.sql(f"CREATE {kind} {view} AS {query}")
 loaded = spark.read.format("delta").load(path)
-for what, frame in {"loaded": loaded, "by name": spark.table(name)}.items():
-    views[f"frame {what}"] = view = f"{name}_view_{len(views)}"
-    frame.select("id", "s").createOrReplaceTempView(view)
+for what, df in {"loaded": loaded, "by name": spark.table(name)}.items():
+    views[f"DataFrame {what}"] = view = f"{name}_view_{len(views)}"
+    df.select("id", "s").createOrReplaceTempView(view)
 spark.sql(f"ALTER TABLE {name} {change}")
 spark.sql(f"INSERT INTO {name} (id) VALUES (3)")
 result = {}
 for what, view in views.items():
     try:
-        frame = spark.table(view)
-        result[what] = [frame.columns, sorted(map(list, frame.collect()), key=str)]
+        df = spark.table(view)
+        result[what] = [df.columns, sorted(map(list, df.collect()), key=str)]
     except Exception as e:
         result[what] = re.search(r"\\[([A-Z_.]+)\\]", str(e))[1]
 for what, view in views.items():
@@ -52,7 +52,7 @@ for what, view in views.items():
 spark.sql(f"DROP TABLE {name}")
 """
 
-#: How each engine says that a frame no longer fits the table.
+#: The error with which each engine reports that a DataFrame no longer fits the table.
 FRAME_NO_LONGER_FITS = {
     "DELTA_SCHEMA_CHANGE_SINCE_ANALYSIS",
     "DELTAIC_SCHEMA_CHANGED",

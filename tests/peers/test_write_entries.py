@@ -1,4 +1,4 @@
-"""The same writes by delta-spark and by us: the same rows, told by the log in the same words."""
+"""The same writes in delta-spark and in Deltaic: the same rows and the same commitInfo."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 FIRST = """
 from pyspark.sql import functions as F
 rows = lambda a, b, step=1: spark.range(a, b, 1, 1).selectExpr("id", "id % 3 AS p", "'x' AS s")
-save = lambda frame, mode, **options: (
-    frame.write.format("delta").mode(mode).options(**options).save(path))
+save = lambda df, mode, **options: (
+    df.write.format("delta").mode(mode).options(**options).save(path))
 t = f"delta.`{path}`"
 """
 READ = """
 result = []
 for version in versions:
-    frame = spark.read.format('delta').option('versionAsOf', version).load(path)
-    result.append([[str(value) for value in row] for row in frame.collect()])
+    df = spark.read.format('delta').option('versionAsOf', version).load(path)
+    result.append([[str(value) for value in row] for row in df.collect()])
 """
 CREATE = """
 rows(0, 12).write.format("delta").partitionBy("p").option(
@@ -123,7 +123,7 @@ def require_same_commits(
     scope: dict[str, Any] = {"spark": spark, "path": ours, "versions": versions}
     exec(READ, scope)
     for version, name in enumerate(programs):
-        assert told(ours, version) == told(theirs, version), name
+        assert recorded(ours, version) == recorded(theirs, version), name
         assert in_order(scope["result"][version]) == in_order(expected[version]), name
     (newest,) = delta_spark.run(READ, path=ours, versions=versions[-1:])
     assert in_order(newest) == in_order(expected[-1])
@@ -136,7 +136,7 @@ _NOTHING = [("description", None), ("clusterBy", "[]")]
 _KINDS_OF_OVERWRITE = ("isV1SaveAsTableOverwrite",)
 
 
-def told(table: str, version: int) -> dict[str, Any]:
+def recorded(table: str, version: int) -> dict[str, Any]:
     """Return what a commit says of itself, without what differs between runs and layouts."""
     info = log.commit_info(table, version)
     metrics = info.get("operationMetrics", {})

@@ -9,8 +9,8 @@ from tests.support import log
 from tests.support.spark_process import SparkProcess
 
 READ = """
-frame = spark.read.format("delta").load(path).selectExpr(*columns)
-result = sorted(map(repr, frame.collect()))
+df = spark.read.format("delta").load(path).selectExpr(*columns)
+result = sorted(map(repr, df.collect()))
 """
 RUN = """
 for statement in statements:
@@ -22,8 +22,8 @@ result = None
 def same(
     spark: SparkSession, delta_spark: SparkProcess, table: str, columns: list[str]
 ) -> list[str]:
-    frame = spark.read.format("delta").load(table).selectExpr(*columns)
-    mine = sorted(map(repr, frame.collect()))
+    df = spark.read.format("delta").load(table).selectExpr(*columns)
+    mine = sorted(map(repr, df.collect()))
     assert delta_spark.run(READ, path=table, columns=columns) == mine
     return mine
 
@@ -105,7 +105,7 @@ def test_narrower_type_is_refused(spark: SparkSession, table: str, data_type: st
         spark.sql(f"ALTER TABLE {name} ALTER COLUMN a TYPE {data_type}")
 
 
-def test_type_that_a_condition_speaks_of_is_kept(spark: SparkSession, table: str) -> None:
+def test_type_that_a_condition_references_is_kept(spark: SparkSession, table: str) -> None:
     name = f"delta.`{table}`"
     spark.sql(f"CREATE TABLE {name} (a INT CHECK (a > 0), b INT) USING delta")
     with pytest.raises(Exception, match="TypeWidening is not true"):

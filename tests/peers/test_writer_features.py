@@ -19,8 +19,8 @@ PROPERTIES = (
 )
 ROWS = "id, v, _metadata.row_id AS r, _metadata.row_commit_version AS c"
 READ = f"""
-frame = spark.sql(f"SELECT {ROWS} FROM delta.`{{path}}`")
-result = sorted(map(list, frame.collect()))
+df = spark.sql(f"SELECT {ROWS} FROM delta.`{{path}}`")
+result = sorted(map(list, df.collect()))
 """
 RUN = "spark.sql(statement)\nresult = None"
 
@@ -41,14 +41,14 @@ def create(spark: SparkSession, table: str, properties: str = PROPERTIES) -> str
 
 
 def high_water_mark(table: str) -> int:
-    marks = [
+    high_water_marks = [
         json.loads(action["configuration"])["rowIdHighWaterMark"]
         for version in log.versions(table)
         for action in log.actions(table, version, "domainMetadata")
         if action["domain"] == "delta.rowTracking"
     ]
-    assert marks == sorted(marks)
-    return int(marks[-1])
+    assert high_water_marks == sorted(high_water_marks)
+    return int(high_water_marks[-1])
 
 
 def timestamps(table: str) -> list[int]:

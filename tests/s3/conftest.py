@@ -92,7 +92,7 @@ def start_writer(server: Server, **settings: str) -> SparkProcess:
         {
             "spark.driver.memory": "700m",
             "spark.driver.extraClassPath": jars,
-            "spark.deltaic.upkeep.background": "false",
+            "spark.deltaic.maintenance.background": "false",
             **{f"spark.hadoop.fs.s3a.{name}": value for name, value in s3a.items()},
             **{name.replace("__", "."): value for name, value in settings.items()},
         },

@@ -4,7 +4,7 @@ It serves one request at a time. moto looks whether an object exists and then pu
 are the two one step, as they are on S3. It prints its port, and serves until it is killed.
 
 Of ``PUT /-/lose/3`` the third conditional put from then on is done, and its reply is lost.
-``GET /-/figures`` tells how many conditional puts there were, and how many were refused.
+``GET /-/figures`` returns how many conditional puts there were, and how many were refused.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Watched:
 
 class Quiet(WSGIRequestHandler):  # type: ignore[misc]
     def log(self, *_: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def main() -> None:

@@ -18,8 +18,8 @@ import time
 time.sleep(max(0, start - time.time()))
 result = []
 for item in items:
-    frame = spark.range(item, item + 3, 1, 1)
-    frame.write.format("delta").mode("append").option("delta.checkpointInterval", "10").save(table)
+    df = spark.range(item, item + 3, 1, 1)
+    df.write.format("delta").mode("append").option("delta.checkpointInterval", "10").save(table)
     result.append(item)
 """
 

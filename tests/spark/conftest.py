@@ -13,12 +13,12 @@ from tests.support.paths import JAR
 from tests.support.peer import start_delta_spark
 from tests.support.peer_reads import PeerReads
 from tests.support.spark_process import SparkProcess
-from tests.support.table_builder import BuildTwin, TwinTable, build_twin
+from tests.support.table_builder import BuildWithOracle, TableWithOracle, build_with_oracle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: Rows of `readings`, and the files they lie in: 3000 rows in each.
+#: Rows of `readings`, and the files they are stored in: 3000 rows in each.
 READINGS, READING_FILES = 12_000, 4
 
 #: Writes row groups of a few hundred rows, so that a file of 3000 has several.
@@ -41,14 +41,14 @@ def readings_rows(spark: SparkSession) -> DataFrame:
 
 
 @pytest.fixture(scope="session")
-def readings(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> TwinTable:
+def readings(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> TableWithOracle:
     """A table with rows deleted by vector in three of its four files.
 
     From the first file a run of rows and scattered ones, by two deletes, are gone, from the second
     all but a few, from the third a single row; the last has no deletion vector.
     """
     path = str(tmp_path_factory.mktemp("readings") / "table")
-    table = build_twin(
+    table = build_with_oracle(
         spark,
         path,
         readings_rows(spark),
@@ -63,9 +63,9 @@ def readings(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> T
 
 
 @pytest.fixture
-def build(spark: SparkSession, table: str) -> BuildTwin:
-    """`build_twin` for a table of the test's own."""
-    return partial(build_twin, spark, table)
+def build(spark: SparkSession, table: str) -> BuildWithOracle:
+    """`build_with_oracle` for a table of the test's own."""
+    return partial(build_with_oracle, spark, table)
 
 
 @pytest.fixture(scope="session")

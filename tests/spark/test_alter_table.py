@@ -1,4 +1,4 @@
-"""ALTER TABLE of columns: what rows, files and statements make of it, by name and by path."""
+"""ALTER TABLE of columns, by name and by path: its effects on rows, files and statements."""
 
 from __future__ import annotations
 
@@ -71,9 +71,9 @@ def test_rows_from_before_and_after_columns_came_and_went_are_read_together(
     altered("ALTER TABLE {t} ALTER COLUMN m COMMENT 'anew', n FIRST")
     kept = [(1, 1, (8, "a"), [(1, None)], "p", None), (9, 3, (3, "b"), [(5, 6)], "p", None)]
     assert rows_of(spark, table) == in_order(kept)
-    frame = spark.table("altered_table")
-    assert frame.columns == ["n", "id", "s", "b", "q", "m"]
-    assert frame.schema["m"].metadata == {"comment": "anew"}
+    df = spark.table("altered_table")
+    assert df.columns == ["n", "id", "s", "b", "q", "m"]
+    assert df.schema["m"].metadata == {"comment": "anew"}
     assert spark.sql(f"SELECT count(*) FROM delta.`{table}@v1`").first() == (2,)
     assert log.metadata(table)["partitionColumns"] == ["q"]
 
@@ -81,7 +81,7 @@ def test_rows_from_before_and_after_columns_came_and_went_are_read_together(
 def test_table_without_mapping_takes_columns_and_comments(spark: SparkSession, table: str) -> None:
     name = f"delta.`{table}`"
     spark.sql("SELECT 1L AS id, named_struct('x', 1) AS s").write.format("delta").save(table)
-    frame = spark.read.format("delta").load(table)
+    df = spark.read.format("delta").load(table)
     spark.sql(f"ALTER TABLE {name} ADD COLUMNS (s.y STRING, v VARCHAR(3), `Kind` INT AFTER id)")
     spark.sql(f"ALTER TABLE {name} ALTER COLUMN v TYPE VARCHAR(5)")
     spark.sql(
@@ -93,7 +93,7 @@ def test_table_without_mapping_takes_columns_and_comments(spark: SparkSession, t
     assert rows_of(spark, table) == in_order(rows)
     with pytest.raises(Exception, match="EXCEED_LIMIT_LENGTH"):
         spark.sql(f"INSERT INTO {name} (v) VALUES ('123456')")
-    assert in_order(map(tuple, frame.collect())) == [(1, (1,)), (2, (3,))], "it keeps its columns"
+    assert in_order(map(tuple, df.collect())) == [(1, (1,)), (2, (3,))], "it keeps its columns"
     refused: list[tuple[str, type[Exception], str]] = [
         ("RENAME COLUMN id TO k", InvalidArgumentError, "MAPPING_NEEDED"),
         ("DROP COLUMN id", InvalidArgumentError, "MAPPING_NEEDED"),
@@ -120,7 +120,7 @@ def test_table_without_mapping_takes_columns_and_comments(spark: SparkSession, t
     assert log.versions(table)[-1] == version
 
 
-def test_columns_that_are_stated_anew_take_longer_texts(spark: SparkSession, table: str) -> None:
+def test_columns_specified_again_take_longer_strings(spark: SparkSession, table: str) -> None:
     name = f"delta.`{table}`"
     spark.sql(f"CREATE TABLE {name} (id INT, v VARCHAR(3)) USING delta")
     spark.sql(f"INSERT INTO {name} VALUES (1, 'abc')")
@@ -136,7 +136,7 @@ def test_columns_that_are_stated_anew_take_longer_texts(spark: SparkSession, tab
 @pytest.mark.parametrize(
     "feature", ["checkConstraints", "'checkConstraints'", '"checkConstraints"']
 )
-def test_feature_is_dropped_by_a_name_or_a_text(
+def test_feature_is_dropped_by_a_name_or_a_string(
     spark: SparkSession, table: str, feature: str
 ) -> None:
     supported = "TBLPROPERTIES ('delta.feature.checkConstraints' = 'supported')"
@@ -146,7 +146,7 @@ def test_feature_is_dropped_by_a_name_or_a_text(
     assert protocol == {"minReaderVersion": 1, "minWriterVersion": 2}
 
 
-def test_names_that_scans_keep_for_themselves_are_refused(spark: SparkSession, table: str) -> None:
+def test_names_that_scans_reserve_are_refused(spark: SparkSession, table: str) -> None:
     name = f"delta.`{table}`"
     spark.sql(f"CREATE TABLE {name} (id INT, v INT) USING delta {MAPPED}")
     for change in ("ADD COLUMN __deltaic_x INT", "RENAME COLUMN v TO __DELTAIC_x"):
@@ -236,7 +236,7 @@ def test_expression_that_does_not_fit_keeps_the_columns_that_it_names(
     spark.sql(f"ALTER TABLE {name} RENAME COLUMN u TO z")
 
 
-def test_identity_column_counts_on_from_what_the_table_holds(
+def test_identity_column_continues_after_the_values_of_the_table(
     spark: SparkSession, table: str
 ) -> None:
     name = f"delta.`{table}`"
@@ -281,7 +281,7 @@ def test_location_of_a_name_is_changed_for_a_table_of_the_same_columns(
     assert rows_of(spark, other) == [(2, "b"), (4, "c")] and rows_of(spark, table) == [(1, "a")]
 
 
-def test_name_whose_table_was_moved_is_given_anew(
+def test_name_whose_table_was_moved_is_registered_again(
     spark: SparkSession, table: str, tmp_path: Path, altered: Alter
 ) -> None:
     altered(f"CREATE TABLE {{t}} USING delta LOCATION '{table}' AS SELECT 1 AS id")

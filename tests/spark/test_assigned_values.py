@@ -1,6 +1,6 @@
 """What UPDATE and MERGE assign: casts by store assignment policy, values that differ each time.
 
-What the casts yield is what delta-spark 4.4.0 yields; tests/peers/test_assignments.py asks it.
+The casts yield what delta-spark 4.4.0 yields; tests/peers/test_assignments.py compares them.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def test_what_does_not_fit_is_named_or_is_null_by_the_policy(
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
+    ("name", "value", "message"),
     [
         ("i", "array(1)", "ARRAY<INT> is not cast to INT"),
         ("s", "named_struct('a', 1)", "does not say what b is to be"),
@@ -115,7 +115,7 @@ def test_what_does_not_fit_is_named_or_is_null_by_the_policy(
     ],
 )
 def test_what_cannot_be_assigned_is_refused_with_table_and_column(
-    spark: SparkSession, target: str, table: str, name: str, value: str, told: str
+    spark: SparkSession, target: str, table: str, name: str, value: str, message: str
 ) -> None:
     for statement in (
         f"UPDATE {target} SET {name} = {value}",
@@ -124,7 +124,7 @@ def test_what_cannot_be_assigned_is_refused_with_table_and_column(
     ):
         with pytest.raises(DeltaError) as caught:
             spark.sql(statement)
-        assert told in str(caught.value)
+        assert message in str(caught.value)
         assert table in str(caught.value)
         assert f"column {name}" in str(caught.value).lower()
 

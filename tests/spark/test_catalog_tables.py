@@ -31,7 +31,7 @@ def database(spark: SparkSession) -> Iterator[None]:
 
 
 def location(spark: SparkSession, name: str) -> str:
-    """Return where the catalog says that a table lies."""
+    """Return the location of a table in the catalog."""
     rows = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
     (uri,) = [row.data_type for row in rows if row.col_name == "Location"]
     return unquote(urlparse(uri).path)
@@ -93,7 +93,7 @@ def tables_of_catalog(spark: SparkSession) -> list[str]:
     return [row.tableName for row in listed if not row.isTemporary]
 
 
-def test_create_table_states_columns_partitions_properties_and_comment(
+def test_create_table_sets_columns_partitions_properties_and_comment(
     spark: SparkSession, table: str
 ):
     spark.sql(
@@ -118,7 +118,7 @@ def test_create_table_states_columns_partitions_properties_and_comment(
     assert spark.table("t").count() == 0
 
 
-def test_managed_table_lies_in_its_database_and_drop_removes_it(spark: SparkSession):
+def test_managed_table_is_stored_in_its_database_and_drop_removes_it(spark: SparkSession):
     spark.sql("CREATE TABLE t (id BIGINT) USING delta")
     spark.sql("INSERT INTO t VALUES (1)")
     path = location(spark, "t")
@@ -359,7 +359,7 @@ def test_insert_that_does_not_fit_is_refused_and_commits_nothing(
     assert_same_rows(spark.table(target).collect(), before)
 
 
-def test_data_frame_inserts_into_a_table_by_position(spark: SparkSession):
+def test_data_dataframe_inserts_into_a_table_by_position(spark: SparkSession):
     spark.sql("CREATE TABLE t (id BIGINT, p BIGINT) USING delta")
     rows(spark, 0, 3).write.insertInto("t")
     rows(spark, 5, 6).write.insertInto("t", overwrite=True)
@@ -400,7 +400,7 @@ def test_names_of_every_spelling(spark: SparkSession):
         assert ids(spark, f"spark_catalog.{DATABASE}.{name}") == [0, 1, 9]
 
 
-def test_describe_and_show_know_the_table(spark: SparkSession):
+def test_describe_and_show_return_the_table(spark: SparkSession):
     spark.sql("CREATE TABLE t (id BIGINT COMMENT 'c', p INT) USING delta PARTITIONED BY (p)")
     described = {row.col_name: row for row in spark.sql("DESCRIBE TABLE EXTENDED t").collect()}
     assert described["id"].data_type == "bigint"

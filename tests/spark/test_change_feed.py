@@ -1,4 +1,4 @@
-"""What changed in a table: ranges, doors, plans and errors of the change data feed."""
+"""What changed in a table: ranges, entry points, plans and errors of the change data feed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.support.plans import only_scan, plan_nodes
 from tests.support.predicates import SCHEMA, Predicate, predicates, rows
 from tests.support.session_settings import session_settings
 from tests.support.spark_process import SparkProcess
-from tests.support.table_builder import append_file, build_table, build_twin
+from tests.support.table_builder import append_file, build_table, build_with_oracle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,8 +54,8 @@ OUT_OF_RANGE = "spark.deltaic.changeDataFeed.timestampOutOfRange.enabled"
 def recorded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A table of five versions: made, deleted from, appended to, deleted from, updated."""
     path = str(tmp_path_factory.mktemp("recorded") / "table")
-    frame = spark.range(90).selectExpr("id", "id DIV 30 AS part", "cast(id AS STRING) AS s")
-    table = build_twin(spark, path, frame, files=3, deletion_vectors=True)
+    df = spark.range(90).selectExpr("id", "id DIV 30 AS part", "cast(id AS STRING) AS s")
+    table = build_with_oracle(spark, path, df, files=3, deletion_vectors=True)
     table.delete("id IN (3, 33)")
     table.append(spark.range(90, 100, 1, 1).selectExpr("id", "3L AS part", "'new' AS s"))
     table.delete("id BETWEEN 60 AND 89")
@@ -81,8 +81,8 @@ def at(version: float) -> str:
 
 
 def test_feed_has_the_columns_of_the_table_and_three_more(spark: SparkSession, recorded: str):
-    frame = changes(spark, recorded, startingVersion=0)
-    types = [(field.name, field.dataType.simpleString()) for field in frame.schema]
+    df = changes(spark, recorded, startingVersion=0)
+    types = [(field.name, field.dataType.simpleString()) for field in df.schema]
     assert types == [
         ("id", "bigint"),
         ("part", "bigint"),
@@ -91,15 +91,15 @@ def test_feed_has_the_columns_of_the_table_and_three_more(spark: SparkSession, r
         ("_commit_version", "bigint"),
         ("_commit_timestamp", "timestamp"),
     ]
-    times = frame.select("_commit_version", F.unix_millis("_commit_timestamp")).distinct()
+    times = df.select("_commit_version", F.unix_millis("_commit_timestamp")).distinct()
     assert {tuple(row) for row in times.collect()} == {
         (v, int((START + v * MINUTE).timestamp() * 1000)) for v in CHANGES
     }
 
 
-def test_every_door_leads_to_the_same_changes(spark: SparkSession, recorded: str, named: str):
+def test_every_entry_point_returns_the_same_changes(spark: SparkSession, recorded: str, named: str):
     options: dict[str, Any] = {"startingVersion": 1, "endingVersion": 3}
-    frames = [
+    dfs = [
         changes(spark, recorded, **options),
         spark.read.format("delta")
         .option("readChangeData", "true")
@@ -120,11 +120,11 @@ def test_every_door_leads_to_the_same_changes(spark: SparkSession, recorded: str
             f" TIMESTAMP'{at(3.5)}')"
         ),
     ]
-    expected = Counter(map(repr, frames[0].collect()))
-    assert kinds(frames[0]) == between(1, 3)
-    for frame in frames:
-        assert Counter(map(repr, frame.collect())) == expected
-        assert frame.columns == frames[0].columns
+    expected = Counter(map(repr, dfs[0].collect()))
+    assert kinds(dfs[0]) == between(1, 3)
+    for df in dfs:
+        assert Counter(map(repr, df.collect())) == expected
+        assert df.columns == dfs[0].columns
 
 
 @pytest.mark.parametrize(
@@ -295,13 +295,13 @@ def test_what_is_no_delta_table_has_no_changes(spark: SparkSession, named: str, 
 def test_changes_are_read_in_one_columnar_scan_of_the_columns_asked_for(
     spark: SparkSession, recorded: str
 ):
-    frame = changes(spark, recorded, startingVersion=0).select("s", "_commit_version")
-    scan = only_scan(frame)
+    df = changes(spark, recorded, startingVersion=0).select("s", "_commit_version")
+    scan = only_scan(df)
     assert scan.supportsColumnar()
     names = [scan.output().apply(i).name() for i in range(scan.output().size())]
     assert names[0] == "s"
     assert "id" not in names
-    assert all(n.in_codegen for n in plan_nodes(frame) if n.is_deletion_filter)
+    assert all(n.in_codegen for n in plan_nodes(df) if n.is_deletion_filter)
     counted = changes(spark, recorded, startingVersion=0).groupBy().count()
     assert counted.collect()[0][0] == 134
 
@@ -321,17 +321,17 @@ def test_changes_are_read_in_one_columnar_scan_of_the_columns_asked_for(
 def test_filters_on_the_change_and_on_statistics_choose_the_files(
     spark: SparkSession, recorded: str, condition: str, files: int, count: int
 ):
-    frame = changes(spark, recorded, startingVersion=0).where(condition)
-    partitions = only_scan(frame).batch().planInputPartitions()
+    df = changes(spark, recorded, startingVersion=0).where(condition)
+    partitions = only_scan(df).batch().planInputPartitions()
     found = sum(len(partition.files().files()) for partition in partitions)
     assert found == files
-    assert len(frame.collect()) == count
+    assert len(df.collect()) == count
 
 
 def test_planning_runs_no_job(spark: SparkSession, recorded: str):
     before = spark.sparkContext._jsc.sc().dagScheduler().nextJobId()
-    frame = changes(spark, recorded, startingVersion=0).where("_commit_version > 1")
-    frame._jdf.queryExecution().executedPlan().toString()
+    df = changes(spark, recorded, startingVersion=0).where("_commit_version > 1")
+    df._jdf.queryExecution().executedPlan().toString()
     after = spark.sparkContext._jsc.sc().dagScheduler().nextJobId()
     assert after == before
 
@@ -339,7 +339,7 @@ def test_planning_runs_no_job(spark: SparkSession, recorded: str):
 def test_open_range_shows_what_is_committed_later_and_a_cached_one_does_not_answer_for_it(
     spark: SparkSession, table: str
 ):
-    twin = build_twin(spark, table, spark.range(0, 5, 1, 1))
+    target = build_with_oracle(spark, table, spark.range(0, 5, 1, 1))
     enable_feed(spark, table)
     open_range = changes(spark, table, startingVersion=0).cache()
     assert open_range.count() == 5
@@ -362,17 +362,17 @@ def test_open_range_shows_what_is_committed_later_and_a_cached_one_does_not_answ
             0: {"insert": 5},
             1: {"delete": 5},
         }
-        assert twin.frame().count() == 0
+        assert target.df().count() == 0
     finally:
         open_range.unpersist(blocking=True)
     assert open_range.count() == 10
 
 
-def test_rows_of_a_file_whose_size_the_log_does_not_tell_are_told_apart(
+def test_rows_of_a_file_whose_size_is_not_in_the_log_are_distinguished(
     spark: SparkSession, table: str
 ):
-    twin = build_twin(spark, table, spark.range(0, 5, 1, 1), deletion_vectors=True)
-    twin.delete("id = 3")
+    target = build_with_oracle(spark, table, spark.range(0, 5, 1, 1), deletion_vectors=True)
+    target.delete("id = 3")
     enable_feed(spark, table)
     commit = log.commit_path(table, 1)
     actions = [json.loads(line) for line in commit.read_text("utf-8").splitlines()]
@@ -385,9 +385,9 @@ def test_rows_of_a_file_whose_size_the_log_does_not_tell_are_told_apart(
 
 
 FAIL_CLOSED = """
-def attempt(frame):
+def attempt(df):
     try:
-        return [str(row) for row in frame().collect()]
+        return [str(row) for row in df().collect()]
     except Exception as e:
         return str(e)
 options = {"readChangeFeed": "true", "startingVersion": "0"}

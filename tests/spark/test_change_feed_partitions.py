@@ -35,8 +35,8 @@ class Recorded:
             (i, i % 3 if i % 7 else None, i % 2, f"s{i % 4}")
             for i in range(first_id, first_id + 40)
         ]
-        frame = self.spark.createDataFrame(rows, "id INT, p INT, q INT, s STRING").repartition(2)
-        writer = frame.write.format("delta").mode("overwrite").options(**self.options)
+        df = self.spark.createDataFrame(rows, "id INT, p INT, q INT, s STRING").repartition(2)
+        writer = df.write.format("delta").mode("overwrite").options(**self.options)
         writer.option("overwriteSchema", "true").partitionBy(*partition_by).save(self.path)
         self.version += 1
         self.record("delete", self.rows)
@@ -62,8 +62,8 @@ class Recorded:
 
     def shown(self, first: int = 0, condition: str = "true") -> list[Row]:
         reader = self.spark.read.format("delta").option("readChangeFeed", "true")
-        frame = reader.option("startingVersion", first).load(self.path).where(condition)
-        found = frame.select("_change_type", "_commit_version", *COLUMNS).collect()
+        df = reader.option("startingVersion", first).load(self.path).where(condition)
+        found = df.select("_change_type", "_commit_version", *COLUMNS).collect()
         return in_order([tuple(row) for row in found])
 
     def expected(self, first: int = 0, condition: str = "true") -> list[Row]:
@@ -112,14 +112,14 @@ def test_each_column_is_shown_with_its_values_wherever_it_was_stored(
         "q = 0 AND _commit_version BETWEEN 2 AND 6",
     ],
 )
-def test_filters_decide_rows_of_partitions_and_of_files(recorded: Recorded, condition: str) -> None:
+def test_filters_select_rows_of_partitions_and_of_files(recorded: Recorded, condition: str) -> None:
     assert recorded.shown(condition=condition) == recorded.expected(condition=condition) != []
 
 
 def test_columns_that_are_not_asked_for_are_not_needed(recorded: Recorded) -> None:
     reader = recorded.spark.read.format("delta").option("readChangeFeed", "true")
-    frame = reader.option("startingVersion", 0).load(recorded.path)
-    counts = {row[0]: row[1] for row in frame.groupBy("p").count().collect()}
+    df = reader.option("startingVersion", 0).load(recorded.path)
+    counts = {row[0]: row[1] for row in df.groupBy("p").count().collect()}
     of = {value: sum(c[3] == value for c in recorded.changes) for value in (None, 0, 1, 2, 8)}
     assert counts == of
-    assert frame.count() == len(recorded.changes)
+    assert df.count() == len(recorded.changes)

@@ -1,4 +1,4 @@
-"""Feeds that cannot be told: changes not recorded, schemas that differ, protocols and files."""
+"""Feeds that cannot be read: changes not recorded, schemas that differ, protocols and files."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from deltaic.exceptions import ProtocolError
 from tests.support import log
 from tests.support.change_feed import PROPERTY, changes, enable_feed, forget, kinds
 from tests.support.session_settings import session_settings
-from tests.support.table_builder import build_twin
+from tests.support.table_builder import build_with_oracle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
 def test_version_that_does_not_record_changes_is_named(spark: SparkSession, table: str):
-    twin = build_twin(spark, table, spark.range(5))
-    twin.append(spark.range(5, 6))
+    target = build_with_oracle(spark, table, spark.range(5))
+    target.append(spark.range(5, 6))
     with pytest.raises(Exception, match=r"DELTAIC_CHANGES_NOT_RECORDED.*at version 0"):
         changes(spark, table, startingVersion=0).collect()
     enable_feed(spark, table)
@@ -95,8 +95,8 @@ def test_setting_reads_a_feed_of_a_table_of_which_all_columns_were_replaced(
     with session_settings(spark, {unsafe: "true"}):
         shown = changes(spark, table, startingVersion=0)
         assert shown.columns[:2] == ["x", "y"]
-        told = [(r._commit_version, r._change_type, r.x, r.y) for r in shown.collect()]
-    assert sorted(told, key=repr) == [
+        rows = [(r._commit_version, r._change_type, r.x, r.y) for r in shown.collect()]
+    assert sorted(rows, key=repr) == [
         (0, "insert", None, None),
         (0, "insert", None, None),
         (1, "delete", None, None),
@@ -109,7 +109,7 @@ def test_setting_reads_a_feed_of_a_table_of_which_all_columns_were_replaced(
 
 
 def test_protocol_within_the_range_that_cannot_be_read_is_an_error(spark: SparkSession, table: str):
-    build_twin(spark, table, spark.range(3))
+    build_with_oracle(spark, table, spark.range(3))
     enable_feed(spark, table)
     new = {"minReaderVersion": 3, "minWriterVersion": 7, "writerFeatures": ["zzz"]}
     log.write_commit(table, 1, {"protocol": {**new, "readerFeatures": ["zzz"]}})
@@ -123,7 +123,7 @@ def test_protocol_within_the_range_that_cannot_be_read_is_an_error(spark: SparkS
 def test_changes_clause_names_the_feature_that_makes_a_table_unreadable(
     spark: SparkSession, table: str
 ):
-    build_twin(spark, table, spark.range(3))
+    build_with_oracle(spark, table, spark.range(3))
     features = {"readerFeatures": ["zzz"], "writerFeatures": ["zzz"]}
     log.write_commit(
         table, 1, {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}}
@@ -136,8 +136,8 @@ def test_changes_clause_names_the_feature_that_makes_a_table_unreadable(
 
 
 def test_commit_or_file_that_is_gone_is_an_error_that_names_it(spark: SparkSession, table: str):
-    twin = build_twin(spark, table, spark.range(3))
-    twin.append(spark.range(3, 4))
+    target = build_with_oracle(spark, table, spark.range(3))
+    target.append(spark.range(3, 4))
     enable_feed(spark, table)
     gone = Path(table, log.actions(table, 1, "add")[0]["path"])
     gone.unlink()

@@ -1,4 +1,4 @@
-"""Writes to tables with a change data feed tell their changes, by ``cdc`` files where they must."""
+"""Writes to tables with a change data feed record their changes, with ``cdc`` files if needed."""
 
 from __future__ import annotations
 
@@ -39,26 +39,26 @@ def has_vectors(table: str) -> bool:
 
 def changes(spark: SparkSession, table: str, version: int) -> list[tuple[Any, ...]]:
     reader = spark.read.format("delta").option("readChangeFeed", "true")
-    frame = reader.option("startingVersion", version).option("endingVersion", version).load(table)
-    return in_order(tuple(r) for r in frame.select("id", "p", "_change_type").collect())
+    df = reader.option("startingVersion", version).option("endingVersion", version).load(table)
+    return in_order(tuple(r) for r in df.select("id", "p", "_change_type").collect())
 
 
-def test_appends_overwrites_and_deletes_of_whole_files_are_told(
+def test_appends_overwrites_and_deletes_of_whole_files_are_in_the_feed(
     spark: SparkSession, feeding: str
 ) -> None:
     append_file(spark, feeding, SCHEMA, [(4, "c")])
     assert changes(spark, feeding, 1) == [(4, "c", "insert")]
     spark.sql(f"DELETE FROM delta.`{feeding}` WHERE p = 'b'")
     assert changes(spark, feeding, 2) == [(3, "b", "delete")]
-    frame = spark.createDataFrame([(9, "a")], SCHEMA)
-    writer = frame.write.format("delta").mode("overwrite")
+    df = spark.createDataFrame([(9, "a")], SCHEMA)
+    writer = df.write.format("delta").mode("overwrite")
     writer.option("partitionOverwriteMode", "dynamic").save(feeding)
     expected = [(1, "a", "delete"), (2, "a", "delete"), (9, "a", "insert")]
     assert changes(spark, feeding, 3) == in_order(expected)
 
 
 def recorded(table: str, version: int) -> list[str | None]:
-    """Return the partition of each change data file, all of which must lie in theirs."""
+    """Return the partition of each change data file; each must be stored in its directory."""
     files = log.actions(table, version, "cdc")
     for file in files:
         assert not file["dataChange"]
@@ -67,13 +67,13 @@ def recorded(table: str, version: int) -> list[str | None]:
     return sorted(file["partitionValues"]["p"] for file in files)
 
 
-def test_delete_of_single_rows_is_told_by_vectors_alone(spark: SparkSession, feeding: str) -> None:
+def test_delete_of_single_rows_is_in_vectors_alone(spark: SparkSession, feeding: str) -> None:
     spark.sql(f"DELETE FROM delta.`{feeding}` WHERE id = 1")
     assert changes(spark, feeding, 1) == [(1, "a", "delete")]
     assert recorded(feeding, 1) == ([] if has_vectors(feeding) else ["a"])
 
 
-def test_update_is_told_by_the_rows_before_and_after(spark: SparkSession, feeding: str) -> None:
+def test_update_is_recorded_by_the_rows_before_and_after(spark: SparkSession, feeding: str) -> None:
     spark.sql(f"UPDATE delta.`{feeding}` SET id = id + 10, p = 'b' WHERE id = 1")
     assert changes(spark, feeding, 1) == in_order(
         [(1, "a", "update_preimage"), (11, "b", "update_postimage")]
@@ -85,7 +85,7 @@ def test_update_is_told_by_the_rows_before_and_after(spark: SparkSession, feedin
     assert log.newest(feeding) == 1
 
 
-def test_merge_is_told_by_all_that_its_clauses_do(spark: SparkSession, feeding: str) -> None:
+def test_merge_records_the_changes_of_all_its_clauses(spark: SparkSession, feeding: str) -> None:
     spark.sql(
         f"MERGE INTO delta.`{feeding}` t USING (SELECT explode(array(1, 2, 7)) k) s ON t.id = k "
         "WHEN MATCHED AND k = 1 THEN DELETE WHEN MATCHED THEN UPDATE SET p = 'z' "
@@ -148,6 +148,6 @@ def test_feed_is_on_by_the_older_name_of_its_property(spark: SparkSession, table
 
 
 def test_columns_of_the_feed_are_refused(spark: SparkSession, table: str) -> None:
-    frame = spark.sql("SELECT 1 id, 'x' _change_type")
+    df = spark.sql("SELECT 1 id, 'x' _change_type")
     with pytest.raises(InvalidArgumentError, match="_change_type"):
-        frame.write.format("delta").options(**FEED).save(table)
+        df.write.format("delta").options(**FEED).save(table)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SCHEMA = "id INT, v INT, w STRING"
 FILES = [[(10 * file + row, 0, "a") for row in range(10)] for file in range(3)]
 SOURCE = "SELECT * FROM VALUES (12, 1, 'm'), (99, 2, 'm') AS s(id, v, w)"
-WRITES = {"WriteDeltaExec", "InsertOnlyMergeExec", "EndFilesExec"}
+WRITES = {"WriteDeltaExec", "InsertOnlyMergeExec", "MetadataOnlyDeleteExec"}
 
 
 def named(table: str) -> str:
@@ -110,7 +110,7 @@ def changes(spark: SparkSession, action: Callable[[], object]) -> list[Any]:
 
 
 def shape(plan: Any, table: str) -> str:
-    """Return a plan as text; numbers that each plan is given anew are counted from 1."""
+    """Return a plan as text; ids that differ from plan to plan are renumbered from 1."""
     known: dict[str, str] = {}
     text = plan.toString().replace(table, "T")
     text = text.replace("spark_catalog.delta.`T`", "T").replace("delta.`file:T`", "T")
@@ -123,14 +123,14 @@ def test_builders_run_the_plan_of_the_same_statement_in_sql(
     spark: SparkSession, table: str, kind: str
 ) -> None:
     statement, build = PAIRS[kind]
-    twin = f"{table}_twin"
-    for path in (table, twin):
+    other = f"{table}_twin"
+    for path in (table, other):
         build_table(spark, path, SCHEMA, FILES)
     (in_sql,) = changes(spark, lambda: spark.sql(statement.replace("{t}", named(table))))
-    (built,) = changes(spark, lambda: build(spark, twin))
-    assert shape(in_sql, table) == shape(built, twin)
-    assert Counter(rows_of(spark, table)) == Counter(rows_of(spark, twin))
-    assert log.newest(table) == log.newest(twin) == 1
+    (built,) = changes(spark, lambda: build(spark, other))
+    assert shape(in_sql, table) == shape(built, other)
+    assert Counter(rows_of(spark, table)) == Counter(rows_of(spark, other))
+    assert log.newest(table) == log.newest(other) == 1
 
 
 def joins(nodes: list[PlanNode]) -> list[str]:
@@ -153,7 +153,7 @@ def scans_of(nodes: list[PlanNode], table: str) -> list[str]:
     [
         ("delete", []),
         ("update", []),
-        # The semi join, by broadcast keys, is what files and rows are left out by.
+        # The semi join with broadcast keys prunes files and rows.
         ("upsert", ["LeftSemi", "RightOuter"]),
         ("insert", ["LeftAnti", "LeftSemi"]),
     ],
@@ -187,12 +187,12 @@ def test_each_change_reads_its_table_once_and_joins_it_once(
 def test_delete_and_update_run_a_job_at_most(
     spark: SparkSession, table: str, statement: str, jobs: int
 ) -> None:
-    """None where the log tells which rows end."""
+    """None where the log shows which rows are deleted."""
     build_table(spark, table, SCHEMA, FILES)
     assert jobs_of(spark, lambda: spark.sql(statement.replace("{t}", named(table)))) == jobs
 
 
-def test_source_of_a_merge_that_is_known_to_be_empty_runs_nothing(
+def test_merge_whose_source_is_an_empty_relation_runs_no_job(
     spark: SparkSession, table: str
 ) -> None:
     build_table(spark, table, SCHEMA, FILES)
@@ -211,18 +211,18 @@ def test_without_vectors_the_plan_is_the_same_and_the_touched_files_are_copied(
     spark: SparkSession, table: str, kind: str
 ) -> None:
     statement, _ = PAIRS[kind]
-    twin = f"{table}_twin"
+    other = f"{table}_twin"
     build_table(spark, table, SCHEMA, FILES, deletion_vectors=False)
-    build_table(spark, twin, SCHEMA, FILES)
+    build_table(spark, other, SCHEMA, FILES)
     before = {add["path"] for add in log.active_files(table)}
     (plan,) = changes(spark, lambda: spark.sql(statement.replace("{t}", named(table))))
-    (with_vectors,) = changes(spark, lambda: spark.sql(statement.replace("{t}", named(twin))))
-    assert shape(plan, table) == shape(with_vectors, twin)
-    assert Counter(rows_of(spark, table)) == Counter(rows_of(spark, twin))
-    ended = {remove["path"] for remove in log.actions(twin, 1, "remove")}
-    assert len(log.actions(table, 1, "remove")) == len(ended)
+    (with_vectors,) = changes(spark, lambda: spark.sql(statement.replace("{t}", named(other))))
+    assert shape(plan, table) == shape(with_vectors, other)
+    assert Counter(rows_of(spark, table)) == Counter(rows_of(spark, other))
+    removed = {remove["path"] for remove in log.actions(other, 1, "remove")}
+    assert len(log.actions(table, 1, "remove")) == len(removed)
     after = log.active_files(table)
-    assert len(before - {add["path"] for add in after}) == len(ended)
+    assert len(before - {add["path"] for add in after}) == len(removed)
     assert not any("deletionVector" in add for add in after)
     assert log.versions(table) == [0, 1]
 

@@ -1,4 +1,4 @@
-"""What DELETE, UPDATE and MERGE change besides tables, and how they refuse other targets."""
+"""The targets of DELETE, UPDATE and MERGE besides tables, and the errors of other targets."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def test_view_without_a_table_behind_it_is_refused(
     spark: SparkSession, files: str, statement: str
 ) -> None:
     found = "a temporary view without a Delta table behind it"
-    for frame in (
+    for df in (
         spark.range(3),
         spark.read.parquet(files),
         spark.createDataFrame([(1,)], "id INT"),
         spark.sql("SELECT id FROM VALUES (1) AS x(id)"),
     ):
-        frame.createOrReplaceTempView("shown")
+        df.createOrReplaceTempView("shown")
         assert_refused(spark, statement.format(target="shown"), "shown", found)
     script = f"BEGIN {statement.format(target='shown')}; END"
     assert_refused(spark, script, "shown", found)

@@ -172,7 +172,7 @@ def test_merge_into_of_a_dataframe_takes_a_view_of_some_columns(
     assert sorted(map(tuple, rows)) == [(1, "x", 11), (2, None, 20)]
 
 
-def test_column_that_a_view_leaves_out_is_not_known_to_its_statements(
+def test_column_that_a_view_leaves_out_is_not_visible_to_its_statements(
     spark: SparkSession, table: str
 ) -> None:
     create(spark, table)
@@ -213,8 +213,8 @@ def test_view_leaves_out_columns_that_have_come_since(
     spark.sql(f"ALTER TABLE delta.`{table}` ADD COLUMNS (late INT)")
     spark.sql(f"UPDATE delta.`{table}` SET late = key")
     spark.sql("UPDATE v SET value = 0 WHERE key = 1")
-    frame = spark.read.format("delta").load(table)
-    assert sorted(map(tuple, frame.select("value", "late").collect())) == [(0, 1), (20, 2), (30, 3)]
+    df = spark.read.format("delta").load(table)
+    assert sorted(map(tuple, df.select("value", "late").collect())) == [(0, 1), (20, 2), (30, 3)]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Columns under a collation: their bounds are in the order of bytes, and say nothing of theirs."""
+"""Columns with a collation: their bounds are in byte order, not in the order of the collation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FILES: list[list[tuple[Any, ...]]] = [
 
 
 @pytest.fixture(scope="module")
-def twins(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+def names(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     """A table with statistics as bytes, and a view of the same rows."""
     columns = [
         field("id", "long"),
@@ -98,9 +98,9 @@ QUERIES = [
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_collated_columns_compare_by_their_collation(
-    spark: SparkSession, twins: tuple[str, str], query: str
+    spark: SparkSession, names: tuple[str, str], query: str
 ):
-    ours, theirs = (spark.sql(query.format(t=name)) for name in twins)
+    ours, theirs = (spark.sql(query.format(t=name)) for name in names)
     assert ours.schema.simpleString() == theirs.schema.simpleString()
     assert_same_rows(ours.collect(), theirs.collect())
 
@@ -117,15 +117,15 @@ def test_collated_columns_compare_by_their_collation(
     ],
 )
 def test_their_null_counts_and_all_other_columns_still_choose_files(
-    spark: SparkSession, twins: tuple[str, str], condition: str, files: int
+    spark: SparkSession, names: tuple[str, str], condition: str, files: int
 ):
-    frame = spark.sql(f"SELECT * FROM {twins[0]} WHERE {condition}")
-    assert len(scanned_files(frame)) == files
+    df = spark.sql(f"SELECT * FROM {names[0]} WHERE {condition}")
+    assert len(scanned_files(df)) == files
 
 
-def test_their_bounds_answer_no_aggregate(spark: SparkSession, twins: tuple[str, str]):
-    assert scans(spark.sql(f"SELECT max(s) FROM {twins[0]}"))
-    assert not scans(spark.sql(f"SELECT max(id) FROM {twins[0]}"))
+def test_their_bounds_answer_no_aggregate(spark: SparkSession, names: tuple[str, str]):
+    assert scans(spark.sql(f"SELECT max(s) FROM {names[0]}"))
+    assert not scans(spark.sql(f"SELECT max(id) FROM {names[0]}"))
 
 
 def test_column_is_not_given_one(spark: SparkSession, table: str):
@@ -147,7 +147,7 @@ def test_column_is_not_given_one(spark: SparkSession, table: str):
     assert spark.table(name).schema["s"].dataType.simpleString() == "string"
 
 
-def test_writing_to_them_is_refused_by_name(spark: SparkSession, twins: tuple[str, str]):
+def test_writing_to_them_is_refused_by_name(spark: SparkSession, names: tuple[str, str]):
     for statement in ("DELETE FROM {t} WHERE id = 1", "INSERT INTO {t} SELECT * FROM {t}"):
         with pytest.raises(DeltaError, match=r"DELTAIC_UNSUPPORTED_WRITER_FEATURE.*collations"):
-            spark.sql(statement.format(t=twins[0]))
+            spark.sql(statement.format(t=names[0]))

@@ -38,11 +38,11 @@ def physical(table: str, column: str) -> str:
 
 
 def create(spark: SparkSession, table: str, mode: str, vectors: bool = True) -> None:
-    frame = spark.sql(
+    df = spark.sql(
         "SELECT * FROM VALUES (1, 'a', named_struct('x', 1, 'y y', array(named_struct('z', 1)))), "
         "(2, 'b', named_struct('x', 2, 'y y', NULL)), (3, 'a', NULL) t(id, `p, q`, s)"
     )
-    frame.coalesce(1).write.format("delta").partitionBy("p, q").options(
+    df.coalesce(1).write.format("delta").partitionBy("p, q").options(
         **{MODE: mode, "delta.enableDeletionVectors": str(vectors).lower()}
     ).save(table)
 
@@ -137,8 +137,8 @@ def test_replaced_columns_get_ids_and_names_that_no_file_has_had(
 ) -> None:
     spark.sql("SELECT 1 a, 2 b").write.format("delta").option(MODE, "name").save(table)
     before = fields(table)
-    frame = spark.sql("SELECT 'x' a, 2 b, 3 c")
-    frame.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(table)
+    df = spark.sql("SELECT 'x' a, 2 b, 3 c")
+    df.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(table)
     after = fields(table)
     assert after["b"] == before["b"]
     assert [after[n]["delta.columnMapping.id"] for n in ("a", "c")] == [3, 4]

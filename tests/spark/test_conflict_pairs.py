@@ -1,4 +1,4 @@
-"""Every pair of operations on one table, each way round: which go together, and what they leave.
+"""Every pair of operations on one table, in both orders: which conflict, and what they leave.
 
 What a pair leaves is checked by brute force: an operation is also a function of the table's rows,
 and two that both commit must leave what one after the other would have left.
@@ -22,7 +22,7 @@ from deltaic.exceptions import (
 )
 from tests.support import log
 from tests.support.interleave import committed_meanwhile
-from tests.support.pair_checks import ERRORS, WORN, build_base, check
+from tests.support.pair_checks import ERRORS, MAX_DELETED_SHARE, build_base, check
 from tests.support.pair_operations import (
     Operation,
     Rows,
@@ -108,7 +108,7 @@ def bases(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
     by_partition = "PARTITIONED BY (p)"
     build_base(spark, folder / "partitioned", by_partition)
     build_base(spark, folder / "flat", "")
-    build_base(spark, folder / "worn", by_partition, {WORN: "0.3"})
+    build_base(spark, folder / "heavily_deleted", by_partition, {MAX_DELETED_SHARE: "0.3"})
     build_base(
         spark, folder / "mapped", by_partition, {"delta.columnMapping.mode": "name"}, "x INT"
     )
@@ -194,7 +194,7 @@ MORE = [
     ("partitioned", ADD_COLUMN, D, ".", "m"),
     ("mapped", RENAME, D, ".", "m"),
     ("mapped", DROP, D, ".", "m"),
-    # All rows that the other adds are the business of a MERGE about what its source lacks.
+    # A MERGE with WHEN NOT MATCHED BY SOURCE depends on all rows that the other adds.
     ("partitioned", REST, A, "a", "."),
     ("partitioned", REST, D, ".", "."),
     ("partitioned", REST, U, "a", "."),
@@ -202,10 +202,10 @@ MORE = [
     ("partitioned", ROW, U, ".", "."),
     ("partitioned", ROW, A, ".", "."),
     # A file that one of the two rewrites is changed as a whole.
-    ("worn", HALF, D, "d", "d"),
-    ("worn", HALF, U, "d", "d"),
-    ("worn", HALF, A, ".", "."),
-    # The constraint brings its feature along, as clustering does.
+    ("heavily_deleted", HALF, D, "d", "d"),
+    ("heavily_deleted", HALF, U, "d", "d"),
+    ("heavily_deleted", HALF, A, ".", "."),
+    # The constraint adds its feature, as clustering does.
     ("partitioned", CHECK, A, "a", "p"),
     ("flat", CLUSTER, D, ".", "p"),
     ("partitioned", UPGRADE, D, ".", "p"),
@@ -259,7 +259,7 @@ TWO_SIDES = [
 
 
 @pytest.mark.parametrize(("mine", "theirs"), TWO_SIDES)
-def test_pair_about_two_partitions_goes_together(
+def test_pair_about_two_partitions_does_not_conflict(
     spark: SparkSession, bases: Path, table: str, mine: Operation, theirs: Operation
 ) -> None:
     check(spark, bases / "partitioned", table, mine, theirs, None, either_order=False)
@@ -267,7 +267,7 @@ def test_pair_about_two_partitions_goes_together(
 
 @pytest.mark.parametrize("theirs", OTHER_SIDE[1:4], ids=str)
 @pytest.mark.parametrize("mine", ONE_SIDE[1:4], ids=str)
-def test_pair_about_two_ranges_of_a_table_without_partitions_goes_together(
+def test_pair_about_two_ranges_of_a_table_without_partitions_does_not_conflict(
     spark: SparkSession, bases: Path, table: str, mine: Operation, theirs: Operation
 ) -> None:
     check(spark, bases / "flat", table, mine, theirs, None)

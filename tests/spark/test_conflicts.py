@@ -1,4 +1,4 @@
-"""Two operations on one table, one committed while the other runs: together or a typed error.
+"""Two operations on one table, one committed while the other runs: both commit or a typed error.
 
 The first operation is held inside its own query: a function in it waits until the second has
 committed. So every interleaving here happens each time.
@@ -210,7 +210,7 @@ INSERT_50_IF_ABSENT = (
     ],
     ids=["the same row inserted if absent", "insert from itself, then delete"],
 )
-def test_an_append_that_read_the_table_conflicts_with_what_would_have_changed_it(
+def test_append_that_read_the_table_conflicts_with_changes_of_what_it_read(
     spark: SparkSession,
     built: str,
     held: Held,
@@ -253,7 +253,7 @@ def test_an_append_that_read_the_table_conflicts_with_what_would_have_changed_it
         "insert of rows of one file, then delete in another",
     ],
 )
-def test_operations_that_go_together_both_stand(
+def test_operations_that_do_not_conflict_both_commit(
     spark: SparkSession, built: str, held: Held, mine: Operation, theirs: str, left: list[int]
 ) -> None:
     hold = held.condition()
@@ -322,7 +322,7 @@ def test_of_two_first_appends_the_later_follows_the_one_that_created_the_table(
 
 
 @pytest.mark.parametrize("mode", ["overwrite", "errorifexists"])
-def test_of_two_creators_of_a_table_one_is_told(
+def test_of_two_creators_of_a_table_one_gets_an_error(
     spark: SparkSession, table: str, held: Held, mode: str
 ) -> None:
     hold = held.condition()

@@ -1,4 +1,4 @@
-"""CHECK constraints, invariants and NOT NULL: whichever way a row comes, it must meet them."""
+"""CHECK constraints, invariants and NOT NULL: rows of every write API must meet them."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def checked(request: pytest.FixtureRequest, spark: SparkSession, table: str) -> 
 
 def save(mode: str) -> Callable[[SparkSession, str, str], None]:
     def run(spark: SparkSession, table: str, row: str) -> None:
-        frame = spark.sql(f"SELECT * FROM VALUES {row} r(id, v, p)")
-        frame.write.format("delta").mode(mode).save(table)
+        df = spark.sql(f"SELECT * FROM VALUES {row} r(id, v, p)")
+        df.write.format("delta").mode(mode).save(table)
 
     return run
 
@@ -61,7 +61,7 @@ def sql(statement: str) -> Callable[[SparkSession, str, str], None]:
 
 
 #: Ways to write a row `(id, v, p)`.
-WAYS: dict[str, Callable[[SparkSession, str, str], None]] = {
+WRITE_APIS: dict[str, Callable[[SparkSession, str, str], None]] = {
     "save append": save("append"),
     "save overwrite": save("overwrite"),
     "insert": sql("INSERT INTO {t} VALUES {row}"),
@@ -82,13 +82,13 @@ WAYS: dict[str, Callable[[SparkSession, str, str], None]] = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("write_api", WRITE_APIS)
 @pytest.mark.parametrize("value", ["100", "CAST(NULL AS INT)"])
 def test_row_that_breaks_a_constraint_is_refused_and_nothing_is_written(
-    spark: SparkSession, checked: str, way: str, value: str
+    spark: SparkSession, checked: str, write_api: str, value: str
 ) -> None:
     with pytest.raises(Exception, match="DELTAIC_CHECK_VIOLATED") as caught:
-        WAYS[way](spark, checked, f"(7, {value}, 'a')")
+        WRITE_APIS[write_api](spark, checked, f"(7, {value}, 'a')")
     shown = "NULL" if value != "100" else "100"
     for part in (checked, "CHECK constraint small", "v < 100", f"v = {shown}"):
         assert part in str(caught.value)
@@ -96,11 +96,11 @@ def test_row_that_breaks_a_constraint_is_refused_and_nothing_is_written(
     assert rows_of(spark, checked) == in_order(ROWS)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("write_api", WRITE_APIS)
 def test_row_that_meets_a_constraint_is_written(
-    spark: SparkSession, checked: str, way: str
+    spark: SparkSession, checked: str, write_api: str
 ) -> None:
-    WAYS[way](spark, checked, "(7, 99, 'a')")
+    WRITE_APIS[write_api](spark, checked, "(7, 99, 'a')")
     assert log.newest(checked) == 2
     assert 99 in [v for _, v, _ in rows_of(spark, checked)]
 
@@ -175,7 +175,7 @@ def test_empty_value_of_a_partition_is_checked_as_the_null_that_is_stored(
 
 def test_dropped_constraint_no_longer_holds(spark: SparkSession, checked: str) -> None:
     spark.sql(f"ALTER TABLE delta.`{checked}` DROP CONSTRAINT Small")
-    WAYS["insert"](spark, checked, "(7, 100, 'a')")
+    WRITE_APIS["insert"](spark, checked, "(7, 100, 'a')")
     assert len(rows_of(spark, checked)) == 4
     spark.sql(f"ALTER TABLE delta.`{checked}` DROP CONSTRAINT IF EXISTS small")
     with pytest.raises(InvalidArgumentError, match="has no constraint small"):

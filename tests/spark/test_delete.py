@@ -124,7 +124,7 @@ def test_delete_removes_the_rows_for_which_the_condition_is_true(
 
 
 @pytest.mark.parametrize("as_column", [False, True], ids=["text", "column"])
-def test_api_deletes_by_text_and_by_column(
+def test_api_deletes_by_string_and_by_column(
     spark: SparkSession, copied: str, as_column: bool
 ) -> None:
     text = "v > 4 AND p = 'a'"
@@ -155,7 +155,7 @@ def test_api_condition_may_use_the_alias_of_the_table(spark: SparkSession, copie
         ("v = (SELECT max(v) FROM delta.`{self}`)", lambda r: v(r) == 9),
     ],
 )
-def test_delete_decides_subqueries(
+def test_delete_evaluates_subqueries(
     spark: SparkSession, copied: str, sql: str, condition: Truth
 ) -> None:
     spark.sql("CREATE TEMP VIEW other AS SELECT * FROM VALUES (2), (3), (77), (NULL) o(k)")

@@ -52,7 +52,7 @@ def test_delete_of_some_rows_keeps_the_file_under_a_vector(spark: SparkSession, 
     assert log.files_in(table, ".parquet") == data_files, "a data file was written"
 
 
-def test_statistics_under_a_vector_are_wide_and_count_the_physical_rows(
+def test_statistics_with_a_deletion_vector_have_loose_bounds_and_count_physical_rows(
     spark: SparkSession, table: str
 ) -> None:
     build_table(spark, table, SCHEMA, [numbered(0, 10)])
@@ -252,7 +252,7 @@ METRICS = (
     ],
     ids=["vectors", "rewrite"],
 )
-def test_history_tells_what_each_delete_did(
+def test_history_shows_what_each_delete_did(
     spark: SparkSession, table: str, deletion_vectors: bool, expected: list[tuple[int, ...]]
 ) -> None:
     # The peers' tests compare these numbers with what delta-spark records for the same statements.

@@ -14,38 +14,40 @@ from deltaic import DeltaTable, __version__
 from deltaic.exceptions import DeltaError, InvalidArgumentError, TableStateError
 from tests.support import log
 from tests.support.session_settings import session_settings
-from tests.support.table_builder import BuildTwin, TwinTable, assert_same_rows
+from tests.support.table_builder import BuildWithOracle, TableWithOracle, assert_same_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
 @pytest.fixture
-def twin(spark: SparkSession, build: BuildTwin) -> TwinTable:
+def target(spark: SparkSession, build: BuildWithOracle) -> TableWithOracle:
     """A table of three versions: a write, an append, a delete."""
     rows = spark.range(0, 20, 1, 2).selectExpr("id", "id % 4 AS p")
-    table: TwinTable = build(rows, deletion_vectors=True, partition_by=("p",))
+    table: TableWithOracle = build(rows, deletion_vectors=True, partition_by=("p",))
     table.append(rows.where("id = 7"))
     table.delete("id = 3")
     return table
 
 
 @pytest.fixture
-def named(spark: SparkSession, twin: TwinTable) -> Iterator[str]:
-    spark.sql(f"CREATE TABLE delta_table_tests USING delta LOCATION '{twin.path}'")
+def named(spark: SparkSession, target: TableWithOracle) -> Iterator[str]:
+    spark.sql(f"CREATE TABLE delta_table_tests USING delta LOCATION '{target.path}'")
     yield "delta_table_tests"
     spark.sql("DROP TABLE delta_table_tests")
 
 
-def test_table_is_found_by_path_and_by_name(spark: SparkSession, twin: TwinTable, named: str):
+def test_table_is_found_by_path_and_by_name(
+    spark: SparkSession, target: TableWithOracle, named: str
+):
     for found in (
-        DeltaTable.forPath(spark, twin.path),
-        DeltaTable.forPath(spark, "file://" + twin.path),
+        DeltaTable.forPath(spark, target.path),
+        DeltaTable.forPath(spark, "file://" + target.path),
         DeltaTable.forName(spark, named),
         DeltaTable.forName(spark, f"default.{named}"),
-        DeltaTable.forName(spark, twin.sql_name),
+        DeltaTable.forName(spark, target.sql_name),
     ):
-        assert_same_rows(found.toDF().collect(), twin.live.collect())
+        assert_same_rows(found.toDF().collect(), target.live.collect())
 
 
 def test_path_without_a_table_is_refused_and_named(spark: SparkSession, tmp_path: Path):
@@ -87,12 +89,12 @@ def test_settings_of_a_file_system_hold_for_all_that_is_done_through_the_table(
             DeltaTable.forPath(spark, path)
 
 
-def test_is_delta_table_tells_tables_from_everything_else(
-    spark: SparkSession, twin: TwinTable, tmp_path: Path
+def test_is_delta_table_distinguishes_tables_from_everything_else(
+    spark: SparkSession, target: TableWithOracle, tmp_path: Path
 ):
     spark.range(3).write.parquet(str(tmp_path / "parquet"))
     (tmp_path / "empty" / "_delta_log").mkdir(parents=True)
-    assert DeltaTable.isDeltaTable(spark, twin.path)
+    assert DeltaTable.isDeltaTable(spark, target.path)
     for other in ("parquet", "empty", "nothing"):
         assert not DeltaTable.isDeltaTable(spark, str(tmp_path / other))
 
@@ -131,19 +133,21 @@ def test_session_that_is_none_is_refused_by_its_argument(session: Any, tmp_path:
         DeltaTable.forPath(None, path)  # type: ignore[arg-type]
 
 
-def test_alias_qualifies_columns(spark: SparkSession, twin: TwinTable):
-    frame = DeltaTable.forPath(spark, twin.path).alias("t").toDF()
-    assert frame.where("t.id = 7").select(F.col("t.p")).count() == 2
+def test_alias_qualifies_columns(spark: SparkSession, target: TableWithOracle):
+    df = DeltaTable.forPath(spark, target.path).alias("t").toDF()
+    assert df.where("t.id = 7").select(F.col("t.p")).count() == 2
 
 
-def test_frame_of_a_table_is_its_newest_version_when_it_runs(spark: SparkSession, twin: TwinTable):
-    frame = DeltaTable.forPath(spark, twin.path).toDF()
-    twin.append(twin.live.where("id = 5"))
-    assert_same_rows(frame.collect(), twin.live.collect())
+def test_dataframe_reads_the_newest_version_when_it_runs(
+    spark: SparkSession, target: TableWithOracle
+):
+    df = DeltaTable.forPath(spark, target.path).toDF()
+    target.append(target.live.where("id = 5"))
+    assert_same_rows(df.collect(), target.live.collect())
 
 
-def test_history_tells_each_commit_newest_first(spark: SparkSession, twin: TwinTable):
-    history = DeltaTable.forPath(spark, twin.path).history()
+def test_history_lists_each_commit_newest_first(spark: SparkSession, target: TableWithOracle):
+    history = DeltaTable.forPath(spark, target.path).history()
     rows = history.collect()
     assert [(row.version, row.operation) for row in rows] == [
         (2, "DELETE"),
@@ -151,7 +155,7 @@ def test_history_tells_each_commit_newest_first(spark: SparkSession, twin: TwinT
         (0, "WRITE"),
     ]
     for row in rows:
-        info = log.commit_info(twin.path, row.version)
+        info = log.commit_info(target.path, row.version)
         assert row.operationParameters == info["operationParameters"]
         assert row.operationMetrics == info["operationMetrics"]
         assert row.readVersion == (row.version - 1 if row.version else None)
@@ -161,35 +165,35 @@ def test_history_tells_each_commit_newest_first(spark: SparkSession, twin: TwinT
     assert rows[2].operationMetrics["numOutputRows"] == "20"
 
 
-def test_history_has_the_time_of_the_commit_files(spark: SparkSession, twin: TwinTable):
-    for row in DeltaTable.forPath(spark, twin.path).history().collect():
-        modified = log.commit_path(twin.path, row.version).stat().st_mtime
+def test_history_has_the_time_of_the_commit_files(spark: SparkSession, target: TableWithOracle):
+    for row in DeltaTable.forPath(spark, target.path).history().collect():
+        modified = log.commit_path(target.path, row.version).stat().st_mtime
         assert row.timestamp == dt.datetime.fromtimestamp(int(modified * 1000) / 1000)
 
 
-def test_history_is_limited_to_the_newest(spark: SparkSession, twin: TwinTable):
-    table = DeltaTable.forPath(spark, twin.path)
+def test_history_is_limited_to_the_newest(spark: SparkSession, target: TableWithOracle):
+    table = DeltaTable.forPath(spark, target.path)
     assert [row.version for row in table.history(2).collect()] == [2, 1]
     for limit in (0, -1):
         with pytest.raises(InvalidArgumentError):
             table.history(limit)
 
 
-def test_history_shows_commits_without_commit_info(spark: SparkSession, twin: TwinTable):
-    log.write_commit(twin.path, 3, {"txn": {"appId": "other", "version": 1}})
-    newest = DeltaTable.forPath(spark, twin.path).history(1).collect()[0]
+def test_history_shows_commits_without_commit_info(spark: SparkSession, target: TableWithOracle):
+    log.write_commit(target.path, 3, {"txn": {"appId": "other", "version": 1}})
+    newest = DeltaTable.forPath(spark, target.path).history(1).collect()[0]
     assert (newest.version, newest.operation, newest.operationMetrics) == (3, None, None)
 
 
-def test_detail_tells_what_the_table_is(spark: SparkSession, twin: TwinTable, named: str):
-    detail = DeltaTable.forPath(spark, twin.path).detail().collect()
+def test_detail_describes_the_table(spark: SparkSession, target: TableWithOracle, named: str):
+    detail = DeltaTable.forPath(spark, target.path).detail().collect()
     assert len(detail) == 1
     row = detail[0]
-    files = log.active_files(twin.path)
-    metadata = log.metadata(twin.path)
+    files = log.active_files(target.path)
+    metadata = log.metadata(target.path)
     assert row.format == "delta"
     assert row.id == metadata["id"]
-    assert row.location == f"file:{twin.path}"
+    assert row.location == f"file:{target.path}"
     assert row.partitionColumns == ["p"]
     assert row.numFiles == len(files)
     assert row.sizeInBytes == sum(add["size"] for add in files)
@@ -202,6 +206,8 @@ def test_detail_tells_what_the_table_is(spark: SparkSession, twin: TwinTable, na
     assert by_name.numFiles == row.numFiles
 
 
-def test_delete_by_name_and_alias_removes_rows(spark: SparkSession, twin: TwinTable, named: str):
+def test_delete_by_name_and_alias_removes_rows(
+    spark: SparkSession, target: TableWithOracle, named: str
+):
     DeltaTable.forName(spark, named).alias("t").delete("t.id IN (7, 8)")
-    assert_same_rows(spark.table(named).collect(), twin.live.where("id NOT IN (7, 8)").collect())
+    assert_same_rows(spark.table(named).collect(), target.live.where("id NOT IN (7, 8)").collect())

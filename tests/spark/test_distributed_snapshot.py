@@ -1,4 +1,4 @@
-"""Tables whose files stay in the checkpoint: executors choose among them, with the same answers."""
+"""Tables whose files stay in the checkpoint: executors prune them, with the same answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.checkpoint import FORMS, write_checkpoint
 from tests.support.jobs import jobs_of
 from tests.support.plans import scanned_files, scanned_rows
 from tests.support.session_settings import session_settings
-from tests.support.table_builder import BuildTwin, TwinTable, build_twin, rows_of
+from tests.support.table_builder import BuildWithOracle, TableWithOracle, build_with_oracle, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,10 +38,10 @@ def _distributed(spark: SparkSession) -> Iterator[None]:
         yield
 
 
-def build_checkpointed(spark: SparkSession, path: str, form: str) -> TwinTable:
+def build_checkpointed(spark: SparkSession, path: str, form: str) -> TableWithOracle:
     """A partitioned table with deletion vectors, a checkpoint, and changes since."""
     rows = spark.range(0, 2_000, 1, 4).selectExpr(*ROWS)
-    table = build_twin(spark, path, rows, deletion_vectors=True, partition_by=["p"])
+    table = build_with_oracle(spark, path, rows, deletion_vectors=True, partition_by=["p"])
     table.delete("id % 50 = 7")
     table.delete("p = 3 AND id < 500")
     write_checkpoint(path, form)
@@ -66,7 +66,7 @@ _PARAMS = [f if f in _IN_CI else pytest.param(f, marks=pytest.mark.thorough) for
 @pytest.fixture(scope="module", params=_PARAMS)
 def checkpointed(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> TwinTable:
+) -> TableWithOracle:
     with session_settings(spark, {THRESHOLD: "-1"}):
         path = str(tmp_path_factory.mktemp(request.param) / "table")
         return build_checkpointed(spark, path, request.param)
@@ -87,7 +87,7 @@ QUERIES = [
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_queries_have_the_answers_of_plain_rows(checkpointed: TwinTable, query: str):
+def test_queries_have_the_answers_of_plain_rows(checkpointed: TableWithOracle, query: str):
     checkpointed.assert_same_answer(query)
 
 
@@ -106,7 +106,7 @@ def test_queries_have_the_answers_of_plain_rows(checkpointed: TwinTable, query: 
     ],
 )
 def test_executors_choose_the_files_that_the_driver_chooses(
-    spark: SparkSession, checkpointed: TwinTable, condition: str
+    spark: SparkSession, checkpointed: TableWithOracle, condition: str
 ):
     query = f"SELECT id FROM {checkpointed.sql_name} WHERE {condition}"
     chosen = scanned_files(spark.sql(query))
@@ -114,15 +114,15 @@ def test_executors_choose_the_files_that_the_driver_chooses(
         assert chosen == scanned_files(spark.sql(query))
 
 
-def test_limit_reads_the_files_that_it_needs(spark: SparkSession, checkpointed: TwinTable):
-    frame = spark.sql(f"SELECT id FROM {checkpointed.sql_name} LIMIT 5")
-    assert frame.count() == 5
+def test_limit_reads_the_files_that_it_needs(spark: SparkSession, checkpointed: TableWithOracle):
+    df = spark.sql(f"SELECT id FROM {checkpointed.sql_name} LIMIT 5")
+    assert df.count() == 5
     limited = spark.read.format("delta").load(checkpointed.path).select("id").limit(5)
     assert len(scanned_files(limited)) == 1
 
 
 def test_choosing_is_a_job_above_the_threshold_and_none_below(
-    spark: SparkSession, checkpointed: TwinTable
+    spark: SparkSession, checkpointed: TableWithOracle
 ):
     query = f"SELECT id FROM {checkpointed.sql_name} WHERE id = 5"
     for threshold, jobs in (("-1", 0), ("1g", 0), ("0", 1)):
@@ -130,7 +130,7 @@ def test_choosing_is_a_job_above_the_threshold_and_none_below(
             assert jobs_of(spark, lambda: scanned_files(spark.sql(query))) == jobs
 
 
-def test_older_versions_are_distributed_too(spark: SparkSession, checkpointed: TwinTable):
+def test_older_versions_are_distributed_too(spark: SparkSession, checkpointed: TableWithOracle):
     version = log.newest(checkpointed.path) - 1
     query = f"SELECT id FROM {checkpointed.sql_name} VERSION AS OF {version} WHERE id < 500"
     assert jobs_of(spark, lambda: scanned_files(spark.sql(query))) == 1
@@ -158,7 +158,7 @@ def keys(spark: SparkSession) -> str:
     ],
 )
 def test_join_reads_the_files_that_may_hold_its_keys(
-    spark: SparkSession, checkpointed: TwinTable, keys: str, query: str, most: int
+    spark: SparkSession, checkpointed: TableWithOracle, keys: str, query: str, most: int
 ):
     query = query.replace("{k}", keys)
     read = scanned_rows(spark.sql(query.format(t=checkpointed.sql_name)))
@@ -168,10 +168,12 @@ def test_join_reads_the_files_that_may_hold_its_keys(
         assert read == scanned_rows(spark.sql(query.format(t=checkpointed.sql_name)))
 
 
-def test_optimizer_knows_rows_and_partition_values(spark: SparkSession, checkpointed: TwinTable):
+def test_optimizer_has_rows_and_partition_values(
+    spark: SparkSession, checkpointed: TableWithOracle
+):
     with session_settings(spark, {"spark.sql.cbo.enabled": "true"}):
-        frame = checkpointed.frame().where("p < 3").select("p", "id")
-        stats = frame._jdf.queryExecution().optimizedPlan().stats()
+        df = checkpointed.df().where("p < 3").select("p", "id")
+        stats = df._jdf.queryExecution().optimizedPlan().stats()
         assert stats.rowCount().get() == checkpointed.live.where("p < 3").count()
         column = stats.attributeStats().toSeq().apply(0)
         assert column._1().name() == "p"
@@ -179,18 +181,18 @@ def test_optimizer_knows_rows_and_partition_values(spark: SparkSession, checkpoi
         assert (column._2().min().get(), column._2().max().get()) == (0, 2)
 
 
-def test_detail_counts_the_files(spark: SparkSession, checkpointed: TwinTable):
+def test_detail_counts_the_files(spark: SparkSession, checkpointed: TableWithOracle):
     files = log.active_files(checkpointed.path)
     row = DeltaTable.forPath(spark, checkpointed.path).detail().collect()[0]
     assert (row.numFiles, row.sizeInBytes) == (len(files), sum(f["size"] for f in files))
 
 
 @pytest.fixture
-def own(spark: SparkSession, table: str) -> TwinTable:
+def own(spark: SparkSession, table: str) -> TableWithOracle:
     return build_checkpointed(spark, table, "classic")
 
 
-def test_rows_are_deleted_updated_and_merged(spark: SparkSession, own: TwinTable):
+def test_rows_are_deleted_updated_and_merged(spark: SparkSession, own: TableWithOracle):
     own.delete("id % 9 = 0 AND p < 2")
     spark.sql(f"UPDATE {own.sql_name} SET amount = -1 WHERE id BETWEEN 40 AND 60")
     spark.sql(
@@ -208,18 +210,18 @@ def test_rows_are_deleted_updated_and_merged(spark: SparkSession, own: TwinTable
     own.assert_same_content()
 
 
-def test_partitions_are_overwritten(spark: SparkSession, own: TwinTable):
+def test_partitions_are_overwritten(spark: SparkSession, own: TableWithOracle):
     new = spark.range(5_000, 5_004).selectExpr(*ROWS)
     with session_settings(spark, {"spark.sql.sources.partitionOverwriteMode": "dynamic"}):
-        frame = new.where("p IN (0, 1)")
-        frame.write.format("delta").mode("overwrite").save(own.path)
+        df = new.where("p IN (0, 1)")
+        df.write.format("delta").mode("overwrite").save(own.path)
     own._now(own.live.where("p NOT IN (0, 1)").unionByName(new.where("p IN (0, 1)")))
     own.assert_same_content()
     removed = log.last_actions(own.path, "remove")
     assert removed and {r["partitionValues"]["p"] for r in removed} == {"0", "1"}
 
 
-def test_everything_is_overwritten(spark: SparkSession, own: TwinTable):
+def test_everything_is_overwritten(spark: SparkSession, own: TableWithOracle):
     before = {f["path"] for f in log.active_files(own.path)}
     new = spark.range(3).selectExpr(*ROWS)
     new.write.format("delta").mode("overwrite").save(own.path)
@@ -228,22 +230,22 @@ def test_everything_is_overwritten(spark: SparkSession, own: TwinTable):
     assert {r["path"] for r in log.last_actions(own.path, "remove")} == before
 
 
-def test_a_table_is_replaced(spark: SparkSession, own: TwinTable):
+def test_a_table_is_replaced(spark: SparkSession, own: TableWithOracle):
     before = {f["path"] for f in log.active_files(own.path)}
     spark.sql(f"CREATE OR REPLACE TABLE {own.sql_name} USING delta AS SELECT 1 AS one")
-    assert [tuple(row) for row in own.frame().collect()] == [(1,)]
+    assert [tuple(row) for row in own.df().collect()] == [(1,)]
     assert {r["path"] for r in log.last_actions(own.path, "remove")} == before
 
 
-def test_detail_takes_the_counts_of_the_checksum_file(spark: SparkSession, own: TwinTable):
+def test_detail_takes_the_counts_of_the_checksum_file(spark: SparkSession, own: TableWithOracle):
     version = log.newest(own.path)
-    told = {
+    checksum = {
         "numFiles": 4711,
         "tableSizeBytes": 17,
         "protocol": log.actions(own.path, 0, "protocol")[0],
         "metadata": log.metadata(own.path),
     }
-    Path(own.path, "_delta_log", f"{version:020d}.crc").write_text(json.dumps(told))
+    Path(own.path, "_delta_log", f"{version:020d}.crc").write_text(json.dumps(checksum))
     forget(spark, own.path)
     row = DeltaTable.forPath(spark, own.path).detail().collect()[0]
     assert (row.numFiles, row.sizeInBytes) == (4711, 17)
@@ -253,7 +255,9 @@ def test_detail_takes_the_counts_of_the_checksum_file(spark: SparkSession, own: 
 
 
 @pytest.mark.parametrize("value", ["many", "10 apples"])
-def test_a_threshold_that_is_no_size_is_refused(spark: SparkSession, build: BuildTwin, value: str):
+def test_a_threshold_that_is_no_size_is_refused(
+    spark: SparkSession, build: BuildWithOracle, value: str
+):
     built = build(spark.range(3))
     with (
         session_settings(spark, {THRESHOLD: value}),

@@ -1,4 +1,4 @@
-"""The examples in the docstrings of the public API run, and print what they say they print."""
+"""The examples in the docstrings of the public API run, and print what they show."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from deltaic.resources import load_json
 from deltaic.session import spark_settings
 from tests.support.spark_process import COMMON_SETTINGS, SparkProcess
 
-#: Runs statements, the last of which fails, and tells what PySpark raises.
+#: Runs statements, the last of which fails, and returns what PySpark raises.
 FAIL = """
 result = None
 try:

@@ -1,4 +1,4 @@
-"""What table properties ask of data files, and properties of other engines that nobody does."""
+"""What table properties require of data files, and unsupported properties of other engines."""
 
 from __future__ import annotations
 
@@ -255,14 +255,14 @@ def test_a_table_that_another_engine_compacts_is_written_without_and_that_is_log
         for value in range(2):
             spark.sql(f"INSERT INTO delta.`{table}` VALUES ({value})")
         spark.sql(f"ALTER TABLE delta.`{table}` ADD COLUMNS (c INT)")
-    told = [r for r in caplog.records if "autoCompact" in r.getMessage()]
-    assert len(told) == 1 and table in told[0].getMessage()
+    warnings = [r for r in caplog.records if "autoCompact" in r.getMessage()]
+    assert len(warnings) == 1 and table in warnings[0].getMessage()
     assert sorted(rows_of(spark, table)) == [(0, None), (1, None)]
     # It says so still: another engine that compacts goes on.
     assert log.metadata(table)["configuration"]["delta.autoOptimize.autoCompact"] == "true"
 
 
-def test_session_that_wants_files_compacted_is_told_that_they_are_not(
+def test_session_that_enables_auto_compaction_gets_a_warning(
     spark: SparkSession, table: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     setting = "spark.databricks.delta.autoCompact.enabled"
@@ -353,6 +353,6 @@ def test_property_that_an_append_does_not_set_is_logged(
         for _ in range(2):
             rows = spark.range(1).write.format("delta").mode("append")
             rows.option("delta.appendOnly", "true").save(table)
-    (told,) = [r for r in caplog.records if "delta.appendOnly" in r.getMessage()]
-    assert "ALTER TABLE" in told.getMessage()
+    (warning,) = [r for r in caplog.records if "delta.appendOnly" in r.getMessage()]
+    assert "ALTER TABLE" in warning.getMessage()
     assert log.metadata(table)["configuration"] == {}

@@ -26,5 +26,5 @@ def test_classes_are_there_before_the_first_query(tmp_path: Path, wanted: bool) 
         while "deltaic-first-query-classes" in process.run(THREADS):
             assert time.monotonic() < deadline, "classes are still being loaded"
             time.sleep(0.1)
-        told = log.read_text()
-        assert [f" {name} source: " in told for name in CLASSES] == [wanted] * len(CLASSES)
+        loaded = log.read_text()
+        assert [f" {name} source: " in loaded for name in CLASSES] == [wanted] * len(CLASSES)

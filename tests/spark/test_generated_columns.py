@@ -60,8 +60,8 @@ def test_protocol_and_schema_hold_the_expressions(generated: str) -> None:
 
 def test_column_that_is_left_out_is_computed(spark: SparkSession, generated: str) -> None:
     seed(spark, generated, 1, 9)
-    frame = spark.sql("SELECT 7 id, named_struct('a', 3, 'b', 4) s")
-    frame.write.format("delta").mode("append").save(generated)
+    df = spark.sql("SELECT 7 id, named_struct('a', 3, 'b', 4) s")
+    df.write.format("delta").mode("append").save(generated)
     run(spark, generated, "INSERT INTO {t} (s, id) VALUES (named_struct('b', 1, 'a', NULL), NULL)")
     # By position within structs: b of the statement is a of the table.
     expected = [row(1), row(9), row(7, 3, 4), row(None, 1, None)]
@@ -78,16 +78,16 @@ def test_column_that_is_given_is_checked(spark: SparkSession, generated: str) ->
     ):
         with pytest.raises(Exception, match=r"DELTAIC_CHECK_VIOLATED.*generated column"):
             run(spark, generated, f"INSERT INTO {{t}} VALUES {values}")
-    frame = spark.sql("SELECT 1 id, named_struct('a', 1, 'b', 2) s, 4L double, 3 sum, 'low' p")
+    df = spark.sql("SELECT 1 id, named_struct('a', 1, 'b', 2) s, 4L double, 3 sum, 'low' p")
     with pytest.raises(Exception, match="generated column double"):
-        frame.write.format("delta").mode("append").save(generated)
+        df.write.format("delta").mode("append").save(generated)
     assert contents(spark, generated) == [row(1)]
 
 
 def test_overwrite_computes_too(spark: SparkSession, generated: str) -> None:
     seed(spark, generated, 1, 9)
-    frame = spark.sql("SELECT 4 id, named_struct('a', 1, 'b', 2) s")
-    frame.write.format("delta").mode("overwrite").save(generated)
+    df = spark.sql("SELECT 4 id, named_struct('a', 1, 'b', 2) s")
+    df.write.format("delta").mode("overwrite").save(generated)
     assert contents(spark, generated) == [row(4)]
     run(spark, generated, "INSERT OVERWRITE {t} (id, s) SELECT 8, named_struct('a', 1, 'b', 2)")
     assert contents(spark, generated) == [row(8)]
@@ -258,23 +258,23 @@ def test_image_that_is_stored_as_something_else_loses_no_row(
     spark: SparkSession, table: str, data_type: str, expression: str, stored: set[str | None]
 ) -> None:
     create_by_hand(table, data_type, expression)
-    texts = ["", "ab", "abc", "abc "]
+    strings = ["", "ab", "abc", "abc "]
     spark.sql(f"INSERT INTO delta.`{table}` (s) VALUES ('abc'), ('abc '), (''), ('ab'), (NULL)")
     assert {add["partitionValues"]["g"] for add in log.actions(table, 1, "add")} == stored
-    frame = spark.read.format("delta").load(table)
-    for n, text in enumerate(texts):
+    df = spark.read.format("delta").load(table)
+    for n, text in enumerate(strings):
         for operator, expected in {
-            "=": texts[n : n + 1],
-            "<=>": texts[n : n + 1],
-            "<=": texts[: n + 1],
-            ">=": texts[n:],
+            "=": strings[n : n + 1],
+            "<=>": strings[n : n + 1],
+            "<=": strings[: n + 1],
+            ">=": strings[n:],
         }.items():
-            rows = frame.where(f"s {operator} '{text}'").select("s").collect()
+            rows = df.where(f"s {operator} '{text}'").select("s").collect()
             assert sorted(r.s for r in rows) == expected, (text, operator)
-    assert frame.where("s IS NULL").count() == 1
+    assert df.where("s IS NULL").count() == 1
 
 
-def test_computed_text_is_bounded_like_one_that_is_given(spark: SparkSession, table: str) -> None:
+def test_computed_string_is_checked_like_a_given_one(spark: SparkSession, table: str) -> None:
     create_by_hand(table, "varchar(3)", "substring(s, 1, 4)")
     with pytest.raises(Exception, match="EXCEED_LIMIT_LENGTH"):
         spark.sql(f"INSERT INTO delta.`{table}` (s) VALUES ('abcd')")
@@ -290,15 +290,15 @@ def test_year_month_day_and_hour_prune_together(spark: SparkSession, table: str)
 
 def test_hands_of_one_clock_prune_within_a_year(spark: SparkSession, table: str) -> None:
     create_times(spark, table, {"y": ("BIGINT", "year(d)"), "m": ("INT", "month(d)")})
-    frame = spark.read.format("delta").load(table).where("d >= DATE'2024-03-01'")
+    df = spark.read.format("delta").load(table).where("d >= DATE'2024-03-01'")
     in_reach = {
         f["path"]
         for f in log.active_files(table)
         if f["partitionValues"]["y"] == "2024" and f["partitionValues"]["m"] in ("3", "4")
     }
     expected = [n for n, t in enumerate(_TIMES) if t.date() >= dt.date(2024, 3, 1)]
-    assert sorted(r.n for r in frame.select("n").collect()) == expected
-    assert len(scanned_files(frame)) == len(in_reach)
+    assert sorted(r.n for r in df.select("n").collect()) == expected
+    assert len(scanned_files(df)) == len(in_reach)
 
 
 def test_month_as_text_does_not_order_as_months_do(spark: SparkSession, table: str) -> None:
@@ -407,8 +407,8 @@ def test_image_that_the_dialect_changes_loses_no_row_in_another(
 
 
 def found(spark: SparkSession, table: str, condition: str) -> list[int]:
-    frame = spark.read.format("delta").load(table).where(condition)
-    return sorted(r.n for r in frame.select("n").collect())
+    df = spark.read.format("delta").load(table).where(condition)
+    return sorted(r.n for r in df.select("n").collect())
 
 
 def create_times(spark: SparkSession, table: str, partitions: dict[str, tuple[str, str]]) -> None:
@@ -433,13 +433,13 @@ def assert_pruned_soundly(spark: SparkSession, table: str, filters: list[str]) -
             # A session in another zone must find the rows that one in UTC has written.
             expected = brute_force(spark, rows, condition, zone)
             with session_settings(spark, {"spark.sql.session.timeZone": zone}):
-                frame = spark.read.format("delta").load(table).where(condition)
-                assert sorted(r.n for r in frame.select("n").collect()) == expected
-                assert len(scanned_files(frame)) < files, (condition, zone)
+                df = spark.read.format("delta").load(table).where(condition)
+                assert sorted(r.n for r in df.select("n").collect()) == expected
+                assert len(scanned_files(df)) < files, (condition, zone)
 
 
 def brute_force(spark: SparkSession, rows: str, condition: str, zone: str) -> list[int]:
     with session_settings(spark, {"spark.sql.session.timeZone": "UTC"}):
-        frame = spark.sql(f"SELECT * FROM {rows}").localCheckpoint()
+        df = spark.sql(f"SELECT * FROM {rows}").localCheckpoint()
     with session_settings(spark, {"spark.sql.session.timeZone": zone}):
-        return sorted(r.n for r in frame.where(condition).collect())
+        return sorted(r.n for r in df.where(condition).collect())

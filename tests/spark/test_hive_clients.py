@@ -114,8 +114,8 @@ def test_client_with_hive_support_changes_and_reads_a_table(
 ) -> None:
     answers: Run = request.getfixturevalue(client)
     path = str(tmp_path / "table")
-    texts = [*STATEMENTS, *(question for question, _ in QUESTIONS.values())]
-    printed = answers([text.format(t="default.numbers", path=path) for text in texts])
+    statements = [*STATEMENTS, *(question for question, _ in QUESTIONS.values())]
+    printed = answers([text.format(t="default.numbers", path=path) for text in statements])
     found = dict(
         line.split("\t") for line in printed.splitlines() if line.split("\t")[0] in QUESTIONS
     )

@@ -44,8 +44,8 @@ def test_hostile_names_and_values_are_written_read_filtered_and_described(
     )
     try:
         rows = [tuple(value + str(n) for n in range(len(COLUMNS))) for value in VALUES]
-        frame = spark.createDataFrame(rows, spark.table(name).schema)
-        frame.write.format("delta").mode("append").save(path)
+        df = spark.createDataFrame(rows, spark.table(name).schema)
+        df.write.format("delta").mode("append").save(path)
         table = DeltaTable.forName(spark, name)
         assert sorted(map(tuple, table.toDF().collect())) == sorted(rows)
         for value, column in zip(VALUES, COLUMNS, strict=False):

@@ -1,4 +1,4 @@
-"""Identity columns: unique values across tasks, and a mark that no value falls behind."""
+"""Identity columns: unique values across tasks, and a high-water mark beyond every value."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_values_are_of_the_sequence_and_unique_over_many_writes(
     assert mark(table) == (max(values) if step > 0 else min(values))
 
 
-def test_write_that_is_refused_or_adds_nothing_leaves_the_mark(
+def test_write_that_is_refused_or_adds_nothing_leaves_the_high_water_mark(
     spark: SparkSession, table: str
 ) -> None:
     create(spark, table)
@@ -121,7 +121,7 @@ def test_update_of_an_identity_column_is_refused_and_others_keep_it(
         run(spark, table, "UPDATE {t} SET id = 4")
 
 
-def test_merge_numbers_the_rows_of_all_its_clauses(spark: SparkSession, table: str) -> None:
+def test_merge_generates_values_in_all_its_clauses(spark: SparkSession, table: str) -> None:
     create(spark, table)
     run(spark, table, "INSERT INTO {t} (v) VALUES (0), (1)")
     before = max(ids(spark, table))
@@ -149,7 +149,7 @@ def test_merge_numbers_the_rows_of_all_its_clauses(spark: SparkSession, table: s
 
 @pytest.mark.parametrize("whole", ["true", "false"])
 @pytest.mark.parametrize("value", ["k", "size(transform(array(k), x -> x)) * k"])
-def test_merge_numbers_rows_however_its_plan_is_compiled(
+def test_merge_generates_values_however_its_plan_is_compiled(
     spark: SparkSession, table: str, whole: str, value: str
 ) -> None:
     create(spark, table)
@@ -179,7 +179,7 @@ MERGED = "MERGE INTO {t} t USING (SELECT 7 k) s ON t.v = s.k WHEN NOT MATCHED TH
         (MERGED + "(id, v) VALUES (k, k)", False),
     ],
 )
-def test_only_values_that_were_stated_follow_those_of_another_commit(
+def test_only_specified_values_do_not_conflict_with_those_of_another_commit(
     spark: SparkSession, table: str, ours: str, follows: bool
 ) -> None:
     create(spark, table, "BY DEFAULT")
@@ -217,15 +217,15 @@ def test_overflow_is_an_error_and_writes_nothing(
         "id BIGINT GENERATED ALWAYS AS IDENTITY (INCREMENT BY 0), v INT) USING delta",
     ],
 )
-def test_column_that_cannot_be_numbered_is_refused(
+def test_column_that_cannot_be_an_identity_column_is_refused(
     spark: SparkSession, table: str, definition: str
 ) -> None:
     with pytest.raises(Exception, match=r"IDENTITY|identity"):
         spark.sql(f"CREATE TABLE delta.`{table}` ({definition}")
 
 
-def test_plan_from_a_path_outlives_a_new_mark(spark: SparkSession, table: str) -> None:
+def test_plan_from_a_path_outlives_a_new_high_water_mark(spark: SparkSession, table: str) -> None:
     create(spark, table)
-    frame = spark.read.format("delta").load(table)
+    df = spark.read.format("delta").load(table)
     run(spark, table, "INSERT INTO {t} (v) VALUES (1)", "INSERT INTO {t} (v) VALUES (2)")
-    assert frame.count() == 2
+    assert df.count() == 2

@@ -1,4 +1,4 @@
-"""INSERT and DataFrames bring values of other types than their columns have."""
+"""INSERT and DataFrames provide values of other types than their columns have."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ POLICY = "spark.sql.storeAssignmentPolicy"
 COLUMNS = (
     "id INT, d DATE, ts TIMESTAMP, ok BOOLEAN, s STRUCT<a: INT, b: STRING>, m MAP<STRING, INT>"
 )
-TEXTS = "'7' id, '2024-01-02' d, '2024-01-02 10:00:00' ts, 'true' ok, {s} s, map('k', '1') m"
+STRINGS = "'7' id, '2024-01-02' d, '2024-01-02 10:00:00' ts, 'true' ok, {s} s, map('k', '1') m"
 STORED = (7, date(2024, 1, 2), datetime(2024, 1, 2, 10), True, (1, "b"), {"k": 1})
 
 Write = Callable[[SparkSession, str], object]
 
 
-BY_PLACE = TEXTS.format(s="named_struct('x', '1', 'y', 'b')")
-BY_NAME = TEXTS.format(s="named_struct('b', 'b', 'a', '1')")
+BY_PLACE = STRINGS.format(s="named_struct('x', '1', 'y', 'b')")
+BY_NAME = STRINGS.format(s="named_struct('b', 'b', 'a', '1')")
 
 
 def _statement(sql: str) -> Write:
@@ -37,10 +37,10 @@ WRITES: dict[str, Write] = {
     "overwriting": _statement(f"INSERT OVERWRITE {{t}} SELECT {BY_PLACE}"),
     "replacing": _statement(f"INSERT INTO {{t}} REPLACE WHERE id > 5 SELECT {BY_PLACE}"),
     "replacing matches": _statement(f"INSERT INTO {{t}} REPLACE USING (ok) SELECT {BY_PLACE}"),
-    "frame by name": lambda spark, table: (
+    "DataFrame by name": lambda spark, table: (
         spark.sql(f"SELECT {BY_NAME}").writeTo(f"delta.`{table}`").append()
     ),
-    "frame by place": lambda spark, table: spark.sql(f"SELECT {BY_PLACE}").write.insertInto(
+    "DataFrame by place": lambda spark, table: spark.sql(f"SELECT {BY_PLACE}").write.insertInto(
         f"delta.`{table}`"
     ),
 }
@@ -48,7 +48,7 @@ WRITES: dict[str, Write] = {
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 @pytest.mark.parametrize("policy", ["ANSI", "LEGACY"])
-def test_texts_are_cast_to_the_types_of_their_columns(
+def test_strings_are_cast_to_the_types_of_their_columns(
     spark: SparkSession, table: str, write: Write, policy: str
 ) -> None:
     spark.sql(f"CREATE TABLE delta.`{table}` ({COLUMNS}) USING delta")
@@ -74,7 +74,7 @@ def test_legacy_keeps_what_does_not_fit_as_null_save_where_a_column_refuses_null
     assert rows_of(spark, table) == [(1, None, datetime(2024, 1, 2, 10))]
 
 
-def test_rows_for_a_path_are_not_cast_from_texts(spark: SparkSession, table: str) -> None:
+def test_rows_for_a_path_are_not_cast_from_strings(spark: SparkSession, table: str) -> None:
     spark.sql(f"CREATE TABLE delta.`{table}` (id INT, d DATE) USING delta")
     rows = spark.sql("SELECT 1L id, '2024-01-02' d")
     for policy in ("ANSI", "LEGACY"):
@@ -95,7 +95,7 @@ def test_strict_casts_nothing(spark: SparkSession, table: str) -> None:
     assert rows_of(spark, table) == []
 
 
-def test_a_text_that_does_not_fit_is_an_error_with_table_and_column(
+def test_a_string_that_does_not_fit_is_an_error_with_table_and_column(
     spark: SparkSession, table: str
 ) -> None:
     spark.sql(f"CREATE TABLE delta.`{table}` (id INT, s STRUCT<a: DATE>) USING delta")
@@ -110,7 +110,7 @@ def test_a_text_that_does_not_fit_is_an_error_with_table_and_column(
     assert rows_of(spark, table) == []
 
 
-def test_values_stated_for_a_partition_leave_the_others_in_their_places(
+def test_values_specified_for_a_partition_leave_the_others_in_their_positions(
     spark: SparkSession, table: str
 ) -> None:
     spark.sql(f"CREATE TABLE delta.`{table}` (a INT, p INT, d DATE) USING delta PARTITIONED BY (p)")

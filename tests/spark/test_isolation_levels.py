@@ -1,4 +1,4 @@
-"""Which blind appends an operation follows, by the level of the table and of the session."""
+"""Which blind appends do not conflict, by the isolation level of the table and the session."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ CHANGE = Operation(
     ("mine", "theirs", "code"),
     [
         (upsert(2, 100), append_all(100), "a"),
-        # Bounds tell nothing of these: the appended keys lie around those of the source.
+        # Bounds do not help: the appended keys are around those of the source.
         (upsert(2, 100), append_all(99, 101), "."),
         (upsert(2, 100), append_all(99, 100, 101), "a"),
         (upsert(2, 100), append_all(200), "."),

@@ -1,4 +1,4 @@
-"""A DELETE of millions of rows that lie anywhere, in a process of one GiB of heap."""
+"""A DELETE of millions of scattered rows, in a process with one GiB of heap."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def merge_into(source: DataFrame, target: str) -> None:
 MERGED = [(1, "x", 10), (2, "b", 20), (3, "c", 30), (4, "y", 40)]
 
 
-def test_merge_into_casts_computes_columns_and_is_told_in_the_history(
+def test_merge_into_casts_computes_columns_and_is_in_the_history(
     spark: SparkSession, named: str, source: DataFrame, table: str
 ) -> None:
     merge_into(source, named)
@@ -104,7 +104,7 @@ def test_script_keeps_its_handlers(spark: SparkSession, named: str, table: str) 
     assert sorted(rows_of(spark, table)) == [(2, "b", 20), (7, "c", 70)]
 
 
-def test_statement_of_a_text_changes_a_view(spark: SparkSession, named: str, table: str) -> None:
+def test_execute_immediate_changes_a_view(spark: SparkSession, named: str, table: str) -> None:
     spark.sql(f"SELECT * FROM {named}").createOrReplaceTempView("merged_view")
     spark.sql("EXECUTE IMMEDIATE 'UPDATE merged_view SET id = ? WHERE id = 3' USING '7'")
     assert sorted(rows_of(spark, table))[-1] == (7, "c", 70)

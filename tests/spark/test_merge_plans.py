@@ -1,4 +1,4 @@
-"""What a change of rows reads, by tables that lack the rest, and what it says in the history."""
+"""What DML reads, shown by tables that lack the rest, and what it records in the history."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_files_without_a_key_of_the_source_are_not_read(
         ("spark.sql.exchange.reuse", "false"),
     ],
 )
-def test_keys_that_are_not_broadcast_prune_by_the_least_and_the_greatest(
+def test_keys_that_are_not_broadcast_prune_by_their_min_and_max(
     spark: SparkSession, table: str, setting: str, value: str
 ) -> None:
     build_table(spark, table, SCHEMA, FILES)
@@ -221,10 +221,10 @@ FEW = range(4)
 
 
 @pytest.mark.parametrize("broadcast", ["10m", "-1"])
-def test_keys_are_asked_only_of_rows_for_which_the_rest_of_the_condition_holds(
+def test_keys_are_evaluated_only_on_rows_that_meet_the_rest_of_the_condition(
     spark: SparkSession, table: str, broadcast: str
 ) -> None:
-    """Of the others they fail: texts that are no numbers."""
+    """They fail for the other rows, whose strings are not numbers."""
     rows = [(kind, f"{sign}{i}", i, 0) for kind, sign in (("num", ""), ("text", "x")) for i in FEW]
     build_table(spark, table, GUARDED, [rows[:3], rows[3:]])
     merge = f"MERGE INTO delta.`{table}` t USING"
@@ -254,7 +254,7 @@ def test_keys_are_asked_only_of_rows_for_which_the_rest_of_the_condition_holds(
 
 
 @pytest.mark.parametrize("key", ["s.k", "unsteady(s.x)"])
-def test_function_of_the_user_is_called_once_a_row_since_it_may_answer_otherwise_the_next_time(
+def test_user_defined_function_is_called_once_a_row_since_it_may_be_nondeterministic(
     spark: SparkSession, table: str, tmp_path: Path, key: str
 ) -> None:
     build_table(spark, table, SCHEMA, FILES[:2])
@@ -292,7 +292,7 @@ def test_empty_source_reads_no_file_of_the_table(
     assert not any(log.actions(table, v, kind) for v in later for kind in ("add", "remove"))
 
 
-def test_sources_that_may_differ_when_read_again_and_rows_without_a_match_prune_nothing(
+def test_sources_that_are_not_repeatable_and_rows_without_a_match_prune_nothing(
     spark: SparkSession, table: str
 ) -> None:
     build_table(spark, table, SCHEMA, FILES)
@@ -309,7 +309,7 @@ def test_sources_that_may_differ_when_read_again_and_rows_without_a_match_prune_
     assert dict(rows_of(spark, table)) == expected
 
 
-def test_merge_tells_its_clauses_and_counts_in_the_history(spark: SparkSession, table: str) -> None:
+def test_history_shows_clauses_and_counts_of_a_merge(spark: SparkSession, table: str) -> None:
     build_table(spark, table, SCHEMA, FILES[:2])
     source = spark.range(5, 25, 1, 3).selectExpr("id", "id AS w").where("id % 2 = 0")
     merge = DeltaTable.forPath(spark, table).alias("t").merge(source.alias("s"), "t.id = s.id")
@@ -335,7 +335,7 @@ def test_merge_tells_its_clauses_and_counts_in_the_history(spark: SparkSession, 
     metrics = {name: int(value) for name, value in info["operationMetrics"].items()}
     assert metrics.items() >= EXPECTED_METRICS.items()
     assert metrics["executionTimeMs"] > 0
-    # One that only inserts is an append, and tells the same.
+    # One that only inserts is an append, and records the same.
     merge.whenNotMatchedInsert("s.w > 20", {"id": "s.id", "v": "-1"}).execute()
     merge.whenNotMatchedInsert(values={"id": "s.id"}).execute()
     info = log.commit_info(table, 2)

@@ -1,4 +1,4 @@
-"""Two MERGEs at the same time whose sources cannot be read again: what rows they had decides."""
+"""Two concurrent MERGEs whose sources are not repeatable: the rows they had are checked."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def merging(
     spark: SparkSession, table: str, on: str, source: Sequence[Row], wide: bool = False
 ) -> DeltaMergeBuilder:
     """Return a MERGE of rows that come out of an RDD."""
-    frame = spark.createDataFrame(list(source), SCHEMA.replace("a INT", "a BIGINT", int(wide)))
-    return DeltaTable.forPath(spark, table).alias("t").merge(frame.alias("s"), on)
+    df = spark.createDataFrame(list(source), SCHEMA.replace("a INT", "a BIGINT", int(wide)))
+    return DeltaTable.forPath(spark, table).alias("t").merge(df.alias("s"), on)
 
 
 def upsert(spark: SparkSession, table: str, on: str, source: Sequence[Row]) -> None:
@@ -149,10 +149,10 @@ def test_merges_that_only_insert_conflict_where_they_insert_the_same_key(
     assert sorted(map(repr, map(tuple, rows_of(spark, table)))) == sorted(map(repr, expected))
 
 
-def test_what_a_merge_cannot_tell_by_its_keys_conflicts(
+def test_what_a_merge_cannot_check_by_its_keys_conflicts(
     spark: SparkSession, base: Path, table: str
 ) -> None:
-    """Keys between others, rows that match nothing, a source that is not read to its end."""
+    """Keys between others, rows without a match, a source that is not read to its end."""
     log.copy_table(base, table)
     even = [row(i, 1) for i in range(5000, 9000, 2)]
     with (
@@ -182,7 +182,7 @@ def test_what_a_merge_cannot_tell_by_its_keys_conflicts(
         some.whenNotMatchedInsertAll().execute()
 
 
-def test_keys_of_cached_and_of_random_rows_are_those_that_the_merge_has_seen(
+def test_keys_of_cached_and_of_random_rows_are_those_that_the_merge_collected(
     spark: SparkSession, base: Path, table: str
 ) -> None:
     log.copy_table(base, table)

@@ -1,4 +1,4 @@
-"""Bitmaps of ended rows that are too large for the driver are merged in tasks."""
+"""Bitmaps of deleted rows that are too large for the driver are merged in tasks."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.plans import scans
 from tests.support.session_settings import session_settings
-from tests.support.table_builder import BuildTwin, TwinTable
+from tests.support.table_builder import BuildWithOracle, TableWithOracle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -67,21 +67,21 @@ NOT_MERGED = [
 
 
 @pytest.mark.parametrize("query", MERGED)
-def test_subqueries_over_the_same_rows_share_a_scan(readings: TwinTable, query: str):
+def test_subqueries_over_the_same_rows_share_a_scan(readings: TableWithOracle, query: str):
     readings.assert_same_answer(query)
     assert len(_columns_of_scans(readings, query)) == 1
 
 
 @pytest.mark.parametrize(("query", "columns"), NOT_MERGED)
 def test_scans_of_other_aggregates_keep_their_columns(
-    readings: TwinTable, query: str, columns: set[str]
+    readings: TableWithOracle, query: str, columns: set[str]
 ):
     readings.assert_same_answer(query)
     assert set(_columns_of_scans(readings, query)) == columns
 
 
 def test_partition_columns_that_only_one_subquery_reads_do_not_matter(
-    build: BuildTwin, spark: SparkSession
+    build: BuildWithOracle, spark: SparkSession
 ):
     rows = spark.range(500).selectExpr("id", "id % 7 AS k", "id * 3 AS x")
     table = build(rows, partition_by=["k"], files=2, deletion_vectors=True)
@@ -92,14 +92,14 @@ def test_partition_columns_that_only_one_subquery_reads_do_not_matter(
 
 
 def test_scans_keep_their_columns_where_subqueries_are_not_reused(
-    spark: SparkSession, readings: TwinTable
+    spark: SparkSession, readings: TableWithOracle
 ):
     with session_settings(spark, {"spark.sql.execution.reuseSubquery": "false"}):
         readings.assert_same_answer(MERGED[1])
         assert set(_columns_of_scans(readings, MERGED[1])) == {"d", "k"}
 
 
-def test_versions_of_a_table_are_scanned_apart(spark: SparkSession, readings: TwinTable):
+def test_versions_of_a_table_are_scanned_apart(spark: SparkSession, readings: TableWithOracle):
     query = (
         "SELECT (SELECT count(id) FROM {t} WHERE k < 3), (SELECT max(d) FROM {t} WHERE k < 3),"
         " (SELECT min(amount) FROM {t} VERSION AS OF 0 WHERE k < 3)"
@@ -107,9 +107,9 @@ def test_versions_of_a_table_are_scanned_apart(spark: SparkSession, readings: Tw
     assert len(_columns_of_scans(readings, query)) == 2
 
 
-def _columns_of_scans(table: TwinTable, query: str) -> list[str]:
+def _columns_of_scans(table: TableWithOracle, query: str) -> list[str]:
     """Return the table's columns that each scan of the plan reads, in order of their names."""
-    frame: DataFrame = table.spark.sql(query.format(t=table.sql_name))
-    frame.collect()
-    found = {scan.id(): list(scan.scan().readSchema().fieldNames()) for scan in scans(frame)}
+    df: DataFrame = table.spark.sql(query.format(t=table.sql_name))
+    df.collect()
+    found = {scan.id(): list(scan.scan().readSchema().fieldNames()) for scan in scans(df)}
     return [" ".join(sorted(n for n in names if "__" not in n)) for names in found.values()]

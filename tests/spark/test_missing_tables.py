@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def kedro_exists(spark: SparkSession, path: str) -> bool:
-    """Ask what kedro's ``DeltaTableDataset`` asks, and look at the error as it does."""
+    """Call what kedro's ``DeltaTableDataset`` calls, and check the error as it does."""
     try:
         spark.read.load(path=path, format="delta")
     except OldName as exception:

@@ -116,8 +116,8 @@ def net_changes(
     )
 
 
-def rows_of(frame: DataFrame) -> list[tuple[int, str, int, int]]:
-    return sorted(map(tuple, frame.select("id", "_change_type", "v", "p").collect()))
+def rows_of(df: DataFrame) -> list[tuple[int, str, int, int]]:
+    return sorted(map(tuple, df.select("id", "_change_type", "v", "p").collect()))
 
 
 KINDS = {
@@ -167,9 +167,9 @@ def test_both_images_of_a_row_have_its_id_and_updates_are_pairs_unless_computed(
     spark: SparkSession, history: tuple[str, Model]
 ) -> None:
     table, model = history
-    frame = net_changes(spark, table, 2, 8)
+    df = net_changes(spark, table, 2, 8)
     images: dict[int, dict[str, Row]] = {}
-    for key, kind, metadata in frame.select("id", "_change_type", "_metadata").collect():
+    for key, kind, metadata in df.select("id", "_change_type", "_metadata").collect():
         images.setdefault(key, {})[kind] = metadata
     assert images.keys() == {row[0] for row in model.net(2, 8)}
     both = [i for i in images.values() if "update_preimage" in i]
@@ -199,19 +199,19 @@ def test_columns_are_those_of_delta_spark(spark: SparkSession, history: tuple[st
 def test_filters_choose_rows_of_the_net_changes(
     spark: SparkSession, history: tuple[str, Model]
 ) -> None:
-    """A filter must not leave out one half of an update, nor what ends a row that was inserted."""
+    """A filter must not drop one half of an update, or the delete of a row that was inserted."""
     table, model = history
-    frame, expected = net_changes(spark, table, 1, 8), model.net(1, 8)
+    df, expected = net_changes(spark, table, 1, 8), model.net(1, 8)
     for condition, keeps in {
         "v > 50": lambda row: row[2] > 50,
         "p = 1": lambda row: row[3] == 1,
         "_change_type = 'insert'": lambda row: row[1] == "insert",
         "id < 9": lambda row: row[0] < 9,
     }.items():
-        assert rows_of(frame.where(condition)) == [row for row in expected if keeps(row)]
-    with_ids = frame.select("_metadata.row_id", "id", "_change_type").collect()
+        assert rows_of(df.where(condition)) == [row for row in expected if keeps(row)]
+    with_ids = df.select("_metadata.row_id", "id", "_change_type").collect()
     kept = sorted(row for row in with_ids if row[0] < 9)
-    found = frame.where("_metadata.row_id < 9").select("_metadata.row_id", "id", "_change_type")
+    found = df.where("_metadata.row_id < 9").select("_metadata.row_id", "id", "_change_type")
     assert kept and sorted(found.collect()) == kept
 
 

@@ -1,4 +1,4 @@
-"""What a statement reads of its own table, in subqueries or a source, is the version it changes."""
+"""A statement that reads its own table, in subqueries or a source, reads the version it changes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SCHEMA = "id INT, v INT"
 FILES = [[(row, 0) for row in range(5)], [(row, 0) for row in range(5, 10)]]
 BASE = {row: 0 for rows in FILES for row, _ in rows}
 
-#: Statements whose outcome hangs on all rows of their own table, and what they make of the base.
+#: Statements whose outcome depends on all rows of their own table, and what they make of the base.
 STATEMENTS = {
     "delete": (
         "DELETE FROM {t} WHERE id IN (SELECT max(id) FROM {t})",
@@ -79,7 +79,7 @@ def named(table: str) -> str:
 def test_rows_that_another_appends_after_the_analysis_are_seen_by_no_part_of_a_change(
     spark: SparkSession, table: str, kind: str
 ) -> None:
-    """A blind append may come after the change, but not in the midst of it."""
+    """A blind append may come after the change, but not in the middle of it."""
     build_table(spark, table, SCHEMA, FILES, deletion_vectors=True)
     statement, expected = STATEMENTS[kind]
     run_after_analysis(
@@ -214,9 +214,9 @@ def test_table_under_another_name_in_a_view_or_cached_is_read_at_the_same_versio
 def test_cached_rows_made_of_the_table_stay_as_they_are(
     spark: SparkSession, table: str, name: str
 ) -> None:
-    frame = spark.table(name).selectExpr("id", "INT(rand() * 1e9) + 1 AS v").cache()
-    frame.createOrReplaceTempView("drawn")
-    drawn = {row.id: row.v for row in frame.collect()}
+    df = spark.table(name).selectExpr("id", "INT(rand() * 1e9) + 1 AS v").cache()
+    df.createOrReplaceTempView("drawn")
+    drawn = {row.id: row.v for row in df.collect()}
     spark.sql(
         f"MERGE INTO {name} t USING drawn s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v"
     )
@@ -225,10 +225,10 @@ def test_cached_rows_made_of_the_table_stay_as_they_are(
 
 
 @pytest.mark.parametrize("appended", [False, True])
-def test_builder_reads_a_frame_of_the_table_at_the_version_it_changes(
+def test_builder_reads_a_dataframe_of_the_table_at_the_version_it_changes(
     spark: SparkSession, table: str, appended: bool
 ) -> None:
-    """The frame is older than the version; what is committed during the statement conflicts."""
+    """The DataFrame is older than the version; commits during the statement conflict."""
     build_table(spark, table, SCHEMA, FILES, deletion_vectors=True)
     own = DeltaTable.forPath(spark, table)
     source = own.toDF().selectExpr("id + 1 AS id", "5 AS v")

@@ -129,16 +129,16 @@ def test_columns_are_replaced_where_no_partitions_are_to_be_whatever_the_session
     assert (found.columns, sorted(row.n for row in found.collect())) == (["n"], [7, 8])
 
 
-def test_frame_of_a_table_whose_partitioning_was_replaced_says_so(
+def test_dataframe_of_a_table_whose_partitioning_was_replaced_says_so(
     spark: SparkSession, table: str
 ) -> None:
     rows = spark.range(4).selectExpr("id", "id % 2 AS p")
     rows.write.format("delta").save(table)
-    frame = spark.read.format("delta").load(table)
+    df = spark.read.format("delta").load(table)
     writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
     writer.partitionBy("p").save(table)
     with pytest.raises(Exception, match="DELTAIC_SCHEMA_CHANGED"):
-        frame.collect()
+        df.collect()
 
 
 def test_overwrite_of_a_table_by_its_own_rows_keeps_them(spark: SparkSession, table: str) -> None:

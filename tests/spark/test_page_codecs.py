@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 CODECS = ["uncompressed", "snappy", "gzip", "zstd", "lz4_raw"]
 
-#: Numbers and texts of a dictionary and without one, null or not, over many pages.
+#: Numbers and strings with a dictionary and without one, null or not, over many pages.
 ROWS = """
 SELECT id, IF(id % 4 = 3, NULL, id % 5) AS few, CAST(id / 7 AS DECIMAL(15, 2)) AS price,
   sqrt(id) AS root, date_add(DATE'1960-01-01', CAST(id % 3000 AS INT)) AS day,
@@ -44,5 +44,5 @@ def test_rows_are_those_that_were_written(
     read = spark.read.format("delta").load(str(tmp_path / "table"))
     assert read.agg(F.count("*"), digest).collect() == rows.agg(F.count("*"), digest).collect()
     if (codec, version) == ("uncompressed", "PARQUET_2_0"):
-        # Spark's own reader takes other bytes for the texts of such pages: the table is no example.
+        # Spark's own reader returns wrong strings for such pages: the table is no example.
         shutil.rmtree(tmp_path / "table")

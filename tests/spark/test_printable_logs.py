@@ -1,4 +1,4 @@
-"""What statements log: text, whatever the values are, and names that a reader knows."""
+"""Statements log printable text, whatever the values are, and the names that users gave."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: Control characters, which a partition may have as its value, and bytes that are no text.
+#: Control characters, which a partition may have as its value, and bytes that are not UTF-8.
 _CONTROLS = [bytes([0, 1, 0x1B, 0x7F]), b"\x08", b"\r\x0b\x0c", b"\xc2\x85"]
 _BYTES = [bytes([0, 1, 0x1B, 0x7F]), b"\xff\xfe\x80", b"\x80", b"\xc3\x28\r"]
 
-#: By what a reader decodes bytes that are no text.
+#: With which a reader decodes bytes that are not UTF-8.
 _NO_TEXT = "\N{REPLACEMENT CHARACTER}"
 
 

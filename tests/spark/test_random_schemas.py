@@ -245,16 +245,16 @@ def test_files_with_some_of_the_columns_show_null_for_the_others(
     with session_settings(
         spark, {"spark.sql.parquet.enableVectorizedReader": str(vectorized).lower()}
     ):
-        frame = spark.read.format("delta").load(path)
-        assert_same_rows([tuple(row) for row in frame.collect()], expected)
+        df = spark.read.format("delta").load(path)
+        assert_same_rows([tuple(row) for row in df.collect()], expected)
         sql = [path for c in top.fields for path, _ in paths(c.type, None, c.name)]
         chosen = draw.rng.choice(sql)
         values = [dict(of_row(top, row))[chosen] for row in expected]
         assert_same_rows(
-            [tuple(r) for r in frame.selectExpr(chosen).collect()], [(v,) for v in values]
+            [tuple(r) for r in df.selectExpr(chosen).collect()], [(v,) for v in values]
         )
         nulls = sum(v is None for v in values)
-        assert frame.where(f"{chosen} IS NULL").count() == nulls
+        assert df.where(f"{chosen} IS NULL").count() == nulls
 
 
 def of_row(top: StructOf, row: Any) -> list[tuple[str, Any]]:

@@ -64,6 +64,6 @@ def test_table_holds_what_brute_force_leaves_after_random_deletes(
     append_file(spark, path, SCHEMA, appended)
     live += appended
     assert_same_rows(rows_of(spark, path), live)
-    frame = spark.read.format("delta").load(path).where(query.sql)
-    assert_same_rows([tuple(row) for row in frame.collect()], matching(live, query))
-    assert frame.count() == len(matching(live, query))
+    df = spark.read.format("delta").load(path).where(query.sql)
+    assert_same_rows([tuple(row) for row in df.collect()], matching(live, query))
+    assert df.count() == len(matching(live, query))

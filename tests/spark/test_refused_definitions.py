@@ -1,4 +1,4 @@
-"""Definitions that no table can have: each is refused with what is wrong and what to do."""
+"""Definitions that no table can have: each error says what is wrong and what to do."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def test_rows_for_a_table_of_void_columns_alone_are_refused_until_one_has_a_type
         ("MAP<INT, INT>", "MAP"),
     ],
 )
-def test_partition_column_of_a_type_without_a_text_is_refused_by_its_type(
+def test_partition_column_of_a_type_without_a_string_form_is_refused_by_its_type(
     spark: SparkSession, table: str, type: str, named: str
 ) -> None:
     definition = f"CREATE TABLE {{t}} (id INT, v {type}) USING delta PARTITIONED BY (v)"
-    says = f"partitioned by v: values of type {named} have no text"
+    says = f"partitioned by v: values of type {named} have no string representation"
     assert_refused(spark, definition, table, "DELTAIC_PARTITION_COLUMN_TYPE", says)
 
 

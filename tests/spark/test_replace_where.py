@@ -29,23 +29,23 @@ def create(spark: SparkSession, table: str, *, vectors: bool) -> None:
     writer.option("delta.enableDeletionVectors", str(vectors).lower()).save(table)
 
 
-def save(table: str, frame: DataFrame, condition: str) -> None:
-    frame.write.format("delta").mode("overwrite").option("replaceWhere", condition).save(table)
+def save(table: str, df: DataFrame, condition: str) -> None:
+    df.write.format("delta").mode("overwrite").option("replaceWhere", condition).save(table)
 
 
-def insert(table: str, frame: DataFrame, condition: str) -> None:
-    frame.createOrReplaceTempView("replacement")
-    frame.sparkSession.sql(
+def insert(table: str, df: DataFrame, condition: str) -> None:
+    df.createOrReplaceTempView("replacement")
+    df.sparkSession.sql(
         f"INSERT INTO delta.`{table}` REPLACE WHERE {condition} SELECT * FROM replacement"
     )
 
 
-def overwrite(table: str, frame: DataFrame, condition: str) -> None:
-    frame.writeTo(f"delta.`{table}`").overwrite(F.expr(condition))
+def overwrite(table: str, df: DataFrame, condition: str) -> None:
+    df.writeTo(f"delta.`{table}`").overwrite(F.expr(condition))
 
 
-def insert_into(table: str, frame: DataFrame, condition: str) -> None:
-    writer = frame.write.format("delta").mode("overwrite").option("replaceWhere", condition)
+def insert_into(table: str, df: DataFrame, condition: str) -> None:
+    writer = df.write.format("delta").mode("overwrite").option("replaceWhere", condition)
     writer.insertInto(f"delta.`{table}`")
 
 
@@ -80,7 +80,7 @@ def test_rows_that_meet_the_condition_are_replaced_and_all_others_stay(
 
 
 @WRITES
-def test_every_way_to_say_it_replaces_the_same_rows_and_tells_the_history_so(
+def test_every_write_api_replaces_the_same_rows_and_records_it_in_the_history(
     spark: SparkSession, table: str, write: Write
 ) -> None:
     create(spark, table, vectors=True)
@@ -139,7 +139,7 @@ def test_condition_that_can_only_be_true_replaces_every_row(
 
 @WRITES
 @pytest.mark.parametrize("partition_by", [[], ["c"]], ids=str)
-def test_text_of_fixed_length_is_compared_as_it_is_stored(
+def test_char_is_compared_as_it_is_stored(
     spark: SparkSession, table: str, write: Write, partition_by: list[str]
 ) -> None:
     by = f"PARTITIONED BY ({', '.join(partition_by)})" if partition_by else ""
@@ -286,7 +286,7 @@ def test_write_that_fails_leaves_nothing_behind(spark: SparkSession, table: str)
     assert log.contents(table) == before
 
 
-def test_change_feed_tells_replaced_rows_where_they_can_be_derived(
+def test_change_feed_has_replaced_rows_where_they_can_be_derived(
     spark: SparkSession, table: str
 ) -> None:
     for vectors in (True, False):
@@ -350,8 +350,8 @@ def test_rows_that_stay_keep_their_ids(spark: SparkSession, table: str, vectors:
 def test_only_changes_of_rows_that_it_replaces_conflict(
     spark: SparkSession, table: str, condition: str, theirs: str, conflict: str | None
 ) -> None:
-    frame = rows(spark, 0, 12).repartitionByRange(4, "id")
-    writer = frame.write.format("delta").partitionBy("p")
+    df = rows(spark, 0, 12).repartitionByRange(4, "id")
+    writer = df.write.format("delta").partitionBy("p")
     writer.option("delta.enableDeletionVectors", "true").save(table)
     new = rows(spark, 0, 12, "new").where(condition)
     with committed_meanwhile(lambda: spark.sql(theirs.format(t=f"delta.`{table}`"))):
@@ -364,7 +364,7 @@ def test_only_changes_of_rows_that_it_replaces_conflict(
 
 
 @pytest.mark.parametrize("vectors", [False, True], ids=["rewriting", "deletion vectors"])
-def test_rows_that_go_with_a_new_one_are_replaced(
+def test_rows_that_match_a_new_one_are_replaced(
     spark: SparkSession, table: str, vectors: bool
 ) -> None:
     name = f"delta.`{table}`"
@@ -428,24 +428,24 @@ def test_columns_that_come_with_rows_which_replace_others_are_committed_with_the
     assert log.contents(table) == before
 
 
-def test_rows_that_go_with_one_of_a_frame_are_replaced(spark: SparkSession, table: str) -> None:
+def test_rows_that_match_one_of_a_dataframe_are_replaced(spark: SparkSession, table: str) -> None:
     create(spark, table, vectors=True)
 
-    def save_by(frame: DataFrame, **options: str) -> dict[str, str]:
-        frame.write.format("delta").mode("overwrite").options(**options).save(table)
+    def save_by(df: DataFrame, **options: str) -> dict[str, str]:
+        df.write.format("delta").mode("overwrite").options(**options).save(table)
         return dict(log.commit_info(table)["operationParameters"])
 
-    told = save_by(rows(spark, 1, 3, "new"), replaceUsing="ID, p")
-    assert told["replaceUsingCols"] == "(ID, p)"
+    parameters = save_by(rows(spark, 1, 3, "new"), replaceUsing="ID, p")
+    assert parameters["replaceUsingCols"] == "(ID, p)"
     condition = "t.id + 1 = s.id"
-    told = save_by(rows(spark, 8, 9, "more").alias("s"), replaceOn=condition, targetAlias="t")
-    assert told["replaceOnCond"] == condition
+    parameters = save_by(rows(spark, 8, 9, "more").alias("s"), replaceOn=condition, targetAlias="t")
+    assert parameters["replaceOnCond"] == condition
     expected = [(n, n % 3, f"old{n}") for n in (0, 3, 4, 5, 6, 8, 9, 10, 11)]
     expected += [(1, 1, "new1"), (2, 2, "new2"), (8, 2, "more8")]
     assert rows_of(spark, table) == sorted(expected, key=repr)
 
 
-def test_rows_appended_meanwhile_conflict_with_what_goes_with_new_ones(
+def test_rows_appended_meanwhile_conflict_with_rows_that_match_new_ones(
     spark: SparkSession, table: str
 ) -> None:
     name = f"delta.`{table}`"
@@ -459,7 +459,7 @@ def test_rows_appended_meanwhile_conflict_with_what_goes_with_new_ones(
 
 
 @pytest.mark.parametrize("feed", ["false", "true"])
-def test_a_condition_on_the_new_rows_partition_alone_is_heeded(
+def test_a_condition_on_the_new_rows_partition_alone_applies(
     spark: SparkSession, table: str, feed: str
 ) -> None:
     name = f"delta.`{table}`"

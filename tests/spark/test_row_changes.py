@@ -44,8 +44,8 @@ def content(spark: SparkSession, table: str) -> list[Row]:
     return in_order(plain(row) for row in rows_of(spark, table))
 
 
-def counts(frame: Any) -> dict[str, int]:
-    (row,) = frame.collect()
+def counts(df: Any) -> dict[str, int]:
+    (row,) = df.collect()
     return dict(row.asDict())
 
 
@@ -70,7 +70,7 @@ def test_update_sets_columns_and_fields_by_sql_and_by_column(
 
 
 @pytest.mark.parametrize("found", ["target", "named"])
-def test_columns_of_the_tables_own_frame_are_columns_of_its_changes(
+def test_columns_of_the_tables_own_dataframe_are_columns_of_its_changes(
     spark: SparkSession, request: pytest.FixtureRequest, table: str, found: str
 ) -> None:
     target: DeltaTable = request.getfixturevalue(found)
@@ -94,7 +94,7 @@ def test_columns_of_the_tables_own_frame_are_columns_of_its_changes(
     assert [row.added for row in target.toDF().orderBy("id").collect()] == [None] * 3 + [55]
 
 
-def test_source_made_of_the_tables_own_frame_has_columns_of_its_own(
+def test_source_made_of_the_tables_own_dataframe_has_columns_of_its_own(
     spark: SparkSession, target: DeltaTable, table: str
 ) -> None:
     rows = target.toDF()
@@ -128,20 +128,20 @@ def test_column_that_target_and_source_have_is_never_taken_for_the_same(
     assert [row[1] for row in content(spark, table)] == [10, None, 60, 40]
 
 
-def test_columns_of_the_frame_stay_those_of_changes_while_identity_values_are_given(
+def test_columns_of_the_dataframe_stay_valid_while_identity_values_are_generated(
     spark: SparkSession, table: str
 ) -> None:
     spark.sql(
         f"CREATE TABLE delta.`{table}` (n BIGINT GENERATED ALWAYS AS IDENTITY, v INT) USING delta"
     )
     target = DeltaTable.forPath(spark, table)
-    frame = target.toDF()
+    df = target.toDF()
     spark.sql(f"INSERT INTO delta.`{table}` (v) VALUES (1), (2)")
-    target.delete(frame["v"] == 1)
-    assert [row.v for row in frame.collect()] == [2]
+    target.delete(df["v"] == 1)
+    assert [row.v for row in df.collect()] == [2]
 
 
-def test_columns_of_fixed_length_are_columns_of_changes(spark: SparkSession, table: str) -> None:
+def test_char_columns_are_columns_of_changes(spark: SparkSession, table: str) -> None:
     spark.sql(f"CREATE TABLE delta.`{table}` (id INT, c CHAR(3)) USING delta")
     spark.sql(f"INSERT INTO delta.`{table}` VALUES (1, 'a'), (2, 'b')")
     target = DeltaTable.forPath(spark, table)
@@ -242,7 +242,7 @@ NOT_ALL = "refused names no Delta table, but a temporary view with .* does not j
 
 
 @pytest.mark.parametrize(
-    ("view", "statement", "told"),
+    ("view", "statement", "message"),
     [
         ("TEMP VIEW refused AS SELECT * FROM {t} WHERE v > 0", "DELETE FROM refused", NOT_ALL),
         ("TEMP VIEW refused AS SELECT id, v, v AS w FROM {t}", "DELETE FROM refused", NOT_ALL),
@@ -261,11 +261,11 @@ NOT_ALL = "refused names no Delta table, but a temporary view with .* does not j
     ],
 )
 def test_what_cannot_be_changed_is_refused_by_name(
-    spark: SparkSession, target: DeltaTable, table: str, view: str, statement: str, told: str
+    spark: SparkSession, target: DeltaTable, table: str, view: str, statement: str, message: str
 ) -> None:
     spark.sql("CREATE " + view.format(t=f"delta.`{table}`"))
     try:
-        with pytest.raises(DeltaError, match=told):
+        with pytest.raises(DeltaError, match=message):
             spark.sql(statement)
     finally:
         spark.sql("DROP VIEW refused")
@@ -290,7 +290,7 @@ def view_of_whole_table(spark: SparkSession, kind: str, name: str, path: str) ->
         spark.sql(f"CREATE OR REPLACE TEMP VIEW whole AS SELECT * FROM {name} AS x")
     elif kind == "statement, of a path":
         spark.sql(f"CREATE OR REPLACE TEMP VIEW whole AS SELECT id, c, v FROM delta.`{path}`")
-    elif kind == "frame of a path":
+    elif kind == "DataFrame of a path":
         spark.read.format("delta").load(path).createOrReplaceTempView("whole")
     else:
         spark.table(name).createOrReplaceTempView("inner_whole")
@@ -332,8 +332,8 @@ def changed_by_name(spark: SparkSession, tmp_path_factory: pytest.TempPathFactor
     [
         "statement, of a name",
         "statement, of a path",
-        "frame of a path",
-        "view of a frame of a name",
+        "DataFrame of a path",
+        "view of a DataFrame of a name",
     ],
 )
 def test_temporary_view_of_a_whole_table_is_changed_like_the_table(
@@ -381,9 +381,7 @@ def test_arguments_that_make_no_sense_are_refused_by_name(
 
 
 @pytest.mark.parametrize("by", ["path", "name"])
-def test_tables_with_texts_of_fixed_length_are_changed(
-    spark: SparkSession, table: str, by: str
-) -> None:
+def test_tables_with_char_columns_are_changed(spark: SparkSession, table: str, by: str) -> None:
     spark.sql(f"CREATE TABLE fixed_lengths (id INT, c CHAR(4)) USING delta LOCATION '{table}'")
     try:
         spark.sql("INSERT INTO fixed_lengths VALUES (1, 'a'), (2, 'b'), (3, 'c'), (4, 'd')")

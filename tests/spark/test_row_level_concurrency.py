@@ -39,7 +39,7 @@ IDS = range(10)
 
 @pytest.fixture(scope="module")
 def base(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build a table of one file, of which one row is deleted, that tells of each row."""
+    """Build a table with row tracking, a change feed and one file with one deleted row."""
     path = tmp_path_factory.mktemp("bases") / "base"
     properties = ("enableDeletionVectors", "enableChangeDataFeed", "enableRowTracking")
     spark.sql(
@@ -65,17 +65,17 @@ def applied(rows: dict[int, int], kind: str, ids: tuple[int, ...]) -> dict[int, 
 
 
 @pytest.mark.parametrize(("mine", "theirs"), PAIRS)
-def test_pair_that_changes_other_rows_of_one_file_goes_together(
+def test_pair_that_changes_other_rows_of_one_file_does_not_conflict(
     spark: SparkSession, base: Path, table: str, mine: str, theirs: str
 ) -> None:
-    """The rows lie between each other, so that statistics tell nothing."""
+    """The rows are interleaved, so that statistics do not help."""
     log.copy_table(base, table)
     with committed_meanwhile(lambda: run(spark, table, theirs, (1, 5))):
         run(spark, table, mine, (2, 4))
     expected = applied(applied(dict.fromkeys(IDS, 0), theirs, (1, 5)), mine, (2, 4))
     assert dict(rows_of(spark, table)) == expected
     assert log.newest(table) == 4
-    assert log.files_in(table, ".bin") == set(), "so few rows lie in the log"
+    assert log.files_in(table, ".bin") == set(), "so few rows are stored in the log"
     if mine == "merge":
         feed = change_feed.changes(spark, table, startingVersion=4)
         before = change_feed.rows_at(spark, table, 3)
@@ -105,7 +105,7 @@ def test_pair_that_changes_the_same_rows_conflicts_and_says_which(
     assert {str(path.relative_to(table)) for path in log.stored_files(table)} == written
 
 
-def test_row_that_a_winner_moved_into_the_condition_is_a_conflict(
+def test_row_that_a_winner_changed_to_meet_the_condition_is_a_conflict(
     spark: SparkSession, base: Path, table: str
 ) -> None:
     log.copy_table(base, table)
@@ -138,7 +138,7 @@ MATCHED = UPSERT.partition(" WHEN NOT")[0]
         (UPSERT, "UPDATE {t} SET id = 77 WHERE id = 5", ConcurrentAppendException),
     ],
 )
-def test_merge_with_a_table_follows_what_does_not_touch_its_matches(
+def test_merge_with_a_table_does_not_conflict_with_what_does_not_touch_its_matches(
     spark: SparkSession,
     base: Path,
     table: str,
@@ -183,7 +183,7 @@ def test_merge_with_a_table_follows_what_does_not_touch_its_matches(
         ("UPDATE {t} SET v = 1 WHERE id = 1", ConcurrentDeleteDeleteException),
     ],
 )
-def test_change_by_a_subquery_follows_what_adds_no_row_that_the_subquery_has(
+def test_change_by_a_subquery_does_not_conflict_with_rows_the_subquery_lacks(
     spark: SparkSession,
     base: Path,
     table: str,
@@ -205,10 +205,10 @@ def test_change_by_a_subquery_follows_what_adds_no_row_that_the_subquery_has(
         assert sought == ({} if "DELETE" in change else {1: 5, 2: 5})
 
 
-def test_update_follows_three_winners_in_files_with_old_vectors_and_null_partitions(
+def test_update_rebases_onto_three_winners_in_files_with_old_vectors_and_null_partitions(
     spark: SparkSession, table: str
 ) -> None:
-    """What every row is known by stays: its id, and when it changed."""
+    """Every row keeps its row id and its row commit version."""
     named = f"delta.`{table}`"
     spark.sql(
         f"CREATE TABLE {named} (id BIGINT, p INT, v STRING) USING delta PARTITIONED BY (p)"
@@ -264,7 +264,7 @@ def test_update_follows_three_winners_in_files_with_old_vectors_and_null_partiti
 
 @pytest.mark.parametrize("statement", ["merge", "update"])
 @pytest.mark.parametrize("meets", [None, 4])
-def test_rows_of_all_winners_are_looked_at_in_one_query(
+def test_rows_of_all_winners_are_read_in_one_query(
     spark: SparkSession,
     base: Path,
     table: str,
@@ -272,7 +272,7 @@ def test_rows_of_all_winners_are_looked_at_in_one_query(
     statement: str,
     meets: int | None,
 ) -> None:
-    """Each appends rows around those that the statement reads, so that bounds tell nothing."""
+    """Each appends rows around those that the statement reads, so that bounds do not help."""
     log.copy_table(base, table)
     looks: list[tuple[list[int], int]] = []
     look = JvmPreparedCommit.has_matching_row
@@ -310,7 +310,7 @@ def test_rows_of_all_winners_are_looked_at_in_one_query(
 
 
 @pytest.mark.parametrize("conflicts", [False, True])
-def test_rows_that_several_winners_delete_from_one_file_are_all_looked_at(
+def test_rows_that_several_winners_delete_from_one_file_are_all_read(
     spark: SparkSession, table: str, conflicts: bool
 ) -> None:
     """The second one deletes the whole file, or one row that the statement has not found."""

@@ -1,4 +1,4 @@
-"""Changes that speak of `_metadata`, by the places that rows were built at; and the history."""
+"""Changes that reference `_metadata`, by the positions that rows were built at; and the history."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support import log
 from tests.support.table_builder import Row, build_table, in_order, rows_of
 
 SCHEMA = "id INT, v STRING"
-#: The id of a row tells its file and its place in it.
+#: The id of a row encodes its file and its position in it.
 FILES: list[list[Row]] = [[(10 * file + place, "") for place in range(4)] for file in range(3)]
 ROWS = [row for rows in FILES for row in rows]
 MERGE = "MERGE INTO {t} t USING (SELECT explode(array(1, 12, 70)) k) s ON t.id = s.k "
@@ -68,7 +68,7 @@ def test_rows_are_found_by_where_they_are(
     assert log.versions(table) == [0, 1]
 
 
-def test_history_says_the_condition(spark: SparkSession, table: str) -> None:
+def test_history_shows_the_condition(spark: SparkSession, table: str) -> None:
     build_table(spark, table, SCHEMA, FILES)
     target = f"delta.`{table}`"
     for version, (statement, predicate) in enumerate(

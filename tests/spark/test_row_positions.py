@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ROWS, FILES = 4_000, 2
 
-#: How the rows of a file lie in row groups and pages.
+#: How the rows of a file are split into row groups and pages.
 LAYOUTS = {
     "one row group, one page": {},
     "one row group, small pages": {"parquet.page.row.count.limit": "100"},
@@ -72,7 +72,7 @@ def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Tab
             writer = rows.write.format("delta").options(**options)
             writer.option("delta.enableDeletionVectors", "true").save(name[7:-1])
             if condition is not None:
-                # The last file keeps all its rows: it is read along without a vector.
+                # The last file keeps all its rows: it is read without a deletion vector.
                 spark.sql(f"DELETE FROM {name} WHERE f = 0 AND {condition}")
     return made
 
@@ -120,8 +120,8 @@ def test_position_is_where_the_row_is_in_its_file(
         "spark.sql.codegen.wholeStage": str(codegen).lower(),
     }
     with session_settings(spark, modes):
-        frame = spark.sql(query.format(t=tables.name(layout, deleted)))
-        found = sorted((row.f, row.id, row.position) for row in frame.collect())
+        df = spark.sql(query.format(t=tables.name(layout, deleted)))
+        found = sorted((row.f, row.id, row.position) for row in df.collect())
     expected = [
         (f, i, i)
         for f in range(FILES)
@@ -137,12 +137,12 @@ def test_pages_are_left_out_of_files_with_deletion_vectors_too(
     spark: SparkSession, tables: Tables, deleted: str
 ):
     name = tables.name("one row group, small pages", deleted)
-    frame = spark.sql(f"SELECT id, _metadata.row_index FROM {name} WHERE id BETWEEN 950 AND 960")
-    assert scanned_rows(frame) == FILES * 100
-    assert {row.id == row.row_index for row in frame.collect()} == {True}
+    df = spark.sql(f"SELECT id, _metadata.row_index FROM {name} WHERE id BETWEEN 950 AND 960")
+    assert scanned_rows(df) == FILES * 100
+    assert {row.id == row.row_index for row in df.collect()} == {True}
 
 
-def test_rows_end_where_the_statement_says_in_files_with_row_groups_and_pages(
+def test_the_right_rows_are_deleted_in_files_with_row_groups_and_pages(
     spark: SparkSession, tables: Tables
 ):
     source = tables.name("small row groups, small pages", "runs")

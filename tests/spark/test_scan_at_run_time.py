@@ -1,4 +1,4 @@
-"""Files that a scan leaves out because of a LIMIT, or of what a join learns while it runs."""
+"""Files that a scan skips because of a LIMIT, or because of the keys of a join at run time."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tests.support.plans import plan_nodes, scanned_files, scanned_rows
 from tests.support.predicates import SCHEMA, Predicate, predicates, rows
 from tests.support.session_settings import session_settings
 from tests.support.table_builder import (
-    BuildTwin,
-    TwinTable,
+    BuildWithOracle,
+    TableWithOracle,
     append_file,
     assert_same_rows,
     build_table,
-    build_twin,
+    build_with_oracle,
 )
 
 if TYPE_CHECKING:
@@ -35,10 +35,10 @@ _numbers = itertools.count()
 
 
 @pytest.fixture(scope="module")
-def holey(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> TwinTable:
+def holey(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> TableWithOracle:
     """Ten files of 100 ids; two have 10 rows and one row left, and come last."""
     path = str(tmp_path_factory.mktemp("holey") / "table")
-    table = build_twin(spark, path, spark.range(0, 1000, 1, 10), deletion_vectors=True)
+    table = build_with_oracle(spark, path, spark.range(0, 1000, 1, 10), deletion_vectors=True)
     table.delete("(id < 100 AND id % 10 <> 0) OR (id BETWEEN 100 AND 198)")
     return table
 
@@ -48,27 +48,27 @@ def holey(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Twin
     [(0, 0), (1, 1), (100, 1), (101, 2), (800, 8), (801, 9), (811, 10), (9999, 10)],
 )
 def test_limit_reads_as_many_files_as_have_that_many_rows_left(
-    spark: SparkSession, holey: TwinTable, limit: int, files: int
+    spark: SparkSession, holey: TableWithOracle, limit: int, files: int
 ):
-    frame = spark.sql(f"SELECT * FROM {holey.sql_name} LIMIT {limit}")
-    assert frame.count() == min(limit, 811)
+    df = spark.sql(f"SELECT * FROM {holey.sql_name} LIMIT {limit}")
+    assert df.count() == min(limit, 811)
     if limit > 0:
-        assert len(scanned_files(frame)) == files
-    ids = [row.id for row in frame.collect()]
+        assert len(scanned_files(df)) == files
+    ids = [row.id for row in df.collect()]
     assert len(ids) == len(set(ids)) == min(limit, 811)
 
 
-def test_limit_needs_no_other_file_to_be_there(spark: SparkSession, build: BuildTwin):
+def test_limit_needs_no_other_file_to_be_there(spark: SparkSession, build: BuildWithOracle):
     table = build(spark.range(0, 100, 1, 10), deletion_vectors=True)
     table.delete("id IN (0, 1)")
-    kept = {Path(path) for path in scanned_files(table.frame().limit(12))}
+    kept = {Path(path) for path in scanned_files(table.df().limit(12))}
     assert len(kept) == 2
     for file in stored_files(table.path) - kept:
         if file.suffix == ".parquet":
             file.unlink()
-    assert table.frame().limit(12).count() == 12
-    assert len(table.frame().take(12)) == 12
-    assert len(table.frame().offset(3).limit(9).collect()) == 9
+    assert table.df().limit(12).count() == 12
+    assert len(table.df().take(12)) == 12
+    assert len(table.df().offset(3).limit(9).collect()) == 9
 
 
 @pytest.mark.parametrize(
@@ -82,25 +82,25 @@ def test_limit_needs_no_other_file_to_be_there(spark: SparkSession, build: Build
         ("SELECT * FROM {t} LIMIT 95 OFFSET 6", 2),
     ],
 )
-def test_limit_counts_only_where_every_row_of_the_scan_is_wanted(
-    spark: SparkSession, holey: TwinTable, query: str, files: int
+def test_limit_applies_only_where_every_row_of_the_scan_is_wanted(
+    spark: SparkSession, holey: TableWithOracle, query: str, files: int
 ):
-    frame = spark.sql(query.format(t=holey.sql_name))
-    assert len(scanned_files(frame)) == files
+    df = spark.sql(query.format(t=holey.sql_name))
+    assert len(scanned_files(df)) == files
 
 
-def test_limit_of_some_partitions_reads_those_alone(spark: SparkSession, build: BuildTwin):
+def test_limit_of_some_partitions_reads_those_alone(spark: SparkSession, build: BuildWithOracle):
     rows = spark.range(0, 100, 1, 10).selectExpr("id", "id DIV 50 AS p")
     table = build(rows, partition_by=("p",))
-    frame = table.frame().where("p = 1").limit(11)
-    assert len(scanned_files(frame)) == 2
-    assert {row.p for row in frame.collect()} == {1}
+    df = table.df().where("p = 1").limit(11)
+    assert len(scanned_files(df)) == 2
+    assert {row.p for row in df.collect()} == {1}
 
 
 def test_file_that_does_not_say_how_many_rows_it_has_counts_for_nothing(
     spark: SparkSession, table: str
 ):
-    build_twin(spark, table, spark.range(0, 100, 1, 10))
+    build_with_oracle(spark, table, spark.range(0, 100, 1, 10))
     silent = itertools.count()
     commit = log.commit_path(table, 0)
     lines = [json.loads(line) for line in commit.read_text().splitlines()]
@@ -111,12 +111,12 @@ def test_file_that_does_not_say_how_many_rows_it_has_counts_for_nothing(
     spark._jvm.io.deltaic.replay.DeltaLog.invalidate(  # type: ignore[union-attr]
         spark._jvm.org.apache.hadoop.fs.Path("file:" + table)  # type: ignore[union-attr]
     )
-    frame = spark.read.format("delta").load(table)
-    assert len(scanned_files(frame.limit(3))) == 5
-    assert frame.limit(3).count() == 3
-    assert frame.limit(70).count() == 70
-    assert frame.count() == 100
-    assert len(scanned_files(frame.groupBy().count())) == 10
+    df = spark.read.format("delta").load(table)
+    assert len(scanned_files(df.limit(3))) == 5
+    assert df.limit(3).count() == 3
+    assert df.limit(70).count() == 70
+    assert df.count() == 100
+    assert len(scanned_files(df.groupBy().count())) == 10
 
 
 @drawn_cases(4, thorough=40)
@@ -149,17 +149,17 @@ def test_limit_gives_that_many_rows_of_the_table(
 @pytest.fixture(scope="module")
 def keys(spark: SparkSession) -> str:
     """Rows to join with: a view of keys with a column to choose them by."""
-    frame = spark.range(0, 1000, 7).selectExpr(
+    df = spark.range(0, 1000, 7).selectExpr(
         "id AS k", "concat('name ', id % 50) AS name", "CAST(id DIV 100 AS INT) AS p"
     )
-    frame.createOrReplaceTempView("keys_to_join")
+    df.createOrReplaceTempView("keys_to_join")
     return "keys_to_join"
 
 
 @pytest.fixture(scope="module", params=["whole", "deleted rows"])
 def facts(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> TwinTable:
+) -> TableWithOracle:
     """Ten files of 1000 ids, in ten partitions."""
     path = str(tmp_path_factory.mktemp("facts") / "table")
     rows = spark.range(0, 10_000, 1, 10).selectExpr(
@@ -168,7 +168,7 @@ def facts(
         "concat('name ', id DIV 10 % 50) AS name",
         "id AS payload",
     )
-    table = build_twin(spark, path, rows, partition_by=("p",), deletion_vectors=True)
+    table = build_with_oracle(spark, path, rows, partition_by=("p",), deletion_vectors=True)
     if request.param != "whole":
         table.delete("payload % 100 = 0")
     return table
@@ -199,10 +199,10 @@ def small_tables_are_pruned(spark: SparkSession) -> Iterator[None]:
     ],
 )
 def test_join_reads_the_files_that_may_hold_its_keys(
-    spark: SparkSession, facts: TwinTable, keys: str, query: str, most: int
+    spark: SparkSession, facts: TableWithOracle, keys: str, query: str, most: int
 ):
-    frame = spark.sql(query.format(t=facts.sql_name, k=keys))
-    assert scanned_rows(frame) <= most
+    df = spark.sql(query.format(t=facts.sql_name, k=keys))
+    assert scanned_rows(df) <= most
     facts.assert_same_answer(query.replace("{k}", keys))
 
 
@@ -217,14 +217,14 @@ def test_join_reads_the_files_that_may_hold_its_keys(
     ],
 )
 def test_join_that_wants_all_rows_gets_them(
-    spark: SparkSession, facts: TwinTable, keys: str, query: str
+    spark: SparkSession, facts: TableWithOracle, keys: str, query: str
 ):
     facts.assert_same_answer(query.replace("{k}", keys))
 
 
 @pytest.mark.usefixtures("small_tables_are_pruned")
 def test_scan_without_filter_beside_the_same_with_one_stays_whole(
-    spark: SparkSession, facts: TwinTable, keys: str
+    spark: SparkSession, facts: TableWithOracle, keys: str
 ):
     # Both sides of the union read the table; the filter of one must not reach the other.
     query = (
@@ -237,7 +237,7 @@ def test_scan_without_filter_beside_the_same_with_one_stays_whole(
 
 
 @pytest.mark.usefixtures("small_tables_are_pruned")
-def test_self_join_prunes_by_its_own_keys(spark: SparkSession, facts: TwinTable):
+def test_self_join_prunes_by_its_own_keys(spark: SparkSession, facts: TableWithOracle):
     facts.assert_same_answer(
         "SELECT a.payload, b.payload FROM {t} a JOIN {t} b ON a.p = b.p AND a.id = b.id"
         " WHERE b.name = 'name 3' AND b.payload < 600"
@@ -247,7 +247,7 @@ def test_self_join_prunes_by_its_own_keys(spark: SparkSession, facts: TwinTable)
 @pytest.mark.usefixtures("small_tables_are_pruned")
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_pruning_works_with_and_without_adaptive_execution(
-    spark: SparkSession, facts: TwinTable, keys: str, adaptive: str
+    spark: SparkSession, facts: TableWithOracle, keys: str, adaptive: str
 ):
     with session_settings(spark, {"spark.sql.adaptive.enabled": adaptive}):
         query = f"SELECT * FROM {{t}} f JOIN {keys} d ON f.id = d.k WHERE d.name = 'name 7'"
@@ -255,8 +255,8 @@ def test_pruning_works_with_and_without_adaptive_execution(
         facts.assert_same_answer(query)
 
 
-def _pruning_subqueries(frame: DataFrame) -> int:
-    plan = str(frame._jdf.queryExecution().optimizedPlan().toString())
+def _pruning_subqueries(df: DataFrame) -> int:
+    plan = str(df._jdf.queryExecution().optimizedPlan().toString())
     return plan.count("dynamicpruning")
 
 
@@ -277,7 +277,7 @@ def _pruning_subqueries(frame: DataFrame) -> int:
 )
 def test_join_prunes_a_table_only_where_that_pays(
     spark: SparkSession,
-    facts: TwinTable,
+    facts: TableWithOracle,
     keys: str,
     settings: dict[str, str],
     column: str,
@@ -288,14 +288,14 @@ def test_join_prunes_a_table_only_where_that_pays(
     with session_settings(spark, prefixed):
         query = f"SELECT f.payload FROM {{t}} f JOIN {keys} d ON f.{column} = d.{other}"
         query += " WHERE d.k % 9 = 0"
-        frame = spark.sql(query.format(t=facts.sql_name))
-        assert _pruning_subqueries(frame) == subqueries
+        df = spark.sql(query.format(t=facts.sql_name))
+        assert _pruning_subqueries(df) == subqueries
         facts.assert_same_answer(query)
 
 
 @pytest.mark.parametrize("name", ["minFiles", "minBytes"])
 def test_join_pruning_refuses_a_setting_that_is_no_number(
-    spark: SparkSession, facts: TwinTable, name: str
+    spark: SparkSession, facts: TableWithOracle, name: str
 ):
     with (
         session_settings(spark, {f"spark.deltaic.joinPruning.{name}": "many"}),
@@ -321,14 +321,14 @@ def test_join_pruning_refuses_a_setting_that_is_no_number(
     ],
 )
 def test_value_of_a_subquery_leaves_out_files(
-    spark: SparkSession, facts: TwinTable, keys: str, condition: str, most: int
+    spark: SparkSession, facts: TableWithOracle, keys: str, condition: str, most: int
 ):
     query = "SELECT * FROM {t} WHERE " + condition.replace("{k}", keys)
     assert scanned_rows(spark.sql(query.format(t=facts.sql_name))) <= most
     facts.assert_same_answer(query)
 
 
-def test_merge_reads_the_files_that_may_hold_its_keys(spark: SparkSession, build: BuildTwin):
+def test_merge_reads_the_files_that_may_hold_its_keys(spark: SparkSession, build: BuildWithOracle):
     table = build(spark.range(0, 1000, 1, 10).selectExpr("id", "0 AS v"), deletion_vectors=True)
     source = spark.createDataFrame([(5, 1), (17, 2), (2000, 3)], "id LONG, v INT")
     source.createOrReplaceTempView("changes_to_merge")
@@ -336,15 +336,15 @@ def test_merge_reads_the_files_that_may_hold_its_keys(spark: SparkSession, build
         f"MERGE INTO {table.sql_name} t USING (SELECT * FROM changes_to_merge WHERE v > 0) s"
         " ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT *"
     )
-    changed = table.frame().where("v <> 0").collect()
+    changed = table.df().where("v <> 0").collect()
     assert_same_rows(changed, source.collect())
-    assert table.frame().where("id >= 0").count() == 1001
+    assert table.df().where("id >= 0").count() == 1001
 
 
-def test_optimizer_knows_rows_and_partition_values(spark: SparkSession, facts: TwinTable):
+def test_optimizer_has_rows_and_partition_values(spark: SparkSession, facts: TableWithOracle):
     with session_settings(spark, {"spark.sql.cbo.enabled": "true"}):
-        frame = facts.frame().where("p < 4").select("p", "id")
-        stats = frame._jdf.queryExecution().optimizedPlan().stats()
+        df = facts.df().where("p < 4").select("p", "id")
+        stats = df._jdf.queryExecution().optimizedPlan().stats()
         assert stats.rowCount().get() == facts.live.where("p < 4").count()
         [(_, column)] = [
             (pair._1().name(), pair._2())
@@ -366,7 +366,7 @@ def test_optimizer_knows_rows_and_partition_values(spark: SparkSession, facts: T
         "a.p = b.p JOIN {t} c ON b.id = c.id WHERE c.id = 2",
     ],
 )
-def test_optimizer_is_not_told_of_partition_values_that_it_cannot_estimate(
+def test_optimizer_does_not_get_partition_values_that_it_cannot_estimate(
     spark: SparkSession, table: str, condition: str
 ):
     months = [(n, datetime(2024, n, 1)) for n in (1, 2)]
@@ -376,8 +376,8 @@ def test_optimizer_is_not_told_of_partition_values_that_it_cannot_estimate(
         assert spark.sql(query.format(t=f"delta.`{table}`")).collect() == [(2,)]
 
 
-def test_small_side_by_its_selected_files_is_broadcast(spark: SparkSession, facts: TwinTable):
-    frame = spark.sql(
+def test_small_side_by_its_selected_files_is_broadcast(spark: SparkSession, facts: TableWithOracle):
+    df = spark.sql(
         f"SELECT a.id FROM {facts.sql_name} a JOIN {facts.sql_name} b ON a.id = b.id WHERE b.p = 3"
     )
-    assert any(node.kind == "BroadcastHashJoinExec" for node in plan_nodes(frame))
+    assert any(node.kind == "BroadcastHashJoinExec" for node in plan_nodes(df))

@@ -15,7 +15,7 @@ from tests.support.checkpoint import write_checkpoint
 from tests.support.file_opens import FileOpens
 from tests.support.paths import ROOT
 from tests.support.spark_process import SparkProcess
-from tests.support.table_builder import TwinTable, assert_same_rows, build_twin
+from tests.support.table_builder import TableWithOracle, assert_same_rows, build_with_oracle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,7 +38,7 @@ QUERY = "SELECT k, count(*) n, sum(id) s, max(st.b.c) c FROM {t} GROUP BY k"
 
 @pytest.mark.parametrize("off_heap", ["true", "false"])
 def test_executors_apply_deletion_vectors(
-    cluster: SparkProcess, readings: TwinTable, off_heap: str
+    cluster: SparkProcess, readings: TableWithOracle, off_heap: str
 ):
     answer = cluster.run(
         "spark.conf.set('spark.sql.columnVector.offheap.enabled', off_heap)\n"
@@ -52,8 +52,8 @@ def test_executors_apply_deletion_vectors(
 
 
 @pytest.mark.parametrize("vectorized", ["true", "false"])
-def test_executors_tell_files_and_positions(
-    cluster: SparkProcess, readings: TwinTable, vectorized: str
+def test_executors_return_files_and_positions(
+    cluster: SparkProcess, readings: TableWithOracle, vectorized: str
 ):
     answer = cluster.run(
         "spark.conf.set('spark.sql.parquet.enableVectorizedReader', vectorized)\n"
@@ -68,19 +68,19 @@ def test_executors_tell_files_and_positions(
     assert sorted(map(tuple, answer)) == sorted((i, i % 3_000, True) for (i,) in live)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells when a file is opened")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux reports when a file is opened")
 def test_an_executor_loads_a_vector_once_for_all_splits_of_its_file(
     cluster: SparkProcess, spark: SparkSession, table: str
 ):
     rows = spark.range(0, 12_000, 1, 1).selectExpr("id", "hash(id) AS h")
-    built = build_twin(spark, table, rows, deletion_vectors=True, options=SMALL_ROW_GROUPS)
+    built = build_with_oracle(spark, table, rows, deletion_vectors=True, options=SMALL_ROW_GROUPS)
     built.delete("h % 3 = 0")
     [vectors] = Path(table).glob("*.bin")
     code = """
 spark.conf.set('spark.sql.files.maxPartitionBytes', '4000')
 spark.conf.set('spark.sql.files.openCostInBytes', '0')
-frame = spark.read.format('delta').load(path).where('id >= 0')
-result = [frame.rdd.getNumPartitions(), frame.selectExpr('count(*)', 'sum(h)').collect()[0][:]]
+df = spark.read.format('delta').load(path).where('id >= 0')
+result = [df.rdd.getNumPartitions(), df.selectExpr('count(*)', 'sum(h)').collect()[0][:]]
 """
     with FileOpens([vectors]) as opens:
         splits, answer = cluster.run(code, path=table)
@@ -93,13 +93,13 @@ result = [frame.rdd.getNumPartitions(), frame.selectExpr('count(*)', 'sum(h)').c
     assert tuple(answer) == tuple(built.live.selectExpr("count(*)", "sum(h)").collect()[0])
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells when a file is opened")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux reports when a file is opened")
 @pytest.mark.parametrize("vectorized", ["true", "false"])
 def test_a_task_reads_the_vectors_of_all_its_files_at_once(
     cluster: SparkProcess, spark: SparkSession, table: str, vectorized: str
 ):
     rows = spark.range(0, 12_000, 1, 12).selectExpr("id", "hash(id) AS h")
-    built = build_twin(spark, table, rows, deletion_vectors=True)
+    built = build_with_oracle(spark, table, rows, deletion_vectors=True)
     built.delete("h % 3 = 0")
     [vectors] = Path(table).glob("*.bin")
     assert sum("deletionVector" in add for add in log.active_files(table)) == 12
@@ -107,8 +107,8 @@ def test_a_task_reads_the_vectors_of_all_its_files_at_once(
 spark.conf.set('spark.sql.files.maxPartitionBytes', '1g')
 spark.conf.set('spark.sql.files.minPartitionNum', '1')
 spark.conf.set('spark.sql.parquet.enableVectorizedReader', vectorized)
-frame = spark.read.format('delta').load(path).where('id >= 0')
-result = [frame.rdd.getNumPartitions(), frame.selectExpr('count(*)', 'sum(h)').collect()[0][:]]
+df = spark.read.format('delta').load(path).where('id >= 0')
+result = [df.rdd.getNumPartitions(), df.selectExpr('count(*)', 'sum(h)').collect()[0][:]]
 spark.conf.unset('spark.sql.files.minPartitionNum')
 spark.conf.unset('spark.sql.parquet.enableVectorizedReader')
 """
@@ -150,10 +150,10 @@ def test_executors_choose_files_from_the_checkpoint(
     cluster: SparkProcess, spark: SparkSession, table: str
 ):
     rows = spark.range(0, 1_000, 1, 4).selectExpr("id", "id % 3 AS p", "id / 2.0D AS half")
-    twin = build_twin(spark, table, rows, deletion_vectors=True, partition_by=["p"])
-    twin.delete("id % 10 = 1")
+    target = build_with_oracle(spark, table, rows, deletion_vectors=True, partition_by=["p"])
+    target.delete("id % 10 = 1")
     write_checkpoint(table, "json-sidecars")
-    twin.delete("id BETWEEN 700 AND 800")
+    target.delete("id BETWEEN 700 AND 800")
     queries = [
         "SELECT * FROM {t} WHERE half > 300 AND p <> 1",
         "SELECT p, count(*) FROM {t} GROUP BY p",
@@ -166,14 +166,14 @@ from tests.support.jobs import jobs_of
 spark.conf.set('spark.deltaic.snapshot.distributedThresholdBytes', '0')
 result = []
 for query in queries:
-    frame = spark.sql(query)
-    jobs = jobs_of(spark, frame._jdf.queryExecution().executedPlan)
-    result.append([jobs, [list(row) for row in frame.collect()]])
+    df = spark.sql(query)
+    jobs = jobs_of(spark, df._jdf.queryExecution().executedPlan)
+    result.append([jobs, [list(row) for row in df.collect()]])
 spark.conf.unset('spark.deltaic.snapshot.distributedThresholdBytes')
 """
-    ours = [query.format(t=twin.sql_name) for query in queries]
+    ours = [query.format(t=target.sql_name) for query in queries]
     answers = cluster.run(code, queries=ours, root=str(ROOT))
     for query, (jobs, found) in zip(queries, answers, strict=True):
         assert jobs == 1
-        wanted = query.replace("_metadata.file_size > 0 AND", "").format(t=twin.oracle())
+        wanted = query.replace("_metadata.file_size > 0 AND", "").format(t=target.oracle())
         assert_same_rows(map(tuple, found), map(tuple, spark.sql(wanted).collect()))

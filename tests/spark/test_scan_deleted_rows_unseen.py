@@ -15,7 +15,7 @@ from pyspark.sql.types import LongType
 
 from tests.support.plans import deletion_filters
 from tests.support.session_settings import session_settings
-from tests.support.table_builder import BuildTwin, TwinTable, build_twin
+from tests.support.table_builder import BuildWithOracle, TableWithOracle, build_with_oracle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,11 +24,11 @@ ANSI = {"spark.sql.ansi.enabled": "true"}
 
 
 @pytest.fixture(scope="module")
-def zeros_deleted(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> TwinTable:
+def zeros_deleted(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> TableWithOracle:
     """A table of ids -50 to 49 in two files, each with rows of id 0 that are deleted."""
     rows = spark.range(0, 200, 1, 2).selectExpr("id % 100 - 50 AS id", "id % 5 AS k", "id AS n")
     path = str(tmp_path_factory.mktemp("zeros") / "table")
-    table = build_twin(spark, path, rows, deletion_vectors=True)
+    table = build_with_oracle(spark, path, rows, deletion_vectors=True)
     table.delete("id = 0")
     return table
 
@@ -81,7 +81,7 @@ MODES = {
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("query", QUERIES)
 def test_query_that_fails_on_a_deleted_row_answers(
-    spark: SparkSession, zeros_deleted: TwinTable, query: str, mode: str
+    spark: SparkSession, zeros_deleted: TableWithOracle, query: str, mode: str
 ):
     zeros_deleted.oracle()
     with session_settings(spark, {**ANSI, **MODES[mode]}):
@@ -90,30 +90,32 @@ def test_query_that_fails_on_a_deleted_row_answers(
 
 @pytest.mark.parametrize("query", ["WHERE", "SELECT", "aggregate", "raise_error"])
 def test_the_same_query_fails_where_the_row_is_not_deleted(
-    spark: SparkSession, build: BuildTwin, query: str
+    spark: SparkSession, build: BuildWithOracle, query: str
 ):
     table = build(spark.sql("SELECT 0L id, 0L k, 0L n"), deletion_vectors=True)
     with session_settings(spark, ANSI), pytest.raises(Exception, match=r"DIVIDE_BY_ZERO|seen"):
         spark.sql(QUERIES[query].format(t=table.sql_name)).collect()
 
 
-def test_python_function_gets_no_deleted_row(spark: SparkSession, zeros_deleted: TwinTable):
+def test_python_function_gets_no_deleted_row(spark: SparkSession, zeros_deleted: TableWithOracle):
     @F.udf(LongType())
     def reciprocal(value: int) -> int:
         return 1000 // value
 
-    frame = zeros_deleted.frame()
-    assert deletion_filters(frame)
-    answer = frame.where(reciprocal("id") > 100).select("id").collect()
+    df = zeros_deleted.df()
+    assert deletion_filters(df)
+    answer = df.where(reciprocal("id") > 100).select("id").collect()
     assert {row.id for row in answer} == set(range(1, 10))
 
 
-def test_delete_evaluates_its_condition_on_live_rows_only(spark: SparkSession, build: BuildTwin):
+def test_delete_evaluates_its_condition_on_live_rows_only(
+    spark: SparkSession, build: BuildWithOracle
+):
     table = build(spark.range(-5, 6, 1, 1).toDF("id"), deletion_vectors=True)
     table.delete("id = 0")
     with session_settings(spark, ANSI):
         table.delete("10 / id > 4")
-    assert [row.id for row in table.frame().orderBy("id").collect()] == [
+    assert [row.id for row in table.df().orderBy("id").collect()] == [
         *range(-5, 0),
         3,
         4,
@@ -122,7 +124,7 @@ def test_delete_evaluates_its_condition_on_live_rows_only(spark: SparkSession, b
 
 
 def test_delete_whose_condition_fails_leaves_the_table_as_it_was(
-    spark: SparkSession, build: BuildTwin
+    spark: SparkSession, build: BuildWithOracle
 ):
     table = build(spark.range(10).toDF("id"), deletion_vectors=True)
     with session_settings(spark, ANSI), pytest.raises(ArithmeticException):

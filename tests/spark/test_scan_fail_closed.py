@@ -11,7 +11,7 @@ from tests.support import log
 from tests.support.plans import deletion_filters
 from tests.support.session_settings import session_settings
 from tests.support.spark_process import SparkProcess
-from tests.support.table_builder import TwinTable, build_twin, rows_of
+from tests.support.table_builder import TableWithOracle, build_with_oracle, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 REFUSED = "DELTAIC_DELETION_VECTOR_FILTER_MISSING"
 
 
-#: Each assigns what came out, rows or the error, to `result`.
+#: Each assigns its outcome, rows or the error, to `result`.
 TRY = """
 df = spark.read.format('delta').load(path)
 t = 'delta.`' + path + '`'
@@ -54,9 +54,11 @@ EXPRESSIONS = {
 
 
 @pytest.fixture(scope="module")
-def deleted_from(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> TwinTable:
+def deleted_from(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> TableWithOracle:
     path = str(tmp_path_factory.mktemp("refused") / "table")
-    table = build_twin(spark, path, spark.range(0, 100, 1, 1), files=2, deletion_vectors=True)
+    table = build_with_oracle(
+        spark, path, spark.range(0, 100, 1, 1), files=2, deletion_vectors=True
+    )
     table.delete("id IN (1, 60)")
     table.delete("id = 2")
     return table
@@ -64,7 +66,7 @@ def deleted_from(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_session_without_the_extension_gets_an_error_and_no_row(
-    without_extension: SparkProcess, deleted_from: TwinTable, expression: str
+    without_extension: SparkProcess, deleted_from: TableWithOracle, expression: str
 ):
     code = TRY.replace("{expression}", EXPRESSIONS[expression])
     answer = without_extension.run(code, path=deleted_from.path)
@@ -76,7 +78,7 @@ def test_session_without_the_extension_gets_an_error_and_no_row(
 
 
 def test_session_without_the_extension_reads_what_needs_no_vector(
-    without_extension: SparkProcess, deleted_from: TwinTable
+    without_extension: SparkProcess, deleted_from: TableWithOracle
 ):
     code = TRY.replace(
         "{expression}",
@@ -98,14 +100,14 @@ def test_session_without_the_extension_reads_what_needs_no_vector(
 def test_session_without_the_extension_does_not_change_rows(
     without_extension: SparkProcess, spark: SparkSession, table: str, vectors: bool, statement: str
 ) -> None:
-    twin = build_twin(spark, table, spark.range(10), deletion_vectors=vectors)
+    target = build_with_oracle(spark, table, spark.range(10), deletion_vectors=vectors)
     code = (
         "try:\n    spark.sql(statement)\n    result = 'done'\n"
         "except Exception as e:\n    result = str(e)"
     )
-    answer = without_extension.run(code, statement=statement.replace("{t}", twin.sql_name))
+    answer = without_extension.run(code, statement=statement.replace("{t}", target.sql_name))
     assert answer != "done"
-    twin.assert_same_content()
+    target.assert_same_content()
 
 
 @pytest.mark.parametrize(
@@ -120,15 +122,15 @@ def test_session_without_the_extension_does_not_change_rows(
 def test_session_without_the_extension_does_not_write_rows_that_no_rule_has_seen(
     without_extension: SparkProcess, spark: SparkSession, table: str, write: str
 ) -> None:
-    twin = build_twin(spark, table, spark.range(10), deletion_vectors=False)
+    target = build_with_oracle(spark, table, spark.range(10), deletion_vectors=False)
     code = f"try:\n    {write}\n    result = 'done'\nexcept Exception as e:\n    result = str(e)"
-    answer = without_extension.run(code, t=twin.sql_name)
+    answer = without_extension.run(code, t=target.sql_name)
     assert "DELTAIC_EXTENSION_MISSING" in answer and table in answer
-    twin.assert_same_content()
+    target.assert_same_content()
 
 
 def test_session_without_the_extension_counts_without_the_deleted_rows(
-    without_extension: SparkProcess, deleted_from: TwinTable
+    without_extension: SparkProcess, deleted_from: TableWithOracle
 ):
     # The log alone says how many rows are left: no file is opened, so no vector is needed.
     code = TRY.replace(
@@ -178,8 +180,8 @@ def _items(sequence: Any) -> list[Any]:
     ],
 )
 @pytest.mark.parametrize("adaptive", ["true", "false"])
-def test_excluding_every_rule_does_not_bring_a_deleted_row_back(
-    spark: SparkSession, deleted_from: TwinTable, all_rules: str, query: str, adaptive: str
+def test_excluding_every_rule_does_not_return_a_deleted_row(
+    spark: SparkSession, deleted_from: TableWithOracle, all_rules: str, query: str, adaptive: str
 ):
     deleted_from.oracle()
     settings = {
@@ -196,8 +198,8 @@ def test_excluding_every_rule_does_not_bring_a_deleted_row_back(
 def test_data_file_that_is_gone_is_an_error_that_names_it_and_the_version(
     spark: SparkSession, table: str, vectorized: str
 ) -> None:
-    twin = build_twin(spark, table, spark.range(3), deletion_vectors=True)
-    twin.append(spark.range(3, 4))
+    target = build_with_oracle(spark, table, spark.range(3), deletion_vectors=True)
+    target.append(spark.range(3, 4))
     gone = log.data_path(table, log.last_actions(table, "add")[0])
     gone.unlink()
     refused = rf"DELTAIC_DATA_FILE_MISSING\] Table .*{table}, version 1: .*{gone.name}"
@@ -206,5 +208,5 @@ def test_data_file_that_is_gone_is_an_error_that_names_it_and_the_version(
             with pytest.raises(Exception, match=refused):
                 spark.sql(query, t=spark.read.format("delta").load(table)).collect()
         with session_settings(spark, {"spark.sql.files.ignoreMissingFiles": "true"}):
-            assert spark.read.format("delta").load(table).count() == 4  # the log knows
+            assert spark.read.format("delta").load(table).count() == 4  # read from the log
             assert sorted(row[0] for row in rows_of(spark, table)) == [0, 1, 2]

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.plans import deletion_filters, only_scan
 from tests.support.session_settings import session_settings
-from tests.support.table_builder import BuildTwin, TwinTable, assert_same_rows
+from tests.support.table_builder import BuildWithOracle, TableWithOracle, assert_same_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,7 +52,9 @@ SUMMARY = (
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_aggregates_are_those_of_the_live_rows(spark: SparkSession, readings: TwinTable, mode: str):
+def test_aggregates_are_those_of_the_live_rows(
+    spark: SparkSession, readings: TableWithOracle, mode: str
+):
     readings.oracle()
     with session_settings(spark, MODES[mode]):
         readings.assert_same_answer(SUMMARY)
@@ -60,7 +62,7 @@ def test_aggregates_are_those_of_the_live_rows(spark: SparkSession, readings: Tw
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_rows_are_the_live_rows(spark: SparkSession, readings: TwinTable, mode: str):
+def test_rows_are_the_live_rows(spark: SparkSession, readings: TableWithOracle, mode: str):
     readings.oracle()
     with session_settings(spark, MODES[mode]):
         # Around the edges of what was deleted, through pushed filters and pruned columns.
@@ -72,14 +74,14 @@ def test_rows_are_the_live_rows(spark: SparkSession, readings: TwinTable, mode: 
 
 @pytest.mark.parametrize("mode", ["row-based reader", "no whole-stage codegen", "interpreted"])
 def test_mode_without_generated_code_or_columns_still_has_the_deletion_filter(
-    spark: SparkSession, readings: TwinTable, mode: str
+    spark: SparkSession, readings: TableWithOracle, mode: str
 ):
     with session_settings(spark, MODES[mode]):
-        frame = readings.frame().select("id")
-        frame.collect()
-        (deleted,) = deletion_filters(frame)
+        df = readings.df().select("id")
+        df.collect()
+        (deleted,) = deletion_filters(df)
         assert deleted.in_codegen is (mode == "row-based reader")
-        assert not only_scan(frame).supportsColumnar()
+        assert not only_scan(df).supportsColumnar()
 
 
 QUERIES = {
@@ -123,22 +125,22 @@ QUERIES = {
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 @pytest.mark.parametrize("query", QUERIES)
 def test_query_answers_as_over_plain_rows(
-    spark: SparkSession, readings: TwinTable, query: str, adaptive: str
+    spark: SparkSession, readings: TableWithOracle, query: str, adaptive: str
 ):
     with session_settings(spark, {"spark.sql.adaptive.enabled": adaptive}):
         assert readings.assert_same_answer(QUERIES[query])
 
 
 @pytest.mark.parametrize("count", [1, 50, 499, 501, 3_000])
-def test_limit_counts_live_rows_only(spark: SparkSession, readings: TwinTable, count: int):
+def test_limit_counts_live_rows_only(spark: SparkSession, readings: TableWithOracle, count: int):
     live = {row.id for row in readings.live.select("id").collect()}
-    taken = [row.id for row in readings.frame().select("id").limit(count).collect()]
+    taken = [row.id for row in readings.df().select("id").limit(count).collect()]
     assert len(taken) == len(set(taken)) == count
     assert set(taken) <= live
 
 
-def test_cached_frame_holds_live_rows_only(spark: SparkSession, readings: TwinTable):
-    cached = readings.frame().select("id", "k").cache()
+def test_cached_dataframe_holds_live_rows_only(spark: SparkSession, readings: TableWithOracle):
+    cached = readings.df().select("id", "k").cache()
     try:
         expected = readings.live.select("id", "k").collect()
         assert cached.count() == len(expected)
@@ -152,7 +154,7 @@ def test_cached_frame_holds_live_rows_only(spark: SparkSession, readings: TwinTa
 
 
 def test_cached_table_answers_sql_and_a_delete_after_caching_is_seen(
-    spark: SparkSession, build: BuildTwin
+    spark: SparkSession, build: BuildWithOracle
 ):
     table = build(spark.range(100).selectExpr("id", "id % 3 AS k"), deletion_vectors=True)
     table.delete("k = 1")
@@ -165,16 +167,16 @@ def test_cached_table_answers_sql_and_a_delete_after_caching_is_seen(
         spark.sql("UNCACHE TABLE IF EXISTS cached_table")
 
 
-def test_frame_made_before_a_delete_sees_it(spark: SparkSession, build: BuildTwin):
+def test_dataframe_made_before_a_delete_sees_it(spark: SparkSession, build: BuildWithOracle):
     table = build(spark.range(10).toDF("id"), deletion_vectors=True)
-    frame = table.frame()
+    df = table.df()
     table.delete("id < 3")
-    assert [row.id for row in frame.orderBy("id").collect()] == list(range(3, 10))
+    assert [row.id for row in df.orderBy("id").collect()] == list(range(3, 10))
 
 
-def test_write_from_a_frame_with_deleted_rows_copies_live_rows_only(
-    spark: SparkSession, readings: TwinTable, tmp_path
+def test_write_from_a_dataframe_with_deleted_rows_copies_live_rows_only(
+    spark: SparkSession, readings: TableWithOracle, tmp_path
 ):
     copy = str(tmp_path / "copy")
-    readings.frame().write.parquet(copy)
+    readings.df().write.parquet(copy)
     assert_same_rows(spark.read.parquet(copy).collect(), readings.live.collect())

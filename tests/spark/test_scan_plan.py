@@ -15,7 +15,7 @@ from tests.support.plans import (
     scanned_splits,
 )
 from tests.support.session_settings import session_settings
-from tests.support.table_builder import BuildTwin, TwinTable
+from tests.support.table_builder import BuildWithOracle, TableWithOracle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     ],
 )
 def test_deletion_filter_runs_in_generated_code_over_a_columnar_scan(
-    spark: SparkSession, readings: TwinTable, query: str, adaptive: str
+    spark: SparkSession, readings: TableWithOracle, query: str, adaptive: str
 ):
     # Without the fallback, code that does not compile is an error.
     strict = {
@@ -41,18 +41,18 @@ def test_deletion_filter_runs_in_generated_code_over_a_columnar_scan(
         "spark.sql.codegen.fallback": "false",
     }
     with session_settings(spark, strict):
-        frame = spark.sql(query.format(t=readings.sql_name))
-        frame.collect()
-        (deleted,) = deletion_filters(frame)
+        df = spark.sql(query.format(t=readings.sql_name))
+        df.collect()
+        (deleted,) = deletion_filters(df)
         assert deleted.in_codegen
         assert deleted.text.replace("isnotnull", "").count("NOT deltaic_is_deleted(") == 1
-        assert only_scan(frame).supportsColumnar()
+        assert only_scan(df).supportsColumnar()
 
 
 def test_deletion_filter_is_directly_above_the_scan_and_user_filters_above_it(
-    readings: TwinTable,
+    readings: TableWithOracle,
 ):
-    nodes = [n.kind for n in plan_nodes(readings.frame().where("id > 100").select("k"))]
+    nodes = [n.kind for n in plan_nodes(readings.df().where("id > 100").select("k"))]
     assert nodes == [
         "ProjectExec",
         "FilterExec",
@@ -67,20 +67,20 @@ def test_deletion_filter_is_directly_above_the_scan_and_user_filters_above_it(
     ["id >= 9000", "id > 8999 AND k = 1"],
 )
 def test_scan_of_files_without_vectors_has_neither_filter_nor_row_index(
-    readings: TwinTable, condition: str
+    readings: TableWithOracle, condition: str
 ):
-    frame = readings.frame().where(condition)
-    assert deletion_filters(frame) == []
-    assert "__deltaic" not in scanned_columns(frame)
-    assert only_scan(frame).supportsColumnar()
+    df = readings.df().where(condition)
+    assert deletion_filters(df) == []
+    assert "__deltaic" not in scanned_columns(df)
+    assert only_scan(df).supportsColumnar()
 
 
 def test_scan_of_a_table_that_never_had_vectors_has_no_filter(
-    spark: SparkSession, build: BuildTwin
+    spark: SparkSession, build: BuildWithOracle
 ):
     table = build(spark.range(100))
-    assert deletion_filters(table.frame()) == []
-    assert scanned_columns(table.frame()) == "struct<id:bigint>"
+    assert deletion_filters(table.df()) == []
+    assert scanned_columns(table.df()) == "struct<id:bigint>"
 
 
 ROW = "__deltaic_row_index:bigint,__deltaic_deletion_vector:string"
@@ -99,7 +99,7 @@ ROW = "__deltaic_row_index:bigint,__deltaic_deletion_vector:string"
     ],
 )
 def test_scan_reads_only_the_columns_and_struct_fields_asked_for(
-    spark: SparkSession, readings: TwinTable, query: str, columns: str | None
+    spark: SparkSession, readings: TableWithOracle, query: str, columns: str | None
 ):
     expected = columns or f"struct<st:struct<a:int,b:struct<c:string>>,{ROW}>"
     assert scanned_columns(spark.sql(query.format(t=readings.sql_name))) == expected
@@ -111,7 +111,7 @@ def test_scan_reads_only_the_columns_and_struct_fields_asked_for(
     ["id = 10", "id BETWEEN 10 AND 20", "amount < 2", "st.b.c = '32'", "s IS NULL AND id < 20"],
 )
 def test_filter_reaches_parquet_and_skips_row_groups_of_the_files_read(
-    spark: SparkSession, readings: TwinTable, condition: str
+    spark: SparkSession, readings: TableWithOracle, condition: str
 ):
     query = f"SELECT * FROM {{t}} WHERE {condition}"
     pushed = scanned_rows(spark.sql(query.format(t=readings.sql_name)))
@@ -122,24 +122,24 @@ def test_filter_reaches_parquet_and_skips_row_groups_of_the_files_read(
 
 
 def test_files_are_split_below_their_size_and_every_row_is_read_once(
-    spark: SparkSession, readings: TwinTable
+    spark: SparkSession, readings: TableWithOracle
 ):
     small = {
         "spark.sql.files.maxPartitionBytes": "20000",
         "spark.sql.files.openCostInBytes": "0",
     }
     with session_settings(spark, small):
-        splits = scanned_splits(readings.frame())
+        splits = scanned_splits(readings.df())
         assert len(splits) > 2 * len({path for path, _, _ in splits})
         readings.assert_same_content()
         readings.assert_same_answer("SELECT count(*), sum(id) FROM {t}")
 
 
-def test_small_files_share_a_task(spark: SparkSession, build: BuildTwin):
+def test_small_files_share_a_task(spark: SparkSession, build: BuildWithOracle):
     table = build(spark.range(800).toDF("id"), files=8)
-    assert len(scanned_splits(table.frame())) == 8
+    assert len(scanned_splits(table.df())) == 8
     with session_settings(spark, {"spark.sql.files.openCostInBytes": "0"}):
-        assert table.frame().rdd.getNumPartitions() < 8
+        assert table.df().rdd.getNumPartitions() < 8
     table.assert_same_content()
 
 

@@ -17,7 +17,12 @@ import pytest
 from tests.support.foreign_table import ForeignTable, field
 from tests.support.log import stored_files
 from tests.support.plans import scanned_files
-from tests.support.table_builder import BuildTwin, TwinTable, assert_same_rows, build_twin
+from tests.support.table_builder import (
+    BuildWithOracle,
+    TableWithOracle,
+    assert_same_rows,
+    build_with_oracle,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -41,15 +46,17 @@ def rows(spark: SparkSession) -> DataFrame:
 
 
 @pytest.fixture(scope="module")
-def ranged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> TwinTable:
+def ranged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> TableWithOracle:
     path = str(tmp_path_factory.mktemp("ranged") / "table")
-    return build_twin(spark, path, rows(spark), deletion_vectors=True)
+    return build_with_oracle(spark, path, rows(spark), deletion_vectors=True)
 
 
 @pytest.fixture(scope="module")
-def partitioned(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> TwinTable:
+def partitioned(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> TableWithOracle:
     path = str(tmp_path_factory.mktemp("partitioned") / "table")
-    return build_twin(spark, path, rows(spark), deletion_vectors=True, partition_by=("p", "flag"))
+    return build_with_oracle(
+        spark, path, rows(spark), deletion_vectors=True, partition_by=("p", "flag")
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,7 +77,7 @@ def partitioned(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -
         ("n IS NULL", 2),
         ("n IS NOT NULL", 9),
         ("n < 1.0", 1),
-        # NaN is above everything, and no bound that a writer may have left speaks of it.
+        # NaN is above everything, and bounds of a writer may not include it.
         ("n > 99.0", 9),
         ("dec = 123.000", 1),
         ("d < DATE'2020-02-01'", 1),
@@ -100,9 +107,9 @@ def partitioned(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -
     ],
 )
 def test_condition_on_bounds_and_null_counts_reads_only_files_that_may_match(
-    ranged: TwinTable, condition: str, files: int
+    ranged: TableWithOracle, condition: str, files: int
 ):
-    assert len(scanned_files(ranged.frame().where(condition))) == files
+    assert len(scanned_files(ranged.df().where(condition))) == files
     ranged.assert_same_answer(f"SELECT * FROM {{t}} WHERE {condition}")
 
 
@@ -122,9 +129,9 @@ def test_condition_on_bounds_and_null_counts_reads_only_files_that_may_match(
     ],
 )
 def test_condition_on_partition_columns_reads_only_matching_partitions(
-    partitioned: TwinTable, condition: str, files: int
+    partitioned: TableWithOracle, condition: str, files: int
 ):
-    assert len(scanned_files(partitioned.frame().where(condition))) == files
+    assert len(scanned_files(partitioned.df().where(condition))) == files
     partitioned.assert_same_answer(f"SELECT * FROM {{t}} WHERE {condition}")
 
 
@@ -136,10 +143,10 @@ def test_names_of_folders_that_delta_spark_converted_are_values_as_it_casts_them
     for number, (flag, d) in enumerate([("1", "1.234"), ("no", "2"), ("true", "1.23")]):
         rows = pa.table({"id": pa.array([number], pa.int32())})
         foreign.add(rows, {"flag": flag, "d": d})
-    frame = spark.read.format("delta").load(table)
+    df = spark.read.format("delta").load(table)
     low, high = Decimal("1.23"), Decimal("2.00")
-    assert_same_rows(frame.collect(), [(0, True, low), (1, False, high), (2, True, low)])
-    found = frame.where("flag AND d = 1.23")
+    assert_same_rows(df.collect(), [(0, True, low), (1, False, high), (2, True, low)])
+    found = df.where("flag AND d = 1.23")
     assert len(scanned_files(found)) == 2
     assert_same_rows(found.collect(), [(0, True, low), (2, True, low)])
     spark.sql(f"DELETE FROM delta.`{table}` WHERE flag")
@@ -149,7 +156,7 @@ def test_names_of_folders_that_delta_spark_converted_are_values_as_it_casts_them
 @pytest.mark.parametrize(
     ("condition", "files"),
     [
-        # Spark pads what it reads of a CHAR before it compares: no file can be told from another.
+        # Spark pads what it reads of a CHAR before it compares: no file can be skipped.
         ("c = 'ab'", 4),
         ("c = 'ab   '", 4),
         ("c IN ('ab', 'none')", 4),
@@ -160,7 +167,7 @@ def test_names_of_folders_that_delta_spark_converted_are_values_as_it_casts_them
         ("v >= 'xy'", 1),
     ],
 )
-def test_padded_and_limited_texts_are_found_and_skipped(
+def test_char_and_varchar_values_are_found_and_skipped(
     spark: SparkSession, padded: tuple[str, str], condition: str, files: int
 ):
     table, plain = (f"SELECT id FROM {name} WHERE {condition}" for name in padded)
@@ -186,18 +193,18 @@ def padded(
 
 
 @pytest.mark.parametrize("letter", ["a", "ä", "漢", "🙂"])
-def test_long_texts_are_skipped_by_what_is_kept_of_them(
+def test_long_strings_are_skipped_by_their_truncated_bounds(
     spark: SparkSession, table: str, letter: str
 ):
     spark.sql(f"CREATE TABLE delta.`{table}` USING delta AS SELECT repeat('{letter}', 40) AS s")
-    frame = spark.read.format("delta").load(table)
+    df = spark.read.format("delta").load(table)
     longer = f"{letter * 32}\U0010ffffx"
     for condition, files in (
         (f"s >= '{letter * 40}'", 1),
         (f"s > '{longer}'", 0),
         (f"s = '{longer}'", 0),
     ):
-        assert len(scanned_files(frame.where(condition))) == files, condition
+        assert len(scanned_files(df.where(condition))) == files, condition
 
 
 @pytest.mark.parametrize(
@@ -206,33 +213,33 @@ def test_long_texts_are_skipped_by_what_is_kept_of_them(
 )
 def test_answer_is_complete_when_all_files_that_may_be_skipped_are_gone(
     spark: SparkSession,
-    build: BuildTwin,
+    build: BuildWithOracle,
     partition_by: tuple[str, ...],
     condition: str,
 ):
     table = build(rows(spark), partition_by=partition_by)
     expected = table.live.where(condition).collect()
-    needed = {Path(path) for path in scanned_files(table.frame().where(condition))}
+    needed = {Path(path) for path in scanned_files(table.df().where(condition))}
     unneeded = stored_files(table.path) - needed
     assert unneeded
     for file in unneeded:
         file.unlink()
-    assert_same_rows(table.frame().where(condition).collect(), expected)
+    assert_same_rows(table.df().where(condition).collect(), expected)
 
 
-def test_bounds_that_a_delete_left_wide_still_skip_and_never_lose_a_row(
-    spark: SparkSession, build: BuildTwin
+def test_loose_bounds_after_a_delete_still_skip_and_never_lose_a_row(
+    spark: SparkSession, build: BuildWithOracle
 ):
     table = build(rows(spark), deletion_vectors=True)
-    # The smallest and the largest rows go, and one that decides `n IS NULL` for its file.
+    # The smallest and the largest rows go, and one on which `n IS NULL` depends for its file.
     table.delete("id IN (200, 202, 299, 250) OR id BETWEEN 700 AND 750")
-    assert len(scanned_files(table.frame().where("id = 250"))) == 1
+    assert len(scanned_files(table.df().where("id = 250"))) == 1
     for condition in ("id = 250", "id <= 750 AND id > 690", "n IS NULL", "n IS NOT NULL"):
         table.assert_same_answer(f"SELECT * FROM {{t}} WHERE {condition}")
 
 
-def test_rows_without_statistics_are_always_read(spark: SparkSession, build: BuildTwin):
+def test_rows_without_statistics_are_always_read(spark: SparkSession, build: BuildWithOracle):
     table = build(rows(spark), options={"delta.dataSkippingNumIndexedCols": "1"})
-    assert len(scanned_files(table.frame().where("id = 250"))) == 1
-    assert len(scanned_files(table.frame().where("neg = -250"))) == 10
+    assert len(scanned_files(table.df().where("id = 250"))) == 1
+    assert len(scanned_files(table.df().where("neg = -250"))) == 10
     table.assert_same_answer("SELECT * FROM {t} WHERE neg = -250")

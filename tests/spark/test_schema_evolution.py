@@ -1,4 +1,4 @@
-"""Writes that bring columns along: from DataFrames, from SQL, by option and by session."""
+"""Writes that add columns: from DataFrames, from SQL, by option and by session."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_new_columns_and_fields_are_added_with_the_rows_in_one_commit(
 ) -> None:
     writer = spark.sql(BEFORE).write.format("delta")
     writer.option("delta.columnMapping.mode", "name").save(table)
-    frame = spark.read.format("delta").load(table)
+    df = spark.read.format("delta").load(table)
     write(spark, table, AFTER)
     assert log.versions(table) == [0, 1]
     assert len(log.actions(table, 1, "metaData")) == 1
@@ -85,7 +85,7 @@ def test_new_columns_and_fields_are_added_with_the_rows_in_one_commit(
         "m": {"k": {"a": 5, "z": 7}},
         "new": "x",
     }
-    assert frame.columns == ["id", "st", "arr", "m"]
+    assert df.columns == ["id", "st", "arr", "m"]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_rows_with_more_columns_are_refused_by_name_with_the_option_that_adds_th
     assert log.contents(table) == before
 
 
-def test_fields_that_rows_of_a_frame_lack_are_null(spark: SparkSession, table: str) -> None:
+def test_fields_that_rows_of_a_dataframe_lack_are_null(spark: SparkSession, table: str) -> None:
     spark.sql(BEFORE).write.format("delta").save(table)
     less = spark.sql("SELECT named_struct('a', 3) AS st, 2 AS id")
     less.write.format("delta").mode("append").save(table)
@@ -152,7 +152,7 @@ def test_column_by_position_under_the_name_of_another_is_refused(
     assert log.versions(table) == [0]
 
 
-def test_option_of_the_write_beats_the_session(spark: SparkSession, table: str) -> None:
+def test_write_option_takes_precedence_over_the_session(spark: SparkSession, table: str) -> None:
     spark.range(3).write.format("delta").save(table)
     more = spark.range(2).withColumn("n", F.lit(1)).write.format("delta").mode("append")
     with session_settings(spark, {AUTO_MERGE: "true"}):
@@ -180,7 +180,7 @@ def test_overwrites_keep_columns_that_the_rows_lack_and_add_others(
     assert rows_of(spark, table) == [(5, None, None, None, 1)]
 
 
-def test_types_grow_wider_where_the_table_has_that_on_and_else_rows_are_cast(
+def test_types_are_widened_where_type_widening_is_enabled_and_else_rows_are_cast(
     spark: SparkSession, table: str
 ) -> None:
     name = f"delta.`{table}`"

@@ -1,4 +1,4 @@
-"""What a session sets for all its writes: progress that counts once, and a remark."""
+"""What a session sets for all its writes: a transaction id and version, and user metadata."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STATEMENTS = [
     "MERGE INTO {t} t USING (SELECT max(id) AS id FROM range(3)) s ON t.id = s.id"
     " WHEN MATCHED THEN UPDATE SET id = 13",
 ]
-#: Sources that may be others when they are read again are stored before anything else runs.
+#: Sources that are not repeatable are materialized before anything else runs.
 STORING = {"spark.deltaic.rowLevel.storedSource.minTableBytes": "0"}
 
 
@@ -42,7 +42,7 @@ def numbers(spark: SparkSession, table: str) -> str:
 
 @pytest.mark.parametrize("prefix", ["spark.deltaic", "spark.databricks.delta"])
 @pytest.mark.parametrize("statement", STATEMENTS, ids=lambda text: text.split()[0])
-def test_statement_under_the_sessions_progress_runs_and_counts_once(
+def test_statement_with_the_sessions_txn_version_runs_and_commits_once(
     spark: SparkSession, numbers: str, statement: str, prefix: str
 ) -> None:
     run = statement.replace("{t}", f"delta.`{numbers}`")
@@ -71,7 +71,7 @@ def test_options_of_a_write_take_precedence_over_the_session(
     assert log.commit_info(numbers)["userMetadata"] == "by hand"
 
 
-def test_rows_are_replaced_by_a_write_that_is_new_although_the_sessions_progress_is_not(
+def test_write_with_a_new_txn_version_replaces_rows_though_the_sessions_is_not_new(
     spark: SparkSession, numbers: str
 ) -> None:
     with session_settings(spark, txn("spark.deltaic", 3)):
@@ -82,7 +82,7 @@ def test_rows_are_replaced_by_a_write_that_is_new_although_the_sessions_progress
     assert rows_of(spark, numbers) == [(0,), (1,), (2,), (9,)]
 
 
-def test_half_of_the_sessions_progress_is_refused(spark: SparkSession, numbers: str) -> None:
+def test_txn_app_id_without_a_version_is_refused(spark: SparkSession, numbers: str) -> None:
     with (
         session_settings(spark, {"spark.databricks.delta.write.txnAppId": "app"}),
         pytest.raises(InvalidArgumentError, match="txnVersion"),
@@ -91,7 +91,7 @@ def test_half_of_the_sessions_progress_is_refused(spark: SparkSession, numbers: 
     assert log.versions(numbers) == [0]
 
 
-def test_session_may_forget_its_version_once_it_is_used(spark: SparkSession, numbers: str) -> None:
+def test_session_may_reset_a_txn_version_that_is_used(spark: SparkSession, numbers: str) -> None:
     reset = {"spark.databricks.delta.write.txnVersion.autoReset.enabled": "true"}
     version = "spark.databricks.delta.write.txnVersion"
     insert = f"INSERT INTO delta.`{numbers}` VALUES (10)"
@@ -108,7 +108,7 @@ def test_session_may_forget_its_version_once_it_is_used(spark: SparkSession, num
     [*STATEMENTS[:5], "CREATE TABLE {new} (id INT) USING delta"],
     ids=lambda text: text.split()[0],
 )
-def test_sessions_remark_is_in_the_history(
+def test_sessions_user_metadata_is_in_the_history(
     spark: SparkSession, numbers: str, statement: str
 ) -> None:
     new = f"{numbers}-new"
@@ -164,9 +164,7 @@ def test_statement_that_replaces_a_table_gives_it_the_sessions_defaults(
     assert log.metadata(table)["configuration"] == {**replaced, "delta.checkpointInterval": "8"}
 
 
-def test_session_knows_the_version_that_it_committed_last(
-    spark: SparkSession, numbers: str
-) -> None:
+def test_session_has_the_version_that_it_committed_last(spark: SparkSession, numbers: str) -> None:
     last = "spark.databricks.delta.lastCommitVersionInSession"
     assert spark.conf.get(last) == "0"
     for statement in (

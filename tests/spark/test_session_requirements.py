@@ -13,7 +13,7 @@ from deltaic.exceptions import TableStateError
 from deltaic.session import require_tested_spark, spark_settings
 from tests.support.session_settings import session_settings
 from tests.support.spark_process import SparkProcess
-from tests.support.table_builder import build_twin
+from tests.support.table_builder import build_with_oracle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 EXTENSIONS = "spark.sql.extensions"
 CATALOG = "spark.sql.catalog.spark_catalog"
 OPTIMIZER_RULES = [
-    "io.deltaic.spark.sql.PlanReplacedRows",
+    "io.deltaic.spark.sql.RewriteReplaceWhere",
     "io.deltaic.spark.sql.RebalanceWrites",
 ]
 
-#: Each assigns what came out to `result`; only where the catalog is, names are found in SQL.
+#: Each assigns its outcome to `result`; SQL finds names only with the catalog.
 STATEMENTS = {
     "read of a path": "spark.read.format('delta').load(path).collect()",
     "write to a path": "spark.range(1).write.format('delta').mode('append').save(path)",
@@ -42,7 +42,7 @@ BY_PATH = [name for name in STATEMENTS if "path" in name]
 @pytest.fixture(scope="module")
 def path(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = str(tmp_path_factory.mktemp("requirements") / "table")
-    build_twin(spark, folder, spark.range(3), deletion_vectors=True)
+    build_with_oracle(spark, folder, spark.range(3), deletion_vectors=True)
     return folder
 
 
@@ -115,7 +115,7 @@ def test_session_that_excludes_a_rule_of_ours_is_refused_until_it_does_not(
     assert before.count() == 3
 
 
-def test_session_that_analyses_without_rules_of_extensions_is_refused(
+def test_session_that_analyzes_without_rules_of_extensions_is_refused(
     spark: SparkSession, path: str
 ) -> None:
     setting = "spark.sql.analyzer.singlePassResolver.enabled"
@@ -126,7 +126,7 @@ def test_session_that_analyses_without_rules_of_extensions_is_refused(
         spark.sql(f"SELECT * FROM delta.`{path}`").collect()
 
 
-def test_tested_versions_of_spark_are_taken_and_those_of_their_vendors() -> None:
+def test_tested_versions_of_spark_are_accepted_and_those_of_their_vendors() -> None:
     require_tested_spark(spark_version)
     require_tested_spark("4.2.0")
     require_tested_spark("4.2.1")

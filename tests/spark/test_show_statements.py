@@ -1,4 +1,4 @@
-"""SHOW and DESCRIBE of tables, by name and by path; clustering as they tell it."""
+"""SHOW and DESCRIBE of tables, by name and by path; clustering as they show it."""
 
 from __future__ import annotations
 
@@ -174,8 +174,8 @@ def test_clustering_columns_have_statistics_whatever_the_properties_say(
     spark.sql(f"DELETE FROM {name} WHERE a = 1")
     spark.sql(f"ALTER TABLE {name} CLUSTER BY NONE")
     assert DeltaTable.forPath(spark, table).detail().first().clusteringColumns == []  # type: ignore[union-attr]
-    frame = spark.range(2).writeTo(name).using("delta").clusterBy("id")
-    frame.replace()
+    df = spark.range(2).writeTo(name).using("delta").clusterBy("id")
+    df.replace()
     assert DeltaTable.forPath(spark, table).detail().first().clusteringColumns == ["id"]  # type: ignore[union-attr]
     with pytest.raises(InvalidArgumentError, match="CLUSTERED_TABLE_PARTITIONED"):
         spark.sql(f"CREATE OR REPLACE TABLE {name} (a INT, p INT) USING delta PARTITIONED BY (p)")
@@ -226,7 +226,7 @@ def test_builder_makes_what_the_statement_would(
         DeltaTable.create(spark).addColumn("x", "INT", True, "1", IdentityGenerator())
 
 
-def test_builder_keeps_all_that_it_is_told_of_a_column(spark: SparkSession, table: str) -> None:
+def test_builder_keeps_everything_specified_for_a_column(spark: SparkSession, table: str) -> None:
     columns = StructType(
         [
             StructField("a", ArrayType(IntegerType(), False), True, {"owner": "x", "n": 1}),
@@ -247,7 +247,7 @@ def test_builder_keeps_all_that_it_is_told_of_a_column(spark: SparkSession, tabl
     )
     columns.add("b", MapType(StringType(), IntegerType(), False))
     stored = json.loads(columns.json())
-    # Protocol § Schema Serialization Format: texts of limited length are strings there.
+    # Protocol § Schema Serialization Format: CHAR and VARCHAR are strings there.
     stored["fields"][4] |= {
         "type": "string",
         "metadata": {"__CHAR_VARCHAR_TYPE_STRING": "varchar(7)"},

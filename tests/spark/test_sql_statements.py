@@ -47,7 +47,7 @@ def test_describe_history_is_the_history_of_the_api(spark: SparkSession, table: 
         assert found.collect() == expected.collect(), statement
 
 
-def test_describe_history_takes_a_limit_and_is_a_frame(spark: SparkSession, named: str):
+def test_describe_history_takes_a_limit_and_is_a_dataframe(spark: SparkSession, named: str):
     newest = spark.sql(f"DESCRIBE HISTORY {named} LIMIT 2")
     assert [row.version for row in newest.collect()] == [2, 1]
     assert newest.where("operation = 'WRITE'").selectExpr("max(version)").collect()[0][0] == 2
@@ -99,18 +99,18 @@ def test_times_are_moments_whatever_the_session_takes_timestamps_for(
 ):
     found = DeltaTable.forPath(spark, table)
     with session_settings(spark, {"spark.sql.timestampType": "TIMESTAMP_NTZ"}):
-        frames = [
+        dfs = [
             spark.sql(f"DESCRIBE HISTORY {named}"),
             found.history(),
             spark.sql(f"DESCRIBE DETAIL {named}"),
             found.detail(),
         ]
     times = {"timestamp", "createdAt", "lastModified"}
-    found_types = [field.dataType for f in frames for field in f.schema if field.name in times]
+    found_types = [field.dataType for f in dfs for field in f.schema if field.name in times]
     assert found_types == [TimestampType()] * 6
 
 
-def test_sessions_that_describe_at_an_earlier_version_are_told_what_they_named(
+def test_describe_of_an_earlier_version_returns_what_was_named(
     spark: SparkSession, table: str, named: str
 ):
     with pytest.raises(DeltaError, match=r"DELTAIC_NAME_IS_NOT_A_TABLE.*version 1"):
@@ -136,7 +136,7 @@ def test_what_is_no_delta_table_is_refused_and_named(spark: SparkSession, tmp_pa
         spark.sql("DROP VIEW sql_view")
 
 
-def test_describe_detail_tells_of_other_formats_what_the_catalog_knows(
+def test_describe_detail_of_other_formats_returns_what_the_catalog_has(
     spark: SparkSession, table: str, named: str, tmp_path: Path
 ):
     """Values are those that delta-spark's ``describeNonDeltaTable`` and ``...Path`` give."""

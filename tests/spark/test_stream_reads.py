@@ -1,4 +1,4 @@
-"""Tables as sources of streams: batches, where they begin and go on, and what they refuse."""
+"""Tables as stream sources: batches, where they begin and continue, and what they refuse."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from pyspark.sql import functions as F
 from tests.support import log
 from tests.support.checkpoint import write_checkpoint
 from tests.support.file_opens import FileOpens
+from tests.support.maintenance import await_maintenance
 from tests.support.session_settings import session_settings
 from tests.support.streams import failure_of, run_stream, stream_of
 from tests.support.table_builder import append_file, build_table, rows_of
-from tests.support.upkeep import await_upkeep
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -92,12 +92,10 @@ def test_filters_columns_and_metadata_of_a_stream_are_those_of_a_query(
         spark.conf.unset("spark.sql.parquet.enableVectorizedReader")
 
 
-def last_progress_and_plan(
-    spark: SparkSession, frame: DataFrame, checkpoint: Path
-) -> tuple[int, str]:
+def last_progress_and_plan(spark: SparkSession, df: DataFrame, checkpoint: Path) -> tuple[int, str]:
     """Return how many rows the last batch has read, and how it was planned."""
     query = (
-        frame.writeStream.format("noop")
+        df.writeStream.format("noop")
         .option("checkpointLocation", str(checkpoint))
         .trigger(availableNow=True)
         .start()
@@ -133,7 +131,7 @@ def test_stream_of_small_batches_reads_each_commit_once(
     build_table(spark, table, "id INT", [[(0,)]])
     for number in range(1, 9):
         append_file(spark, table, "id INT", [(number,)])
-    await_upkeep(spark)
+    await_maintenance(spark)
     stream = stream_of(spark, table, startingVersion=0, maxFilesPerTrigger=1)
     commits = sorted(Path(table, "_delta_log").glob("*.json"))
     with FileOpens(commits) as opens:
@@ -359,7 +357,7 @@ def test_batches_go_through_every_kind_of_query(
     assert spark.read.parquet(str(tmp_path / "rows")).count() == 8
 
 
-def test_texts_of_fixed_length_are_padded_as_in_a_query(
+def test_char_values_are_padded_as_in_a_query(
     spark: SparkSession, table: str, tmp_path: Path
 ) -> None:
     spark.sql(f"CREATE TABLE delta.`{table}` (id INT, c CHAR(5), s STRUCT<c: CHAR(3)>) USING delta")
@@ -373,9 +371,9 @@ def test_texts_of_fixed_length_are_padded_as_in_a_query(
     stream = stream_of(spark, table)
     for number, shape in enumerate(
         [
-            lambda frame: frame,
-            lambda frame: frame.where("c = 'ab'").select("id", "s.c"),
-            lambda frame: frame.selectExpr("length(c)", "C"),
+            lambda df: df,
+            lambda df: df.where("c = 'ab'").select("id", "s.c"),
+            lambda df: df.selectExpr("length(c)", "C"),
         ]
     ):
         expected = [tuple(row) for row in shape(batch).collect()]

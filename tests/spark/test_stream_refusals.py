@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.maintenance import await_maintenance
 from tests.support.streams import failure_of, run_stream, stream_of
 from tests.support.table_builder import append_file, build_table, in_order
-from tests.support.upkeep import await_upkeep
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -95,8 +95,8 @@ def test_column_that_was_replaced_by_a_wider_one_is_not_read_from_before(
 ) -> None:
     # Nothing says then that bounds of the older files are of floats: skipping would lose rows.
     build_table(spark, table, "x FLOAT", [[(0.7,)]])
-    frame = spark.sql("SELECT 1D AS x").write.format("delta").mode("overwrite")
-    frame.option("overwriteSchema", "true").save(table)
+    df = spark.sql("SELECT 1D AS x").write.format("delta").mode("overwrite")
+    df.option("overwriteSchema", "true").save(table)
     stream = stream_of(spark, table, startingVersion="0", ignoreChanges="true").where("x < 0.7D")
     assert "DELTAIC_STREAM_SCHEMA_CHANGED" in failure_of(stream, tmp_path / "checkpoint")
 
@@ -104,7 +104,7 @@ def test_column_that_was_replaced_by_a_wider_one_is_not_read_from_before(
 MAPPED = {"delta.columnMapping.mode": "name"}
 
 
-def test_older_frame_does_not_go_on_after_a_column_that_a_newer_one_has_passed(
+def test_older_dataframe_does_not_go_on_after_a_column_change_that_a_newer_one_has_passed(
     spark: SparkSession, table: str, tmp_path: Path
 ) -> None:
     build_table(spark, table, "id INT, n INT", [[(1, 1)]], properties=MAPPED)
@@ -131,7 +131,7 @@ def test_batch_that_failed_is_not_read_without_a_column_that_was_dropped_since(
     assert "DELTAIC_STREAM_SCHEMA_CHANGED" in failure_of(stream_of(spark, table), checkpoint)
 
 
-def test_another_start_counts_until_the_first_batch_is_done(
+def test_another_start_applies_until_the_first_batch_is_done(
     spark: SparkSession, table: str, tmp_path: Path
 ) -> None:
     build_table(spark, table, "id INT", [[(1,), (2,)]])
@@ -154,7 +154,7 @@ def test_start_that_comes_after_a_batch_that_was_begun_is_refused(
     assert "broken" in failure_of(broken, checkpoint)
     append_file(spark, table, "id INT", [(2,)])
     text = failure_of(stream_of(spark, table, startingVersion="latest"), checkpoint)
-    assert "DELTAIC_STREAM_BEGUN_OTHERWISE" in text and table in text
+    assert "DELTAIC_STREAM_CHECKPOINT_INCOMPATIBLE" in text and table in text
     assert run_stream(stream_of(spark, table, startingVersion=0), checkpoint) == [[(1,)], [(2,)]]
 
 
@@ -219,7 +219,7 @@ def test_commits_that_are_gone_are_an_error_unless_their_loss_is_accepted(
     assert left == [[(4,), (5,)]]
 
 
-def test_loss_is_accepted_of_commits_that_go_between_two_batches_too(
+def test_loss_is_accepted_of_commits_that_are_deleted_between_two_batches_too(
     spark: SparkSession, table: str, tmp_path: Path
 ) -> None:
     often = {"delta.checkpointInterval": "2"}
@@ -328,7 +328,7 @@ def test_stream_begins_at_a_commit_that_is_there_though_its_version_cannot_be_re
     build_table(spark, table, "id INT", [[(0,)]], properties=often)
     for i in range(1, 6):
         append_file(spark, table, "id INT", [(i,)])
-    await_upkeep(spark)
+    await_maintenance(spark)
     _forget_versions(table, below=2)
     found = run_stream(stream_of(spark, table, startingVersion=2), tmp_path / "checkpoint")
     assert found == [[(2,), (3,), (4,), (5,)]]

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support import log
 from tests.support.session_settings import session_settings
-from tests.support.table_builder import TwinTable, assert_same_rows, build_twin
+from tests.support.table_builder import TableWithOracle, assert_same_rows, build_with_oracle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,10 +35,10 @@ def years_old_files_are_kept(spark: SparkSession) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def travelled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> TwinTable:
+def travelled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> TableWithOracle:
     """A table of four versions, an hour apart."""
     path = str(tmp_path_factory.mktemp("travelled") / "table")
-    table = build_twin(spark, path, spark.range(0, 5, 1, 1), deletion_vectors=True)
+    table = build_with_oracle(spark, path, spark.range(0, 5, 1, 1), deletion_vectors=True)
     table.delete("id < 2")
     table.delete("id = 3")
     table.append(spark.range(9, 10))
@@ -46,7 +46,7 @@ def travelled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
         # A commit's time is that of its file, as long as the log does not carry times itself.
         seconds = (START + version * HOUR).timestamp()
         os.utime(log.commit_path(path, version), (seconds, seconds))
-    # The engine may have seen other times: let it forget them.
+    # The engine may have cached other times: clear them.
     spark._jvm.io.deltaic.replay.DeltaLog.invalidate(  # type: ignore[union-attr]
         spark._jvm.org.apache.hadoop.fs.Path("file:" + path)  # type: ignore[union-attr]
     )
@@ -54,7 +54,7 @@ def travelled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(scope="module")
-def named(spark: SparkSession, travelled: TwinTable) -> Iterator[str]:
+def named(spark: SparkSession, travelled: TableWithOracle) -> Iterator[str]:
     """The same table by a name in the catalog."""
     spark.sql(f"CREATE TABLE travelled USING delta LOCATION '{travelled.path}'")
     yield "travelled"
@@ -72,7 +72,7 @@ def read(spark: SparkSession, path: str, **options: object) -> DataFrame:
 
 @pytest.mark.parametrize("version", range(4))
 def test_version_number_gives_the_rows_of_that_version(
-    spark: SparkSession, travelled: TwinTable, named: str, version: int
+    spark: SparkSession, travelled: TableWithOracle, named: str, version: int
 ):
     answers = [
         read(spark, travelled.path, versionAsOf=version),
@@ -97,7 +97,11 @@ def test_version_number_gives_the_rows_of_that_version(
     ],
 )
 def test_time_gives_the_last_version_made_until_then(
-    spark: SparkSession, travelled: TwinTable, named: str, after_version: int, later: dt.timedelta
+    spark: SparkSession,
+    travelled: TableWithOracle,
+    named: str,
+    after_version: int,
+    later: dt.timedelta,
 ):
     text = at(START + after_version * HOUR + later)
     answers = [
@@ -113,7 +117,7 @@ def test_time_gives_the_last_version_made_until_then(
 
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York"])
 def test_time_without_a_zone_is_one_of_the_session(
-    spark: SparkSession, travelled: TwinTable, zone: str
+    spark: SparkSession, travelled: TableWithOracle, zone: str
 ):
     with session_settings(spark, {"spark.sql.session.timeZone": zone}):
         # The clocks of Berlin go from 2 to 3 in the night of these commits.
@@ -129,7 +133,7 @@ def test_time_without_a_zone_is_one_of_the_session(
         assert spark.sql(sql).count() == SIZES[1]
 
 
-def test_date_means_the_begin_of_the_day(spark: SparkSession, travelled: TwinTable):
+def test_date_means_the_begin_of_the_day(spark: SparkSession, travelled: TableWithOracle):
     with pytest.raises(Exception, match="DELTAIC_TIMESTAMP_BEFORE_EARLIEST"):
         read(spark, travelled.path, timestampAsOf="2024-03-31").count()
     # Midnight in New York is 04:00 UTC, after the last commit.
@@ -142,7 +146,7 @@ def test_date_means_the_begin_of_the_day(spark: SparkSession, travelled: TwinTab
 
 @pytest.mark.parametrize("version", [4, 99])
 def test_version_that_does_not_exist_is_an_error_that_says_which_do(
-    spark: SparkSession, travelled: TwinTable, named: str, version: int
+    spark: SparkSession, travelled: TableWithOracle, named: str, version: int
 ):
     for query in (
         lambda: read(spark, travelled.path, versionAsOf=version).collect(),
@@ -161,7 +165,7 @@ def test_version_that_does_not_exist_is_an_error_that_says_which_do(
     ],
 )
 def test_time_out_of_range_is_an_error_that_says_what_the_range_is(
-    spark: SparkSession, travelled: TwinTable, time: dt.datetime, condition: str
+    spark: SparkSession, travelled: TableWithOracle, time: dt.datetime, condition: str
 ):
     for query in (
         lambda: read(spark, travelled.path, timestampAsOf=at(time)).collect(),
@@ -186,13 +190,13 @@ def test_time_out_of_range_is_an_error_that_says_what_the_range_is(
     ids=str,
 )
 def test_option_that_names_no_version_is_refused(
-    spark: SparkSession, travelled: TwinTable, options: dict[str, str]
+    spark: SparkSession, travelled: TableWithOracle, options: dict[str, str]
 ):
     with pytest.raises(Exception, match=r"DELTAIC_INVALID_TIME_TRAVEL|INVALID_TIME_TRAVEL"):
         read(spark, travelled.path, **options).collect()
 
 
-def test_versions_of_one_table_meet_in_one_query(spark: SparkSession, travelled: TwinTable):
+def test_one_query_reads_versions_of_one_table(spark: SparkSession, travelled: TableWithOracle):
     t = travelled.sql_name
     gone = spark.sql(
         f"SELECT id FROM {t} VERSION AS OF 0 EXCEPT SELECT id FROM {t} VERSION AS OF 2"
@@ -205,31 +209,31 @@ def test_versions_of_one_table_meet_in_one_query(spark: SparkSession, travelled:
 
 
 def test_older_version_stays_what_it_was_when_the_table_changes(spark: SparkSession, table: str):
-    twin = build_twin(spark, table, spark.range(5), deletion_vectors=True)
+    target = build_with_oracle(spark, table, spark.range(5), deletion_vectors=True)
     older = read(spark, table, versionAsOf=0).cache()
     try:
-        twin.delete("id = 1")
+        target.delete("id = 1")
         assert older.count() == 5
-        assert twin.frame().count() == 4
+        assert target.df().count() == 4
         assert read(spark, table, versionAsOf=0).count() == 5
         assert read(spark, table, versionAsOf=1).count() == 4
     finally:
         older.unpersist(blocking=True)
 
 
-def test_frame_cached_after_a_change_is_not_taken_for_the_version_it_was_made_at(
+def test_dataframe_cached_after_a_change_is_not_taken_for_the_version_it_was_made_at(
     spark: SparkSession, table: str
 ):
-    twin = build_twin(spark, table, spark.range(5))
-    frame = twin.frame()
-    twin.append(spark.range(5, 7))
-    frame.cache()
+    target = build_with_oracle(spark, table, spark.range(5))
+    df = target.df()
+    target.append(spark.range(5, 7))
+    df.cache()
     try:
-        assert frame.count() == 7
+        assert df.count() == 7
         assert read(spark, table, versionAsOf=0).count() == 5
-        assert twin.frame().count() == 7
+        assert target.df().count() == 7
     finally:
-        frame.unpersist(blocking=True)
+        df.unpersist(blocking=True)
 
 
 def test_older_version_shows_its_own_columns(spark: SparkSession, table: str):
@@ -248,7 +252,9 @@ def test_older_version_shows_its_own_columns(spark: SparkSession, table: str):
         "UPDATE {t} VERSION AS OF 0 SET id = 1",
     ],
 )
-def test_older_version_cannot_be_changed(spark: SparkSession, travelled: TwinTable, statement: str):
+def test_older_version_cannot_be_changed(
+    spark: SparkSession, travelled: TableWithOracle, statement: str
+):
     before = log.contents(travelled.path)
     with pytest.raises(Exception, match=r"(?i)syntax|unsupported|not support"):
         spark.sql(statement.format(t=travelled.sql_name))

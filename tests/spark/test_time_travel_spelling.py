@@ -1,4 +1,4 @@
-"""The ways to ask for an older version, and what is said when it cannot be had."""
+"""The syntax for reading an older version, and the errors when it cannot be read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from deltaic import DeltaTable
 from tests.support import log
 from tests.support.session_settings import session_settings
-from tests.support.table_builder import TwinTable, build_twin
+from tests.support.table_builder import TableWithOracle, build_with_oracle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -34,7 +34,7 @@ def set_commit_times(spark: SparkSession, path: str, ages: list[dt.timedelta]) -
     times = [(now - age).replace(microsecond=0) for age in ages]
     for version, time in enumerate(times):
         os.utime(log.commit_path(path, version), (time.timestamp(), time.timestamp()))
-    # The engine may have seen other times: let it forget them.
+    # The engine may have cached other times: clear them.
     spark._jvm.io.deltaic.replay.DeltaLog.invalidate(  # type: ignore[union-attr]
         spark._jvm.org.apache.hadoop.fs.Path("file:" + path)  # type: ignore[union-attr]
     )
@@ -42,21 +42,21 @@ def set_commit_times(spark: SparkSession, path: str, ages: list[dt.timedelta]) -
 
 
 @pytest.fixture(scope="module")
-def daily(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> TwinTable:
+def daily(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> TableWithOracle:
     path = str(tmp_path_factory.mktemp("daily") / "table")
-    table = build_twin(spark, path, spark.range(0, 5, 1, 1), deletion_vectors=True)
+    table = build_with_oracle(spark, path, spark.range(0, 5, 1, 1), deletion_vectors=True)
     table.delete("id = 0")
     table.delete("id = 1")
     return table
 
 
 @pytest.fixture(scope="module")
-def times(spark: SparkSession, daily: TwinTable) -> list[dt.datetime]:
+def times(spark: SparkSession, daily: TableWithOracle) -> list[dt.datetime]:
     return set_commit_times(spark, daily.path, AGES)
 
 
 @pytest.fixture(scope="module")
-def name(spark: SparkSession, daily: TwinTable) -> Iterator[str]:
+def name(spark: SparkSession, daily: TableWithOracle) -> Iterator[str]:
     spark.sql(f"CREATE TABLE daily USING delta LOCATION '{daily.path}'")
     yield "daily"
     spark.sql("DROP TABLE daily")
@@ -79,7 +79,7 @@ def name(spark: SparkSession, daily: TwinTable) -> Iterator[str]:
 )
 def test_any_constant_is_a_time(
     spark: SparkSession,
-    daily: TwinTable,
+    daily: TableWithOracle,
     name: str,
     times: list[dt.datetime],
     time: str,
@@ -94,8 +94,8 @@ def test_any_constant_is_a_time(
                 spark.sql(f"SELECT * FROM {table} TIMESTAMP AS OF {constant}").collect()
         return
     for table in (daily.sql_name, name, f"default.{name}", f"spark_catalog.default.{name}"):
-        frame = spark.sql(f"SELECT * FROM {table} TIMESTAMP AS OF {constant}")
-        assert frame.count() == SIZES[version]
+        df = spark.sql(f"SELECT * FROM {table} TIMESTAMP AS OF {constant}")
+        assert df.count() == SIZES[version]
 
 
 @pytest.mark.parametrize(
@@ -109,13 +109,13 @@ def test_any_constant_is_a_time(
     ],
 )
 def test_time_is_evaluated_wherever_the_table_stands(
-    spark: SparkSession, daily: TwinTable, times: list[dt.datetime], query: str
+    spark: SparkSession, daily: TableWithOracle, times: list[dt.datetime], query: str
 ):
     assert spark.sql(query.format(t=daily.sql_name)).collect()[0][0] == SIZES[1]
 
 
 def test_view_of_a_relative_time_moves_with_the_clock(
-    spark: SparkSession, daily: TwinTable, times: list[dt.datetime]
+    spark: SparkSession, daily: TableWithOracle, times: list[dt.datetime]
 ):
     spark.sql(
         "CREATE VIEW a_day_ago AS"
@@ -140,7 +140,7 @@ def test_view_of_a_relative_time_moves_with_the_clock(
     ],
 )
 def test_what_is_no_time_is_said_to_be_none(
-    spark: SparkSession, daily: TwinTable, time: str, condition: str
+    spark: SparkSession, daily: TableWithOracle, time: str, condition: str
 ):
     with pytest.raises(Exception, match=condition):
         spark.sql(f"SELECT * FROM {daily.sql_name} TIMESTAMP AS OF {time}")
@@ -152,21 +152,21 @@ def suffixes(version: int, times: list[dt.datetime]) -> list[str]:
 
 @pytest.mark.parametrize("version", [0, 1, 2])
 def test_suffix_asks_for_a_version(
-    spark: SparkSession, daily: TwinTable, name: str, times: list[dt.datetime], version: int
+    spark: SparkSession, daily: TableWithOracle, name: str, times: list[dt.datetime], version: int
 ):
     for suffix in suffixes(version, times):
-        frames = [
+        dfs = [
             spark.read.format("delta").load(f"{daily.path}{suffix}"),
             spark.sql(f"SELECT * FROM delta.`{daily.path}{suffix}`"),
             spark.table(f"`{name}{suffix}`"),
             spark.sql(f"SELECT * FROM default.`{name}{suffix}`"),
         ]
-        for frame in frames:
-            assert frame.count() == SIZES[version]
+        for df in dfs:
+            assert df.count() == SIZES[version]
 
 
 def test_suffix_with_a_time_is_one_of_the_session(
-    spark: SparkSession, daily: TwinTable, times: list[dt.datetime]
+    spark: SparkSession, daily: TableWithOracle, times: list[dt.datetime]
 ):
     berlin = times[1].astimezone(dt.timezone(dt.timedelta(hours=5)))
     with session_settings(spark, {"spark.sql.session.timeZone": "+05:00"}):
@@ -178,22 +178,24 @@ def test_suffix_with_a_time_is_one_of_the_session(
 def test_table_whose_own_path_ends_like_a_suffix_is_that_table(
     spark: SparkSession, tmp_path: Path, suffix: str
 ):
-    build_twin(spark, str(tmp_path / "t"), spark.range(3))
-    own = build_twin(spark, str(tmp_path / f"t{suffix}_"), spark.range(5))
+    build_with_oracle(spark, str(tmp_path / "t"), spark.range(3))
+    own = build_with_oracle(spark, str(tmp_path / f"t{suffix}_"), spark.range(5))
     os.rename(own.path, tmp_path / f"t{suffix}")
-    frame = spark.read.format("delta").load(str(tmp_path / f"t{suffix}"))
-    assert frame.count() == 5
+    df = spark.read.format("delta").load(str(tmp_path / f"t{suffix}"))
+    assert df.count() == 5
 
 
 @pytest.mark.parametrize("path", ["{t}@v", "{t}@3", "{t}@2024-01-01", "{t}@v1x", "{t}-none@v0"])
-def test_what_is_no_suffix_is_part_of_the_path(spark: SparkSession, daily: TwinTable, path: str):
+def test_what_is_no_suffix_is_part_of_the_path(
+    spark: SparkSession, daily: TableWithOracle, path: str
+):
     with pytest.raises(Exception, match="DELTAIC_NOT_A_TABLE"):
         spark.read.format("delta").load(path.format(t=daily.path))
 
 
 @pytest.mark.parametrize("suffix", ["@v9", "@20991231000000000", "@20249931000000000"])
 def test_suffix_without_such_a_version_is_an_error(
-    spark: SparkSession, daily: TwinTable, times: list[dt.datetime], suffix: str
+    spark: SparkSession, daily: TableWithOracle, times: list[dt.datetime], suffix: str
 ):
     pattern = "VERSION_NOT_FOUND|TIMESTAMP_AFTER_LATEST|INVALID_TIME_TRAVEL"
     with pytest.raises(Exception, match=pattern):
@@ -201,7 +203,7 @@ def test_suffix_without_such_a_version_is_an_error(
 
 
 def test_version_asked_for_twice_is_refused(
-    spark: SparkSession, daily: TwinTable, name: str, times: list[dt.datetime]
+    spark: SparkSession, daily: TableWithOracle, name: str, times: list[dt.datetime]
 ):
     twice: list[Callable[[], DataFrame]] = [
         lambda: spark.read.format("delta").option("versionAsOf", 1).load(f"{daily.path}@v1"),
@@ -213,7 +215,9 @@ def test_version_asked_for_twice_is_refused(
             query()
 
 
-def test_older_version_is_no_delta_table_object(spark: SparkSession, daily: TwinTable, name: str):
+def test_older_version_is_no_delta_table_object(
+    spark: SparkSession, daily: TableWithOracle, name: str
+):
     with pytest.raises(Exception, match="DELTAIC_NOT_A_TABLE"):
         DeltaTable.forPath(spark, f"{daily.path}@v1")
     for older in (f"`{name}@v1`", f"delta.`{daily.path}@v1`"):
@@ -222,7 +226,7 @@ def test_older_version_is_no_delta_table_object(spark: SparkSession, daily: Twin
 
 
 def test_write_to_an_older_version_is_refused(
-    spark: SparkSession, daily: TwinTable, name: str, times: list[dt.datetime]
+    spark: SparkSession, daily: TableWithOracle, name: str, times: list[dt.datetime]
 ):
     before = log.contents(daily.path)
     row = spark.range(1)
@@ -264,7 +268,7 @@ def test_option_of_a_reader_does_not_let_a_table_be_created(spark: SparkSession,
 def test_version_whose_files_may_be_gone_is_refused_unless_the_user_knows_better(
     spark: SparkSession, table: str, setting: str
 ):
-    build_twin(spark, table, spark.range(5)).append(spark.range(5, 7))
+    build_with_oracle(spark, table, spark.range(5)).append(spark.range(5, 7))
     [old, _] = set_commit_times(spark, table, [dt.timedelta(days=8), dt.timedelta(days=7.5)])
     text = old.strftime("%Y-%m-%d %H:%M:%S")
     reads: list[Callable[[], DataFrame]] = [
@@ -283,6 +287,6 @@ def test_version_whose_files_may_be_gone_is_refused_unless_the_user_knows_better
 
 def test_table_that_keeps_its_files_longer_can_be_read_longer(spark: SparkSession, table: str):
     kept = {"delta.deletedFileRetentionDuration": "interval 9 days"}
-    build_twin(spark, table, spark.range(5), options=kept).append(spark.range(5, 7))
+    build_with_oracle(spark, table, spark.range(5), options=kept).append(spark.range(5, 7))
     set_commit_times(spark, table, [dt.timedelta(days=8), dt.timedelta(days=7.5)])
     assert spark.read.format("delta").option("versionAsOf", 0).load(table).count() == 5

@@ -1,4 +1,4 @@
-"""What Spark's UI and DESCRIBE EXTENDED call our statements and show of our plans."""
+"""How Spark's UI and DESCRIBE EXTENDED name our statements and show our plans."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_statement_has_a_readable_name(spark: SparkSession, table: str, action: 
     names = [e.description() for e in mine]
     assert names and not [n for n in names if LINE_OF_OURS.search(n)], names
     plans = "\n".join(e.physicalPlanDescription() for e in mine)
-    assert "CountedChange" not in plans and "DescribedChange" not in plans
+    assert "AffectedRowsReport" not in plans and "DescribedChange" not in plans
 
 
 def test_describe_extended_shows_no_column_of_ours(spark: SparkSession, table: str) -> None:

@@ -1,4 +1,4 @@
-"""Commands of delta-spark that are not there yet: refused by name, with what works instead."""
+"""Commands of delta-spark that are not supported yet: refused by name, with an alternative."""
 
 from __future__ import annotations
 

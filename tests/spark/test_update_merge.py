@@ -93,7 +93,7 @@ def test_merge_updates_deletes_and_inserts(spark: SparkSession, built: str) -> N
     assert log.newest(built) == 1
 
 
-def test_marks_of_sparks_plans_are_neither_stored_with_columns_nor_heeded(
+def test_metadata_keys_of_sparks_plans_are_neither_stored_with_columns_nor_honored(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     key, value = field("k", "long"), field("y", "string")

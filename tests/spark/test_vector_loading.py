@@ -1,4 +1,4 @@
-"""Bitmaps are loaded once by a process: what is proved by taking their file away."""
+"""A process loads each bitmap once: the tests delete the file afterwards."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from deltaic.exceptions import DeltaError
 from tests.support import log
 from tests.support.session_settings import session_settings
-from tests.support.table_builder import BuildTwin, TwinTable
+from tests.support.table_builder import BuildWithOracle, TableWithOracle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,7 +22,7 @@ SMALL_SPLITS = {
 
 
 @pytest.fixture
-def packed(spark: SparkSession, build: BuildTwin) -> TwinTable:
+def packed(spark: SparkSession, build: BuildWithOracle) -> TableWithOracle:
     """Twelve files, whose vectors one DELETE packed into one file."""
     table = build(
         spark.range(0, 12_000, 1, 12).selectExpr("id", "hash(id) h"), deletion_vectors=True
@@ -32,11 +32,13 @@ def packed(spark: SparkSession, build: BuildTwin) -> TwinTable:
     return table
 
 
-def vector_files(table: TwinTable) -> list[Path]:
+def vector_files(table: TableWithOracle) -> list[Path]:
     return sorted(Path(table.path).glob("*.bin"))
 
 
-def test_splits_and_later_queries_share_what_was_loaded(spark: SparkSession, packed: TwinTable):
+def test_splits_and_later_queries_share_what_was_loaded(
+    spark: SparkSession, packed: TableWithOracle
+):
     vectors = [add["deletionVector"] for add in log.active_files(packed.path)]
     assert len(vectors) == 12
     assert len({v["pathOrInlineDv"] for v in vectors}) == 1 == len(vector_files(packed))
@@ -50,11 +52,11 @@ def test_splits_and_later_queries_share_what_was_loaded(spark: SparkSession, pac
 
 
 def test_a_vector_that_is_gone_fails_the_files_it_belongs_to_and_no_others(
-    spark: SparkSession, packed: TwinTable
+    spark: SparkSession, packed: TableWithOracle
 ):
     packed.append(spark.range(20_000, 20_010).selectExpr("id", "hash(id) h"))
     for file in vector_files(packed):
         file.unlink()
     packed.assert_same_answer("SELECT * FROM {t} WHERE id >= 20000")
     with pytest.raises(DeltaError, match="DELTAIC_DELETION_VECTOR_FILE_MISSING"):
-        packed.frame().collect()
+        packed.df().collect()

@@ -1,6 +1,6 @@
 """Files that lose all their rows are removed without being read.
 
-Most tests take the data files away: a statement that reads one fails.
+Most tests delete the data files: a statement that reads one fails.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def changes(spark: SparkSession, table: str, version: int) -> list[tuple[str, in
     return sorted((row["_change_type"], row["id"]) for row in feed.collect())
 
 
-def test_files_that_lose_all_rows_are_removed_unread_and_the_others_are_read(
+def test_files_that_lose_all_rows_are_removed_and_only_the_others_are_read(
     spark: SparkSession, table: str
 ) -> None:
     properties = {"delta.enableChangeDataFeed": "true", "delta.enableRowTracking": "true"}
@@ -74,7 +74,7 @@ def test_files_that_lose_all_rows_are_removed_unread_and_the_others_are_read(
         ("WHERE id BETWEEN 10 AND 29 OR p = 'b'", 2),
     ],
 )
-def test_with_every_file_decided_no_job_runs(
+def test_no_job_runs_if_metadata_selects_every_file(
     spark: SparkSession, table: str, condition: str, left: int
 ) -> None:
     build_table(spark, table, SCHEMA, FILES, partition_by=["p"])
@@ -109,9 +109,7 @@ def test_rewrite_beside_whole_files_records_all_changes_of_the_feed(
     assert rows_of(spark, table) == [(i, i - 10, "b") for i in range(15, 20)]
 
 
-def test_files_that_do_not_say_how_many_rows_they_have_are_read(
-    spark: SparkSession, table: str
-) -> None:
+def test_files_without_a_row_count_are_read(spark: SparkSession, table: str) -> None:
     spark.conf.set("spark.deltaic.properties.defaults.dataSkippingNumIndexedCols", "1")
     try:
         build_table(spark, table, SCHEMA, FILES[:2])
@@ -128,11 +126,11 @@ def test_files_that_do_not_say_how_many_rows_they_have_are_read(
     actions: list[dict[str, Any]] = [{"protocol": protocol}, {"metaData": metadata}]
     log.write_commit(bare, 0, *actions, *({"add": add} for add in adds))
     assert affected(spark, f"DELETE FROM delta.`{bare}`") == 20
-    # No bounds of the second column: only its rows can tell.
+    # The second column has no bounds: its rows must be read.
     assert affected(spark, f"DELETE FROM delta.`{table}` WHERE v < 100") == 20
 
 
-def test_files_removed_unread_conflict_as_read_ones_do(spark: SparkSession, table: str) -> None:
+def test_files_removed_without_a_read_conflict_too(spark: SparkSession, table: str) -> None:
     properties = {"delta.isolationLevel": "Serializable"}
     build_table(spark, table, SCHEMA, FILES[:3], properties=properties)
     name = f"delta.`{table}`"

@@ -397,4 +397,4 @@ def test_append_asks_the_jvm_for_nothing_but_to_write_and_what_follows(
             spark.range(3).coalesce(1).write.format("delta").mode("append").save(table)
         assert log.newest(table) == version
     tried, followed = (command.split("\n") for command in asked)
-    assert "tryCommit" in tried and "upkeep" in followed
+    assert "tryCommit" in tried and "maintenance" in followed

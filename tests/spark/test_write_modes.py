@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from tests.support import log
-from tests.support.table_builder import BuildTwin, assert_same_rows, build_twin
+from tests.support.table_builder import BuildWithOracle, assert_same_rows, build_with_oracle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -134,28 +134,30 @@ def test_overwrite_schema_replaces_columns_and_partitioning(spark: SparkSession,
 
 
 @pytest.mark.parametrize("partition_by", [(), ("p",)], ids=str)
-def test_frame_without_rows_makes_a_table_with_its_columns(
+def test_dataframe_without_rows_makes_a_table_with_its_columns(
     spark: SparkSession, table: str, partition_by: tuple[str, ...]
 ):
     none = rows(spark, 0, 9).where("false")
     none.write.format("delta").partitionBy(*partition_by).save(table)
-    frame = spark.read.format("delta").load(table)
-    assert (frame.columns, frame.collect()) == (["id", "p", "s"], [])
+    df = spark.read.format("delta").load(table)
+    assert (df.columns, df.collect()) == (["id", "p", "s"], [])
     assert log.stored_files(table) == set()
     none.write.format("delta").mode("append").save(table)
     rows(spark, 0, 2).write.format("delta").mode("append").save(table)
-    assert frame.count() == 2
+    assert df.count() == 2
     none.write.format("delta").mode("overwrite").save(table)
-    assert frame.count() == 0
+    assert df.count() == 0
 
 
-def test_table_can_be_overwritten_by_a_query_over_itself(spark: SparkSession, build: BuildTwin):
+def test_table_can_be_overwritten_by_a_query_over_itself(
+    spark: SparkSession, build: BuildWithOracle
+):
     table = build(rows(spark, 0, 30), deletion_vectors=True)
     table.delete("p = 1")
-    kept = table.frame().where("id > 10").withColumn("s", F.upper("s"))
+    kept = table.df().where("id > 10").withColumn("s", F.upper("s"))
     kept.write.format("delta").mode("overwrite").save(table.path)
     expected = table.live.where("id > 10").withColumn("s", F.upper("s"))
-    assert_same_rows(table.frame().collect(), expected.collect())
+    assert_same_rows(table.df().collect(), expected.collect())
 
 
 @pytest.mark.parametrize("value", ["dynamic", "DYNAMIC"])
@@ -223,7 +225,9 @@ ODD_PATHS = [
 @pytest.mark.parametrize("name", ODD_PATHS)
 def test_path_may_hold_any_character(spark: SparkSession, tmp_path: Path, name: str):
     path = str(tmp_path / name / "table")
-    table = build_twin(spark, path, rows(spark, 0, 20), deletion_vectors=True, partition_by=("p",))
+    table = build_with_oracle(
+        spark, path, rows(spark, 0, 20), deletion_vectors=True, partition_by=("p",)
+    )
     assert (tmp_path / name / "table" / "_delta_log").is_dir()
     table.append(rows(spark, 20, 25))
     table.delete("id % 7 = 2")

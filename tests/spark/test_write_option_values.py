@@ -1,4 +1,4 @@
-"""Options and settings of a write that cannot be what they say, whatever the way of writing."""
+"""Options and settings with invalid values, through each write API."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _target(spark: SparkSession, table: str) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("way", APPENDS)
+@pytest.mark.parametrize("write_api", APPENDS)
 @pytest.mark.parametrize(
     ("option", "value"),
     [
@@ -66,14 +66,14 @@ def _target(spark: SparkSession, table: str) -> Iterator[None]:
     ],
 )
 def test_append_is_refused_whose_option_has_a_value_that_it_cannot_have(
-    spark: SparkSession, table: str, way: str, option: str, value: str
+    spark: SparkSession, table: str, write_api: str, option: str, value: str
 ) -> None:
     with pytest.raises(InvalidArgumentError, match=option):
-        APPENDS[way](spark, table, {option: value})
+        APPENDS[write_api](spark, table, {option: value})
     assert log.newest(table) == 0
 
 
-@pytest.mark.parametrize("way", OVERWRITES)
+@pytest.mark.parametrize("write_api", OVERWRITES)
 @pytest.mark.parametrize("replaces", ["true", "false"])
 @pytest.mark.parametrize(
     "options",
@@ -81,40 +81,40 @@ def test_append_is_refused_whose_option_has_a_value_that_it_cannot_have(
     ids=str,
 )
 def test_overwrite_is_refused_whose_option_has_a_value_that_it_cannot_have(
-    spark: SparkSession, table: str, way: str, replaces: str, options: dict[str, str]
+    spark: SparkSession, table: str, write_api: str, replaces: str, options: dict[str, str]
 ) -> None:
     with pytest.raises(InvalidArgumentError, match=next(iter(options))):
-        OVERWRITES[way](spark, table, {"overwriteSchema": replaces, **options})
+        OVERWRITES[write_api](spark, table, {"overwriteSchema": replaces, **options})
     assert log.newest(table) == 0
 
 
-@pytest.mark.parametrize("way", OVERWRITES)
+@pytest.mark.parametrize("write_api", OVERWRITES)
 def test_property_that_a_write_into_a_table_names_is_not_set_and_the_log_says_so(
-    spark: SparkSession, table: str, way: str, caplog: pytest.LogCaptureFixture
+    spark: SparkSession, table: str, write_api: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     options = {"overwriteSchema": "true", "delta.checkpointInterval": "7"}
-    OVERWRITES[way](spark, table, options)
+    OVERWRITES[write_api](spark, table, options)
     assert log.metadata(table)["configuration"] == {}
     assert log.versions(table) == [0, 1]
     assert "does not set the property delta.checkpointInterval = 7" in caplog.text
 
 
-@pytest.mark.parametrize("way", APPENDS)
+@pytest.mark.parametrize("write_api", APPENDS)
 def test_constraint_that_a_write_into_a_table_names_is_not_added_and_the_log_says_so(
-    spark: SparkSession, table: str, way: str, caplog: pytest.LogCaptureFixture
+    spark: SparkSession, table: str, write_api: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    APPENDS[way](spark, table, {"delta.constraints.c": "id > 1000000"})
+    APPENDS[write_api](spark, table, {"delta.constraints.c": "id > 1000000"})
     assert log.metadata(table)["configuration"] == {}
     assert log.newest(table) == 1
     (record,) = [r for r in caplog.records if "delta.constraints.c" in r.getMessage()]
     assert "ALTER TABLE ... ADD CONSTRAINT" in record.getMessage()
 
 
-@pytest.mark.parametrize("way", APPENDS)
+@pytest.mark.parametrize("write_api", APPENDS)
 def test_option_that_nobody_knows_goes_to_parquet_as_in_spark(
-    spark: SparkSession, table: str, way: str
+    spark: SparkSession, table: str, write_api: str
 ) -> None:
-    APPENDS[way](spark, table, {"nobody.knows": "it", "parquet.page.size": "65536"})
+    APPENDS[write_api](spark, table, {"nobody.knows": "it", "parquet.page.size": "65536"})
     assert log.newest(table) == 1
 
 

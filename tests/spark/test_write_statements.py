@@ -102,7 +102,7 @@ def test_table_like_another_has_its_definition_and_none_of_its_rows(spark: Spark
         spark.sql("CREATE TABLE t LIKE s")
 
 
-def test_properties_of_other_engines_are_copied_and_those_that_are_stated_are_checked(
+def test_properties_of_other_engines_are_copied_and_specified_ones_are_checked(
     spark: SparkSession,
 ) -> None:
     spark.sql(
@@ -152,8 +152,8 @@ def test_save_over_a_table_keeps_what_it_is(spark: SparkSession) -> None:
     path = location(spark, "t")
     before = log.metadata(path)
 
-    def save(frame: DataFrame, *partition_by: str, **options: str) -> None:
-        writer = frame.write.format("delta").mode("overwrite").options(**options)
+    def save(df: DataFrame, *partition_by: str, **options: str) -> None:
+        writer = df.write.format("delta").mode("overwrite").options(**options)
         writer.partitionBy(*partition_by).saveAsTable("t")
 
     save(rows(spark, 0, 5))
@@ -161,14 +161,14 @@ def test_save_over_a_table_keeps_what_it_is(spark: SparkSession) -> None:
     assert log.metadata(path) == before
     assert log.commit_info(path)["operation"] == "CREATE OR REPLACE TABLE AS SELECT"
     assert ids(spark, "t") == [5, 6, 7, 8]
-    for frame, by, says in (
+    for df, by, says in (
         (rows(spark, -1, 1), [], "positive"),
         (rows(spark, 0, 1).withColumn("n", F.lit(1)), [], "DELTAIC_SCHEMA_MISMATCH"),
         (rows(spark, 0, 1), ["id"], "DELTAIC_PARTITION_MISMATCH"),
     ):
         contents = log.contents(path)
         with pytest.raises(Exception, match=says):
-            save(frame.coalesce(1), *by)  # of two tasks, the other one may abort later
+            save(df.coalesce(1), *by)  # of two tasks, the other one may abort later
         assert log.contents(path) == contents
     save(rows(spark, 7, 8), replaceWhere="p = 1")
     assert ids(spark, "t") == [5, 6, 7, 8]
@@ -183,7 +183,7 @@ def test_save_over_a_table_keeps_what_it_is(spark: SparkSession) -> None:
     assert after["id"] == before["id"]
 
 
-def test_rows_that_only_move_are_marked_so(spark: SparkSession, table: str) -> None:
+def test_rewrites_of_the_same_rows_set_data_change_false(spark: SparkSession, table: str) -> None:
     spark.range(0, 8, 1, 4).write.format("delta").save(table)
     own = spark.read.format("delta").load(table).coalesce(1)
     own.write.format("delta").mode("overwrite").option("dataChange", "false").save(table)
@@ -198,8 +198,8 @@ def test_rows_that_only_move_are_marked_so(spark: SparkSession, table: str) -> N
 
 def test_optimized_write_makes_few_files_of_many_tasks(spark: SparkSession, table: str) -> None:
     def added(**options: str) -> int:
-        frame = spark.range(0, 400, 1, 8).selectExpr("id", "id % 2 AS p")
-        writer = frame.write.format("delta").mode("append").partitionBy("p").options(**options)
+        df = spark.range(0, 400, 1, 8).selectExpr("id", "id % 2 AS p")
+        writer = df.write.format("delta").mode("append").partitionBy("p").options(**options)
         writer.save(table)
         return len(log.last_actions(table, "add"))
 

@@ -21,8 +21,8 @@ Row = dict[str, Any]
 
 def rows_in(spark: SparkSession, table: str, add: log.Action) -> list[Row]:
     """Return the rows of one data file, as Spark's own reader of plain Parquet shows them."""
-    frame = spark.read.parquet("file://" + str(log.data_path(table, add)).replace("%", "%25"))
-    return [row.asDict(recursive=True) for row in frame.collect()]
+    df = spark.read.parquet("file://" + str(log.data_path(table, add)).replace("%", "%25"))
+    return [row.asDict(recursive=True) for row in df.collect()]
 
 
 def values(rows: list[Row], path: tuple[str, ...]) -> list[Any]:
@@ -42,8 +42,8 @@ def at(tree: Any, path: tuple[str, ...]) -> Any:
     return tree
 
 
-def write(frame: DataFrame, table: str, **options: str) -> None:
-    frame.write.format("delta").options(**options).save(table)
+def write(df: DataFrame, table: str, **options: str) -> None:
+    df.write.format("delta").options(**options).save(table)
 
 
 def each_file(spark: SparkSession, table: str) -> Iterator[tuple[Statistics, list[Row]]]:
@@ -149,18 +149,18 @@ LONG_STRINGS = {
 def test_bounds_of_long_strings_are_cut_short_and_still_bound(
     spark: SparkSession, table: str, kind: str
 ):
-    texts = LONG_STRINGS[kind]
-    write(spark.createDataFrame([(t,) for t in texts], "s STRING").coalesce(1), table)
+    strings = LONG_STRINGS[kind]
+    write(spark.createDataFrame([(t,) for t in strings], "s STRING").coalesce(1), table)
     (statistics,) = [log.statistics(add) for add in log.active_files(table)]
     low, high = statistics["minValues"]["s"], statistics["maxValues"].get("s")
     assert len(low) <= 32
-    assert min(texts).startswith(low)
+    assert min(strings).startswith(low)
     if kind == "largest code points":
-        assert high is None or high >= max(texts)
+        assert high is None or high >= max(strings)
     else:
         assert len(high) <= 33
-        assert high >= max(texts)
-    for text in texts:
+        assert high >= max(strings)
+    for text in strings:
         found = spark.read.format("delta").load(table).where(f"s = '{text}'")
         assert found.count() == 1
 
@@ -172,9 +172,9 @@ def test_time_bounds_are_cut_to_milliseconds_and_still_find_the_row(
     write(spark.sql("SELECT TIMESTAMP'2024-01-01 00:00:00.123999' AS ts, 1 AS n"), table)
     (statistics,) = [log.statistics(add) for add in log.active_files(table)]
     assert statistics["maxValues"]["ts"] == "2024-01-01T00:00:00.123Z"
-    frame = spark.read.format("delta").load(table)
-    assert frame.where("ts = TIMESTAMP'2024-01-01 00:00:00.123999'").count() == 1
-    assert frame.where("ts > TIMESTAMP'2024-01-01 00:00:00.1235'").count() == 1
+    df = spark.read.format("delta").load(table)
+    assert df.where("ts = TIMESTAMP'2024-01-01 00:00:00.123999'").count() == 1
+    assert df.where("ts > TIMESTAMP'2024-01-01 00:00:00.1235'").count() == 1
 
 
 @pytest.mark.parametrize(
@@ -187,11 +187,11 @@ def test_bounds_of_floating_point_values_never_exclude_nan_or_a_zero(
     write(spark.createDataFrame([(n,) for n in numbers], "d DOUBLE").coalesce(1), table)
     (statistics,) = [log.statistics(add) for add in log.active_files(table)]
     assert ("d" in statistics["maxValues"]) is bounded
-    frame = spark.read.format("delta").load(table)
+    df = spark.read.format("delta").load(table)
     for number in numbers:
         condition = "isnan(d)" if number != number else f"d = {number}D"
         expected = sum(n == number or (n != n and number != number) for n in numbers)
-        assert frame.where(condition).count() == expected
+        assert df.where(condition).count() == expected
 
 
 @pytest.mark.parametrize(
@@ -206,8 +206,8 @@ def test_bounds_of_floating_point_values_never_exclude_nan_or_a_zero(
 def test_table_properties_choose_the_columns_with_statistics(
     spark: SparkSession, table: str, properties: dict[str, str], columns: set[str]
 ):
-    frame = spark.range(5).selectExpr("id a", "id b", "id c", "named_struct('x', id) d")
-    write(frame.coalesce(1), table, **properties)
+    df = spark.range(5).selectExpr("id a", "id b", "id c", "named_struct('x', id) d")
+    write(df.coalesce(1), table, **properties)
     (statistics,) = [log.statistics(add) for add in log.active_files(table)]
     assert set(statistics.get("nullCount", {})) == columns
     assert statistics["numRecords"] == 5

@@ -14,7 +14,12 @@ from deltaic.exceptions import InvalidArgumentError
 from tests.support import log
 from tests.support.plans import scanned_files
 from tests.support.session_settings import session_settings
-from tests.support.table_builder import TwinTable, assert_same_rows, build_twin, rows_of
+from tests.support.table_builder import (
+    TableWithOracle,
+    assert_same_rows,
+    build_with_oracle,
+    rows_of,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -122,11 +127,13 @@ def test_partition_strings_of_every_spelling_come_back_and_prune(
     rows = spark.createDataFrame(
         [(n, value) for n, value in enumerate([*ODD_STRINGS, None])], "n INT, p STRING"
     )
-    table = build_twin(spark, str(tmp_path / "t"), rows, partition_by=("p",), deletion_vectors=True)
+    table = build_with_oracle(
+        spark, str(tmp_path / "t"), rows, partition_by=("p",), deletion_vectors=True
+    )
     table.append(rows)
     table.assert_same_content()
     for n, value in enumerate(ODD_STRINGS):
-        found = table.frame().where(F.col("p") == value)
+        found = table.df().where(F.col("p") == value)
         assert [row.n for row in found.collect()] == [n, n]
         assert len(scanned_files(found)) == 2
     table.delete("p LIKE '%\\%%' OR p IS NULL OR p = 'x=y'")
@@ -157,8 +164,8 @@ def test_column_names_of_every_spelling_work_as_data_as_field_and_as_partition(
     rows = spark.range(0, 30, 1, 2).selectExpr(
         f"id AS {column}", f"named_struct('f', id, 'g', struct(id % 2 AS {column})) AS st"
     )
-    data = build_twin(spark, str(tmp_path / "data"), rows, deletion_vectors=True)
-    partitions = build_twin(
+    data = build_with_oracle(spark, str(tmp_path / "data"), rows, deletion_vectors=True)
+    partitions = build_with_oracle(
         spark, str(tmp_path / "parts"), rows, partition_by=(name,), deletion_vectors=True
     )
     for table in (data, partitions):
@@ -167,8 +174,8 @@ def test_column_names_of_every_spelling_work_as_data_as_field_and_as_partition(
             f"SELECT {column}, st.g.{column} AS g FROM {{t}} WHERE {column} BETWEEN 2 AND 9"
         )
         assert len(answer) == 7
-    assert len(scanned_files(partitions.frame().where(f"{column} = 7"))) == 1
-    assert len(scanned_files(data.frame().where(f"{column} < 7"))) == 1
+    assert len(scanned_files(partitions.df().where(f"{column} = 7"))) == 1
+    assert len(scanned_files(data.df().where(f"{column} < 7"))) == 1
     statistics = log.statistics(log.active_files(data.path)[0])
     assert name in statistics["minValues"]
     assert name in statistics["minValues"]["st"]["g"]
@@ -188,9 +195,9 @@ def test_column_name_that_parquet_readers_cannot_take_is_refused(
 def test_timestamp_partitions_are_the_same_instants_in_every_session_zone(
     spark: SparkSession, tmp_path: Path, writing: str, reading: str
 ):
-    texts = ["2024-03-31 02:30:00.000001+00:00", "1969-12-31 23:59:59.5+00:00"]
+    strings = ["2024-03-31 02:30:00.000001+00:00", "1969-12-31 23:59:59.5+00:00"]
     with session_settings(spark, {"spark.sql.session.timeZone": writing}):
-        rows = spark.createDataFrame(list(enumerate(texts)), "n INT, t STRING").selectExpr(
+        rows = spark.createDataFrame(list(enumerate(strings)), "n INT, t STRING").selectExpr(
             "n",
             "CAST(t AS TIMESTAMP) AS ts",
             "unix_micros(CAST(t AS TIMESTAMP)) AS micros",
@@ -201,10 +208,10 @@ def test_timestamp_partitions_are_the_same_instants_in_every_session_zone(
     spelled = {add["partitionValues"]["ts"] for add in log.actions(path, 0, "add")}
     assert spelled == {"2024-03-31T02:30:00.000001Z", "1969-12-31T23:59:59.500000Z"}
     with session_settings(spark, {"spark.sql.session.timeZone": reading}):
-        frame = spark.read.format("delta").load(path)
-        assert frame.where("unix_micros(ts) <> micros").count() == 0
-        for n, text in enumerate(texts):
-            found = frame.where(f"ts = TIMESTAMP'{text}'")
+        df = spark.read.format("delta").load(path)
+        assert df.where("unix_micros(ts) <> micros").count() == 0
+        for n, text in enumerate(strings):
+            found = df.where(f"ts = TIMESTAMP'{text}'")
             assert [row.n for row in found.collect()] == [n]
             assert len(scanned_files(found)) == 1
 
@@ -216,8 +223,8 @@ def test_timestamps_in_files_skip_and_compare_in_every_session_zone(
     rows = spark.range(0, 48, 1, 4).selectExpr("id", "timestamp_seconds(id * 1800) AS ts")
     rows.write.format("delta").save(table)
     with session_settings(spark, {"spark.sql.session.timeZone": zone}):
-        frame = spark.read.format("delta").load(table)
-        found = frame.where("ts >= TIMESTAMP'1970-01-01 18:00:00+00:00'")
+        df = spark.read.format("delta").load(table)
+        found = df.where("ts >= TIMESTAMP'1970-01-01 18:00:00+00:00'")
         assert sorted(row.id for row in found.collect()) == list(range(36, 48))
         assert len(scanned_files(found)) == 1
 
@@ -234,7 +241,7 @@ def test_column_comments_and_nullability_are_kept(spark: SparkSession, table: st
     assert log.contents(table) == before
 
 
-def test_texts_are_padded_compared_and_bounded_by_their_columns(spark: SparkSession, table: str):
+def test_strings_are_padded_compared_and_length_checked(spark: SparkSession, table: str):
     columns = "id INT, c CHAR(4), v VARCHAR(3), g INT GENERATED ALWAYS AS (length(c))"
     spark.sql(f"CREATE TABLE delta.`{table}` ({columns}) USING delta")
     fields = json.loads(log.metadata(table)["schemaString"])["fields"]
@@ -248,8 +255,8 @@ def test_texts_are_padded_compared_and_bounded_by_their_columns(spark: SparkSess
         "WHEN NOT MATCHED THEN INSERT (id, c, v) VALUES (s.id, s.c, s.v)",
     ):
         spark.sql(statement.format(t=f"delta.`{table}`"))
-    texts = [("zz  ", "x"), ("B   ", "w"), ("c   ", "z"), ("n   ", "m")]
-    assert rows_of(spark, table) == [(n, *text, 4) for n, text in enumerate(texts, start=1)]
+    strings = [("zz  ", "x"), ("B   ", "w"), ("c   ", "z"), ("n   ", "m")]
+    assert rows_of(spark, table) == [(n, *text, 4) for n, text in enumerate(strings, start=1)]
     before = log.contents(table)
     for statement in (
         "INSERT INTO {t} (v) VALUES ('four')",
@@ -263,7 +270,7 @@ def test_texts_are_padded_compared_and_bounded_by_their_columns(spark: SparkSess
     assert log.contents(table) == before
 
 
-def test_texts_within_a_column_are_padded_and_bounded_at_every_depth(
+def test_nested_strings_are_padded_and_length_checked_at_every_depth(
     spark: SparkSession, table: str
 ) -> None:
     name, parts = f"delta.`{table}`", "s STRUCT<a: VARCHAR(3), `b.c`: INT>, l ARRAY<CHAR(3)>"
@@ -303,7 +310,8 @@ def test_texts_within_a_column_are_padded_and_bounded_at_every_depth(
         ):
             with pytest.raises(Exception, match="EXCEED_LIMIT_LENGTH"):
                 spark.sql(statement)
-    with pytest.raises(InvalidArgumentError, match=r"DELTAIC_COLUMN_KEPT.*STRUCT<a: VARCHAR"):
+    match = r"DELTAIC_CANNOT_ALTER_COLUMN.*STRUCT<a: VARCHAR"
+    with pytest.raises(InvalidArgumentError, match=match):
         spark.sql(f"ALTER TABLE {name} ADD COLUMN s.d INT")
     with pytest.raises(InvalidArgumentError, match="REPLACE COLUMNS"):
         spark.sql(f"ALTER TABLE {name} ALTER COLUMN s.a TYPE STRING")
@@ -315,11 +323,11 @@ def test_texts_within_a_column_are_padded_and_bounded_at_every_depth(
 
 def test_wide_table_is_written_and_read(spark: SparkSession, table: str):
     columns = [f"id * {n} AS c{n}" for n in range(150)]
-    twin: TwinTable = build_twin(
+    target: TableWithOracle = build_with_oracle(
         spark, table, spark.range(50).selectExpr("id", *columns), deletion_vectors=True
     )
-    twin.delete("c10 = 100")
-    twin.assert_same_content()
+    target.delete("c10 = 100")
+    target.assert_same_content()
 
 
 @pytest.mark.parametrize(
@@ -342,9 +350,9 @@ def test_both_zeros_are_found_by_either(spark: SparkSession, table: str, kind: s
         "id", f"CAST(IF(id % 2 = 0, -0.0D, 1.0D) AS {kind}) AS d"
     )
     rows.write.format("delta").save(table)
-    frame = spark.read.format("delta").load(table)
+    df = spark.read.format("delta").load(table)
     for condition in ("d = 0", "d = -0.0D", "d IN (0, 7)", "d <=> 0", "d <= 0", "d >= 0 AND d < 1"):
-        assert frame.where(condition).count() == 50, condition
+        assert df.where(condition).count() == 50, condition
     spark.sql(f"DELETE FROM delta.`{table}` WHERE d = 0")
     assert spark.read.format("delta").load(table).count() == 50
 
@@ -353,8 +361,8 @@ def test_vectors_of_a_user_defined_type_are_written_changed_and_evolved(
     spark: SparkSession, table: str
 ):
     vectors = [Vectors.dense(1.0, 2.0), Vectors.sparse(3, [1], [5.0]), None]
-    frame = spark.createDataFrame(list(enumerate(vectors)), ["id", "v"])
-    frame.write.format("delta").save(table)
+    df = spark.createDataFrame(list(enumerate(vectors)), ["id", "v"])
+    df.write.format("delta").save(table)
     (metadata,) = log.actions(table, 0, "metaData")
     stored = json.loads(metadata["schemaString"])["fields"][1]["type"]
     assert stored == json.loads(VectorUDT().json())
@@ -363,7 +371,7 @@ def test_vectors_of_a_user_defined_type_are_written_changed_and_evolved(
     spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('mine' = '1')")
     spark.sql(f"DELETE FROM {name} WHERE id = 0 OR v IS NULL")
     spark.sql(f"UPDATE {name} SET id = 2 WHERE id = 11")
-    more = frame.where("id = 0").withColumn("more", F.lit("x"))
+    more = df.where("id = 0").withColumn("more", F.lit("x"))
     more.write.format("delta").mode("append").option("mergeSchema", "true").save(table)
     found = spark.table(name).orderBy("id")
     assert found.schema["v"].dataType == VectorUDT()

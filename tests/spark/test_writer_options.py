@@ -1,4 +1,4 @@
-"""Options of writers that name a table: which partitions go, what is set, what counts once."""
+"""Options of writers that name a table: replaced partitions, properties, idempotent writes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def ids(spark: SparkSession, name: str) -> list[int]:
     return sorted(row.id for row in spark.table(name).collect())
 
 
-def test_option_keeps_partitions_without_new_rows_whatever_the_way_of_writing(
+def test_option_keeps_partitions_without_new_rows_through_each_write_api(
     spark: SparkSession,
 ) -> None:
     rows(spark, 0, 6).write.format("delta").partitionBy("p").saveAsTable("t")

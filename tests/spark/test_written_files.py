@@ -1,4 +1,4 @@
-"""How many files a change of rows writes: few to a partition, and no more than a rewrite would."""
+"""How many files DML writes: few for each partition, and no more than a rewrite would."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def _rewrite(path: str, version: int, change: Callable[[log.Action], None]) -> N
 
 
 def forget(spark: SparkSession, path: str) -> None:
-    """Let the engine forget what it knows of a table whose log was edited."""
+    """Let the engine drop what it has cached of a table whose log was edited."""
     jvm: Any = spark._jvm
     jvm.io.deltaic.replay.DeltaLog.invalidate(jvm.org.apache.hadoop.fs.Path("file:" + path))
 
@@ -105,14 +105,14 @@ def apply_changes(rows: Counter[str], feed: DataFrame) -> Counter[str]:
 
 
 def rows_at(spark: SparkSession, path: str, version: int) -> Counter[str]:
-    frame = spark.read.format("delta").option("versionAsOf", version).load(path)
-    return Counter(repr(tuple(row)) for row in frame.collect())
+    df = spark.read.format("delta").option("versionAsOf", version).load(path)
+    return Counter(repr(tuple(row)) for row in df.collect())
 
 
-def kinds(frame: DataFrame) -> dict[int, dict[str, int]]:
+def kinds(df: DataFrame) -> dict[int, dict[str, int]]:
     """Count the rows of each kind in each version."""
     found: dict[int, dict[str, int]] = {}
-    counts = frame.groupBy("_commit_version", "_change_type").count()
+    counts = df.groupBy("_commit_version", "_change_type").count()
     for version, kind, count in counts.collect():
         found.setdefault(version, {})[kind] = count
     return found

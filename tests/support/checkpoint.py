@@ -74,13 +74,13 @@ def write_checkpoint(table: str, form: str = "classic") -> list[Path]:
     folder = Path(table, "_delta_log")
     files = [{"add": {**add, "dataChange": False}} for add in log.active_files(table)]
     half = -(-len(files) // 2)
-    header = [{"protocol": _newest(table, "protocol")}, {"metaData": log.metadata(table)}]
+    definition = [{"protocol": _newest(table, "protocol")}, {"metaData": log.metadata(table)}]
     name = f"{version:020d}.checkpoint"
     if form == "classic":
-        return [_write(folder / f"{name}.parquet", [*header, *files], row_group_size=half or 1)]
+        return [_write(folder / f"{name}.parquet", [*definition, *files], row_group_size=half or 1)]
     if form == "parts":
         return [
-            _write(folder / f"{name}.{1:010d}.{2:010d}.parquet", [*header, *files[:half]]),
+            _write(folder / f"{name}.{1:010d}.{2:010d}.parquet", [*definition, *files[:half]]),
             _write(folder / f"{name}.{2:010d}.{2:010d}.parquet", files[half:]),
         ]
     (folder / "_sidecars").mkdir(exist_ok=True)
@@ -88,8 +88,8 @@ def write_checkpoint(table: str, form: str = "classic") -> list[Path]:
         _write(folder / "_sidecars" / f"{version}-{i}.parquet", rows)
         for i, rows in enumerate((files[:half], files[half:]))
     ]
-    header += [{"checkpointMetadata": {"version": version}}]
-    header += [
+    definition += [{"checkpointMetadata": {"version": version}}]
+    definition += [
         {
             "sidecar": {
                 "path": file.name,
@@ -101,9 +101,9 @@ def write_checkpoint(table: str, form: str = "classic") -> list[Path]:
     ]
     name = f"{name}.80a083e8-7026-4e79-81be-64bd76c43a11"
     if form == "parquet-sidecars":
-        return [_write(folder / f"{name}.parquet", header), *sidecars]
+        return [_write(folder / f"{name}.parquet", definition), *sidecars]
     top = folder / f"{name}.json"
-    top.write_text("".join(json.dumps(action) + "\n" for action in header))
+    top.write_text("".join(json.dumps(action) + "\n" for action in definition))
     return [top, *sidecars]
 
 

@@ -55,7 +55,7 @@ def main() -> None:
     spark.createDataFrame([(1, "a")], "id INT, s STRING").collect()
     process = spark.sparkContext._gateway.proc  # type: ignore[union-attr]
     spark.stop()
-    process.stdin.close()  # Which tells the JVM to end; it writes the archive when it does.
+    process.stdin.close()  # The JVM ends when its input does, and writes the archive then.
     process.wait(300)
     shutil.rmtree(folder)
     if not made.is_file():

@@ -20,7 +20,7 @@ def column(
 
 
 def struct(*columns: Any) -> Any:
-    """Return a struct type as the log's JSON; texts stand for columns of type long."""
+    """Return a struct type as the log's JSON; strings stand for columns of type long."""
     fields = [column(c) if isinstance(c, str) else c for c in columns]
     return {"type": "struct", "fields": fields}
 

@@ -15,7 +15,7 @@ def plain(value: Any) -> Any:
     """Return one form for what Spark and Arrow show differently: structs, maps, lists, times."""
     if isinstance(value, Row):
         return tuple(plain(item) for item in value)
-    if isinstance(value, dict):  # a map of Spark's, a struct of Arrow's: told apart by `as_struct`
+    if isinstance(value, dict):  # a map of Spark's or a struct of Arrow's: see `as_struct`
         return tuple(sorted((plain(k), plain(v)) for k, v in value.items()))
     if isinstance(value, list | tuple):
         return tuple(plain(item) for item in value)

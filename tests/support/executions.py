@@ -1,4 +1,4 @@
-"""The plans that something executes: a command's own, which no frame shows."""
+"""The plans that an action executes, those of commands too, which no DataFrame shows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class _Listener:
-    """What Spark tells of queries that have run (``QueryExecutionListener``)."""
+    """What Spark reports about queries that have run (``QueryExecutionListener``)."""
 
     def __init__(self) -> None:
         self.plans: list[Any] = []

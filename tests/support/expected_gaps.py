@@ -1,7 +1,7 @@
-"""What the corpus of foreign tables asks for and a later issue brings.
+"""What the corpus of foreign tables requires and a later issue adds.
 
 The list only shrinks: an item that is on it and passes fails its test until it is taken off, and
-whatever fails and is not on it is a bug. Each entry names the open issue that brings it.
+whatever fails and is not on it is a bug. Each entry names the open issue that adds it.
 """
 
 from __future__ import annotations

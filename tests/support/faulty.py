@@ -48,7 +48,7 @@ def start_faulty(jar: Path) -> SparkProcess:
             "spark.hadoop.fs.faulty.impl": f"{package}FaultySchemeFileSystem",
             "spark.hadoop.fs.AbstractFileSystem.faulty.impl": f"{package}FaultyContext",
             "spark.deltaic.logStore.faulty.impl": "rename",
-            "spark.deltaic.upkeep.background": "false",
+            "spark.deltaic.maintenance.background": "false",
             "spark.deltaic.logCompaction.interval": "7",
         },
         engine="deltaic",

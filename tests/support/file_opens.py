@@ -1,4 +1,4 @@
-"""How often files are opened, by whatever process: Linux tells."""
+"""How often files are opened, by any process, as Linux reports it."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class ForeignTable:
         stats: Mapping[str, Any] | None = None,
         **parquet_options: Any,
     ) -> Path:
-        """Write a data file and commit it; return where it lies.
+        """Write a data file and commit it; return its location.
 
         Parameters
         ----------

@@ -1,6 +1,6 @@
 """Two operations of one session, the second committed between the first one's work and its commit.
 
-The first runs to where it tries its first version; there the other runs, whole, and then the first
+The first runs up to its first commit attempt; then the other runs completely, and then the first
 goes on. So each interleaving happens each time, without threads or waiting.
 """
 
@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from deltaic.commit import transaction
+from deltaic.commit.current_transaction import CurrentTransaction
 from deltaic.commit.ports import CommitSummary
-from deltaic.commit.read_set import ReadSet
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 
 
@@ -22,7 +22,7 @@ def committed_meanwhile(theirs: Callable[[], object]) -> Iterator[None]:
     run = attempts.run
 
     def run_after_theirs(
-        self: transaction._Attempts, ours: ReadSet, policy: RetryPolicy
+        self: transaction._Attempts, ours: CurrentTransaction, policy: RetryPolicy
     ) -> tuple[CommitResult, CommitSummary]:
         attempts.run = run  # type: ignore[method-assign]
         theirs()

@@ -1,4 +1,4 @@
-"""A statement that is analysed, and executed only after something else has happened."""
+"""A statement that is analyzed, and executed only after something else has happened."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def run_after_analysis(spark: SparkSession, statement: str, between: Callable[[]
     plan = session.sessionState().sqlParser().parsePlan(statement)
     package = jvm.org.apache.spark.sql.execution
     modes = package.CommandExecutionMode
-    analysed = session.sessionState().executePlan(plan, modes.SKIP()).analyzed()
+    analyzed = session.sessionState().executePlan(plan, modes.SKIP()).analyzed()
     between()
     none = jvm.scala.Option.empty()
     execution = package.QueryExecution
     # Spark 4.2.1 has one parameter more.
     more = [] if spark.version == "4.2.0" else [getattr(execution, "runCommand$default$8")()]
-    execution.runCommand(session, analysed, "command", True, modes.NON_ROOT(), none, none, *more)
+    execution.runCommand(session, analyzed, "command", True, modes.NON_ROOT(), none, none, *more)

@@ -1,4 +1,4 @@
-"""What a table's log says, read without any engine: what tests of written files compare with."""
+"""What a table's log holds, read without any engine: tests of written files compare with it."""
 
 from __future__ import annotations
 
@@ -96,12 +96,12 @@ def metadata(table: str | Path) -> Action:
 
 
 def data_path(table: str | Path, action: Action) -> Path:
-    """Return where the data file of an `add` or a `remove` with a relative path lies."""
+    """Return the location of the data file of an `add` or a `remove` with a relative path."""
     return Path(table, unquote(action["path"]))
 
 
 def copy_table(table: str | Path, target: str | Path) -> None:
-    """Copy a table, without the files that its upkeep may be writing and about to rename."""
+    """Copy a table, without the files that its maintenance may be writing and about to rename."""
     shutil.copytree(table, target, ignore=shutil.ignore_patterns("*.tmp", ".*.tmp.crc"))
 
 

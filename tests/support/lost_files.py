@@ -1,4 +1,4 @@
-"""Tables that lack data files: whoever reads one of these fails."""
+"""Tables that lack data files: a query that reads one of these fails."""
 
 from __future__ import annotations
 

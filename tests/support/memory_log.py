@@ -21,15 +21,15 @@ from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import (
     CommitRecord,
     CommitSummary,
+    ConcurrentlyDeletedRows,
     FileCounts,
+    IncompatibleFile,
     PreparedCommit,
-    SharedRows,
-    TableHeader,
-    UnfitFile,
-    Winner,
+    TableSnapshot,
+    WinningCommit,
 )
 from deltaic.protocol.actions import Metadata, Protocol
-from tests.support.memory_upkeep import MemoryUpkeep
+from tests.support.memory_maintenance import MemoryMaintenance
 
 #: A read predicate that selects every row.
 EVERYTHING = None
@@ -94,10 +94,10 @@ class MemoryLog:
         self.any_properties = False
         self.columnless = True
         self.session_level: Isolation | None = None
-        self.kept_up = MemoryUpkeep()
+        self.kept_up = MemoryMaintenance()
         self.violation: str | None = None
         self.furthest: int | None = None
-        self.unfit: UnfitFile | None = None
+        self.unfit: IncompatibleFile | None = None
         self.before_try: Callable[[int], None] = lambda version: None
         self._lock = threading.Lock()
 
@@ -132,8 +132,8 @@ class MemoryLog:
                 active[file.path] = file
         return list(active.values())
 
-    def header(self, table: str, version: int | None = None) -> TableHeader | None:
-        """Return a version's header."""
+    def snapshot(self, table: str, version: int | None = None) -> TableSnapshot | None:
+        """Return a version's non-file actions."""
         assert table == self.table
         newest = self.version if version is None else version
         if newest < 0:
@@ -152,7 +152,7 @@ class MemoryLog:
                 if not body["removed"]:
                     domains[body["domain"]] = body["configuration"]
         assert protocol is not None and metadata is not None
-        return TableHeader(
+        return TableSnapshot(
             newest,
             self.time_ms(newest),
             protocol,
@@ -161,11 +161,11 @@ class MemoryLog:
             domains=domains,
         )
 
-    def summary(self, table: str) -> TableHeader | None:
-        """Return the newest header with the size of the table."""
-        header = self.header(table)
+    def summary(self, table: str) -> TableSnapshot | None:
+        """Return the newest non-file actions with the size of the table."""
+        snapshot = self.snapshot(table)
         count = len(self.files())
-        return header and replace(header, num_files=count, size_bytes=100 * count)
+        return snapshot and replace(snapshot, num_files=count, size_bytes=100 * count)
 
     def time_ms(self, version: int) -> int:
         """Return when a version was committed: what it says itself, else the time of its file."""
@@ -180,7 +180,7 @@ class MemoryLog:
             for v in versions
         ]
 
-    def prepare_header_commit(self, summary: CommitSummary) -> MemoryCommit:
+    def prepare_metadata_commit(self, summary: CommitSummary) -> MemoryCommit:
         """Prepare a commit that holds no file."""
         return MemoryCommit(
             self,
@@ -194,11 +194,11 @@ class MemoryLog:
         )
 
     def prepare_row_ids(self, summary: CommitSummary) -> MemoryCommit | None:
-        """Prepare a commit that adds anew every file without row ids."""
+        """Prepare a commit that adds every file without row ids again."""
         older = [f for f in self.files(summary.read_version) if f.base_row_id is None]
         if not older:
             return None
-        return replace(self.prepare_header_commit(summary), adds=older, data_change=False)
+        return replace(self.prepare_metadata_commit(summary), adds=older, data_change=False)
 
     def first_violation(self, table: str, version: int, name: str, condition: str) -> str | None:
         """Return what `violation` says: a log in memory has no rows to look at."""
@@ -217,9 +217,9 @@ class MemoryLog:
         """Return what `furthest` says: a log in memory has no rows to look at."""
         return self.furthest
 
-    def unfit_for_iceberg(
-        self, table: str, version: int, metadata: Metadata, *, numbers_columns: bool
-    ) -> UnfitFile | None:
+    def iceberg_incompatible_file(
+        self, table: str, version: int, metadata: Metadata, *, requires_field_ids: bool
+    ) -> IncompatibleFile | None:
         """Return what `unfit` says: a log in memory has no files to look at."""
         return self.unfit
 
@@ -227,8 +227,8 @@ class MemoryLog:
         """Return the session's defaults."""
         return self.defaults
 
-    def upkeep(self, prepared: PreparedCommit) -> MemoryUpkeep:
-        """Return the upkeep, which the log shares among its commits."""
+    def maintenance(self, prepared: PreparedCommit) -> MemoryMaintenance:
+        """Return the maintenance, which the log shares among its commits."""
         return self.kept_up
 
     def allows_unknown_properties(self) -> bool:
@@ -259,7 +259,7 @@ class MemoryCommit:
     stated_columns
         Identity columns whose values were given with the rows.
     row_by_row
-        Whether it only ends rows, by deletion vectors, each for its own sake.
+        Whether it only deletes rows, by deletion vectors, each independently of the others.
     """
 
     log: MemoryLog
@@ -274,7 +274,7 @@ class MemoryCommit:
     parameters: Mapping[str, str | None] = field(default_factory=dict)
     is_blind_append: bool = False
     metrics: Mapping[str, int] = field(default_factory=dict)
-    identity_marks: Mapping[str, int] = field(default_factory=dict)
+    identity_high_water_marks: Mapping[str, int] = field(default_factory=dict)
     stated_columns: frozenset[str] = frozenset()
     row_by_row: bool = False
 
@@ -304,8 +304,9 @@ class MemoryCommit:
             reads_whole_table=self.reads is EVERYTHING,
             options=self.options,
             engine_metrics=self.metrics,
-            identity_marks=self.identity_marks,
-            numbered=frozenset(self.identity_marks) - self.stated_columns,
+            identity_high_water_marks=self.identity_high_water_marks,
+            generated_identity_columns=frozenset(self.identity_high_water_marks)
+            - self.stated_columns,
             files=self._counts(),
         )
 
@@ -326,7 +327,7 @@ class MemoryCommit:
         )
 
     def try_commit(
-        self, version: int, header_lines: Sequence[str], first_row_id: int | None = None
+        self, version: int, action_lines: Sequence[str], first_row_id: int | None = None
     ) -> bool:
         """Write the commit as `version`, unless that exists."""
         adds = list(self.adds)
@@ -343,13 +344,13 @@ class MemoryCommit:
                 body["deletionVector"] = {"storageType": "u", "pathOrInlineDv": known.dv_id}
             removes.append(body)
         lines = [
-            *header_lines,
+            *action_lines,
             *(json.dumps({"remove": body}) for body in removes),
             *(json.dumps({"add": file.add(self.data_change)}) for file in adds),
         ]
         return self.log.write_if_absent(version, lines)
 
-    def winner(self, version: int) -> Winner | None:
+    def winner(self, version: int) -> WinningCommit | None:
         """Describe the commit of `version`, from its log lines."""
         if version > self.log.version:
             return None
@@ -368,7 +369,7 @@ class MemoryCommit:
         metadata = self.log.actions(version, "metaData")
         meeting = self._meeting(version, adds, removes)
         read = () if self.row_by_row else self.read_paths
-        return Winner(
+        return WinningCommit(
             version=version,
             operation=info.get("operation"),
             timestamp_ms=self.log.file_time_ms(version),
@@ -398,7 +399,7 @@ class MemoryCommit:
     def _meeting(
         self, version: int, adds: Sequence[Mapping[str, Any]], removes: Sequence[Mapping[str, Any]]
     ) -> dict[str, Any]:
-        """Return where the files that both commits touch stand in the way, if they do."""
+        """Return the conflict about the files that both commits touch, if there is one."""
         theirs = {b["path"]: MemoryFile.of(b) for b in adds}
         moved = {b["path"] for b in removes if not b["dataChange"]}
         mine = {f.path: f for f in self.adds}
@@ -417,20 +418,20 @@ class MemoryCommit:
             if path in mine:
                 both &= mine[path].deleted
             if both:
-                return {"shared_rows": SharedRows(path, len(both))}
+                return {"concurrently_deleted_rows": ConcurrentlyDeletedRows(path, len(both))}
             followed[path] = theirs[path]
         self._theirs[version] = followed
-        return {"shares_files": bool(followed)}
+        return {"needs_deletion_vector_rebase": bool(followed)}
 
-    def follow(self, version: int) -> FileCounts:
-        """End the same rows in the files as the winners up to `version` have left them."""
+    def rebase_deletion_vectors(self, version: int) -> FileCounts:
+        """Delete the same rows in the files as the winners up to `version` have left them."""
         for _, followed in sorted((v, f) for v, f in self._theirs.items() if v <= version):
             for path, theirs in followed.items():
-                ended = frozenset[str]()
+                gone = frozenset[str]()
                 for mine in self.adds:
                     if mine.path == path:
-                        ended = mine.deleted - self.replaced[path].deleted
-                merged = replace(theirs, dv_id="".join(sorted(theirs.deleted | ended)))
+                        gone = mine.deleted - self.replaced[path].deleted
+                merged = replace(theirs, dv_id="".join(sorted(theirs.deleted | gone)))
                 self.adds = [merged if f.path == path else f for f in self.adds]
                 self.replaced[path] = theirs
         self._theirs.clear()
@@ -439,9 +440,11 @@ class MemoryCommit:
 
 def keep_definition(log: MemoryLog, version: int) -> CommitPlan:
     """Return the plan of a write that leaves protocol and metadata alone."""
-    header = log.header(log.table, version)
-    assert header is not None
-    return CommitPlan(Definition(header.protocol, header.metadata), header.as_predecessor())
+    snapshot = log.snapshot(log.table, version)
+    assert snapshot is not None
+    return CommitPlan(
+        Definition(snapshot.protocol, snapshot.metadata), snapshot.as_previous_version()
+    )
 
 
 def set_property(log: MemoryLog) -> MemoryCommit:

@@ -33,7 +33,7 @@ ERRORS: dict[str, type[ConcurrentModificationError] | None] = {
 }
 
 #: The share of deleted rows from which on a file is rewritten.
-WORN = "deltaic.deletionVectors.maxDeletedShare"
+MAX_DELETED_SHARE = "deltaic.deletionVectors.maxDeletedShare"
 
 
 def build_base(
@@ -47,7 +47,7 @@ def build_base(
     stored = {
         "delta.enableDeletionVectors": "true",
         "delta.feature.domainMetadata": "supported",
-        WORN: "1",
+        MAX_DELETED_SHARE: "1",
         **(properties or {}),
     }
     table = f"delta.`{path}`"

@@ -161,7 +161,7 @@ def replace_row() -> Operation:
 
 
 def delete_half() -> Operation:
-    """Delete half of the rows of p = 1, after which what is left of a worn file is copied."""
+    """Delete half of the rows of p = 1; the rest of a heavily deleted file is copied."""
 
     def run(spark: SparkSession, table: str) -> None:
         with session_settings(spark, {"spark.deltaic.deletionVectors.minDeadBytes": "0"}):

@@ -23,7 +23,7 @@ _MOST_ROWS_LISTED = 2_000
 
 _CONTENT = "CAST(struct(*) AS STRING)"
 
-#: What DESCRIBE tells of a table and its versions, wherever it stands and whoever is asked.
+#: What DESCRIBE returns for a table and its versions, at any path and in either engine.
 _DETAIL = (
     *("format", "id", "name", "description", "createdAt", "partitionColumns", "clusteringColumns"),
     *("numFiles", "sizeInBytes", "properties", "minReaderVersion", "minWriterVersion"),
@@ -61,10 +61,10 @@ result = {{
 }}
 """
 
-#: delta-spark keeps what it knows of each table for an hour, and of all of them that is too much.
+#: delta-spark caches each table for an hour, which takes too much memory for all of them.
 _FORGETTING = "spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()"
 
-#: What stands in the path of a table that delta-rs looks for elsewhere.
+#: Parts of a path at which delta-rs looks for the table elsewhere.
 _MISREAD_BY_DELTA_RS = ("%", "\\")
 
 #: What delta-rs says of what it does not know, such as fields added to structs in maps. A table
@@ -77,7 +77,7 @@ _UNKNOWN_TO_DELTA_RS = (
 
 @dataclass(slots=True)
 class PeerReads:
-    """Has both peers read tables, and counts what came of it."""
+    """Has both peers read tables, and counts the outcomes."""
 
     spark: SparkSession
     delta_spark: SparkProcess
@@ -142,7 +142,7 @@ class PeerReads:
 
 
 def _is_damaged(table: Path) -> bool:
-    """Whether a test has taken away what peers need, and we may have in memory yet.
+    """Whether a test has deleted what peers need, and Deltaic may still have in memory.
 
     That is all deletion vectors, or the sizes of files in the log.
     """

@@ -43,9 +43,9 @@ class PlanNode:
         return str(self.node.simpleString(10_000))
 
 
-def plan_nodes(frame: DataFrame) -> list[PlanNode]:
+def plan_nodes(df: DataFrame) -> list[PlanNode]:
     """Return all nodes of the plan, those of adaptive stages, subqueries and caches included."""
-    return list(_walk(frame._jdf.queryExecution().executedPlan(), False))
+    return list(_walk(df._jdf.queryExecution().executedPlan(), False))
 
 
 def nodes_below(plan: Any) -> list[PlanNode]:
@@ -53,44 +53,44 @@ def nodes_below(plan: Any) -> list[PlanNode]:
     return list(_walk(plan, False))
 
 
-def scans(frame: DataFrame) -> list[Any]:
+def scans(df: DataFrame) -> list[Any]:
     """Return the scans of Delta tables in the plan."""
-    return [n.node for n in plan_nodes(frame) if n.kind == "BatchScanExec"]
+    return [n.node for n in plan_nodes(df) if n.kind == "BatchScanExec"]
 
 
-def only_scan(frame: DataFrame) -> Any:
-    found = scans(frame)
+def only_scan(df: DataFrame) -> Any:
+    found = scans(df)
     assert len(found) == 1, [str(scan) for scan in found]
     return found[0]
 
 
-def scanned_columns(frame: DataFrame) -> str:
+def scanned_columns(df: DataFrame) -> str:
     """Return the schema that the one scan reads, as ``struct<...>``."""
-    return str(only_scan(frame).scan().readSchema().catalogString())
+    return str(only_scan(df).scan().readSchema().catalogString())
 
 
-def deletion_filters(frame: DataFrame) -> list[PlanNode]:
-    return [node for node in plan_nodes(frame) if node.is_deletion_filter]
+def deletion_filters(df: DataFrame) -> list[PlanNode]:
+    return [node for node in plan_nodes(df) if node.is_deletion_filter]
 
 
-def scanned_splits(frame: DataFrame) -> list[tuple[str, int, int]]:
+def scanned_splits(df: DataFrame) -> list[tuple[str, int, int]]:
     """Return path, start and length of each split of a file that the plan would read."""
     return [
         (unquote(urlparse(file.urlEncodedPath()).path), file.start(), file.length())
-        for scan in scans(frame)
+        for scan in scans(df)
         for partition in _items(scan.inputPartitions())
         for file in partition.files()
     ]
 
 
-def scanned_files(frame: DataFrame) -> set[str]:
-    return {path for path, _, _ in scanned_splits(frame)}
+def scanned_files(df: DataFrame) -> set[str]:
+    return {path for path, _, _ in scanned_splits(df)}
 
 
-def scanned_rows(frame: DataFrame) -> int:
+def scanned_rows(df: DataFrame) -> int:
     """Run the query; return how many rows its scans produced before any filter."""
-    frame.collect()
-    return sum(int(scan.metrics().get("numOutputRows").get().value()) for scan in scans(frame))
+    df.collect()
+    return sum(int(scan.metrics().get("numOutputRows").get().value()) for scan in scans(df))
 
 
 def _walk(node: Any, in_codegen: bool) -> Iterator[PlanNode]:

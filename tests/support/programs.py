@@ -21,7 +21,7 @@ _FUNCTIONS = """
 from pyspark.sql import functions as F
 result = []
 t = f"delta.`{path}`"
-save = lambda frame: frame.write.format("delta")
+save = lambda df: df.write.format("delta")
 query = lambda sql: spark.sql(sql.replace("{t}", t).replace("{path}", path))
 
 def attempt(step):
@@ -36,8 +36,8 @@ def attempt(step):
         result.append("refused")
 
 def rows(sql="SELECT * FROM {t}"):
-    frame = query(sql) if isinstance(sql, str) else sql
-    result.append([frame.schema.simpleString(), sorted(str(row) for row in frame.collect())])
+    df = query(sql) if isinstance(sql, str) else sql
+    result.append([df.schema.simpleString(), sorted(str(row) for row in df.collect())])
 """
 
 

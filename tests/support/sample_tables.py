@@ -51,7 +51,7 @@ AS t(id, s, d, ts, n, b)
 
 @dataclass(frozen=True)
 class Sample:
-    """A table: `write` makes it and returns a frame, never in Delta, with the rows it holds."""
+    """A table: `write` makes it and returns a DataFrame, never in Delta, with the rows it holds."""
 
     name: str
     write: Callable[[SparkSession, str], DataFrame]
@@ -82,21 +82,21 @@ def appended(spark: SparkSession, path: str) -> DataFrame:
 
 
 def all_types(spark: SparkSession, path: str) -> DataFrame:
-    frame = spark.sql(ALL_TYPES)
-    frame.write.format("delta").save(path)
-    return frame
+    df = spark.sql(ALL_TYPES)
+    df.write.format("delta").save(path)
+    return df
 
 
 def odd_partitions(spark: SparkSession, path: str) -> DataFrame:
-    frame = spark.sql(ODD_PARTITIONS)
-    frame.write.format("delta").partitionBy("s", "d", "ts", "n", "b").save(path)
-    return frame
+    df = spark.sql(ODD_PARTITIONS)
+    df.write.format("delta").partitionBy("s", "d", "ts", "n", "b").save(path)
+    return df
 
 
 def negative_decimal_partitions(spark: SparkSession, path: str) -> DataFrame:
-    frame = spark.sql("SELECT * FROM VALUES (1, -0.01BD), (2, -12.50BD), (3, 7.00BD) AS t(id, n)")
-    frame.write.format("delta").partitionBy("n").save(path)
-    return frame
+    df = spark.sql("SELECT * FROM VALUES (1, -0.01BD), (2, -12.50BD), (3, 7.00BD) AS t(id, n)")
+    df.write.format("delta").partitionBy("n").save(path)
+    return df
 
 
 def inline_vectors(spark: SparkSession, path: str) -> DataFrame:

@@ -1,6 +1,6 @@
 """A Spark session in a process of its own, which runs the code it is sent.
 
-Two engines cannot share a session, and some settings only count when the JVM starts. So a test that
+Two engines cannot share a session, and some settings only apply when the JVM starts. So a test that
 needs another engine or other settings talks to a second Python process, whose session stays up for
 as long as the fixture lives::
 

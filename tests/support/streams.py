@@ -20,7 +20,7 @@ def stream_of(spark: SparkSession, path: str, **options: Any) -> DataFrame:
 
 
 def run_stream(
-    frame: DataFrame,
+    df: DataFrame,
     checkpoint: Path,
     mode: str = "append",
     after_batch: Callable[[], None] = lambda: None,
@@ -34,7 +34,7 @@ def run_stream(
             batches.append(rows)
         after_batch()
 
-    writer = frame.writeStream.foreachBatch(keep).option("checkpointLocation", str(checkpoint))
+    writer = df.writeStream.foreachBatch(keep).option("checkpointLocation", str(checkpoint))
     query = writer.outputMode(mode).trigger(availableNow=True).start()
     try:
         query.awaitTermination()
@@ -43,12 +43,12 @@ def run_stream(
     return batches
 
 
-def failure_of(frame: DataFrame, checkpoint: Path) -> str:
+def failure_of(df: DataFrame, checkpoint: Path) -> str:
     """Return the error that a stream ends with."""
     from pyspark.errors import PySparkException
 
     try:
-        batches = run_stream(frame, checkpoint)
+        batches = run_stream(df, checkpoint)
     except PySparkException as problem:
         return str(problem)
     raise AssertionError(f"the stream read {batches}")

@@ -1,11 +1,11 @@
-"""Builds the tables of tests: which rows are in which file is theirs to say.
+"""Builds the tables of tests, which specify the rows of each file.
 
-`build_table` takes rows as Python values. `build_twin` takes a frame and returns a `TwinTable`,
-which keeps the same rows outside of Delta: whatever is done to the table through it is also done to
-``live``, a frame that plain Spark computes from the source rows. So no part of Deltaic is involved
-in the answer that a test expects::
+`build_table` takes rows as Python values. `build_with_oracle` takes a DataFrame and returns a
+`TableWithOracle`, which holds the same rows outside of Delta: each change made to the table through
+it is also made to ``live``, a DataFrame that plain Spark computes from the source rows. So no part
+of Deltaic is involved in the result that a test expects::
 
-    table = build_twin(spark, path, spark.range(90), files=3, deletion_vectors=True)
+    table = build_with_oracle(spark, path, spark.range(90), files=3, deletion_vectors=True)
     table.delete("id % 2 = 0")
     table.assert_same_answer("SELECT count(*), max(id) FROM {t}")
 """
@@ -53,11 +53,11 @@ def build_table(
     files
         The rows of each file; of a partitioned table, of each file before it is split by partition.
     """
-    frame = reduce(
+    df = reduce(
         lambda left, right: left.union(right),
         [one_file(spark, schema, rows) for rows in files],
     )
-    writer = frame.write.format("delta").mode("errorifexists").partitionBy(*partition_by)
+    writer = df.write.format("delta").mode("errorifexists").partitionBy(*partition_by)
     settings = {DELETION_VECTORS: str(deletion_vectors).lower(), **(properties or {})}
     for name, value in settings.items():
         writer = writer.option(name, value)
@@ -97,7 +97,7 @@ def in_order(rows: Any) -> list[Row]:
     return sorted(rows, key=repr)
 
 
-def build_twin(
+def build_with_oracle(
     spark: SparkSession,
     path: str,
     rows: DataFrame,
@@ -106,8 +106,8 @@ def build_twin(
     deletion_vectors: bool = False,
     partition_by: Sequence[str] = (),
     options: Mapping[str, str] | None = None,
-) -> TwinTable:
-    """Create a table from a frame whose rows are the same each time it is computed.
+) -> TableWithOracle:
+    """Create a table from a DataFrame whose rows are the same each time it is computed.
 
     Parameters
     ----------
@@ -122,16 +122,16 @@ def build_twin(
     writer = laid_out.write.format("delta").partitionBy(*partition_by)
     settings = {DELETION_VECTORS: "true"} if deletion_vectors else {}
     writer.options(**settings, **(options or {})).save(path)
-    return TwinTable(spark, path, rows)
+    return TableWithOracle(spark, path, rows)
 
 
-class TwinTable:
+class TableWithOracle:
     """A table, and its rows as they should be.
 
     Attributes
     ----------
     live
-        The rows the table should hold, as a frame that never touches the table.
+        The rows the table should hold, as a DataFrame that never reads the table.
     """
 
     def __init__(self, spark: SparkSession, path: str, live: DataFrame) -> None:
@@ -145,7 +145,7 @@ class TwinTable:
         """The table as SQL text names it."""
         return f"delta.`{self.path}`"
 
-    def frame(self) -> DataFrame:
+    def df(self) -> DataFrame:
         return self.spark.read.format("delta").load(self.path)
 
     def append(self, rows: DataFrame) -> None:
@@ -161,10 +161,10 @@ class TwinTable:
         """Return the name of a view of the expected rows, computed once and held in memory."""
         if self._view is None:
             self._view = f"expected_rows_{next(_view_numbers)}"
-            # A cached plan would also answer for equal plans elsewhere; rows from outside cannot.
+            # A cached plan would also be used for equal plans elsewhere; local rows cannot.
             rows = self.live.collect()
-            frame = self.spark.createDataFrame(rows, self.live.schema)
-            frame.createOrReplaceTempView(self._view)
+            df = self.spark.createDataFrame(rows, self.live.schema)
+            df.createOrReplaceTempView(self._view)
         return self._view
 
     def assert_same_answer(self, query: str) -> list[Any]:
@@ -183,8 +183,8 @@ class TwinTable:
         self._view = None
 
 
-#: What the fixture ``build`` is: `build_twin` for one session and path.
-BuildTwin = Callable[..., TwinTable]
+#: What the fixture ``build`` is: `build_with_oracle` for one session and path.
+BuildWithOracle = Callable[..., TableWithOracle]
 
 
 def assert_same_rows(ours: Iterable[Any], theirs: Iterable[Any]) -> None:
@@ -198,7 +198,7 @@ def assert_same_rows(ours: Iterable[Any], theirs: Iterable[Any]) -> None:
 
 
 def row_key(value: Any) -> str:
-    """Return a text that is equal for equal values, NaN and the order within maps included."""
+    """Return a string that is equal for equal values, NaN and the order within maps included."""
     if isinstance(value, dict):
         return (
             "{" + ", ".join(sorted(f"{row_key(k)}: {row_key(v)}" for k, v in value.items())) + "}"

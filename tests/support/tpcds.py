@@ -19,7 +19,7 @@ from tests.support.paths import ROOT
 _JARS = ROOT / ".tools" / "tpc"
 _SCHEMA_CLASS = "org/apache/spark/sql/TPCDSSchema.class"
 
-#: Bytes that follow the tag of an entry of a class file's constant pool; texts say it themselves.
+#: Bytes that follow the tag of an entry of a class file's constant pool; strings have their length.
 _ENTRY_BYTES = {3: 4, 4: 4, 5: 8, 6: 8, 7: 2, 8: 2, 15: 3, 16: 2, 19: 2, 20: 2}
 
 
@@ -68,10 +68,10 @@ def query(name: str) -> str:
 def columns() -> Mapping[str, str]:
     """Return the columns of each table as DDL."""
     with zipfile.ZipFile(_jar()) as jar:
-        texts = list(_texts(jar.read(_SCHEMA_CLASS)))
+        strings = list(_strings(jar.read(_SCHEMA_CLASS)))
     found = {}
     name = ""
-    for text in texts:
+    for text in strings:
         if re.fullmatch("[a-z_]+", text):
             name = text
         elif text.startswith("\n") and "|`" in text:
@@ -138,7 +138,7 @@ def _statistics(
     for column in numbers:
         if column == partition:
             continue
-        # Partitions are in order of dates, and so of tickets and orders, too.
+        # Partitions are in order of dates, and so are tickets and orders.
         is_sorted = column in layout.sorted_columns
         least[column] = file * rows + 1 if is_sorted else 1
         greatest[column] = (file + 1) * rows if is_sorted else layout.rows
@@ -157,8 +157,8 @@ def _jar() -> Path:
     return found[0]
 
 
-def _texts(class_file: bytes) -> Iterator[str]:
-    """Read the texts in a class file, in their order."""
+def _strings(class_file: bytes) -> Iterator[str]:
+    """Read the strings in a class file, in their order."""
     (count,) = struct.unpack_from(">H", class_file, 8)
     at, entry = 10, 1
     while entry < count:

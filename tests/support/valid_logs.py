@@ -29,8 +29,8 @@ _seen: dict[Path, tuple[int, int]] = {}
 def require_valid_logs(folder: Path) -> None:
     """Fail if a commit that Deltaic has made below a folder breaks a rule.
 
-    Of a log that others have written, too, only our commits are judged, in the light of theirs. One
-    whose first commits are gone, or emptied, cannot be judged.
+    In a log that others have written, too, only our commits are checked, given theirs. A log whose
+    first commits are gone, or emptied, cannot be checked.
     """
     for directory in folder.rglob("_delta_log"):
         table = directory.parent
@@ -49,8 +49,8 @@ def require_valid_logs(folder: Path) -> None:
             problems = [p for p in validate_log(commits) if p.version in ours]
             assert not problems, f"{table}:\n" + "\n".join(map(str, problems))
         if len(ours) == len(commits):
-            strangers = list(_file_strangers(table, commits))
-            assert not strangers, f"{table}: columns of files: {strangers}"
+            unknown = list(_unknown_columns(table, commits))
+            assert not unknown, f"{table}: columns of files: {unknown}"
         _seen[table] = state
 
 
@@ -72,10 +72,10 @@ def _is_ours(actions: list[tuple[str, Any]]) -> bool:
     return bool(infos) and str(infos[0].get("engineInfo", "")).startswith("Deltaic")
 
 
-def _file_strangers(table: Path, commits: Iterable[Commit]) -> Iterable[str]:
+def _unknown_columns(table: Path, commits: Iterable[Commit]) -> Iterable[str]:
     """Yield the columns of active files that the table never had.
 
-    A file is never told of it when a column is dropped.
+    A file keeps its columns when a column is dropped from the table.
     """
     known: dict[tuple[str, ...], bool] = {}
     protocol = Protocol(1, 1)

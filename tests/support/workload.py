@@ -1,4 +1,4 @@
-"""Tables and statements that change them, with what must come of it: SQL beside plain Python.
+"""Tables and statements that change them, with the expected outcome: SQL and plain Python.
 
 A `Layout` says how a table is made. A step has its SQL and, in `apply`, what it does to rows as
 brute force. Rows are tuples of values in the order of the layout's columns, as PySpark's
@@ -161,7 +161,7 @@ class Outcome:
     counts
         What the statement returns, if that is known.
     metrics
-        What the history tells beside them.
+        What the history shows beside them.
     """
 
     kept: list[Row] = field(default_factory=list)

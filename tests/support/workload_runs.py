@@ -24,10 +24,10 @@ OURS = "Deltaic"
 steps_run: Counter[str] = Counter()
 
 #: delta-spark 4.4.0 fails so in a MERGE with ``UPDATE SET *`` into some tables with generated
-#: columns, whoever has written them.
+#: columns, of either writer.
 _BUG_OF_DELTA_SPARK = "DELTA_MERGE_RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT"
 
-#: Of a session of ours: files of a few rows are worn, too, where the table's share says so.
+#: Of a session of ours: small files count as heavily deleted, too, if the table's share says so.
 SETTINGS = {"spark.deltaic.deletionVectors.minDeadBytes": "0"}
 
 _PRESERVED = "delta.rowTracking.preserved"
@@ -130,10 +130,10 @@ def read_contents(
     found = []
     for version in versions:
         reader = spark.read.format("delta").option("versionAsOf", version)
-        frame = reader.load(path)
+        df = reader.load(path)
         extra = [name for name in names if name.startswith("_metadata.")]
         columns = [quoted(name) for name in names if name not in extra]
-        rows = frame.selectExpr(*columns, *extra).collect()
+        rows = df.selectExpr(*columns, *extra).collect()
         width = len(columns)
         found.append([[row_key(tuple(row)[:width]), *row[width:]] for row in rows])
     return found
@@ -144,9 +144,9 @@ def read_feed(
 ) -> list[tuple[int, str, str]]:
     """Return all changes from a version on: version, kind and key of the row."""
     reader = spark.read.format("delta").option("readChangeFeed", "true")
-    frame = reader.option("startingVersion", first).load(path)
+    df = reader.option("startingVersion", first).load(path)
     columns = ["_commit_version", "_change_type", *map(quoted, names)]
-    rows = frame.selectExpr(*columns).collect()
+    rows = df.selectExpr(*columns).collect()
     return [(row[0], row[1], row_key(tuple(row)[2:])) for row in rows]
 
 
@@ -171,49 +171,51 @@ class Course:
         groups = [[*step.before(), step.sql("{t}")] for step in steps]
         done = iter(engine.run(self.path, [text for group in groups for text in group]))
         for step, group in zip(steps, groups, strict=True):
-            told = f"{engine.name}, {'; '.join(group)}"
+            label = f"{engine.name}, {'; '.join(group)}"
             for _ in step.before():
                 _, error, _ = next(done)
-                assert error is None, f"{told}\n{error}"
+                assert error is None, f"{label}\n{error}"
             counts, error, version = next(done)
             steps_run[f"{engine.name} {type(step).__name__}"] += 1
             before = self.newest
             try:
                 outcome = step.apply(self.rows)
             except RefusedError as refused:
-                assert error is not None, f"must be refused, {refused}: {told}"
-                assert version == before, f"refused, yet committed: {told}"
+                assert error is not None, f"must be refused, {refused}: {label}"
+                assert version == before, f"refused, yet committed: {label}"
                 continue
             if engine.name != OURS and _BUG_OF_DELTA_SPARK in (error or ""):
-                assert version == before, f"failed, yet committed: {told}"
+                assert version == before, f"failed, yet committed: {label}"
                 steps_run[f"{engine.name} failures of its own"] += 1
                 continue
-            assert error is None, f"{told}\n{error}"
+            assert error is None, f"{label}\n{error}"
             if outcome.counts is not None:
-                assert tuple(counts) == outcome.counts, told
+                assert tuple(counts) == outcome.counts, label
             self.rows = outcome.after
             if version == before:
-                assert not outcome.feed, f"committed nothing: {told}"
+                assert not outcome.feed, f"committed nothing: {label}"
                 continue
-            assert version == before + 1, f"{version - before} commits: {told}"
-            self._check_history(engine, version, outcome, told)
+            assert version == before + 1, f"{version - before} commits: {label}"
+            self._check_history(engine, version, outcome, label)
             self.contents[version] = Counter(map(row_key, self.rows))
             self.outcomes[version] = outcome
             self.writers[version] = engine.name
 
-    def _check_history(self, engine: Engine, version: int, outcome: Outcome, told: str) -> None:
+    def _check_history(self, engine: Engine, version: int, outcome: Outcome, label: str) -> None:
         """Hold the counts that a statement leaves in the history against those by brute force."""
         info = log.commit_info(self.path, version)
         names = _COUNTS.get(info["operation"])
         if names is not None and outcome.counts is not None:
             found = tuple(int(info["operationMetrics"][name]) for name in names)
-            assert found == outcome.counts[-len(names) :], told
+            assert found == outcome.counts[-len(names) :], label
         if engine.name == OURS and info["operation"] in _FILES:
             beside = {name: int(info["operationMetrics"][name]) for name in outcome.metrics}
-            assert beside == outcome.metrics, told
-            self._check_files(version, info, outcome, told)
+            assert beside == outcome.metrics, label
+            self._check_files(version, info, outcome, label)
 
-    def _check_files(self, version: int, info: dict[str, Any], outcome: Outcome, told: str) -> None:
+    def _check_files(
+        self, version: int, info: dict[str, Any], outcome: Outcome, label: str
+    ) -> None:
         """Hold what we say of files against the commit, and their bytes against the disk."""
         adds, removes = (
             {file["path"]: file for file in log.actions(self.path, version, kind)}
@@ -229,14 +231,14 @@ class Course:
         changes = len(log.actions(self.path, version, "cdc"))
         metrics = info["operationMetrics"]
         found = tuple(int(metrics[name]) for name in _FILES[info["operation"]])
-        assert found == (*sizes, changes, len(new), len(gone), len(new & gone)), told
+        assert found == (*sizes, changes, len(new), len(gone), len(new & gone)), label
         written = sum(
             log.statistics(file)["numRecords"] for path, file in adds.items() if path not in removes
         )
         copied, output = _ROWS[info["operation"]]
         changed = len(outcome.updated) + len(outcome.inserted)
-        assert int(metrics[copied]) == written - changed, told
-        assert output is None or int(metrics[output]) == written, told
+        assert int(metrics[copied]) == written - changed, label
+        assert output is None or int(metrics[output]) == written, label
 
     def _sizes_bytes(self, files: dict[str, Any], but: dict[str, Any]) -> list[int]:
         paths = [log.data_path(self.path, file) for path, file in files.items() if path not in but]
@@ -248,7 +250,7 @@ class Course:
         Parameters
         ----------
         newest_only
-            Read the newest version alone, and the feed, which tells of all.
+            Read the newest version alone, and the feed, which covers all.
         """
         changed = [v for v in sorted(self.contents) if v > since]
         if not changed:
@@ -271,14 +273,14 @@ class Course:
             self._check_feed(engine, since, changed, feed)
 
     def _check_ids(self, version: int, before: list[Any], after: list[Any]) -> None:
-        """Rows keep their ids, changed ones too; commit versions tell of changes alone."""
+        """Rows keep their ids, changed ones too; commit versions change with changed rows alone."""
         outcome = self.outcomes[version]
-        told = f"row ids of version {version} of {self.path}, by {self.writers[version]}"
+        label = f"row ids of version {version} of {self.path}, by {self.writers[version]}"
         ids = [row_id for _, row_id, _ in after]
-        assert None not in ids, told
-        assert len(set(ids)) == len(ids), f"{told}: not unique"
+        assert None not in ids, label
+        assert len(set(ids)) == len(ids), f"{label}: not unique"
         if self.writers[version] == OURS:
-            assert log.commit_info(self.path, version)["tags"][_PRESERVED] == "true", told
+            assert log.commit_info(self.path, version)["tags"][_PRESERVED] == "true", label
         known = {row_id: (key, commit) for key, row_id, commit in before}
         kept = Counter(map(row_key, outcome.kept))
         changed = Counter((row_key(old), row_key(new)) for old, new in outcome.updated)
@@ -286,23 +288,23 @@ class Course:
         highest = max(known, default=-1)
         for key, row_id, commit in after:
             if row_id not in known:
-                assert row_id > highest, f"{told}: {row_id} is not new"
-                assert commit == version, f"{told}: {key} is new but of version {commit}"
+                assert row_id > highest, f"{label}: {row_id} is not new"
+                assert commit == version, f"{label}: {key} is new but of version {commit}"
                 new[key] -= 1
             elif commit == version:
                 changed[known[row_id][0], key] -= 1
             else:
                 assert known[row_id] == (key, commit), (
-                    f"{told}: {known[row_id]} became {key, commit}"
+                    f"{label}: {known[row_id]} became {key, commit}"
                 )
                 kept[key] -= 1
         for kind, left in (("kept", kept), ("changed", changed), ("new", new)):
-            assert not any(left.values()), f"{told}: {kind} rows {left}"
+            assert not any(left.values()), f"{label}: {kind} rows {left}"
 
     def _check_feed(
         self, engine: Engine, since: int, versions: Sequence[int], feed: Iterable[Any]
     ) -> None:
-        """The feed tells what brute force did; played on a version it gives the next."""
+        """The feed has the changes of brute force; applied to a version it gives the next."""
         by_version: dict[int, Counter[tuple[str, str]]] = {}
         for version, kind, key in feed:
             by_version.setdefault(version, Counter())[kind, key] += 1

@@ -98,7 +98,7 @@ def test_columns_whose_names_differ_by_more_than_case_are_two() -> None:
     assert refusal(log, "addColumns", columns=[new("MASSE")]) == "DELTAIC_COLUMN_EXISTS"
 
 
-def test_limited_text_is_stored_as_a_string() -> None:
+def test_char_and_varchar_are_stored_as_strings() -> None:
     log = table()
     alter(
         log,
@@ -162,8 +162,8 @@ CHECKED = ("id", "v", column("g", metadata={"delta.generationExpression": "v + d
 @pytest.mark.parametrize(
     ("path", "condition"),
     [
-        (["p"], "DELTAIC_COLUMN_KEPT"),
-        (["arr", "element", "y"], "DELTAIC_COLUMN_KEPT"),
+        (["p"], "DELTAIC_CANNOT_ALTER_COLUMN"),
+        (["arr", "element", "y"], "DELTAIC_CANNOT_ALTER_COLUMN"),
         (["arr", "element"], "DELTAIC_COLUMN_NOT_FOUND"),
         (["nowhere"], "DELTAIC_COLUMN_NOT_FOUND"),
         (["s", "nowhere"], "DELTAIC_COLUMN_NOT_FOUND"),
@@ -192,7 +192,7 @@ def test_expression_that_cannot_be_read_keeps_every_column() -> None:
     assert refusal(log, "dropColumns", columns=[["w"]]) == "DELTAIC_COLUMN_DEPENDED_ON"
 
 
-def test_renamed_column_is_known_to_files_as_before() -> None:
+def test_renamed_column_keeps_its_name_in_files() -> None:
     log = table(mode="name", dataSkippingStatsColumns="s.x,id")
     before = fields(parsed(log))
     alter(log, "renameColumn", column=["P"], name="q.r")
@@ -222,7 +222,7 @@ def test_names_that_sql_takes_quoted_alone_stay_quoted_in_a_list(name: str) -> N
     [
         (["id"], "S", "DELTAIC_DUPLICATE_COLUMNS"),
         (["s", "x"], "T", "DELTAIC_DUPLICATE_COLUMNS"),
-        (["arr", "element"], "e", "DELTAIC_COLUMN_KEPT"),
+        (["arr", "element"], "e", "DELTAIC_CANNOT_ALTER_COLUMN"),
         (["nowhere"], "e", "DELTAIC_COLUMN_NOT_FOUND"),
     ],
 )
@@ -345,7 +345,7 @@ def test_type_is_widened_inside_of_arrays_and_noted_there() -> None:
         (1, 1, None, None),
     ],
 )
-def test_identity_column_counts_on_behind_what_the_table_has(
+def test_identity_column_continues_after_the_values_of_the_table(
     step: int, start: int, value: int | None, mark: int | None
 ) -> None:
     identity = {"delta.identity.start": start, "delta.identity.step": step}

@@ -11,7 +11,7 @@ from deltaic.commands.table_properties import AlterProperties, alter_properties
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import DeltaError, InvalidArgumentError, ProtocolError, TableStateError
 from deltaic.protocol.actions import Metadata
-from deltaic.protocol.change_data import require_told_changes
+from deltaic.protocol.change_data import require_recorded_changes
 from deltaic.protocol.identity import with_high_water_marks
 from tests.support.alterations import LIST
 from tests.support.definitions import column, create, plan, schema, struct, write
@@ -77,7 +77,7 @@ def test_property_is_unset_by_either_of_its_names(named: str, stored: str) -> No
         ("id,,s.x", "backquotes"),
         ("12", "backquotes"),
         ("s.nope", "no column s.nope"),
-        ("id,p", "partitioned by p"),
+        ("id,p", "p is a partition column"),
         ("id,ID", "named twice"),
         ("s,S.x", "s.x is named twice"),
         ("b", "b is of type boolean"),
@@ -106,7 +106,7 @@ def test_statistics_are_kept_of_columns_of_the_data_files_alone(listed: str, rea
         )
 
 
-def test_commit_tells_when_it_was_written_and_not_when_its_command_began() -> None:
+def test_commit_timestamp_is_when_it_was_written_and_not_when_its_command_began() -> None:
     log = create()
     now = 10
 
@@ -212,12 +212,12 @@ def test_high_water_mark_only_moves_on(
     assert other["metadata"] == {}
 
 
-def test_changes_that_files_do_not_tell_are_refused() -> None:
-    told = {"numUpdatedRows": 2, "numInsertedRows": 3, "numRecordedChanges": 7}
-    require_told_changes("/t", 1, "DELETE", {"numDeletedRows": 5, "numCopiedRows": 0}, 0)
-    require_told_changes("/t", 1, "MERGE", told, 2)
+def test_changes_that_files_do_not_record_are_refused() -> None:
+    metrics_of_merge = {"numUpdatedRows": 2, "numInsertedRows": 3, "numRecordedChanges": 7}
+    require_recorded_changes("/t", 1, "DELETE", {"numDeletedRows": 5, "numCopiedRows": 0}, 0)
+    require_recorded_changes("/t", 1, "MERGE", metrics_of_merge, 2)
     for metrics in ({"numUpdatedRows": 1}, {"numCopiedRows": 2}):
         with pytest.raises(TableStateError, match="DELTAIC_CHANGE_DATA_FILES_NEEDED"):
-            require_told_changes("/t", 1, "MERGE", metrics, 0)
+            require_recorded_changes("/t", 1, "MERGE", metrics, 0)
     with pytest.raises(DeltaError, match="DELTAIC_CHANGE_DATA_INCOMPLETE"):
-        require_told_changes("/t", 1, "MERGE", {**told, "numDeletedRows": 1}, 2)
+        require_recorded_changes("/t", 1, "MERGE", {**metrics_of_merge, "numDeletedRows": 1}, 2)

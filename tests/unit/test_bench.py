@@ -1,4 +1,4 @@
-"""The arithmetic of the benchmark; `python -m bench --quick` tries the rest."""
+"""The arithmetic of the benchmark; `python -m bench --quick` tests the rest."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def test_ratio_is_of_medians_and_its_extremes_are_of_single_rounds():
 @pytest.mark.parametrize(
     ("seconds", "is_met"), [(1.3, True), (1.4, True), (1.5, False)], ids=["below", "free", "above"]
 )
-def test_a_target_is_judged_by_medians_where_its_engine_was_measured(seconds, is_met):
+def test_a_target_is_checked_by_medians_where_its_engine_was_measured(seconds, is_met):
     planning = Target("parquet", 1.3, free_s=0.15)
     measure = Measure("plan", "planning", targets=(planning, Target("delta", 0.5)))
     samples = [sample("deltaic", 0, plan=seconds), sample("parquet", 0, plan=1.0)]
 
     (summary,) = summarize(ScenarioResult("tpcds", (measure,), samples), "deltaic")
 
-    assert summary.judged("deltaic") == {planning: is_met}
+    assert summary.target_results("deltaic") == {planning: is_met}
 
 
 def test_a_round_that_one_engine_did_not_finish_has_no_ratio_of_its_own():

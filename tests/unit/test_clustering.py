@@ -61,7 +61,7 @@ def test_columns_go_by_their_physical_names_and_follow_a_rename() -> None:
     ]
     assert clustered_by(log) == [names]
     run(log, "renameColumn", column=["s"], name="renamed")
-    assert "DELTAIC_COLUMN_KEPT" in refusal(log, "dropColumns", columns=[["renamed"]])
+    assert "DELTAIC_CANNOT_ALTER_COLUMN" in refusal(log, "dropColumns", columns=[["renamed"]])
     run(log, "clusterBy", columns=[["id"]])
     (info,) = log.actions(log.version, "commitInfo")
     assert info["operationParameters"] == {

@@ -13,7 +13,7 @@ from deltaic.commands.registry import run_command
 from deltaic.commands.rows import timestamp_text
 from deltaic.commit.transaction import RetryPolicy
 from deltaic.exceptions import InvalidArgumentError, TableStateError
-from deltaic.protocol.limited_texts import LIMITED_TEXT_KEY
+from deltaic.protocol.char_varchar import CHAR_VARCHAR_TYPE_KEY
 from deltaic.resources import load_json
 from tests.support.definitions import column, create, plan, schema, struct, write
 from tests.support.memory_log import MemoryFile, MemoryLog
@@ -48,9 +48,9 @@ def test_create_table_commits_the_definition_alone() -> None:
     }
     assert info["isBlindAppend"] is True
     assert not log.files()
-    header = log.header(log.table)
-    assert header is not None
-    assert header.metadata.partition_columns == ("p",)
+    snapshot = log.snapshot(log.table)
+    assert snapshot is not None
+    assert snapshot.metadata.partition_columns == ("p",)
 
 
 def test_a_table_may_get_its_columns_later_if_the_session_allows_it() -> None:
@@ -100,7 +100,7 @@ def test_of_two_creators_at_once_the_later_takes_the_table_over() -> None:
     assert log.version == 0
 
 
-def test_of_two_creators_of_different_tables_at_once_the_later_learns_what_differs() -> None:
+def test_of_two_creators_of_different_tables_at_once_the_later_gets_the_differences() -> None:
     log = MemoryLog()
 
     def meanwhile(version: int) -> None:
@@ -152,10 +152,10 @@ def test_create_table_that_says_what_rows_there_may_contradict_is_refused(
     assert caught.value.parameters["current"] != caught.value.parameters["requested"]
 
 
-def test_limit_of_a_text_is_the_same_wherever_the_metadata_have_it() -> None:
+def test_length_of_a_char_is_the_same_wherever_the_metadata_has_it() -> None:
     log = MemoryLog()
     create_table(log, schema=schema("p", column("s", struct(column("t", "varchar(3)")))))
-    stated = {LIMITED_TEXT_KEY: "struct<T:varchar(3)>"}
+    stated = {CHAR_VARCHAR_TYPE_KEY: "struct<T:varchar(3)>"}
     whole = column("s", struct(column("T", "string")), metadata=stated)
     assert create_table(log, schema=schema("p", whole))["skipped"]
 

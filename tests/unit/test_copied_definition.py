@@ -1,4 +1,4 @@
-"""What of a table's definition another table can be made of."""
+"""Which parts of a table's definition another table takes over."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_history_and_what_the_log_keeps_for_itself_stay_behind() -> None:
     }
 
 
-def test_features_that_the_table_lists_come_along() -> None:
+def test_features_that_the_table_lists_are_copied() -> None:
     features = frozenset({"deletionVectors", "appendOnly"})
     copied = copied_definition(Protocol(3, 7, frozenset({"deletionVectors"}), features), METADATA)
     assert copied.protocol_properties == {

@@ -62,5 +62,5 @@ def test_users_domains_outlive_writes_and_the_protocols_are_not_shown() -> None:
     set_domain_metadata(log.table, "app", "1", log, POLICY)
     write(log, MemoryFile("g"))
     assert user_domains(log.table, log) == {"app": "1"}
-    header = log.header(log.table)
-    assert header is not None and set(header.domains) == {"app", "delta.rowTracking"}
+    snapshot = log.snapshot(log.table)
+    assert snapshot is not None and set(snapshot.domains) == {"app", "delta.rowTracking"}

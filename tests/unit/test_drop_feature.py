@@ -78,7 +78,7 @@ def test_what_else_the_protocol_asks_for_stays() -> None:
     }
 
 
-def test_commits_state_no_time_from_the_drop_on() -> None:
+def test_commits_have_no_in_commit_timestamp_from_the_drop_on() -> None:
     log = create(properties={"enableInCommitTimestamps": "true"})
     run(log, "alterProperties", set={"owner": "me"})
     drop(log, "inCommitTimestamp")
@@ -108,7 +108,7 @@ def test_domains_are_removed_before_their_feature() -> None:
         ((), {"feature": "deletionVectors"}, "DELTAIC_FEATURE_NOT_SUPPORTED"),
         (("deletionVectors",), {"feature": "deletionVectors"}, "rewritten or deleted"),
         ((), {"feature": "appendOnly"}, "not supported"),
-        (("rowTracking",), {"feature": "domainMetadata"}, "rowTracking cannot be without it"),
+        (("rowTracking",), {"feature": "domainMetadata"}, "rowTracking requires it"),
         (("rowTracking",), {"feature": "rowTracking"}, "DELTAIC_FEATURE_KEPT"),
         (
             ("checkConstraints",),
@@ -150,8 +150,8 @@ def test_use_that_another_commit_begins_keeps_the_feature(
     log.before_try = win
     with pytest.raises(conflict):
         drop(log, feature)
-    header = log.header(log.table)
-    assert header is not None and supports(header.protocol, feature)
+    snapshot = log.snapshot(log.table)
+    assert snapshot is not None and supports(snapshot.protocol, feature)
     log.before_try = lambda _: None
     assert "DELTAIC_FEATURE_KEPT" in refusal(log, feature), "it is seen without a race"
 

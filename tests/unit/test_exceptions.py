@@ -16,7 +16,7 @@ from pyspark.errors.exceptions import base
 
 import deltaic
 from deltaic import exceptions
-from deltaic.arguments import assignments, column, file_system_settings, require_text
+from deltaic.arguments import assignments, column, file_system_settings, require_string
 from deltaic.exceptions import DeltaError, error, error_class, render
 from deltaic.resources import load_json
 from deltaic.spark.committer import reply
@@ -55,9 +55,9 @@ def test_condition_has_a_class_and_a_message(condition: str) -> None:
 
 
 def test_errors_point_to_no_page_that_the_wheel_lacks() -> None:
-    texts = [line for c in CONDITIONS.values() for line in c["message"]]
-    texts += load_json("unsupported-commands.json").values()
-    assert not [text for text in texts if "docs/" in text or ".md" in text]
+    strings = [line for c in CONDITIONS.values() for line in c["message"]]
+    strings += load_json("unsupported-commands.json").values()
+    assert not [text for text in strings if "docs/" in text or ".md" in text]
 
 
 @pytest.mark.parametrize(("condition", "given"), list(uses()))
@@ -171,7 +171,7 @@ WRONG_TYPES: list[Callable[[], object]] = [
     lambda: assignments("set", [("a", "1")]),  # type: ignore[arg-type]
     lambda: assignments("set", {1: "1"}),  # type: ignore[dict-item]
     lambda: assignments("set", {"a": 1}),  # type: ignore[dict-item]
-    lambda: require_text("path", 3),
+    lambda: require_string("path", 3),
     lambda: file_system_settings("hadoopConf", "fs.s3a.path"),  # type: ignore[arg-type]
 ]
 
@@ -180,8 +180,8 @@ MISSING_VALUES: list[Callable[[], object]] = [
     lambda: assignments("set", None),
     lambda: assignments("set", {}),
     lambda: assignments("set", {"a": None}),  # type: ignore[dict-item]
-    lambda: require_text("path", None),
-    lambda: require_text("path", ""),
+    lambda: require_string("path", None),
+    lambda: require_string("path", ""),
 ]
 
 

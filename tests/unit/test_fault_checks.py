@@ -1,4 +1,4 @@
-"""The test of racing writers finds what it is there to find: commits that are lost."""
+"""The test of racing writers finds lost commits."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def test_acknowledged_operation_without_a_version_is_lost(table: str, kind: list
     assert _replayed(table, operations)[1] == ["x"]
 
 
-def test_delete_that_changes_other_rows_than_it_was_told_is_found(table: str) -> None:
+def test_delete_that_changes_other_rows_than_reported_is_found(table: str) -> None:
     operations = [*journal("a", APPEND, "done", 5), *journal("d", DELETE, "done", 1)]
-    assert _replayed(table, operations)[1] == ["d, which changed 3 rows and was told 1"]
+    assert _replayed(table, operations)[1] == ["d, which changed 3 rows and reported 1"]
 
 
 def test_what_was_killed_or_found_no_row_may_be_there_or_not(table: str) -> None:

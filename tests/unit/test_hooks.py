@@ -9,11 +9,11 @@ import pytest
 
 from deltaic.commit import hooks
 from deltaic.commit.hooks import due_tasks
-from deltaic.commit.ports import UpkeepSettings
+from deltaic.commit.ports import MaintenanceSettings
 from deltaic.protocol.actions import Metadata, Protocol
 from tests.support.definitions import write
 from tests.support.memory_log import MemoryFile, MemoryLog
-from tests.support.memory_upkeep import MemoryUpkeep
+from tests.support.memory_maintenance import MemoryMaintenance
 
 LEGACY = Protocol(1, 2)
 WITH_V2 = Protocol(3, 7, frozenset({"v2Checkpoint"}), frozenset({"v2Checkpoint"}))
@@ -27,111 +27,111 @@ def metadata(**properties: str) -> Metadata:
 
 
 def commit_versions(
-    upkeep: MemoryUpkeep,
+    maintenance: MemoryMaintenance,
     versions: range,
     definition: Metadata | None = None,
     protocol: Protocol = LEGACY,
 ) -> None:
     for version in versions:
-        tasks = due_tasks(version, protocol, definition or metadata(), upkeep)
-        upkeep.run(version, [task.to_json() for task in tasks])
+        tasks = due_tasks(version, protocol, definition or metadata(), maintenance)
+        maintenance.run(version, [task.to_json() for task in tasks])
 
 
 def tasks_at(
-    version: int, upkeep: MemoryUpkeep, definition: Metadata, protocol: Protocol = LEGACY
+    version: int, maintenance: MemoryMaintenance, definition: Metadata, protocol: Protocol = LEGACY
 ) -> dict[str, dict[str, Any]]:
-    found = (task.to_json() for task in due_tasks(version, protocol, definition, upkeep))
+    found = (task.to_json() for task in due_tasks(version, protocol, definition, maintenance))
     return {task["task"]: task for task in found}
 
 
 def test_checkpoints_come_at_multiples_of_the_interval_but_not_with_the_first_version() -> None:
-    upkeep = MemoryUpkeep()
-    commit_versions(upkeep, range(35))
-    assert upkeep.versions("classicCheckpoint") == [10, 20, 30]
-    assert upkeep.versions("cleanup") == [10, 20, 30]
-    assert upkeep.versions("checksum") == list(range(35))
+    maintenance = MemoryMaintenance()
+    commit_versions(maintenance, range(35))
+    assert maintenance.versions("classicCheckpoint") == [10, 20, 30]
+    assert maintenance.versions("cleanup") == [10, 20, 30]
+    assert maintenance.versions("checksum") == list(range(35))
 
 
 def test_the_interval_is_the_tables_own() -> None:
-    upkeep = MemoryUpkeep()
-    commit_versions(upkeep, range(8), metadata(checkpointInterval="3"))
-    assert upkeep.versions("classicCheckpoint") == [3, 6]
+    maintenance = MemoryMaintenance()
+    commit_versions(maintenance, range(8), metadata(checkpointInterval="3"))
+    assert maintenance.versions("classicCheckpoint") == [3, 6]
 
 
 def test_a_checkpoint_that_failed_is_tried_again_by_the_next_commit() -> None:
-    upkeep = MemoryUpkeep(fails={"checkpoint"})
-    commit_versions(upkeep, range(13))
-    assert upkeep.versions("classicCheckpoint") == []
-    upkeep.fails.clear()
-    commit_versions(upkeep, range(13, 25))
-    assert upkeep.versions("classicCheckpoint") == [13, 20]
+    maintenance = MemoryMaintenance(fails={"checkpoint"})
+    commit_versions(maintenance, range(13))
+    assert maintenance.versions("classicCheckpoint") == []
+    maintenance.fails.clear()
+    commit_versions(maintenance, range(13, 25))
+    assert maintenance.versions("classicCheckpoint") == [13, 20]
 
 
-def test_a_checkpoint_that_another_process_owes_is_made_up_for_after_another_interval() -> None:
-    upkeep = MemoryUpkeep()
-    commit_versions(upkeep, range(13, 20))  # the process that made version 10 died
-    assert upkeep.versions("classicCheckpoint") == []
-    commit_versions(upkeep, range(21, 24))
-    assert upkeep.versions("classicCheckpoint") == [21]
+def test_a_checkpoint_that_another_process_did_not_write_is_written_an_interval_later() -> None:
+    maintenance = MemoryMaintenance()
+    commit_versions(maintenance, range(13, 20))  # the process that made version 10 died
+    assert maintenance.versions("classicCheckpoint") == []
+    commit_versions(maintenance, range(21, 24))
+    assert maintenance.versions("classicCheckpoint") == [21]
 
 
 def test_checkpoints_that_others_write_are_noticed_without_asking_each_time() -> None:
-    upkeep = MemoryUpkeep(elsewhere=30)
-    commit_versions(upkeep, range(41, 50))
-    assert upkeep.versions("classicCheckpoint") == []
-    assert upkeep.looked == 1
+    maintenance = MemoryMaintenance(elsewhere=30)
+    commit_versions(maintenance, range(41, 50))
+    assert maintenance.versions("classicCheckpoint") == []
+    assert maintenance.looked == 1
 
 
 def test_v2_checkpoints_need_the_feature_and_sometimes_bear_the_classic_name() -> None:
-    upkeep = MemoryUpkeep()
+    maintenance = MemoryMaintenance()
     v2 = metadata(checkpointPolicy="v2")
-    assert "classicCheckpoint" in tasks_at(10, upkeep, v2, LEGACY)
-    assert "classicCheckpoint" in tasks_at(10, upkeep, metadata(), WITH_V2)
-    commit_versions(upkeep, range(201), v2, WITH_V2)
-    classic = [version for version, task in upkeep.done if task.get("alsoClassic")]
-    assert upkeep.versions("v2Checkpoint") == list(range(10, 201, 10))
+    assert "classicCheckpoint" in tasks_at(10, maintenance, v2, LEGACY)
+    assert "classicCheckpoint" in tasks_at(10, maintenance, metadata(), WITH_V2)
+    commit_versions(maintenance, range(201), v2, WITH_V2)
+    classic = [version for version, task in maintenance.done if task.get("alsoClassic")]
+    assert maintenance.versions("v2Checkpoint") == list(range(10, 201, 10))
     assert classic == [10, 100, 200]
 
 
 def test_parts_are_only_made_where_they_are_allowed() -> None:
-    upkeep = MemoryUpkeep(wanted=UpkeepSettings(part_size=5))
-    assert tasks_at(10, upkeep, metadata())["classicCheckpoint"]["partSize"] == 5
-    assert "partSize" not in tasks_at(10, upkeep, metadata(), WITH_V2)["classicCheckpoint"]
-    v2 = tasks_at(10, upkeep, metadata(checkpointPolicy="v2"), WITH_V2)["v2Checkpoint"]
+    maintenance = MemoryMaintenance(wanted=MaintenanceSettings(part_size=5))
+    assert tasks_at(10, maintenance, metadata())["classicCheckpoint"]["partSize"] == 5
+    assert "partSize" not in tasks_at(10, maintenance, metadata(), WITH_V2)["classicCheckpoint"]
+    v2 = tasks_at(10, maintenance, metadata(checkpointPolicy="v2"), WITH_V2)["v2Checkpoint"]
     assert v2["sidecarSize"] == 5
 
 
 def test_cleanup_follows_a_checkpoint_unless_the_table_forbids_it() -> None:
-    upkeep = MemoryUpkeep()
-    assert "cleanup" not in tasks_at(10, upkeep, metadata(enableExpiredLogCleanup="false"))
-    kept = tasks_at(10, upkeep, metadata(logRetentionDuration="interval 2 days"))["cleanup"]
+    maintenance = MemoryMaintenance()
+    assert "cleanup" not in tasks_at(10, maintenance, metadata(enableExpiredLogCleanup="false"))
+    kept = tasks_at(10, maintenance, metadata(logRetentionDuration="interval 2 days"))["cleanup"]
     assert kept["retentionMs"] == 2 * 86_400_000
 
 
 def test_a_cleanup_that_failed_is_tried_again_by_the_next_commit_without_a_checkpoint() -> None:
-    upkeep = MemoryUpkeep(fails={"cleanup"})
-    commit_versions(upkeep, range(13))
-    upkeep.fails.clear()
-    commit_versions(upkeep, range(13, 16))
-    assert upkeep.versions("cleanup") == [13]
-    assert upkeep.versions("classicCheckpoint") == [10]
+    maintenance = MemoryMaintenance(fails={"cleanup"})
+    commit_versions(maintenance, range(13))
+    maintenance.fails.clear()
+    commit_versions(maintenance, range(13, 16))
+    assert maintenance.versions("cleanup") == [13]
+    assert maintenance.versions("classicCheckpoint") == [10]
 
 
 def test_compactions_cover_each_interval_once_and_make_up_for_one_that_failed() -> None:
-    upkeep = MemoryUpkeep(wanted=UpkeepSettings(compaction_interval=4))
-    commit_versions(upkeep, range(8))
-    upkeep.fails.add("compaction")
-    commit_versions(upkeep, range(8, 13))
-    upkeep.fails.clear()
-    commit_versions(upkeep, range(13, 17))
-    ranges = [(t["first"], t["last"]) for _, t in upkeep.done if t["task"] == "compaction"]
+    maintenance = MemoryMaintenance(wanted=MaintenanceSettings(compaction_interval=4))
+    commit_versions(maintenance, range(8))
+    maintenance.fails.add("compaction")
+    commit_versions(maintenance, range(8, 13))
+    maintenance.fails.clear()
+    commit_versions(maintenance, range(13, 17))
+    ranges = [(t["first"], t["last"]) for _, t in maintenance.done if t["task"] == "compaction"]
     assert ranges == [(0, 3), (4, 7), (8, 11), (12, 15)]
 
 
 def test_nothing_is_compacted_and_nothing_summed_up_when_it_is_not_wanted() -> None:
-    upkeep = MemoryUpkeep(wanted=UpkeepSettings(writes_checksums=False))
-    commit_versions(upkeep, range(10))
-    assert upkeep.done == []
+    maintenance = MemoryMaintenance(wanted=MaintenanceSettings(writes_checksums=False))
+    commit_versions(maintenance, range(10))
+    assert maintenance.done == []
 
 
 def test_a_hook_that_fails_leaves_the_commit_and_says_which(
@@ -152,12 +152,12 @@ def test_a_hook_that_fails_leaves_the_commit_and_says_which(
 
 
 def test_files_are_listed_after_every_commit_where_the_property_is_on() -> None:
-    upkeep = MemoryUpkeep()
-    commit_versions(upkeep, range(3))
-    assert upkeep.versions("symlinkManifest") == []
+    maintenance = MemoryMaintenance()
+    commit_versions(maintenance, range(3))
+    assert maintenance.versions("symlinkManifest") == []
     listed = metadata(compatibility__symlinkFormatManifest__enabled="true")
-    commit_versions(upkeep, range(3, 6), listed)
-    assert upkeep.versions("symlinkManifest") == [3, 4, 5]
+    commit_versions(maintenance, range(3, 6), listed)
+    assert maintenance.versions("symlinkManifest") == [3, 4, 5]
 
 
 PROTECTED = Protocol(1, 7, None, frozenset({"checkpointProtection"}))
@@ -172,16 +172,16 @@ BEFORE = "requireCheckpointProtectionBeforeVersion"
         (LEGACY, "9", None),  # a property binds writers by its feature
     ],
 )
-def test_cleanup_is_told_before_which_version_it_deletes_all_or_nothing(
+def test_cleanup_gets_the_version_before_which_it_deletes_all_or_nothing(
     protocol: Protocol, version: str, protected: int | None
 ) -> None:
     definition = metadata(**{BEFORE: version})
-    task = tasks_at(10, MemoryUpkeep(), definition, protocol)["cleanup"]
+    task = tasks_at(10, MemoryMaintenance(), definition, protocol)["cleanup"]
     assert task.get("protectedVersion") == protected
 
 
 def test_nothing_is_cleaned_up_where_the_protected_version_is_not_understood() -> None:
-    tasks = tasks_at(10, MemoryUpkeep(), metadata(**{BEFORE: "nine"}), PROTECTED)
+    tasks = tasks_at(10, MemoryMaintenance(), metadata(**{BEFORE: "nine"}), PROTECTED)
     assert "cleanup" not in tasks and "classicCheckpoint" in tasks
 
 
@@ -193,7 +193,7 @@ def test_checkpoints_are_kept_as_long_as_their_own_retention_says(
         logRetentionDuration="interval 2 days",
         checkpointRetentionDuration=f"interval {checkpoints}",
     )
-    task = tasks_at(10, MemoryUpkeep(), definition)["cleanup"]
+    task = tasks_at(10, MemoryMaintenance(), definition)["cleanup"]
     assert task["retentionMs"] == days * 86_400_000
 
 
@@ -201,7 +201,7 @@ def test_what_another_engine_asks_for_in_vain_is_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     table_properties = {"delta.autoOptimize.autoCompact": "true", "delta.appendOnly": "true"}
-    report = hooks._report_left_undone
+    report = hooks._warn_of_unsupported_properties
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
             report("/once", Metadata("t", "", configuration=table_properties))

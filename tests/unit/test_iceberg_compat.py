@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from deltaic.commands.table_properties import AlterProperties, alter_properties
-from deltaic.commit.ports import UnfitFile
+from deltaic.commit.ports import IncompatibleFile
 from deltaic.commit.transaction import RetryPolicy, commit
 from deltaic.exceptions import DeltaError, MetadataChangedException
 from deltaic.protocol.schema import PrimitiveType
@@ -75,7 +75,7 @@ def test_the_supported_feature_of_vectors_goes_with_version_2() -> None:
 
 def test_a_replacement_keeps_the_names_of_partition_columns_but_not_their_types() -> None:
     log = create(enableIcebergCompatV2="true")
-    assert log.header(log.table) is not None
+    assert log.snapshot(log.table) is not None
     replaced: dict[str, Any] = {"mode": "overwrite", "options": {"overwriteschema": "true"}}
     plan(log, **replaced, schema_string=schema("a", "b"))
     partitioned = MemoryLog()
@@ -215,7 +215,7 @@ def test_a_table_that_iceberg_could_not_have_stays_as_it_is(
 
 def test_a_file_that_does_not_fit_is_named() -> None:
     log = existing(MAPPED, "id")
-    log.unfit = UnfitFile("part-1.parquet", "partitionColumn")
+    log.unfit = IncompatibleFile("part-1.parquet", "partitionColumn")
     with pytest.raises(DeltaError, match=r"part-1\.parquet: it does not hold") as caught:
         alter(log, V1)
     assert caught.value.condition == "DELTAIC_ICEBERG_FILES"

@@ -98,14 +98,14 @@ def test_first_write_of_a_table_with_deletion_vectors() -> None:
     assert planned.effective.protocol.reader_features == frozenset({"deletionVectors"})
 
 
-def test_column_mapping_of_another_table_does_not_come_along() -> None:
+def test_column_mapping_of_another_table_is_not_copied() -> None:
     mapped = column("id", metadata={"delta.columnMapping.id": 1, "comment": "key"})
     planned = plan(MemoryLog(), schema_string=schema(mapped))
     assert "columnMapping" not in planned.effective.metadata.schema_string
     assert "comment" in planned.effective.metadata.schema_string
 
 
-def test_text_of_limited_length_is_stored_as_a_string() -> None:
+def test_char_and_varchar_are_stored_as_strings() -> None:
     planned = plan(MemoryLog(), schema_string=schema(column("v", "varchar(10)")))
     (stored,) = json.loads(planned.effective.metadata.schema_string)["fields"]
     assert stored["type"] == "string"
@@ -195,7 +195,7 @@ def test_replacement_of_some_rows_goes_with_no_other_kind() -> None:
         )
 
 
-def test_rows_of_an_append_only_table_may_be_laid_out_anew() -> None:
+def test_rows_of_an_append_only_table_may_be_compacted() -> None:
     planned = plan(create(appendOnly="true"), "overwrite", options={"datachange": "false"})
     assert not planned.changes_data
     assert plan(create(), "overwrite").changes_data
@@ -216,12 +216,12 @@ def test_save_over_a_table_keeps_its_definition_whatever_the_history_calls_it() 
         )
 
 
-def test_merge_schema_without_new_columns_is_no_matter() -> None:
+def test_merge_schema_without_new_columns_has_no_effect() -> None:
     plan(create(), options={"mergeschema": "true"})
 
 
 def test_append_partitioned_otherwise_is_refused() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"partitioned by \[\].*asks for \[p\]"):
+    with pytest.raises(InvalidArgumentError, match=r"partitioned by \[\].*specifies \[p\]"):
         plan(create(), partition_by=("p",))
 
 
@@ -232,7 +232,7 @@ def test_overwrite_keeps_the_definition() -> None:
 
 def test_overwrite_of_columns_keeps_identity_and_properties() -> None:
     log = create(checkpointInterval="5")
-    before = log.header(log.table)
+    before = log.snapshot(log.table)
     assert before is not None
     planned = plan(
         log,
@@ -261,7 +261,7 @@ def test_overwrite_of_columns_lists_none_for_statistics_that_cannot_have_them() 
     assert planned.effective.metadata.configuration == {listed: "ID"}
 
 
-def test_overwrite_of_columns_that_states_none_keeps_those_of_the_table() -> None:
+def test_overwrite_of_columns_that_specifies_none_keeps_those_of_the_table() -> None:
     options = {"overwriteschema": "true"}
     planned = plan(create(), "overwrite", schema_string=None, options=options)
     assert not planned.changes_metadata and not planned.changes_columns
@@ -285,7 +285,7 @@ def test_overwrite_of_columns_adds_the_feature_they_need() -> None:
 
 def test_replaced_table_gets_the_statements_properties() -> None:
     log = create(checkpointInterval="5")
-    before = log.header(log.table)
+    before = log.snapshot(log.table)
     assert before is not None
     planned = plan(
         log,
@@ -311,7 +311,7 @@ def test_in_commit_timestamps_are_enabled_by_the_commit_that_replaces_a_table_wi
     assert planned.effective.protocol == Protocol(1, 7, None, features)
 
 
-def test_replacement_keeps_what_is_known_of_when_timestamps_began() -> None:
+def test_replacement_keeps_the_enablement_version_and_timestamp() -> None:
     log = create()
     write_replacement(log, enableInCommitTimestamps="true")
     before = configuration(log)
@@ -342,9 +342,9 @@ def write_replacement(log: MemoryLog, **properties: str) -> None:
 
 
 def configuration(log: MemoryLog) -> dict[str, str]:
-    header = log.header(log.table)
-    assert header is not None
-    return dict(header.metadata.configuration)
+    snapshot = log.snapshot(log.table)
+    assert snapshot is not None
+    return dict(snapshot.metadata.configuration)
 
 
 @pytest.mark.parametrize("mode", ["overwrite", "delete", "update"])
@@ -404,11 +404,11 @@ def test_write_to_a_table_with_a_foreign_feature_is_refused_by_name() -> None:
 
 def test_table_with_a_feature_that_is_not_written_is_refused_by_name() -> None:
     log = create()
-    header = log.header(log.table)
-    assert header is not None
+    snapshot = log.snapshot(log.table)
+    assert snapshot is not None
     metadata = Metadata(
-        header.metadata.id,
-        header.metadata.schema_string,
+        snapshot.metadata.id,
+        snapshot.metadata.schema_string,
         configuration={"delta.enableIcebergWriterCompatV1": "true"},
     )
     log.write_if_absent(

@@ -1,7 +1,7 @@
 """Nothing is accepted and ignored: which test shows what each property, option and setting does.
 
-Whoever adds one adds a line here: the name of a test file that uses it, or why there is nothing to
-do. A property that Deltaic does not do is refused, which is tried here.
+Each new one needs a line here: the name of a test file that uses it, or why there is nothing to do.
+A property that Deltaic does not support is refused, which is tested here.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ PROPERTIES: dict[str, Shown | Vacuous | str] = {
     "autoOptimize.autoCompact": REFUSED,
     "autoOptimize.optimizeWrite": Shown("tests/spark/test_written_files.py"),
     "castIcebergTimeType": REFUSED,
-    "checkpoint.writeStatsAsJson": Shown("tests/spark/test_upkeep.py"),
-    "checkpoint.writeStatsAsStruct": Shown("tests/spark/test_upkeep.py"),
+    "checkpoint.writeStatsAsJson": Shown("tests/spark/test_maintenance.py"),
+    "checkpoint.writeStatsAsStruct": Shown("tests/spark/test_maintenance.py"),
     "checkpointInterval": Shown("tests/unit/test_hooks.py"),
     "checkpointPolicy": Shown("tests/unit/test_hooks.py"),
     "checkpointRetentionDuration": Shown("tests/unit/test_hooks.py"),
@@ -170,21 +170,21 @@ SETTINGS: dict[str, Shown] = {
     "changeDataFeed.unsafeBatchReadOnIncompatibleSchemaChanges.enabled": Shown(
         "tests/spark/test_change_feed_refusals.py", "unsafeBatchRead"
     ),
-    "checkpoint.partSize": Shown("tests/spark/test_upkeep.py"),
-    "checksum.enabled": Shown("tests/spark/test_upkeep.py", "writeChecksumFile.enabled"),
+    "checkpoint.partSize": Shown("tests/spark/test_maintenance.py"),
+    "checksum.enabled": Shown("tests/spark/test_maintenance.py", "writeChecksumFile.enabled"),
     "commitInfo.userMetadata": Shown("tests/spark/test_session_options.py"),
     "constraints.assumesDropIfExists.enabled": Shown("tests/spark/test_constraints.py"),
     "createEmptySchemaTable.enabled": Shown("tests/peers/test_columnless_tables.py"),
     "deletionVectors.inlineBytes": Shown("tests/spark/test_written_files.py"),
-    "deletionVectors.maxDeletedShare": Shown("tests/spark/test_worn_files.py"),
+    "deletionVectors.maxDeletedShare": Shown("tests/spark/test_heavily_deleted_files.py"),
     "deletionVectors.maxFileBytes": Shown("tests/spark/test_written_files.py"),
     "deletionVectors.mergeBytes": Shown("tests/spark/test_merged_bitmaps.py"),
-    "deletionVectors.minDeadBytes": Shown("tests/spark/test_worn_files.py"),
+    "deletionVectors.minDeadBytes": Shown("tests/spark/test_heavily_deleted_files.py"),
     "firstQuery.loadClasses": Shown("tests/spark/test_first_query_classes.py"),
     "isolationLevel": Shown("tests/spark/test_isolation_levels.py"),
     "joinPruning.minBytes": Shown("tests/spark/test_scan_at_run_time.py", "minBytes"),
     "joinPruning.minFiles": Shown("tests/spark/test_scan_at_run_time.py", "minFiles"),
-    "logCompaction.interval": Shown("tests/spark/test_upkeep.py"),
+    "logCompaction.interval": Shown("tests/spark/test_maintenance.py"),
     "logStore.<scheme>.impl": Shown(f"{CORE}/log/LogStoreSuite.scala", "logStore.other.impl"),
     "maxCommitAttempts": Shown("tests/spark/test_write_commits.py"),
     "merge.repartitionBeforeWrite.enabled": Shown("tests/spark/test_written_files.py"),
@@ -199,11 +199,11 @@ SETTINGS: dict[str, Shown] = {
     "replaceWhere.dataColumns.enabled": Shown("tests/spark/test_session_options.py"),
     "rowLevel.keyPruning.maxBroadcastBytes": Shown("tests/spark/test_merge_keys.py"),
     "rowLevel.keyPruning.maxSourceBytes": Shown("tests/spark/test_merge_plans.py"),
-    "rowLevel.storedSource.minTableBytes": Shown("tests/spark/test_merge_stored_sources.py"),
+    "rowLevel.storedSource.minTableBytes": Shown("tests/spark/test_materialized_merge_sources.py"),
     "schema.autoMerge.enabled": Shown("tests/spark/test_schema_evolution.py"),
     "snapshot.distributedThresholdBytes": Shown("tests/spark/test_distributed_snapshot.py"),
     "typeWidening.allowAutomaticWidening": Shown("tests/peers/test_automatic_widening.py"),
-    "upkeep.background": Shown("tests/spark/test_upkeep.py"),
+    "maintenance.background": Shown("tests/spark/test_maintenance.py"),
     "vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": Shown(
         "tests/spark/test_time_travel.py"
     ),

@@ -18,9 +18,9 @@ from deltaic.protocol.properties import (
     find_property,
     interval_ms,
     is_true,
-    known_defaults,
     property_value,
-    require_nothing_binding,
+    recognized_defaults,
+    require_no_writer_binding_properties,
 )
 
 #: From the project's parity checklist.
@@ -174,11 +174,11 @@ def test_property_that_is_not_done_says_what_to_do(known: TableProperty) -> None
 
 
 def test_table_whose_property_binds_writers_is_refused_and_any_other_is_written() -> None:
-    require_nothing_binding("/t", 3, {"delta.autoOptimize.autoCompact": "true"})
-    require_nothing_binding("/t", 3, {"delta.universalFormat.enabledFormats": ""})
+    require_no_writer_binding_properties("/t", 3, {"delta.autoOptimize.autoCompact": "true"})
+    require_no_writer_binding_properties("/t", 3, {"delta.universalFormat.enabledFormats": ""})
     for name in ("universalFormat.enabledFormats", "coordinatedCommits.commitCoordinator-preview"):
         with pytest.raises(DeltaError, match=rf"delta\.{re.escape(name)} = x") as caught:
-            require_nothing_binding("/t", 3, {f"delta.{name}": "x"})
+            require_no_writer_binding_properties("/t", 3, {f"delta.{name}": "x"})
         assert caught.value.condition == "DELTAIC_PROPERTY_BINDS_WRITERS"
 
 
@@ -201,7 +201,7 @@ def test_default_of_a_session_that_names_no_property_is_passed_over() -> None:
         "delta.feature.deletionVectors": "supported",
         "delta.enableChangeDataCapture": "true",
     }
-    assert known_defaults(defaults).keys() == {
+    assert recognized_defaults(defaults).keys() == {
         "delta.appendOnly",
         "delta.feature.deletionVectors",
         "delta.enableChangeDataCapture",
@@ -237,7 +237,7 @@ def test_older_spelling_is_stored_as_the_newer() -> None:
         ("false", None, False),
     ],
 )
-def test_older_spelling_that_a_table_has_counts_where_the_newer_is_unset(
+def test_older_spelling_that_a_table_has_applies_where_the_newer_is_unset(
     older: str, newer: str | None, expected: bool
 ) -> None:
     stored = {"delta.enableChangeDataCapture": older}

@@ -53,7 +53,7 @@ def test_replaced_columns_are_the_same_columns_in_another_order() -> None:
     assert [c["name"] for c in json.loads(parameters["columns"])] == ["p", "S", "id", "arr", "m"]
 
 
-def test_replaced_columns_take_longer_texts() -> None:
+def test_replaced_columns_take_longer_strings() -> None:
     limited = (column("v", "varchar(3)"), column("c", "char(3)"), column("l", "char(3)"))
     log = table("id", *limited, "p")
     wanted = (column("v", "varchar(5)"), column("c", "varchar(3)"), column("l", "string"))
@@ -77,7 +77,7 @@ def test_replaced_columns_take_longer_texts() -> None:
         ("string", "varchar(5)"),
     ],
 )
-def test_replaced_columns_take_no_shorter_texts(before: str, then: str) -> None:
+def test_replaced_columns_take_no_shorter_strings(before: str, then: str) -> None:
     log = table(column("v", before), "p")
     columns = stated(column("v", then), "p")
     assert refusal(log, "replaceColumns", columns=columns) == "DELTAIC_UNSUPPORTED_COLUMN_CHANGE"
@@ -86,7 +86,7 @@ def test_replaced_columns_take_no_shorter_texts(before: str, then: str) -> None:
 NESTED_LIMIT = {"__CHAR_VARCHAR_TYPE_STRING": "struct<a:varchar(3),n:int>"}
 
 
-def test_fields_beside_texts_of_limited_length_stay_until_the_limits_are_lifted() -> None:
+def test_fields_beside_char_and_varchar_stay_until_the_lengths_are_removed() -> None:
     fields_of = (column("a", "string"), column("n", "integer"))
     log = table(column("s", struct(*fields_of), metadata=NESTED_LIMIT), "p", mode="name")
     for command, arguments in (
@@ -94,7 +94,7 @@ def test_fields_beside_texts_of_limited_length_stay_until_the_limits_are_lifted(
         ("dropColumns", {"columns": [["s", "n"]]}),
         ("renameColumn", {"column": ["s", "n"], "name": "m"}),
     ):
-        assert refusal(log, command, **arguments) == "DELTAIC_COLUMN_KEPT"
+        assert refusal(log, command, **arguments) == "DELTAIC_CANNOT_ALTER_COLUMN"
     alter(log, "renameColumn", column=["s"], name="r")
     alter(log, "addColumns", columns=[new("id")])
     same = column("r", struct(*fields_of), metadata=NESTED_LIMIT)
@@ -108,7 +108,7 @@ def test_fields_beside_texts_of_limited_length_stay_until_the_limits_are_lifted(
     ("columns", "mode", "condition"),
     [
         (("id", "p"), "none", "DELTAIC_COLUMN_MAPPING_NEEDED"),
-        (("id", *COLUMNS[1:4]), "name", "DELTAIC_COLUMN_KEPT"),
+        (("id", *COLUMNS[1:4]), "name", "DELTAIC_CANNOT_ALTER_COLUMN"),
         (("id", "new", "p"), "name", "DELTAIC_UNSUPPORTED_COLUMN_CHANGE"),
         ((*COLUMNS, column("n", nullable=False)), "name", "DELTAIC_UNSUPPORTED_COLUMN_CHANGE"),
         ((column("id", nullable=False), *COLUMNS[1:]), "name", "DELTAIC_UNSUPPORTED_COLUMN_CHANGE"),

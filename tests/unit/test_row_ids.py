@@ -30,9 +30,9 @@ def first_ids(log: MemoryLog) -> dict[str, int | None]:
 
 
 def mark(log: MemoryLog) -> int:
-    header = log.header(log.table)
-    assert header is not None
-    return row_tracking.high_water_mark(log.table, header.domains)
+    snapshot = log.snapshot(log.table)
+    assert snapshot is not None
+    return row_tracking.high_water_mark(log.table, snapshot.domains)
 
 
 def meanwhile(log: MemoryLog, change: Callable[[], MemoryCommit], at: Container[int]) -> None:
@@ -63,7 +63,7 @@ def test_rows_that_are_there_get_ids_before_the_table_relies_on_them() -> None:
     assert all(not body["dataChange"] for body in log.actions(2, "add"))
     (metadata,) = log.actions(3, "metaData")
     assert metadata["configuration"]["delta.enableRowTracking"] == "true"
-    assert row_tracking.names_columns(log.header(log.table).metadata)  # type: ignore[union-attr]
+    assert row_tracking.has_materialized_column_names(log.snapshot(log.table).metadata)  # type: ignore[union-attr]
 
 
 def test_an_empty_table_needs_no_backfill() -> None:
@@ -72,7 +72,7 @@ def test_an_empty_table_needs_no_backfill() -> None:
     assert operations(log) == ["UPGRADE PROTOCOL", "SET TBLPROPERTIES"]
 
 
-def test_a_table_that_supports_the_feature_numbers_only_what_has_no_ids() -> None:
+def test_a_table_that_supports_the_feature_backfills_only_files_without_ids() -> None:
     log = create(MemoryFile("a"), **{"feature.rowTracking": "supported"})
     assert first_ids(log) == {"a": 0}
     enable(log)
@@ -133,7 +133,9 @@ def test_files_that_others_never_leave_alone_end_in_a_conflict_and_a_whole_table
     meanwhile(log, remove_one, at=range(2, 102))
     with pytest.raises(ConcurrentModificationError, match="ROW TRACKING BACKFILL"):
         enable(log)
-    header = log.header(log.table)
-    assert header is not None and not row_tracking.is_enabled(header.protocol, header.metadata)
+    snapshot = log.snapshot(log.table)
+    assert snapshot is not None and not row_tracking.is_enabled(
+        snapshot.protocol, snapshot.metadata
+    )
     enable(log)
     assert None not in first_ids(log).values() and len(first_ids(log)) == 50

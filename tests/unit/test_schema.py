@@ -90,7 +90,7 @@ def test_example_of_the_protocol_is_read() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", '"long"', '{"type":"tuple"}', '{"type":"struct"}', "3"])
-def test_text_that_is_no_schema_is_refused(text: str) -> None:
+def test_string_that_is_no_schema_is_refused(text: str) -> None:
     with pytest.raises(ProtocolError, match="/t"):
         parse_schema(text, "/t")
 

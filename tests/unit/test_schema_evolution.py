@@ -1,4 +1,4 @@
-"""Columns that rows bring along, and what a table makes of them."""
+"""Columns that rows add, and how a table's schema evolves."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_other_types_are_refused_by_the_columns_name(
 
 
 @pytest.mark.parametrize("widening", ["true", "false"])
-def test_type_stays_where_a_condition_speaks_of_the_column_or_computes_it(widening: str) -> None:
+def test_type_stays_where_a_condition_references_the_column_or_computes_it(widening: str) -> None:
     log = MemoryLog()
     generated = column("g", "short", metadata={"delta.generationExpression": "year(d)"})
     write(
@@ -175,7 +175,7 @@ def test_type_stays_where_a_condition_speaks_of_the_column_or_computes_it(wideni
         evolve(log, column("g", "integer"), "id")
 
 
-def test_new_column_brings_the_feature_that_it_needs() -> None:
+def test_new_column_adds_the_feature_that_it_needs() -> None:
     planned = evolve(table_of("id"), "id", column("t", "timestamp_ntz"))
     assert planned.changes_protocol
     assert planned.effective.protocol.reader_features == frozenset({"timestampNtz"})

@@ -119,7 +119,7 @@ def test_package_is_imported_without_pyspark() -> None:
 
 
 @pytest.mark.parametrize("path", ["", None, 3])
-def test_path_that_is_no_text_is_refused(path: Any) -> None:
+def test_path_that_is_no_string_is_refused(path: Any) -> None:
     session: Any = None
     for call in (DeltaTable.forPath, DeltaTable.forName, DeltaTable.isDeltaTable):
         with pytest.raises(InvalidArgumentError, match="a string that is not empty"):

@@ -88,7 +88,7 @@ def test_session_sets_the_isolation_level_of_tables_that_set_none(
     assert info_of(log, version)["isolationLevel"] == expected
 
 
-def test_progress_is_recorded_and_counts_once() -> None:
+def test_txn_is_recorded_and_applies_once() -> None:
     log = create()
     options = {"txnappid": "app", "txnversion": "3"}
     first = write(log, MemoryFile("one"), commit_options=options)
@@ -141,7 +141,7 @@ class BrokenStore(MemoryCommit):
     failure: Exception = OSError("connection reset")
 
     def try_commit(
-        self, version: int, header_lines: Sequence[str], first_row_id: int | None = None
+        self, version: int, action_lines: Sequence[str], first_row_id: int | None = None
     ) -> bool:
         raise self.failure
 
@@ -163,7 +163,7 @@ def test_failure_that_certainly_wrote_nothing_passes() -> None:
         commit(prepared, log)
 
 
-def test_commit_stands_if_nothing_answers_any_more_once_it_is_written(
+def test_commit_stands_if_the_jvm_stops_responding_once_it_is_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     log = create()
@@ -171,11 +171,11 @@ def test_commit_stands_if_nothing_answers_any_more_once_it_is_written(
     def no_answer(*_: object) -> None:
         raise ConnectionError("no answer")
 
-    def ends(self: MemoryLog, prepared: MemoryCommit) -> None:
+    def maintenance(self: MemoryLog, prepared: MemoryCommit) -> None:
         monkeypatch.setattr(MemoryCommit, "summary", no_answer)
         no_answer()
 
-    monkeypatch.setattr(MemoryLog, "upkeep", ends)
+    monkeypatch.setattr(MemoryLog, "maintenance", maintenance)
     assert write(log, MemoryFile("a")).version == 1
 
 

@@ -1,4 +1,4 @@
-"""Which changes of a column's type the protocol lists."""
+"""The type changes that the protocol lists."""
 
 from __future__ import annotations
 

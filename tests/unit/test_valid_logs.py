@@ -1,4 +1,4 @@
-"""What the tests hold every log against finds what is wrong with it."""
+"""The check that tests run on every log finds errors in it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_column_of_a_file_that_the_schema_does_not_have_is_found(folder: Path) -
         require_valid_logs(folder)
 
 
-def test_our_commits_are_judged_beside_those_of_others(folder: Path) -> None:
+def test_our_commits_are_checked_beside_those_of_others(folder: Path) -> None:
     path = table(folder, "id")
     for version, engine in ((1, "Somebody"), (2, "Somebody")):
         write_commit(path, version, *action(engine, "again"))

@@ -1,4 +1,4 @@
-"""The validator finds what a commit should not say, and nothing in commits that are right."""
+"""The validator finds invalid actions of a commit, and nothing in valid commits."""
 
 from __future__ import annotations
 
@@ -359,7 +359,10 @@ MAPPED: Action = ("protocol", {"minReaderVersion": 2, "minWriterVersion": 5})
         ),
         ({"nullCount": {"gone": 0}}, "nullCount of gone, which is no column"),
         ({"minValues": {"s": {"y": 1}}}, "minValues of s.y, which is no column"),
-        ({"maxValues": {"id": {"x": 1}}}, "maxValues of id has fields, which the column has not"),
+        (
+            {"maxValues": {"id": {"x": 1}}},
+            "maxValues of id has fields, which the column does not have",
+        ),
         ({"nullCount": 3}, "nullCount is 3"),
     ],
 )
@@ -458,7 +461,7 @@ def test_application_moves_on() -> None:
 
 
 @pytest.mark.parametrize(("updated_ms", "count"), [(1999, 1), (2000, 0), (None, 1)])
-def test_application_begins_anew_after_the_retention_of_its_progress(
+def test_application_starts_again_after_the_retention_of_its_txn(
     updated_ms: int | None, count: int
 ) -> None:
     properties = {"delta.setTransactionRetentionDuration": "interval 1 second"}

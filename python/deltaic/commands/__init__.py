@@ -1,1 +1,1 @@
-"""What each command commits and returns."""
+"""The commands: what each commits and returns."""

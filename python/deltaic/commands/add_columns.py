@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from deltaic.commands.alteration import Alteration, alter, altered_header
+from deltaic.commands.alteration import Alteration, alter, current_snapshot
 from deltaic.commands.altered_schema import with_schema
 from deltaic.commands.column_parameters import column_parameter, compact, with_position
 from deltaic.commands.definition import stored_column
@@ -29,7 +29,7 @@ from deltaic.protocol.schema_edits import edit_struct, path_text, spelled
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a column goes among those beside it: to the front, or behind the one named."""
+    """The position of a column among its siblings: FIRST, or AFTER the named column."""
 
     after: str | None = None
 
@@ -39,16 +39,16 @@ class Position:
         return None if body is None else Position(body.get("after"))
 
     def __str__(self) -> str:
-        """Return what commits call it."""
+        """Return the position as commits record it."""
         return "FIRST" if self.after is None else f"AFTER {self.after}"
 
     def place(self, table: str, struct: StructType, column: Field) -> StructType:
-        """Return the struct with the column in this place.
+        """Return the struct with the column at this position.
 
         Raises
         ------
         InvalidArgumentError
-            If there is no column to put it behind.
+            If the column of AFTER does not exist.
         """
         others = [field for field in struct.fields if field.name != column.name]
         if self.after is None:
@@ -69,19 +69,19 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class NewColumn:
-    """A column to be added, to the struct that the names of `parent` lead to.
+    """A column to add to the struct at the path `parent`.
 
     Attributes
     ----------
     column
-        As the log is to have it.
-    stated
-        As the statement has it, which commits record.
+        The column as the log stores it.
+    specified
+        The column as the statement specifies it, which commits record.
     """
 
     parent: Sequence[str]
     column: Field
-    stated: Field
+    specified: Field
     position: Position | None = None
     default: str | None = None
 
@@ -111,24 +111,24 @@ class AddColumns:
 
 
 def fields_of(body: Mapping[str, Any]) -> tuple[Field, Field]:
-    """Return a column as the log is to have it, and as the statement has it."""
-    stated = parse_field(body["field"])
+    """Return a column as the log stores it, and as the statement specifies it."""
+    specified = parse_field(body["field"])
     stored = parse_field(body.get("stored") or body["field"])
-    return map_fields(StructType((stored,)), stored_column).fields[0], stated
+    return map_fields(StructType((stored,)), stored_column).fields[0], specified
 
 
 def add_columns(
     arguments: AddColumns, tables: Tables, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
-    """Add columns, which are null in the rows that are there.
+    """Add columns, which are null in existing rows.
 
     Raises
     ------
     InvalidArgumentError
-        If a column is there already, or cannot be added.
+        If a column already exists, or cannot be added.
     """
     table = arguments.table
-    current = altered_header(table, tables)
+    current = current_snapshot(table, tables)
     schema = parse_schema(current.metadata.schema_string, table)
     named = []
     for new in arguments.columns:
@@ -136,7 +136,7 @@ def add_columns(
         parent = spelled(schema, new.parent)
         schema = edit_struct(table, schema, parent, _insertion(table, new, new.column))
         position = None if new.position is None else str(new.position)
-        named.append(with_position({"column": column_parameter(parent, new.stated)}, position))
+        named.append(with_position({"column": column_parameter(parent, new.specified)}, position))
     return alter(
         Alteration(
             table,
@@ -152,15 +152,15 @@ def add_columns(
 
 
 def _require_addable(table: str, new: NewColumn) -> None:
-    """Refuse what the rows that are there could not have."""
+    """Refuse a column that existing rows cannot have."""
     reason = None
     fields = dict(walk(StructType((new.column,))))
     not_null = next((path for path, field in fields.items() if not field.nullable), None)
     if not_null is not None:
-        reason = f"{not_null} is NOT NULL, but is null in the rows that are there"
-        advice = "Add it without NOT NULL; a CHECK constraint can ask for values later."
+        reason = f"{not_null} is NOT NULL, but is null in existing rows"
+        advice = "Add it without NOT NULL; a CHECK constraint can require values later."
     elif new.default is not None:
-        reason = "it has a DEFAULT, which would have to hold for the rows that are there"
+        reason = "it has a DEFAULT, which would have to apply to existing rows"
         advice = "Add it without DEFAULT, then use ALTER COLUMN ... SET DEFAULT for new rows."
     if reason is not None:
         column = path_text([*new.parent, new.column.name])

@@ -1,16 +1,16 @@
-"""What every ALTER TABLE does: read the definition, change it, commit it alone."""
+"""What every ALTER TABLE does: read the definition, change it, and commit it without files."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from deltaic.commands.definition import plan_of_successor, protocol_of_successor
-from deltaic.commands.iceberg_files import require_fit_files
+from deltaic.commands.definition import plan_metadata_update, upgraded_protocol
+from deltaic.commands.iceberg_files import require_iceberg_compatible_files
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.plan import Definition
-from deltaic.commit.ports import CommitSummary, TableHeader, Tables
+from deltaic.commit.ports import CommitSummary, Tables, TableSnapshot
 from deltaic.commit.transaction import CommitResult, RetryPolicy, commit
 from deltaic.exceptions import error
 from deltaic.protocol import iceberg_compat
@@ -27,19 +27,19 @@ class Alteration:
     Attributes
     ----------
     current
-        What it is based on.
+        The version that it is based on.
     request
-        What the user asks of the protocol beside.
+        What the user requests of the protocol in addition.
     reads_whole_table
-        Whether it holds only for the rows that the table had.
+        Whether it depends on all rows of the table, so that added rows are a conflict.
     domains
         The metadata domains that it sets.
     drops
-        A feature that the protocol is to be without.
+        The feature to drop from the protocol, if any.
     """
 
     table: str
-    current: TableHeader
+    current: TableSnapshot
     metadata: Metadata
     operation: Operation
     parameters: Mapping[str, str]
@@ -49,8 +49,8 @@ class Alteration:
     drops: str | None = None
 
 
-def altered_header(table: str, tables: Tables) -> TableHeader:
-    """Return what an alteration is based on.
+def current_snapshot(table: str, tables: Tables) -> TableSnapshot:
+    """Return the newest version of a table that is to be altered.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def altered_header(table: str, tables: Tables) -> TableHeader:
     ProtocolError
         If this build cannot write to it.
     """
-    current = tables.header(table)
+    current = tables.snapshot(table)
     if current is None:
         raise error("DELTAIC_NOT_A_TABLE", table=table)
     require_writable(table, current.version, current.protocol, current.metadata)
@@ -69,16 +69,16 @@ def altered_header(table: str, tables: Tables) -> TableHeader:
 def alter(
     alteration: Alteration, tables: Tables, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
-    """Commit a new definition, and the protocol that it needs."""
+    """Commit a new definition, with the protocol that it requires."""
     table, current, metadata = alteration.table, alteration.current, alteration.metadata
-    protocol = needed_protocol(alteration)
-    promise = iceberg_compat.newly_active(metadata.configuration, current.metadata.configuration)
-    if promise is not None:
-        require_fit_files(table, promise, current, metadata, tables)
+    protocol = required_protocol(alteration)
+    enabled = iceberg_compat.newly_active(metadata.configuration, current.metadata.configuration)
+    if enabled is not None:
+        require_iceberg_compatible_files(table, enabled, current, metadata, tables)
     plan = replace(
-        plan_of_successor(Definition(protocol, metadata), current),
-        # Files that come meanwhile, by a compaction too, were not looked at.
-        changes_columns=promise is not None,
+        plan_metadata_update(Definition(protocol, metadata), current),
+        # Files that are added concurrently, also by a compaction, were not checked.
+        changes_columns=enabled is not None,
         domains=alteration.domains,
     )
     if not (plan.changes_protocol or plan.changes_metadata or plan.domains):
@@ -90,20 +90,20 @@ def alter(
         operation_parameters=alteration.parameters,
         plan=plan,
         is_blind_append=False,
-        reads_whole_table=alteration.reads_whole_table or promise is not None,
+        reads_whole_table=alteration.reads_whole_table or enabled is not None,
     )
-    return commit(tables.prepare_header_commit(summary), tables, policy, clock_ms)
+    return commit(tables.prepare_metadata_commit(summary), tables, policy, clock_ms)
 
 
-def needed_protocol(alteration: Alteration) -> Protocol:
-    """Return the protocol that a new definition needs, of which nothing is committed yet.
+def required_protocol(alteration: Alteration) -> Protocol:
+    """Return the protocol that a new definition requires, without committing it.
 
     Raises
     ------
     InvalidArgumentError, ProtocolError, TableStateError
-        As for `protocol_of_successor`.
+        As for `upgraded_protocol`.
     """
     current = alteration.current
     if alteration.drops is not None:
         current = replace(current, protocol=protocol_without(current.protocol, alteration.drops))
-    return protocol_of_successor(alteration.table, current, alteration.metadata, alteration.request)
+    return upgraded_protocol(alteration.table, current, alteration.metadata, alteration.request)

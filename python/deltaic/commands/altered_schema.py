@@ -1,17 +1,17 @@
-"""A table's definition with other columns: what every change of columns has to keep true."""
+"""A table's definition with other columns, and the checks of every change of columns."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from deltaic.commit.ports import TableHeader
+from deltaic.commit.ports import TableSnapshot
 from deltaic.exceptions import error
 from deltaic.protocol.actions import Metadata
 from deltaic.protocol.change_data import check_feed_columns
+from deltaic.protocol.char_varchar import CHAR_VARCHAR_TYPE, CHAR_VARCHAR_TYPE_KEY
 from deltaic.protocol.clustering import clustering_columns
 from deltaic.protocol.column_mapping import PHYSICAL_NAME, is_mapped, with_new_columns
-from deltaic.protocol.limited_texts import LIMITED_TEXT, LIMITED_TEXT_KEY
 from deltaic.protocol.schema import Field, StructType, parse_schema, type_text, write_schema
 from deltaic.protocol.schema_checks import check_table_schema
 from deltaic.protocol.schema_edits import path_text
@@ -25,7 +25,7 @@ def with_schema(
     partition_columns: Sequence[str] | None = None,
     configuration: Mapping[str, str] | None = None,
 ) -> Metadata:
-    """Return the definition with another schema; new columns get ids and physical names.
+    """Return the definition with another schema, with ids and physical names for new columns.
 
     Raises
     ------
@@ -34,10 +34,10 @@ def with_schema(
     """
     partitions = before.partition_columns if partition_columns is None else partition_columns
     properties = before.configuration if configuration is None else configuration
-    known = parse_schema(before.schema_string, table)
-    check_table_schema(table, schema, partitions, any_names=is_mapped(properties), before=known)
+    current = parse_schema(before.schema_string, table)
+    check_table_schema(table, schema, partitions, any_names=is_mapped(properties), before=current)
     check_feed_columns(table, schema, properties)
-    _require_stated_limits(table, known, schema)
+    _require_same_nested_type(table, current, schema)
     return with_new_columns(
         replace(
             before,
@@ -48,25 +48,26 @@ def with_schema(
     )
 
 
-def _require_stated_limits(table: str, before: StructType, after: StructType) -> None:
-    """Refuse another type of a column where limits of texts within it are stated by its whole type.
+def _require_same_nested_type(table: str, before: StructType, after: StructType) -> None:
+    """Refuse to change the type of a column that has CHAR or VARCHAR within it.
 
-    Writers cut values to that type, and would leave out fields that it does not name.
+    The column's metadata holds its whole type. Writers cast values to that type, and would omit
+    fields that it does not have.
     """
     types = {_name_in_files(column): type_text(column.type) for column in before.fields}
     for column in after.fields:
-        stated = column.metadata.get(LIMITED_TEXT_KEY)
-        if stated is None or LIMITED_TEXT.fullmatch(stated):
+        declared = column.metadata.get(CHAR_VARCHAR_TYPE_KEY)
+        if declared is None or CHAR_VARCHAR_TYPE.fullmatch(declared):
             continue
         now = type_text(column.type)
         if types.get(_name_in_files(column), now) != now:
             raise error(
-                "DELTAIC_COLUMN_KEPT",
+                "DELTAIC_CANNOT_ALTER_COLUMN",
                 table=table,
                 column=path_text([column.name]),
-                reason=f"the limits of its texts are stated by its whole type, {stated}",
-                advice="State it with STRING for all its texts in ALTER TABLE ... REPLACE COLUMNS"
-                " first, which lifts the limits.",
+                reason=f"it contains CHAR or VARCHAR, declared by its whole type, {declared}",
+                advice="Declare it with STRING instead of CHAR and VARCHAR in ALTER TABLE ..."
+                " REPLACE COLUMNS first, which removes the length limits.",
             )
 
 
@@ -75,8 +76,8 @@ def _name_in_files(column: Field) -> str:
     return name
 
 
-def require_mapping(table: str, current: TableHeader, change: str) -> None:
-    """Refuse a change that files can only follow if they know columns by physical names.
+def require_mapping(table: str, current: TableSnapshot, change: str) -> None:
+    """Refuse a change that is possible only if files name columns by physical names.
 
     Raises
     ------
@@ -90,9 +91,9 @@ def require_mapping(table: str, current: TableHeader, change: str) -> None:
 
 
 def require_droppable(
-    table: str, current: TableHeader, schema: StructType, paths: Sequence[Sequence[str]]
+    table: str, current: TableSnapshot, schema: StructType, paths: Sequence[Sequence[str]]
 ) -> None:
-    """Refuse to drop what says where rows lie.
+    """Refuse to drop partition and clustering columns.
 
     Raises
     ------
@@ -110,7 +111,7 @@ def require_droppable(
         else:
             continue
         raise error(
-            "DELTAIC_COLUMN_KEPT",
+            "DELTAIC_CANNOT_ALTER_COLUMN",
             table=table,
             column=path_text(path),
             reason=f"the table is {reason}",

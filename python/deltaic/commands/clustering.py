@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from deltaic.commands.alteration import Alteration, alter, altered_header
+from deltaic.commands.alteration import Alteration, alter, current_snapshot
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import Tables
@@ -25,7 +25,7 @@ from deltaic.protocol.schema_edits import path_text
 
 @dataclass(frozen=True, slots=True)
 class ClusterBy:
-    """The arguments: columns by the names that lead to them; none for NONE."""
+    """The arguments: the paths of columns; empty for CLUSTER BY NONE."""
 
     table: str
     columns: Sequence[Sequence[str]]
@@ -39,9 +39,9 @@ class ClusterBy:
 def cluster_by(
     arguments: ClusterBy, tables: Tables, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
-    """Say by which columns files are to be clustered; files stay as they are.
+    """Set the clustering columns of a table; existing files do not change.
 
-    A table that is not clustered has nothing to take back.
+    CLUSTER BY NONE is a no-op for a table that is not clustered.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def cluster_by(
         If the table is partitioned, or cannot be clustered by one of the columns.
     """
     table = arguments.table
-    current = altered_header(table, tables)
+    current = current_snapshot(table, tables)
     if not arguments.columns and not supports(current.protocol, FEATURE):
         return CommitResult(current.version, skipped=True)
     metadata = current.metadata

@@ -1,4 +1,4 @@
-"""ALTER TABLE ALTER COLUMN: comments, places, nulls, defaults and types."""
+"""ALTER TABLE ALTER COLUMN: comments, positions, nullability, defaults and types."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from deltaic.commands.add_columns import Position
-from deltaic.commands.alteration import Alteration, alter, altered_header
+from deltaic.commands.alteration import Alteration, alter, current_snapshot
 from deltaic.commands.altered_schema import with_schema
 from deltaic.commands.column_parameters import column_parameter, compact, with_position
 from deltaic.commands.dependents import require_retypable
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
-from deltaic.commit.ports import TableHeader, Tables
+from deltaic.commit.ports import Tables, TableSnapshot
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
 from deltaic.protocol import type_widening
+from deltaic.protocol.char_varchar import CHAR_VARCHAR_TYPE, CHAR_VARCHAR_TYPE_KEY
 from deltaic.protocol.column_expressions import DEFAULT, EXISTS_DEFAULT, GENERATED
 from deltaic.protocol.identity import START
-from deltaic.protocol.limited_texts import LIMITED_TEXT, LIMITED_TEXT_KEY
 from deltaic.protocol.schema import (
     VOID,
     DataType,
@@ -45,14 +45,14 @@ _TEXT = PrimitiveType("string")
 
 @dataclass(frozen=True, slots=True)
 class ColumnChange:
-    """What is to change of one column, which is named by the names that lead to it.
+    """The changes of one column, identified by its path.
 
     Attributes
     ----------
     default
-        The SQL of the new default; the empty text drops it, None leaves it alone.
+        The SQL of the new default; the empty string drops it, None does not change it.
     data_type
-        The name of the new type; None leaves it alone, as for what follows.
+        The name of the new type; None does not change it. The same applies to the attributes below.
     """
 
     column: Sequence[str]
@@ -77,7 +77,7 @@ class ColumnChange:
 
 @dataclass(frozen=True, slots=True)
 class AlterColumns:
-    """The arguments: changes of different columns, made together."""
+    """The arguments: changes of different columns, committed together."""
 
     table: str
     changes: Sequence[ColumnChange]
@@ -98,16 +98,16 @@ def alter_columns(
     Raises
     ------
     InvalidArgumentError
-        If there is no such column, or it cannot be changed like that.
+        If there is no such column, or the change is not supported.
     """
     table = arguments.table
-    current = altered_header(table, tables)
+    current = current_snapshot(table, tables)
     schema = parse_schema(current.metadata.schema_string, table)
     named = []
     for change in arguments.changes:
         path = spelled(schema, change.column)
-        known = find_field(schema, path)
-        if change.data_type is not None and (known is None or known.type != VOID):
+        field = find_field(schema, path)
+        if change.data_type is not None and (field is None or field.type != VOID):
             _require_retypable(table, path, change.data_type, current, tables)
         changed = _Changed(table, path, change)
         schema = changed.in_schema(schema)
@@ -136,9 +136,9 @@ def _parameters(named: Sequence[tuple[Mapping[str, Any], str | None]]) -> dict[s
 
 
 class _Changed:
-    """One change as it is made: the names above its field, and what that has come to.
+    """One change: the path of the parent, the changed field, and the field that commits record.
 
-    What commits record of it lacks the note of an earlier type that the change itself makes.
+    The recorded field does not have the type change that the change itself adds to its metadata.
     """
 
     def __init__(self, table: str, path: Sequence[str], change: ColumnChange) -> None:
@@ -165,17 +165,17 @@ class _Changed:
             raise _unsupported(self._table, self._path, "this is a part of a type, not a column")
         self.parent = self._path[: len(self._path) - 1 - len(below)]
         if change.default and not _COMPUTED.isdisjoint(column.metadata):
-            reason = "its values are computed, and a default would never be used"
+            reason = "its values are generated, and a default would never be used"
             raise _unsupported(self._table, self._path, reason)
         if change.default is not None:
             whole = whole.with_entry(DEFAULT, change.default or None)
-            # An older commit may have it, or one of another writer.
+            # An older commit, or another writer, may have stored it.
             whole = whole.with_entry(EXISTS_DEFAULT, None)
         if change.comment is not None:
             whole = whole.with_entry("comment", change.comment)
         if change.nullable is not None:
             if whole.nullable and not change.nullable:
-                reason = "the rows that are there may hold nulls; a CHECK constraint can say more"
+                reason = "existing rows may hold nulls; add a CHECK constraint instead"
                 raise _unsupported(self._table, self._path, reason)
             whole = replace(whole, nullable=change.nullable)
         if change.data_type is not None:
@@ -189,23 +189,23 @@ class _Changed:
 def retyped(
     table: str, path: Sequence[str], column: Field, below: Sequence[str], data_type: str
 ) -> Field:
-    """Return the column with a wider type, and a note of what the type was before.
+    """Return the column with a wider type, and with the type change in its metadata.
 
     Parameters
     ----------
     below
-        Where in the column's type the type to be changed is (Protocol § Type Change Metadata).
+        The path of the type to change within the column's type (Protocol § Type Change Metadata).
 
     Raises
     ------
     InvalidArgumentError
         If the protocol does not list the change.
     """
-    if LIMITED_TEXT.fullmatch(data_type) and not below and column.type == _TEXT:
-        return column.with_entry(LIMITED_TEXT_KEY, data_type)
+    if CHAR_VARCHAR_TYPE.fullmatch(data_type) and not below and column.type == _TEXT:
+        return column.with_entry(CHAR_VARCHAR_TYPE_KEY, data_type)
     newer = PrimitiveType(data_type)
     if newer == column.type == _TEXT:
-        return column.with_entry(LIMITED_TEXT_KEY, None)
+        return column.with_entry(CHAR_VARCHAR_TYPE_KEY, None)
     older: list[DataType] = []
 
     def widen(inner: DataType) -> DataType:
@@ -213,7 +213,7 @@ def retyped(
         if inner == newer:
             return inner
         if inner != VOID and (not isinstance(inner, PrimitiveType) or not widens(inner, newer)):
-            reason = f"{type_text(inner)} is not widened to {type_text(newer)}"
+            reason = f"{type_text(inner)} cannot be widened to {type_text(newer)}"
             raise _unsupported(table, path, reason)
         return newer
 
@@ -228,13 +228,15 @@ def retyped(
     return replace(column, type=wider).with_entry(TYPE_CHANGES, history)
 
 
-def require_widening(table: str, path: Sequence[str], current: TableHeader, tables: Tables) -> None:
-    """Refuse another type where the table does not take it.
+def require_widening(
+    table: str, path: Sequence[str], current: TableSnapshot, tables: Tables
+) -> None:
+    """Refuse to change a type where the table does not allow it.
 
     Raises
     ------
     InvalidArgumentError
-        If type widening is not on, or the column is computed, or something is computed from it.
+        If type widening is not enabled, or the column is generated, or an expression depends on it.
     """
     if not type_widening.is_enabled(current.protocol, current.metadata):
         raise _unsupported(table, path, f"table property {type_widening.PROPERTY} is not true")
@@ -242,10 +244,10 @@ def require_widening(table: str, path: Sequence[str], current: TableHeader, tabl
 
 
 def _require_retypable(
-    table: str, path: Sequence[str], data_type: str, current: TableHeader, tables: Tables
+    table: str, path: Sequence[str], data_type: str, current: TableSnapshot, tables: Tables
 ) -> None:
-    """Refuse another type; a text's limit may grow in any table, and Spark has checked that."""
-    if data_type != "string" and not LIMITED_TEXT.fullmatch(data_type):
+    """Require type widening, except for a longer VARCHAR, which Spark has checked."""
+    if data_type != "string" and not CHAR_VARCHAR_TYPE.fullmatch(data_type):
         require_widening(table, path, current, tables)
 
 

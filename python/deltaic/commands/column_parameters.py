@@ -18,7 +18,7 @@ from deltaic.protocol.schema_edits import path_text
 
 
 def column_parameter(parent: Sequence[str], column: Field) -> dict[str, Any]:
-    """Return what a commit says of a column that it adds or changes."""
+    """Return a column that is added or changed, as commits record it."""
     return {
         "name": path_text([*parent, column.name]),
         "type": _type_name(column.type),
@@ -28,7 +28,7 @@ def column_parameter(parent: Sequence[str], column: Field) -> dict[str, Any]:
 
 
 def with_position(parameter: Mapping[str, Any], position: str | None) -> dict[str, Any]:
-    """Add where the column goes, if that is said."""
+    """Add the position of the column, if it is specified."""
     return {**parameter, **({} if position is None else {"position": position})}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from deltaic.commands.alteration import Alteration, alter, altered_header
+from deltaic.commands.alteration import Alteration, alter, current_snapshot
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import Tables
@@ -46,30 +46,30 @@ class DropConstraint:
 def add_constraint(
     arguments: AddConstraint, tables: Tables, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
-    """Give the table a condition that all its rows must meet, those that it has included.
+    """Add a CHECK constraint that all rows of the table must satisfy, including existing rows.
 
-    A condition that is null for a row counts as broken, as it does when rows are written.
+    A condition that is null for a row is violated, as when rows are written.
 
     Raises
     ------
     InvalidArgumentError
-        If the condition is none, or the table has a constraint of this name, or the name is
-        reserved.
+        If the expression is not a condition, the table has a constraint of this name, or the name
+        is reserved.
     TableStateError
-        If a row of the table breaks the condition.
+        If a row of the table violates the condition.
     ConcurrentModificationError
-        If rows were added meanwhile that nobody held against the condition.
+        If rows were added concurrently, which were not checked.
     """
     require_free_name(arguments.table, arguments.name)
-    current = altered_header(arguments.table, tables)
+    current = current_snapshot(arguments.table, tables)
     configuration = current.metadata.configuration
-    there = find_constraint(configuration, arguments.name)
-    if there is not None:
+    existing = find_constraint(configuration, arguments.name)
+    if existing is not None:
         raise error(
             "DELTAIC_CONSTRAINT_EXISTS",
             table=arguments.table,
             constraint=arguments.name,
-            expression=configuration[there],
+            expression=configuration[existing],
         )
     row = tables.first_violation(
         arguments.table, current.version, arguments.name, arguments.expression
@@ -103,31 +103,31 @@ def add_constraint(
 def drop_constraint(
     arguments: DropConstraint, tables: Tables, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
-    """Take a constraint off the table; the protocol keeps the feature.
+    """Drop a constraint of the table; the protocol retains the feature.
 
     Raises
     ------
     InvalidArgumentError
-        If there is no such constraint, unless that is allowed for.
+        If there is no such constraint, unless `if_exists` is set.
     """
-    current = altered_header(arguments.table, tables)
+    current = current_snapshot(arguments.table, tables)
     configuration = current.metadata.configuration
-    there = find_constraint(configuration, arguments.name)
-    if there is None:
+    existing = find_constraint(configuration, arguments.name)
+    if existing is None:
         if arguments.if_exists:
             return CommitResult(current.version, skipped=True)
         raise error(
             "DELTAIC_CONSTRAINT_NOT_FOUND", table=arguments.table, constraint=arguments.name
         )
-    kept = {key: value for key, value in configuration.items() if key != there}
-    after = replace(current.metadata, configuration=kept)
+    others = {key: value for key, value in configuration.items() if key != existing}
+    after = replace(current.metadata, configuration=others)
     return alter(
         Alteration(
             arguments.table,
             current,
             after,
             Operation.DROP_CONSTRAINT,
-            {"name": arguments.name, "expr": configuration[there], "existed": "true"},
+            {"name": arguments.name, "expr": configuration[existing], "existed": "true"},
         ),
         tables,
         policy,

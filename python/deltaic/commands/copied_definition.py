@@ -1,4 +1,4 @@
-"""A table's definition as a statement could have stated it, for another table to have the same."""
+"""The definition of CREATE TABLE LIKE: a table's definition as a statement could specify it."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 
 from deltaic.protocol.actions import WRITER_VERSION_WITH_FEATURES, Metadata, Protocol
 from deltaic.protocol.features import all_features
-from deltaic.protocol.identity_marks import HIGH_WATER_MARK
+from deltaic.protocol.identity_high_water_marks import HIGH_WATER_MARK
 from deltaic.protocol.properties import CONSTRAINT_PREFIX, FEATURE_PREFIX, find_property
 from deltaic.protocol.schema import Field, map_fields, parse_schema, write_schema
 from deltaic.protocol.type_widening import TYPE_CHANGES
 
-#: Column metadata that tells what has happened to a table's rows, not what it is.
+#: Column metadata that records the history of a table's rows, not its definition.
 _HISTORY = frozenset({HIGH_WATER_MARK, TYPE_CHANGES})
 
 
 @dataclass(frozen=True, slots=True)
 class CopiedDefinition:
-    """Columns, properties, those that ask the same of the protocol, and CHECK constraints."""
+    """Columns, properties, properties that request the same protocol, and CHECK constraints."""
 
     schema_string: str
     properties: Mapping[str, str]
@@ -29,7 +29,7 @@ class CopiedDefinition:
 def copied_definition(protocol: Protocol, metadata: Metadata) -> CopiedDefinition:
     """Return all of a table's definition that does not depend on its rows or files.
 
-    What the log keeps for itself, such as the ids of columns, a new table gets anew.
+    Internal properties, such as the maximum column id, are not copied: a new table gets its own.
     """
     schema = map_fields(parse_schema(metadata.schema_string, metadata.id), _without_history)
     constraints, properties = {}, {}

@@ -1,4 +1,4 @@
-"""CREATE TABLE without a query: a commit that holds the definition alone."""
+"""CREATE TABLE without a query: a commit that holds only the definition."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from deltaic.commands.definition import (
     clustering_of,
     define_table,
 )
-from deltaic.commands.existing_table import clustered_by, require_true_of
+from deltaic.commands.existing_table import clustered_by, require_matching_table
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.plan import CommitPlan, Definition
-from deltaic.commit.ports import CommitSummary, TableHeader, Tables
+from deltaic.commit.ports import CommitSummary, Tables, TableSnapshot
 from deltaic.commit.transaction import CommitResult, RetryPolicy, commit
 from deltaic.exceptions import ProtocolChangedException, error
 from deltaic.protocol.actions import DomainMetadata
@@ -31,9 +31,9 @@ class CreateTable:
     Attributes
     ----------
     like
-        The table, and its version, whose definition the new one has beside what is stated.
+        The table and version whose definition is copied.
     copied_properties
-        The properties that come from there; those stated take precedence.
+        The copied properties; those that the statement specifies take precedence.
     """
 
     table: str
@@ -68,19 +68,19 @@ def create_table(
 ) -> CommitResult:
     """Commit the definition of a new table.
 
-    A table that is already at the location, or that another writer creates at the same time, is
-    taken over as it is, without a commit, if what the statement says of it is true.
+    If a table exists at the location, or another writer creates it concurrently, it is used as it
+    is, without a commit, if its definition matches the statement.
 
     Raises
     ------
     InvalidArgumentError
-        If the statement is not valid, or contradicts the table that is there.
+        If the statement is not valid, or does not match the existing table.
     """
     if arguments.like is not None:
         arguments = _like(arguments, *arguments.like, tables)
-    current = tables.header(arguments.table)
+    current = tables.snapshot(arguments.table)
     if current is not None:
-        return _taken_over(arguments, current, tables)
+        return _use_existing_table(arguments, current, tables)
     request = DefinitionRequest(
         arguments.table,
         arguments.schema_string,
@@ -92,24 +92,24 @@ def create_table(
         arguments.cluster_by,
         tables.allows_unknown_properties(),
         tables.allows_no_columns(),
-        states_columns=arguments.like is None,
+        specifies_columns=arguments.like is None,
         copied_properties=arguments.copied_properties,
     )
     definition = define_table(request, clock_ms())
     domains = clustering_of(request, definition)
-    prepared = tables.prepare_header_commit(_summary(arguments, definition, domains))
+    prepared = tables.prepare_metadata_commit(_summary(arguments, definition, domains))
     try:
         return commit(prepared, tables, policy, clock_ms)
     except ProtocolChangedException:
-        created = tables.header(arguments.table)
+        created = tables.snapshot(arguments.table)
         if created is None:
             raise
-        return _taken_over(arguments, created, tables)
+        return _use_existing_table(arguments, created, tables)
 
 
 def _like(arguments: CreateTable, source: str, version: int, tables: Tables) -> CreateTable:
-    """Return what to create, with all that another table's definition says."""
-    found = tables.header(source, version)
+    """Return the arguments with the definition copied from another table."""
+    found = tables.snapshot(source, version)
     if found is None:
         raise error("DELTAIC_NOT_A_TABLE", table=source)
     copied = copied_definition(found.protocol, found.metadata)
@@ -125,8 +125,10 @@ def _like(arguments: CreateTable, source: str, version: int, tables: Tables) -> 
     )
 
 
-def _taken_over(arguments: CreateTable, current: TableHeader, tables: Tables) -> CommitResult:
-    require_true_of(arguments, current, any_properties=tables.allows_unknown_properties())
+def _use_existing_table(
+    arguments: CreateTable, current: TableSnapshot, tables: Tables
+) -> CommitResult:
+    require_matching_table(arguments, current, any_properties=tables.allows_unknown_properties())
     return CommitResult(current.version, skipped=True)
 
 

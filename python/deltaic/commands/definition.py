@@ -1,4 +1,4 @@
-"""A table's definition, as its first commit or a replacement states it."""
+"""A table's definition in its first commit or in a replacement."""
 
 from __future__ import annotations
 
@@ -7,40 +7,40 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from deltaic.commit.plan import CommitPlan, Definition
-from deltaic.commit.ports import TableHeader
+from deltaic.commit.ports import TableSnapshot
 from deltaic.exceptions import error
 from deltaic.protocol import clustering, in_commit_timestamps, row_tracking
 from deltaic.protocol.actions import DomainMetadata, Metadata, Protocol
 from deltaic.protocol.change_data import check_feed_columns
+from deltaic.protocol.char_varchar import CHAR_VARCHAR_TYPE, CHAR_VARCHAR_TYPE_KEY
 from deltaic.protocol.column_expressions import EXISTS_DEFAULT
 from deltaic.protocol.column_lists import (
     STATS_COLUMNS,
     check_statistics_columns,
     with_columns_of,
 )
-from deltaic.protocol.column_mapping import check_stated_mapping, is_mapped, new_mapping
+from deltaic.protocol.column_mapping import check_specified_mapping, is_mapped, new_mapping
 from deltaic.protocol.constraints import (
     constraint_key,
     constraint_properties,
     require_free_name,
     without_constraints,
 )
-from deltaic.protocol.dormant_properties import require_still_dormant
 from deltaic.protocol.features import require_definable, supports
 from deltaic.protocol.iceberg_compat import (
     require_compatible,
     require_same_partitioning,
     with_column_mapping,
 )
-from deltaic.protocol.limited_texts import LIMITED_TEXT, LIMITED_TEXT_KEY
 from deltaic.protocol.negotiation import protocol_for_new_definition, protocol_for_new_table
 from deltaic.protocol.properties import (
     CONSTRAINT_PREFIX,
     CheckedProperties,
     ProtocolRequest,
     check_properties,
-    known_defaults,
+    recognized_defaults,
 )
+from deltaic.protocol.properties_without_feature import require_not_activated
 from deltaic.protocol.retention import check_retention
 from deltaic.protocol.schema import (
     Field,
@@ -57,37 +57,37 @@ from deltaic.protocol.schema_checks import (
 )
 from deltaic.protocol.schema_edits import find_field
 
-#: Metadata by which Spark carries another table's column mapping along with its rows.
+#: Column metadata in which a DataFrame retains the column mapping of the table that it reads.
 _FOREIGN_METADATA_PREFIX = "delta.columnMapping."
 
-_NOTHING_ASKED = ProtocolRequest()
-_NO_PROPERTIES = CheckedProperties({}, _NOTHING_ASKED)
+_NO_REQUEST = ProtocolRequest()
+_NO_PROPERTIES = CheckedProperties({}, _NO_REQUEST)
 
 
 @dataclass(frozen=True, slots=True)
 class DefinitionRequest:
-    """What a user says about a table that is to be created or replaced.
+    """The user's definition of a table to create or replace.
 
     Attributes
     ----------
     schema_string
         The columns; None if the user gave none.
     default_properties
-        The properties that the session gives every new table, and one that replaces another; those
-        given take precedence.
+        The properties that the session sets for every new or replaced table; those given take
+        precedence.
     constraints
         The conditions of CHECK constraints, by name.
     cluster_by
-        The columns to cluster by, each by the names that lead to it; None if that is not said.
+        The paths of the clustering columns; None if they are not specified.
     any_properties
-        Whether the session allows properties of the ``delta.`` namespace that nobody knows.
+        Whether the session allows unknown properties of the ``delta.`` namespace.
     columnless
         Whether the table may have no columns, until some are added.
-    states_columns
-        Whether a statement lists the columns, and the user can so be held to what it says of them.
+    specifies_columns
+        Whether a statement lists the columns, so that their metadata is the user's and is checked.
     copied_properties
-        Properties of the table that this one is to be like, stored as they are: they are not the
-        statement's to answer for. Those given take precedence.
+        Properties of the table in LIKE, stored as they are and not checked as the statement's own.
+        Those given take precedence.
     """
 
     table: str
@@ -100,7 +100,7 @@ class DefinitionRequest:
     cluster_by: Sequence[Sequence[str]] | None = None
     any_properties: bool = False
     columnless: bool = False
-    states_columns: bool = False
+    specifies_columns: bool = False
     copied_properties: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -112,13 +112,13 @@ def define_table(request: DefinitionRequest, now_ms: int) -> Definition:
     InvalidArgumentError
         If columns, partition columns or properties are not valid.
     ProtocolError
-        If they call for a feature that this build cannot write.
+        If they require a feature that this build cannot write.
     """
     checked = _checked_properties(request)
     configuration = with_column_mapping(checked.configuration)
     schema, partition_columns = _columns(request, configuration)
     if STATS_COLUMNS in request.copied_properties:
-        # The list is another table's, whose columns its writer may have told otherwise.
+        # The list is another table's, and its writer may have spelled the columns differently.
         configuration = with_columns_of(schema, partition_columns, configuration)
     else:
         check_statistics_columns(request.table, schema, partition_columns, configuration)
@@ -140,18 +140,18 @@ def define_table(request: DefinitionRequest, now_ms: int) -> Definition:
 
 
 def redefine_table(
-    request: DefinitionRequest, current: TableHeader, *, keep_properties: bool
+    request: DefinitionRequest, current: TableSnapshot, *, keep_properties: bool
 ) -> Definition:
     """Return the definition of a table whose columns, and maybe properties, are replaced.
 
-    A table whose properties are kept stays the same one. Else it is another, though at the same
-    place: it gets another id, so that a stream does not go on into it unawares, and the properties
-    of a new table, as in delta-spark.
+    A table that keeps its properties keeps its id. Otherwise it gets a new id, so that a stream of
+    the old table fails instead of reading the new one, and the properties of a new table, as in
+    delta-spark.
 
     Raises
     ------
     InvalidArgumentError, ProtocolError, TableStateError
-        As for `define_table` and `protocol_of_successor`.
+        As for `define_table` and `upgraded_protocol`.
     """
     checked = _NO_PROPERTIES if keep_properties else _checked_properties(request)
     before = current.metadata
@@ -170,14 +170,16 @@ def redefine_table(
         partition_columns=partition_columns,
         configuration=configuration
         if keep_properties
-        else _renewed({**configuration, **_constraint_properties(request)}, before.configuration),
+        else _replaced_properties(
+            {**configuration, **_constraint_properties(request)}, before.configuration
+        ),
         description=before.description if keep_properties else request.description,
     )
     if _same_columns(request.table, before, schema, partition_columns) and keep_properties:
         metadata = before
     else:
         metadata = new_mapping(metadata, before)
-    protocol = protocol_of_successor(
+    protocol = upgraded_protocol(
         request.table,
         current,
         metadata,
@@ -188,50 +190,50 @@ def redefine_table(
     return Definition(protocol, metadata)
 
 
-def protocol_of_successor(
+def upgraded_protocol(
     table: str,
-    current: TableHeader,
+    current: TableSnapshot,
     metadata: Metadata,
-    request: ProtocolRequest = _NOTHING_ASKED,
+    request: ProtocolRequest = _NO_REQUEST,
     *,
     keeps_properties: bool = True,
 ) -> Protocol:
-    """Return the protocol that a table needs with another definition, or refuse the definition.
+    """Return the protocol that a table requires with a new definition, or refuse the definition.
 
     Parameters
     ----------
     request
-        What the user asks of the protocol beside.
+        What the user requests of the protocol in addition.
     keeps_properties
-        Whether properties of the table are those that it had, but for those that were changed.
+        Whether the table keeps its properties, except for those that were changed.
 
     Raises
     ------
     InvalidArgumentError
-        If parts of the definition do not go together.
+        If parts of the definition exclude each other.
     ProtocolError
         If this build could not write to the table.
     TableStateError
-        If a property would come into force by it that was without effect.
+        If it would activate a property that had no effect before.
     """
     if keeps_properties:
-        require_still_dormant(table, current.version, current.protocol, current.metadata, metadata)
+        require_not_activated(table, current.version, current.protocol, current.metadata, metadata)
     protocol = protocol_for_new_definition(table, current.protocol, metadata, request)
     require_definable(table, protocol, metadata)
     require_compatible(table, protocol, metadata)
     return protocol
 
 
-def plan_of_successor(definition: Definition, current: TableHeader) -> CommitPlan:
-    """Return the plan of a commit that gives a table another definition, maybe the one it has."""
+def plan_metadata_update(definition: Definition, current: TableSnapshot) -> CommitPlan:
+    """Return the plan of a commit that sets a table's definition, which may be unchanged."""
     starts_timestamps = in_commit_timestamps.is_active(
         definition.protocol, definition.metadata
     ) and not in_commit_timestamps.is_active(current.protocol, current.metadata)
     return CommitPlan(
         definition,
-        current.as_predecessor(),
+        current.as_previous_version(),
         changes_protocol=definition.protocol != current.protocol,
-        # The metadata says since when, even where only the protocol changes.
+        # The metadata records the enablement version, even if only the protocol changes.
         changes_metadata=definition.metadata != current.metadata or starts_timestamps,
         enables_in_commit_timestamps=starts_timestamps,
     )
@@ -242,7 +244,7 @@ def _checked_properties(request: DefinitionRequest) -> CheckedProperties:
     checked = check_properties(
         request.table,
         {
-            **known_defaults(request.default_properties or {}),
+            **recognized_defaults(request.default_properties or {}),
             **request.copied_properties,
             **without_constraints(given),
         },
@@ -263,18 +265,18 @@ def _asked(request: DefinitionRequest, checked: CheckedProperties) -> ProtocolRe
 def clustering_of(
     request: DefinitionRequest,
     definition: Definition,
-    current: TableHeader | None = None,
+    current: TableSnapshot | None = None,
     *,
     keep_properties: bool = False,
 ) -> tuple[DomainMetadata, ...]:
-    """Return what the commit of a definition says of clustering, if it has to say anything.
+    """Return the clustering domain that the commit of a definition sets, if it changes.
 
-    Of a table that keeps its properties, clustering columns stay that are still there.
+    A table that keeps its properties keeps those clustering columns that it still has.
 
     Raises
     ------
     InvalidArgumentError
-        If the table cannot be clustered like that.
+        If the table cannot be clustered by these columns.
     """
     metadata = definition.metadata
     if not supports(definition.protocol, clustering.FEATURE):
@@ -288,8 +290,8 @@ def clustering_of(
                 version=current.version,
                 columns=", ".join(metadata.partition_columns),
             )
-        known = parse_schema(current.metadata.schema_string, request.table)
-        before = clustering.clustering_columns(request.table, known, current.domains)
+        current_schema = parse_schema(current.metadata.schema_string, request.table)
+        before = clustering.clustering_columns(request.table, current_schema, current.domains)
     schema = parse_schema(metadata.schema_string, request.table)
     wanted = request.cluster_by or ()
     if request.cluster_by is None and keep_properties:
@@ -298,26 +300,26 @@ def clustering_of(
         request.table, schema, metadata.partition_columns, metadata.configuration, wanted
     )
     domain = clustering.clustering_domain(metadata, columns)
-    is_there = current is not None and (
+    is_unchanged = current is not None and (
         current.domains.get(clustering.DOMAIN) == domain.configuration
     )
-    return () if is_there else (domain,)
+    return () if is_unchanged else (domain,)
 
 
 def _constraint_properties(request: DefinitionRequest) -> dict[str, str]:
-    stated = {
+    specified = {
         **{constraint_key(name): sql for name, sql in (request.constraints or {}).items()},
         **constraint_properties(request.properties or {}),
     }
-    for key in stated:
+    for key in specified:
         require_free_name(request.table, key.removeprefix(CONSTRAINT_PREFIX))
-    return stated
+    return specified
 
 
-def _renewed(given: Mapping[str, str], before: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the properties of a replacement, with what features keep of the table before."""
+def _replaced_properties(given: Mapping[str, str], before: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the properties of a replacement, with those that features retain from before."""
     named = row_tracking.with_materialized_columns(given, before)
-    return in_commit_timestamps.kept_provenance(named, before)
+    return in_commit_timestamps.with_retained_enablement(named, before)
 
 
 def _columns(
@@ -325,11 +327,11 @@ def _columns(
 ) -> tuple[StructType, tuple[str, ...]]:
     if request.schema_string is None:
         raise error("DELTAIC_SCHEMA_MISSING", table=request.table)
-    stated = parse_schema(request.schema_string, request.table)
-    schema = map_fields(stated, stored_column)
-    if request.states_columns:
+    specified = parse_schema(request.schema_string, request.table)
+    schema = map_fields(specified, stored_column)
+    if request.specifies_columns:
         if is_mapped(configuration):
-            check_stated_mapping(request.table, stated)
+            check_specified_mapping(request.table, specified)
         check_nested_not_null(request.table, schema)
     partition_columns = resolve_partition_columns(request.table, schema, request.partition_by)
     check_table_schema(
@@ -344,18 +346,18 @@ def _columns(
 
 
 def stored_column(column: Field) -> Field:
-    """Return a column as the log holds it.
+    """Return a column as the log stores it.
 
-    A text of limited length is a string there; Spark finds the limit in the column's metadata. What
-    Spark says of the column beyond the log, or another table said of it there, is left out.
+    CHAR and VARCHAR are strings there; Spark finds the length in the column's metadata. Metadata
+    that only Spark uses, and the column mapping of another table, are removed.
     """
     metadata = {
         key: value
         for key, value in column.metadata.items()
         if key != EXISTS_DEFAULT and not key.startswith(_FOREIGN_METADATA_PREFIX)
     }
-    if isinstance(column.type, PrimitiveType) and LIMITED_TEXT.fullmatch(column.type.name):
-        metadata[LIMITED_TEXT_KEY] = column.type.name
+    if isinstance(column.type, PrimitiveType) and CHAR_VARCHAR_TYPE.fullmatch(column.type.name):
+        metadata[CHAR_VARCHAR_TYPE_KEY] = column.type.name
         return replace(column, type=PrimitiveType("string"), metadata=metadata)
     return replace(column, metadata=metadata)
 
@@ -363,5 +365,5 @@ def stored_column(column: Field) -> Field:
 def _same_columns(
     table: str, before: Metadata, schema: StructType, partition_columns: Sequence[str]
 ) -> bool:
-    known = map_fields(parse_schema(before.schema_string, table), stored_column)
-    return known == schema and (tuple(partition_columns) == before.partition_columns)
+    current = map_fields(parse_schema(before.schema_string, table), stored_column)
+    return current == schema and (tuple(partition_columns) == before.partition_columns)

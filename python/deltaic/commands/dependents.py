@@ -1,4 +1,4 @@
-"""What a table computes or checks from a column."""
+"""The expressions of a table that depend on a column."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from deltaic.protocol.schema_edits import path_text
 def require_independent(
     table: str, change: str, paths: Sequence[Sequence[str]], metadata: Metadata, tables: Tables
 ) -> None:
-    """Refuse to change columns that constraints, invariants or generated columns are about.
+    """Refuse to change columns that constraints, invariants or generated columns reference.
 
     Parameters
     ----------
     change
-        What is to be done to the columns, such as ``renamed``.
+        The change of the columns, such as ``renamed``.
     paths
         The columns.
     metadata
-        The definition whose expressions count.
+        The definition whose expressions are checked.
 
     Raises
     ------
     InvalidArgumentError
-        Naming the column, and the first thing that depends on it.
+        Naming the column, and the first expression that depends on it.
     """
     expressions = list(_expressions(table, metadata))
     if not expressions or not paths:
@@ -39,7 +39,7 @@ def require_independent(
     referred = tables.columns_in(metadata.schema_string, [sql for _, sql in expressions])
     for (owner, sql), names in zip(expressions, referred, strict=True):
         for path in paths:
-            if names is None or any(_meet(path, name) for name in names):
+            if names is None or any(_overlap(path, name) for name in names):
                 raise error(
                     "DELTAIC_COLUMN_DEPENDED_ON",
                     table=table,
@@ -51,15 +51,15 @@ def require_independent(
 
 
 def require_retypable(table: str, path: Sequence[str], metadata: Metadata, tables: Tables) -> None:
-    """Refuse another type of a column that is computed, or from which something is.
+    """Refuse to change the type of a generated column, or of one that expressions reference.
 
-    A generated column has the type of its expression: delta-spark refuses to change the definition
-    of a table in which one has another.
+    A generated column must have the type of its expression: otherwise, delta-spark refuses any
+    change of the table's definition.
 
     Raises
     ------
     InvalidArgumentError
-        Naming the column, and what computes it or depends on it.
+        Naming the column, and the expression that computes it or depends on it.
     """
     column = parse_schema(metadata.schema_string, table).find(path[0])
     if column is not None and GENERATED in column.metadata:
@@ -67,7 +67,7 @@ def require_retypable(table: str, path: Sequence[str], metadata: Metadata, table
             "DELTAIC_UNSUPPORTED_COLUMN_CHANGE",
             table=table,
             column=path_text(path),
-            reason=f"it keeps the type of what computes it: {column.metadata[GENERATED]}",
+            reason=f"it has the type of its generation expression: {column.metadata[GENERATED]}",
         )
     require_independent(table, "given another type", [path], metadata, tables)
 
@@ -83,15 +83,15 @@ def _expressions(table: str, metadata: Metadata) -> Iterator[tuple[str, str]]:
             yield f"an invariant of the column {path}", _invariant(column.metadata[INVARIANT])
 
 
-def _invariant(text: object) -> str:
+def _invariant(metadata: object) -> str:
     """Return the condition in an invariant (Protocol § Column Invariants)."""
     try:
-        return str(json.loads(str(text))["expression"]["expression"])
+        return str(json.loads(str(metadata))["expression"]["expression"])
     except (ValueError, KeyError, TypeError):
-        return str(text)
+        return str(metadata)
 
 
-def _meet(path: Sequence[str], name: Sequence[str]) -> bool:
-    """Whether one of two columns is the other, or a field of it; case does not count."""
+def _overlap(path: Sequence[str], name: Sequence[str]) -> bool:
+    """Whether one of two columns is the other, or a field of it; names are case-insensitive."""
     pairs = zip(path, name, strict=False)
     return all(folded_name(ours) == folded_name(theirs) for ours, theirs in pairs)

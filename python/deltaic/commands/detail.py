@@ -1,9 +1,9 @@
-"""DESCRIBE DETAIL: what a table is, in one row."""
+"""DESCRIBE DETAIL: one row that describes a table."""
 
 from __future__ import annotations
 
 from deltaic.commands.rows import RowSet, result_schema, timestamp_text
-from deltaic.commit.ports import TableHeader, Tables
+from deltaic.commit.ports import Tables, TableSnapshot
 from deltaic.exceptions import error
 from deltaic.protocol.clustering import clustering_columns
 from deltaic.protocol.features import supported_features
@@ -21,19 +21,19 @@ def detail(table: str, tables: Tables, name: str | None = None) -> RowSet:
     table
         The table's location.
     tables
-        Where it is described.
+        Provides the table's newest version.
     name
-        Its name in the catalog, if it was found by it.
+        Its name in the catalog, if it was resolved by name.
 
     Raises
     ------
     TableStateError
         If there is no table.
     """
-    header = tables.summary(table)
-    if header is None:
+    snapshot = tables.summary(table)
+    if snapshot is None:
         raise error("DELTAIC_NOT_A_TABLE", table=table)
-    metadata, protocol = header.metadata, header.protocol
+    metadata, protocol = snapshot.metadata, snapshot.protocol
     created_ms = metadata.created_time_ms
     return RowSet(
         DETAIL_SCHEMA,
@@ -45,11 +45,11 @@ def detail(table: str, tables: Tables, name: str | None = None) -> RowSet:
                 "description": metadata.description,
                 "location": table,
                 "createdAt": None if created_ms is None else timestamp_text(created_ms),
-                "lastModified": timestamp_text(header.timestamp_ms),
+                "lastModified": timestamp_text(snapshot.timestamp_ms),
                 "partitionColumns": list(metadata.partition_columns),
-                "clusteringColumns": _clustering_columns(table, header),
-                "numFiles": header.num_files,
-                "sizeInBytes": header.size_bytes,
+                "clusteringColumns": _clustering_columns(table, snapshot),
+                "numFiles": snapshot.num_files,
+                "sizeInBytes": snapshot.size_bytes,
                 "properties": dict(metadata.configuration),
                 "minReaderVersion": protocol.min_reader_version,
                 "minWriterVersion": protocol.min_writer_version,
@@ -59,6 +59,6 @@ def detail(table: str, tables: Tables, name: str | None = None) -> RowSet:
     )
 
 
-def _clustering_columns(table: str, header: TableHeader) -> list[str]:
-    schema = parse_schema(header.metadata.schema_string, table)
-    return [quoted_path(path) for path in clustering_columns(table, schema, header.domains)]
+def _clustering_columns(table: str, snapshot: TableSnapshot) -> list[str]:
+    schema = parse_schema(snapshot.metadata.schema_string, table)
+    return [quoted_path(path) for path in clustering_columns(table, schema, snapshot.domains)]

@@ -1,10 +1,10 @@
-"""Metadata domains of users: named texts that travel with a table (Protocol § Domain Metadata)."""
+"""Metadata domains of users (Protocol § Domain Metadata)."""
 
 from __future__ import annotations
 
 from deltaic.commit.operations import Operation
 from deltaic.commit.plan import CommitPlan, Definition
-from deltaic.commit.ports import CommitSummary, TableHeader, Tables
+from deltaic.commit.ports import CommitSummary, Tables, TableSnapshot
 from deltaic.commit.transaction import CommitResult, RetryPolicy, commit
 from deltaic.exceptions import error
 from deltaic.protocol.actions import DomainMetadata
@@ -17,22 +17,22 @@ _SYSTEM_PREFIX = "delta."
 def user_domains(table: str, tables: Tables) -> dict[str, str]:
     """Return the domains that users have set, with their configuration."""
     domains = _current(table, tables).domains
-    return {name: text for name, text in domains.items() if not _is_systems(name)}
+    return {name: value for name, value in domains.items() if not _is_system_domain(name)}
 
 
 def set_domain_metadata(
     table: str, domain: str, configuration: str, tables: Tables, policy: RetryPolicy
 ) -> CommitResult:
-    """Set a domain, whether or not it is there.
+    """Set a domain, which may already exist.
 
     Raises
     ------
     InvalidArgumentError
-        If the domain is one of the protocol's.
+        If the domain is a system domain.
     ProtocolError
         If the table does not support domain metadata.
     ConcurrentTransactionException
-        If another writer set or removed the same domain meanwhile.
+        If another writer set or removed the same domain concurrently.
     """
     current = _writable(table, domain, tables)
     return _commit(current, table, DomainMetadata(domain, configuration), tables, policy)
@@ -41,7 +41,7 @@ def set_domain_metadata(
 def remove_domain_metadata(
     table: str, domain: str, tables: Tables, policy: RetryPolicy
 ) -> CommitResult:
-    """Remove a domain; there is nothing to do if it is not there.
+    """Remove a domain; a no-op if it does not exist.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def remove_domain_metadata(
 
 
 def _commit(
-    current: TableHeader, table: str, action: DomainMetadata, tables: Tables, policy: RetryPolicy
+    current: TableSnapshot, table: str, action: DomainMetadata, tables: Tables, policy: RetryPolicy
 ) -> CommitResult:
     summary = CommitSummary(
         table=table,
@@ -68,24 +68,24 @@ def _commit(
         },
         plan=CommitPlan(
             Definition(current.protocol, current.metadata),
-            current.as_predecessor(),
+            current.as_previous_version(),
             domains=(action,),
         ),
         is_blind_append=False,
         reads_whole_table=False,
     )
-    return commit(tables.prepare_header_commit(summary), tables, policy)
+    return commit(tables.prepare_metadata_commit(summary), tables, policy)
 
 
-def _current(table: str, tables: Tables) -> TableHeader:
-    header = tables.header(table)
-    if header is None:
+def _current(table: str, tables: Tables) -> TableSnapshot:
+    snapshot = tables.snapshot(table)
+    if snapshot is None:
         raise error("DELTAIC_NOT_A_TABLE", table=table)
-    return header
+    return snapshot
 
 
-def _writable(table: str, domain: str, tables: Tables) -> TableHeader:
-    if _is_systems(domain):
+def _writable(table: str, domain: str, tables: Tables) -> TableSnapshot:
+    if _is_system_domain(domain):
         raise error("DELTAIC_SYSTEM_DOMAIN", table=table, domain=domain)
     current = _current(table, tables)
     require_writable(table, current.version, current.protocol, current.metadata)
@@ -99,6 +99,6 @@ def _writable(table: str, domain: str, tables: Tables) -> TableHeader:
     return current
 
 
-def _is_systems(domain: str) -> bool:
-    """Whether the protocol has reserved the name."""
+def _is_system_domain(domain: str) -> bool:
+    """Whether the protocol reserves the name."""
     return domain.casefold().startswith(_SYSTEM_PREFIX)

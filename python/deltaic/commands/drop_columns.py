@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from deltaic.commands.alteration import Alteration, alter, altered_header
+from deltaic.commands.alteration import Alteration, alter, current_snapshot
 from deltaic.commands.altered_schema import require_droppable, require_mapping, with_schema
 from deltaic.commands.column_parameters import compact
 from deltaic.commands.dependents import require_independent
@@ -22,7 +22,7 @@ from deltaic.protocol.schema_edits import edit_struct, find_field, path_text, sp
 
 @dataclass(frozen=True, slots=True)
 class DropColumns:
-    """The arguments: columns by the names that lead to them, and whether some may be missing."""
+    """The arguments: the paths of columns, and whether missing ones are ignored."""
 
     table: str
     columns: Sequence[Sequence[str]]
@@ -41,15 +41,15 @@ class DropColumns:
 def drop_columns(
     arguments: DropColumns, tables: Tables, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
-    """Drop columns; what files hold of them is not read any more.
+    """Drop columns from the schema; files keep their values, which are no longer read.
 
     Raises
     ------
     InvalidArgumentError
-        If there is no such column, or the table cannot be without it.
+        If there is no such column, or it cannot be dropped.
     """
     table = arguments.table
-    current = altered_header(table, tables)
+    current = current_snapshot(table, tables)
     schema = parse_schema(current.metadata.schema_string, table)
     paths = [
         spelled(schema, path)
@@ -69,7 +69,7 @@ def drop_columns(
         after,
         configuration=without_columns(current.metadata.configuration, paths),
     )
-    # A generated column that is dropped with what it is computed from depends on nothing any more.
+    # Checked against the new definition: a generated column may be dropped with its source columns.
     require_independent(table, "dropped", paths, metadata, tables)
     return alter(
         Alteration(
@@ -87,8 +87,8 @@ def drop_columns(
 
 def _without(table: str, schema: StructType, path: Sequence[str]) -> StructType:
     def drop(struct: StructType) -> StructType:
-        gone = struct.find(path[-1])
-        if gone is None:
+        dropped = struct.find(path[-1])
+        if dropped is None:
             raise error(
                 "DELTAIC_COLUMN_NOT_FOUND",
                 table=table,
@@ -97,12 +97,12 @@ def _without(table: str, schema: StructType, path: Sequence[str]) -> StructType:
             )
         if len(struct.fields) == 1:
             raise error(
-                "DELTAIC_COLUMN_KEPT",
+                "DELTAIC_CANNOT_ALTER_COLUMN",
                 table=table,
                 column=path_text(path),
-                reason="nothing would be left beside it",
-                advice="Drop the column that holds it, or add another one first.",
+                reason="it is the only column at that level",
+                advice="Drop the column that contains it, or add another one first.",
             )
-        return StructType(tuple(field for field in struct.fields if field is not gone))
+        return StructType(tuple(field for field in struct.fields if field is not dropped))
 
     return edit_struct(table, schema, path[:-1], drop)

@@ -1,7 +1,7 @@
-"""ALTER TABLE DROP FEATURE, for features that are in use until they are no longer supported.
+"""ALTER TABLE DROP FEATURE, for features that leave nothing in the log that depends on them.
 
-What such a feature asks is asked of writers alone, of what they write from now on: once the table
-puts it to use nowhere, nothing in the log depends on it, and versions that did keep their protocol.
+Such a feature binds only writers, and only their new commits. Once the table does not use it,
+nothing in the log depends on it, and earlier versions keep their protocol.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from deltaic.commands.alteration import Alteration, alter, altered_header
+from deltaic.commands.alteration import Alteration, alter, current_snapshot
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
-from deltaic.commit.ports import TableHeader, Tables
+from deltaic.commit.ports import Tables, TableSnapshot
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import DeltaError, error
 from deltaic.protocol import domains, in_commit_timestamps
@@ -34,7 +34,7 @@ _DROPPABLE = (_CONSTRAINTS, domains.FEATURE, in_commit_timestamps.FEATURE)
 
 @dataclass(frozen=True, slots=True)
 class DropFeature:
-    """The arguments: a feature by its name, and whether versions that use it are to be deleted."""
+    """The arguments: the name of a feature, and whether versions that use it are deleted."""
 
     table: str
     feature: str
@@ -49,15 +49,15 @@ class DropFeature:
 def drop_feature(
     arguments: DropFeature, tables: Tables, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
-    """Take a feature off a table's protocol.
+    """Drop a feature from a table's protocol.
 
     Raises
     ------
     InvalidArgumentError
-        If the table does not support it, puts it to use, or it is one that stays.
+        If the table does not support it, uses it, or it cannot be dropped.
     """
     table = arguments.table
-    current = altered_header(table, tables)
+    current = current_snapshot(table, tables)
     feature = find_feature(arguments.feature)
     if feature is None:
         raise error("DELTAIC_UNKNOWN_FEATURE", table=table, feature=arguments.feature)
@@ -72,7 +72,7 @@ def drop_feature(
         )
     metadata = _without_traces(current.metadata, feature)
     for reason, advice in _obstacles(arguments, current, metadata, feature):
-        raise _kept(table, feature.name, reason, advice)
+        raise _cannot_drop(table, feature.name, reason, advice)
     return alter(
         Alteration(
             table,
@@ -90,18 +90,18 @@ def drop_feature(
 
 
 def _without_traces(metadata: Metadata, feature: Feature) -> Metadata:
-    """Return the definition without what only says how the feature is used."""
+    """Return the definition without the properties that only configure the feature."""
     if feature.name != in_commit_timestamps.FEATURE:
         return metadata
     return in_commit_timestamps.disabled(metadata)
 
 
 def _obstacles(
-    arguments: DropFeature, current: TableHeader, metadata: Metadata, feature: Feature
+    arguments: DropFeature, current: TableSnapshot, metadata: Metadata, feature: Feature
 ) -> Iterator[tuple[str, str]]:
-    """Yield what keeps the feature in the protocol, each with what can be done about it."""
+    """Yield the reasons why the feature cannot be dropped, each with advice."""
     if feature.name not in _DROPPABLE:
-        yield _why_it_stays(feature)
+        yield _undroppable_reason(feature)
         return
     if arguments.truncates_history:
         reason = "no version of the table depends on it, so none has to be deleted"
@@ -112,7 +112,7 @@ def _obstacles(
         if (other := find_feature(name)) is not None and feature.name in other.requires
     )
     if needing:
-        yield f"{', '.join(needing)} cannot be without it", "It stays as long as they do."
+        yield f"{', '.join(needing)} requires it", "It can be dropped only after them."
     if feature.name == _CONSTRAINTS and feature.name in features_in_use(metadata, arguments.table):
         names = [
             key[len(CONSTRAINT_PREFIX) :]
@@ -130,7 +130,7 @@ def _obstacles(
         )
 
 
-def _why_it_stays(feature: Feature) -> tuple[str, str]:
+def _undroppable_reason(feature: Feature) -> tuple[str, str]:
     if feature.reads:
         return (
             "files, checkpoints or versions that depend on it would have to be rewritten or "
@@ -140,10 +140,10 @@ def _why_it_stays(feature: Feature) -> tuple[str, str]:
         )
     return (
         "dropping it is not supported",
-        "What it asks of writers can be turned off where a property or a column uses it; or write "
-        "the rows to a new table.",
+        "What it requires of writers can be turned off where a property or a column uses it; or "
+        "write the rows to a new table.",
     )
 
 
-def _kept(table: str, feature: str, reason: str, advice: str) -> DeltaError:
+def _cannot_drop(table: str, feature: str, reason: str, advice: str) -> DeltaError:
     return error("DELTAIC_FEATURE_KEPT", table=table, feature=feature, reason=reason, advice=advice)

@@ -1,33 +1,33 @@
-"""A table's definition with the columns that rows bring along."""
+"""A table's definition after schema evolution."""
 
 from __future__ import annotations
 
 from deltaic.commands.altered_schema import with_schema
-from deltaic.commands.definition import protocol_of_successor, stored_column
+from deltaic.commands.definition import stored_column, upgraded_protocol
 from deltaic.commands.dependents import require_retypable
 from deltaic.commit.plan import Definition
-from deltaic.commit.ports import TableHeader, Tables
+from deltaic.commit.ports import Tables, TableSnapshot
 from deltaic.protocol import type_widening
 from deltaic.protocol.schema import map_fields, parse_schema
 from deltaic.protocol.schema_checks import check_duplicates
 from deltaic.protocol.schema_evolution import SchemaEvolution
 
 
-def evolve_table(table: str, current: TableHeader, written: str, tables: Tables) -> Definition:
+def evolve_table(table: str, current: TableSnapshot, written: str, tables: Tables) -> Definition:
     """Return the definition after a write that may add columns and widen types.
 
     Parameters
     ----------
     written
-        The schema of the table with the columns of the rows in it.
+        The schema of the table, merged with the columns of the written rows.
 
     Raises
     ------
     InvalidArgumentError
-        If a column cannot be added, or its type cannot become that of the rows, or two columns have
-        the same name.
+        If a column cannot be added, its type cannot be changed to that of the rows, or two columns
+        have the same name.
     TableStateError
-        If something in the definition would come into force with another.
+        If the new definition would activate a property that had no effect before.
     """
     before = current.metadata
     schema = parse_schema(before.schema_string, table)
@@ -38,10 +38,10 @@ def evolve_table(table: str, current: TableHeader, written: str, tables: Tables)
         require_retypable=lambda path: require_retypable(table, path, before, tables),
     )
     columns = map_fields(parse_schema(written, table), stored_column)
-    # Columns are found by their names: a second one of the same name would be taken for the first.
+    # Columns are resolved by name: of two with the same name, the second would be ignored.
     check_duplicates(table, columns)
     evolved = evolution.evolved(schema, columns)
     if evolved == schema:
         return Definition(current.protocol, before)
     metadata = with_schema(table, before, evolved)
-    return Definition(protocol_of_successor(table, current, metadata), metadata)
+    return Definition(upgraded_protocol(table, current, metadata), metadata)

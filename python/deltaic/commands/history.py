@@ -20,37 +20,37 @@ def history(table: str, tables: Tables, limit: int | None = None) -> RowSet:
     table
         The table's path.
     tables
-        Where its commits are read.
+        Provides its commits.
     limit
-        How many rows at most; all by default.
+        The maximum number of rows; all by default.
     """
     return RowSet(HISTORY_SCHEMA, [_row(record) for record in tables.commits(table, limit)])
 
 
 def _row(record: CommitRecord) -> dict[str, Any]:
-    # Anything may be in a commitInfo, and it may be missing (Protocol § Commit Provenance
-    # Information): a field that is not there, or that the column cannot show, is null.
+    # commitInfo may hold anything, and may be missing (Protocol § Commit Provenance Information).
+    # A field that is missing, or that does not fit the column's type, is null.
     info = record.info or {}
     return {
         "version": record.version,
         "timestamp": timestamp_text(record.timestamp_ms),
-        **{name: shown(info.get(name)) for name, shown in _SHOWN.items()},
+        **{name: convert(info.get(name)) for name, convert in _CONVERTERS.items()},
     }
 
 
-def _text(value: Any) -> str | None:
+def _string(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else json.dumps(value)
 
 
-def _texts(values: Any) -> dict[str, str | None] | None:
+def _strings(values: Any) -> dict[str, str | None] | None:
     if not isinstance(values, Mapping):
         return None
-    return {name: _text(value) for name, value in values.items()}
+    return {name: _string(value) for name, value in values.items()}
 
 
 def _version(value: Any) -> int | None:
-    is_text = isinstance(value, str) and len(value) < 20 and value.isascii() and value.isdigit()
-    number = int(value) if is_text else value
+    is_digits = isinstance(value, str) and len(value) < 20 and value.isascii() and value.isdigit()
+    number = int(value) if is_digits else value
     if not isinstance(number, int) or isinstance(number, bool):
         return None
     return number if abs(number) < 2**63 else None
@@ -60,19 +60,19 @@ def _flag(value: Any) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-#: How each column shows the field of its name.
-_SHOWN: Mapping[str, Callable[[Any], Any]] = {
-    "userId": _text,
-    "userName": _text,
-    "operation": _text,
-    "operationParameters": _texts,
-    "job": _texts,
-    "notebook": _texts,
-    "clusterId": _text,
+#: How each column converts the field of its name.
+_CONVERTERS: Mapping[str, Callable[[Any], Any]] = {
+    "userId": _string,
+    "userName": _string,
+    "operation": _string,
+    "operationParameters": _strings,
+    "job": _strings,
+    "notebook": _strings,
+    "clusterId": _string,
     "readVersion": _version,
-    "isolationLevel": _text,
+    "isolationLevel": _string,
     "isBlindAppend": _flag,
-    "operationMetrics": _texts,
-    "userMetadata": _text,
-    "engineInfo": _text,
+    "operationMetrics": _strings,
+    "userMetadata": _string,
+    "engineInfo": _string,
 }

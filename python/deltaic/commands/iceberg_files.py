@@ -1,39 +1,39 @@
-"""Files that a table has when it is to become compatible with Iceberg."""
+"""Checks of the existing files of a table that becomes compatible with Iceberg."""
 
 from __future__ import annotations
 
-from deltaic.commit.ports import TableHeader, Tables
+from deltaic.commit.ports import Tables, TableSnapshot
 from deltaic.exceptions import error
 from deltaic.protocol.actions import Metadata
 from deltaic.protocol.column_mapping import ICEBERG_COMPAT_V2
 
-#: By the word that the JVM has for it.
+#: By the JVM's reason code.
 _REASONS = {
-    "deletionVector": "rows of it are deleted by a deletion vector",
-    "numRecords": "the log does not say how many rows it has",
+    "deletionVector": "it has a deletion vector",
+    "numRecords": "its statistics have no numRecords",
     "partitionColumn": "it does not hold the values of the partition columns",
-    "fieldId": "not all columns, elements, keys and values in it have the ids that the table gives",
-    "timestamp": "timestamps in it have 96 bits",
-    "layout": "types in it are not laid out as Iceberg has them",
+    "fieldId": "not all columns, elements, keys and values have the field ids of the table",
+    "timestamp": "its timestamps have 96 bits (INT96)",
+    "layout": "the physical layout of its types is not that of Iceberg",
 }
 
 
-def require_fit_files(
-    table: str, property_name: str, current: TableHeader, metadata: Metadata, tables: Tables
+def require_iceberg_compatible_files(
+    table: str, property_name: str, current: TableSnapshot, metadata: Metadata, tables: Tables
 ) -> None:
-    """Refuse to make a promise that files break which are there already.
+    """Refuse to enable Iceberg compatibility if an existing file is not compatible.
 
-    The protocol asks for version 1 that every file holds its partition values; for version 2 it
-    speaks of new files. It would be of little use to an Iceberg reader that only some files fit, so
-    every one is looked at, by its footer.
+    For version 1, the protocol requires that every file holds its partition values; for version 2,
+    its requirements are about new files. An Iceberg reader needs all files to be compatible, so the
+    footer of every file is checked.
 
     Raises
     ------
     TableStateError
-        If a file does not fit.
+        If a file is not compatible.
     """
-    unfit = tables.unfit_for_iceberg(
-        table, current.version, metadata, numbers_columns=property_name == ICEBERG_COMPAT_V2
+    unfit = tables.iceberg_incompatible_file(
+        table, current.version, metadata, requires_field_ids=property_name == ICEBERG_COMPAT_V2
     )
     if unfit is not None:
         raise error(

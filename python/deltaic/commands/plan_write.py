@@ -1,4 +1,4 @@
-"""What a write commits besides files, decided before any data is written."""
+"""Plans what a write commits besides files, before any data is written."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from deltaic.commands.definition import (
     DefinitionRequest,
     clustering_of,
     define_table,
-    plan_of_successor,
+    plan_metadata_update,
     redefine_table,
 )
 from deltaic.commands.evolve_table import evolve_table
@@ -18,7 +18,7 @@ from deltaic.commit.idempotence import requested_txn
 from deltaic.commit.notices import warn_once
 from deltaic.commit.operations import Operation, WriteMode
 from deltaic.commit.plan import CommitPlan, Definition
-from deltaic.commit.ports import TableHeader, Tables
+from deltaic.commit.ports import Tables, TableSnapshot
 from deltaic.exceptions import error
 from deltaic.protocol.constraints import constraint_properties, without_constraints
 from deltaic.protocol.features import is_append_only, require_writable
@@ -26,43 +26,43 @@ from deltaic.protocol.properties import (
     PREFIX,
     check_properties,
     property_value,
-    require_nothing_binding,
+    require_no_writer_binding_properties,
 )
 from deltaic.protocol.schema import parse_schema
 from deltaic.protocol.schema_checks import extra_columns, same_names
 
 #: Options that say which rows a write replaces.
 _REPLACES_ROWS = frozenset({"replacewhere", "replaceon", "replaceusing"})
-#: Statements that replace a table by one without rows, whose columns they list.
+#: Statements that replace a table by an empty one, whose columns they list.
 _WITHOUT_QUERY = frozenset({Operation.REPLACE_TABLE, Operation.CREATE_OR_REPLACE_TABLE})
 
 
 @dataclass(frozen=True, slots=True)
 class WriteRequest:
-    """A write, as the JVM announces it.
+    """A write, as the JVM requests it.
 
     Attributes
     ----------
     read_version
         The version the write is based on; -1 if there is no table.
     mode
-        What becomes of the rows that are there.
-    joins_if_created
-        Whether a write that finds no table, and another writer's when it commits, appends to that.
+        How existing rows are treated.
+    append_if_created_concurrently
+        Whether a write that creates the table appends instead if another writer creates it first.
     schema_string
-        The columns of the data; None where the table's own are meant.
+        The columns of the data; None if they are the table's own.
     partition_by
-        The partition columns asked for; None or empty if none were.
+        The requested partition columns; None or empty if there are none.
     constraints
-        The conditions of CHECK constraints that a new or replaced table is to have, by name.
+        The conditions of CHECK constraints of a new or replaced table, by name.
     cluster_by
-        The columns that such a table is to be clustered by; None if that is not said.
+        The clustering columns of such a table; None if they are not specified.
     options
         The writer's options, their names in lower case.
     evolved_schema_string
-        The table's columns with those that the data brings along, if it may bring any.
+        The table's columns merged with those of the data, if schema evolution is enabled.
     keeps_definition
-        Whether the operation leaves columns and properties alone although its name says otherwise.
+        Whether the operation retains columns and properties, although its name implies otherwise.
     """
 
     table: str
@@ -76,7 +76,7 @@ class WriteRequest:
     cluster_by: Sequence[Sequence[str]] | None = None
     description: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
-    joins_if_created: bool = False
+    append_if_created_concurrently: bool = False
     evolved_schema_string: str | None = None
     keeps_definition: bool = False
 
@@ -95,28 +95,28 @@ class WriteRequest:
             cluster_by=body.get("clusterBy"),
             description=body.get("description"),
             options=body.get("options") or {},
-            joins_if_created=body.get("joinsIfCreated", False),
+            append_if_created_concurrently=body.get("appendsIfCreatedConcurrently", False),
             evolved_schema_string=body.get("evolvedSchema"),
             keeps_definition=body.get("keepsDefinition", False),
         )
 
     @property
     def replaces_table(self) -> bool:
-        """Whether the operation states the table anew, properties included."""
+        """Whether the operation replaces the table, its properties included."""
         return self.operation.replaces_table and not self.keeps_definition
 
     @property
     def replaces_columns(self) -> bool:
         """Whether the data's columns become the table's."""
         overwrites = self.mode is WriteMode.OVERWRITE and self.option_is_true("overwriteschema")
-        # Rows of a write that states no columns have been fitted to the table's, and rows that a
-        # condition leaves in the table keep their columns.
-        fitted = self.schema_string is None or _REPLACES_ROWS & self.options.keys()
-        return self.replaces_table or (overwrites and not fitted)
+        # A write without a schema has cast its rows to the table's columns, and rows that
+        # replaceWhere retains keep their columns.
+        keeps_columns = self.schema_string is None or _REPLACES_ROWS & self.options.keys()
+        return self.replaces_table or (overwrites and not keeps_columns)
 
     @property
     def changes_data(self) -> bool:
-        """Whether the rows are others afterwards, or lie in other files only."""
+        """Whether the rows change; if not, they are only rewritten to other files."""
         return self.options.get("datachange", "true").strip().casefold() == "true"
 
     def option_is_true(self, name: str) -> bool:
@@ -125,7 +125,7 @@ class WriteRequest:
 
 
 def plan_write(request: WriteRequest, tables: Tables, now_ms: int) -> CommitPlan:
-    """Decide what a write may do and what its commit holds besides files.
+    """Check a write and plan what its commit holds besides files.
 
     Raises
     ------
@@ -139,18 +139,18 @@ def plan_write(request: WriteRequest, tables: Tables, now_ms: int) -> CommitPlan
     _refuse_options(request)
     txn = requested_txn(request.table, request.options)
     if request.read_version < 0:
-        asked = _definition(request, tables)
-        definition = define_table(asked, now_ms)
+        definition_request = _definition(request, tables)
+        definition = define_table(definition_request, now_ms)
         return CommitPlan(
             definition,
             is_blind_append=request.mode is WriteMode.APPEND,
             changes_protocol=True,
             changes_metadata=True,
-            joins_if_created=request.joins_if_created,
+            append_if_created_concurrently=request.append_if_created_concurrently,
             changes_data=request.changes_data,
-            domains=clustering_of(asked, definition),
+            domains=clustering_of(definition_request, definition),
         )
-    current = tables.header(request.table, request.read_version)
+    current = tables.snapshot(request.table, request.read_version)
     if current is None:
         raise error("DELTAIC_NOT_A_TABLE", table=request.table)
     require_writable(request.table, current.version, current.protocol, current.metadata)
@@ -158,20 +158,20 @@ def plan_write(request: WriteRequest, tables: Tables, now_ms: int) -> CommitPlan
     plan = (
         _replacement(request, current, tables)
         if request.replaces_columns
-        else _kept(request, current, tables)
+        else _write_to_existing(request, current, tables)
     )
     after = plan.effective.metadata
-    require_nothing_binding(request.table, current.version, after.configuration)
+    require_no_writer_binding_properties(request.table, current.version, after.configuration)
     if txn is not None and current.transactions.get(txn.app_id, -1) >= txn.version:
         return replace(plan, skipped=True)
     return plan
 
 
-def _kept(request: WriteRequest, current: TableHeader, tables: Tables) -> CommitPlan:
-    """Plan a write that leaves the definition alone, or only adds to its columns.
+def _write_to_existing(request: WriteRequest, current: TableSnapshot, tables: Tables) -> CommitPlan:
+    """Plan a write that does not change the definition, except for schema evolution.
 
-    New columns are null in the rows of others: that there are
-    any is no matter to who appends meanwhile, and no file has to be written anew.
+    New columns are null in other rows, so they do not affect concurrent appends, and no file has to
+    be rewritten.
     """
     _require_partitioning_fits(request, current)
     _check_properties(request, current, tables)
@@ -184,23 +184,23 @@ def _kept(request: WriteRequest, current: TableHeader, tables: Tables) -> Commit
     if request.schema_string is not None and not columns:
         raise error("DELTAIC_NO_DATA_COLUMNS", table=request.table)
     return replace(
-        plan_of_successor(definition, current),
+        plan_metadata_update(definition, current),
         is_blind_append=request.mode is WriteMode.APPEND,
         changes_data=request.changes_data,
         replaces_append_only=is_append_only(current.protocol, current.metadata),
     )
 
 
-def _check_properties(request: WriteRequest, current: TableHeader, tables: Tables) -> None:
-    """Check the properties among the options of a write to an existing table.
+def _check_properties(request: WriteRequest, current: TableSnapshot, tables: Tables) -> None:
+    """Check the table properties among the options of a write to an existing table.
 
-    As with delta-spark, they do not change those of the table; a warning names each property whose
+    As in delta-spark, they do not change the table's properties; a warning names each one whose
     value differs. Constraints are neither checked nor added.
 
     Raises
     ------
     InvalidArgumentError
-        If one could not be a property of a new table either.
+        If a property is not valid for a new table either.
     """
     configuration = current.metadata.configuration
     checked = check_properties(
@@ -226,22 +226,22 @@ def _warn_of_option(table: str, name: str, value: str, statement: str) -> None:
     )
 
 
-def _replacement(request: WriteRequest, current: TableHeader, tables: Tables) -> CommitPlan:
-    asked, keep = _definition(request, tables), not request.replaces_table
+def _replacement(request: WriteRequest, current: TableSnapshot, tables: Tables) -> CommitPlan:
+    definition_request, keep = _definition(request, tables), not request.replaces_table
     if keep:
         _check_properties(request, current, tables)
-    definition = redefine_table(asked, current, keep_properties=keep)
+    definition = redefine_table(definition_request, current, keep_properties=keep)
     before, after = current.metadata, definition.metadata
     columns_change = (before.schema_string, before.partition_columns) != (
         after.schema_string,
         after.partition_columns,
     )
     return replace(
-        plan_of_successor(definition, current),
+        plan_metadata_update(definition, current),
         changes_columns=columns_change,
         changes_data=request.changes_data,
         replaces_append_only=is_append_only(current.protocol, current.metadata),
-        domains=clustering_of(asked, definition, current, keep_properties=keep),
+        domains=clustering_of(definition_request, definition, current, keep_properties=keep),
     )
 
 
@@ -256,14 +256,14 @@ def _definition(request: WriteRequest, tables: Tables) -> DefinitionRequest:
         request.constraints,
         request.cluster_by,
         tables.allows_unknown_properties(),
-        states_columns=request.operation in _WITHOUT_QUERY,
+        specifies_columns=request.operation in _WITHOUT_QUERY,
     )
 
 
-def _require_removes_allowed(request: WriteRequest, current: TableHeader) -> None:
-    """Refuse early what an append-only table forbids (Protocol § Append-only Tables)."""
+def _require_removes_allowed(request: WriteRequest, current: TableSnapshot) -> None:
+    """Refuse early to remove rows of an append-only table (Protocol § Append-only Tables)."""
     removes = request.mode is not WriteMode.APPEND or request.replaces_table
-    # A MERGE may do nothing but insert; whether it does is seen when it commits.
+    # A MERGE may only insert, which is checked when it commits.
     if (
         removes
         and request.changes_data
@@ -278,11 +278,11 @@ def _require_removes_allowed(request: WriteRequest, current: TableHeader) -> Non
         )
 
 
-def _require_columns_fit(request: WriteRequest, current: TableHeader) -> None:
+def _require_columns_fit(request: WriteRequest, current: TableSnapshot) -> None:
     if request.schema_string is None:
         return
-    known = parse_schema(current.metadata.schema_string, request.table)
-    extra = extra_columns(known, parse_schema(request.schema_string, request.table))
+    schema = parse_schema(current.metadata.schema_string, request.table)
+    extra = extra_columns(schema, parse_schema(request.schema_string, request.table))
     if not extra:
         return
     raise error(
@@ -290,11 +290,11 @@ def _require_columns_fit(request: WriteRequest, current: TableHeader) -> None:
         table=request.table,
         version=current.version,
         columns=", ".join(extra),
-        tableColumns=", ".join(f.name for f in known.fields),
+        tableColumns=", ".join(f.name for f in schema.fields),
     )
 
 
-def _require_partitioning_fits(request: WriteRequest, current: TableHeader) -> None:
+def _require_partitioning_fits(request: WriteRequest, current: TableSnapshot) -> None:
     partition_columns = current.metadata.partition_columns
     if request.partition_by and not same_names(request.partition_by, partition_columns):
         raise error(
@@ -315,7 +315,7 @@ def _refuse_options(request: WriteRequest) -> None:
 
 
 def _require_replacement(request: WriteRequest, predicate: str) -> None:
-    """Refuse what contradicts a replacement of those rows alone that meet a condition."""
+    """Refuse modes and options that exclude replaceWhere."""
     clash = None
     if request.mode is not WriteMode.OVERWRITE:
         clash = f"mode {request.mode.value}, which replaces no row"
@@ -328,5 +328,5 @@ def _require_replacement(request: WriteRequest, predicate: str) -> None:
             "DELTAIC_REPLACE_WHERE_REFUSED",
             table=request.table,
             predicate=predicate,
-            reason=f"it goes with mode overwrite alone, and not with {clash}",
+            reason=f"it requires mode overwrite, and excludes {clash}",
         )

@@ -1,4 +1,4 @@
-"""The commands that begin in the JVM, by the names it calls them."""
+"""The commands that the JVM calls, by name."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _Command = Callable[[Mapping[str, Any], Tables, RetryPolicy, Clock], dict[str, A
 def run_command(
     name: str, arguments: Mapping[str, Any], tables: Tables, policy: RetryPolicy, clock_ms: Clock
 ) -> dict[str, Any]:
-    """Run a command and return its reply.
+    """Run a command and return its response.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def _commits(
     parse: Callable[[Mapping[str, Any]], _Arguments],
     run: Callable[[_Arguments, Tables, RetryPolicy, Clock], CommitResult],
 ) -> _Command:
-    """Return the command that makes a commit and tells of it."""
+    """Return a command that commits and returns the version."""
 
     def command(
         arguments: Mapping[str, Any], tables: Tables, policy: RetryPolicy, clock_ms: Clock
@@ -80,7 +80,7 @@ def _rows(found: RowSet) -> dict[str, Any]:
     return {"rows": list(found.rows)}
 
 
-#: Those that give rows have their columns in ``command-results.json``, under the same names.
+#: For commands that return rows, ``command-results.json`` has the columns under the same names.
 _COMMANDS: Mapping[str, _Command] = {
     "addColumns": _commits(AddColumns.from_json, add_columns),
     "addConstraint": _commits(AddConstraint.from_json, add_constraint),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from deltaic.commands.alteration import Alteration, alter, altered_header
+from deltaic.commands.alteration import Alteration, alter, current_snapshot
 from deltaic.commands.altered_schema import require_mapping, with_schema
 from deltaic.commands.dependents import require_independent
 from deltaic.commit.clock import Clock
@@ -21,7 +21,7 @@ from deltaic.protocol.schema_edits import edit_field, path_text, spelled
 
 @dataclass(frozen=True, slots=True)
 class RenameColumn:
-    """The arguments: the column, by the names that lead to it, and its new name."""
+    """The arguments: the path of the column, and its new name."""
 
     table: str
     column: Sequence[str]
@@ -36,15 +36,15 @@ class RenameColumn:
 def rename_column(
     arguments: RenameColumn, tables: Tables, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
-    """Give a column another name; files keep knowing it by its physical one.
+    """Rename a column; files keep its physical name.
 
     Raises
     ------
     InvalidArgumentError
-        If there is no such column, the name is taken, or something is computed from the column.
+        If there is no such column, the name is taken, or an expression references the column.
     """
     table = arguments.table
-    current = altered_header(table, tables)
+    current = current_snapshot(table, tables)
     before = current.metadata
     schema = parse_schema(before.schema_string, table)
     path = spelled(schema, arguments.column)
@@ -53,11 +53,11 @@ def rename_column(
     def rename(column: Field, below: Sequence[str]) -> Field:
         if below:
             raise error(
-                "DELTAIC_COLUMN_KEPT",
+                "DELTAIC_CANNOT_ALTER_COLUMN",
                 table=table,
                 column=path_text(path),
                 reason=f"{below[-1]} is a part of a type, not a column",
-                advice="Rename the column that holds it.",
+                advice="Rename the column that contains it.",
             )
         return replace(column, name=arguments.name)
 

@@ -1,4 +1,4 @@
-"""ALTER TABLE REPLACE COLUMNS: the columns, stated anew, of rows that stay as they are."""
+"""ALTER TABLE REPLACE COLUMNS: replaces the columns of a table without rewriting its rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from deltaic.commands.add_columns import fields_of
-from deltaic.commands.alteration import Alteration, alter, altered_header
+from deltaic.commands.alteration import Alteration, alter, current_snapshot
 from deltaic.commands.altered_schema import require_droppable, require_mapping, with_schema
 from deltaic.commands.column_changes import require_widening, retyped
 from deltaic.commands.column_parameters import column_parameter, compact
@@ -17,8 +17,8 @@ from deltaic.commit.operations import Operation
 from deltaic.commit.ports import Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
+from deltaic.protocol.char_varchar import CHAR_VARCHAR_TYPE_KEY, is_longer
 from deltaic.protocol.column_lists import without_columns
-from deltaic.protocol.limited_texts import LIMITED_TEXT_KEY, is_longer
 from deltaic.protocol.schema import (
     ArrayType,
     DataType,
@@ -36,11 +36,11 @@ from deltaic.protocol.schema_edits import edit_field, path_text
 
 @dataclass(frozen=True, slots=True)
 class ReplaceColumns:
-    """The arguments: all columns that the table is to have, and how the statement has them."""
+    """The arguments: all new columns, as the log stores and as the statement specifies them."""
 
     table: str
     columns: Sequence[Field]
-    stated: Sequence[Field]
+    specified: Sequence[Field]
 
     @staticmethod
     def from_json(body: Mapping[str, Any]) -> ReplaceColumns:
@@ -49,31 +49,31 @@ class ReplaceColumns:
         return ReplaceColumns(
             body["table"],
             tuple(stored for stored, _ in columns),
-            tuple(stated for _, stated in columns),
+            tuple(specified for _, specified in columns),
         )
 
 
 def replace_columns(
     arguments: ReplaceColumns, tables: Tables, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
-    """Give a table other columns: reordered, with other comments, more of them, or fewer.
+    """Replace the columns of a table: reorder, comment, add or drop them.
 
-    A column of the same name stays the same column. Fewer columns need column mapping.
+    A column of the same name is the same column. Dropping columns requires column mapping.
 
     Raises
     ------
     InvalidArgumentError
-        If the rows that are there do not fit.
+        If existing rows do not fit the new columns.
     """
     table = arguments.table
-    current = altered_header(table, tables)
+    current = current_snapshot(table, tables)
     before = current.metadata
     schema = parse_schema(before.schema_string, table)
-    numbered = next(
+    identity = next(
         (column for column in schema.fields if "delta.identity.start" in column.metadata), None
     )
-    if numbered is not None:
-        raise _refused(table, [numbered.name], "it is an identity column, which stays as it is")
+    if identity is not None:
+        raise _refused(table, [identity.name], "it is an identity column")
     check_nested_not_null(table, StructType(tuple(arguments.columns)))
     merge = _Merge(table)
     after = merge.structs(schema, StructType(tuple(arguments.columns)), [])
@@ -90,7 +90,7 @@ def replace_columns(
     configuration = without_columns(before.configuration, merge.dropped)
     metadata = with_schema(table, before, after, configuration=configuration)
     require_independent(table, "dropped", merge.dropped, metadata, tables)
-    named = [column_parameter([], column) for column in arguments.stated]
+    named = [column_parameter([], column) for column in arguments.specified]
     return alter(
         Alteration(
             table, current, metadata, Operation.REPLACE_COLUMNS, {"columns": compact(named)}
@@ -103,7 +103,7 @@ def replace_columns(
 
 @dataclass
 class _Merge:
-    """The columns wanted, as far as they were there, with all that the table knows of them."""
+    """The new columns, merged with the metadata of existing columns of the same names."""
 
     table: str
     added: list[Sequence[str]] = field(default_factory=list)
@@ -120,33 +120,33 @@ class _Merge:
         return StructType(tuple(self._column(before, column, path) for column in after.fields))
 
     def _column(self, before: StructType, wanted: Field, path: Sequence[str]) -> Field:
-        known = before.find(wanted.name)
-        here = [*path, wanted.name if known is None else known.name]
-        if known is None:
+        current = before.find(wanted.name)
+        here = [*path, wanted.name if current is None else current.name]
+        if current is None:
             if not wanted.nullable:
-                reason = "it is NOT NULL, but would be null in the rows that are there"
+                reason = "it is NOT NULL, but would be null in existing rows"
                 raise _refused(self.table, here, reason)
             self.added.append(here)
             return wanted
-        if known.nullable and not wanted.nullable:
+        if current.nullable and not wanted.nullable:
             raise _refused(self.table, here, "it may hold nulls, and cannot become NOT NULL")
         merged = replace(
-            known, type=self._type(known.type, wanted.type, here), nullable=wanted.nullable
+            current, type=self._type(current.type, wanted.type, here), nullable=wanted.nullable
         )
         comment = wanted.metadata.get("comment")
         if comment is not None:
             merged = merged.with_entry("comment", comment)
-        return self._with_limit(merged, wanted, here)
+        return self._with_char_varchar_type(merged, wanted, here)
 
-    def _with_limit(self, known: Field, wanted: Field, path: Sequence[str]) -> Field:
-        """Return a column with the limit of its text's length that is wanted."""
-        now, then = (column.metadata.get(LIMITED_TEXT_KEY) for column in (known, wanted))
-        if now == then:
-            return known
-        if then is not None and not is_longer(now, then):
-            reason = f"{now or type_text(known.type)} cannot become {then}"
+    def _with_char_varchar_type(self, current: Field, wanted: Field, path: Sequence[str]) -> Field:
+        """Return a column with the CHAR or VARCHAR type that is wanted, if any."""
+        before, after = (column.metadata.get(CHAR_VARCHAR_TYPE_KEY) for column in (current, wanted))
+        if before == after:
+            return current
+        if after is not None and not is_longer(before, after):
+            reason = f"{before or type_text(current.type)} cannot become {after}"
             raise _refused(self.table, path, reason)
-        return known.with_entry(LIMITED_TEXT_KEY, then)
+        return current.with_entry(CHAR_VARCHAR_TYPE_KEY, after)
 
     def _type(self, before: DataType, after: DataType, path: Sequence[str]) -> DataType:
         match before, after:

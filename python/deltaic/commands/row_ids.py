@@ -1,11 +1,11 @@
-"""Row ids for a table that has rows already (Protocol § Row Tracking)."""
+"""Row tracking backfill: row ids for existing rows (Protocol § Row Tracking)."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
 
-from deltaic.commands.alteration import Alteration, alter, altered_header
+from deltaic.commands.alteration import Alteration, alter, current_snapshot
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.plan import CommitPlan, Definition
@@ -15,36 +15,36 @@ from deltaic.exceptions import ConcurrentModificationError, error
 from deltaic.protocol import row_tracking
 from deltaic.protocol.properties import ProtocolRequest
 
-#: How often rows are numbered anew because another writer touched their files meanwhile.
+#: The maximum number of attempts if other writers concurrently change the files to backfill.
 _MAX_ROUNDS = 100
 
 
-def give_row_ids(table: str, tables: Tables, policy: RetryPolicy, clock_ms: Clock) -> None:
-    """Give every row of a table an id, and see to it that later writers do the same.
+def backfill_row_ids(table: str, tables: Tables, policy: RetryPolicy, clock_ms: Clock) -> None:
+    """Assign an id to every row of a table, and require the same of later writers.
 
-    Two kinds of commits: one that adds the feature to the protocol, from which on every writer has
-    to number its new rows, then one that adds the older files anew with their first ids. If
-    anything fails in between, the table is whole, supports the feature, and does not use it yet.
+    There are two commits. The first adds the feature to the protocol: from then on, every writer
+    assigns ids to its new rows. The second adds the older files again with their base row ids. If
+    anything fails in between, the table is valid: it supports the feature but does not use it yet.
 
     Raises
     ------
     ConcurrentModificationError
-        If other writers kept touching the older files.
+        If other writers repeatedly changed the older files.
     TableStateError
-        If the log does not say how many rows a file has.
+        If the statistics of a file do not have its number of rows.
     """
-    _require_of_writers(table, tables, policy, clock_ms)
+    _add_feature(table, tables, policy, clock_ms)
     for batch in range(_MAX_ROUNDS):
         try:
-            if not _numbered(table, batch, tables, policy, clock_ms):
+            if not _assign_row_ids(table, batch, tables, policy, clock_ms):
                 return
         except ConcurrentModificationError:
             if batch == _MAX_ROUNDS - 1:
                 raise
 
 
-def _require_of_writers(table: str, tables: Tables, policy: RetryPolicy, clock_ms: Clock) -> None:
-    current = altered_header(table, tables)
+def _add_feature(table: str, tables: Tables, policy: RetryPolicy, clock_ms: Clock) -> None:
+    current = current_snapshot(table, tables)
     if row_tracking.assigns_row_ids(current.protocol, current.metadata):
         return
     resumed = {
@@ -67,9 +67,11 @@ def _require_of_writers(table: str, tables: Tables, policy: RetryPolicy, clock_m
     )
 
 
-def _numbered(table: str, batch: int, tables: Tables, policy: RetryPolicy, clock_ms: Clock) -> bool:
-    """Give ids to the rows that have none; return False if all have some."""
-    current = tables.header(table)
+def _assign_row_ids(
+    table: str, batch: int, tables: Tables, policy: RetryPolicy, clock_ms: Clock
+) -> bool:
+    """Assign ids to the rows that have none; return False if all rows have ids."""
+    current = tables.snapshot(table)
     if current is None:
         raise error("DELTAIC_NOT_A_TABLE", table=table)
     summary = CommitSummary(
@@ -77,7 +79,9 @@ def _numbered(table: str, batch: int, tables: Tables, policy: RetryPolicy, clock
         read_version=current.version,
         operation=Operation.ROW_TRACKING_BACKFILL,
         operation_parameters={"batchId": str(batch)},
-        plan=CommitPlan(Definition(current.protocol, current.metadata), current.as_predecessor()),
+        plan=CommitPlan(
+            Definition(current.protocol, current.metadata), current.as_previous_version()
+        ),
         is_blind_append=False,
         reads_whole_table=False,
     )

@@ -1,4 +1,4 @@
-"""Rows that a command returns, before they are a DataFrame."""
+"""Rows that a command returns, before they are converted to a DataFrame."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class RowSet:
     schema
         Column names and types, in Spark's DDL.
     rows
-        Values by column name, as JSON knows them; timestamps as `timestamp_text` writes them.
+        JSON values by column name; timestamps in the format of `timestamp_text`.
     """
 
     schema: str
@@ -32,7 +32,7 @@ def result_schema(command: str) -> str:
 
 
 def timestamp_text(timestamp_ms: int) -> str:
-    """Write a time so that no session time zone changes what it means."""
+    """Format a time so that it does not depend on the session time zone."""
     seconds, milliseconds = divmod(timestamp_ms, 1000)
     moment = datetime.fromtimestamp(seconds, tz=timezone.utc)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{milliseconds:03d}Z"

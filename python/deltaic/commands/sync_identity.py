@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from deltaic.commands.alteration import Alteration, alter, altered_header
+from deltaic.commands.alteration import Alteration, alter, current_snapshot
 from deltaic.commands.column_parameters import column_parameter, compact
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
-from deltaic.protocol.identity import identity_step, mark_at, with_high_water_marks
+from deltaic.protocol.identity import high_water_mark_at, identity_step, with_high_water_marks
 from deltaic.protocol.schema import parse_schema
 from deltaic.protocol.schema_edits import find_field, path_text, spelled
 
@@ -34,17 +34,17 @@ class SyncIdentity:
 def sync_identity(
     arguments: SyncIdentity, tables: Tables, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
-    """Let an identity column count on from behind all values that the table has.
+    """Set the high-water mark of an identity column beyond all values in the table.
 
     Raises
     ------
     InvalidArgumentError
-        If it is no identity column.
+        If it is not an identity column.
     ConcurrentModificationError
-        If rows were added meanwhile.
+        If rows were added concurrently.
     """
     table = arguments.table
-    current = altered_header(table, tables)
+    current = current_snapshot(table, tables)
     schema = parse_schema(current.metadata.schema_string, table)
     path = spelled(schema, arguments.column)
     column = find_field(schema, path)
@@ -60,7 +60,7 @@ def sync_identity(
     value = tables.furthest_value(table, current.version, column.name, largest=step > 0)
     metadata = current.metadata
     if value is not None:
-        mark = mark_at(column, value)
+        mark = high_water_mark_at(column, value)
         metadata = with_high_water_marks(metadata, {} if mark is None else {column.name: mark})
     return alter(
         Alteration(

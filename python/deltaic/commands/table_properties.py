@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from deltaic.commands.alteration import Alteration, alter, altered_header, needed_protocol
+from deltaic.commands.alteration import Alteration, alter, current_snapshot, required_protocol
 from deltaic.commands.column_parameters import compact
-from deltaic.commands.row_ids import give_row_ids
+from deltaic.commands.row_ids import backfill_row_ids
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
-from deltaic.commit.ports import TableHeader, Tables
+from deltaic.commit.ports import Tables, TableSnapshot
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
 from deltaic.protocol import row_tracking
@@ -20,7 +20,6 @@ from deltaic.protocol.clustering import FEATURE as CLUSTERING
 from deltaic.protocol.clustering import require_no_clustering
 from deltaic.protocol.column_lists import check_statistics_columns
 from deltaic.protocol.column_mapping import MAX_COLUMN_ID, MODE, upgraded, with_new_columns
-from deltaic.protocol.dormant_properties import dormant_properties, require_still_dormant
 from deltaic.protocol.features import supports
 from deltaic.protocol.iceberg_compat import newly_active
 from deltaic.protocol.properties import (
@@ -30,6 +29,10 @@ from deltaic.protocol.properties import (
     find_property,
     is_true,
     spellings,
+)
+from deltaic.protocol.properties_without_feature import (
+    properties_without_feature,
+    require_not_activated,
 )
 from deltaic.protocol.retention import check_retention
 from deltaic.protocol.schema import parse_schema
@@ -54,47 +57,50 @@ class AlterProperties:
 def alter_properties(
     arguments: AlterProperties, tables: Tables, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
-    """Change properties of a table, and with them what its protocol asks for.
+    """Change properties of a table, and with them what its protocol requires.
 
     Raises
     ------
     InvalidArgumentError
-        If a property cannot be what it is set to, or cannot be changed on a table that exists.
+        If a value is not valid, or a property cannot be changed on an existing table.
     ProtocolError, TableStateError
-        As for `altered_header` and `protocol_of_successor`.
+        As for `current_snapshot` and `upgraded_protocol`.
     """
     table = arguments.table
     unset = [_stored_name(name) for name in arguments.unset]
-    current = altered_header(table, tables)
+    current = current_snapshot(table, tables)
     before = current.metadata
     given = {k: v for k, v in arguments.properties.items() if k != _COMMENT}
     checked = check_properties(table, given, any_name=tables.allows_unknown_properties())
     if not supports(current.protocol, CLUSTERING):
         require_no_clustering(table, checked.request.features)
-    dormant = dormant_properties(current.protocol, before).keys() & unset
-    removed = dormant | {
-        n for name in unset if name not in dormant for n in _removable(table, name)
+    without_effect = properties_without_feature(current.protocol, before).keys() & unset
+    removed = without_effect | {
+        n for name in unset if name not in without_effect for n in _removable(table, name)
     }
     alteration = _alteration(arguments, current, checked, removed)
     tracks_rows = row_tracking.is_enabled(current.protocol, before)
     if is_true(checked.configuration, row_tracking.ENABLED) and not tracks_rows:
-        # Ids are commits of their own, which would stay if the rest of the statement were refused.
-        needed_protocol(alteration)
-        give_row_ids(table, tables, policy, clock_ms)
-        alteration = _alteration(arguments, altered_header(table, tables), checked, removed)
+        # The backfill has its own commits, which would remain if the rest were refused later.
+        required_protocol(alteration)
+        backfill_row_ids(table, tables, policy, clock_ms)
+        alteration = _alteration(arguments, current_snapshot(table, tables), checked, removed)
     return alter(alteration, tables, policy, clock_ms)
 
 
 def _alteration(
-    arguments: AlterProperties, current: TableHeader, checked: CheckedProperties, removed: set[str]
+    arguments: AlterProperties,
+    current: TableSnapshot,
+    checked: CheckedProperties,
+    removed: set[str],
 ) -> Alteration:
-    """Return what the arguments make of a table, or refuse it."""
+    """Return the alteration that the arguments define, or refuse it."""
     table, before = arguments.table, current.metadata
-    kept = {k: v for k, v in before.configuration.items() if k not in removed}
+    retained = {k: v for k, v in before.configuration.items() if k not in removed}
     after = replace(
         before,
         configuration=row_tracking.with_materialized_columns(
-            {**kept, **checked.configuration}, before.configuration
+            {**retained, **checked.configuration}, before.configuration
         ),
         description=_description(arguments, before.description),
     )
@@ -102,11 +108,11 @@ def _alteration(
     schema = parse_schema(after.schema_string, table)
     check_feed_columns(table, schema, after.configuration)
     check_statistics_columns(table, schema, after.partition_columns, checked.configuration)
-    # First, for what follows takes the properties that are kept for those that files follow.
-    require_still_dormant(table, current.version, current.protocol, before, after)
-    after = upgraded(table, after, kept)
+    # Checked first: the code below assumes that files were written with the retained properties.
+    require_not_activated(table, current.version, current.protocol, before, after)
+    after = upgraded(table, after, retained)
     if newly_active(after.configuration, before.configuration) is not None:
-        after = with_new_columns(after)  # which has elements, keys and values numbered, too
+        after = with_new_columns(after)  # also assigns ids to elements, keys and values
     return Alteration(
         table,
         current,
@@ -123,18 +129,18 @@ def _stored_name(name: str) -> str:
 
 
 def _removable(table: str, stored_name: str) -> tuple[str, ...]:
-    """Return the names of a property, by any of which the table may have it.
+    """Return the names under which a table may store a property.
 
     Raises
     ------
     InvalidArgumentError
-        If a table that has the property cannot be without it.
+        If the property cannot be unset.
     """
     known = find_property(stored_name)
     if stored_name in (MODE, MAX_COLUMN_ID):
-        advice = "Files are read by it. Write the rows to a new table that is without it."
+        advice = "It is required to read the files. Write the rows to a new table without it."
     elif known is not None and known.internal:
-        advice = "Deltaic and other writers keep it; what it says of files and commits stays true."
+        advice = "Deltaic and other writers maintain it; it describes existing files and commits."
     elif stored_name.casefold().startswith(CONSTRAINT_PREFIX):
         advice = "Use ALTER TABLE ... DROP CONSTRAINT."
     else:

@@ -1,11 +1,11 @@
-"""What a table asks of its readers and writers, raised by hand (Protocol § Protocol Evolution)."""
+"""Explicit upgrade of a table's protocol (Protocol § Protocol Evolution)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from deltaic.commands.alteration import Alteration, alter, altered_header
+from deltaic.commands.alteration import Alteration, alter, current_snapshot
 from deltaic.commands.column_parameters import compact
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
@@ -26,7 +26,7 @@ from deltaic.protocol.properties import ProtocolRequest
 
 @dataclass(frozen=True, slots=True)
 class UpgradeProtocol:
-    """The arguments: versions to reach, or features to support from now on."""
+    """The arguments: the new protocol versions, or the features to add."""
 
     table: str
     reader_version: int | None = None
@@ -37,17 +37,17 @@ class UpgradeProtocol:
 def upgrade_protocol(
     arguments: UpgradeProtocol, tables: Tables, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
-    """Raise the protocol of a table. One that is there already makes no version.
+    """Upgrade the protocol of a table. A no-op if the table has that protocol already.
 
     Raises
     ------
     InvalidArgumentError
         If a version or a feature does not exist, or the protocol would be lowered.
     ProtocolError
-        If this build could not write to the table any more.
+        If this build could no longer write to the table.
     """
     table = arguments.table
-    current = altered_header(table, tables)
+    current = current_snapshot(table, tables)
     _require_versions(arguments, current.protocol)
     if not supports(current.protocol, CLUSTERING):
         require_no_clustering(table, arguments.features)
@@ -71,7 +71,7 @@ def upgrade_protocol(
 
 
 def _named(protocol: Protocol) -> dict[str, object]:
-    """Return the protocol as delta-spark records it: lists that it has not are null."""
+    """Return the protocol as delta-spark records it: missing lists are null."""
     body = protocol.to_json()
     return {**body, **{key: body.get(key) for key in ("readerFeatures", "writerFeatures")}}
 

@@ -1,4 +1,4 @@
-"""The time that a commit records, asked for when it is about to be written."""
+"""The time that a commit records, read when the commit is about to be written."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ Clock = Callable[[], int]
 
 
 def wall_clock_ms() -> int:
-    """Return the machine's time in milliseconds since 1970."""
+    """Return the system time in milliseconds since 1970."""
     return time.time_ns() // 1_000_000

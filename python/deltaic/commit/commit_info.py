@@ -1,38 +1,38 @@
-"""The commitInfo action: who did what, and how (Protocol § Commit Provenance Information)."""
+"""The commitInfo action (Protocol § Commit Provenance Information)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+from deltaic.commit.current_transaction import CurrentTransaction
 from deltaic.commit.metrics import operation_metrics
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import CommitSummary
-from deltaic.commit.read_set import ReadSet
 from deltaic.protocol import in_commit_timestamps, row_tracking
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """What a commit says about itself that neither its files nor its plan know."""
+    """The fields of commitInfo that are neither in the commit's files nor in its plan."""
 
     txn_id: str
     engine_info: str
 
 
-#: Parameters that delta-spark writes as JSON's true.
+#: Parameters that delta-spark writes as JSON booleans.
 _FLAGS = frozenset({"isDynamicPartitionOverwrite"})
 
 
 def commit_info(
     summary: CommitSummary,
-    ours: ReadSet,
+    ours: CurrentTransaction,
     provenance: Provenance,
     *,
     timestamp_ms: int,
     in_commit_timestamp_ms: int | None = None,
 ) -> dict[str, Any]:
-    """Return the action's body; fields and their order are those of delta-spark."""
+    """Return the action's body, with the fields of delta-spark in its order."""
     body: dict[str, Any] = {}
     if in_commit_timestamp_ms is not None:
         body[in_commit_timestamps.FIELD] = in_commit_timestamp_ms
@@ -61,7 +61,7 @@ def commit_info(
 
 
 def _permissions(summary: CommitSummary) -> dict[str, bool]:
-    """Return what a write's options allow it to do to the columns."""
+    """Return which changes of columns the options of a write allow."""
     if summary.operation is not Operation.WRITE:
         return {}
     options = {"mergeschema": "canMergeSchema", "overwriteschema": "canOverwriteSchema"}
@@ -72,28 +72,28 @@ def _permissions(summary: CommitSummary) -> dict[str, bool]:
     }
 
 
-def _is_blind_append(summary: CommitSummary, ours: ReadSet) -> bool:
-    """Whether only files were added, and nothing was read for it.
+def _is_blind_append(summary: CommitSummary, ours: CurrentTransaction) -> bool:
+    """Whether the commit only added files and read nothing.
 
-    An append that brings columns along is one, although it is not to be reordered with others.
+    An append that adds columns is a blind append, although it must not be reordered with others.
     """
-    adds_columns = summary.is_blind_append and not summary.identity_marks
+    adds_columns = summary.is_blind_append and not summary.identity_high_water_marks
     return ours.is_blind_append or adds_columns or (ours.creates_table and _only_adds(summary))
 
 
 def _only_adds(summary: CommitSummary) -> bool:
-    """Whether a commit that creates a table added files, or none, and removed none."""
+    """Whether a commit that creates a table removes no files."""
     return not summary.reads_whole_table and not summary.files.num_removed
 
 
 def _preserves_row_ids(summary: CommitSummary) -> bool:
-    """Whether each row that was there before and still is has kept its id.
+    """Whether each remaining row of the table has kept its row id.
 
-    A file that only gets another deletion vector keeps its rows where they are. Rows that an
-    operation copies or updates lie in new files, which have new ids; whether the rows have brought
-    their own along, only who wrote them knows.
+    A file that only gets a new deletion vector keeps its rows. Rows that an operation copies or
+    updates are stored in new files with new base row ids; only the engine that wrote them knows
+    whether it materialized their row ids.
     """
     counts = summary.engine_metrics
-    moved = sum(counts.get(name, 0) for name in ("numCopiedRows", "numUpdatedRows"))
+    copied = sum(counts.get(name, 0) for name in ("numCopiedRows", "numUpdatedRows"))
     rearranges = summary.files.num_added > 0 and not summary.files.data_change
-    return moved == counts.get("numPreservedRows", 0) and not rearranges
+    return copied == counts.get("numPreservedRows", 0) and not rearranges

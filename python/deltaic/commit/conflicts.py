@@ -1,11 +1,12 @@
-"""When a commit that got in between forbids ours: one small rule per reason, in one list.
+"""The conflict rules: when a winning commit conflicts with ours. One rule per reason, in one list.
 
-A rule looks at one winning commit and returns a `Conflict` or None. Rules are checked in the order
-of `RULES`, so that the most telling reason is reported: a file with a new deletion vector is added,
-too, but that both change the same file says more than that a file was added.
+A rule checks one winning commit and returns a `Conflict` or None. Rules are checked in the order of
+`RULES`, so that the most specific reason is reported: a file with a new deletion vector is also
+added, but "both change the same file" is more specific than "a file was added".
 
-A file is identified by its path alone, but two commits may change it: if each only ends rows of it,
-by deletion vectors, they conflict where they end the same rows (docs/decisions/0021).
+A file is identified by its path alone. Two commits may still change the same file: if both only
+delete rows of it by deletion vectors, they conflict only if they delete the same rows
+(docs/decisions/0021).
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
+from deltaic.commit.current_transaction import CurrentTransaction
 from deltaic.commit.isolation import Isolation
-from deltaic.commit.ports import Winner
-from deltaic.commit.read_set import ReadSet
+from deltaic.commit.ports import WinningCommit
 from deltaic.exceptions import DeltaError, error
 from deltaic.protocol.clustering import DOMAIN as CLUSTERING
 from deltaic.protocol.clustering import lost_columns
@@ -30,56 +31,57 @@ class Evidence(Enum):
 
     #: The log alone.
     LOG = "log"
-    #: The log says that rows which the winner added may matter; the rows themselves tell.
+    #: By the log, rows that the winner added may conflict; a query of these rows decides.
     ADDED_ROWS = "added rows"
-    #: The same of rows that the winner deleted.
+    #: The same for rows that the winner deleted.
     DELETED_ROWS = "deleted rows"
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Why our commit cannot follow a winner.
+    """Why our commit conflicts with a winner.
 
     Attributes
     ----------
     condition
-        The condition of the error it becomes if nothing can be done about it.
+        The condition of the error that is raised if the conflict is confirmed.
     detail
-        The file, application or change at which the two meet.
+        The file, application or change on which the two conflict.
     evidence
-        What shows it: rows may show that there is no conflict.
+        What shows the conflict; a query of the rows may show that there is none.
     """
 
     condition: str
-    winner: Winner
+    winner: WinningCommit
     detail: str
     evidence: Evidence = Evidence.LOG
 
 
-Rule: TypeAlias = Callable[[ReadSet, Winner], Conflict | None]
+Rule: TypeAlias = Callable[[CurrentTransaction, WinningCommit], Conflict | None]
 
 
-def table_created(ours: ReadSet, winner: Winner) -> Conflict | None:
-    """Object if we create a table that is there now."""
+def table_created(ours: CurrentTransaction, winner: WinningCommit) -> Conflict | None:
+    """Conflict if we create a table that exists now."""
     if ours.creates_table:
         return Conflict("DELTAIC_TABLE_CREATED_CONCURRENTLY", winner, "the table was created")
     return None
 
 
-def protocol_changed(ours: ReadSet, winner: Winner) -> Conflict | None:
-    """Object to a new protocol: our files were written without knowing what it asks for."""
+def protocol_changed(ours: CurrentTransaction, winner: WinningCommit) -> Conflict | None:
+    """Conflict if the winner changed the protocol: our files were written under the older one."""
     if winner.protocol is None:
         return None
     return Conflict("DELTAIC_PROTOCOL_CHANGED", winner, "it changed the table's protocol")
 
 
-def metadata_changed(ours: ReadSet, winner: Winner) -> Conflict | None:
-    """Object to another definition than the one our rows, or the winner's, were written for.
+def metadata_changed(ours: CurrentTransaction, winner: WinningCommit) -> Conflict | None:
+    """Conflict if our rows or the winner's were written for another definition of the table.
 
-    The second half is about columns: properties do not change what earlier rows mean. That a winner
-    has counted identity columns is no matter to who has given no values of them.
+    The winner's rows conflict only with a change of columns: properties do not change what earlier
+    rows mean. A winner that moved identity high-water marks does not affect a transaction that
+    generated no identity values.
     """
-    if winner.metadata is not None and not ours.can_count_after(winner.metadata):
+    if winner.metadata is not None and not ours.can_rebase_onto_metadata(winner.metadata):
         detail = "it changed the table's metadata (its schema, partitioning or properties)"
         return Conflict("DELTAIC_METADATA_CHANGED", winner, detail)
     if ours.plan.changes_columns and winner.num_added > 0:
@@ -88,11 +90,11 @@ def metadata_changed(ours: ReadSet, winner: Winner) -> Conflict | None:
     return None
 
 
-def concurrent_append(ours: ReadSet, winner: Winner) -> Conflict | None:
-    """Object to added rows that we should have read.
+def concurrent_append(ours: CurrentTransaction, winner: WinningCommit) -> Conflict | None:
+    """Conflict if the winner added rows that we should have read.
 
-    A blind append of ours has read nothing. A blind append of the winner may be ordered after us,
-    as it read nothing of ours, unless the order of the history is to be the order of all reads.
+    If ours is a blind append, it read nothing. If the winner is a blind append, it read nothing of
+    ours and may be ordered after us, except at the level Serializable.
     """
     if ours.is_blind_append or ours.isolation is Isolation.SNAPSHOT:
         return None
@@ -104,38 +106,39 @@ def concurrent_append(ours: ReadSet, winner: Winner) -> Conflict | None:
     return Conflict("DELTAIC_CONCURRENT_APPEND", winner, path, Evidence.ADDED_ROWS)
 
 
-def concurrent_delete_delete(ours: ReadSet, winner: Winner) -> Conflict | None:
-    """Object if both remove the same file, or change it in ways that cannot be put together."""
+def concurrent_delete_delete(ours: CurrentTransaction, winner: WinningCommit) -> Conflict | None:
+    """Conflict if both remove the same file, or change it in ways that cannot be combined."""
     path = winner.removed_file_removed
     return Conflict("DELTAIC_CONCURRENT_DELETE_DELETE", winner, path) if path else None
 
 
-def rows_moved(ours: ReadSet, winner: Winner) -> Conflict | None:
-    """Object if rows that we end lie elsewhere now: the log does not say where.
+def concurrent_compaction(ours: CurrentTransaction, winner: WinningCommit) -> Conflict | None:
+    """Conflict if the winner rewrote rows that we delete into other files.
 
-    It does not say which file a row came from, either (Protocol § Add File and Remove File). Where
-    none of the files are ours, the two commits go together in any order: the rows are the same.
+    The log records neither where a row was moved nor which file it came from (Protocol § Add File
+    and Remove File). If it rewrote no file that we change, the two commits do not conflict: the
+    rows are the same.
     """
     path = winner.moved_file
-    return Conflict("DELTAIC_CONCURRENT_REARRANGEMENT", winner, path) if path else None
+    return Conflict("DELTAIC_CONCURRENT_COMPACTION", winner, path) if path else None
 
 
-def same_rows_ended(ours: ReadSet, winner: Winner) -> Conflict | None:
-    """Object if both end the same rows of a file."""
-    shared = winner.shared_rows
+def concurrent_row_change(ours: CurrentTransaction, winner: WinningCommit) -> Conflict | None:
+    """Conflict if both delete the same rows of a file."""
+    shared = winner.concurrently_deleted_rows
     if shared is None:
         return None
     detail = f"{shared.count} {'row' if shared.count == 1 else 'rows'} of the file {shared.path}"
     return Conflict("DELTAIC_CONCURRENT_ROW_CHANGE", winner, detail)
 
 
-def concurrent_delete_read(ours: ReadSet, winner: Winner) -> Conflict | None:
-    """Object to the loss of rows that we read, where those that we left alone matter, too.
+def concurrent_delete_read(ours: CurrentTransaction, winner: WinningCommit) -> Conflict | None:
+    """Conflict if the winner deleted rows that we read, even if we did not change them.
 
-    They do not if what becomes of a row depends on no other row of the table, as in a DELETE or an
-    UPDATE: without them, the outcome is the same. In a MERGE a row may have kept a source row from
-    being inserted, if it matched it: that the rows themselves tell. A subquery or INSERT ... SELECT
-    has an outcome of its own, of which no single row tells anything.
+    There is no conflict if the result for a row depends on no other row of the table, as in a
+    DELETE or an UPDATE: the outcome is the same without the deleted rows. In a MERGE, a deleted row
+    may have matched a source row, which was then not inserted; a query of the rows decides. The
+    result of a subquery or of INSERT ... SELECT may depend on any row, so no query can decide.
     """
     path = winner.removed_file_read
     if not path:
@@ -143,32 +146,34 @@ def concurrent_delete_read(ours: ReadSet, winner: Winner) -> Conflict | None:
     return Conflict("DELTAIC_CONCURRENT_DELETE_READ", winner, path, Evidence.DELETED_ROWS)
 
 
-def concurrent_transaction(ours: ReadSet, winner: Winner) -> Conflict | None:
-    """Object if both record progress of one application (Protocol § Transaction Identifiers)."""
+def concurrent_transaction(ours: CurrentTransaction, winner: WinningCommit) -> Conflict | None:
+    """Conflict if both commit a ``txn`` of the same appId (Protocol § Transaction Identifiers)."""
     if ours.txn is None or ours.txn.app_id not in winner.txns:
         return None
     detail = f"txnAppId {ours.txn.app_id}, version {winner.txns[ours.txn.app_id]}"
     return Conflict("DELTAIC_CONCURRENT_TRANSACTION", winner, detail)
 
 
-def domain_metadata_changed(ours: ReadSet, winner: Winner) -> Conflict | None:
-    """Object if both set the same metadata domain (Protocol § Domain Metadata).
+def domain_metadata_changed(ours: CurrentTransaction, winner: WinningCommit) -> Conflict | None:
+    """Conflict if both set the same metadata domain (Protocol § Domain Metadata).
 
-    That of row tracking is not ours to set: its count is taken up where the winner left it. A table
-    that is to do without domains must not have got one.
+    The domain of row tracking is no conflict: the high-water mark is recomputed on retry. If our
+    commit drops the feature, any domain that the winner set is a conflict.
     """
-    keeps_domains = supports(ours.plan.effective.protocol, DOMAINS)
-    met = ours.domains if keeps_domains or not ours.plan.changes_protocol else winner.domains
-    shared = sorted(winner.domains.keys() & met)
+    supports_domains = supports(ours.plan.effective.protocol, DOMAINS)
+    ours_or_any = (
+        ours.domains if supports_domains or not ours.plan.changes_protocol else winner.domains
+    )
+    shared = sorted(winner.domains.keys() & ours_or_any)
     if not shared:
         return None
     return Conflict("DELTAIC_CONCURRENT_DOMAIN_METADATA", winner, shared[0])
 
 
-def clustering_changed(ours: ReadSet, winner: Winner) -> Conflict | None:
-    """Object to clustering by columns that our definition of the table is without.
+def clustering_changed(ours: CurrentTransaction, winner: WinningCommit) -> Conflict | None:
+    """Conflict if the winner clustered the table by columns that our definition does not have.
 
-    One that states the table anew says how it is clustered, too, even where that was so before.
+    A commit that replaces the table also defines its clustering, even if that does not change.
     """
     configuration = winner.domains.get(CLUSTERING)
     if configuration is None or not ours.redefines:
@@ -191,22 +196,24 @@ RULES: tuple[Rule, ...] = (
     concurrent_transaction,
     domain_metadata_changed,
     concurrent_delete_delete,
-    rows_moved,
-    same_rows_ended,
+    concurrent_compaction,
+    concurrent_row_change,
     concurrent_delete_read,
     concurrent_append,
 )
 
 
 def find_conflict(
-    ours: ReadSet, winner: Winner, is_confirmed: Callable[[Conflict], bool] = lambda _: True
+    ours: CurrentTransaction,
+    winner: WinningCommit,
+    is_confirmed: Callable[[Conflict], bool] = lambda _: True,
 ) -> Conflict | None:
-    """Return the first conflict of our transaction with a winner.
+    """Return the first confirmed conflict of our transaction with a winner.
 
     Parameters
     ----------
     is_confirmed
-        Whether the evidence of a conflict holds when it is looked at.
+        Returns whether the evidence confirms a conflict.
     """
     for rule in RULES:
         found = rule(ours, winner)
@@ -215,8 +222,8 @@ def find_conflict(
     return None
 
 
-def conflict_error(ours: ReadSet, conflict: Conflict) -> DeltaError:
-    """Return the error that tells the user of a conflict. Nowhere else does one become an error."""
+def conflict_error(ours: CurrentTransaction, conflict: Conflict) -> DeltaError:
+    """Return the error of a conflict. This is the only place where a conflict becomes an error."""
     return error(
         conflict.condition,
         table=ours.table,

@@ -1,7 +1,7 @@
-"""What is due once a version is committed, and keeps the log fast and short.
+"""Post-commit hooks: the maintenance that keeps the log fast and short.
 
-Python decides; the JVM does it, by default on a thread of its own. Nothing here can fail a commit:
-a hook that fails is logged, and tried again by a later commit.
+Python decides what is due; the JVM runs it, by default on a background thread. No hook can fail a
+commit: a hook that fails is logged, and a later commit retries it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deltaic.commit.notices import warn_once
-from deltaic.commit.ports import CommitSummary, PreparedCommit, Tables, Upkeep, UpkeepSettings
+from deltaic.commit.ports import (
+    CommitSummary,
+    Maintenance,
+    MaintenanceSettings,
+    PreparedCommit,
+    Tables,
+)
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.features import is_listed, supports
 from deltaic.protocol.numbers import whole_number
@@ -21,28 +27,29 @@ from deltaic.protocol.properties import (
     SYMLINK_MANIFEST_PROPERTY,
     interval_ms,
     is_true,
-    left_undone,
     property_value,
     set_value,
     stored_number,
+    unsupported_properties,
 )
 
 _logger = logging.getLogger(__name__)
 
-#: The tasks of which the JVM remembers that they failed.
+#: The tasks whose failures the JVM records.
 CHECKPOINT, COMPACTION, CLEANUP = "checkpoint", "compaction", "cleanup"
 
-#: delta-spark's setting of a session, which stands in for a property of each table.
+#: delta-spark's session setting, the fallback for the property of each table.
 AUTO_COMPACT_SETTING = "spark.databricks.delta.autoCompact.enabled"
 _NO_AUTO_COMPACT = "Deltaic compacts no files after a write yet, and writes without."
 
-#: Every so many V2 checkpoints, older readers are shown the protocol under a name they know.
+#: After so many V2 checkpoints, one is also written under the classic name, so that older readers
+#: find the protocol.
 _CLASSIC_NAME_EVERY = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One thing to do for the log, as ``io.deltaic.spark.bridge.UpkeepRequest`` reads it."""
+    """One maintenance task, as ``io.deltaic.spark.bridge.MaintenanceRequest`` reads it."""
 
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -55,39 +62,39 @@ class Task:
 def run_hooks(
     summary: CommitSummary, version: int, prepared: PreparedCommit, tables: Tables
 ) -> None:
-    """See to what is due after a commit; of what goes wrong it only tells the log.
+    """Run the tasks that are due after a commit; failures are only logged.
 
     Parameters
     ----------
     summary
         The commit.
     version
-        The version it became.
+        The committed version.
     prepared, tables
-        How the JVM is reached.
+        Access to the JVM.
     """
     try:
-        upkeep = tables.upkeep(prepared)
+        maintenance = tables.maintenance(prepared)
         definition = summary.plan.effective
-        _report_left_undone(summary.table, definition.metadata)
-        if upkeep.settings().wants_small_files_compacted:
+        _warn_of_unsupported_properties(summary.table, definition.metadata)
+        if maintenance.settings().wants_small_files_compacted:
             warn_once("", AUTO_COMPACT_SETTING, f"{AUTO_COMPACT_SETTING}: {_NO_AUTO_COMPACT}")
-        tasks = due_tasks(version, definition.protocol, definition.metadata, upkeep)
+        tasks = due_tasks(version, definition.protocol, definition.metadata, maintenance)
         if tasks:
-            upkeep.run(version, [task.to_json() for task in tasks])
+            maintenance.run(version, [task.to_json() for task in tasks])
     except Exception:
         _logger.warning(
-            "Table %s: version %d is committed, but what should follow it failed and is left to a "
-            "later commit",
+            "Table %s: version %d is committed, but its post-commit maintenance failed; a later "
+            "commit retries it",
             summary.table,
             version,
             exc_info=True,
         )
 
 
-def _report_left_undone(table: str, metadata: Metadata) -> None:
-    """Log what another engine's property asks for in vain."""
-    for known in left_undone(metadata.configuration):
+def _warn_of_unsupported_properties(table: str, metadata: Metadata) -> None:
+    """Warn about properties of other engines that Deltaic does not support."""
+    for known in unsupported_properties(metadata.configuration):
         warn_once(
             table,
             known.name,
@@ -97,11 +104,11 @@ def _report_left_undone(table: str, metadata: Metadata) -> None:
 
 
 def due_tasks(
-    version: int, protocol: Protocol, metadata: Metadata, upkeep: Upkeep
+    version: int, protocol: Protocol, metadata: Metadata, maintenance: Maintenance
 ) -> Sequence[Task]:
-    """Return what is due after the commit of a version, in the order in which it is to be done."""
-    settings = upkeep.settings()
-    failed = upkeep.failed()
+    """Return the tasks that are due after the commit of a version, in the order to run them."""
+    settings = maintenance.settings()
+    failed = maintenance.failed()
     tasks = []
     if settings.writes_checksums:
         tasks.append(Task("checksum"))
@@ -112,9 +119,9 @@ def due_tasks(
             tasks.append(Task("compaction", {"first": last + 1 - interval, "last": last}))
     if is_true(metadata.configuration, SYMLINK_MANIFEST_PROPERTY):
         tasks.append(Task("symlinkManifest"))
-    is_checkpoint_due = _is_checkpoint_due(version, metadata, upkeep, failed)
+    is_checkpoint_due = _is_checkpoint_due(version, metadata, maintenance, failed)
     if is_checkpoint_due:
-        tasks.append(_checkpoint(version, protocol, metadata, upkeep, settings))
+        tasks.append(_checkpoint(version, protocol, metadata, maintenance, settings))
     if is_checkpoint_due or CLEANUP in failed:
         cleanup = _cleanup(protocol, metadata)
         if cleanup is not None:
@@ -123,30 +130,30 @@ def due_tasks(
 
 
 def _cleanup(protocol: Protocol, metadata: Metadata) -> Task | None:
-    """Return the deletion of what has outlived its retention; None if nothing may be deleted.
+    """Return the task that deletes expired log files; None if nothing may be deleted.
 
-    A retention that cannot be understood, or a protected version that cannot, keeps everything.
+    If a retention or the protected version cannot be parsed, nothing is deleted.
     """
     properties = metadata.configuration
     if not is_true(properties, "delta.enableExpiredLogCleanup"):
         return None
-    kept = [interval_ms(property_value(properties, "delta.logRetentionDuration"))]
+    parsed = [interval_ms(property_value(properties, "delta.logRetentionDuration"))]
     checkpoints = set_value(properties, "delta.checkpointRetentionDuration")
     if checkpoints is not None:
         # Checkpoints are deleted with the commits of their age, so the longer retention applies.
-        kept.append(interval_ms(checkpoints))
+        parsed.append(interval_ms(checkpoints))
     protected = _protected_version(protocol, properties)
-    retentions = [ms for ms in kept if ms is not None]
-    if protected is None or len(retentions) < len(kept):
+    retentions = [ms for ms in parsed if ms is not None]
+    if protected is None or len(retentions) < len(parsed):
         return None
     arguments = {"retentionMs": max(retentions)}
     return Task(CLEANUP, {**arguments, "protectedVersion": protected} if protected else arguments)
 
 
 def _protected_version(protocol: Protocol, properties: Mapping[str, str]) -> int | None:
-    """Return the version before which the log is deleted at once or not at all.
+    """Return the version before which the log is deleted completely or not at all.
 
-    0 stands for none (Protocol § Checkpoint Protection); None means that it cannot be understood.
+    0 means none (Protocol § Checkpoint Protection); None means that the value cannot be parsed.
     """
     if not supports(protocol, "checkpointProtection"):
         return 0
@@ -155,13 +162,13 @@ def _protected_version(protocol: Protocol, properties: Mapping[str, str]) -> int
 
 
 def _is_checkpoint_due(
-    version: int, metadata: Metadata, upkeep: Upkeep, failed: frozenset[str]
+    version: int, metadata: Metadata, maintenance: Maintenance, failed: frozenset[str]
 ) -> bool:
     """Whether this commit writes a checkpoint.
 
-    It does at every multiple of the interval, as delta-spark does. Besides, it makes up for one
-    that failed, here or in a process that did not live to write it; since a checkpoint may be in
-    the making elsewhere, that is only concluded when another interval has passed.
+    It does at every multiple of the interval, as delta-spark does. It also retries a checkpoint
+    that failed in this process, or that another process did not complete. Another process may still
+    be writing its checkpoint, so the latter is assumed only after one more interval.
     """
     interval = _checkpoint_interval(metadata)
     if version <= 0:
@@ -169,21 +176,23 @@ def _is_checkpoint_due(
     if version % interval == 0 or CHECKPOINT in failed:
         return True
     oldest_allowed = version - 2 * interval
-    return oldest_allowed >= 0 and upkeep.newest_checkpoint(oldest_allowed + 1) <= oldest_allowed
+    if oldest_allowed < 0:
+        return False
+    return maintenance.newest_checkpoint(oldest_allowed + 1) <= oldest_allowed
 
 
 def _checkpoint(
     version: int,
     protocol: Protocol,
     metadata: Metadata,
-    upkeep: Upkeep,
-    settings: UpkeepSettings,
+    maintenance: Maintenance,
+    settings: MaintenanceSettings,
 ) -> Task:
-    """Return the kind of checkpoint that the table asks for (Protocol § Checkpoint Specs)."""
+    """Return the kind of checkpoint that the table requires (Protocol § Checkpoint Specs)."""
     policy = property_value(metadata.configuration, "delta.checkpointPolicy")
     if supports(protocol, "v2Checkpoint") and policy.casefold() == "v2":
         number = version // _checkpoint_interval(metadata)
-        also_classic = number % _CLASSIC_NAME_EVERY == 0 or upkeep.newest_checkpoint(0) < 0
+        also_classic = number % _CLASSIC_NAME_EVERY == 0 or maintenance.newest_checkpoint(0) < 0
         size = settings.part_size or settings.sidecar_size
         return Task("v2Checkpoint", {"sidecarSize": size, "alsoClassic": also_classic})
     # Multi-part checkpoints are forbidden where the feature is supported, whatever the policy.
@@ -196,6 +205,6 @@ def _checkpoint_interval(metadata: Metadata) -> int:
 
 
 def _missed(version: int, interval: int, failed: frozenset[str]) -> int | None:
-    """Return the last version of the compaction that failed, if one did."""
+    """Return the last version of the log compaction that failed, if one did."""
     last = (version + 1) // interval * interval - 1
     return last if COMPACTION in failed and last > 0 else None

@@ -1,4 +1,4 @@
-"""Writes that count once, however often they are tried: ``txnAppId`` and ``txnVersion``."""
+"""Idempotent writes: the options ``txnAppId`` and ``txnVersion``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _VERSION = "txnversion"
 def requested_txn(
     table: str, options: Mapping[str, str], now_ms: int | None = None
 ) -> SetTransaction | None:
-    """Return the progress that a write records (Protocol § Transaction Identifiers).
+    """Return the ``txn`` action that a write commits (Protocol § Transaction Identifiers).
 
     Parameters
     ----------
@@ -24,12 +24,12 @@ def requested_txn(
     options
         The options of the write, their names in lower case.
     now_ms
-        The time that is recorded with it.
+        The value of ``lastUpdated``.
 
     Raises
     ------
     InvalidArgumentError
-        If only one of the two options is given, or the version is no number of 64 bits.
+        If only one of the two options is given, or the version is not a 64-bit number.
     """
     app_id, version = options.get(_APP_ID), options.get(_VERSION)
     if app_id is None and version is None:

@@ -1,4 +1,4 @@
-"""How much a transaction must see of what others commit meanwhile."""
+"""Isolation levels: which concurrent commits a transaction must take into account."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _PROPERTY = "delta.isolationLevel"
 class Isolation(Enum):
     """The levels, by the names that commitInfo uses."""
 
-    #: There is an order of all commits in which each read everything that came before it, and that
-    #: order is the table's history.
+    #: The commits have a serial order, which is the order of the table's history: each commit has
+    #: read all that was committed before it.
     SERIALIZABLE = "Serializable"
-    #: There is such an order, but blind appends may stand elsewhere in it than in the history.
+    #: The commits have a serial order, in which blind appends may be elsewhere than in the history.
     WRITE_SERIALIZABLE = "WriteSerializable"
-    #: Added rows do not matter: the transaction does not change the table's rows.
+    #: Added rows cause no conflict: the transaction does not change the table's rows.
     SNAPSHOT = "SnapshotIsolation"
 
 
@@ -53,15 +53,16 @@ def isolation_of(
 ) -> Isolation:
     """Return the level at which a transaction runs.
 
-    A transaction that only rearranges rows, such as a compaction, reads the same rows whatever is
-    added beside them. One that changes the table's definition must not be reordered with any other:
-    rows appended before it must fit what it defines. Other transactions run at the level that the
-    table sets; if it sets none, at the session's; if that sets none, at the property's default.
+    Rows added concurrently do not affect a transaction that only rearranges rows, such as a
+    compaction. A transaction that changes the table's definition must not be reordered with any
+    other: rows appended before it must fit the new definition. Other transactions run at the level
+    of the table property; if it is not set, at the session's; if that is not set, at the property's
+    default.
 
     Raises
     ------
     TableStateError
-        If the table asks for a level that there is not.
+        If the table property has an unknown level.
     """
     if not changes_data and not changes_metadata:
         return Isolation.SNAPSHOT

@@ -1,6 +1,7 @@
-"""Operation metrics, derived from a commit's files and what only the engine can know.
+"""Operation metrics, derived from a commit's files and the engine's own counts.
 
-The names are delta-spark's, per operation; a metric that does not apply is zero, as there.
+The names are those of delta-spark, per operation. A metric that does not apply is zero, as in
+delta-spark.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ _Source = Callable[[CommitSummary], int]
 
 
 def operation_metrics(summary: CommitSummary) -> dict[str, str]:
-    """Return the metrics of a commit, as commitInfo holds them: all values are strings."""
+    """Return the metrics of a commit for commitInfo, where all values are strings."""
     kind = _kind(summary.operation)
     metrics = {name: str(source(summary)) for name, source in _BY_OPERATION.get(kind, {}).items()}
     replaces_rows = kind is Operation.WRITE and "numDeletedRows" in summary.engine_metrics
@@ -27,14 +28,14 @@ def operation_metrics(summary: CommitSummary) -> dict[str, str]:
 
 
 def _overwrites(summary: CommitSummary) -> bool:
-    """Whether a write replaces what it finds, even if that is nothing."""
+    """Whether a write is an overwrite, even of an empty table."""
     mode = summary.operation_parameters.get("mode") or ""
     says_so = summary.operation.replaces_table or mode.casefold() == "overwrite"
     return summary.operation.writes_a_query and (says_so or summary.files.num_removed > 0)
 
 
 def _kind(operation: Operation) -> Operation:
-    """Map the operations that hold data from a query to WRITE, REORG to OPTIMIZE."""
+    """Map the operations that write a query to WRITE, and REORG to OPTIMIZE."""
     if operation.writes_a_query:
         return Operation.WRITE
     return Operation.OPTIMIZE if operation is Operation.REORG else operation
@@ -58,7 +59,7 @@ _TIMES: Mapping[str, _Source] = {
     "scanTimeMs": _engine("scanTimeMs"),
     "rewriteTimeMs": _engine("rewriteTimeMs"),
 }
-#: Of a write that replaces the rows which meet a condition.
+#: Metrics of a write with replaceWhere.
 _REPLACED_ROWS: Mapping[str, _Source] = {
     "numAddedChangeFiles": _files(lambda f: f.num_change_files),
     "numDeletedRows": _engine("numDeletedRows"),
@@ -82,7 +83,7 @@ _UPDATE: Mapping[str, _Source] = {
 
 
 def _matched_updated(summary: CommitSummary) -> int:
-    """Count rows that matched: all that were updated, unless the engine tells them apart."""
+    """Count the matched updated rows: all updated rows, unless the engine counts them apart."""
     counts = summary.engine_metrics
     return counts.get("numMatchedUpdatedRows", counts.get("numUpdatedRows", 0))
 
@@ -94,7 +95,7 @@ def _matched_deleted(summary: CommitSummary) -> int:
 
 
 def _inserted(summary: CommitSummary) -> int:
-    """Count the rows that a MERGE inserted; one that only inserts is an append to the engine."""
+    """Count the rows that a MERGE inserted; the engine runs an insert-only MERGE as an append."""
     return summary.engine_metrics.get("numInsertedRows", summary.files.added_rows)
 
 

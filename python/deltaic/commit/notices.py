@@ -1,4 +1,4 @@
-"""What is worth a warning, but not one for each commit."""
+"""Warnings that are logged once, not for each commit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def warn_once(table: str, subject: str, message: str) -> None:
     subject
         What the warning is about, such as a table property.
     message
-        Which names both.
+        The warning, which names the table and the subject.
     """
     if (table, subject) not in _reported:
         _reported.add((table, subject))

@@ -1,4 +1,4 @@
-"""The operations that make commits, by the names that commitInfo and the history give them."""
+"""The operations that commit, by their names in commitInfo and the history."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ class Operation(Enum):
 
     @property
     def replaces_table(self) -> bool:
-        """Whether the statement states the table anew, properties included."""
+        """Whether the statement replaces the table, its properties included."""
         return self in _REPLACING
 
     @property
     def always_commits(self) -> bool:
-        """Whether it is worth a version even if it touches no file: the user asked for one."""
+        """Whether it commits a version even if it has no file actions."""
         return self in _WRITING or self in _REPLACING
 
     @property
     def writes_a_query(self) -> bool:
-        """Whether what it adds are the rows of a query."""
+        """Whether the rows that it adds are those of a query."""
         return self in _QUERIES
 
 
@@ -77,7 +77,7 @@ _WRITING = _QUERIES | {Operation.STREAMING_UPDATE, Operation.CREATE_TABLE}
 
 
 class WriteMode(Enum):
-    """How a write treats the rows that are there."""
+    """How a write treats the existing rows."""
 
     APPEND = "append"
     OVERWRITE = "overwrite"

@@ -1,7 +1,7 @@
-"""What a commit holds besides files, decided before any data is written.
+"""What a commit holds besides files, planned before any data is written.
 
-The JVM keeps a plan while the data is written and hands it back unread, except for the definition
-under which the data is written.
+The JVM stores the plan while the data is written and returns it unchanged. It uses only the
+definition under which the data is written.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True)
-class Predecessor:
-    """What the next commit must know of the version before it.
+class PreviousVersion:
+    """What the next commit needs from the version before it.
 
     Attributes
     ----------
     version
         -1 if there is no version yet.
     timestamp_ms
-        When it was committed, by its own word if it keeps in-commit timestamps.
+        When it was committed: its in-commit timestamp, if it has one.
     row_id_high_water_mark
-        The highest row id given so far; -1 if none was.
+        The highest assigned row id; -1 if there is none.
     """
 
     version: int = -1
@@ -44,7 +44,7 @@ class Predecessor:
 
 @dataclass(frozen=True, slots=True)
 class CommitPlan:
-    """The answer to what a write may do.
+    """The plan of a write.
 
     Attributes
     ----------
@@ -55,32 +55,32 @@ class CommitPlan:
     is_blind_append
         Whether the operation itself reads nothing; its query may.
     changes_protocol, changes_metadata
-        Whether the commit holds them.
+        Whether the commit holds a protocol or metaData action.
     changes_columns
         Whether schema or partition columns of an existing table change.
     enables_in_commit_timestamps
-        Whether it is this commit from which on an existing table keeps its own timestamps.
-    joins_if_created
-        Whether a commit that creates the table may instead append to one that another writer has
-        created meanwhile, if it has the same columns.
+        Whether this commit enables in-commit timestamps on an existing table.
+    append_if_created_concurrently
+        Whether a commit that creates the table may instead append to a table with the same columns
+        that another writer created concurrently.
     domains
         The metadata domains that the commit sets or removes.
     changes_data
-        Whether the rows are others afterwards; if not, they only lie in other files.
+        Whether the rows change; if not, they are only rewritten to other files.
     replaces_append_only
-        Whether the table forbids to remove rows, where the commit states its definition anew.
+        Whether the table was append-only before the commit changes its definition.
     skipped
-        Whether an earlier write with the same ``txnAppId`` and ``txnVersion`` has done it already.
+        Whether an earlier write with the same ``txnAppId`` and ``txnVersion`` has been committed.
     """
 
     effective: Definition
-    base: Predecessor = Predecessor()
+    base: PreviousVersion = PreviousVersion()
     is_blind_append: bool = False
     changes_protocol: bool = False
     changes_metadata: bool = False
     changes_columns: bool = False
     enables_in_commit_timestamps: bool = False
-    joins_if_created: bool = False
+    append_if_created_concurrently: bool = False
     domains: tuple[DomainMetadata, ...] = ()
     changes_data: bool = True
     replaces_append_only: bool = False
@@ -88,7 +88,7 @@ class CommitPlan:
 
     @property
     def forbids_removal(self) -> bool:
-        """Whether no row may be removed: by the word of the table as it was before the commit."""
+        """Whether no row may be removed, by the definition of the table before the commit."""
         if self.changes_protocol or self.changes_metadata:
             return self.replaces_append_only
         return is_append_only(self.effective.protocol, self.effective.metadata)
@@ -104,7 +104,7 @@ class CommitPlan:
         return self.effective.metadata if self.changes_metadata else None
 
     def to_json(self) -> dict[str, Any]:
-        """Write the reply of ``Committer.plan``."""
+        """Return the response of ``Committer.plan``."""
         return {
             "effectiveProtocol": self.effective.protocol.to_json(),
             "effectiveMetaData": self.effective.metadata.to_json(),
@@ -116,7 +116,7 @@ class CommitPlan:
             "changesMetaData": self.changes_metadata,
             "changesColumns": self.changes_columns,
             "enablesInCommitTimestamps": self.enables_in_commit_timestamps,
-            "joinsIfCreated": self.joins_if_created,
+            "appendsIfCreatedConcurrently": self.append_if_created_concurrently,
             "domains": [domain.to_json() for domain in self.domains],
             "changesData": self.changes_data,
             "replacesAppendOnly": self.replaces_append_only,
@@ -132,7 +132,7 @@ class CommitPlan:
                 Protocol.from_json(body["effectiveProtocol"]),
                 Metadata.from_json(body["effectiveMetaData"]),
             ),
-            base=Predecessor(
+            base=PreviousVersion(
                 body["baseVersion"], body["baseTimestampMs"], body["baseRowIdHighWaterMark"]
             ),
             is_blind_append=body["isBlindAppend"],
@@ -140,7 +140,7 @@ class CommitPlan:
             changes_metadata=body["changesMetaData"],
             changes_columns=body["changesColumns"],
             enables_in_commit_timestamps=body["enablesInCommitTimestamps"],
-            joins_if_created=body["joinsIfCreated"],
+            append_if_created_concurrently=body["appendsIfCreatedConcurrently"],
             domains=tuple(DomainMetadata.from_json(d) for d in body["domains"]),
             changes_data=body["changesData"],
             replaces_append_only=body["replacesAppendOnly"],

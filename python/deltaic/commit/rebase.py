@@ -1,4 +1,4 @@
-"""Following a commit that got in between: the next version to try, or the conflict."""
+"""Rebases our commit onto winning commits: returns the next version to try, or the conflict."""
 
 from __future__ import annotations
 
@@ -6,100 +6,109 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deltaic.commit.conflicts import Conflict, find_conflict
-from deltaic.commit.plan import Definition, Predecessor
-from deltaic.commit.ports import PreparedCommit, Winner
-from deltaic.commit.read_set import ReadSet
+from deltaic.commit.current_transaction import CurrentTransaction
+from deltaic.commit.plan import Definition, PreviousVersion
+from deltaic.commit.ports import PreparedCommit, WinningCommit
 from deltaic.commit.row_evidence import RowEvidence
 from deltaic.protocol import row_tracking
 from deltaic.protocol.clustering import clustering_columns
 from deltaic.protocol.column_lists import has_statistics
 from deltaic.protocol.constraints import conditions
 from deltaic.protocol.features import is_writable
-from deltaic.protocol.properties import left_undone
+from deltaic.protocol.properties import unsupported_properties
 from deltaic.protocol.schema import parse_schema
 
 
 @dataclass(frozen=True, slots=True)
 class Rebased:
-    """Our commit can follow every winner; `previous` is the last of them.
+    """Our commit conflicts with no winner; `previous` is the last of them.
 
     Attributes
     ----------
     ours
-        The transaction, which is another one only if it has become an append to a table that it
-        was to create, or counts identity columns after a winner.
-    shares_files
-        Whether it ends rows in files in which a winner has ended others.
+        The transaction. It changes only if it becomes an append to a table that it was to create,
+        or if it rebases onto the identity high-water marks of a winner.
+    needs_deletion_vector_rebase
+        Whether it deletes rows of files in which a winner deleted other rows.
     """
 
-    ours: ReadSet
-    previous: Predecessor
-    shares_files: bool = False
+    ours: CurrentTransaction
+    previous: PreviousVersion
+    needs_deletion_vector_rebase: bool = False
 
 
-def rebase(ours: ReadSet, prepared: PreparedCommit, previous: Predecessor) -> Rebased | Conflict:
-    """Check our commit against every version after `previous`, of which there is one.
+def rebase(
+    ours: CurrentTransaction, prepared: PreparedCommit, previous: PreviousVersion
+) -> Rebased | Conflict:
+    """Check our commit against every version after `previous`; there is at least one.
 
-    Data files stay as they are, whatever was committed before them. The header and the numbers in
-    file actions depend on the version that the commit becomes, and the deletion vectors on those of
-    the winners, where it shares files with them.
+    Data files do not change. The non-file actions and the row ids in file actions depend on the
+    committed version. Deletion vectors depend on those of the winners where both commits delete
+    rows of the same file.
     """
     found = _rebased(ours, prepared, previous)
     if isinstance(found, Rebased) and found.previous.version == previous.version:
-        # A version that could not be written because it exists, but cannot be read: log cleanup
-        # would have to have overtaken this commit.
+        # The version could not be written because it exists, and cannot be read: only log cleanup
+        # could have deleted it in between.
         raise LookupError(f"version {previous.version + 1} exists but cannot be read")
     return found
 
 
-def _rebased(ours: ReadSet, prepared: PreparedCommit, previous: Predecessor) -> Rebased | Conflict:
-    shares_files = False
-    # Looking at rows takes time, in which others may win.
+def _rebased(
+    ours: CurrentTransaction, prepared: PreparedCommit, previous: PreviousVersion
+) -> Rebased | Conflict:
+    needs_deletion_vector_rebase = False
+    # Other commits may win while rows are queried.
     while winners := _winners_after(previous.version, prepared):
         rows = RowEvidence(ours, winners, prepared)
         for winner in winners:
-            joined = _joined(ours, winner)
-            if joined is not None:
-                ours = joined
+            append = _append_to_created_table(ours, winner)
+            if append is not None:
+                ours = append
             else:
                 conflict = find_conflict(ours, winner, rows.confirms)
                 if conflict is not None:
                     return conflict
                 if winner.metadata is not None:
-                    ours = ours.counted_after(winner.metadata)
-            shares_files = shares_files or winner.shares_files
+                    ours = ours.rebased_onto_metadata(winner.metadata)
+            needs_deletion_vector_rebase = (
+                needs_deletion_vector_rebase or winner.needs_deletion_vector_rebase
+            )
             previous = _after(ours.table, previous, winner)
-    return Rebased(ours, previous, shares_files)
+    return Rebased(ours, previous, needs_deletion_vector_rebase)
 
 
-def _winners_after(version: int, prepared: PreparedCommit) -> Sequence[Winner]:
-    winners: list[Winner] = []
+def _winners_after(version: int, prepared: PreparedCommit) -> Sequence[WinningCommit]:
+    winners: list[WinningCommit] = []
     while (winner := prepared.winner(version + len(winners) + 1)) is not None:
         winners.append(winner)
     return winners
 
 
-def _after(table: str, previous: Predecessor, winner: Winner) -> Predecessor:
+def _after(table: str, previous: PreviousVersion, winner: WinningCommit) -> PreviousVersion:
     mark = previous.row_id_high_water_mark
     configuration = winner.domains.get(row_tracking.DOMAIN)
     if configuration is not None:
         mark = max(mark, row_tracking.high_water_mark_in(table, configuration))
     own_time = winner.in_commit_timestamp_ms
-    return Predecessor(
+    return PreviousVersion(
         version=winner.version,
         timestamp_ms=winner.timestamp_ms if own_time is None else own_time,
         row_id_high_water_mark=mark,
     )
 
 
-def _joined(ours: ReadSet, winner: Winner) -> ReadSet | None:
-    """Return our append to the table that the winner created; None if it is not one.
+def _append_to_created_table(
+    ours: CurrentTransaction, winner: WinningCommit
+) -> CurrentTransaction | None:
+    """Return our commit as an append to the table that the winner created; None if it cannot be.
 
-    Its rows fit if they were written for the same columns, partitioned and clustered alike, with
-    nothing to check in them that was not checked, and if nothing in the table's protocol asks more
-    of a writer than we do.
+    Its rows fit if both definitions have the same columns, partitioning and clustering, if the
+    table has no constraint that was not checked, and if we support all that its protocol requires
+    of writers.
     """
-    if not (ours.creates_table and ours.plan.joins_if_created and winner.version == 0):
+    may_append = ours.creates_table and ours.plan.append_if_created_concurrently
+    if not may_append or winner.version != 0:
         return None
     if winner.protocol is None or winner.metadata is None:
         return None
@@ -107,7 +116,7 @@ def _joined(ours: ReadSet, winner: Winner) -> ReadSet | None:
         return None
     created = Definition(winner.protocol, winner.metadata)
     fits = is_writable(ours.table, created.protocol, created.metadata) and not any(
-        known.binds_writers for known in left_undone(created.metadata.configuration)
+        known.binds_writers for known in unsupported_properties(created.metadata.configuration)
     )
     unchecked = bool(conditions(created.metadata.configuration))
     if unchecked or not fits or not _same_columns(ours, created):
@@ -116,11 +125,11 @@ def _joined(ours: ReadSet, winner: Winner) -> ReadSet | None:
         return None
     if not _has_statistics_for(ours, winner):
         return None
-    return ours.joined_to(created, winner.version)
+    return ours.as_append_to(created, winner.version)
 
 
-def _has_statistics_for(ours: ReadSet, winner: Winner) -> bool:
-    """Whether our files have statistics of all that rows are clustered by (§ Clustered Table)."""
+def _has_statistics_for(ours: CurrentTransaction, winner: WinningCommit) -> bool:
+    """Whether our files have statistics for all clustering columns (§ Clustered Table)."""
     metadata = ours.plan.effective.metadata
     schema = parse_schema(metadata.schema_string, ours.table)
     return all(
@@ -129,7 +138,7 @@ def _has_statistics_for(ours: ReadSet, winner: Winner) -> bool:
     )
 
 
-def _same_columns(ours: ReadSet, created: Definition) -> bool:
+def _same_columns(ours: CurrentTransaction, created: Definition) -> bool:
     mine, theirs = ours.plan.effective.metadata, created.metadata
     return mine.partition_columns == theirs.partition_columns and parse_schema(
         mine.schema_string, ours.table

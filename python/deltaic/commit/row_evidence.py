@@ -1,7 +1,7 @@
-"""Looking at the rows of winners, where the log leaves open whether they matter to our commit.
+"""Queries over the rows of winning commits, where the log cannot decide if there is a conflict.
 
-A look is a query over data files, so the files of all winners share one: a commit that lost to many
-would run as many queries, and lose to others in the meantime.
+One query reads the data files of all winners. With a query for each winner, a commit that lost to
+many would lose to more of them in the meantime.
 """
 
 from __future__ import annotations
@@ -11,52 +11,57 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from deltaic.commit.conflicts import Conflict, Evidence, concurrent_append, concurrent_delete_read
-from deltaic.commit.ports import PreparedCommit, Winner
-from deltaic.commit.read_set import ReadSet
+from deltaic.commit.current_transaction import CurrentTransaction
+from deltaic.commit.ports import PreparedCommit, WinningCommit
 
 
 class RowEvidence:
-    """Tells whether rows confirm the conflicts of a commit with some winners.
+    """Decides whether rows confirm the conflicts of a commit with some winners.
 
     Parameters
     ----------
     ours
         The transaction.
     winners
-        The commits that it is about to be checked against, in the order of their versions.
+        The winning commits to check it against, in the order of their versions.
     prepared
-        Our commit, which can look at rows.
+        Our commit, which can query the rows of the winners.
     """
 
-    def __init__(self, ours: ReadSet, winners: Sequence[Winner], prepared: PreparedCommit) -> None:
-        self._looks = {
-            Evidence.ADDED_ROWS: _Look(
+    def __init__(
+        self,
+        ours: CurrentTransaction,
+        winners: Sequence[WinningCommit],
+        prepared: PreparedCommit,
+    ) -> None:
+        self._queries = {
+            Evidence.ADDED_ROWS: _RowQuery(
                 prepared.has_matching_row,
                 tuple(w.version for w in winners if concurrent_append(ours, w)),
             ),
-            Evidence.DELETED_ROWS: _Look(
+            Evidence.DELETED_ROWS: _RowQuery(
                 prepared.has_deleted_row,
                 tuple(w.version for w in winners if concurrent_delete_read(ours, w)),
             ),
         }
 
     def confirms(self, conflict: Conflict) -> bool:
-        """Return whether a conflict is one: what the log alone shows needs no look."""
-        look = self._looks.get(conflict.evidence)
+        """Return whether the conflict is confirmed; one that the log alone shows always is."""
+        query = self._queries.get(conflict.evidence)
         version = conflict.winner.version
-        return look is None or version not in look.versions or look.first_found == version
+        return query is None or version not in query.versions or query.first_found == version
 
 
 @dataclass(frozen=True)
-class _Look:
-    """One question about the rows of some versions.
+class _RowQuery:
+    """One query over the rows of some versions.
 
     Attributes
     ----------
     finds
-        Whether there is such a row in any of some versions.
+        Returns whether any of the given versions has a row that confirms a conflict.
     versions
-        Those to look at, in ascending order.
+        The versions to query, in ascending order.
     """
 
     finds: Callable[[Sequence[int]], bool]
@@ -66,8 +71,8 @@ class _Look:
     def first_found(self) -> int | None:
         """The first version with such a row; None if none has one, which takes a single query.
 
-        Rules go through the versions in order, and stop at the first conflict: those after it need
-        no answer.
+        The rules check the versions in order and stop at the first conflict, so the versions after
+        it are not queried.
         """
         if not self.versions or not self.finds(self.versions):
             return None

@@ -1,10 +1,10 @@
-"""The commit path: every write of every kind ends here.
+"""The commit path of every write.
 
-1. Refuse what must not be committed, before anything is tried.
-2. Try the version after the one that was read.
-3. If it exists, check every commit that got in between against the conflict rules; without a
-   conflict, put our deletion vectors onto theirs and try the first free version, and so on, a
-   bounded number of times.
+1. Refuse what must not be committed.
+2. Try to write the version after the read version.
+3. If that version exists, check each winning commit against the conflict rules. If there is no
+   conflict, rebase our deletion vectors onto theirs and try the next version. Repeat this a bounded
+   number of times.
 """
 
 from __future__ import annotations
@@ -17,24 +17,25 @@ from dataclasses import dataclass, replace
 from deltaic.commit.clock import Clock, wall_clock_ms
 from deltaic.commit.commit_info import Provenance
 from deltaic.commit.conflicts import Conflict, conflict_error
-from deltaic.commit.header import Header, header_after
+from deltaic.commit.current_transaction import CurrentTransaction, current_transaction_of
 from deltaic.commit.hooks import run_hooks
 from deltaic.commit.idempotence import requested_txn
+from deltaic.commit.non_file_actions import NonFileActions, non_file_actions_after
 from deltaic.commit.ports import CommitSummary, PreparedCommit, Tables
-from deltaic.commit.read_set import ReadSet, read_set_of
 from deltaic.commit.rebase import rebase
 from deltaic.exceptions import DeltaError, error
-from deltaic.protocol.change_data import feeds_changes, require_told_changes
+from deltaic.protocol.change_data import feeds_changes, require_recorded_changes
 from deltaic.protocol.features import require_writable
-from deltaic.protocol.properties import require_nothing_binding
+from deltaic.protocol.properties import require_no_writer_binding_properties
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
     """How often a commit is tried, and how long it waits between two attempts.
 
-    The first retry comes at once: the usual loser meets one winner. Later ones wait a random time
-    up to a bound that doubles, so that many writers of one table do not keep colliding.
+    The first retry is immediate: a commit that loses usually loses to one winner. Later retries
+    wait a random time up to a bound that doubles, so that many writers of one table do not keep
+    colliding.
     """
 
     max_attempts: int = 10_000
@@ -42,7 +43,7 @@ class RetryPolicy:
     max_delay_ms: float = 200.0
 
     def delay_ms(self, attempt: int) -> float:
-        """Return how long to wait before attempt number `attempt`, which counts from 1."""
+        """Return how long to wait before attempt number `attempt`; the first attempt is 1."""
         if attempt <= 2:
             return 0.0
         bound = min(self.max_delay_ms, self.first_delay_ms * 2.0 ** min(attempt - 3, 32))
@@ -51,14 +52,15 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class CommitResult:
-    """What became of a commit.
+    """The outcome of a commit.
 
     Attributes
     ----------
     version
-        The version it is, or, if it was skipped, the version the table was at.
+        The committed version; if the commit was skipped, the version the table was at.
     skipped
-        Whether there was nothing to do: no action, or a ``txnAppId`` that was further already.
+        Whether the commit was a no-op: it had no actions, or the table already recorded the same or
+        a newer ``txnVersion`` for its ``txnAppId``.
     """
 
     version: int
@@ -79,30 +81,30 @@ def commit(
     prepared
         The commit.
     tables
-        Where the table's newest header is asked for, if it matters.
+        Provides the newest version of the table, if it is needed.
     policy
         How to retry.
     clock_ms
-        The time that the commit records.
+        Provides the time that the commit records.
 
     Raises
     ------
     ConcurrentModificationError
-        If another commit forbids this one; nothing was changed.
+        If this commit conflicts with another one; nothing was changed.
     TableStateError
         If rows would be removed from an append-only table, or if it is not known whether the
         commit was written.
     ProtocolError
-        If the table asks for a feature that this build cannot write.
+        If the table requires a feature that this build cannot write.
     """
     summary = prepared.summary()
     txn = requested_txn(summary.table, summary.options, clock_ms())
-    ours = read_set_of(summary, txn, tables.isolation_level())
-    if _says_nothing(summary, ours):
+    ours = current_transaction_of(summary, txn, tables.isolation_level())
+    if _is_noop(summary, ours):
         return CommitResult(summary.read_version, skipped=True)
     _require_allowed(summary)
     if txn is not None:
-        newest = tables.header(summary.table)
+        newest = tables.snapshot(summary.table)
         if newest is not None and newest.transactions.get(txn.app_id, -1) >= txn.version:
             return CommitResult(newest.version, skipped=True)
     attempts = _Attempts(
@@ -115,28 +117,34 @@ def commit(
 
 @dataclass(frozen=True, slots=True)
 class _Attempts:
-    """Tries one prepared commit at one version after the other."""
+    """Tries to write one prepared commit, version after version."""
 
     prepared: PreparedCommit
     summary: CommitSummary
     provenance: Provenance
     clock_ms: Clock
 
-    def run(self, ours: ReadSet, policy: RetryPolicy) -> tuple[CommitResult, CommitSummary]:
-        """Commit; return what came of it, and the commit as it was made."""
+    def run(
+        self, ours: CurrentTransaction, policy: RetryPolicy
+    ) -> tuple[CommitResult, CommitSummary]:
+        """Commit; return the result and the summary of what was committed."""
         summary, previous = self.summary, self.summary.plan.base
         for attempt in range(1, policy.max_attempts + 1):
             time.sleep(policy.delay_ms(attempt) / 1000.0)
             version = previous.version + 1
-            header = header_after(previous, summary, ours, self.provenance, self.clock_ms())
-            if self._try(version, header):
+            actions = non_file_actions_after(
+                previous, summary, ours, self.provenance, self.clock_ms()
+            )
+            if self._try(version, actions):
                 return CommitResult(version, attempts=attempt), replace(summary, plan=ours.plan)
             outcome = rebase(ours, self.prepared, previous)
             if isinstance(outcome, Conflict):
                 raise conflict_error(ours, outcome)
             ours, previous = outcome.ours, outcome.previous
-            if outcome.shares_files:
-                summary = replace(summary, files=self.prepared.follow(previous.version))
+            if outcome.needs_deletion_vector_rebase:
+                summary = replace(
+                    summary, files=self.prepared.rebase_deletion_vectors(previous.version)
+                )
         raise error(
             "DELTAIC_COMMIT_ATTEMPTS_EXHAUSTED",
             table=ours.table,
@@ -144,9 +152,9 @@ class _Attempts:
             version=previous.version,
         )
 
-    def _try(self, version: int, header: Header) -> bool:
+    def _try(self, version: int, actions: NonFileActions) -> bool:
         try:
-            return self.prepared.try_commit(version, header.lines, header.first_row_id)
+            return self.prepared.try_commit(version, actions.lines, actions.first_row_id)
         except DeltaError:
             raise
         except Exception as problem:
@@ -159,8 +167,8 @@ class _Attempts:
             ) from problem
 
 
-def _says_nothing(summary: CommitSummary, ours: ReadSet) -> bool:
-    """Whether a version would be one that changes nothing, such as a DELETE that matches no row."""
+def _is_noop(summary: CommitSummary, ours: CurrentTransaction) -> bool:
+    """Whether the commit changes nothing, such as a DELETE that matches no row."""
     return (
         summary.files.is_empty
         and not (ours.plan.changes_protocol or ours.plan.changes_metadata or ours.plan.domains)
@@ -172,15 +180,15 @@ def _says_nothing(summary: CommitSummary, ours: ReadSet) -> bool:
 def _require_allowed(summary: CommitSummary) -> None:
     """Refuse what the table's protocol and properties forbid.
 
-    It was checked when the write was planned, too; but a commit must not depend on having been
-    planned by this very code.
+    The plan of the write was checked too, but a commit must not rely on that: another build may
+    have planned it.
     """
     protocol, metadata = summary.plan.effective.protocol, summary.plan.effective.metadata
     version = max(summary.read_version, 0)
     require_writable(summary.table, version, protocol, metadata)
-    require_nothing_binding(summary.table, version, metadata.configuration)
+    require_no_writer_binding_properties(summary.table, version, metadata.configuration)
     if feeds_changes(protocol, metadata):
-        require_told_changes(
+        require_recorded_changes(
             summary.table,
             summary.read_version,
             summary.operation.value,

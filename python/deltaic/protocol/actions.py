@@ -1,4 +1,4 @@
-"""The header actions of a commit: what it holds besides files, which never leave the JVM."""
+"""The non-file actions of a commit. File actions never leave the JVM."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WRITER_VERSION_WITH_FEATURES = 7
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """What a reader and a writer of the table must know (Protocol § Protocol Evolution)."""
+    """What readers and writers of the table must support (Protocol § Protocol Evolution)."""
 
     min_reader_version: int
     min_writer_version: int
@@ -32,7 +32,7 @@ class Protocol:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Write the action's body; feature lists are sorted, so that equal protocols look equal."""
+        """Return the action's body, with sorted feature lists."""
         body: dict[str, Any] = {
             "minReaderVersion": self.min_reader_version,
             "minWriterVersion": self.min_writer_version,
@@ -75,7 +75,7 @@ class Metadata:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Write the action's body, without the optional fields that are not set."""
+        """Return the action's body, without the optional fields that are not set."""
         body: dict[str, Any] = {"id": self.id}
         if self.name is not None:
             body["name"] = self.name
@@ -94,7 +94,7 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class SetTransaction:
-    """How far an application has come (Protocol § Transaction Identifiers)."""
+    """The version of an application's transaction (Protocol § Transaction Identifiers)."""
 
     app_id: str
     version: int
@@ -110,7 +110,7 @@ class SetTransaction:
 
 @dataclass(frozen=True, slots=True)
 class DomainMetadata:
-    """What a named domain says of the table (Protocol § Domain Metadata)."""
+    """The configuration of a metadata domain (Protocol § Domain Metadata)."""
 
     domain: str
     configuration: str

@@ -1,10 +1,10 @@
 """What a commit to a table with a change data feed may hold (Protocol § Add CDC File).
 
-A commit without ``cdc`` files says by its file actions which rows came and which went: those of
-added files, those of removed files, and those that a new deletion vector adds to the old one. That
-is the truth about appends, overwrites and deletes by vectors. It is not about changed rows, of
-which the feed has both images, nor about rows that only moved to another file: a commit with such
-rows has ``cdc`` files, and these tell all its changes.
+The changes of a commit without ``cdc`` files follow from its file actions: the rows of added files
+were inserted, those of removed files and those of new deletion vector entries were deleted. That is
+correct for appends, overwrites and deletes by deletion vectors. It is not for updated rows, of
+which the feed has both images, or for rows that were copied to another file: a commit with such
+rows must have ``cdc`` files, and these hold all its changes.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ _RESERVED = frozenset({"_change_type", "_commit_version", "_commit_timestamp"})
 
 
 def feeds_changes(protocol: Protocol, metadata: Metadata) -> bool:
-    """Whether writers must keep the table's change data feed true."""
+    """Whether writers must maintain the table's change data feed."""
     return is_enabled(protocol, metadata, "changeDataFeed")
 
 
 def check_feed_columns(table: str, schema: StructType, configuration: Mapping[str, str]) -> None:
-    """Refuse columns under names that the feed has for its own.
+    """Refuse columns with names that the feed reserves.
 
     Raises
     ------
     InvalidArgumentError
-        If there is one, and the feed is to be on.
+        If there is one, and the feed is enabled.
     """
     if not is_true(configuration, _PROPERTY):
         return
@@ -41,22 +41,22 @@ def check_feed_columns(table: str, schema: StructType, configuration: Mapping[st
             raise error("DELTAIC_RESERVED_COLUMN_NAME", table=table, column=column.name)
 
 
-def require_told_changes(
+def require_recorded_changes(
     table: str,
     version: int,
     operation: str,
     metrics: Mapping[str, int],
     num_change_files: int,
 ) -> None:
-    """Refuse a commit that does not tell its changes.
+    """Refuse a commit that does not record its changes.
 
     Parameters
     ----------
     metrics
-        The engine's counts: of rows updated, deleted, inserted, and copied to new files unchanged;
+        The engine's counts of rows updated, deleted, inserted, and copied unchanged to new files;
         and of the rows in the commit's change data files.
     num_change_files
-        How many of these there are.
+        The number of change data files.
 
     Raises
     ------

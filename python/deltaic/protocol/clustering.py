@@ -25,16 +25,16 @@ from deltaic.protocol.schema_edits import find_field, path_text, spelled
 FEATURE = "clustering"
 DOMAIN = "delta.clustering"
 
-#: As many as delta-spark takes; more would make its readers refuse the table's statements.
+#: The limit of delta-spark, which refuses statements on tables with more.
 MAX_COLUMNS = 4
 
 
 def clustering_columns(
     table: str, schema: StructType, domains: Mapping[str, str | None]
 ) -> tuple[tuple[str, ...], ...]:
-    """Return the columns by the names that users know, outermost first.
+    """Return the columns by their logical names, outermost first.
 
-    A column that the schema does not have any more goes by its physical name.
+    A column that the schema no longer has is returned by its physical name.
     """
     configuration = domains.get(DOMAIN)
     if configuration is None:
@@ -43,9 +43,9 @@ def clustering_columns(
 
 
 def physical_paths(table: str, configuration: str) -> list[list[str]]:
-    """Return the columns that a domain lists, by the names that files know them by.
+    """Return the columns that a domain lists, by their physical names.
 
-    The protocol's example has names, delta-spark writes the names that lead to each column.
+    The protocol's example lists names; delta-spark lists a path of names for each column.
 
     Raises
     ------
@@ -72,14 +72,14 @@ def _is_path(value: Any) -> bool:
 
 
 def clustering_domain(metadata: Metadata, columns: Sequence[Sequence[str]]) -> DomainMetadata:
-    """Return the action that says by which columns the table is clustered, maybe by none.
+    """Return the action that sets the clustering columns of a table, maybe to none.
 
     Parameters
     ----------
     metadata
         The table's definition.
     columns
-        Paths of columns that it has.
+        Paths of its columns.
     """
     schema = parse_schema(metadata.schema_string, metadata.id)
     mapped = is_mapped(metadata.configuration)
@@ -91,9 +91,9 @@ def clustering_domain(metadata: Metadata, columns: Sequence[Sequence[str]]) -> D
 
 
 def lost_columns(table: str, metadata: Metadata, configuration: str) -> list[str]:
-    """Return those that a domain lists and a definition cannot cluster by, by the names of files.
+    """Return the columns of a domain that a definition cannot cluster by, by physical names.
 
-    That is a column which the definition does not have, and any if it has partition columns.
+    These are columns that the definition does not have, and all if it has partition columns.
     """
     schema = parse_schema(metadata.schema_string, table)
     return [
@@ -119,8 +119,8 @@ def checked_columns(
     """
 
     def refused(reason: str) -> Exception:
-        asked = ", ".join(path_text(path) for path in requested)
-        return error("DELTAIC_CLUSTERING_INVALID", table=table, columns=asked, reason=reason)
+        columns = ", ".join(path_text(path) for path in requested)
+        return error("DELTAIC_CLUSTERING_INVALID", table=table, columns=columns, reason=reason)
 
     if not requested:
         return ()
@@ -138,18 +138,18 @@ def checked_columns(
             raise refused(f"there is no column {name} among {names}")
         if not has_bounds(column.type):
             kind = type_text(column.type)
-            raise refused(f"{name} is of type {kind}, for which files have no bounds")
+            raise refused(f"{name} is of type {kind}, which has no min/max statistics")
         if not has_statistics(table, schema, path, configuration):
             raise refused(
-                f"no statistics are kept of {name}; name it in delta.dataSkippingStatsColumns, "
-                "raise delta.dataSkippingNumIndexedCols, or move it to the front with "
-                "ALTER TABLE ... ALTER COLUMN ... FIRST"
+                f"no statistics are collected for {name}; name it in "
+                "delta.dataSkippingStatsColumns, raise delta.dataSkippingNumIndexedCols, or move "
+                "it to the front with ALTER TABLE ... ALTER COLUMN ... FIRST"
             )
     return tuple(columns)
 
 
 def require_no_clustering(table: str, features: Sequence[str]) -> None:
-    """Refuse to support the feature of a table that no statement says the columns of.
+    """Refuse to add the feature clustering by name, without clustering columns.
 
     Raises
     ------

@@ -1,16 +1,16 @@
-"""Metadata of columns that hold SQL."""
+"""Keys of column metadata whose values are SQL."""
 
 from __future__ import annotations
 
-#: What the values of a column are computed by (Protocol § Generated Columns).
+#: The expression of a generated column (Protocol § Generated Columns).
 GENERATED = "delta.generationExpression"
 
-#: What they are where a statement gives none (Protocol § Default Columns).
+#: The default value of a column (Protocol § Default Columns).
 DEFAULT = "CURRENT_DEFAULT"
 
-#: What Spark's Parquet reader gives a column that a file lacks, which is null by the protocol.
-#: Spark states it beside each default; it is not for the log.
+#: The value that Spark's Parquet reader returns for a column that a file lacks; by the protocol, it
+#: is null. Spark sets it with each default; it must not be stored in the log.
 EXISTS_DEFAULT = "EXISTS_DEFAULT"
 
-#: What they all meet (Protocol § Column Invariants).
+#: The condition that all values satisfy (Protocol § Column Invariants).
 INVARIANT = "delta.invariants"

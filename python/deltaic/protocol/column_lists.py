@@ -18,24 +18,24 @@ NUM_INDEXED_COLUMNS = "delta.dataSkippingNumIndexedCols"
 _OUTSIDE_OF_QUOTES = r"(?=(?:[^`]*`[^`]*`)*[^`]*$)"
 _COMMA = re.compile("," + _OUTSIDE_OF_QUOTES)
 _DOT = re.compile(r"\." + _OUTSIDE_OF_QUOTES)
-#: As Spark's parser reads a name: one without quotes is no number.
+#: A name that Spark's parser accepts: without quotes, it is not a number.
 _READABLE = re.compile("[A-Za-z0-9_]*[A-Za-z_][A-Za-z0-9_]*|`(?:[^`]|``)+`")
 
 
 def without_columns(
     configuration: Mapping[str, str], dropped: Sequence[Sequence[str]]
 ) -> dict[str, str]:
-    """Return the properties of a table that some columns, and all below them, are dropped from."""
+    """Return the properties of a table after some columns, with their fields, are dropped."""
     return _with_list(
         configuration,
-        lambda path: None if any(_begins(path, gone) for gone in dropped) else path,
+        lambda path: None if any(_begins(path, prefix) for prefix in dropped) else path,
     )
 
 
 def with_renamed_column(
     configuration: Mapping[str, str], path: Sequence[str], new_name: str
 ) -> dict[str, str]:
-    """Return the properties of a table one of whose columns gets another name."""
+    """Return the properties of a table after a column is renamed."""
     after = (*path[:-1], new_name)
     return _with_list(
         configuration,
@@ -46,10 +46,10 @@ def with_renamed_column(
 def with_columns_of(
     schema: StructType, partition_columns: Sequence[str], configuration: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the properties of a table that gets this schema, without columns it cannot name."""
+    """Return the properties of a table with this schema, without columns that are not allowed."""
     return _with_list(
         configuration,
-        lambda path: None if _misplaced(path, schema, partition_columns) else path,
+        lambda path: None if _objection(path, schema, partition_columns) else path,
     )
 
 
@@ -59,15 +59,14 @@ def check_statistics_columns(
     partition_columns: Sequence[str],
     configuration: Mapping[str, str],
 ) -> None:
-    """Refuse a list that no writer reads, or that names a column which it cannot, or one twice.
+    """Refuse a list that writers cannot parse, or with a column that is not allowed or repeated.
 
-    delta-spark takes no change of a table's definition, and no row, while the table has such a
-    list.
+    With such a list, delta-spark refuses any change of the table's definition, and any write.
 
     Raises
     ------
     InvalidArgumentError
-        If it is one.
+        If the list is not valid.
     """
     listed = configuration.get(STATS_COLUMNS, "")
     for reason in _objections(listed, schema, partition_columns):
@@ -84,13 +83,13 @@ def _objections(listed: str, schema: StructType, partition_columns: Sequence[str
     for name in _COMMA.split(listed) if listed.strip() else ():
         if not all(_READABLE.fullmatch(part.strip()) for part in _DOT.split(name)):
             yield (
-                f"SQL does not read {name.strip()!r} as a column; list columns with commas, and put"
-                " a name in backquotes that is a number, or of more than letters, digits and"
-                " underscores"
+                f"SQL does not parse {name.strip()!r} as a column; separate columns by commas, and"
+                " put a name in backquotes if it is a number or has characters other than letters,"
+                " digits and underscores"
             )
     named = _parse(listed)
     for path in named:
-        if reason := _misplaced(path, schema, partition_columns):
+        if reason := _objection(path, schema, partition_columns):
             yield reason
     columns = [column for path in named for column in _within(schema, path)]
     for column, count in Counter(columns).items():
@@ -98,29 +97,29 @@ def _objections(listed: str, schema: StructType, partition_columns: Sequence[str
             yield f"{quoted_path(column)} is named twice"
 
 
-def _misplaced(
+def _objection(
     path: Sequence[str], schema: StructType, partition_columns: Sequence[str]
 ) -> str | None:
-    """Return why a column cannot be in the list, if it cannot."""
+    """Return why a column is not allowed in the list; None if it is."""
     column, written = find_field(schema, path), quoted_path(path)
     if column is None:
         return f"the table has no column {written}"
     if folded_name(path[0]) in map(folded_name, partition_columns):
-        return f"rows are partitioned by {written}, whose values the log has anyway"
-    # In structs, delta-spark takes fields of any type.
-    counted = isinstance(column.type, StructType) or column.type == PrimitiveType("variant")
-    if len(path) == 1 and not counted and not has_bounds(column.type):
+        return f"{written} is a partition column, whose values are in the log anyway"
+    # In structs, delta-spark accepts fields of any type.
+    accepted = isinstance(column.type, StructType) or column.type == PrimitiveType("variant")
+    if len(path) == 1 and not accepted and not has_bounds(column.type):
         kind = type_text(column.type)
-        return f"{written} is of type {kind}, for which files have no bounds"
+        return f"{written} is of type {kind}, which has no min/max statistics"
     return None
 
 
 def _within(schema: StructType, path: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yield the columns that a path stands for, in one spelling."""
+    """Yield the leaf columns of a path, with case-folded names."""
     column = find_field(schema, path)
-    known = tuple(map(folded_name, path))
+    folded = tuple(map(folded_name, path))
     below = column.type if column is not None else None
-    leaves = _leaves(below, known) if isinstance(below, StructType) else [known]
+    leaves = _leaves(below, folded) if isinstance(below, StructType) else [folded]
     for leaf in leaves:
         yield tuple(map(folded_name, leaf))
 
@@ -128,10 +127,11 @@ def _within(schema: StructType, path: Sequence[str]) -> Iterator[tuple[str, ...]
 def has_statistics(
     table: str, schema: StructType, path: Sequence[str], configuration: Mapping[str, str]
 ) -> bool:
-    """Whether writers keep statistics of a column, which is not one that rows are partitioned by.
+    """Whether writers collect statistics of a column that is not a partition column.
 
-    They do for the columns that the property names, else for the first so many (Protocol §
-    Per-file Statistics leaves it to the writer).
+    They do for the columns of ``delta.dataSkippingStatsColumns``; if it is not set, for the first
+    columns up to ``delta.dataSkippingNumIndexedCols`` (Protocol § Per-file Statistics leaves it to
+    the writer).
     """
     named = configuration.get(STATS_COLUMNS)
     if named is not None:
@@ -158,7 +158,7 @@ def _with_list(
     if listed is None:
         return dict(configuration)
     before = _parse(listed)
-    after = [kept for path in before if (kept := change(path)) is not None]
+    after = [changed for path in before if (changed := change(path)) is not None]
     if after == before:
         return dict(configuration)
     return {**configuration, STATS_COLUMNS: ",".join(map(quoted_path, after))}

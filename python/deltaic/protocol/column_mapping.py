@@ -28,24 +28,24 @@ COLUMN_ID = "delta.columnMapping.id"
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
 #: The ids of the elements, keys and values within a column (Protocol § Iceberg Compatibility V2).
 NESTED_IDS = "parquet.field.nested.ids"
-#: The key under which delta-spark keeps them.
+#: The key under which delta-spark stores them.
 _NESTED_IDS_OF_DELTA_SPARK = "delta.columnMapping.nested.ids"
-#: The property by which a table asks for them.
+#: The table property that requires them.
 ICEBERG_COMPAT_V2 = "delta.enableIcebergCompatV2"
 
 
 def is_mapped(configuration: Mapping[str, str]) -> bool:
-    """Whether columns have physical names; whether the protocol allows it is another matter."""
+    """Whether columns have physical names, by the properties; the protocol is not checked."""
     return _mode(configuration) != "none"
 
 
-def check_stated_mapping(table: str, schema: StructType) -> None:
-    """Refuse ids or physical names that a statement gives to two columns.
+def check_specified_mapping(table: str, schema: StructType) -> None:
+    """Refuse ids or physical names that a statement specifies for two columns.
 
     Raises
     ------
     InvalidArgumentError
-        If there are any: whoever states them relies on them, and cannot do so for both columns.
+        If there are any: the user relies on them, which is impossible for both columns.
     """
     for key in (COLUMN_ID, PHYSICAL_NAME):
         columns: dict[Any, str] = {}
@@ -53,7 +53,7 @@ def check_stated_mapping(table: str, schema: StructType) -> None:
             value = column.metadata.get(key)
             if value is None:
                 continue
-            if key == PHYSICAL_NAME:  # it is unique among the columns beside it
+            if key == PHYSICAL_NAME:  # it is unique among siblings
                 value = (path.rpartition(".")[0], value)
             if value in columns:
                 raise error(
@@ -70,15 +70,15 @@ def check_stated_mapping(table: str, schema: StructType) -> None:
 def new_mapping(metadata: Metadata, before: Metadata | None = None) -> Metadata:
     """Return the metadata of a new or replaced table with a mapping for each column.
 
-    A column that was there under the same name and type keeps its own: it is the same column. Every
-    other one gets a name that no file has ever had, and an id above all that the table has given.
+    A column that existed with the same name and type keeps its mapping: it is the same column.
+    Every other column gets a new physical name, and an id above all that the table has assigned.
 
     Parameters
     ----------
     metadata
         The definition.
     before
-        What it replaces.
+        The definition that it replaces.
     """
     if not is_mapped(metadata.configuration):
         return metadata
@@ -92,7 +92,7 @@ def new_mapping(metadata: Metadata, before: Metadata | None = None) -> Metadata:
 
 
 def with_new_columns(metadata: Metadata) -> Metadata:
-    """Return the metadata of a table to which columns were added, with a mapping for these."""
+    """Return the metadata of a table with a mapping for columns that were added."""
     if not is_mapped(metadata.configuration):
         return metadata
     last_id = stored_number(metadata.id, metadata.configuration, MAX_COLUMN_ID)
@@ -101,19 +101,19 @@ def with_new_columns(metadata: Metadata) -> Metadata:
 
 
 def upgraded(table: str, metadata: Metadata, before: Mapping[str, str]) -> Metadata:
-    """Return the metadata of a table whose property for the mode has been set.
+    """Return the metadata of a table after a change of the column mapping mode.
 
-    From mode ``none`` to ``name`` the files stay as they are: physical names are the present ones.
+    From mode ``none`` to ``name``, files do not change: physical names are the current names.
 
     Parameters
     ----------
     before
-        The properties by which the files were written.
+        The properties with which the files were written.
 
     Raises
     ------
     InvalidArgumentError
-        If the mode cannot be changed like that: the files of the table could no longer be read.
+        If the change is not allowed: the files of the table could no longer be read.
     """
     now, then = _mode(metadata.configuration), _mode(before)
     if now == then:
@@ -124,7 +124,7 @@ def upgraded(table: str, metadata: Metadata, before: Mapping[str, str]) -> Metad
 
 
 def _by_path(data_type: DataType, path: tuple[str, ...]) -> dict[tuple[str, ...], Field]:
-    """Return the fields by where they are: their names may have dots in them."""
+    """Return the fields by path, as a tuple because names may contain dots."""
     found: dict[tuple[str, ...], Field] = {}
     match data_type:
         case StructType():
@@ -163,8 +163,8 @@ def _mapped(
         }
         data_type = on_type(column.type, here)
         if nested and (paths := list(_nested_paths(column.type, mapping[PHYSICAL_NAME]))):
-            given = mapping.get(NESTED_IDS, {})
-            mapping[NESTED_IDS] = {p: given[p] if p in given else next(ids) for p in paths}
+            existing = mapping.get(NESTED_IDS, {})
+            mapping[NESTED_IDS] = {p: existing[p] if p in existing else next(ids) for p in paths}
         return replace(column, type=data_type, metadata={**column.metadata, **mapping})
 
     def on_type(data_type: DataType, path: tuple[str, ...]) -> DataType:
@@ -209,7 +209,7 @@ def _nested_ids(column: Field) -> dict[str, int]:
 
 
 def _nested_paths(data_type: DataType, path: str) -> Iterator[str]:
-    """Yield the paths of elements, keys and values that belong to no field of a struct below."""
+    """Yield the paths of elements, keys and values, except those within structs."""
     match data_type:
         case ArrayType():
             parts = {"element": data_type.element}
@@ -225,15 +225,15 @@ def _nested_paths(data_type: DataType, path: str) -> Iterator[str]:
 def _same_column(before: Field | None, now: Field) -> dict[str, Any] | None:
     if before is None or _bare(before.type) != _bare(now.type):
         return None
-    kept = {key: before.metadata.get(key) for key in (COLUMN_ID, PHYSICAL_NAME)}
-    if None in kept.values():
+    mapping = {key: before.metadata.get(key) for key in (COLUMN_ID, PHYSICAL_NAME)}
+    if None in mapping.values():
         return None
     nested = _nested_ids(before)
-    return {**kept, NESTED_IDS: nested} if nested else kept
+    return {**mapping, NESTED_IDS: nested} if nested else mapping
 
 
 def _bare(data_type: DataType) -> DataType:
-    """Return a type without what is said of its fields beside their names and types."""
+    """Return a type with only the names and types of its fields."""
     wrapped = StructType((Field("", data_type),))
     bare = map_fields(wrapped, lambda column: Field(column.name, column.type))
     return bare.fields[0].type

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from deltaic.exceptions import error
 from deltaic.protocol.properties import CONSTRAINT_PREFIX
 
-#: delta-spark names its own check of lengths so, and writers could not tell the two apart.
+#: The name of delta-spark's own check of CHAR and VARCHAR lengths.
 _RESERVED_NAME = "__char_varchar_string_length_check__"
 
 
 def require_free_name(table: str, name: str) -> None:
-    """Refuse a name that constraints of users cannot have.
+    """Refuse a reserved name of a constraint.
 
     Raises
     ------
@@ -24,34 +24,34 @@ def require_free_name(table: str, name: str) -> None:
 
 
 def constraint_key(name: str) -> str:
-    """Return the property that holds a constraint; case does not count in names of constraints."""
+    """Return the property that holds a constraint, whose name is case-insensitive."""
     return CONSTRAINT_PREFIX + name.casefold()
 
 
 def find_constraint(configuration: Mapping[str, str], name: str) -> str | None:
-    """Return the property under which a constraint of this name is there, in its own spelling."""
+    """Return the property of an existing constraint of this name, in its stored spelling."""
     wanted = constraint_key(name)
     return next((key for key in configuration if key.casefold() == wanted), None)
 
 
 def constraint_properties(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the properties that state constraints, under the names that tables have for them."""
+    """Return the properties that define constraints, under the names that tables store."""
     return {
         constraint_key(name[len(CONSTRAINT_PREFIX) :]): sql
         for name, sql in given.items()
-        if _states_constraint(name)
+        if _is_constraint(name)
     }
 
 
 def without_constraints(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the properties that state no constraint."""
-    return {name: value for name, value in given.items() if not _states_constraint(name)}
+    """Return the properties that do not define constraints."""
+    return {name: value for name, value in given.items() if not _is_constraint(name)}
 
 
 def conditions(configuration: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the conditions that every row of a table has to meet."""
-    return tuple(sql for key, sql in configuration.items() if _states_constraint(key))
+    """Return the conditions that every row of a table must satisfy."""
+    return tuple(sql for key, sql in configuration.items() if _is_constraint(key))
 
 
-def _states_constraint(name: str) -> bool:
+def _is_constraint(name: str) -> bool:
     return name.casefold().startswith(CONSTRAINT_PREFIX)

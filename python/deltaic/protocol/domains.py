@@ -1,4 +1,4 @@
-"""What the protocol's own metadata domains say (Protocol § Domain Metadata)."""
+"""The configuration of system metadata domains (Protocol § Domain Metadata)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FEATURE = "domainMetadata"
 
 
 def domain_body(table: str, domain: str, configuration: str) -> Mapping[str, Any]:
-    """Return a domain's configuration, which is a JSON object in each domain of the protocol's.
+    """Return the configuration of a system domain, which is a JSON object.
 
     Raises
     ------
@@ -24,7 +24,7 @@ def domain_body(table: str, domain: str, configuration: str) -> Mapping[str, Any
     except (ValueError, RecursionError) as problem:
         raise _invalid(table, domain, f"it is not JSON: {problem}") from problem
     if not isinstance(body, dict):
-        raise _invalid(table, domain, f"it is {configuration}, and no object")
+        raise _invalid(table, domain, f"it is {configuration}, not an object")
     return body
 
 

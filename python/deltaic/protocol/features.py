@@ -1,7 +1,7 @@
 """Table features as data (Protocol § Table Features).
 
-One record per feature, from ``resources/table-features.json``; what a table uses, and whether this
-build can write to it, follow from the records.
+``resources/table-features.json`` has one record per feature. The records define which features a
+table uses, and whether this build can write to it.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from deltaic.resources import load_json
 
 @dataclass(frozen=True, slots=True)
 class UsedBy:
-    """What in a table's metadata puts a feature to use; a final ``*`` stands for anything.
+    """The table metadata that makes a feature active; a trailing ``*`` matches any suffix.
 
     Attributes
     ----------
     properties
-        Names of table properties, whatever their value.
+        Names of table properties, with any value.
     column_metadata
-        Keys of a column's metadata, nested columns included.
+        Keys of the metadata of columns, including nested ones.
     column_types
-        Types of columns, or of what is in them.
+        Types of columns, or of their elements and fields.
     """
 
     properties: tuple[str, ...] = ()
@@ -57,21 +57,21 @@ class Feature:
     Attributes
     ----------
     reads
-        Whether readers, too, must know the feature.
+        Whether it is a reader-writer feature.
     min_reader_version, min_writer_version
         The legacy versions that imply it, if any.
     property_name, property_values
-        The table property and its values that put the feature to use, if one does.
+        The table property and its values that make the feature active, if any.
     used_by
-        What else puts it to use.
+        Other metadata that makes it active.
     requires
-        Features that must be supported with it.
+        The features that it requires.
     writable
         Whether this build can write to a table that uses it.
     writable_when_inactive
-        Whether a table that supports the feature without using it asks nothing of a writer.
+        Whether this build can write to a table that supports the feature but does not use it.
     binds_earlier_files
-        Whether it says something of files that were written before the table had it.
+        Whether the feature also applies to files written before the table supported it.
     """
 
     name: str
@@ -88,7 +88,7 @@ class Feature:
     binds_earlier_files: bool
 
     def is_set(self, configuration: Mapping[str, str]) -> bool:
-        """Whether its own property puts it to use."""
+        """Whether its own property makes it active."""
         name = self.property_name
         return name is not None and (
             property_value(configuration, name).casefold() in self.property_values
@@ -121,44 +121,44 @@ def all_features() -> tuple[Feature, ...]:
 
 
 def find_feature(name: str) -> Feature | None:
-    """Return the feature of this name, which may be an older spelling; case does not count."""
+    """Return the feature of this name or alias; names are case-insensitive."""
     return _by_name().get(name.casefold())
 
 
 def writer_features(protocol: Protocol) -> frozenset[str]:
-    """Return the features a writer must know, listed or implied by the writer version."""
+    """Return the features a writer must support, listed or implied by the writer version."""
     if protocol.min_writer_version >= WRITER_VERSION_WITH_FEATURES:
         return protocol.writer_features or frozenset()
     return legacy_writer_features(protocol.min_writer_version)
 
 
 def reader_features(protocol: Protocol) -> frozenset[str]:
-    """Return the features a reader must know, listed or implied by the reader version."""
+    """Return the features a reader must support, listed or implied by the reader version."""
     if protocol.min_reader_version >= READER_VERSION_WITH_FEATURES:
         return protocol.reader_features or frozenset()
     return legacy_reader_features(protocol.min_reader_version)
 
 
 def supports(protocol: Protocol, name: str) -> bool:
-    """Whether all who must know the feature are told so, under any spelling of its name."""
+    """Whether the protocol supports a feature, under any alias of its name."""
     return _contains(writer_features(protocol), name) and (
         not _reads(name) or _contains(reader_features(protocol), name)
     )
 
 
 def supported_features(protocol: Protocol) -> frozenset[str]:
-    """Return the features of a table: those that a list names, and those both versions imply."""
+    """Return the features of a table: those that are listed, and those that versions imply."""
     listed = (protocol.reader_features or frozenset()) | (protocol.writer_features or frozenset())
     implied = reader_features(protocol) | writer_features(protocol)
     return frozenset(name for name in implied if name in listed or supports(protocol, name))
 
 
 def is_listed(protocol: Protocol, name: str) -> bool:
-    """Whether the protocol tells of the feature at all, under any spelling of its name.
+    """Whether a feature is among the reader or the writer features, under any alias of its name.
 
-    Some writers list a feature on one side only and use it all the same, so this is enough for
-    reading (docs/decisions/0036). A writer version below the table features lists nothing: what
-    readers must know, too, comes with the reader version.
+    Some writers list a reader-writer feature in only one of the lists and use it, so this is
+    sufficient for reading (docs/decisions/0036). A legacy writer version does not count: reader
+    features are implied by the reader version.
     """
     if not _reads(name):
         return supports(protocol, name)
@@ -168,9 +168,9 @@ def is_listed(protocol: Protocol, name: str) -> bool:
 
 
 def is_enabled(protocol: Protocol, metadata: Metadata, name: str) -> bool:
-    """Whether the protocol supports a feature and the feature's own property puts it to use.
+    """Whether the protocol supports a feature and the feature's own property makes it active.
 
-    A property binds writers where its feature is supported, and nowhere else.
+    A property binds writers only if the protocol supports its feature.
     """
     feature = find_feature(name)
     return feature is not None and (
@@ -179,18 +179,18 @@ def is_enabled(protocol: Protocol, metadata: Metadata, name: str) -> bool:
 
 
 def canonical_name(name: str) -> str:
-    """Return the name by which Deltaic knows a feature; one that it does not know is kept."""
+    """Return the canonical name of a feature; an unknown name is returned in lower case."""
     feature = find_feature(name)
     return name.casefold() if feature is None else feature.name
 
 
 def is_append_only(protocol: Protocol, metadata: Metadata) -> bool:
-    """Whether writers must not remove rows that count (Protocol § Append-only Tables)."""
+    """Whether writers must not delete rows (Protocol § Append-only Tables)."""
     return is_enabled(protocol, metadata, "appendOnly")
 
 
 def legacy_writer_features(version: int) -> frozenset[str]:
-    """Return what a writer version below the table features implies."""
+    """Return the features that a legacy writer version implies."""
     return frozenset(
         f.name
         for f in all_features()
@@ -199,7 +199,7 @@ def legacy_writer_features(version: int) -> frozenset[str]:
 
 
 def legacy_reader_features(version: int) -> frozenset[str]:
-    """Return what a reader version below the table features implies."""
+    """Return the features that a legacy reader version implies."""
     return frozenset(
         f.name
         for f in all_features()
@@ -208,7 +208,7 @@ def legacy_reader_features(version: int) -> frozenset[str]:
 
 
 def with_requirements(names: Iterable[str]) -> frozenset[str]:
-    """Add the features that the named ones require, and those that these require."""
+    """Add the features that the named ones require, transitively."""
     complete: set[str] = set()
     pending = list(names)
     while pending:
@@ -221,21 +221,21 @@ def with_requirements(names: Iterable[str]) -> frozenset[str]:
 
 
 def features_in_use(metadata: Metadata, table: str) -> frozenset[str]:
-    """Return the features that the metadata puts to use (Protocol § Active Features).
+    """Return the features that the metadata makes active (Protocol § Active Features).
 
-    By a table property, by the metadata of a column, or by the type of one.
+    A table property, the metadata of a column, or its type can make a feature active.
     """
     schema = parse_schema(metadata.schema_string, table)
     return _used_by_properties(metadata.configuration) | _used_by_schema(schema)
 
 
 def require_writable(table: str, version: int, protocol: Protocol, metadata: Metadata) -> None:
-    """Refuse a table to which this build cannot write without breaking a feature's promise.
+    """Refuse a table to which this build cannot write.
 
     Raises
     ------
     ProtocolError
-        Naming the features, or the writer version if that is too new.
+        Naming the unsupported features, or the writer version if that is too new.
     """
     if protocol.min_writer_version > WRITER_VERSION_WITH_FEATURES:
         raise error(
@@ -256,20 +256,20 @@ def require_writable(table: str, version: int, protocol: Protocol, metadata: Met
 
 
 def is_writable(table: str, protocol: Protocol, metadata: Metadata) -> bool:
-    """Whether `require_writable` would let a table pass."""
-    known = protocol.min_writer_version <= WRITER_VERSION_WITH_FEATURES
-    return known and not _unwritable_features(table, protocol, metadata)
+    """Whether this build can write to a table, as `require_writable` checks."""
+    is_supported = protocol.min_writer_version <= WRITER_VERSION_WITH_FEATURES
+    return is_supported and not _unwritable_features(table, protocol, metadata)
 
 
 def require_definable(table: str, protocol: Protocol, metadata: Metadata) -> None:
-    """Refuse a definition that a user gives and to which this build could not write.
+    """Refuse a definition of a user if this build could not write to the table.
 
     Raises
     ------
     ProtocolError
         Naming the features.
     InvalidArgumentError
-        If two properties do not go together.
+        If two properties exclude each other.
     """
     refused = _unwritable_features(table, protocol, metadata)
     if refused:
@@ -281,7 +281,7 @@ def require_definable(table: str, protocol: Protocol, metadata: Metadata) -> Non
 
 
 def _require_plain_files(table: str, metadata: Metadata) -> None:
-    """Refuse what readers of a list of files would not know of: deleted rows, and other names."""
+    """Refuse what readers of symlink manifests do not support: deletion vectors, column mapping."""
     mode = property_value(metadata.configuration, "delta.columnMapping.mode").casefold()
     for name, used in (
         (

@@ -1,4 +1,4 @@
-"""The columns that a file action speaks of: those of a schema, by the names that files have."""
+"""The columns that a file action references, by their physical names."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from deltaic.protocol.schema import DataType, StructType, parse_schema
 #: The statistics that hold a value for each column (Protocol § Per-file Statistics).
 _BY_COLUMN = ("minValues", "maxValues", "nullCount")
 
-#: A column's path by the names in files, and whether it has fields.
+#: A column's path of physical names, and whether it has fields.
 ColumnPaths = Mapping[tuple[str, ...], bool]
 
 
 def column_paths(protocol: Protocol, metadata: Metadata) -> ColumnPaths:
-    """Return every column of a table outside of arrays and maps, fields of structs included."""
+    """Return every column of a table outside arrays and maps, including fields of structs."""
     schema = parse_schema(metadata.schema_string, metadata.id)
     return dict(_below(schema, (), _have_physical_names(protocol, metadata)))
 
 
 def physical_partition_columns(protocol: Protocol, metadata: Metadata) -> Iterator[str]:
-    """Yield the names under which files say their partition values."""
+    """Yield the names of the partition columns in ``partitionValues``."""
     columns = {c.name: c for c in parse_schema(metadata.schema_string, metadata.id).fields}
     mapped = _have_physical_names(protocol, metadata)
     for name in metadata.partition_columns:
@@ -34,23 +34,23 @@ def physical_partition_columns(protocol: Protocol, metadata: Metadata) -> Iterat
 
 
 def _have_physical_names(protocol: Protocol, metadata: Metadata) -> bool:
-    """Whether columns are mapped; a mode without the feature means nothing (§ Column Mapping)."""
+    """Whether columns are mapped; a mode without the feature is ignored (§ Column Mapping)."""
     return is_listed(protocol, "columnMapping") and is_mapped(metadata.configuration)
 
 
-def strangers_in(stats: Mapping[str, Any], known: ColumnPaths) -> Iterator[str]:
-    """Yield what statistics say of columns that are not known."""
+def unknown_names(stats: Mapping[str, Any], known: ColumnPaths) -> Iterator[str]:
+    """Yield the problems of statistics that reference unknown columns."""
     for kind in _BY_COLUMN:
         values = stats.get(kind)
         if values is not None and not isinstance(values, Mapping):
             yield f"{kind} is {values!r}"
             continue
-        for path, has_fields in _said(values or {}, ()):
+        for path, has_fields in _statistics_paths(values or {}, ()):
             name = ".".join(path)
             if path not in known:
                 yield f"{kind} of {name}, which is no column"
             elif has_fields and not known[path]:
-                yield f"{kind} of {name} has fields, which the column has not"
+                yield f"{kind} of {name} has fields, which the column does not have"
 
 
 def _below(
@@ -64,11 +64,11 @@ def _below(
         yield from _below(column.type, (*above, str(name)), mapped)
 
 
-def _said(
+def _statistics_paths(
     values: Mapping[str, Any], above: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, ...], bool]]:
     for name, value in values.items():
         has_fields = isinstance(value, Mapping)
         yield (*above, name), has_fields
         if has_fields:
-            yield from _said(value, (*above, name))
+            yield from _statistics_paths(value, (*above, name))

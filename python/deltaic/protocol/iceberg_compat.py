@@ -1,8 +1,8 @@
-"""Tables whose files an Iceberg reader understands, too (Protocol § Iceberg Compatibility V1, V2).
+"""The definition of Iceberg-compatible tables (Protocol § Iceberg Compatibility V1, V2).
 
-What is asked of files is done where they are written: partition values are in them, after the other
-columns, timestamps are 64-bit numbers, and every file says how many rows it has. Here is what is
-asked of the table's definition.
+The requirements on files are met where files are written: they hold partition values after the
+other columns, timestamps are 64-bit numbers, and statistics have ``numRecords``. This module checks
+the requirements on the table's definition.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ _PRIMITIVES_OF_V2 = frozenset(
 
 
 def is_active(configuration: Mapping[str, str]) -> bool:
-    """Whether a table is to stay compatible."""
+    """Whether Iceberg compatibility is enabled."""
     return is_true(configuration, V1) or is_true(configuration, V2)
 
 
 def newly_active(configuration: Mapping[str, str], before: Mapping[str, str]) -> str | None:
-    """Return the property by which a table comes under a version that it was not under before."""
+    """Return the property that newly enables a compatibility version, if any."""
     turned_on = (
         name for name in (V1, V2) if is_true(configuration, name) and not is_true(before, name)
     )
@@ -62,14 +62,14 @@ def newly_active(configuration: Mapping[str, str], before: Mapping[str, str]) ->
 
 
 def with_column_mapping(configuration: Mapping[str, str]) -> Mapping[str, str]:
-    """Return a new table's properties, with column mapping where it is needed and not mentioned."""
+    """Return a new table's properties, with column mapping if it is required and not set."""
     if not is_active(configuration) or MODE in configuration:
         return configuration
     return {**configuration, MODE: "name"}
 
 
 def require_compatible(table: str, protocol: Protocol, metadata: Metadata) -> None:
-    """Refuse a definition that an Iceberg table could not have.
+    """Refuse a definition that is not compatible with Iceberg.
 
     Raises
     ------
@@ -86,12 +86,12 @@ def require_compatible(table: str, protocol: Protocol, metadata: Metadata) -> No
 
 
 def require_same_partitioning(table: str, metadata: Metadata, before: Metadata) -> None:
-    """Refuse a replacement that is partitioned by columns of other names.
+    """Refuse a replacement that changes the partition columns.
 
     Raises
     ------
     InvalidArgumentError
-        If the table was partitioned, and is to stay compatible.
+        If the table was partitioned, and Iceberg compatibility is enabled.
     """
     if not is_active(metadata.configuration) or not before.partition_columns:
         return
@@ -100,7 +100,7 @@ def require_same_partitioning(table: str, metadata: Metadata, before: Metadata) 
             "DELTAIC_ICEBERG_COMPATIBILITY",
             table=table,
             property=V1 if is_true(metadata.configuration, V1) else V2,
-            reason=f"it stays partitioned by {', '.join(before.partition_columns)}",
+            reason=f"it must stay partitioned by {', '.join(before.partition_columns)}",
         )
 
 
@@ -118,7 +118,7 @@ def _problems_v1(protocol: Protocol, metadata: Metadata) -> Iterator[str]:
 def _problems_v2(protocol: Protocol, metadata: Metadata) -> Iterator[str]:
     yield from _missing_mapping(metadata)
     if is_true(metadata.configuration, V1):
-        yield f"{V1} must not be true beside it"
+        yield f"{V1} must not be true as well"
     if is_listed(protocol, "deletionVectors") and is_true(
         metadata.configuration, _DELETION_VECTORS
     ):
@@ -146,22 +146,22 @@ def _user_defined(metadata: Metadata) -> Iterator[str]:
 
 
 def _foreign_changes(metadata: Metadata) -> Iterator[str]:
-    """Yield the changes of types that files need not follow, but for Iceberg had to."""
+    """Yield the type changes that Iceberg does not support without rewriting files."""
     for path, column in walk(parse_schema(metadata.schema_string, metadata.id)):
         for change in column.metadata.get(TYPE_CHANGES, ()):
             older, newer = change["fromType"], change["toType"]
             if not widens_in_iceberg(PrimitiveType(older), PrimitiveType(newer)):
-                yield f"column {path} was of type {older}, which Iceberg does not read as {newer}"
+                yield f"column {path} was of type {older}, which Iceberg cannot read as {newer}"
 
 
 def _types(metadata: Metadata) -> Iterator[tuple[str, DataType]]:
-    """Yield every type in the schema with the path of the column or field it belongs to."""
+    """Yield every type in the schema with the path of its column or field."""
     for path, column in walk(parse_schema(metadata.schema_string, metadata.id)):
         yield from ((path, part) for part in _parts(column.type))
 
 
 def _parts(data_type: DataType) -> Iterator[DataType]:
-    """Yield a type and its parts, but no fields of structs, which have paths of their own."""
+    """Yield a type and its parts, except fields of structs, which have their own paths."""
     yield data_type
     match data_type:
         case ArrayType():

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from deltaic.exceptions import error
 from deltaic.protocol.actions import Metadata
-from deltaic.protocol.identity_marks import HIGH_WATER_MARK
+from deltaic.protocol.identity_high_water_marks import HIGH_WATER_MARK
 from deltaic.protocol.schema import Field, PrimitiveType, StructType, parse_schema, write_schema
 
 _PREFIX = "delta.identity."
@@ -16,12 +16,12 @@ STEP = "delta.identity.step"
 
 
 def check_identity(table: str, path: str, column: Field, partition_columns: Sequence[str]) -> None:
-    """Refuse a column that a new table cannot number.
+    """Refuse an invalid identity column of a new table.
 
     Raises
     ------
     InvalidArgumentError
-        If the column is said to be an identity column and cannot be one.
+        If the column is declared as an identity column and cannot be one.
     """
     if not any(key.startswith(_PREFIX) for key in column.metadata):
         return
@@ -41,33 +41,33 @@ def check_identity(table: str, path: str, column: Field, partition_columns: Sequ
 
 
 def identity_step(column: Field) -> int | None:
-    """Return by how much an identity column counts; None if it is none, or cannot be counted."""
+    """Return the step of an identity column; None if it is not one, or not a valid one."""
     start, step = column.metadata.get(START), column.metadata.get(STEP)
     return int(step) if isinstance(start, int) and isinstance(step, int) and step else None
 
 
-def mark_at(column: Field, value: int) -> int | None:
-    """Return the high-water mark of an identity column that holds this value at its furthest.
+def high_water_mark_at(column: Field, value: int) -> int | None:
+    """Return the high-water mark of an identity column whose furthest value is the given one.
 
-    It is the first of the column's own values that is not before the one given; None if that lies
-    before the start, where the column counts from anyway.
+    It is the first value of the column's sequence that is not before the given one; None if the
+    given value is before the start of the sequence.
     """
     start, step = int(column.metadata[START]), int(column.metadata[STEP])
-    passed = value - start
-    if passed * step < 0:
+    distance = value - start
+    if distance * step < 0:
         return None
-    mark = start - (-abs(passed) // abs(step)) * step
+    mark = start - (-abs(distance) // abs(step)) * step
     return mark if -(2**63) <= mark < 2**63 else value
 
 
 def with_high_water_marks(metadata: Metadata, marks: Mapping[str, int]) -> Metadata:
-    """Return the metadata after rows with these values, by column, have been written.
+    """Return the metadata after rows with these values, by column, were written.
 
-    A mark only moves away from the start: to the largest value there ever was, or to the smallest
-    if the step is negative.
+    A high-water mark only moves away from the start: it is the largest value ever written, or the
+    smallest if the step is negative.
     """
 
-    def marked(column: Field) -> Field:
+    def with_high_water_mark(column: Field) -> Field:
         mark = marks.get(column.name)
         step = identity_step(column)
         if mark is None or step is None:
@@ -78,5 +78,5 @@ def with_high_water_marks(metadata: Metadata, marks: Mapping[str, int]) -> Metad
         return column.with_entry(HIGH_WATER_MARK, newest)
 
     schema = parse_schema(metadata.schema_string, metadata.id)
-    after = StructType(tuple(marked(column) for column in schema.fields))
+    after = StructType(tuple(with_high_water_mark(column) for column in schema.fields))
     return replace(metadata, schema_string=write_schema(after))

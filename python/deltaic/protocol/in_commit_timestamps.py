@@ -1,4 +1,4 @@
-"""Commits that keep their own time (Protocol § In-Commit Timestamps)."""
+"""In-commit timestamps (Protocol § In-Commit Timestamps)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from deltaic.protocol.features import is_enabled
 from deltaic.protocol.properties import is_true
 
 FEATURE = "inCommitTimestamp"
-#: The field of commitInfo, which is its first.
+#: The field of commitInfo, which must be the first.
 FIELD = "inCommitTimestamp"
 
 _ENABLED = "delta.enableInCommitTimestamps"
@@ -19,37 +19,39 @@ _SINCE_TIMESTAMP = "delta.inCommitTimestampEnablementTimestamp"
 
 
 def is_active(protocol: Protocol, metadata: Metadata) -> bool:
-    """Whether each commit states its time: the feature is supported, and the property is set."""
+    """Whether each commit has a timestamp: the feature is supported, and the property is set."""
     return is_enabled(protocol, metadata, FEATURE)
 
 
 def next_timestamp_ms(clock_ms: int, previous_ms: int) -> int:
-    """Return the time of a commit: that of the clock, but later than the version before it."""
+    """Return the timestamp of a commit: that of the clock, but later than the previous version."""
     return max(clock_ms, previous_ms + 1)
 
 
 def enabled_since(metadata: Metadata, version: int, timestamp_ms: int) -> Metadata:
-    """Return metadata that says from which version on the times in commits count."""
+    """Return metadata with the version and timestamp of the enablement."""
     since = {_SINCE_VERSION: str(version), _SINCE_TIMESTAMP: str(timestamp_ms)}
     return replace(metadata, configuration={**metadata.configuration, **since})
 
 
 def disabled(metadata: Metadata) -> Metadata:
-    """Return metadata by which the times of files count, and that say nothing of others."""
-    stays = {
+    """Return metadata without in-commit timestamps: file modification times apply again."""
+    retained = {
         name: value
         for name, value in metadata.configuration.items()
         if name not in (_ENABLED, _SINCE_VERSION, _SINCE_TIMESTAMP)
     }
-    return replace(metadata, configuration=stays)
+    return replace(metadata, configuration=retained)
 
 
-def kept_provenance(configuration: Mapping[str, str], earlier: Mapping[str, str]) -> dict[str, str]:
-    """Return properties with what an earlier version said about when timestamps began.
+def with_retained_enablement(
+    configuration: Mapping[str, str], earlier: Mapping[str, str]
+) -> dict[str, str]:
+    """Return properties with the enablement version and timestamp of an earlier version.
 
-    It stays true while they stay enabled, however the table is defined anew.
+    They are retained when the table is replaced, as long as timestamps stay enabled.
     """
-    kept = dict(configuration)
+    properties = dict(configuration)
     if is_true(configuration, _ENABLED) and is_true(earlier, _ENABLED):
-        kept |= {k: earlier[k] for k in (_SINCE_VERSION, _SINCE_TIMESTAMP) if k in earlier}
-    return kept
+        properties |= {k: earlier[k] for k in (_SINCE_VERSION, _SINCE_TIMESTAMP) if k in earlier}
+    return properties

@@ -1,4 +1,4 @@
-"""What the checks of a log have in common: the actions, and what they have made so far."""
+"""Types that the checks of a log share: the actions, and the state of the table."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 
 from deltaic.protocol.actions import Metadata, Protocol
 
-#: One action as a commit file stores it: its name, and its body.
+#: One action of a commit file: its name, and its body.
 Action = tuple[str, Mapping[str, Any]]
 
-#: A logical file: its path as the log spells it, and the id of its deletion vector, if it has one.
+#: A logical file: its path as in the log, and the id of its deletion vector, if it has one.
 LogicalFile = tuple[str, str | None]
 
-#: What the protocol asks, with its heading, and what a commit says instead.
+#: The rule of the protocol, with its heading, and how a commit violates it.
 Problems = Iterator[tuple[str, str]]
 
 
 @dataclass(slots=True)
 class Table:
-    """What the commits seen so far have made."""
+    """The state of the table after the commits so far."""
 
     protocol: Protocol | None = None
     metadata: Metadata | None = None
@@ -31,12 +31,12 @@ class Table:
     clustered_by: str | None = None
     progress: dict[str, int] = field(default_factory=dict)
     progress_ms: dict[str, int | None] = field(default_factory=dict)
-    #: The columns that the table has or had; files that are older keep their statistics.
+    #: The columns that the table has or had; older files keep their statistics.
     columns: dict[tuple[str, ...], bool] = field(default_factory=dict)
 
 
 def stats_of(add: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the statistics of a file; none if they are no object."""
+    """Return the statistics of a file; empty if they are not an object."""
     stats = json.loads(add.get("stats") or "{}")
     return stats if isinstance(stats, dict) else {}
 

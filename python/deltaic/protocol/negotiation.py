@@ -1,7 +1,7 @@
-"""Which protocol a table gets (Protocol § Table Features for New and Existing Tables).
+"""The protocol of a table (Protocol § Table Features for New and Existing Tables).
 
-The protocol asks of readers and writers what the table needs and no more: legacy versions where
-they say exactly that, lists of features where they do not.
+The protocol requires of readers and writers only what the table needs: legacy versions if they
+imply exactly these features, otherwise lists of features.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from deltaic.protocol.features import (
 )
 from deltaic.protocol.properties import ProtocolRequest
 
-#: What a new table asks for when nothing more is needed, as delta-spark's tables do.
+#: The protocol of a new table that needs no features, as in delta-spark.
 _DEFAULT = Protocol(1, 2)
 _DEFAULT_IGNORED = Protocol(1, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class _Needs:
-    """The features a table must support, and versions that the user set as a lower bound."""
+    """The features a table must support, and the minimum versions that the user set."""
 
     features: frozenset[str]
     min_reader_version: int
@@ -50,14 +50,14 @@ def protocol_for_new_table(table: str, metadata: Metadata, request: ProtocolRequ
     table
         The table, for errors.
     metadata
-        The definition it will have; its properties and columns put features to use.
+        Its definition; the properties and columns make features active.
     request
-        What the user asked of the protocol by table properties.
+        The protocol that the user requests by table properties.
 
     Raises
     ------
     InvalidArgumentError
-        If a version or a feature is asked for that does not exist.
+        If a requested version or feature does not exist.
     """
     base = _DEFAULT_IGNORED if request.ignore_defaults else _DEFAULT
     return _smallest(
@@ -72,13 +72,13 @@ def protocol_for_new_table(table: str, metadata: Metadata, request: ProtocolRequ
 def protocol_for_new_definition(
     table: str, current: Protocol, metadata: Metadata, request: ProtocolRequest
 ) -> Protocol:
-    """Return the protocol of an existing table under a new definition: the current one or more.
+    """Return the protocol of an existing table with a new definition: the current one or a newer.
 
-    A feature is never dropped here: files of earlier versions may depend on it
+    Features are never dropped here: files of earlier versions may depend on them
     (Protocol § Supported Features).
     """
     supported = writer_features(current) | reader_features(current)
-    # A feature that is listed under an older spelling stays listed under that.
+    # A feature that is listed under an alias stays listed under it.
     needed = {n for n in _requested(table, metadata, request) if not supports(current, n)}
     versions_suffice = (request.min_reader_version or 0) <= current.min_reader_version and (
         request.min_writer_version or 0
@@ -95,7 +95,7 @@ def protocol_for_new_definition(
 
 
 def protocol_without(current: Protocol, feature: str) -> Protocol:
-    """Return the protocol of a table that nothing asks a feature of any more."""
+    """Return the protocol of a table after a feature is dropped."""
 
     def others(names: frozenset[str]) -> frozenset[str]:
         return frozenset(name for name in names if canonical_name(name) != feature)
@@ -115,7 +115,7 @@ def _requested(table: str, metadata: Metadata, request: ProtocolRequest) -> froz
 
 
 def _smallest(needs: _Needs) -> Protocol:
-    """Return legacy versions if they imply exactly what is needed, else lists of features."""
+    """Return legacy versions if they imply exactly the needed features, else lists of features."""
     features = needs.features
     if needs.min_writer_version < WRITER_VERSION_WITH_FEATURES:
         features |= legacy_writer_features(needs.min_writer_version)

@@ -1,4 +1,4 @@
-"""Numbers as every reader of a log understands them."""
+"""Numbers in the format that every reader of a log parses."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 
 
 def whole_number(text: str) -> int | None:
-    """Return the number that a text is; None if it is not one for Scala and Java too.
+    """Parse a whole number; None if Scala and Java would not parse the string.
 
-    Python alone takes spaces, underscores and the digits of other scripts.
+    Only Python accepts spaces, underscores and the digits of other scripts.
     """
     return int(text) if _WHOLE_NUMBER.fullmatch(text) else None

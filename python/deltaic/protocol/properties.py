@@ -1,7 +1,7 @@
-"""Table properties: which there are, what they may be set to, and what they mean when unset.
+"""Table properties: their names, allowed values and defaults.
 
-``resources/table-properties.json`` holds one record each. Properties outside the ``delta.``
-namespace belong to the user and are stored as they are.
+``resources/table-properties.json`` has one record for each. Properties outside the ``delta.``
+namespace are the user's own and are stored as they are.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from deltaic.resources import load_json
 PREFIX = "delta."
 FEATURE_PREFIX = "delta.feature."
 CONSTRAINT_PREFIX = "delta.constraints."
-#: What engines say here that offer the table in other formats too is theirs.
+#: Properties of engines that also provide the table in other formats; they are not checked.
 UNIVERSAL_FORMAT_PREFIX = "delta.universalformat.config."
 
-#: Whether every commit lists the data files for engines that read such lists, and no log.
+#: Whether every commit writes symlink manifests, for engines that do not read the log.
 SYMLINK_MANIFEST_PROPERTY = "delta.compatibility.symlinkFormatManifest.enabled"
 
-#: Before which version log cleanup deletes everything or nothing, by `checkpointProtection`.
+#: The version before which log cleanup deletes all or nothing, by `checkpointProtection`.
 PROTECTED_VERSION_PROPERTY = "delta.requireCheckpointProtectionBeforeVersion"
 
 _MIN_READER_VERSION = "delta.minReaderVersion"
@@ -42,14 +42,14 @@ PropertyType = Literal["boolean", "int", "long", "interval", "string", "enum"]
 
 @dataclass(frozen=True, slots=True)
 class TableProperty:
-    """One property that Deltaic knows.
+    """One table property.
 
     Attributes
     ----------
     name
         With the prefix ``delta.``.
     default
-        What applies when it is unset; None if nothing does.
+        The default value; None if there is none.
     values
         The values of an enum.
     minimum
@@ -57,15 +57,14 @@ class TableProperty:
     internal
         Whether only Deltaic itself may set it.
     replaced_by
-        The property of which this is an older spelling.
+        The newer name, if this is a legacy name of a property.
     supported
-        Whether this build does what the property asks for; if not, setting it is refused.
+        Whether this build supports the property; if not, setting it is refused.
     instead
-        What to do where it is not supported.
+        Advice for users if it is not supported.
     binds_writers
-        Whether a table that has it cannot be written without doing what it asks for. A table that
-        another engine gave an unsupported property is written without it otherwise: nothing is lost
-        by what is left undone.
+        Whether a writer that does not support the property must not write to a table that has it.
+        Other unsupported properties, set by another engine, are ignored on write: no data is lost.
     """
 
     name: str
@@ -80,11 +79,11 @@ class TableProperty:
     binds_writers: bool = False
 
     def is_asked_for(self, value: str) -> bool:
-        """Whether a value of an unsupported property asks for anything."""
+        """Whether a value of an unsupported property enables it."""
         return value.strip().casefold() not in ("", "false")
 
     def problem_with(self, value: str) -> str | None:
-        """Return why `value` cannot be set, or None if it can."""
+        """Return why `value` is not valid, or None if it is."""
         match self.type:
             case "boolean":
                 fits = value.casefold() in ("true", "false")
@@ -116,7 +115,7 @@ class TableProperty:
 
 @dataclass(frozen=True, slots=True)
 class ProtocolRequest:
-    """What table properties ask of the protocol; these are not stored with the table."""
+    """The protocol requested by table properties, which are not stored with the table."""
 
     min_reader_version: int | None = None
     min_writer_version: int | None = None
@@ -126,7 +125,7 @@ class ProtocolRequest:
 
 @dataclass(frozen=True, slots=True)
 class CheckedProperties:
-    """Properties given by a user, checked: what to store, and what to ask of the protocol."""
+    """Checked properties of a user: those to store, and the protocol that they request."""
 
     configuration: Mapping[str, str]
     request: ProtocolRequest
@@ -134,7 +133,7 @@ class CheckedProperties:
 
 @cache
 def all_properties() -> tuple[TableProperty, ...]:
-    """Return every property that Deltaic knows."""
+    """Return every table property that is known."""
     return tuple(
         TableProperty(
             name=record["name"],
@@ -153,15 +152,14 @@ def all_properties() -> tuple[TableProperty, ...]:
 
 
 def find_property(name: str) -> TableProperty | None:
-    """Return the property of this name; case does not count."""
+    """Return the property of this name; names are case-insensitive."""
     return _by_name().get(name.casefold())
 
 
-def known_defaults(defaults: Mapping[str, str]) -> dict[str, str]:
-    """Return those of a session's defaults for new tables that name a property or a feature.
+def recognized_defaults(defaults: Mapping[str, str]) -> dict[str, str]:
+    """Return the session's defaults for new tables that name a known property or a feature.
 
-    Others may be meant for another engine, or a later version, and are passed over as delta-spark
-    does.
+    Others may be for another engine or a later version, and are ignored, as in delta-spark.
     """
     return {
         name: value
@@ -178,23 +176,23 @@ def check_properties(
     any_name: bool = False,
     copied: Mapping[str, str] | None = None,
 ) -> CheckedProperties:
-    """Check the properties of a new definition and split off what is asked of the protocol.
+    """Check the properties of a new definition and separate those that request a protocol.
 
-    Names are stored in their documented spelling, values as they were given.
+    Names are stored in their documented spelling, values as they are given.
 
     Parameters
     ----------
     any_name
-        Whether ``delta.`` properties that nobody knows are stored, too.
+        Whether unknown ``delta.`` properties are stored.
     copied
-        What another table has: where it is given just so, it is stored as it is, unless it would
-        promise what is not kept.
+        The properties of another table; a property that is equal to its copy is stored without
+        checks, except that it must be supported.
 
     Raises
     ------
     InvalidArgumentError
-        If a ``delta.`` property is unknown, unless that is allowed, internal, not supported, or set
-        to what it cannot be.
+        If a ``delta.`` property is unknown and that is not allowed, or if it is internal or not
+        supported, or if its value is not valid.
     """
     configuration: dict[str, str] = {}
     requests: dict[str, str] = {}
@@ -211,8 +209,8 @@ def check_properties(
                 raise _invalid(table, name, value, "it is 'supported'")
             features.append(name[len(FEATURE_PREFIX) :])
         elif folded.startswith(PREFIX):
-            theirs = any_name or folded.startswith(UNIVERSAL_FORMAT_PREFIX)
-            if theirs and find_property(name) is None:
+            may_be_unknown = any_name or folded.startswith(UNIVERSAL_FORMAT_PREFIX)
+            if may_be_unknown and find_property(name) is None:
                 configuration[name] = value
                 continue
             known = _require_known(table, name, value)
@@ -239,22 +237,22 @@ def property_value(configuration: Mapping[str, str], name: str) -> str:
 
 
 def set_value(configuration: Mapping[str, str], name: str) -> str | None:
-    """Return what a table sets a property to; None if it does not.
+    """Return the value that a table sets for a property; None if it is not set.
 
-    Other writers store older spellings of the name, too; the newer one takes precedence.
+    Other writers may store legacy names; the newer name takes precedence.
     """
     return next((configuration[n] for n in spellings(name) if n in configuration), None)
 
 
 def stored_value(table: str, configuration: Mapping[str, str], name: str) -> str:
-    """Return a property's value, or its default, that can be relied upon to be one.
+    """Return a property's value, or its default, after checking it.
 
-    Who has stored it may have checked nothing.
+    The writer that stored it may not have checked it.
 
     Raises
     ------
     TableStateError
-        If it is no value that the property can have.
+        If the value is not valid.
     """
     known = find_property(name)
     assert known is not None, name
@@ -272,7 +270,7 @@ def stored_value(table: str, configuration: Mapping[str, str], name: str) -> str
 
 
 def stored_number(table: str, configuration: Mapping[str, str], name: str) -> int:
-    """Return a property that is a number; 0 if it is neither set nor has a default.
+    """Return the value of a numeric property; 0 if it is neither set nor has a default.
 
     Raises
     ------
@@ -301,7 +299,7 @@ _UNIT_MICROS = {
 def interval_ms(text: str) -> int | None:
     """Return a duration in milliseconds; None if it is not one, or its length is not fixed.
 
-    Written as Spark reads it: of seconds alone there may be a fraction.
+    The format is Spark's: only seconds may have a fraction.
     """
     whole = _INTERVAL.fullmatch(text.strip())
     if whole is None:
@@ -316,8 +314,8 @@ def interval_ms(text: str) -> int | None:
     return total_micros // 1000 if total_micros >= 0 else None
 
 
-def left_undone(configuration: Mapping[str, str]) -> tuple[TableProperty, ...]:
-    """Return the properties of a table that ask for what this build does not do."""
+def unsupported_properties(configuration: Mapping[str, str]) -> tuple[TableProperty, ...]:
+    """Return the properties of a table that are enabled but not supported by this build."""
     return tuple(
         known
         for known in all_properties()
@@ -325,20 +323,22 @@ def left_undone(configuration: Mapping[str, str]) -> tuple[TableProperty, ...]:
     )
 
 
-def require_nothing_binding(table: str, version: int, configuration: Mapping[str, str]) -> None:
-    """Refuse to write with properties that bind writers to what this build does not do.
+def require_no_writer_binding_properties(
+    table: str, version: int, configuration: Mapping[str, str]
+) -> None:
+    """Refuse to write if an unsupported property binds writers.
 
     Parameters
     ----------
     configuration
-        The table's properties as the write leaves them.
+        The table's properties after the write.
 
     Raises
     ------
     TableStateError
         Naming the property.
     """
-    for known in left_undone(configuration):
+    for known in unsupported_properties(configuration):
         if known.binds_writers:
             raise error(
                 "DELTAIC_PROPERTY_BINDS_WRITERS",
@@ -351,7 +351,7 @@ def require_nothing_binding(table: str, version: int, configuration: Mapping[str
 
 @cache
 def spellings(name: str) -> tuple[str, ...]:
-    """Return the names by which a table may have a property, the older ones last."""
+    """Return the names of a property, with legacy names last."""
     return (name, *(known.name for known in all_properties() if known.replaced_by == name))
 
 

@@ -1,4 +1,4 @@
-"""How long deleted files and the log are kept."""
+"""Retention of deleted files and of the log."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ _DELETED_FILES = "delta.deletedFileRetentionDuration"
 
 
 def check_retention(table: str, configuration: Mapping[str, str], changed: Iterable[str]) -> None:
-    """Refuse to keep deleted files for longer than the versions that refer to them.
+    """Refuse a retention of deleted files that is longer than that of the log.
 
     Parameters
     ----------
     configuration
-        The properties that the table is to have.
+        The new properties of the table.
     changed
-        The names of those that the statement sets or unsets. What other writers, or the defaults of
-        the session, say of retention is not the statement's to answer for.
+        The names of those that the statement sets or unsets. Values that other writers or the
+        session defaults set are not checked.
 
     Raises
     ------
     InvalidArgumentError
-        If the statement changes either duration, and deleted files would be kept for longer.
+        If the statement changes either duration, and that of deleted files is longer.
     """
     names = {name.casefold() for name in changed}
     if names.isdisjoint({_LOG.casefold(), _DELETED_FILES.casefold()}):

@@ -1,4 +1,4 @@
-"""Row ids: who gives them, and how the log keeps count (Protocol § Row Tracking)."""
+"""Row ids, and their high-water mark in the log (Protocol § Row Tracking)."""
 
 from __future__ import annotations
 
@@ -14,80 +14,83 @@ from deltaic.protocol.properties import is_true
 
 FEATURE = "rowTracking"
 DOMAIN = "delta.rowTracking"
-#: The tag of a commitInfo that says whether rows kept their ids.
+#: The tag of commitInfo that records whether rows kept their ids.
 PRESERVED_TAG = "delta.rowTracking.preserved"
 
-#: The property without which ids are given, but not relied upon.
+#: The property without which ids are assigned, but readers must not rely on them.
 ENABLED = "delta.enableRowTracking"
-#: The property with which a table that supports the feature gives no ids for now.
+#: The property that suspends the assignment of ids in a table that supports the feature.
 SUSPENDED = "delta.rowTrackingSuspended"
 
 _ROW_ID_COLUMN = "delta.rowTracking.materializedRowIdColumnName"
 _COMMIT_VERSION_COLUMN = "delta.rowTracking.materializedRowCommitVersionColumnName"
 
-#: The protocol's text and the tables that writers have made spell the key differently.
-_MARK = "rowIdHighWaterMark"
-_MARK_IN_TEXT = "highWaterMark"
+#: Writers use another spelling of the key than the text of the protocol.
+_HIGH_WATER_MARK = "rowIdHighWaterMark"
+_HIGH_WATER_MARK_IN_PROTOCOL = "highWaterMark"
 
 
 def is_enabled(protocol: Protocol, metadata: Metadata) -> bool:
-    """Whether row ids can be relied upon, and are to be preserved."""
+    """Whether readers can rely on row ids, and writers must preserve them."""
     return features.is_enabled(protocol, metadata, FEATURE)
 
 
-def names_columns(metadata: Metadata) -> bool:
-    """Whether it is said in which columns preserved ids and commit versions are."""
+def has_materialized_column_names(metadata: Metadata) -> bool:
+    """Whether the columns of materialized row ids and commit versions have names."""
     return {_ROW_ID_COLUMN, _COMMIT_VERSION_COLUMN} <= metadata.configuration.keys()
 
 
 def assigns_row_ids(protocol: Protocol, metadata: Metadata) -> bool:
-    """Whether a writer gives every new row an id: where the feature is supported, used or not."""
+    """Whether writers assign an id to every new row: if the feature is supported, active or not."""
     properties = metadata.configuration
     suspended = is_true(properties, SUSPENDED) and not is_true(properties, ENABLED)
     return features.supports(protocol, FEATURE) and not suspended
 
 
 def high_water_mark(table: str, domains: Mapping[str, str]) -> int:
-    """Return the highest row id that a table's metadata domains know of; -1 if there is none."""
+    """Return the highest row id by a table's metadata domains; -1 if there is none."""
     return -1 if DOMAIN not in domains else high_water_mark_in(table, domains[DOMAIN])
 
 
 def high_water_mark_in(table: str, configuration: str) -> int:
-    """Return the highest row id that the domain's configuration states.
+    """Return the highest row id in the domain's configuration.
 
     Raises
     ------
     ProtocolError
-        If it states none: to count from anywhere could give an id twice.
+        If it has none: a guess could assign an id twice.
     """
     body = domain_body(table, DOMAIN, configuration)
-    mark = body.get(_MARK, body.get(_MARK_IN_TEXT))
+    mark = body.get(_HIGH_WATER_MARK, body.get(_HIGH_WATER_MARK_IN_PROTOCOL))
     if not isinstance(mark, int) or isinstance(mark, bool) or not -1 <= mark < 2**63:
         raise error(
-            "DELTAIC_DOMAIN_INVALID", table=table, domain=DOMAIN, reason=f"{_MARK} is {mark!r}"
+            "DELTAIC_DOMAIN_INVALID",
+            table=table,
+            domain=DOMAIN,
+            reason=f"{_HIGH_WATER_MARK} is {mark!r}",
         )
     return mark
 
 
 def high_water_mark_action(mark: int) -> DomainMetadata:
-    """Return the action that records the highest row id given so far."""
-    return DomainMetadata(DOMAIN, json.dumps({_MARK: mark}, separators=(",", ":")))
+    """Return the action that records the highest assigned row id."""
+    return DomainMetadata(DOMAIN, json.dumps({_HIGH_WATER_MARK: mark}, separators=(",", ":")))
 
 
 def with_materialized_columns(
     configuration: Mapping[str, str], earlier: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return properties with the names of the columns in which preserved ids are kept.
+    """Return properties with the names of the columns for materialized row ids.
 
-    They are needed from the version on that enables row tracking, and stay the same for as long as
-    there are files that may hold the columns.
+    They are required from the version that enables row tracking, and do not change as long as files
+    may hold the columns.
 
     Parameters
     ----------
     configuration
-        The properties that a definition is to have.
+        The new properties.
     earlier
-        Those of the table before; empty for a new one.
+        The properties before; empty for a new table.
     """
     named = dict(configuration)
     if is_true(configuration, ENABLED):

@@ -1,4 +1,4 @@
-"""The schema of a table as the log holds it (Protocol § Schema Serialization Format)."""
+"""The schema of a table in the log (Protocol § Schema Serialization Format)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PRIMITIVE_TYPES = frozenset(
     }
 )
 _UNORDERED = frozenset({"boolean", "binary", "variant", "void"})
-#: What is counted and looked up by is checked once, where a schema is read.
+#: Types of metadata values that code relies on; they are checked when a schema is parsed.
 _METADATA_KINDS: Mapping[str, type] = {
     "delta.columnMapping.id": int,
     "delta.columnMapping.physicalName": str,
@@ -43,7 +43,7 @@ _DECIMAL = re.compile(r"decimal\(\d+,\s*-?\d+\)|decimal")
 
 @dataclass(frozen=True, slots=True)
 class PrimitiveType:
-    """A type without parts, by its name in the log; names this build does not know are kept."""
+    """A primitive type, by its name in the log; unknown names are preserved."""
 
     name: str
 
@@ -53,7 +53,7 @@ class PrimitiveType:
         return self.name in PRIMITIVE_TYPES or _DECIMAL.fullmatch(self.name) is not None
 
 
-#: The type of columns that are null in every row, for which files have no place.
+#: The type of columns that are null in every row, which files do not store.
 VOID = PrimitiveType("void")
 
 
@@ -76,16 +76,16 @@ class MapType:
 
 @dataclass(frozen=True, slots=True)
 class UserDefinedType:
-    """A type that Spark knows by its class, such as the vectors of its ml library.
+    """A user-defined type of Spark, such as the vectors of its ml library.
 
-    The protocol does not list it; files hold what the class makes of a value.
+    The protocol does not list it; files hold values of its SQL type.
 
     Attributes
     ----------
     node
-        The type's JSON, of which nothing may be lost.
+        The type's JSON, which must be preserved.
     sql_type
-        What files hold.
+        The type of the values in files.
     """
 
     node: Mapping[str, Any]
@@ -93,7 +93,7 @@ class UserDefinedType:
 
     @property
     def name(self) -> str:
-        """How messages call it; a class of Python alone has none of the JVM."""
+        """Its name in messages; a type defined only in Python has no JVM class."""
         return f"udt({self.node.get('class') or self.node.get('pyClass')})"
 
 
@@ -107,8 +107,8 @@ class Field:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
     def with_entry(self, key: str, value: Any) -> Field:
-        """Return the column with an entry in its metadata; without one, if the value is None."""
-        others = {name: known for name, known in self.metadata.items() if name != key}
+        """Return the column with an entry in its metadata; None removes the entry."""
+        others = {name: other for name, other in self.metadata.items() if name != key}
         return replace(self, metadata=others if value is None else {**others, key: value})
 
 
@@ -119,17 +119,17 @@ class StructType:
     fields: tuple[Field, ...] = ()
 
     def find(self, name: str) -> Field | None:
-        """Return the field of this name; column names differ by more than case in Delta tables."""
+        """Return the field of this name; column names are case-insensitive in Delta tables."""
         folded = folded_name(name)
         return next((f for f in self.fields if folded_name(f.name) == folded), None)
 
 
 @lru_cache(maxsize=16384)
 def folded_name(name: str) -> str:
-    """Return what a column name has in common with those that differ from it in case alone.
+    """Return a column name folded to one case, for comparison.
 
-    Letter by letter, as the JVM compares them: ``ß`` and ``ss`` are two names, other than for
-    `str.casefold`.
+    It is folded letter by letter, as the JVM compares names: ``ß`` and ``ss`` are two names, unlike
+    for `str.casefold`.
     """
     return name.lower() if name.isascii() else "".join(map(_folded_letter, name))
 
@@ -146,7 +146,7 @@ DataType: TypeAlias = PrimitiveType | ArrayType | MapType | StructType | UserDef
 
 @lru_cache(maxsize=32)
 def parse_schema(text: str, table: str) -> StructType:
-    """Read a schema string; commit after commit, it is the same one.
+    """Parse a schema string; the result is cached, as most commits have the same one.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def parse_schema(text: str, table: str) -> StructType:
 
 
 def parse_field(node: Mapping[str, Any]) -> Field:
-    """Read one column, as it stands in the JSON of a schema."""
+    """Parse one column of the JSON of a schema."""
     return _parse_field(node)
 
 
@@ -180,7 +180,7 @@ def walk(schema: StructType) -> Iterator[tuple[str, Field]]:
 
 
 def structs(data_type: DataType, path: str = "") -> Iterator[tuple[str, StructType]]:
-    """Yield a type's structs, itself included, each with the prefix of its fields' paths."""
+    """Yield a type's structs, including itself, each with the prefix of its fields' paths."""
     match data_type:
         case StructType(fields=fields):
             yield path, data_type
@@ -196,7 +196,7 @@ def structs(data_type: DataType, path: str = "") -> Iterator[tuple[str, StructTy
 
 
 def leaf_types(data_type: DataType) -> Iterator[PrimitiveType]:
-    """Yield the primitive types that files hold for a type, those of nested fields included."""
+    """Yield the primitive types that files hold for a type, including those of nested fields."""
     match data_type:
         case PrimitiveType():
             yield data_type
@@ -265,7 +265,7 @@ def _parse_field(node: Any) -> Field:
 
 
 def has_bounds(data_type: DataType) -> bool:
-    """Whether writers keep bounds of a column of this type."""
+    """Whether writers collect min and max values of a column of this type."""
     return (
         isinstance(data_type, PrimitiveType)
         and data_type.is_known
@@ -279,7 +279,7 @@ def type_text(data_type: DataType, *, nulls: bool = False) -> str:
     Parameters
     ----------
     nulls
-        Whether it is said of what is in the type that it may not be null.
+        Whether NOT NULL is included for elements, values and fields.
     """
 
     def text(inner: DataType, nullable: bool = True) -> str:

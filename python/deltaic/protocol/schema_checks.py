@@ -1,4 +1,4 @@
-"""Which schemas a table may be given, and which rows an existing table takes."""
+"""Checks of the schema of a table, and of the columns of rows written to it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from deltaic.protocol.schema import (
     walk,
 )
 
-#: Parquet readers in use cannot handle these in a column's name; only column mapping lifts this.
+#: Some Parquet readers do not support these in column names; column mapping lifts the limit.
 _INVALID_NAME_CHARACTERS = frozenset(" ,;{}()\n\t=")
 
 
@@ -42,18 +42,18 @@ def check_table_schema(
     Parameters
     ----------
     any_names
-        Whether files know the columns by other names, so that theirs may hold any character.
+        Whether files use physical names, so that column names may have any character.
     columnless
-        Whether there may be none.
+        Whether a schema without columns is allowed.
     before
-        The columns that the table has: another writer may have given them types that no table
-        should have, and they keep these.
+        The current columns of the table; unsupported types that another writer gave them are
+        retained.
 
     Raises
     ------
     InvalidArgumentError
-        If names clash or are not allowed, a type has no place in a Delta table, or the partition
-        columns do not fit.
+        If names are duplicates or not allowed, a type is not supported in Delta tables, or the
+        partition columns are not valid.
     """
     if not schema.fields and not columnless:
         raise error("DELTAIC_SCHEMA_EMPTY", table=table)
@@ -68,7 +68,7 @@ def check_table_schema(
 
 
 def check_duplicates(table: str, schema: StructType) -> None:
-    """Refuse columns, or fields of one struct, whose names differ by case alone.
+    """Refuse columns, or fields of one struct, whose names differ only in case.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def check_nested_not_null(table: str, schema: StructType) -> None:
     Raises
     ------
     InvalidArgumentError
-        If there is a field like that.
+        If there is such a field.
     """
     for column in _not_null_in_collections(schema, "", within=False):
         raise error("DELTAIC_NESTED_NOT_NULL", table=table, column=column)
@@ -135,50 +135,50 @@ def resolve_partition_columns(
 
 
 def extra_columns(current: StructType, written: StructType) -> list[str]:
-    """Return the dotted paths of fields that `written` has and the table has not.
+    """Return the dotted paths of fields that `written` has and the table does not have.
 
-    Only structs are looked into: what differs elsewhere is a matter of casts, which Spark checks.
+    Only structs are compared: other differences are casts, which Spark checks.
     """
-    missing = []
-    by_name = {folded_name(known.name): known for known in current.fields}
+    extra = []
+    by_name = {folded_name(field.name): field for field in current.fields}
     for column in written.fields:
-        known = by_name.get(folded_name(column.name))
-        if known is None:
-            missing.append(column.name)
-        elif isinstance(known.type, StructType) and isinstance(column.type, StructType):
-            inner = extra_columns(known.type, column.type)
-            missing += [f"{column.name}.{name}" for name in inner]
-    return missing
+        existing = by_name.get(folded_name(column.name))
+        if existing is None:
+            extra.append(column.name)
+        elif isinstance(existing.type, StructType) and isinstance(column.type, StructType):
+            inner = extra_columns(existing.type, column.type)
+            extra += [f"{column.name}.{name}" for name in inner]
+    return extra
 
 
 def same_names(left: Sequence[str], right: Sequence[str]) -> bool:
-    """Whether two lists name the same columns in the same order; case does not count."""
+    """Whether two lists name the same columns in the same order, ignoring case."""
     return [folded_name(n) for n in left] == [folded_name(n) for n in right]
 
 
 def _check_types(table: str, schema: StructType, before: StructType) -> None:
-    kept = {(stored, unknown) for _, stored, unknown in _unknown_types(before)}
-    for path, stored, unknown in _unknown_types(schema):
-        if (stored, unknown) not in kept:
+    existing = {(physical, unknown) for _, physical, unknown in _unknown_types(before)}
+    for path, physical, unknown in _unknown_types(schema):
+        if (physical, unknown) not in existing:
             raise error("DELTAIC_UNSUPPORTED_TYPE", table=table, column=path, type=unknown)
 
 
 def _unknown_types(schema: StructType) -> Iterator[tuple[str, str, str]]:
     """Yield the types that the protocol does not list.
 
-    Each with the path of its column, and that by which files know it, which no new name changes.
+    Each has the path of its column, and the path of physical names, which a rename does not change.
     """
     in_files = map_fields(schema, lambda c: replace(c, name=c.metadata.get(PHYSICAL_NAME, c.name)))
-    for (path, column), (stored, _) in zip(walk(schema), walk(in_files), strict=True):
+    for (path, column), (physical, _) in zip(walk(schema), walk(in_files), strict=True):
         if isinstance(column.type, StructType):
             continue
         for leaf in leaf_types(column.type):
             if not leaf.is_known:
-                yield path, stored, leaf.name
+                yield path, physical, leaf.name
 
 
 def _kind(data_type: DataType) -> str:
-    """Return what SQL calls a type, without its parts."""
+    """Return the SQL name of a type, without its parts."""
     match data_type:
         case PrimitiveType(name=name):
             return name.upper()

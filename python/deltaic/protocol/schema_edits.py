@@ -1,7 +1,7 @@
-"""Changes of a schema at the end of a path.
+"""Changes of a schema at a path.
 
-A path is a list of names: a column's, and those of fields below it, with `element`, `key` and
-`value` for what is in an array or a map.
+A path is a list of names: that of a column, followed by those of nested fields, with `element`,
+`key` and `value` for the parts of an array or a map.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from typing import TypeAlias
 from deltaic.exceptions import error
 from deltaic.protocol.schema import ArrayType, DataType, Field, MapType, StructType
 
-#: Returns the new field; the second argument is the rest of the path, in the field's own type.
+#: Returns the new field; the second argument is the rest of the path, within the field's type.
 FieldChange: TypeAlias = Callable[[Field, Sequence[str]], Field]
 
-#: Spark's parser takes such a name without quotes.
+#: A name that Spark's parser accepts without quotes.
 PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def path_text(path: Sequence[str]) -> str:
-    """Return a path as Spark writes the name of a column: dots inside of a name are quoted."""
+    """Return a path as Spark writes the name of a column: names with dots are quoted."""
     return ".".join(f"`{part}`" if "." in part else part for part in path)
 
 
 def quoted_path(path: Sequence[str]) -> str:
-    """Return a path as SQL reads it: what is no plain name is quoted."""
+    """Return a path as SQL parses it: names that are not plain identifiers are quoted."""
     return ".".join(
         part if PLAIN_NAME.fullmatch(part) else "`" + part.replace("`", "``") + "`" for part in path
     )
@@ -58,7 +58,7 @@ def spelled(schema: StructType, path: Sequence[str]) -> tuple[str, ...]:
 def edit_field(
     table: str, schema: StructType, path: Sequence[str], change: FieldChange
 ) -> StructType:
-    """Apply `change` to the innermost field that a path leads to.
+    """Apply `change` to the innermost field of a path.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def edit_struct(
     path: Sequence[str],
     change: Callable[[StructType], StructType],
 ) -> StructType:
-    """Apply `change` to the struct that a path leads to; to the schema if the path is empty.
+    """Apply `change` to the struct at a path; to the schema if the path is empty.
 
     Raises
     ------
@@ -104,12 +104,12 @@ def edit_type(
     path: Sequence[str],
     change: Callable[[DataType], DataType],
 ) -> DataType:
-    """Apply `change` to what is in arrays and maps, as a path of their parts tells."""
+    """Apply `change` to the type at a path of parts of arrays and maps."""
     return _retype(data_type, path, change, _Missing(table, path))
 
 
 class _Missing:
-    """What is said of a path that leads nowhere."""
+    """Creates the errors of a path that does not exist."""
 
     def __init__(self, table: str, path: Sequence[str]) -> None:
         self._table, self._path = table, path

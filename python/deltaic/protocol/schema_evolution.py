@@ -1,8 +1,8 @@
-"""A table's columns with those that rows written to it bring along.
+"""Schema evolution: adds the columns of written rows to a table.
 
-Columns are only added, at the end of the struct they belong to, and are nullable: older rows have
-no value for them. A type becomes wider where the table allows it (Protocol § Type Widening), or
-where files hold the same in either.
+Columns are only added, at the end of their struct, and are nullable: older rows have no value for
+them. A type is widened if the table allows it (Protocol § Type Widening), or if both types have the
+same representation in files.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from deltaic.protocol.type_widening import (
 
 @dataclass(frozen=True, slots=True)
 class SchemaEvolution:
-    """What a write may do to the columns of a table.
+    """The schema changes that a write may make.
 
     Attributes
     ----------
     table, version
         For errors.
     widens_types
-        Whether the table allows columns to take wider types.
+        Whether type widening is enabled.
     require_retypable
-        Refuses another type of a column that is computed, or from which something is.
+        Refuses to change the type of a generated column, or of one that expressions reference.
     """
 
     table: str
@@ -57,15 +57,15 @@ class SchemaEvolution:
         Parameters
         ----------
         current
-            The table's columns, as the log holds them.
+            The table's columns, as in the log.
         written
-            The columns as the write wants them, as the log would hold them: those of the table, by
-            name, some with wider types, and new ones.
+            The columns of the write, as the log would store them: those of the table, by name, some
+            with wider types, and new ones.
 
         Raises
         ------
         InvalidArgumentError
-            If a type would change in a way that the table does not allow.
+            If a change of a type is not allowed.
         """
         return self._struct(current, written, ())
 
@@ -80,7 +80,7 @@ class SchemaEvolution:
         if written is None:
             return current
         if current.type == VOID:
-            # No file has a value of it, so it can take any type, as a new column does.
+            # Files have no values of it, so its type can change to any other.
             return replace(current, type=_added(written).type)
         here = (*path, current.name)
         changes: list[dict[str, Any]] = []
@@ -98,7 +98,7 @@ class SchemaEvolution:
         below: tuple[str, ...],
         changes: list[dict[str, Any]],
     ) -> DataType:
-        """Return the new type; `changes` gets what became wider below the field at `path`."""
+        """Return the new type; append the type changes within the field at `path` to `changes`."""
         match current, written:
             case StructType(), StructType():
                 return self._struct(current, written, (*path, *below))
@@ -117,7 +117,7 @@ class SchemaEvolution:
                 return _added(Field("element", written)).type
             case PrimitiveType(), PrimitiveType() if widens(current, written):
                 self._require_widening(current, written, path, below)
-                # As in delta-spark: without the feature there is no history.
+                # As in delta-spark, type changes are recorded only if the feature is enabled.
                 if self.widens_types:
                     changes.append(type_change(current, written, below))
                 return written
@@ -151,25 +151,25 @@ class SchemaEvolution:
 
 
 def _added(column: Field) -> Field:
-    """Return a new column, which older rows have no value for."""
+    """Return a new column as nullable, because older rows have no value for it."""
     return map_fields(StructType((column,)), _nullable).fields[0]
 
 
 def _nullable(column: Field) -> Field:
-    """Return a column that may be null, as may all in it."""
+    """Return a column that is nullable, with all its elements and values."""
 
-    def lifted(data_type: DataType) -> DataType:
+    def nullable(data_type: DataType) -> DataType:
         match data_type:
             case ArrayType():
-                return replace(data_type, element=lifted(data_type.element), contains_null=True)
+                return replace(data_type, element=nullable(data_type.element), contains_null=True)
             case MapType():
                 return replace(
                     data_type,
-                    key=lifted(data_type.key),
-                    value=lifted(data_type.value),
+                    key=nullable(data_type.key),
+                    value=nullable(data_type.value),
                     value_contains_null=True,
                 )
             case _:
                 return data_type
 
-    return replace(column, type=lifted(column.type), nullable=True)
+    return replace(column, type=nullable(column.type), nullable=True)

@@ -1,4 +1,4 @@
-"""Changes of a column's type that files need not follow (Protocol § Type Widening)."""
+"""Type changes that do not require rewriting files (Protocol § Type Widening)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from deltaic.protocol import features
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.schema import PrimitiveType
 
-#: Column metadata that holds what a column's type has been.
+#: The key of column metadata for the history of a column's type.
 TYPE_CHANGES = "delta.typeChanges"
 PROPERTY = "delta.enableTypeWidening"
 
@@ -22,9 +22,9 @@ _WIDER = {
     "float": {"double"},
     "date": {"timestamp_ntz"},
 }
-#: Whole numbers that Parquet stores as one type.
+#: Integer types that Parquet stores as one type.
 _STORED_ALIKE = {("byte", "short"), ("byte", "integer"), ("short", "integer")}
-#: How many digits a decimal needs to hold a whole number.
+#: The number of digits that a decimal needs to hold an integer type.
 _DIGITS = {"byte": 10, "short": 10, "integer": 10, "long": 20}
 
 
@@ -34,7 +34,7 @@ def is_enabled(protocol: Protocol, metadata: Metadata) -> bool:
 
 
 def widens(older: PrimitiveType, newer: PrimitiveType) -> bool:
-    """Whether readers turn every value of the older type into the newer; the protocol lists how."""
+    """Whether the protocol lists the type change as one that readers support."""
     if newer.name in _WIDER.get(older.name, ()):
         return True
     to = _decimal(newer)
@@ -51,12 +51,12 @@ def widens(older: PrimitiveType, newer: PrimitiveType) -> bool:
 
 
 def is_stored_alike(older: PrimitiveType, newer: PrimitiveType) -> bool:
-    """Whether files with the older type are files with the newer, for readers of every kind."""
+    """Whether both types have the same representation in files."""
     return (older.name, newer.name) in _STORED_ALIKE
 
 
 def widens_in_iceberg(older: PrimitiveType, newer: PrimitiveType) -> bool:
-    """Whether an Iceberg reader takes values of the older type for ones of the newer, too."""
+    """Whether Iceberg also supports the type change."""
     if older.name in _WHOLE_NUMBERS and newer.name in _WHOLE_NUMBERS:
         return widens(older, newer)
     if (older.name, newer.name) == ("float", "double"):
@@ -66,12 +66,12 @@ def widens_in_iceberg(older: PrimitiveType, newer: PrimitiveType) -> bool:
 
 
 def type_change(older: PrimitiveType, newer: PrimitiveType, below: Sequence[str]) -> dict[str, str]:
-    """Return the entry of a column's history for a wider type.
+    """Return the entry of a column's type changes for a wider type.
 
     Parameters
     ----------
     below
-        The names that lead from the column to what has changed in it; none for itself.
+        The path from the column to the changed type; empty for the column's own type.
     """
     entry = {"toType": newer.name, "fromType": older.name}
     if below:

@@ -1,8 +1,7 @@
-"""Checks a whole log against what the protocol asks of writers.
+"""Checks a whole log against the protocol's requirements on writers.
 
-It knows nothing of how a commit came about: it sees the actions as they are stored, and says what
-is wrong with them. The test suite runs it over every log that its tests leave behind; it also
-serves to find out which writer broke a table.
+It only uses the stored actions, and reports what is wrong with them. The test suite checks every
+log that its tests write; it can also be used to find out which writer corrupted a table.
 """
 
 from __future__ import annotations
@@ -30,16 +29,16 @@ from deltaic.protocol.validate_files import (
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One thing that a commit should not say.
+    """One violation of the protocol by a commit.
 
     Attributes
     ----------
     version
-        The commit's.
+        The version of the commit.
     rule
-        What the protocol asks, with its heading.
+        The rule of the protocol, with its heading.
     detail
-        What the commit says instead.
+        How the commit violates it.
     """
 
     version: int
@@ -51,7 +50,7 @@ class Violation:
 
 
 def parse_commit(text: str) -> list[Action]:
-    """Return the actions of a commit file, in its order; a line may hold several."""
+    """Return the actions of a commit file, in order; a line may hold several."""
     return [
         (name, body)
         for line in text.split("\n")
@@ -61,7 +60,7 @@ def parse_commit(text: str) -> list[Action]:
 
 
 def validate_log(commits: Iterable[tuple[int, Sequence[Action]]]) -> list[Violation]:
-    """Return every violation in the commits of a table, given from version 0 on.
+    """Return every violation in the commits of a table, from version 0.
 
     Parameters
     ----------
@@ -85,7 +84,7 @@ def validate_log(commits: Iterable[tuple[int, Sequence[Action]]]) -> list[Violat
             for rule, detail in _problems(table, version, actions):
                 violations.append(Violation(version, rule, detail))
         except DeltaError as damage:
-            # What else is wrong with the commit depends on what cannot be understood.
+            # Other checks of the commit depend on the part that cannot be parsed.
             violations.append(Violation(version, "Protocol § Actions", str(damage)))
     return violations
 
@@ -110,7 +109,7 @@ def _problems(table: Table, version: int, actions: Sequence[Action]) -> Problems
     yield from _progress_problems(table, actions)
     yield from _domain_problems(table.protocol, actions)
     yield from statistics_problems(table, table.protocol, table.metadata, actions)
-    # What a file's row ids were is asked before its new action takes the place of the older one.
+    # Checked before file_problems replaces the older action of a file, which has its row ids.
     yield from row_id_problems(table, table.protocol, table.metadata, version, actions)
     yield from file_problems(table, table.protocol, table.metadata, actions)
     yield from change_file_problems(table.protocol, table.metadata, actions)
@@ -189,8 +188,8 @@ def _timestamp_problems(
     if not actions or actions[0][0] != "commitInfo":
         yield rule, "the first action is not commitInfo"
         return
-    said = actions[0][1]
-    timestamp_ms = said.get(in_commit_timestamps.FIELD) if isinstance(said, Mapping) else None
+    info = actions[0][1]
+    timestamp_ms = info.get(in_commit_timestamps.FIELD) if isinstance(info, Mapping) else None
     if timestamp_ms is None:
         yield rule, "commitInfo has no inCommitTimestamp"
         return
@@ -203,7 +202,7 @@ def _timestamp_problems(
 
 
 def _append_only_problems(table: Table, actions: Sequence[Action]) -> Problems:
-    """Check what a commit removes from the table as it was before the commit."""
+    """Check that a commit removes no rows if the table was append-only before it."""
     if table.protocol is None or table.metadata is None:
         return
     if not is_append_only(table.protocol, table.metadata):
@@ -217,11 +216,10 @@ def _append_only_problems(table: Table, actions: Sequence[Action]) -> Problems:
 
 
 def _progress_problems(table: Table, actions: Sequence[Action]) -> Problems:
-    """Check that applications move on.
+    """Check that the ``txn`` versions of each application increase.
 
-    What their versions mean is for them to say; but each that is known counts up, and one that
-    falls back would have its next batch written twice. Progress that is older than the table keeps
-    counts no more.
+    Applications define what their versions mean. The known ones increase their versions, and after
+    a lower version, the next batch would be written twice. Expired ``txn`` actions are ignored.
     """
     rule = "Protocol § Transaction Identifiers: the version says how far the application is"
     for name, body in actions:
@@ -238,13 +236,13 @@ def _progress_problems(table: Table, actions: Sequence[Action]) -> Problems:
 
 
 def _is_expired(table: Table, body: Mapping[str, Any]) -> bool:
-    """Whether the progress before that of `body` has outlived the table's retention."""
+    """Whether the ``txn`` action before `body` has expired by the table's retention."""
     properties = table.metadata.configuration if table.metadata else {}
-    kept_ms = interval_ms(property_value(properties, "delta.setTransactionRetentionDuration"))
+    retention_ms = interval_ms(property_value(properties, "delta.setTransactionRetentionDuration"))
     before_ms, now_ms = table.progress_ms.get(body["appId"]), body.get("lastUpdated")
-    if kept_ms is None or before_ms is None or now_ms is None:
+    if retention_ms is None or before_ms is None or now_ms is None:
         return False
-    return bool(now_ms - before_ms >= kept_ms)
+    return bool(now_ms - before_ms >= retention_ms)
 
 
 def _domain_problems(protocol: Protocol, actions: Sequence[Action]) -> Problems:

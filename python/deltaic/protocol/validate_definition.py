@@ -1,4 +1,4 @@
-"""Checks of what a commit says a table is: its protocol and its metadata."""
+"""Checks of the protocol and metadata in a commit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from deltaic.protocol.schema import StructType, parse_schema, walk
 
 
 def definition_problems(protocol: Protocol, metadata: Metadata) -> Problems:
-    """Check that the protocol lists what the metadata puts to use, and that both are whole."""
+    """Check that both are complete, and that the protocol supports all active features."""
     rule = "Protocol § Table Features"
     reader, writer = protocol.reader_features, protocol.writer_features
     if (protocol.min_reader_version >= READER_VERSION_WITH_FEATURES) != (reader is not None):
@@ -41,11 +41,13 @@ def definition_problems(protocol: Protocol, metadata: Metadata) -> Problems:
         return
     if unsupported := {name for name in used if not supports(protocol, name)}:
         yield rule, f"in use, but not supported by the protocol: {', '.join(sorted(unsupported))}"
-    if row_tracking.is_enabled(protocol, metadata) and not row_tracking.names_columns(metadata):
+    if row_tracking.is_enabled(
+        protocol, metadata
+    ) and not row_tracking.has_materialized_column_names(metadata):
         yield "Protocol § Row Tracking", "the columns of preserved row ids have no names"
     names = {column.name for column in columns.fields}
-    if strangers := [c for c in metadata.partition_columns if c not in names]:
-        yield "Protocol § Change Metadata", f"partition columns without a column: {strangers}"
+    if unknown := [c for c in metadata.partition_columns if c not in names]:
+        yield "Protocol § Change Metadata", f"partition columns without a column: {unknown}"
     for name in sorted(writer or ()):
         feature = find_feature(name)
         missing = [n for n in (feature.requires if feature else ()) if not supports(protocol, n)]

@@ -1,4 +1,4 @@
-"""Checks of what a commit says of files: their statistics, their rows, their place in the table."""
+"""Checks of the file actions in a commit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from deltaic.protocol.features import writer_features
 from deltaic.protocol.file_columns import (
     column_paths,
     physical_partition_columns,
-    strangers_in,
+    unknown_names,
 )
 from deltaic.protocol.log_state import Action, Problems, Table, logical_file, stats_of
 
@@ -21,9 +21,9 @@ from deltaic.protocol.log_state import Action, Problems, Table, logical_file, st
 def statistics_problems(
     table: Table, protocol: Protocol, metadata: Metadata, actions: Sequence[Action]
 ) -> Problems:
-    """Check that a file's statistics are about columns of the table.
+    """Check that a file's statistics are those of columns of the table.
 
-    A file that was there keeps those of columns that are not there any more.
+    An existing file keeps the statistics of dropped columns.
     """
     columns = column_paths(protocol, metadata)
     table.columns |= columns
@@ -32,17 +32,17 @@ def statistics_problems(
     for name, body in actions:
         if name == "add":
             may_name = table.columns if body["path"] in known else columns
-            for stranger in strangers_in(stats_of(body), may_name):
+            for unknown in unknown_names(stats_of(body), may_name):
                 yield (
                     "Protocol § Per-file Statistics: of columns of the table",
-                    f"{body['path']}: {stranger}",
+                    f"{body['path']}: {unknown}",
                 )
 
 
 def file_problems(
     table: Table, protocol: Protocol, metadata: Metadata, actions: Sequence[Action]
 ) -> Problems:
-    """Check that files are removed that are there, and added that are not."""
+    """Check that removed files are in the table, and that added files are not."""
     rule = "Protocol § Add File and Remove File"
     for name, body in actions:
         if name == "remove" and table.files.pop(logical_file(body), None) is None:
@@ -112,7 +112,7 @@ def row_id_problems(
     version: int,
     actions: Sequence[Action],
 ) -> Problems:
-    """Check row ids, which every new file has once the feature is supported."""
+    """Check row ids, which every new file has if the feature is supported."""
     if not row_tracking.assigns_row_ids(protocol, metadata):
         return
     rule = "Protocol § Row Tracking"
@@ -135,18 +135,18 @@ def row_id_problems(
             continue
         if body["defaultRowCommitVersion"] > version:
             yield rule, f"{path}: defaultRowCommitVersion is {body['defaultRowCommitVersion']}"
-        given = earlier.get(path, {}).get("baseRowId")
-        if given is None:
+        assigned = earlier.get(path, {}).get("baseRowId")
+        if assigned is None:
             fresh.append((first, first + stats_of(body).get("numRecords", 0) - 1, path))
-        elif first != given:
-            yield rule, f"{path}: baseRowId is {first}, but was {given}"
-    yield from ((rule, text) for text in _fresh_row_ids(sorted(fresh), before, table))
+        elif first != assigned:
+            yield rule, f"{path}: baseRowId is {first}, but was {assigned}"
+    yield from ((rule, detail) for detail in _fresh_row_ids(sorted(fresh), before, table))
 
 
 def _fresh_row_ids(
     ranges: Sequence[tuple[int, int, str]], before: int, table: Table
 ) -> Iterator[str]:
-    """Say what is wrong with new ranges of ids, given by their first and last ids, ascending."""
+    """Yield the problems of new ranges of ids, given by their first and last ids, ascending."""
     taken, by = before, ""
     for first, last, path in ranges:
         if first <= before:

@@ -1,1 +1,1 @@
-"""The only place that knows Py4J and the inside of PySpark."""
+"""The only package that uses Py4J and the internals of PySpark."""

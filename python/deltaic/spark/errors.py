@@ -1,4 +1,4 @@
-"""Errors of the JVM as errors of Python."""
+"""Converts errors of the JVM to errors of Python."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from py4j.protocol import Py4JJavaError
 
 from deltaic.exceptions import DeltaError, error_class
 
-#: Where the classes of Deltaic's exceptions are.
+#: The packages of Deltaic's exceptions.
 _DELTAIC_EXCEPTIONS = ("io.deltaic.protocol.", "io.deltaic.spark.errors.")
-#: PySpark shows the cause of this one itself, and users of streams expect its class.
+#: PySpark reports the cause of this exception itself, and users of streams expect its class.
 _STREAM_FAILED = "org.apache.spark.sql.streaming.StreamingQueryException"
 _MAX_CAUSES = 50
 
 
 def delta_error_of(throwable: Any) -> DeltaError | None:
-    """Return the error that a Java exception, or one of its causes, stands for.
+    """Return the error of a Java exception or of one of its causes; None if it is not Deltaic's.
 
-    Classes are compared by name: the jar's class loader is not one that Py4J would ask.
+    Classes are compared by name, because Py4J does not use the class loader of the jar.
     """
     for _ in range(_MAX_CAUSES):
         if throwable is None:
@@ -39,7 +39,7 @@ def delta_error_of(throwable: Any) -> DeltaError | None:
 
 @contextmanager
 def jvm_errors() -> Iterator[None]:
-    """Raise what the JVM reports as `DeltaError`; other Java exceptions pass as they are."""
+    """Raise Deltaic's Java exceptions as `DeltaError`; other Java exceptions are not changed."""
     try:
         yield
     except Py4JJavaError as problem:
@@ -50,10 +50,10 @@ def jvm_errors() -> Iterator[None]:
 
 
 def convert_captured_exceptions() -> None:
-    """Let PySpark raise `DeltaError` where a Deltaic exception surfaces, such as in an action.
+    """Make PySpark raise `DeltaError` for Deltaic's Java exceptions, such as in an action.
 
-    PySpark turns every Java exception into a Python one in this single function and offers no
-    other way to add a class. Exceptions that are not Deltaic's go through the original function.
+    PySpark converts every Java exception in this single function and has no API to add a class.
+    Other exceptions are converted by the original function.
     """
     from pyspark.errors.exceptions import captured
 

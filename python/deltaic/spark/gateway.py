@@ -1,4 +1,4 @@
-"""The registration of the committer with the JVM of a session."""
+"""Registers the committer with the JVM of a session."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _lock = threading.Lock()
-#: The gateways whose JVM has our committer; a process has one, or a new one after a JVM's death.
+#: The gateways whose JVM has our committer. A process has one, and a new one if the JVM restarts.
 _registered: list[Any] = []
 
 
 def register_committer(spark: SparkSession) -> None:
-    """Hand the session's JVM the committer of this process, once for each JVM.
+    """Register the committer of this process with the session's JVM, once for each JVM.
 
-    A session of Spark Connect is left alone: its server has a JVM, and a committer, of its own.
+    It does nothing for a session of Spark Connect: the server has its own JVM and committer.
 
     Raises
     ------
@@ -31,7 +31,7 @@ def register_committer(spark: SparkSession) -> None:
         return
     gateway = spark.sparkContext._gateway
     with _lock:
-        if any(known is gateway for known in _registered):
+        if any(registered is gateway for registered in _registered):
             return
         register_with(gateway)
         convert_captured_exceptions()
@@ -39,7 +39,7 @@ def register_committer(spark: SparkSession) -> None:
 
 
 def register_with(gateway: Any) -> None:
-    """Start the gateway's callback server, if need be, and register a committer through it."""
+    """Start the gateway's callback server, if necessary, and register a committer through it."""
     from pyspark.java_gateway import ensure_callback_server_started
 
     api = python_api(gateway.jvm)

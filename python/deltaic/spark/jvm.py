@@ -1,6 +1,6 @@
-"""The classes of the JVM that Python calls, and whether there is a JVM to call.
+"""The classes of the JVM that Python calls, and the check that there is a JVM.
 
-Each look at the JVM is a round trip: a name in a package, and a static method of a class, are one.
+Resolving a name in a package, or a static method of a class, is a round trip to the JVM.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from deltaic.exceptions import error
 
 
 class StaticMethods:
-    """The static methods of a class of the JVM, each looked up once."""
+    """The static methods of a class of the JVM, each resolved once."""
 
     def __init__(self, java_class: JavaClass) -> None:
         self._class = java_class
@@ -54,13 +54,13 @@ def _loaded(found: Any) -> StaticMethods:
 
 
 def is_connect(spark: object) -> bool:
-    """Whether it is a session of Spark Connect, without a JVM in reach."""
+    """Whether it is a session of Spark Connect, which has no JVM in this process."""
     kinds = type(spark).__mro__
     return any(kind.__module__ == "pyspark.sql.connect.session" for kind in kinds)
 
 
 def require_session(spark: object) -> None:
-    """Refuse what is no session of Spark, neither of this process nor of Spark Connect.
+    """Refuse a value that is neither a classic session nor one of Spark Connect.
 
     Raises
     ------

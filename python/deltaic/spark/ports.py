@@ -1,4 +1,4 @@
-"""The ports of `deltaic.commit.ports`, answered by the JVM."""
+"""The ports of `deltaic.commit.ports`, implemented by the JVM."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from deltaic.commit.ports import (
     CommitRecord,
     CommitSummary,
     FileCounts,
+    IncompatibleFile,
+    Maintenance,
     PreparedCommit,
-    TableHeader,
-    UnfitFile,
-    Upkeep,
-    Winner,
+    TableSnapshot,
+    WinningCommit,
 )
 from deltaic.commit.transaction import RetryPolicy
 from deltaic.exceptions import DeltaError, error
 from deltaic.protocol.actions import Metadata
 from deltaic.spark.errors import jvm_errors
-from deltaic.spark.told import SessionState, Told
-from deltaic.spark.upkeep import JvmUpkeep
+from deltaic.spark.maintenance import JvmMaintenance
+from deltaic.spark.prefetched_state import PrefetchedState, SessionState
 
-#: Session settings whose rest names a table property; ours win over the older prefix.
+#: Prefixes of session settings for table properties; the last one takes precedence.
 _DEFAULT_PREFIXES = (
     "spark.databricks.delta.properties.defaults.",
     "spark.deltaic.properties.defaults.",
@@ -42,7 +42,7 @@ _NO_COLUMNS = (
 _ISOLATION_LEVEL = "spark.deltaic.isolationLevel"
 _MAX_ATTEMPTS = ("spark.deltaic.maxCommitAttempts", "spark.databricks.delta.maxCommitAttempts")
 
-#: What stands for the first row id where files get none.
+#: The first row id if files get none.
 _NO_ROW_IDS = -1
 
 _NOT_A_TABLE = "DELTAIC_NOT_A_TABLE"
@@ -57,60 +57,64 @@ class JvmTables:
     api
         ``io.deltaic.spark.PythonApi``.
     session
-        The JVM's session, on whose behalf the tables are read.
-    told
-        What need not be asked for.
+        The JVM's session that reads the tables.
+    prefetched
+        The prefetched state.
     prepared
-        The commit that the tables are asked about, if there is one: it knows the way to its own.
+        The current commit, if there is one; it provides the newest version of its own table.
     """
 
     def __init__(
-        self, api: Any, session: Any, told: Told | None = None, prepared: Any = None
+        self,
+        api: Any,
+        session: Any,
+        prefetched: PrefetchedState | None = None,
+        prepared: Any = None,
     ) -> None:
         self._api = api
         self._session = session
-        self._told = told if told is not None else Told()
+        self._prefetched = prefetched if prefetched is not None else PrefetchedState()
         self._prepared = prepared
 
     @cached_property
     def _state(self) -> SessionState:
-        if self._told.session is not None:
-            return self._told.session
+        if self._prefetched.session is not None:
+            return self._prefetched.session
         with jvm_errors():
             return SessionState.from_json(json.loads(self._api.sessionState(self._session)))
 
-    def header(self, table: str, version: int | None = None) -> TableHeader | None:
-        """Return a version's header, the newest by default; None if there is no table."""
-        told = self._told.header_of(table, version)
-        if told is not None:
-            return told
-        summary = self._told.summary
+    def snapshot(self, table: str, version: int | None = None) -> TableSnapshot | None:
+        """Return a version's snapshot, the newest by default; None if there is no table."""
+        snapshot = self._prefetched.snapshot_of(table, version)
+        if snapshot is not None:
+            return snapshot
+        summary = self._prefetched.summary
         if version is None and summary is not None and summary.table == table:
-            return _if_table(self._prepared.newestHeader)
+            return _if_table(self._prepared.newestNonFileActions)
         number = -1 if version is None else version
-        return _if_table(lambda: self._api.header(self._session, table, number))
+        return _if_table(lambda: self._api.snapshot(self._session, table, number))
 
-    def summary(self, table: str) -> TableHeader | None:
-        """Return the newest header with the size of the table, without its transactions."""
+    def summary(self, table: str) -> TableSnapshot | None:
+        """Return the newest snapshot with the size of the table, without its transactions."""
         return _if_table(lambda: self._api.summary(self._session, table))
 
     def commits(self, table: str, limit: int | None) -> Sequence[CommitRecord]:
         """Return the newest commits first."""
         number = -1 if limit is None else limit
         with jvm_errors():
-            text = self._api.commitInfos(self._session, table, number)
-        return [CommitRecord.from_json(body) for body in json.loads(text)]
+            infos = self._api.commitInfos(self._session, table, number)
+        return [CommitRecord.from_json(body) for body in json.loads(infos)]
 
-    def prepare_header_commit(self, summary: CommitSummary) -> PreparedCommit:
+    def prepare_metadata_commit(self, summary: CommitSummary) -> PreparedCommit:
         """Prepare a commit that holds no file."""
         with jvm_errors():
-            prepared = self._api.prepareHeaderCommit(
+            prepared = self._api.prepareNonFileCommit(
                 self._session, summary.table, _outline(summary)
             )
         return JvmPreparedCommit(prepared)
 
     def prepare_row_ids(self, summary: CommitSummary) -> PreparedCommit | None:
-        """Prepare a commit that adds anew every file without row ids; None if all have some."""
+        """Prepare a commit that adds every file without row ids again; None if all have them."""
         with jvm_errors():
             prepared = self._api.prepareRowIds(self._session, summary.table, _outline(summary))
         return None if prepared is None else JvmPreparedCommit(prepared)
@@ -118,34 +122,38 @@ class JvmTables:
     def first_violation(self, table: str, version: int, name: str, condition: str) -> str | None:
         """Return a row of the version that breaks the condition; None if all rows meet it."""
         with jvm_errors():
-            text = self._api.firstViolation(self._session, table, version, name, condition)
-        row: str | None = json.loads(text)["row"]
+            response = self._api.firstViolation(self._session, table, version, name, condition)
+        row: str | None = json.loads(response)["row"]
         return row
 
     def columns_in(
         self, schema_string: str, expressions: Sequence[str]
     ) -> Sequence[Sequence[Sequence[str]] | None]:
-        """Return the paths of the columns that each SQL expression over a schema speaks of."""
+        """Return the paths of the columns that each SQL expression over a schema references."""
         with jvm_errors():
-            text = self._api.columnsIn(self._session, schema_string, json.dumps(list(expressions)))
-        return list(json.loads(text))
+            response = self._api.columnsIn(
+                self._session, schema_string, json.dumps(list(expressions))
+            )
+        return list(json.loads(response))
 
     def furthest_value(self, table: str, version: int, column: str, *, largest: bool) -> int | None:
         """Return the largest or smallest value of a whole-number column; None without rows."""
         with jvm_errors():
-            text = self._api.furthestValue(self._session, table, version, column, largest)
-        value: int | None = json.loads(text)["value"]
+            response = self._api.extremeValue(self._session, table, version, column, largest)
+        value: int | None = json.loads(response)["value"]
         return value
 
-    def unfit_for_iceberg(
-        self, table: str, version: int, metadata: Metadata, *, numbers_columns: bool
-    ) -> UnfitFile | None:
+    def iceberg_incompatible_file(
+        self, table: str, version: int, metadata: Metadata, *, requires_field_ids: bool
+    ) -> IncompatibleFile | None:
         """Return a file that an Iceberg reader could not use under a definition, if any."""
         body = json.dumps(metadata.to_json())
         with jvm_errors():
-            text = self._api.unfitForIceberg(self._session, table, version, body, numbers_columns)
-        found = json.loads(text)
-        return UnfitFile(found["path"], found["reason"]) if found else None
+            response = self._api.firstIcebergIncompatibleFile(
+                self._session, table, version, body, requires_field_ids
+            )
+        found = json.loads(response)
+        return IncompatibleFile(found["path"], found["reason"]) if found else None
 
     def default_properties(self) -> Mapping[str, str]:
         """Return the table properties that the session sets for every new table."""
@@ -157,17 +165,17 @@ class JvmTables:
         }
 
     def allows_unknown_properties(self) -> bool:
-        """Return whether the session stores ``delta.`` properties that it does not know."""
+        """Return whether the session stores unknown ``delta.`` properties."""
         name, value = self._state.first(_ANY_PROPERTIES)
         return value is not None and _boolean(name, value)
 
     def allows_no_columns(self) -> bool:
-        """Return whether the session creates tables that have no columns yet."""
+        """Return whether the session can create tables without columns."""
         name, value = self._state.first(_NO_COLUMNS)
         return value is None or _boolean(name, value)
 
     def engine_info(self) -> str:
-        """Return what commits name as their engine."""
+        """Return the ``engineInfo`` of commits."""
         return f"Deltaic/{__version__} Apache-Spark/{self._state.spark_version}"
 
     def isolation_level(self) -> Isolation | None:
@@ -175,11 +183,17 @@ class JvmTables:
         value = self._state.settings.get(_ISOLATION_LEVEL)
         return None if value is None else session_isolation(_ISOLATION_LEVEL, value)
 
-    def upkeep(self, prepared: PreparedCommit) -> Upkeep:
-        """Return the upkeep of the table that a commit belongs to."""
+    def maintenance(self, prepared: PreparedCommit) -> Maintenance:
+        """Return the maintenance of the table that a commit belongs to."""
         if not isinstance(prepared, JvmPreparedCommit):
             raise TypeError(f"not a commit of the JVM: {prepared!r}")
-        return JvmUpkeep(self._api, self._session, prepared.handle, self._state, self._told.upkeep)
+        return JvmMaintenance(
+            self._api,
+            self._session,
+            prepared.handle,
+            self._state,
+            self._prefetched.maintenance,
+        )
 
     def retry_policy(self) -> RetryPolicy:
         """Return how often the session's commits are tried."""
@@ -187,13 +201,13 @@ class JvmTables:
         return RetryPolicy() if value is None else RetryPolicy(max_attempts=_positive(name, value))
 
     def require_valid_settings(self) -> None:
-        """Refuse settings of the commit that are not valid, before any data is written for it."""
+        """Refuse invalid settings of the commit before any data is written."""
         self.retry_policy()
         self.isolation_level()
 
 
 def _outline(summary: CommitSummary) -> str:
-    """Return what the JVM needs to know of a commit that Python thought of."""
+    """Return the JSON from which the JVM prepares a commit that Python starts."""
     body = {
         "readVersion": summary.read_version,
         "operation": summary.operation.value,
@@ -208,15 +222,15 @@ def _outline(summary: CommitSummary) -> str:
     return json.dumps(body)
 
 
-def _if_table(header: Callable[[], str]) -> TableHeader | None:
+def _if_table(snapshot: Callable[[], str]) -> TableSnapshot | None:
     try:
         with jvm_errors():
-            text = header()
+            response = snapshot()
     except DeltaError as problem:
         if problem.condition == _NOT_A_TABLE:
             return None
         raise
-    return TableHeader.from_json(json.loads(text))
+    return TableSnapshot.from_json(json.loads(response))
 
 
 def _boolean(setting: str, value: str) -> bool:
@@ -243,14 +257,14 @@ def _positive(setting: str, value: str) -> int:
 
 
 class JvmPreparedCommit:
-    """A commit whose files the JVM holds: ``io.deltaic.spark.bridge.PreparedCommit``.
+    """A commit whose files are in the JVM: ``io.deltaic.spark.bridge.PreparedCommit``.
 
     Parameters
     ----------
     prepared
         The commit in the JVM.
     summary
-        Its description, if that need not be asked for.
+        Its summary, if it is prefetched.
     """
 
     def __init__(self, prepared: Any, summary: CommitSummary | None = None) -> None:
@@ -270,25 +284,25 @@ class JvmPreparedCommit:
             return CommitSummary.from_json(json.loads(self._prepared.summary()))
 
     def try_commit(
-        self, version: int, header_lines: Sequence[str], first_row_id: int | None = None
+        self, version: int, action_lines: Sequence[str], first_row_id: int | None = None
     ) -> bool:
-        """Write the commit as `version`; False if that exists."""
+        """Write the commit as `version`; False if the version exists."""
         row_id = _NO_ROW_IDS if first_row_id is None else first_row_id
         with jvm_errors():
-            text = self._prepared.tryCommit(version, "\n".join(header_lines), row_id)
-            reply = json.loads(text)
+            response = self._prepared.tryCommit(version, "\n".join(action_lines), row_id)
+            reply = json.loads(response)
         return bool(reply["status"] == "committed")
 
-    def winner(self, version: int) -> Winner | None:
+    def winner(self, version: int) -> WinningCommit | None:
         """Describe the commit of `version`; None if there is none."""
         try:
             with jvm_errors():
-                text = self._prepared.winner(version)
+                response = self._prepared.winner(version)
         except DeltaError as problem:
             if problem.condition == _COMMIT_NOT_FOUND:
                 return None
             raise
-        return Winner.from_json(json.loads(text))
+        return WinningCommit.from_json(json.loads(response))
 
     def has_matching_row(self, versions: Sequence[int]) -> bool:
         """Return whether any of these commits added a row that our reads select."""
@@ -296,11 +310,11 @@ class JvmPreparedCommit:
             return bool(self._prepared.hasMatchingRow(json.dumps(list(versions))))
 
     def has_deleted_row(self, versions: Sequence[int]) -> bool:
-        """Return whether any of these commits deleted a row whose loss matters to us."""
+        """Return whether any of these commits deleted a row that affects our result."""
         with jvm_errors():
             return bool(self._prepared.hasDeletedRow(json.dumps(list(versions))))
 
-    def follow(self, version: int) -> FileCounts:
-        """End the same rows in the files as the commits up to `version` have left them."""
+    def rebase_deletion_vectors(self, version: int) -> FileCounts:
+        """Rebase the deletion vectors of this commit onto those of the commits up to `version`."""
         with jvm_errors():
-            return FileCounts.from_json(json.loads(self._prepared.follow(version)))
+            return FileCounts.from_json(json.loads(self._prepared.rebaseDeletionVectors(version)))

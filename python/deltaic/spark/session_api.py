@@ -1,4 +1,4 @@
-"""What the user-facing classes ask of a session."""
+"""The API of a session for the user-facing classes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ClauseKind(Enum):
-    """The clauses of a MERGE, by the names under which the JVM takes them."""
+    """The clauses of a MERGE, by their names in the JVM."""
 
     MATCHED_UPDATE = "matchedUpdate"
     MATCHED_UPDATE_ALL = "matchedUpdateAll"
@@ -32,7 +32,7 @@ class ClauseKind(Enum):
 
     @property
     def group(self) -> str:
-        """The rows that the clause is about, as SQL says it."""
+        """The kind of rows that the clause applies to, in SQL."""
         if self.value.startswith("notMatchedBySource"):
             return "WHEN NOT MATCHED BY SOURCE"
         return "WHEN NOT MATCHED" if self.value.startswith("notMatched") else "WHEN MATCHED"
@@ -52,7 +52,7 @@ class MergeClause:
     condition
         Which rows of its kind; None for all of them.
     assignments
-        What is set or inserted, where the clause says so itself.
+        The assignments of the clause; None if it is for all columns.
     """
 
     kind: ClauseKind
@@ -62,24 +62,26 @@ class MergeClause:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedTable:
-    """A table that was found by name."""
+    """A table that was resolved by name."""
 
     path: str
     name: str
 
 
 class SessionApi:
-    """Deltaic in one session; the committer is registered if it was not.
+    """Deltaic in one session; registers the committer if necessary.
 
     Parameters
     ----------
+    what
+        The method that needs the session, for errors.
     hadoop_conf
-        Settings that hold for what is asked here, and not for the session.
+        Settings that apply to this object only, not to the session.
 
     Raises
     ------
     InvalidArgumentError
-        If it is no session, or one of Spark Connect; `what` says what needs more.
+        If it is not a session, or one of Spark Connect.
     """
 
     def __init__(
@@ -105,28 +107,28 @@ class SessionApi:
             return bool(self._api.isDeltaTable(self._session, path))
 
     def rows(self, path: str) -> DataFrame:
-        """Return the rows of the table at a path, to be changed with the settings given."""
+        """Return the rows of the table at a path, as the target of a change with the settings."""
         from pyspark.sql import DataFrame
 
         with jvm_errors():
             return DataFrame(self._session.read().format("delta").load(path), self._spark)
 
-    def with_columns_of(self, first: DataFrame, frame: DataFrame) -> DataFrame | None:
-        """Return the rows of a table's frame with the columns of another; None if they differ."""
+    def with_columns_of(self, first: DataFrame, df: DataFrame) -> DataFrame | None:
+        """Return a table's DataFrame with the columns of another; None if they differ."""
         from pyspark.sql import DataFrame
 
         with jvm_errors():
-            renewed = row_changes(self._jvm).withColumnsOf(first._jdf, frame._jdf)
-        return None if renewed is None else DataFrame(renewed, self._spark)
+            aligned = row_changes(self._jvm).withColumnsOf(first._jdf, df._jdf)
+        return None if aligned is None else DataFrame(aligned, self._spark)
 
     def resolve_name(self, name: str) -> ResolvedTable:
-        """Find a table in the catalog."""
+        """Resolve a table in the catalog."""
         with jvm_errors():
             body = json.loads(self._api.resolveName(self._session, name))
         return ResolvedTable(body["path"], body["name"])
 
     def qualified(self, path: str) -> str:
-        """Return a path with its file system, as the log and the catalog show it."""
+        """Return a path qualified with its file system, as in the log and the catalog."""
         with jvm_errors():
             hadoop_path = self._jvm.org.apache.hadoop.fs.Path(path)
             configuration = self._session.sessionState().newHadoopConf()
@@ -134,17 +136,17 @@ class SessionApi:
             return str(file_system.makeQualified(hadoop_path).toString())
 
     def create_table(self, definition: Mapping[str, Any]) -> None:
-        """Create or replace a table, as a builder describes it."""
+        """Create or replace a table, as a builder defines it."""
         with jvm_errors():
             self._api.createTable(self._session, json.dumps(definition, ensure_ascii=False))
 
     def delete(self, target: DataFrame, condition: Column | None) -> None:
-        """Delete the rows of a table's frame for which the condition is true."""
+        """Delete the rows of a table's DataFrame for which the condition is true."""
         with jvm_errors():
             row_changes(self._jvm).delete(target._jdf, _java(condition))
 
     def update(self, target: DataFrame, condition: Column | None, assignments: Assignments) -> None:
-        """Set columns of the rows of a table's frame for which the condition is true."""
+        """Update the rows of a table's DataFrame for which the condition is true."""
         columns, values = _java_lists(assignments)
         with jvm_errors():
             row_changes(self._jvm).update(target._jdf, _java(condition), columns, values)
@@ -158,7 +160,7 @@ class SessionApi:
         *,
         evolves_schema: bool,
     ) -> DataFrame:
-        """Merge a source into a table's frame; return what the statement returns."""
+        """Merge a source into a table's DataFrame; return the result of the statement."""
         from pyspark.sql import DataFrame
 
         with jvm_errors():
@@ -176,13 +178,13 @@ class SessionApi:
 
 
 def _with_settings(session: Any, settings: Mapping[str, str]) -> Any:
-    """Return a JVM's session, or a copy of it that has more settings; of Hadoop's, too."""
+    """Return a JVM's session, or a clone with additional settings, which may be Hadoop's."""
     if not settings:
         return session
-    own = session.cloneSession()
+    clone = session.cloneSession()
     for name, value in settings.items():
-        own.conf().set(name, value)
-    return own
+        clone.conf().set(name, value)
+    return clone
 
 
 def _java(column: Column | None) -> Any:
@@ -190,5 +192,5 @@ def _java(column: Column | None) -> Any:
 
 
 def _java_lists(assignments: Assignments) -> tuple[list[str], list[Any]]:
-    """Return names and values, as two lists that Py4J turns into Java's."""
+    """Return names and values as two lists, which Py4J converts to Java's."""
     return [name for name, _ in assignments], [value._jc for _, value in assignments]

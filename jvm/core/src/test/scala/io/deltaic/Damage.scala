@@ -6,7 +6,7 @@ import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import org.scalacheck.Gen
 
-/** Ways in which files get damaged. */
+/** Ways to damage files. */
 object Damage {
 
   private val mapper = new ObjectMapper()
@@ -14,7 +14,7 @@ object Damage {
   /** The same bytes with one to three places overwritten, cut out, doubled or cut off. */
   def bytes(whole: Array[Byte]): Gen[Array[Byte]] = bytes(whole, whole.length)
 
-  /** @param below only what lies before this position is damaged */
+  /** @param below only bytes before this position are damaged */
   def bytes(whole: Array[Byte], below: Int): Gen[Array[Byte]] =
     Gen.choose(1, 3).flatMap { times =>
       (1 to times).foldLeft(Gen.const(whole)) { (before, _) =>
@@ -22,7 +22,7 @@ object Damage {
       }
     }
 
-  /** The same length, so that what lies behind stays where it was. */
+  /** The same length, so that later bytes keep their positions. */
   def overwritten(whole: Array[Byte], below: Int): Gen[Array[Byte]] =
     for {
       at <- Gen.choose(0, below - 1)
@@ -54,7 +54,7 @@ object Damage {
     } yield replaced(whole.deepCopy[JsonNode](), place, value)
   }
 
-  /** What a writer in error puts where something else belongs. */
+  /** A wrong value, as a faulty writer may write it. */
   private val values: Seq[String] = Seq(
     "null",
     "true",

@@ -10,7 +10,7 @@ import org.apache.hadoop.fs.Path
 import io.deltaic.protocol._
 import io.deltaic.replay.DeltaLog
 
-/** A Delta table in a temporary directory, commit by commit as the test wants it. */
+/** Builds a Delta table in a temporary directory, commit by commit. */
 final class TableBuilder(val directory: LocalPath) {
 
   val log: LocalPath = Files.createDirectories(directory.resolve("_delta_log"))
@@ -34,7 +34,7 @@ final class TableBuilder(val directory: LocalPath) {
     this
   }
 
-  /** Says when a commit was written. */
+  /** Sets the modification time of a commit. */
   def committedAt(version: Long, timeMs: Long): TableBuilder = {
     Files.setLastModifiedTime(log.resolve(f"$version%020d.json"), FileTime.fromMillis(timeMs))
     this
@@ -48,7 +48,7 @@ object TableBuilder {
 
   def apply(): TableBuilder = new TableBuilder(Files.createTempDirectory("deltaic-table"))
 
-  /** A table whose version 0 holds these actions besides protocol and metaData. */
+  /** A table whose version 0 has these actions, and protocol and metaData. */
   def created(actions: Action*): TableBuilder =
     apply().commit(0, Seq(protocol, metadata) ++ actions: _*)
 

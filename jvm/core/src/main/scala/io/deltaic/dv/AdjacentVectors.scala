@@ -7,11 +7,11 @@ import org.apache.hadoop.fs.Path
 import io.deltaic.protocol.DeletionVectorDescriptor
 
 /**
- * Vectors that one read of a file fetches.
+ * Deletion vectors that are fetched by one read of a file.
  *
  * @param start where the read starts, inclusive
  * @param end where it ends, exclusive
- * @param ordinals which ones, by their place among those asked for, in the order of the file
+ * @param ordinals their indexes in the requested sequence, in file order
  */
 private[dv] final case class AdjacentVectors(
     file: Path,
@@ -22,13 +22,17 @@ private[dv] final case class AdjacentVectors(
 
 private[dv] object AdjacentVectors {
 
-  /** Bytes that are read for nothing when that saves a request; about what one takes to answer. */
+  /**
+   * Unneeded bytes that are read to save a request; reading them takes about as long as a request.
+   */
   val MaxGapBytes: Long = 64L << 10
 
-  /** Beyond this a request of its own costs little, and what a task holds at once stays small. */
+  /** Above this size a separate request is relatively cheap. The limit bounds a task's memory. */
   val MaxReadBytes: Long = 8L << 20
 
-  /** Cuts the vectors that are in files into reads; vectors that name no file are left out. */
+  /**
+   * Groups the vectors that are stored in files into reads; vectors without a file are left out.
+   */
   def runs(table: Path, vectors: Seq[DeletionVectorDescriptor]): Seq[AdjacentVectors] = {
     val placed = vectors.zipWithIndex.flatMap { case (vector, i) =>
       if (vector.isInline) None

@@ -5,7 +5,7 @@ import java.nio.{ByteBuffer, ByteOrder}
 
 import org.roaringbitmap.RoaringBitmap
 
-/** The bytes are not a deletion vector. The message says what is wrong with them, for a person. */
+/** The bytes are not a deletion vector. The message describes the error for people. */
 private[dv] sealed abstract class BitmapFormatException(message: String, cause: Throwable)
     extends IllegalArgumentException(message, cause)
 
@@ -13,7 +13,7 @@ private[dv] sealed abstract class BitmapFormatException(message: String, cause: 
 private[dv] final class MalformedBitmapException(message: String, cause: Throwable = null)
     extends BitmapFormatException(message, cause)
 
-/** The bytes start with the mark of another format, maybe of a future one. */
+/** The bytes start with the magic number of another format, maybe a future one. */
 private[dv] final class UnknownBitmapFormatException(message: String)
     extends BitmapFormatException(message, null)
 
@@ -27,7 +27,7 @@ private[dv] final class UnknownBitmapFormatException(message: String)
  *   bitmap             lower halves of the bucket's rows, in Roaring's 32-bit format
  * }}}
  *
- * Only this is written. An older layout, in which a bucket's key is its place, is read as well:
+ * Only this is written. An older layout, in which a bucket's key is its index, can be read as well:
  *
  * {{{
  * magic      int32   1681511376
@@ -36,12 +36,12 @@ private[dv] final class UnknownBitmapFormatException(message: String)
  *   bitmap             as above
  * }}}
  *
- * The protocol's text no longer describes it, but its example of an inline vector (Protocol § JSON
- * Example 3) is in it, with big-endian numbers around the bitmap; delta-spark knows it with
- * little-endian ones. Both are accepted.
+ * The protocol no longer describes it, but its example of an inline vector (Protocol § JSON Example
+ * 3) uses it, with big-endian numbers around the bitmap; delta-spark reads it with little-endian
+ * numbers. Both are accepted.
  *
- * Nothing that is read is trusted: a bitmap is handed to the Roaring library only after
- * [[RoaringLayout]] has walked it, because the library believes counts and sizes it reads.
+ * Input is not trusted: a bitmap is passed to the Roaring library only after [[RoaringLayout]] has
+ * validated it, because the library trusts the counts and sizes in its input.
  */
 private[dv] object BitmapFormat {
 
@@ -52,10 +52,10 @@ private[dv] object BitmapFormat {
   private val CountBytes = 8
   private val KeyBytes = 4
 
-  /** Key and bitmap of an empty bucket: no bucket is shorter. */
+  /** Key and bitmap of an empty bucket, the shortest one. */
   private val MinBucketBytes = KeyBytes + 8
 
-  /** How many bytes [[write]] makes of these buckets. */
+  /** The number of bytes that [[write]] produces for these buckets. */
   def sizeBytes(buckets: Array[RoaringBitmap], count: Int): Long = {
     var total = (MagicBytes + CountBytes).toLong
     var i = 0
@@ -66,7 +66,7 @@ private[dv] object BitmapFormat {
     total
   }
 
-  /** Writes the first `count` buckets to bytes that are exactly as long as [[sizeBytes]] says. */
+  /** Writes the first `count` buckets to an array of exactly [[sizeBytes]] bytes. */
   def write(keys: Array[Int], buckets: Array[RoaringBitmap], count: Int, to: Array[Byte]): Unit = {
     val out = ByteBuffer.wrap(to).order(ByteOrder.LITTLE_ENDIAN)
     out.putInt(Magic).putLong(count.toLong)
@@ -79,9 +79,9 @@ private[dv] object BitmapFormat {
   }
 
   /**
-   * Reads what [[write]] or any other Delta writer wrote, into arrays without empty buckets.
+   * Reads a bitmap of [[write]] or any other Delta writer, into arrays without empty buckets.
    *
-   * @throws BitmapFormatException if the bytes are anything else, whatever they are
+   * @throws BitmapFormatException if the bytes are anything else
    */
   def read(bytes: Array[Byte], start: Int, sizeBytes: Int): (Array[Int], Array[RoaringBitmap]) = {
     val in = ByteBuffer.wrap(bytes, start, sizeBytes).slice().order(ByteOrder.LITTLE_ENDIAN)
@@ -161,7 +161,7 @@ private[dv] object BitmapFormat {
     bitmap
   }
 
-  /** Some writers count bytes that they do not fill (Trino did until 2026); zeros do no harm. */
+  /** Some writers include padding in the size (Trino did until 2026); zeros are harmless. */
   private def checkRest(in: ByteBuffer): Unit = {
     val rest = in.remaining
     while (in.hasRemaining)

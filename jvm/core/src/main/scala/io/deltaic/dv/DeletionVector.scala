@@ -7,11 +7,11 @@ import org.roaringbitmap.RoaringBitmap
 /**
  * The set of rows that are deleted from one data file, as row indexes from zero.
  *
- * The rows are kept as 32-bit Roaring bitmaps, one for each upper half of a row index that occurs
- * ("bucket"), in arrays sorted by that half. Row indexes are dense from zero, so nearly always
- * there is bucket 0 only, and what matters is what is done per row inside a bucket. Roaring's own
- * 64-bit classes pay for a generality that row indexes do not need. For 5 million rows, half of
- * them deleted (RoaringBitmap 1.6.10, Java 17, milliseconds):
+ * The rows are stored as 32-bit Roaring bitmaps, one for each upper half of a row index that occurs
+ * ("bucket"), in arrays sorted by that half. Row indexes are dense from zero, so there is nearly
+ * always only bucket 0, and the cost per row inside a bucket is what matters. Roaring's own 64-bit
+ * classes pay for a generality that row indexes do not need. For 5 million rows, half of them
+ * deleted (RoaringBitmap 1.6.10, Java 17, milliseconds):
  *
  * {{{
  *                           this    Roaring64NavigableMap   Roaring64Bitmap
@@ -21,13 +21,13 @@ import org.roaringbitmap.RoaringBitmap
  *   serialize                0.05 (ByteBuffer)        1.2               1.2 (not Delta's bytes)
  * }}}
  *
- * Batches and `ByteBuffer`s are not to be had from the 64-bit classes, and their deserialization
- * cannot be made to check sizes before it allocates.
+ * The 64-bit classes offer neither batches nor `ByteBuffer`s, and their deserialization cannot
+ * check sizes before it allocates.
  *
  * Sharing: [[add]], [[or]] and [[andNot]] are for the one thread that builds the vector. From
  * [[optimize]] (which [[serialize]] includes) or [[DeletionVector.deserialize]] until the next
- * change, all other members only read, and any number of threads may use the vector, each with
- * cursors of its own.
+ * change, all other members only read, and any number of threads may use the vector, each with its
+ * own cursors.
  */
 final class DeletionVector private (
     private var keys: Array[Int],
@@ -39,7 +39,7 @@ final class DeletionVector private (
   /** An empty vector. */
   def this() = this(new Array[Int](1), new Array[RoaringBitmap](1), 0, true)
 
-  /** Where the last row was added, so that rows of one bucket do not search for it. */
+  /** The bucket of the last added row, so that rows of the same bucket need no search. */
   private var lastKey = -1
   private var lastBucket: RoaringBitmap = _
 
@@ -55,7 +55,7 @@ final class DeletionVector private (
     rows
   }
 
-  /** Whether `row` is deleted. To ask for many rows in ascending order, use a [[cursor]]. */
+  /** Whether `row` is deleted. For many rows in ascending order, use a [[cursor]]. */
   def contains(row: Long): Boolean = {
     val i = indexOf((row >>> 32).toInt)
     i >= 0 && buckets(i).contains(row.toInt)
@@ -73,7 +73,9 @@ final class DeletionVector private (
     optimized = false
   }
 
-  /** Marks the rows of `other` as deleted, too. It stays as it is and shares nothing with this. */
+  /**
+   * Also marks the rows of `other` as deleted. `other` is unchanged and shares nothing with this.
+   */
   def or(other: DeletionVector): Unit = if (other ne this) {
     var i = 0
     while (i < other.bucketCount) {
@@ -85,7 +87,7 @@ final class DeletionVector private (
     optimized = false
   }
 
-  /** Takes the rows of `other` out: what remains is what only this vector deletes. */
+  /** Removes the rows of `other`: the remaining rows are those that only this vector deletes. */
   def andNot(other: DeletionVector): Unit = {
     val subtrahend = if (other eq this) copy() else other
     var kept = 0
@@ -107,7 +109,7 @@ final class DeletionVector private (
     optimized = false
   }
 
-  /** A vector of the same rows that can be changed without changing this one. */
+  /** A copy that can be changed without changing this vector. */
   def copy(): DeletionVector = new DeletionVector(
     keys.clone(),
     Array.tabulate(buckets.length)(i => if (i < bucketCount) buckets(i).clone() else null),
@@ -125,12 +127,12 @@ final class DeletionVector private (
     }
   }
 
-  /** A new cursor before the first row. It must not be used any more when the vector is changed. */
+  /** A new cursor before the first row. It is invalid after the vector is changed. */
   def cursor(): DeletionVectorCursor = new DeletionVectorCursor(keys, buckets, bucketCount)
 
   /**
-   * Brings every container into its smallest form. Done once after the last change, it makes
-   * clustered deletes tiny in commit messages and files, and the vector safe to share.
+   * Converts every container to its smallest form. Called after the last change, it makes clustered
+   * deletes tiny in commit messages and files, and the vector safe to share.
    */
   def optimize(): Unit = if (!optimized) {
     var i = 0
@@ -141,7 +143,7 @@ final class DeletionVector private (
     optimized = true
   }
 
-  /** How many bytes [[serialize]] returns: `sizeInBytes` of the vector's descriptor. */
+  /** The number of bytes that [[serialize]] returns: `sizeInBytes` of the vector's descriptor. */
   def serializedSizeBytes: Long = {
     optimize()
     BitmapFormat.sizeBytes(buckets, bucketCount)
@@ -162,7 +164,7 @@ final class DeletionVector private (
     bytes
   }
 
-  /** About how much memory the vector holds, for caches that are bounded by size. */
+  /** The approximate memory use of the vector, for caches that are bounded by size. */
   def memoryBytes: Long = {
     var total = DeletionVector.VectorBytes
     var i = 0

@@ -5,21 +5,21 @@ import java.util.Arrays
 import org.roaringbitmap.{BatchIterator, RoaringBitmap}
 
 /**
- * Walks through the rows of a vector that does not change meanwhile; for one thread.
+ * Iterates over the rows of a vector that is not changed in the meantime; for one thread.
  *
- * Made for a filter in generated code that costs one comparison of longs per row that is kept, as
- * row indexes ascend within a split:
+ * Designed for a filter in generated code that costs one comparison of longs per row that is not
+ * deleted, because row indexes ascend within a split:
  *
  * {{{
  *   long next = -1;
  *   boolean kept = row < next || row != next && row < (next = cursor.seek(row));
  * }}}
  *
- * `next` answers for every row from the one it was sought with up to itself. A caller that cannot
- * rule out that rows go back has to call [[seek]] for each row, or again after it went back.
+ * `next` is valid for every row from the argument of the last [[seek]] up to `next` itself. If rows
+ * may go backwards, the caller has to call [[seek]] for each row, or again after going backwards.
  *
- * Rows are decoded in batches, so that a deleted row costs a step in an array: no boxing, no
- * virtual call. A step far ahead skips containers without decoding them.
+ * Rows are decoded in batches, so that a deleted row costs an array access, without boxing or a
+ * virtual call. A seek far ahead skips containers without decoding them.
  */
 final class DeletionVectorCursor private[dv] (
     keys: Array[Int],
@@ -43,8 +43,8 @@ final class DeletionVectorCursor private[dv] (
   private var next = -1L
 
   /**
-   * The first deleted row that is not before `row`, [[DeletionVectorCursor.End]] when there is
-   * none. Fastest when rows ascend from call to call.
+   * The first deleted row that is not before `row`, or [[DeletionVectorCursor.End]]. Fastest when
+   * rows ascend from call to call.
    */
   def seek(row: Long): Long = {
     if (row > next) {
@@ -80,7 +80,7 @@ final class DeletionVectorCursor private[dv] (
       next = if (size > 0) rows(0) else End
     }
 
-  /** Makes `bucket` one that may hold rows from `row` on, and says if there is one left. */
+  /** Moves `bucket` to the next one that may have rows from `row` on; false if none is left. */
   private def openBucket(row: Long): Boolean = {
     val key = math.max(0L, row) >>> 32
     while (
@@ -106,7 +106,7 @@ final class DeletionVectorCursor private[dv] (
     dropBefore(row)
   }
 
-  /** `advanceIfNeeded` moves to the right container, but need not move to the right row in it. */
+  /** `advanceIfNeeded` moves to the right container, but not always to the right row in it. */
   private def dropBefore(row: Long): Unit =
     if (size > 0 && rows(size - 1) < row) {
       size = 0

@@ -12,18 +12,18 @@ import org.apache.hadoop.fs.{FSDataOutputStream, FileSystem, Path}
 import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException, DeltaicThrowable}
 
 /**
- * Packs deletion vectors into files named by fresh UUIDs
- * (Protocol § Deletion Vector File Storage Format); for one thread.
+ * Writes deletion vectors to files that are named by new UUIDs (Protocol § Deletion Vector File
+ * Storage Format); for one thread.
  *
- * Each vector is written when it is added, so that at most one is held in memory. The first one
- * creates the file: a writer that gets no vector leaves nothing behind. A file ends early, and
- * another follows, where the next offset would not fit into a descriptor.
+ * Each vector is written when it is added, so that at most one is in memory. The first one creates
+ * the file: without a vector there is no file. A new file is started where the next offset would
+ * not fit into a descriptor.
  *
- * A descriptor may be committed after [[close]] returned. When [[add]] or [[close]] fails, the
- * writer has deleted what it wrote and takes no more vectors.
+ * A descriptor may be committed after [[close]] returned. If [[add]] or [[close]] fails, the writer
+ * has deleted its files and accepts no more vectors.
  *
- * @param maxFileBytes where a file ends at the latest, unless its first vector alone is larger
- * @param newId what files are named by, each by another one
+ * @param maxFileBytes the maximum size of a file, unless its first vector alone is larger
+ * @param newId returns the UUID of each new file
  */
 final class DeletionVectorFileWriter private[dv] (
     table: Path,
@@ -41,14 +41,14 @@ final class DeletionVectorFileWriter private[dv] (
   private val created = ListBuffer.empty[Path]
   private var open = true
 
-  /** The files that descriptors point to so far. */
+  /** The files that the descriptors so far reference. */
   def files: Seq[Path] = created.toList
 
   /**
-   * Puts `vector` where it belongs: a handful of rows is not worth an object of its own and goes into
-   * the log entry, which is read by everyone who opens the table; more go into a file.
+   * Stores `vector` inline or in a file. A few rows are not worth a separate object and are stored
+   * in the log entry, which every reader of the table reads; larger vectors go into a file.
    *
-   * @param maxInlineBytes how much goes into the log entry though it is more than a handful of rows
+   * @param maxInlineBytes raises the maximum size of an inline vector above the default
    */
   def place(vector: DeletionVector, maxInlineBytes: Long = 0L): DeletionVectorDescriptor =
     if (vector.serializedSizeBytes <= maxInlineBytes.max(MaxInlineBytes)) inlined(vector)
@@ -89,8 +89,8 @@ final class DeletionVectorFileWriter private[dv] (
   }
 
   /**
-   * Deletes all files of this writer, also after [[close]]. Those that cannot be deleted are left
-   * to VACUUM.
+   * Deletes all files of this writer, also after [[close]]. VACUUM deletes those that cannot be
+   * deleted here.
    */
   def abort(): Unit = {
     open = false
@@ -170,7 +170,9 @@ final class DeletionVectorFileWriter private[dv] (
 private object DeletionVectorFileWriter {
   import DeletionVectorStore._
 
-  /** What [[DeletionVectorStore.read]] can read into one array, with what it reads around it. */
+  /**
+   * The largest vector that [[DeletionVectorStore.read]] can read into one array, with overhead.
+   */
   val MaxVectorBytes: Int =
     DeletionVector.MaxSerializedBytes - FrameOverheadBytes - FreeReadBytes
 

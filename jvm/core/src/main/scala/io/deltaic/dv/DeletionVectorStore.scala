@@ -15,25 +15,25 @@ import org.apache.hadoop.util.functional.FutureIO
 import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicException, DeltaicThrowable, Z85}
 
 /**
- * Reads and writes deletion vectors, wherever the protocol allows them to be
- * (Protocol § Deletion Vector File Storage Format). Thread safe.
+ * Reads and writes deletion vectors in every storage type of the protocol (Protocol § Deletion
+ * Vector File Storage Format). Thread safe.
  *
- * Whatever is wrong with a vector ends the read with an error that names table, data file and
- * vector. There is no way to go on without the vector: deleted rows would come back.
+ * Any problem with a vector fails the read with an error that names table, data file and vector. A
+ * read cannot continue without the vector: deleted rows would reappear.
  */
 final class DeletionVectorStore(conf: Configuration) {
   import DeletionVectorStore._
 
   /**
-   * The rows that are deleted from `dataFile`, after checking all that can be checked: size,
-   * checksum, format, number of rows.
+   * The rows that are deleted from `dataFile`, after checking size, checksum, format and number of
+   * rows.
    *
    * A vector in a file costs one positioned read of its own bytes. The file's version byte is read
-   * with it where that is free; elsewhere only to explain why a vector is not readable, since size,
-   * checksum and magic number already prove that the bytes are a vector of this format, and a
-   * second request per data file to an object store is dear.
+   * with it where that is free. Elsewhere it is read only to explain why a vector is not readable:
+   * size, checksum and magic number already prove that the bytes are a vector of this format, and a
+   * second object store request per data file is expensive.
    *
-   * @param dataFile path of the data file as the log spells it; for error messages only
+   * @param dataFile path of the data file as spelled in the log; for error messages only
    * @throws DeltaicThrowable DELTAIC_DELETION_VECTOR_DESCRIPTOR_INVALID,
    *   DELTAIC_DELETION_VECTOR_FILE_MISSING, DELTAIC_DELETION_VECTOR_CORRUPT,
    *   DELTAIC_DELETION_VECTOR_FORMAT_UNSUPPORTED or DELTAIC_DELETION_VECTOR_READ_FAILED
@@ -63,11 +63,12 @@ final class DeletionVectorStore(conf: Configuration) {
   }
 
   /**
-   * The vectors of several data files, each as [[read]] would return it or fail. Those that lie next
-   * to each other in a file are fetched with one read: a commit packs the vectors of many data files
-   * into one file, and a request to an object store takes longer than the bytes between two of them.
+   * The vectors of several data files, each as [[read]] would return it or fail. Vectors that are
+   * adjacent in a file are fetched with one read: a commit packs the vectors of many data files
+   * into one file, and a request to an object store takes longer than reading the bytes between two
+   * vectors.
    *
-   * @param wanted data file, as the log spells it, and its vector
+   * @param wanted data file, as spelled in the log, and its vector
    */
   def readAll(
       table: Path,
@@ -75,7 +76,7 @@ final class DeletionVectorStore(conf: Configuration) {
   ): Seq[Try[DeletionVector]] = {
     val runs = AdjacentVectors.runs(table, wanted.map(_._2)).filter(_.ordinals.lengthIs > 1)
     val together = runs.flatMap { run =>
-      // What is wrong with one of them, the read of that one will say.
+      // If this fails, the single reads below report which vector is at fault.
       Try(readRun(table, run, run.ordinals.map(wanted))).toOption.toSeq
         .flatMap(run.ordinals.zip(_))
     }.toMap
@@ -100,12 +101,13 @@ final class DeletionVectorStore(conf: Configuration) {
   }
 
   /**
-   * A writer that packs vectors into files of `table`.
+   * A writer of deletion vector files of `table`.
    *
    * @param randomPrefixLength number of random characters in the name of the directory below the
-   *   table that the files go to, so that object stores spread the load; 0 for the table itself
-   * @param maxFileBytes where a file ends at the latest, unless its first vector alone is larger
-   * @param newId what files are named by, each by another one
+   *   table in which the files are created, so that object stores spread the load; 0 for the table
+   *   directory itself
+   * @param maxFileBytes the maximum size of a file, unless its first vector alone is larger
+   * @param newId returns the UUID of each new file
    */
   def newWriter(
       table: Path,
@@ -115,7 +117,7 @@ final class DeletionVectorStore(conf: Configuration) {
   ): DeletionVectorFileWriter =
     new DeletionVectorFileWriter(table, conf, randomPrefixLength, maxFileBytes, newId)
 
-  /** A descriptor that holds the vector itself: right for vectors of a few dozen bytes. */
+  /** A descriptor that contains the vector itself, for vectors of a few dozen bytes. */
   def inline(vector: DeletionVector): DeletionVectorDescriptor = inlined(vector)
 
   private def readFile(
@@ -148,7 +150,7 @@ final class DeletionVectorStore(conf: Configuration) {
       fs.openFile(file).opt("fs.option.openfile.read.policy", "random").build()
     )
 
-  /** A size that only the descriptor vouches for must not make us allocate gigabytes. */
+  /** A wrong size in the descriptor must not cause an allocation of gigabytes. */
   private def checkLength(fs: FileSystem, file: Path, needed: Long, failure: ReadFailure): Unit = {
     val found = fs.getFileStatus(file).getLen
     if (found < needed) throw failure.corrupt(s"the file has $found bytes, but $needed are needed")
@@ -168,7 +170,7 @@ final class DeletionVectorStore(conf: Configuration) {
       )
     }
 
-  /** A frame is a vector as it is in a file: size, bitmap, checksum; numbers are big endian. */
+  /** A frame is the form of a vector in a file: size, bitmap, checksum; numbers are big endian. */
   private def decodeFrame(
       descriptor: DeletionVectorDescriptor,
       bytes: Array[Byte],
@@ -217,13 +219,15 @@ private[dv] object DeletionVectorStore {
   /** A frame's size and checksum. */
   val FrameOverheadBytes: Int = 4 + 4
 
-  /** The first frame follows the version byte. A descriptor without an offset means this one. */
+  /**
+   * The first frame follows the version byte. It is the default of a descriptor without an offset.
+   */
   val FirstOffset: Int = 1
 
-  /** To start reading this much earlier costs nothing on any file system. */
+  /** Starting a read this much earlier costs nothing on any file system. */
   val FreeReadBytes: Int = 4096
 
-  /** From here on, a request for the file's length is cheap compared with what it may avoid. */
+  /** Above this size, a request for the file's length is cheap compared with what it may avoid. */
   private val CheckLengthBytes = 4L << 20
 
   def inlined(vector: DeletionVector): DeletionVectorDescriptor = {

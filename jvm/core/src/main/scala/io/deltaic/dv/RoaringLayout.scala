@@ -17,9 +17,9 @@ import java.nio.ByteBuffer
  *            runs:  uint16 number of runs, then (start uint16, length - 1 uint16) for each
  * }}}
  *
- * The Roaring library believes what it reads: rows out of order, or a count that does not match,
- * would make it return wrong rows without an error. An inline vector has no checksum, so this walk
- * is all that stands between a damaged log and wrong query results. Two things are not checked, for
+ * The Roaring library trusts its input: rows out of order, or a count that does not match, would
+ * make it return wrong rows without an error. An inline vector has no checksum, so only this
+ * validation prevents wrong query results from a damaged log. Two things are not checked, because
  * no reader uses them: the offsets, and the cardinality in the header of a container of runs.
  */
 private[dv] object RoaringLayout {
@@ -121,7 +121,7 @@ private[dv] object RoaringLayout {
     end
   }
 
-  /** `at`, if there are `bytes` bytes from there on. */
+  /** Returns `at` if at least `bytes` bytes follow it. */
   private def need(in: ByteBuffer, at: Int, bytes: Int): Int =
     if (bytes <= in.limit() - at) at
     else throw new MalformedBitmapException("a bucket ends before its last container")

@@ -14,7 +14,7 @@ import io.deltaic.protocol._
 /**
  * The actions of one commit, in the order of its file.
  *
- * @param timestampMs when the file was written, as its file system says
+ * @param timestampMs the modification time of the file
  */
 final class CommitFile(val version: Long, val timestampMs: Long, val actions: Seq[Action]) {
   def protocol: Option[Protocol] = actions.collectFirst { case p: Protocol => p }
@@ -33,8 +33,8 @@ private[deltaic] final class CommitReader(table: Path, store: LogStore) {
     new CommitFile(version, file.getModificationTime, actions(version, file, ActionsWanted.All))
 
   /**
-   * What replay needs of a commit, or of the compaction that stands for several. A compaction that cannot be read, or
-   * that contradicts itself, is passed over: the commits say what it should.
+   * What replay needs of a commit, or of a compaction that replaces several. A compaction that cannot be read, or that
+   * contradicts itself, is ignored: the commits hold the same actions.
    */
   def readForReplay(entry: LogEntry): Seq[CommitFile] =
     if (!entry.isCompacted) Seq(replayed(entry.file, entry.lastVersion))
@@ -62,7 +62,7 @@ private[deltaic] final class CommitReader(table: Path, store: LogStore) {
   def readCheckpoint(version: Long, file: FileStatus): Seq[Action] =
     parseAll(version, file, ActionsWanted.ForReplay)
 
-  /** The commitInfo alone. It is nearly always the first action, so reading mostly ends there. */
+  /** Only the commitInfo. It is nearly always the first action, so usually little else is read. */
   def readCommitInfo(version: Long, file: FileStatus): Option[CommitInfo] =
     parse(version, file, ActionsWanted.All) { parser =>
       var info = Option.empty[CommitInfo]
@@ -88,8 +88,8 @@ private[deltaic] final class CommitReader(table: Path, store: LogStore) {
   }
 
   /**
-   * Protocol § Delta Log Entries: at most one of these a commit. Which of two different ones holds, nobody can tell; that
-   * one is written twice does no harm.
+   * Protocol § Delta Log Entries: a commit has at most one of these. Two different ones are ambiguous; the same one
+   * written twice is harmless.
    */
   private def requireOne[A <: Action: ClassTag](
       version: Long,

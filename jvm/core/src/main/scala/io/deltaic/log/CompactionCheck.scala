@@ -7,15 +7,15 @@ import org.apache.hadoop.fs.Path
 import io.deltaic.protocol._
 
 /**
- * Finds what shows that a log compaction file is not what its commits add up to (Protocol § Log Compaction Files). It
- * looks at the compaction alone, so it cannot prove that one is right. Commits say the same, so passing over
- * one too many costs time and no rows.
+ * Detects a log compaction file that is not the reconciliation of its commits (Protocol § Log Compaction Files). It
+ * reads only the compaction, so it cannot prove that one is correct. The commits hold the same actions, so a false
+ * alarm costs time but loses no rows.
  */
 private[log] final class CompactionCheck(table: Path, first: Long, last: Long) {
 
   private val seen = mutable.HashSet.empty[Any]
 
-  /** What is wrong with it, if anything is. */
+  /** The contradiction, if there is one. */
   def contradiction(actions: Seq[Action]): Option[String] =
     if (actions.isEmpty) Some("it holds no action")
     else
@@ -26,7 +26,7 @@ private[log] final class CompactionCheck(table: Path, first: Long, last: Long) {
         )
       }
 
-  /** Action reconciliation leaves one action of each key. */
+  /** Action reconciliation leaves one action per key. */
   private def contradictionIn(action: Action): Option[String] = action match {
     case file: FileAction => contradictionIn(file)
     case transaction: SetTransaction => twice("txn of", transaction.appId)

@@ -1,8 +1,8 @@
 package io.deltaic.log
 
 /**
- * A thread that works for all sessions, for as long as the JVM lives. It inherits nothing from the one that happens to be
- * the first to need it: Spark hands its session down to new threads, and that session would never be let go of.
+ * A thread that serves all sessions, for the lifetime of the JVM. It inherits nothing from the thread that creates it:
+ * Spark passes its session on to new threads, and that session could never be garbage collected.
  */
 private[deltaic] object DaemonThread {
 

@@ -2,19 +2,20 @@ package io.deltaic.log
 
 import org.apache.hadoop.fs.{FileStatus, Path}
 
-/** Which files of a log nothing needs any more (Protocol § Metadata Cleanup). It only looks; it deletes nothing. */
+/** Finds the files of a log that are no longer needed (Protocol § Metadata Cleanup). It deletes nothing. */
 private[deltaic] final class ExpiredFiles(table: Path, store: LogStore) {
   import FileNames._
 
   private val directory = logDirectory(table)
   private val sidecars = sidecarDirectory(directory)
 
-  /** Every complete checkpoint, of the lowest version first. */
+  /** Every complete checkpoint, ascending by version. */
   def checkpoints: Seq[Checkpoint] = listed.allCheckpoints
 
   /**
-   * What is superseded by a checkpoint, ascending by name: entries, checkpoints and checksums before it, and compactions
-   * that begin at it or before (step 3). Its own entry stays, for that tells when the version was committed.
+   * The files that a checkpoint supersedes, ascending by name: entries, checkpoints and checksums before it, and
+   * compactions that begin at or before its version (step 3). The entry of its own version stays, because it holds the
+   * time of the commit.
    */
   def before(checkpointVersion: Long): Iterator[FileStatus] =
     store.listFrom(directory, firstOf(0)).filter { file =>
@@ -24,16 +25,19 @@ private[deltaic] final class ExpiredFiles(table: Path, store: LogStore) {
       }
     }
 
-  /** Files that a writer which died has left under temporary names. */
+  /** Temporary files that crashed writers left behind. */
   def abandoned(olderThanMs: Long): Iterator[FileStatus] =
     (store.listFrom(directory, "") ++ store.listFrom(sidecars, ""))
       .filter(f => isTemporary(f.getPath.getName) && f.getModificationTime < olderThanMs)
 
-  /** Sidecars that no checkpoint names and that are old enough not to belong to one in the making (step 5). */
-  def unnamedSidecars(named: Set[String], olderThanMs: Long): Iterator[FileStatus] =
+  /**
+   * Sidecars that no checkpoint references and that are too old to belong to a checkpoint that is being written (step
+   * 5).
+   */
+  def unreferencedSidecars(referenced: Set[String], olderThanMs: Long): Iterator[FileStatus] =
     store.listFrom(sidecars, "").filter { f =>
       val name = f.getPath.getName
-      !f.isDirectory && name.endsWith(".parquet") && !named(name) &&
+      !f.isDirectory && name.endsWith(".parquet") && !referenced(name) &&
       f.getModificationTime < olderThanMs
     }
 

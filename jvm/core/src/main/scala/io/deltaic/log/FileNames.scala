@@ -30,7 +30,7 @@ object FileNames {
 
   def logDirectory(table: Path): Path = new Path(table, LogDirectory)
 
-  /** Where the sidecars of V2 checkpoints lie (Protocol § Sidecar Files). */
+  /** The directory of the sidecars of V2 checkpoints (Protocol § Sidecar Files). */
   def sidecarDirectory(logDirectory: Path): Path = new Path(logDirectory, "_sidecars")
 
   def commit(logDirectory: Path, version: Long): Path =
@@ -46,7 +46,7 @@ object FileNames {
   def uuidCheckpoint(logDirectory: Path, version: Long, uuid: UUID): Path =
     new Path(logDirectory, s"${padded(version)}.checkpoint.$uuid.parquet")
 
-  /** The UUID makes it unique; the rest tells a person where it belongs. */
+  /** The UUID makes the name unique; the rest is for people. */
   def sidecar(version: Long, number: Int, uuid: UUID): String =
     f"${padded(version)}.checkpoint.$number%010d.$uuid.parquet"
 
@@ -63,7 +63,7 @@ object FileNames {
   private[deltaic] def versionOf(commit: FileStatus): Long =
     commit.getPath.getName.stripSuffix(".json").toLong
 
-  /** Whether a file follows the V2 spec by its name; a classic name says nothing (Protocol § V2 Spec). */
+  /** Whether the name of a file implies the V2 spec; a classic name implies neither spec (Protocol § V2 Spec). */
   private[deltaic] def isUuidCheckpoint(file: FileStatus): Boolean =
     classify(file.getPath.getName).exists(_.isInstanceOf[UuidCheckpointName])
 
@@ -75,7 +75,7 @@ object FileNames {
 
   private[deltaic] def isJson(file: FileStatus): Boolean = file.getPath.getName.endsWith(".json")
 
-  /** A name beside `target` that no reader takes for a file of the log, and no other writer uses. */
+  /** A unique name in the directory of `target` that readers do not take for a log file. */
   private[log] def temporary(target: Path): Path =
     new Path(target.getParent, s".${target.getName}.${UUID.randomUUID()}.tmp")
 
@@ -93,7 +93,7 @@ object FileNames {
   private[log] final case class CompactedName(version: Long, last: Long) extends Kind
   private[log] final case class ChecksumName(version: Long) extends Kind
 
-  /** What a file of the log directory is, judged by its name; None for files of other purposes. */
+  /** The kind of a file of the log directory, by its name; None for files of other purposes. */
   private[log] def classify(name: String): Option[Kind] = name match {
     case commitName(version) => version.toLongOption.map(CommitName)
     case classicName(version) => version.toLongOption.map(ClassicCheckpointName)

@@ -14,28 +14,28 @@ import org.apache.hadoop.fs.Path
 import org.slf4j.LoggerFactory
 
 /**
- * `_last_checkpoint` (Protocol § Last Checkpoint File), a hint at where to begin to list the log.
+ * `_last_checkpoint` (Protocol § Last Checkpoint File), a hint at the version from which to list the log.
  *
- * Of what it says nothing but the version is taken. A V2 checkpoint that is embedded in it is not: this file is overwritten at
- * any time and belongs to no version, so what it says of the table's state would have to be checked against the
- * checkpoint, which is what reading it was to save.
+ * Only its version is used. An embedded V2 checkpoint is not: this file may be overwritten at any time and belongs to
+ * no version, so its table state would have to be checked against the checkpoint, and that is the read it was meant to
+ * save.
  */
 private[deltaic] object LastCheckpoint {
 
   private val logger = LoggerFactory.getLogger(getClass)
 
-  /** Rule 7: a file with a name twice in one object is invalid. */
+  /** Rule 7: an object with a duplicate field name makes the file invalid. */
   private val mapper =
     new ObjectMapper().enable(DeserializationFeature.FAIL_ON_READING_DUP_TREE_KEY)
 
-  /** The version it names; None when it is missing or not to be trusted. */
+  /** The version in the file; None if the file is missing or invalid. */
   def version(logDirectory: Path, store: LogStore): Option[Long] = {
     val file = new Path(logDirectory, FileNames.LastCheckpoint)
     try {
       val content = store.read(file)
       mapper.readTree(content) match {
         case hint: ObjectNode if !hasRightChecksum(hint, content) =>
-          logger.warn("{} is passed over: its checksum is wrong", file)
+          logger.warn("{} is ignored: its checksum is wrong", file)
           None
         case hint: ObjectNode =>
           Some(hint.path("version"))
@@ -47,12 +47,12 @@ private[deltaic] object LastCheckpoint {
     } catch { case _: IOException => None }
   }
 
-  /** Makes the file say this, with its checksum, unless it names a newer checkpoint. */
+  /** Writes the hint with its checksum, unless the file names a newer checkpoint. */
   def write(logDirectory: Path, store: LogStore, hint: ObjectNode): Unit =
     if (!version(logDirectory, store).exists(_ > hint.path("version").longValue)) {
       hint.put("checksum", checksum(mapper.writeValueAsBytes(hint)))
-      val text = mapper.writeValueAsBytes(hint)
-      store.replace(new Path(logDirectory, FileNames.LastCheckpoint), text)
+      val content = mapper.writeValueAsBytes(hint)
+      store.replace(new Path(logDirectory, FileNames.LastCheckpoint), content)
     }
 
   private def hasRightChecksum(hint: ObjectNode, content: Array[Byte]): Boolean =
@@ -69,7 +69,7 @@ private[deltaic] object LastCheckpoint {
       .map(b => f"${b & 0xff}%02x")
       .mkString
 
-  /** Of the text itself: a parsed number no longer tells how it is written. */
+  /** The canonical form of the JSON string itself: a parsed number loses its spelling. */
   def canonical(json: Array[Byte]): String = {
     val pairs = mutable.ArrayBuffer.empty[(String, String)]
     Using.resource(mapper.createParser(json)) { parser =>

@@ -19,8 +19,8 @@ import org.apache.hadoop.fs.{FileStatus, Path}
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 
 /**
- * The store on local disks: a temporary file, forced to disk, then hard-linked to its name. `link` is atomic and fails
- * when the name exists; a rename would replace it.
+ * The store on local disks. It writes a temporary file, forces it to disk, and hard-links it to its name. `link` is
+ * atomic and fails if the name exists; a rename would replace the file.
  */
 private[log] object LocalLogStore extends LogStore {
 
@@ -44,7 +44,7 @@ private[log] object LocalLogStore extends LogStore {
       found.result().sortBy(_.getPath.getName).iterator
     } catch { case _: NoSuchFileException | _: NotDirectoryException => Iterator.empty }
 
-  /** A file may vanish between being listed and being looked at: log cleanup deletes files at any time. */
+  /** A file may be deleted after it was listed: log cleanup deletes files at any time. */
   override def status(path: Path): Option[FileStatus] =
     try {
       val of = Files.readAttributes(local(path), classOf[BasicFileAttributes])
@@ -65,7 +65,7 @@ private[log] object LocalLogStore extends LogStore {
         prepare(path) {
           if (guard.isEmpty) Files.createDirectories(target.getParent)
           writeDurably(temporary, write)
-          dropHadoopSum(path)
+          deleteHadoopChecksum(path)
         }
         guard.foreach(check => check())
         val outcome = link(temporary, target)
@@ -85,10 +85,10 @@ private[log] object LocalLogStore extends LogStore {
     val temporary = local(FileNames.temporary(path))
     try prepare(path) {
         writeDurably(temporary, _.write(content))
-        dropHadoopSum(path)
+        deleteHadoopChecksum(path)
         Files.move(temporary, local(path), ATOMIC_MOVE, REPLACE_EXISTING)
-        // Another writer may have put its own there meanwhile.
-        dropHadoopSum(path)
+        // Another writer may have written its own in the meantime.
+        deleteHadoopChecksum(path)
         forceDirectory(temporary.getParent)
       }
     finally deleteQuietly(temporary)
@@ -96,21 +96,21 @@ private[log] object LocalLogStore extends LogStore {
 
   override def delete(path: Path): Boolean = {
     val wasThere = Files.deleteIfExists(local(path))
-    dropHadoopSum(path)
+    deleteHadoopChecksum(path)
     wasThere
   }
 
   /**
-   * Hadoop's own local file system, and so delta-spark, keeps the checksum of a file `a` in a file `.a.crc`, and refuses to
-   * read `a` where that is of other content. Without one it reads anything.
+   * Hadoop's local file system, and so delta-spark, stores the checksum of a file `a` in a file `.a.crc`, and refuses
+   * to read `a` if the checksum does not match. Without a checksum file it reads any content.
    */
-  private def dropHadoopSum(path: Path): Unit = {
+  private def deleteHadoopChecksum(path: Path): Unit = {
     val file = local(path)
     Files.deleteIfExists(file.resolveSibling(s".${file.getFileName}.crc"))
     ()
   }
 
-  /** A left-over does no harm, and the outcome is already decided. */
+  /** A leftover file is harmless, and the outcome is already final. */
   private def deleteQuietly(temporary: LocalPath): Unit =
     try {
       Files.deleteIfExists(temporary)
@@ -130,23 +130,23 @@ private[log] object LocalLogStore extends LogStore {
   private def link(temporary: LocalPath, target: LocalPath): WriteOutcome =
     try {
       Files.createLink(target, temporary)
-      if (linkCount(temporary) == 1) unseenLink(temporary, target) else WriteOutcome.Written
+      if (linkCount(temporary) == 1) uncountedLink(temporary, target) else WriteOutcome.Written
     } catch {
-      // On a network file system the reply to a link that was made may be lost, and the repeated request then finds the
-      // name taken. The link count tells.
+      // On a network file system the reply to a successful link may be lost, and the repeated request then finds that
+      // the name exists. The link count shows what happened.
       case _: IOException if linkCount(temporary) == 2 => WriteOutcome.Written
       case _: FileAlreadyExistsException => WriteOutcome.AlreadyExists
       case e: UnsupportedOperationException =>
         throw failed("DELTAIC_HARD_LINK_UNSUPPORTED", "path", target, e)
-      // With a count of one there is no link, so the failure is certain; otherwise nobody knows.
+      // With a count of one there is no link, so the failure is certain; otherwise the outcome is unknown.
       case e: IOException if linkCount(temporary) == 1 =>
         val condition =
           if (forbidsLinks(e)) "DELTAIC_HARD_LINK_UNSUPPORTED" else "DELTAIC_LOG_WRITE_FAILED"
         throw failed(condition, if (forbidsLinks(e)) "path" else "file", target, e)
     }
 
-  /** Some user-space file systems say that they have made a link and have not, others have and do not count it. */
-  private def unseenLink(temporary: LocalPath, target: LocalPath): WriteOutcome =
+  /** Some user-space file systems report a link that they have not made; others make it and do not count it. */
+  private def uncountedLink(temporary: LocalPath, target: LocalPath): WriteOutcome =
     try
       if (Files.mismatch(temporary, target) < 0) WriteOutcome.Written
       else WriteOutcome.AlreadyExists
@@ -159,7 +159,7 @@ private[log] object LocalLogStore extends LogStore {
     case _ => false
   }
 
-  /** What systems without hard links say: EPERM, ENOTSUP and EOPNOTSUPP. */
+  /** The reasons that systems without hard links give: EPERM, ENOTSUP and EOPNOTSUPP. */
   private val ForbidsLinks =
     Set("Operation not permitted", "Operation not supported", "Not supported")
 
@@ -174,12 +174,12 @@ private[log] object LocalLogStore extends LogStore {
     cause
   )
 
-  /** -1 when it cannot be known. */
+  /** -1 if it is unavailable. */
   private def linkCount(file: LocalPath): Int =
     try Files.getAttribute(file, "unix:nlink").asInstanceOf[Int]
     catch { case _: UnsupportedOperationException | _: IOException => -1 }
 
-  /** Makes the new name survive a crash. Some systems cannot open a directory; they need no such call. */
+  /** Makes the new name durable. Some systems cannot open a directory; they do not need this call. */
   private def forceDirectory(directory: LocalPath): Unit =
     try {
       val channel = FileChannel.open(directory, READ)

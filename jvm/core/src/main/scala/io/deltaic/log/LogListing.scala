@@ -8,13 +8,13 @@ import org.apache.hadoop.fs.{FileStatus, Path}
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 
 /**
- * What the log holds from some version on.
+ * The content of the log from a version on.
  *
- * @param first the files that end that version: its commit, and those of its checkpoints
- * @param commits those after it, ascending
- * @param latest the newest version that any of the files is of
+ * @param first the files of that version: its commit, and those of its checkpoints
+ * @param commits the commits after it, ascending
+ * @param latest the newest version of any of the files
  * @param checksum the version checksum file of `latest`
- * @param checkpoint the newest one
+ * @param checkpoint the newest checkpoint
  */
 final case class LogTail(
     first: Seq[FileStatus],
@@ -25,31 +25,31 @@ final case class LogTail(
 )
 
 /**
- * Finds out which files make a version (Protocol § Checkpoints, § Last Checkpoint File).
+ * Determines which files make up a version (Protocol § Checkpoints, § Last Checkpoint File).
  *
- * A checkpoint that turned out to be unreadable is passed by its name, and the next best files are chosen: another
+ * Callers pass the names of checkpoints that turned out to be unreadable, and the next best files are chosen: another
  * checkpoint of the same version, an older one, or every commit.
  */
 final class LogListing(table: Path, store: LogStore) {
 
   private val directory = FileNames.logDirectory(table)
 
-  /** Whether the log holds any commit or checkpoint. */
+  /** Whether the log has any commit or checkpoint. */
   def exists: Boolean = store
     .listFrom(directory, FileNames.firstOf(0))
     .exists(file => FileNames.makesATable(file.getPath.getName))
 
   /** The files of the newest version. */
   def latest(unreadable: Set[String] = Set.empty): LogSegment =
-    // The hint is only worth a shorter listing: without a checkpoint where it points, the whole log is read.
+    // The hint only shortens the listing: without a checkpoint where it points, the whole log is listed.
     LastCheckpoint
       .version(directory, store)
       .flatMap(hint => segmentFrom(listed(hint), None, unreadable, wholeLog = false))
       .getOrElse(segmentOrFail(listed(0), None, unreadable))
 
   /**
-   * The files of one version. A log with a gap above it is refused all the same: nobody can tell whether the versions on
-   * either side of the gap are of one history.
+   * The files of one version. A log with a gap above that version is refused too: the versions on either side of the
+   * gap may belong to different histories.
    */
   def at(version: Long, unreadable: Set[String] = Set.empty): LogSegment =
     LastCheckpoint
@@ -66,11 +66,11 @@ final class LogListing(table: Path, store: LogStore) {
         segmentOrFail(log, Some(version), unreadable)
       }
 
-  /** Whether the log holds a checkpoint of a version, which may stand for its commit. */
-  def holdsCheckpoint(version: Long): Boolean =
+  /** Whether the log has a checkpoint of a version, which may replace its commit. */
+  def hasCheckpoint(version: Long): Boolean =
     listed(version).newestCheckpoint(version, Set.empty).exists(_.version == version)
 
-  /** What follows a version that is known. */
+  /** The content of the log after a loaded version. */
   def tail(version: Long): LogTail = {
     val log = listed(version)
     LogTail(
@@ -90,8 +90,8 @@ final class LogListing(table: Path, store: LogStore) {
   }
 
   /**
-   * Commit files of the whole log that belong to the unbroken row ending at the latest version, ascending. None if that
-   * version has only a checkpoint.
+   * The commit files of the contiguous range that ends at the latest version, ascending. Empty if that version has only
+   * a checkpoint.
    */
   def unbrokenCommits(): Seq[FileStatus] = {
     val log = listed(0)
@@ -100,24 +100,24 @@ final class LogListing(table: Path, store: LogStore) {
     else Nil
   }
 
-  /** All commit files of the log, ascending, those before a gap as well. */
+  /** All commit files of the log, ascending, including those before a gap. */
   def allCommits(): Seq[FileStatus] = {
     val log = listed(0)
     if (log.isEmpty) notATable()
     log.commits.values.toVector
   }
 
-  /** The commit files below a version by the unbroken rows they make, each ascending, the newest row first. */
-  def rowsBelow(version: Long): Seq[Seq[FileStatus]] = {
+  /** The commit files below a version, grouped into contiguous ranges: each ascending, the newest range first. */
+  def rangesBelow(version: Long): Seq[Seq[FileStatus]] = {
     val below = listed(0).commits.rangeUntil(version).toVector
     below.reverseIterator.foldLeft(List.empty[List[(Long, FileStatus)]]) {
-      case (row :: rows, commit) if row.head._1 == commit._1 + 1 => (commit :: row) :: rows
-      case (rows, commit) => List(commit) :: rows
+      case (range :: rest, commit) if range.head._1 == commit._1 + 1 => (commit :: range) :: rest
+      case (ranges, commit) => List(commit) :: ranges
     }.reverse.map(_.map(_._2))
   }
 
-  /** Whether the log leads to a version. */
-  def holds(version: Long): Boolean =
+  /** Whether a version can be reconstructed. */
+  def isReachable(version: Long): Boolean =
     try { at(version); true }
     catch { case e: DeltaicThrowable if LogListing.Unreachable(e.condition) => false }
 
@@ -140,8 +140,8 @@ final class LogListing(table: Path, store: LogStore) {
   }
 
   /**
-   * @param target the newest version that the listing shows, if None; never an older one for want of a readable checkpoint
-   * @param wholeLog whether the listing began at 0; if not, it is no ground to say that anything is missing
+   * @param target if None, the newest version in the listing; never an older one because a checkpoint is unreadable
+   * @param wholeLog whether the listing began at 0; if not, it cannot prove that a file is missing
    */
   private def segmentFrom(
       log: Listed,
@@ -157,7 +157,7 @@ final class LogListing(table: Path, store: LogStore) {
     if (!version.contains(limit)) None
     else if (checkpoint.isEmpty && !wholeLog) None
     else {
-      // The log begins later, and leads to later versions alone.
+      // The log begins later, so only later versions can be reconstructed.
       if (checkpoint.isEmpty && commits.head._1 > 0 && log.earliest.exists(_ > limit))
         notFound(log, limit)
       requireUnbroken(checkpoint, commits.map(_._1), limit)
@@ -206,8 +206,8 @@ final class LogListing(table: Path, store: LogStore) {
     throw DeltaicException(condition, Map("table" -> table.toString) ++ parameters)
 
   /**
-   * Listing a directory is not atomic: while others commit, it may show a commit and miss the one before. So a log with a
-   * gap is listed again, until a gap has been seen twice: a commit that comes before one that was listed was there when
+   * Listing a directory is not atomic: during concurrent commits, it may show a commit and miss the one before. So a
+   * log with a gap is listed again, until the same gap has been seen twice: a commit before a listed one existed when
    * the second listing began.
    */
   private def listed(from: Long): Listed = {
@@ -223,15 +223,15 @@ final class LogListing(table: Path, store: LogStore) {
 
 private object LogListing {
 
-  /** What a version is refused with to which the log does not lead. */
+  /** The errors for a version that cannot be reconstructed. */
   val Unreachable: Set[String] =
     Set("DELTAIC_VERSION_NOT_FOUND", "DELTAIC_LOG_GAP", "DELTAIC_LOG_INCOMPLETE")
 
-  /** More than one only matters where commits are written about as fast as they are listed. */
+  /** More than one is needed only if commits are written about as fast as they are listed. */
   val Retries = 5
 }
 
-/** What a listing of the log directory showed. */
+/** The result of listing the log directory. */
 private[log] final class Listed {
   import FileNames._
 
@@ -239,7 +239,7 @@ private[log] final class Listed {
   val checksums: mutable.Map[Long, FileStatus] = mutable.Map.empty
   val compactions: mutable.ArrayBuffer[Compaction] = mutable.ArrayBuffer.empty
 
-  /** By version; of one version the preferred ones first. */
+  /** By version; within a version, the preferred ones first. */
   private val checkpoints = mutable.TreeMap.empty[Long, Vector[Checkpoint]]
   private val parts = mutable.Map.empty[(Long, Int), Map[Int, FileStatus]]
 
@@ -255,8 +255,8 @@ private[log] final class Listed {
   }
 
   /**
-   * A multi-part checkpoint counts once all its parts are there. Of one version those come first that no racing writer
-   * can have overwritten, so the UUID-named ones, newest first, then the classic one, which is written at once.
+   * A multi-part checkpoint is complete once all its parts exist. Within a version, the UUID-named checkpoints come
+   * first, newest first, because no concurrent writer can overwrite them; then the classic one, which is a single file.
    */
   def complete(): Listed = {
     checkpoints.mapValuesInPlace { (_, all) =>
@@ -275,7 +275,7 @@ private[log] final class Listed {
 
   def isEmpty: Boolean = commits.isEmpty && checkpoints.isEmpty
 
-  /** The best checkpoint of the highest version up to a limit, passing some by name. */
+  /** The best checkpoint of the highest version up to a limit, without the unreadable ones. */
   def newestCheckpoint(limit: Long, unreadable: Set[String]): Option[Checkpoint] =
     checkpoints
       .rangeTo(limit)
@@ -287,8 +287,8 @@ private[log] final class Listed {
     (commits.lastOption.map(_._1) ++ checkpoints.lastOption.map(_._1)).maxOption.getOrElse(-1L)
 
   /**
-   * The versions between which commits are missing that reading some version may need, of a listing from `from` on. What
-   * cleanup has left before a checkpoint has no gap: it begins later.
+   * The pairs of versions between which commits are missing that some version may need, in a listing from `from` on. A
+   * log that cleanup has shortened up to a checkpoint has no gap: it begins later.
    */
   def gaps(from: Long): Seq[(Long, Long)] = {
     val versions = commits.keysIterator.toVector
@@ -300,7 +300,7 @@ private[log] final class Listed {
     first.map(v => (from - 1, v)) ++: between ++: last.map(v => (v - 1, v + 1)).toSeq
   }
 
-  /** The first commit of the row of commits that reaches the latest one without a gap. */
+  /** The first commit of the contiguous range that ends at the latest commit. */
   def firstUnbroken: Long = {
     val descending = commits.keysIterator.toArray.reverse
     if (descending.isEmpty) latest + 1
@@ -315,7 +315,7 @@ private[log] final class Listed {
   /** Ascending by version. */
   def allCheckpoints: Seq[Checkpoint] = checkpoints.valuesIterator.flatten.toVector
 
-  /** The lowest version from which the log is complete, if any is. */
+  /** The lowest version from which the log is complete, if there is one. */
   def earliest: Option[Long] =
     if (firstUnbroken == 0) Some(0L)
     else checkpoints.keysIteratorFrom(firstUnbroken - 1).nextOption()

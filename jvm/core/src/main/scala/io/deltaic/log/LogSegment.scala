@@ -3,15 +3,15 @@ package io.deltaic.log
 import org.apache.hadoop.fs.{FileStatus, Path}
 
 /**
- * A checkpoint all of whose top-level files are there: one file, or the parts of a multi-part one. Whether a file of a
- * classic name follows the V1 or the V2 spec shows only when it is read.
+ * A checkpoint with all of its top-level files: one file, or the parts of a multi-part one. A file with a classic name
+ * may follow the V1 or the V2 spec; only its content shows which.
  */
 final case class Checkpoint(version: Long, files: Seq[FileStatus]) {
 
-  /** What tells it from other checkpoints, of the same version too. */
+  /** Identifies the checkpoint, also among those of the same version. */
   def name: String = files.head.getPath.getName
 
-  /** Of its top-level files, so without sidecars. */
+  /** The size of its top-level files, without sidecars. */
   def sizeBytes: Long = files.map(_.getLen).sum
 }
 
@@ -19,9 +19,9 @@ final case class Checkpoint(version: Long, files: Seq[FileStatus]) {
 final case class Compaction(first: Long, last: Long, file: FileStatus)
 
 /**
- * One step of replay: a commit, or a compaction that stands for several.
+ * One step of replay: a commit, or a compaction that replaces several.
  *
- * @param commits the commit files that it stands for, ascending
+ * @param commits the commit files that it replaces, ascending
  */
 final case class LogEntry(file: FileStatus, commits: Seq[FileStatus]) {
   def lastVersion: Long = FileNames.versionOf(commits.last)
@@ -29,12 +29,12 @@ final case class LogEntry(file: FileStatus, commits: Seq[FileStatus]) {
 }
 
 /**
- * The files that make one version: a checkpoint, if any, and every commit after it, without a gap.
+ * The files that make up a version: a checkpoint, if any, and every commit after it, without a gap.
  *
- * @param version the version they make
+ * @param version the version that the files make up
  * @param commits ascending, from the version after the checkpoint, or from 0
- * @param compactions those that stand for some of `commits`
- * @param lastCommit the commit file of `version`; absent when cleanup left only its checkpoint
+ * @param compactions those that replace some of `commits`
+ * @param lastCommit the commit file of `version`; None if cleanup left only its checkpoint
  * @param checksum the version checksum file of `version`
  */
 final case class LogSegment(
@@ -48,13 +48,13 @@ final case class LogSegment(
 ) {
   def files: Seq[FileStatus] = checkpoint.toSeq.flatMap(_.files) ++ commits
 
-  /** The commit file of `version`, or where only a checkpoint of it is left, that one's last file. */
+  /** The commit file of `version`; if only a checkpoint of it is left, the last file of that. */
   def lastFile: FileStatus = lastCommit.getOrElse(files.last)
 
   /** The commits one by one. */
   def commitEntries: Seq[LogEntry] = commits.map(file => LogEntry(file, Seq(file)))
 
-  /** The steps of replay: wherever compactions begin, the longest of them, else the commit. */
+  /** The steps of replay: the longest compaction that begins at a version, else its commit. */
   def entries: Seq[LogEntry] =
     if (compactions.isEmpty) commitEntries
     else {
@@ -72,7 +72,7 @@ final case class LogSegment(
       entries.result()
     }
 
-  /** This segment without its first commits, up to and with this version. */
+  /** This segment without the commits up to this version, inclusive. */
   def after(base: Long): LogSegment = copy(
     checkpoint = None,
     commits = commits.dropWhile(FileNames.versionOf(_) <= base),

@@ -11,7 +11,7 @@ import org.apache.hadoop.fs.{FileStatus, FileSystem, Path}
 
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 
-/** How an attempt to create a log file ended. That another writer was first is an answer, not a failure. */
+/** The outcome of an attempt to create a log file. Losing the race to another writer is an outcome, not a failure. */
 sealed trait WriteOutcome
 
 object WriteOutcome {
@@ -20,15 +20,15 @@ object WriteOutcome {
 }
 
 /**
- * Reads and creates the files of a log. What a store promises, and optimistic concurrency rests on:
+ * Reads and creates the files of a log. A store guarantees what optimistic concurrency relies on:
  *
  *   - a file appears under its name complete or not at all;
  *   - of several writers that create the same name, exactly one gets [[WriteOutcome.Written]], and its content stays
  *     (Protocol § Creation of New Log Entries);
  *   - a file is listed as soon as it exists.
  *
- * An exception from `writeIfAbsent` means that it is unknown or certain to have failed, never that it succeeded silently
- * with other content.
+ * An exception from `writeIfAbsent` means that the write failed or that its outcome is unknown, never that other
+ * content was written.
  */
 trait LogStore {
 
@@ -36,14 +36,12 @@ trait LogStore {
   def read(path: Path): Array[Byte]
 
   /**
-   * The content, for the caller to close, for files that may be too large to lie in memory as a whole. Fails as `read`
-   * does.
+   * The content as a stream, which the caller closes, for files that may not fit in memory. Fails as `read` does.
    */
   def open(path: Path): InputStream = new ByteArrayInputStream(read(path))
 
   /**
-   * The files whose names are `firstName` or sort after it, in ascending order of names. Empty when there is no such
-   * directory.
+   * The files whose names are `firstName` or sort after it, ascending by name. Empty if the directory does not exist.
    */
   def listFrom(logDirectory: Path, firstName: String): Iterator[FileStatus]
 
@@ -58,7 +56,7 @@ trait LogStore {
   final def writeIfAbsent(path: Path, lines: Iterator[String]): WriteOutcome =
     create(path, None)(writeLines(_, lines))
 
-  /** The same of a file that only makes sense beside what is there, as of the other `writeBesideIfAbsent`. */
+  /** The same for a file that belongs to an existing table, see the other `writeBesideIfAbsent`. */
   final def writeBesideIfAbsent(
       path: Path,
       lines: Iterator[String],
@@ -72,10 +70,12 @@ trait LogStore {
     }
 
   /**
-   * Creates a file that only makes sense beside what is there, with what is written to the stream, which stays open,
-   * unless it exists. Makes no directory: where there is none, the table is gone, and must not come back.
+   * Creates a file that belongs to an existing table, unless the file exists. Its content is what `write` writes to the
+   * stream, which it leaves open. No directory is created: a missing directory means that the table was deleted and
+   * must not reappear.
    *
-   * @param guard throws if the file must not appear; asked when it is complete, right before it gets its name
+   * @param guard throws if the file must not appear; called when the content is complete, right before the file gets
+   *   its name
    */
   final def writeBesideIfAbsent(path: Path, guard: () => Unit)(
       write: OutputStream => Unit
@@ -85,25 +85,24 @@ trait LogStore {
   def makeDirectory(path: Path): Unit
 
   /**
-   * Makes this the content of the file, whether it exists or not; a reader sees the old one or the new one. Fails if its
-   * directory is missing.
+   * Writes or overwrites the file; a reader sees either the old or the new content. Fails if its directory is missing.
    */
   def replace(path: Path, content: Array[Byte]): Unit
 
-  /** Deletes a file; whether it was there. */
+  /** Deletes a file and returns whether it existed. */
   def delete(path: Path): Boolean
 
-  /** Fails if this store cannot create files, before there is anything that would be lost. */
+  /** Fails if this store cannot create files, before any work would be lost. */
   def requireWritable(path: Path): Unit = ()
 
-  /** @param guard if there is one, as of `writeBesideIfAbsent`; then no directory is made either */
+  /** @param guard as in `writeBesideIfAbsent`; if there is one, no directory is created */
   protected def create(path: Path, guard: Option[() => Unit])(
       write: OutputStream => Unit
   ): WriteOutcome
 
   /**
-   * Runs what comes before the file gets its name. A failure here is certain: the caller may clean up after a commit that
-   * did not happen, which it must not do when only the reply was lost.
+   * Runs a step before the file gets its name. A failure here is certain, so the caller may clean up after the failed
+   * commit. It must not do so when only the reply was lost.
    */
   protected def prepare[A](path: Path)(step: => A): A =
     try step
@@ -111,7 +110,7 @@ trait LogStore {
       case e: IOException => throw writeFailed(path, e)
     }
 
-  /** A failure that is certain. */
+  /** An error for a write that certainly failed. */
   protected def writeFailed(path: Path, cause: Exception): DeltaicThrowable =
     DeltaicException(
       "DELTAIC_LOG_WRITE_FAILED",
@@ -126,7 +125,7 @@ object LogStore {
   def forPath(path: Path, conf: Configuration): LogStore = LogStoreChoice(path, conf)
 }
 
-/** Reading through a Hadoop file system, which every store but the local one does alike. */
+/** Reads through a Hadoop file system; shared by every store except the local one. */
 private[log] abstract class HadoopLogStore(conf: Configuration) extends LogStore {
 
   override def read(path: Path): Array[Byte] = Using.resource(open(path))(_.readAllBytes())
@@ -150,7 +149,7 @@ private[log] abstract class HadoopLogStore(conf: Configuration) extends LogStore
   override def delete(path: Path): Boolean = path.getFileSystem(conf).delete(path, false)
 }
 
-/** A store that knows no way to create a file only if it is absent, and so refuses to. */
+/** A read-only store, for file systems without a known way to create a file only if it is absent. */
 private[log] final class ReadOnlyLogStore(conf: Configuration) extends HadoopLogStore(conf) {
 
   override def requireWritable(path: Path): Unit = refuse(path)

@@ -10,12 +10,12 @@ import org.apache.hadoop.fs.Path
 import io.deltaic.protocol.DeltaicException
 
 /**
- * Which store the paths of a scheme get: the one that the session names, else the one that suits the file system that
- * usually goes by the scheme (docs/decisions/0016).
+ * Chooses the store for a scheme: the one that the session configures, else the one for the file system that usually
+ * has this scheme (docs/decisions/0016).
  */
 private[log] object LogStoreChoice {
 
-  /** The names by which a setting can ask for a store of ours. */
+  /** The names by which a setting can choose a built-in store. */
   private val named: Map[String, Configuration => LogStore] = Map(
     "rename" -> (new RenamingLogStore(_)),
     "conditionalPut" -> (new ObjectLogStore(_, ObjectLogStore.ConditionalPut)),
@@ -25,7 +25,7 @@ private[log] object LogStoreChoice {
   private val byScheme: Map[String, String] = Map(
     "hdfs" -> "rename",
     "viewfs" -> "rename",
-    // A file that is created is there at once, empty; a rename is refused by the service if the name is taken.
+    // A created file is visible at once, still empty; the service refuses a rename if the name exists.
     "abfs" -> "rename",
     "abfss" -> "rename",
     "s3a" -> "conditionalPut",
@@ -36,7 +36,7 @@ private[log] object LogStoreChoice {
   private val S3 = Set("s3", "s3a", "s3n")
   private val DynamoDb = "S3DynamoDBLogStore"
 
-  /** delta-spark takes them with and without Spark's prefix. */
+  /** delta-spark accepts them with and without Spark's prefix. */
   private val DynamoDbSettings =
     Seq("spark.io.delta.storage.S3DynamoDBLogStore.", "io.delta.storage.S3DynamoDBLogStore.")
 
@@ -70,13 +70,14 @@ private[log] object LogStoreChoice {
     }
   }
 
-  /** delta-spark's setting mostly names a class of delta-spark's, which means nothing here. */
+  /** delta-spark's setting usually names a class of delta-spark, which is ignored here. */
   private def olderName(scheme: String, conf: Configuration): Option[LogStore] =
     Option(conf.getTrimmed(s"spark.delta.logStore.$scheme.impl")).flatMap(ofClass(_, conf))
 
   /**
-   * A configuration of delta-spark's store for several writers on S3 says that others commit by DynamoDB: they would not
-   * see that an object is put, and we not what DynamoDB holds. Nothing is asked of the file system before.
+   * A configuration of delta-spark's multi-cluster store for S3 means that other writers commit through DynamoDB: they
+   * would not detect our conditional put, and we would not see the commits in DynamoDB. This is checked before any file
+   * system access.
    */
   private def requireNoDynamoDb(scheme: String, conf: Configuration): Unit = {
     def naming(setting: String): Option[String] =

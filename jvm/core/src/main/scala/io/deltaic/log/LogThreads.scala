@@ -9,12 +9,12 @@ import scala.util.Try
 
 import org.apache.hadoop.security.UserGroupInformation
 
-/** The threads that read log files, shared by all tables: their number bounds what a process does at a time. */
+/** The threads that read log files, shared by all tables; their number bounds the parallel reads of a process. */
 private[deltaic] object LogThreads {
 
   private val threads = math.max(2, math.min(8, Runtime.getRuntime.availableProcessors))
 
-  /** How many there are. */
+  /** The number of threads. */
   def count: Int = threads
 
   private val pool = Executors.newFixedThreadPool(
@@ -27,11 +27,11 @@ private[deltaic] object LogThreads {
   )
 
   /**
-   * The results of `read` in the order of `items`. `read` runs as the user who calls this. It must not call this method:
-   * it would wait for itself.
+   * The results of `read` in the order of `items`. `read` runs as the user who calls this method. It must not call this
+   * method itself: it would deadlock.
    *
-   * @param readAhead how many are read, or have been, while one is used: a long log never lies in memory as a whole, nor do
-   *   many items that are large
+   * @param readAhead how many items are read ahead of the one in use; it bounds how much of a long log, and how many
+   *   large items, are in memory
    */
   def mapInOrder[A, B](items: Iterator[A], readAhead: Int = 2 * threads)(
       read: A => B

@@ -11,11 +11,11 @@ import org.apache.hadoop.fs.{FSDataOutputStream, FileAlreadyExistsException, Fil
 import io.deltaic.protocol.DeltaicThrowable
 
 /**
- * A store on an object store: a file appears when its stream is closed, whole, and the service refuses it if the name is
- * taken. Nothing is renamed, for that would be a copy.
+ * A store on an object store: a file appears, complete, when its stream is closed, and the service refuses it if the
+ * name exists. Nothing is renamed, because a rename would be a copy.
  *
- * What is written is complete before the stream is opened. Closing a stream publishes what it got, so a failure must not
- * find one open that has got a part.
+ * The content is complete before the stream is opened. Closing a stream publishes what was written to it, so a failure
+ * while producing the content must not leave a partly written stream open.
  */
 private[log] final class ObjectLogStore(conf: Configuration, condition: ObjectLogStore.Condition)
     extends HadoopLogStore(conf) {
@@ -26,10 +26,10 @@ private[log] final class ObjectLogStore(conf: Configuration, condition: ObjectLo
       write: OutputStream => Unit
   ): WriteOutcome = {
     val files = path.getFileSystem(conf)
-    // Saves writing the content when the answer is already known; the condition decides.
+    // An early check that saves writing the content; the condition decides.
     if (files.exists(path)) WriteOutcome.AlreadyExists
     else
-      Using.resource(new Spool) { content =>
+      Using.resource(new SpillableBuffer) { content =>
         prepare(path) {
           if (guard.isDefined) requireDirectory(files, path.getParent)
           write(content)
@@ -54,11 +54,11 @@ private[log] final class ObjectLogStore(conf: Configuration, condition: ObjectLo
     out.close()
   }
 
-  /** There are none but for the files in them, yet a deleted table must not come back by one more file. */
+  /** Object stores have no real directories, but another file must not make a deleted table reappear. */
   private def requireDirectory(files: FileSystem, directory: Path): Unit =
     if (!files.exists(directory)) throw new FileNotFoundException(directory.toString)
 
-  private def put(files: FileSystem, path: Path, content: Spool): WriteOutcome =
+  private def put(files: FileSystem, path: Path, content: SpillableBuffer): WriteOutcome =
     try {
       val out = prepare(path) {
         val opened = condition.open(files, path)
@@ -72,10 +72,10 @@ private[log] final class ObjectLogStore(conf: Configuration, condition: ObjectLo
         out.close()
         WriteOutcome.Written
       } catch { case NonFatal(e) => outcomeOf(files, path, content, e) }
-    } catch { case e: DeltaicThrowable if isTaken(e) => WriteOutcome.AlreadyExists }
+    } catch { case e: DeltaicThrowable if alreadyExists(e) => WriteOutcome.AlreadyExists }
 
-  /** Some file systems look before they open. */
-  private def isTaken(e: DeltaicThrowable): Boolean =
+  /** Some file systems check the name when the stream is opened. */
+  private def alreadyExists(e: DeltaicThrowable): Boolean =
     e.getCause.isInstanceOf[FileAlreadyExistsException]
 
   private def send(out: FSDataOutputStream)(write: => Unit): Unit =
@@ -90,13 +90,14 @@ private[log] final class ObjectLogStore(conf: Configuration, condition: ObjectLo
     }
 
   /**
-   * A file system repeats a request whose reply was lost, and then finds the name taken by what the first one wrote. No two
-   * writers write the same, so the content tells. If there is no file, it may still come: nobody knows.
+   * A file system repeats a request whose reply was lost, and then finds the file that the first request wrote. No two
+   * writers write the same content, so the content shows whose file it is. If there is no file, it may still appear:
+   * the outcome is unknown.
    */
   private def outcomeOf(
       files: FileSystem,
       path: Path,
-      content: Spool,
+      content: SpillableBuffer,
       failure: Throwable
   ): WriteOutcome =
     try
@@ -112,15 +113,15 @@ private[log] final class ObjectLogStore(conf: Configuration, condition: ObjectLo
 
 private[log] object ObjectLogStore {
 
-  /** How a file system is told not to write over an object. */
+  /** How a file system is asked not to overwrite an object. */
   sealed trait Condition {
     def open(files: FileSystem, path: Path): FSDataOutputStream
 
-    /** Fails if it would not be heeded. */
+    /** Fails if the file system would not honor it. */
     def require(files: FileSystem, path: Path): Unit
   }
 
-  /** S3A of Hadoop 3.5 sends `If-None-Match: *` when the object is put; one that does not know the option refuses it. */
+  /** S3A of Hadoop 3.5 sends `If-None-Match: *` with the put; a version that does not support the option rejects it. */
   case object ConditionalPut extends Condition {
     private val Option = "fs.option.create.conditional.overwrite"
 
@@ -134,7 +135,7 @@ private[log] object ObjectLogStore {
       if (!files.hasPathCapability(path, Option)) throw HadoopLogStore.unsupported(files, path)
   }
 
-  /** Google's connector asks the service not to replace an object, unless it is told to overwrite. */
+  /** Google's connector asks the service not to replace an object, unless overwriting is requested. */
   case object CreateIfAbsent extends Condition {
     override def open(files: FileSystem, path: Path): FSDataOutputStream = files.create(path, false)
     override def require(files: FileSystem, path: Path): Unit = ()

@@ -17,8 +17,8 @@ import org.apache.hadoop.fs.{
 }
 
 /**
- * A store on a file system whose rename is atomic and, asked not to overwrite, fails when the target exists, as HDFS
- * promises. `FileContext` asks for that; `FileSystem.rename` leaves the case open.
+ * A store on a file system whose rename is atomic and, without the overwrite option, fails if the target exists, as
+ * HDFS guarantees. `FileContext` specifies this; `FileSystem.rename` does not.
  */
 private[log] final class RenamingLogStore(conf: Configuration) extends HadoopLogStore(conf) {
 
@@ -26,7 +26,7 @@ private[log] final class RenamingLogStore(conf: Configuration) extends HadoopLog
       write: OutputStream => Unit
   ): WriteOutcome = {
     val files = FileContext.getFileContext(path.toUri, conf)
-    // Saves writing the content when the answer is already known; the rename decides.
+    // An early check that saves writing the content; the rename decides.
     if (files.util.exists(path)) WriteOutcome.AlreadyExists
     else {
       val temporary = FileNames.temporary(path)
@@ -71,8 +71,9 @@ private[log] final class RenamingLogStore(conf: Configuration) extends HadoopLog
     } finally out.close()
 
   /**
-   * Nobody else knows the temporary name, so what became of it tells more than the file system's answer: a reply may be lost
-   * on the way, a repeated request then finds the name taken, and Azure's rename says no more than that it failed.
+   * No other writer uses the temporary name, so whether it still exists is more reliable than the reply of the file
+   * system: a reply may be lost, a repeated request then finds that the name exists, and Azure's rename reports only
+   * that it failed.
    */
   private def rename(files: FileContext, temporary: Path, path: Path): WriteOutcome = {
     val failure =
@@ -82,20 +83,21 @@ private[log] final class RenamingLogStore(conf: Configuration) extends HadoopLog
       } catch { case e: IOException => Some(e) }
     (files.util.exists(temporary), files.util.exists(path), failure) match {
       case (false, true, _) => WriteOutcome.Written
-      // A rename that was done by copying, and left what it copied.
+      // The rename was a copy and left its source.
       case (true, true, _) if isSame(files, temporary, path) => WriteOutcome.Written
       case (true, true, _) => WriteOutcome.AlreadyExists
       case (true, _, Some(_: FileAlreadyExistsException)) => WriteOutcome.AlreadyExists
       case (true, false, None) => throw writeFailed(path, new IOException("nothing was renamed"))
       case (_, _, Some(e)) => throw e
-      case (false, false, None) => throw new IOException(s"$temporary was not renamed, and is gone")
+      case (false, false, None) =>
+        throw new IOException(s"$temporary was not renamed and no longer exists")
     }
   }
 
   private def isSame(files: FileContext, temporary: Path, path: Path): Boolean =
     Using.resources(files.open(temporary), files.open(path))(HadoopLogStore.isSame)
 
-  /** A left-over does no harm, and the outcome is already decided. */
+  /** A leftover file is harmless, and the outcome is already final. */
   private def deleteQuietly(files: FileContext, temporary: Path): Unit =
     try {
       files.delete(temporary, false)

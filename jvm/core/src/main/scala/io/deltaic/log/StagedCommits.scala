@@ -5,17 +5,17 @@ import org.apache.hadoop.fs.Path
 import io.deltaic.protocol._
 
 /**
- * The commits of a table with a commit coordinator that are files of their own before they are published under the name of
- * their version. Who coordinates is not asked: a commit is written to one of these folders before the coordinator hears of
- * it, and its file stays there until after it is published, so that none is missed. One that no coordinator has accepted
- * is taken for one that is not published.
+ * The staged commits of a table with a commit coordinator: files that are not yet published under the name of their
+ * version. The coordinator is not contacted: a commit is written to one of these folders before it is sent to the
+ * coordinator, and its file stays there until after it is published, so none is missed. A commit that no coordinator
+ * accepted is treated as unpublished.
  */
 private[deltaic] final class StagedCommits(table: Path, store: LogStore) {
   import StagedCommits._
 
   private val directory = FileNames.logDirectory(table)
 
-  /** Fails if a version after `version` may be committed already and is not published. */
+  /** Fails if a version after `version` may be committed but unpublished. */
   def requireNone(version: Long, protocol: Protocol, metadata: Metadata): Unit =
     if (isCoordinated(protocol, metadata)) {
       val unpublished = Folders.flatMap { folder =>
@@ -42,7 +42,7 @@ private[deltaic] final class StagedCommits(table: Path, store: LogStore) {
 
 private[deltaic] object StagedCommits {
 
-  /** The newer and the older name. */
+  /** The newer and the older name of the folder. */
   private val Folders = Seq("_staged_commits", "_commits")
 
   private val staged = """(\d{20})\..+\.json""".r

@@ -11,11 +11,11 @@ import org.slf4j.LoggerFactory
 import io.deltaic.protocol._
 
 /**
- * What a version checksum file, `00000000000000000007.crc`, says of the table at its version. Newer editions of the
- * protocol describe it; writers leave out what they do not know.
+ * The content of a version checksum file, `00000000000000000007.crc`. Newer editions of the protocol describe it;
+ * writers omit fields that they do not know.
  *
- * @param transactions None if it tells of none; expired ones may be missing
- * @param domains None if it tells of none
+ * @param transactions None if the file has no such field; expired ones may be missing
+ * @param domains None if the file has no such field
  */
 private[deltaic] final case class VersionChecksum(
     numFiles: Option[Long],
@@ -31,7 +31,7 @@ private[deltaic] final case class VersionChecksum(
     domains: Option[Seq[DomainMetadata]]
 ) {
 
-  /** What it says of files, alone. */
+  /** Only the fields about files. */
   def ofFiles: VersionChecksum = VersionChecksum(
     numFiles,
     sizeBytes,
@@ -51,7 +51,7 @@ private[deltaic] object VersionChecksum {
 
   private val logger = LoggerFactory.getLogger(classOf[VersionChecksum])
 
-  /** None when the file cannot be read, which is no reason not to read the table. */
+  /** None if the file cannot be read; the table can still be read. */
   def read(store: LogStore, file: FileStatus): Option[VersionChecksum] =
     try Some(parse(ActionJson.mapper.readTree(store.read(file.getPath))))
     catch {
@@ -64,7 +64,7 @@ private[deltaic] object VersionChecksum {
     if (!json.isObject) throw new IOException("it does not hold a JSON object")
     def long(field: String): Option[Long] =
       Option(json.get(field)).filter(_.canConvertToLong).map(_.longValue)
-    // The members are bodies of actions, so they are read as such.
+    // The fields are bodies of actions, so they are parsed as actions.
     def action(kind: String, body: JsonNode): Option[Action] =
       Option(body).filter(_.isObject).flatMap { b =>
         ActionJson.parse(ActionJson.mapper.createObjectNode().set[JsonNode](kind, b).toString)

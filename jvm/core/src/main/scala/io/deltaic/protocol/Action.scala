@@ -3,14 +3,14 @@ package io.deltaic.protocol
 import com.fasterxml.jackson.databind.node.ObjectNode
 
 /**
- * One action of the transaction log, in the protocol's own words (Protocol § Actions).
+ * One action of the transaction log, with the protocol's names (Protocol § Actions).
  *
- * Paths are kept exactly as the log spells them: URI-encoded, relative to the table or absolute. [[LogPath]] turns them
- * into file system paths. A `null` value in `partitionValues` is a null partition value.
+ * Paths are stored exactly as spelled in the log: URI-encoded, relative to the table or absolute. [[LogPath]] turns
+ * them into file system paths. A `null` value in `partitionValues` is a null partition value.
  */
 sealed trait Action
 
-/** Protocol § Protocol Evolution. The feature sets are defined from reader version 3 and writer version 7 on. */
+/** Protocol § Protocol Evolution. The feature sets are present from reader version 3 and writer version 7 on. */
 final case class Protocol(
     minReaderVersion: Int,
     minWriterVersion: Int,
@@ -61,7 +61,7 @@ final case class AddFile(
     clusteringProvider: Option[String] = None
 ) extends FileAction {
 
-  /** The tombstone that ends this logical file, with the metadata that change readers and VACUUM need. */
+  /** The tombstone that removes this logical file, with the metadata that change data feed readers and VACUUM need. */
   def remove(deletionTimestampMs: Long, dataChange: Boolean = true): RemoveFile = RemoveFile(
     path = path,
     deletionTimestampMs = Some(deletionTimestampMs),
@@ -108,24 +108,24 @@ final case class SetTransaction(appId: String, version: Long, lastUpdatedMs: Opt
 final case class DomainMetadata(domain: String, configuration: String, removed: Boolean)
     extends Action
 
-/** Protocol § Commit Provenance Information: free-form, so it is kept whole. */
+/** Protocol § Commit Provenance Information: free-form, so all of it is retained. */
 final case class CommitInfo(json: ObjectNode) extends Action {
   def timestampMs: Option[Long] = long("timestamp")
 
-  /** Set in every commit of a table that keeps in-commit timestamps; then it must be the first action. */
+  /** Set in every commit of a table with in-commit timestamps; commitInfo must then be the first action. */
   def inCommitTimestampMs: Option[Long] = long("inCommitTimestamp")
-  def operation: Option[String] = text("operation")
+  def operation: Option[String] = string("operation")
   def readVersion: Option[Long] = long("readVersion")
-  def isolationLevel: Option[String] = text("isolationLevel")
+  def isolationLevel: Option[String] = string("isolationLevel")
   def isBlindAppend: Option[Boolean] =
     Option(json.get("isBlindAppend")).filter(_.isBoolean).map(_.booleanValue)
-  def engineInfo: Option[String] = text("engineInfo")
-  def txnId: Option[String] = text("txnId")
+  def engineInfo: Option[String] = string("engineInfo")
+  def txnId: Option[String] = string("txnId")
 
   private def long(field: String): Option[Long] =
     Option(json.get(field)).filter(_.canConvertToLong).map(_.longValue)
 
-  private def text(field: String): Option[String] =
+  private def string(field: String): Option[String] =
     Option(json.get(field)).filter(_.isTextual).map(_.textValue)
 }
 

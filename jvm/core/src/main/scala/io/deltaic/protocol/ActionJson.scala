@@ -11,10 +11,10 @@ import com.fasterxml.jackson.core.{
 }
 import com.fasterxml.jackson.databind.ObjectMapper
 
-/** Actions as lines of a log entry (Protocol § Actions): one JSON object with one member, named for the action. */
+/** Actions as lines of a commit file (Protocol § Actions): one JSON object with one field, named after the action. */
 object ActionJson {
 
-  /** Field names are not interned: tags and partition columns would fill the JVM's table for good. */
+  /** Field names are not interned: tags and partition columns would permanently fill the JVM's string table. */
   private[deltaic] val factory: JsonFactory = {
     val builder = new JsonFactoryBuilder()
     builder.disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
@@ -27,8 +27,7 @@ object ActionJson {
   private[deltaic] val mapper: ObjectMapper = new ObjectMapper(factory)
 
   /**
-   * The action in one line, or None when it is of a kind unknown to this version, which readers must ignore
-   * (Protocol § Protocol Evolution).
+   * The action in one line, or None for an unknown action, which readers must ignore (Protocol § Protocol Evolution).
    */
   def parse(line: String): Option[Action] = {
     val parser = factory.createParser(line)

@@ -6,8 +6,8 @@ import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
 
 /**
- * Reads actions from a stream of JSON objects, token by token: opening a table costs what its log costs to parse, and a
- * tree per action would double that. Unknown actions and fields are skipped (Protocol § Protocol Evolution).
+ * Reads actions from a stream of JSON objects, token by token: the cost of opening a table is the cost of parsing its
+ * log, and a tree per action would double it. Unknown actions and fields are skipped (Protocol § Protocol Evolution).
  */
 private[deltaic] final class ActionParser(parser: JsonParser, wanted: ActionsWanted) {
 
@@ -16,7 +16,7 @@ private[deltaic] final class ActionParser(parser: JsonParser, wanted: ActionsWan
   /** Whether another object follows. */
   def hasNext: Boolean = parser.nextToken() != null
 
-  /** The action in the next object, null when it holds none that is known. */
+  /** The action in the next object, null if it has no known action. */
   def next(): Action = {
     if (!parser.hasCurrentToken) parser.nextToken()
     if (parser.currentToken != START_OBJECT) fail("an action must be a JSON object")
@@ -52,7 +52,7 @@ private[deltaic] final class ActionParser(parser: JsonParser, wanted: ActionsWan
       null
   }
 
-  /** Any JSON is allowed (Protocol § Commit Provenance Information); only members of an object say anything. */
+  /** Any JSON is allowed (Protocol § Commit Provenance Information); only the fields of an object are used. */
   private def readCommitInfo(): CommitInfo =
     ActionJson.mapper.readTree[JsonNode](parser) match {
       case members: ObjectNode => CommitInfo(members)
@@ -72,7 +72,7 @@ private[deltaic] final class ActionParser(parser: JsonParser, wanted: ActionsWan
       case "size" => size = Some(long())
       case "modificationTime" => modificationTime = long()
       case "dataChange" => dataChange = boolean()
-      case "stats" => stats = jsonText()
+      case "stats" => stats = jsonString()
       case "tags" => tags = stringMap()
       case "deletionVector" => dv = Some(readDeletionVector())
       case "baseRowId" => baseRowId = Some(long())
@@ -109,7 +109,7 @@ private[deltaic] final class ActionParser(parser: JsonParser, wanted: ActionsWan
       case "extendedFileMetadata" => extended = Some(boolean())
       case "partitionValues" => partitionValues = stringMap()
       case "size" => size = Some(long())
-      case "stats" if !forReplay => stats = jsonText()
+      case "stats" if !forReplay => stats = jsonString()
       case "tags" if !forReplay => tags = stringMap()
       case "deletionVector" => dv = Some(readDeletionVector())
       case "baseRowId" => baseRowId = Some(long())
@@ -152,7 +152,7 @@ private[deltaic] final class ActionParser(parser: JsonParser, wanted: ActionsWan
     )
   }
 
-  /** A table without columns may come without a schema, which is then the empty struct. */
+  /** A table without columns may lack a schema, which is then the empty struct. */
   private def readMetadata(): Metadata = {
     var id, name, description, schema: String = null
     var format = Format()
@@ -167,7 +167,7 @@ private[deltaic] final class ActionParser(parser: JsonParser, wanted: ActionsWan
       case "schemaString" => schema = string()
       case "partitionColumns" => partitionColumns = strings()
       case "createdTime" => createdTime = Some(long())
-      // A property that is null says as little as none.
+      // A property that is null is treated as absent.
       case "configuration" => configuration = stringMap().filter(_._2 != null)
       case _ => skip()
     }
@@ -234,7 +234,7 @@ private[deltaic] final class ActionParser(parser: JsonParser, wanted: ActionsWan
     var removed = false
     members("domainMetadata") {
       case "domain" => domain = string()
-      case "configuration" => configuration = jsonText()
+      case "configuration" => configuration = jsonString()
       case "removed" => removed = boolean()
       case _ => skip()
     }
@@ -269,7 +269,7 @@ private[deltaic] final class ActionParser(parser: JsonParser, wanted: ActionsWan
     Sidecar(required(Option(path), "sidecar", "path"), size, modificationTime, tags)
   }
 
-  /** Visits the members of the object that is the current token; a null member counts as absent. */
+  /** Visits the fields of the object at the current token; a null field is treated as absent. */
   private def members(of: String)(read: String => Unit): Unit = {
     expectObject(of)
     fields(name => if (parser.currentToken != VALUE_NULL) read(name))
@@ -294,8 +294,8 @@ private[deltaic] final class ActionParser(parser: JsonParser, wanted: ActionsWan
     if (parser.currentToken.isScalarValue) parser.getText
     else fail(s"${parser.currentName} must be a string")
 
-  /** A field that holds JSON as a string; an object in its place is read as that JSON. */
-  private def jsonText(): String =
+  /** A field that contains JSON as a string; an object in its place is converted to that JSON. */
+  private def jsonString(): String =
     if (parser.currentToken == START_OBJECT) ActionJson.mapper.readTree[ObjectNode](parser).toString
     else string()
 
@@ -354,13 +354,13 @@ private[deltaic] final class ActionParser(parser: JsonParser, wanted: ActionsWan
   private def fail(reason: String): Nothing = throw new JsonParseException(parser, reason)
 }
 
-/** How much of the actions is to be read. */
+/** Which actions and fields to read. */
 private[deltaic] sealed trait ActionsWanted
 
 private[deltaic] object ActionsWanted {
 
   case object All extends ActionsWanted
 
-  /** No provenance, no change data, and of a `remove` no more than checkpoints hold. */
+  /** No commitInfo, no cdc, and only the fields of a `remove` that checkpoints contain. */
   case object ForReplay extends ActionsWanted
 }

@@ -5,15 +5,16 @@ import java.util.UUID
 import org.apache.hadoop.fs.Path
 
 /**
- * Where a deletion vector's bytes are (Protocol § Deletion Vector Descriptor Schema).
+ * The location of a deletion vector (Protocol § Deletion Vector Descriptor Schema).
  *
- * A descriptor is kept as the log spells it, even if it is malformed: the log must stay readable,
- * and a file whose vector nobody reads does no harm. What derives something from it checks it.
+ * A descriptor is stored as spelled in the log, even if it is malformed: the log must stay
+ * readable, and a malformed vector that is never read is harmless. Methods that derive something
+ * from it validate it.
  *
  * @param storageType `u`: a file named by a UUID, relative to the table; `i`: inline; `p`: a file
  *   at an absolute path
- * @param pathOrInlineDv what the storage type says: prefix and Z85 of a UUID, Z85 of the bitmap, or
- *   a path
+ * @param pathOrInlineDv depends on the storage type: prefix and Z85 of a UUID, Z85 of the bitmap,
+ *   or a path
  * @param offset where the DV starts in its file; absent for inline vectors
  * @param sizeBytes size of the serialized bitmap, before any encoding
  * @param cardinality number of rows the DV removes from the file
@@ -33,7 +34,7 @@ final case class DeletionVectorDescriptor(
   def isInline: Boolean = storageType == Inline
 
   /**
-   * The file that holds the vector, `None` when it is inline (Protocol § Derived Fields).
+   * The file of the vector, `None` if it is inline (Protocol § Derived Fields).
    *
    * @throws DeltaicThrowable DELTAIC_DELETION_VECTOR_DESCRIPTOR_INVALID if it names no file
    */
@@ -45,16 +46,16 @@ final case class DeletionVectorDescriptor(
     }
 
   /**
-   * The serialized bitmap of an inline vector, `None` when it is in a file.
+   * The serialized bitmap of an inline vector, `None` if it is stored in a file.
    *
-   * @throws DeltaicThrowable DELTAIC_DELETION_VECTOR_DESCRIPTOR_INVALID if the text is not
+   * @throws DeltaicThrowable DELTAIC_DELETION_VECTOR_DESCRIPTOR_INVALID if the string is not
    *   `sizeBytes` bytes in Z85
    */
   def inlineBytes: Option[Array[Byte]] =
     if (isInline) Some(inline.fold(reason => throw invalid(Unknown, Unknown, reason), identity))
     else None
 
-  /** The error that tells whose descriptor cannot be used, and why. */
+  /** The error for a descriptor that cannot be used. */
   private[deltaic] def invalid(
       table: String,
       dataFile: String,
@@ -69,7 +70,7 @@ final case class DeletionVectorDescriptor(
     )
   )
 
-  /** The unique id, cut to what an error message can carry: an inline vector may be long. */
+  /** The unique id, truncated for error messages: an inline vector may be long. */
   private[deltaic] def displayId: String = {
     val id = uniqueId
     if (id.length <= MaxDisplayChars) id else id.take(MaxDisplayChars) + "..."
@@ -106,7 +107,7 @@ final case class DeletionVectorDescriptor(
     } yield relativePath(table, prefix, uuid)
   }
 
-  /** As lenient as with data files. */
+  /** As lenient as for data files. */
   private def absoluteFile(table: Path): Either[String, Path] =
     if (!LogPath.isAbsolute(pathOrInlineDv)) Left(s"'$pathOrInlineDv' is not an absolute path")
     else
@@ -119,13 +120,13 @@ final case class DeletionVectorDescriptor(
 
 object DeletionVectorDescriptor {
 
-  /** What the names of files of deletion vectors begin with. */
+  /** The prefix of the names of deletion vector files. */
   private[deltaic] val FilePrefix = "deletion_vector_"
 
   /** Storage type of a vector in a file whose name is derived from a UUID. */
   val Relative: String = "u"
 
-  /** Storage type of a vector whose bytes are in the log. */
+  /** Storage type of a vector that is stored in the log. */
   val Inline: String = "i"
 
   /** Storage type of a vector in a file at an absolute path. */
@@ -133,10 +134,10 @@ object DeletionVectorDescriptor {
 
   private val MaxDisplayChars = 200
 
-  /** Stands in an error for the table or data file that only the caller knows. */
+  /** Replaces, in an error, the table or data file that only the caller knows. */
   private val Unknown = "(not known here)"
 
-  /** `pathOrInlineDv` of vectors in the file that [[relativePath]] names. */
+  /** `pathOrInlineDv` of vectors in the file at [[relativePath]]. */
   private[deltaic] def relativeId(prefix: String, uuid: UUID): String =
     prefix + Z85.encodeUuid(uuid)
 
@@ -146,7 +147,7 @@ object DeletionVectorDescriptor {
     new Path(directory, s"$FilePrefix$uuid.bin")
   }
 
-  /** A prefix is one directory below the table: nothing in it may lead elsewhere. */
+  /** A prefix is one directory below the table; it must not point elsewhere. */
   private def isDirectoryName(prefix: String): Boolean =
     prefix != "." && prefix != ".." && !prefix.exists(c => "/\\:".indexOf(c.toInt) >= 0 || c < ' ')
 }

@@ -9,10 +9,10 @@ import scala.util.matching.Regex
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
 /**
- * Every failure that this engine reports: a condition of `error-conditions.json` with its parameters. The
- * message is in that file, which Python reads too, so that both languages say the same. The file also names
- * the class of Spark that the failure has where Spark is on the class path, its SQLSTATE and its class in
- * Python (docs/decisions/0042-errors-are-of-sparks-classes.md).
+ * Every error that this engine reports: a condition of `error-conditions.json` with its parameters. The message is in
+ * that file, which Python reads too, so that both languages report the same. The file also names the Spark class of the
+ * error, which is used if Spark is on the class path, its SQLSTATE and its class in Python
+ * (docs/decisions/0042-errors-are-instances-of-sparks-classes.md).
  *
  * Catch this trait. Throw what [[DeltaicException.apply]] returns.
  */
@@ -34,7 +34,7 @@ trait DeltaicThrowable extends Throwable {
   }
 }
 
-/** A failure in a process without Spark. */
+/** An error in a process without Spark. */
 class DeltaicException(
     val condition: String,
     val parameters: Map[String, String],
@@ -48,7 +48,7 @@ class DeltaicException(
 object DeltaicException {
 
   /**
-   * The failure of a condition, of the class that the condition names.
+   * The error for a condition, of the class that the condition specifies.
    *
    * @param condition a key of `error-conditions.json`
    * @param parameters a value for each `<name>` in the condition's message
@@ -65,21 +65,21 @@ object DeltaicException {
     }
   }
 
-  /** The module that knows Spark brings one. */
+  /** The Spark module provides one. */
   private lazy val factory: Option[ExceptionFactory] = {
     val service = classOf[ExceptionFactory]
     ServiceLoader.load(service, service.getClassLoader).findFirst.toScala
   }
 }
 
-/** Makes the failures of conditions where there are better classes for them than [[DeltaicException]]. */
+/** Creates the errors of conditions where better classes than [[DeltaicException]] are available. */
 trait ExceptionFactory {
   def create(condition: String, parameters: Map[String, String], cause: Throwable): DeltaicThrowable
 }
 
 /**
  * @param message with a `<name>` for each parameter
- * @param sparkClass the simple name of the class of Spark, or of Java, that Spark's users catch
+ * @param sparkClass the simple name of the Spark or Java class that Spark users catch
  */
 private[deltaic] final case class ErrorCondition(
     message: String,
@@ -93,7 +93,7 @@ private[deltaic] object ErrorConditions {
   private[protocol] val mapper: ObjectMapper = new ObjectMapper()
   private val parameter = "<([A-Za-z][A-Za-z0-9]*)>".r
 
-  /** SQLSTATE of an internal error, for a condition that is unknown. */
+  /** SQLSTATE of an internal error, for an unknown condition. */
   private val internalError = "XXKDS"
 
   private lazy val conditions: Map[String, ErrorCondition] = SharedResource
@@ -116,22 +116,22 @@ private[deltaic] object ErrorConditions {
   def of(condition: String): ErrorCondition =
     conditions.getOrElse(condition, ErrorCondition("", "SparkRuntimeException", internalError))
 
-  /** The parameters that the message of a condition mentions. */
+  /** The parameters in the message of a condition. */
   def parametersOf(condition: String): Set[String] =
     parameter.findAllMatchIn(of(condition).message).map(_.group(1)).toSet
 
-  /** Renders even what is wrong about the error itself: a bug in reporting must not hide the report. */
+  /** Never fails, even if the error itself is incomplete: a bug in reporting must not hide the original error. */
   def render(condition: String, parameters: Map[String, String]): String = {
-    val known = of(condition)
-    val text =
-      if (known.message.isEmpty) parameters.map { case (n, value) => s"$n: $value" }.mkString(", ")
+    val definition = of(condition)
+    val message =
+      if (definition.message.isEmpty) parameters.map { case (n, v) => s"$n: $v" }.mkString(", ")
       else
         parameter.replaceAllIn(
-          known.message,
+          definition.message,
           m =>
             Regex.quoteReplacement(parameters.get(m.group(1)).fold(m.matched)(Printable(_)))
         )
-    s"[$condition] $text SQLSTATE: ${known.sqlState}"
+    s"[$condition] $message SQLSTATE: ${definition.sqlState}"
   }
 }
 

@@ -7,11 +7,11 @@ import com.fasterxml.jackson.core.JsonToken.{FIELD_NAME, VALUE_STRING}
 import com.fasterxml.jackson.databind.JsonNode
 
 /**
- * What in the metadata of a table puts a feature to use, as `table-features.json` says: a table property, metadata of a
- * column, or the type of one. A final `*` in a name stands for anything.
+ * The table metadata that uses a feature, as described in `table-features.json`: a table property, column metadata, or
+ * a column type. A trailing `*` in a name matches any suffix.
  *
- * @param property a property and the values, in lower case, that do it
- * @param properties names of properties that do it whatever their value
+ * @param property a property and the values, in lower case, that enable the feature
+ * @param properties names of properties that use the feature with any value
  */
 private[protocol] final case class FeatureUse(
     property: Option[(String, Set[String])],
@@ -21,7 +21,7 @@ private[protocol] final case class FeatureUse(
 ) {
   import FeatureUse.anyMatches
 
-  /** Whether the feature's own property puts it to use. */
+  /** Whether the feature's own property enables it. */
   def isSet(configuration: Map[String, String]): Boolean =
     property.exists { case (name, values) =>
       TableProperties.set(configuration, name)
@@ -37,7 +37,7 @@ private[protocol] final case class FeatureUse(
 
 private[protocol] object FeatureUse {
 
-  /** Reads it of a feature's record. */
+  /** Reads it from a feature's record. */
   def read(json: JsonNode): FeatureUse = {
     val usedBy = json.path("usedBy")
     FeatureUse(
@@ -45,13 +45,13 @@ private[protocol] object FeatureUse {
         val values = enabling.get("value").textValue.toLowerCase(java.util.Locale.ROOT)
         enabling.get("property").textValue -> values.split('|').toSet
       },
-      texts(usedBy.path("properties")),
-      texts(usedBy.path("columnMetadata")),
-      texts(usedBy.path("columnTypes")).toSet
+      strings(usedBy.path("properties")),
+      strings(usedBy.path("columnMetadata")),
+      strings(usedBy.path("columnTypes")).toSet
     )
   }
 
-  private def texts(json: JsonNode): Seq[String] =
+  private def strings(json: JsonNode): Seq[String] =
     json.elements.asScala.map(_.textValue).toVector
 
   private def anyMatches(patterns: Seq[String], names: Set[String]): Boolean =
@@ -61,7 +61,7 @@ private[protocol] object FeatureUse {
     }
 }
 
-/** All keys in a schema, those of the columns' metadata among them, and the names of all types. */
+/** All keys in a schema, including those of column metadata, and the names of all types. */
 private[protocol] final case class ColumnTraits(keys: Set[String], types: Set[String])
 
 private[protocol] object ColumnTraits {
@@ -82,7 +82,7 @@ private[protocol] object ColumnTraits {
       }
       ColumnTraits(keys.result(), types.result())
     } catch {
-      // Whoever interprets the schema reports what is wrong with it, knowing the table.
+      // The code that interprets the schema reports the error, with the table.
       case _: JsonProcessingException => none
     } finally parser.close()
   }

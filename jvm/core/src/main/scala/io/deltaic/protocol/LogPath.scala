@@ -7,18 +7,18 @@ import java.nio.charset.StandardCharsets.UTF_8
 import org.apache.hadoop.fs.Path
 
 /**
- * Paths as the log spells them: URIs, relative to the table or absolute (Protocol § Add File and Remove File).
+ * Paths as spelled in the log: URIs, relative to the table or absolute (Protocol § Add File and Remove File).
  *
- * Decoding is lenient where `java.net.URI` is not: a log written by hand, or by a careless writer, may hold characters
- * that a URI must escape, and they can mean only themselves.
+ * Decoding is lenient where `java.net.URI` is not: a log written by hand, or by a careless writer, may contain
+ * characters that a URI must escape, and these stand for themselves.
  */
 object LogPath {
 
   private val absoluteUri = "^[A-Za-z][A-Za-z0-9+.-]*:/.*".r
 
   /**
-   * The file that an action names. What a URI leaves out, its scheme or the authority of the table's own scheme, is that
-   * of the table.
+   * The file that an action references. A URI without a scheme, or without an authority in the table's own scheme, gets
+   * that of the table.
    */
   def toAbsolute(table: Path, logPath: String): Path = logPath match {
     case absoluteUri() =>
@@ -27,7 +27,7 @@ object LogPath {
       val (authority, path) = splitAuthority(logPath.substring(colon + 1))
       val root = table.toUri
       val store =
-        if (authority == null && sameText(scheme, root.getScheme)) root.getAuthority else authority
+        if (authority == null && isSame(scheme, root.getScheme)) root.getAuthority else authority
       new Path(scheme, store, decode(path))
     case _ if logPath.startsWith("/") =>
       val root = table.toUri
@@ -45,25 +45,25 @@ object LogPath {
     logPath.startsWith("/") || absoluteUri.matches(logPath)
 
   /**
-   * How the log should spell a file: relative when it is below the table, else absolute. Both paths must be qualified
-   * alike.
+   * The spelling of a file in the log: relative if it is below the table, else absolute. Both paths must be qualified
+   * in the same way.
    */
   def relativize(table: Path, file: Path): String = {
     val relative = relativeTo(table, file)
     if (relative == null) encodeAbsolute(file) else encode(relative)
   }
 
-  /** A relative file path, as a directory listing shows it, in the spelling of the log. */
+  /** Encodes a relative file path of a directory listing as spelled in the log. */
   def encode(relative: String): String = {
     val encoded = new URI(null, null, s"/$relative", null).getRawPath.substring(1)
-    // A colon in the first segment would read as the end of a scheme.
+    // A colon in the first segment would be parsed as the end of a scheme.
     val (first, rest) = encoded.span(_ != '/')
     first.replace(":", "%3A") + rest
   }
 
   /**
-   * One spelling for each file, so that a `remove` meets the `add` it ends however either was written: decoded, relative
-   * to the table where the file is below it, else absolute with its scheme.
+   * One spelling for each file, so that a `remove` matches its `add` regardless of how either is spelled: decoded,
+   * relative to the table if the file is below it, else absolute with its scheme.
    */
   private[deltaic] def canonical(table: Path, logPath: String): String =
     if (isPlainRelative(logPath)) logPath
@@ -77,14 +77,14 @@ object LogPath {
     val root = table.toUri
     val uri = file.toUri
     val prefix = root.getPath.stripSuffix("/") + "/"
-    val sameStore = sameText(root.getScheme, uri.getScheme) &&
-      sameText(root.getAuthority, uri.getAuthority)
+    val sameStore = isSame(root.getScheme, uri.getScheme) &&
+      isSame(root.getAuthority, uri.getAuthority)
     if (sameStore && uri.getPath.startsWith(prefix) && uri.getPath.length > prefix.length) {
       uri.getPath.substring(prefix.length)
     } else null
   }
 
-  private def sameText(a: String, b: String): Boolean =
+  private def isSame(a: String, b: String): Boolean =
     if (a == null || b == null) a == b else a.equalsIgnoreCase(b)
 
   private def encodeAbsolute(file: Path): String = {
@@ -94,7 +94,7 @@ object LogPath {
     Option(uri.getScheme).fold(s"/$path")(scheme => s"$scheme:$authority/$path")
   }
 
-  /** Nearly every path of nearly every log: relative, nothing escaped, nothing to normalise. */
+  /** Whether a path is relative, without escapes, and already normalized, as nearly every path is. */
   private def isPlainRelative(path: String): Boolean = {
     var i = 0
     var previous = '/'
@@ -119,7 +119,7 @@ object LogPath {
       )
     } else (null, afterScheme)
 
-  /** Percent-decodes as UTF-8. A percent sign that no two hex digits follow stands for itself. */
+  /** Percent-decodes as UTF-8. A percent sign that is not followed by two hex digits stands for itself. */
   private[protocol] def decode(encoded: String): String =
     if (encoded.indexOf('%') < 0) encoded
     else {

@@ -1,8 +1,8 @@
 package io.deltaic.protocol
 
 /**
- * Text for logs and errors. What a damaged file holds is quoted as it is, and may be anything: what no terminal or log
- * shows is spelled out.
+ * Makes strings printable in logs and errors. Messages quote the content of damaged files, which may be anything:
+ * unprintable characters are escaped.
  */
 private[deltaic] object Printable {
 
@@ -10,10 +10,10 @@ private[deltaic] object Printable {
     if (!text.exists(isControl)) text
     else text.flatMap(c => if (isControl(c)) f"\\u${c.toInt}%04x" else c.toString)
 
-  /** What a log says of an exception. */
+  /** The message of an exception for a log. */
   def messageOf(e: Throwable): String = apply(Option(e.getMessage).getOrElse(e.toString))
 
-  /** `e` itself, unless its stack trace would show such text: a parser quotes what it cannot parse. */
+  /** `e` itself, unless its stack trace would contain unprintable characters: a parser quotes its input. */
   def cause(e: Throwable): Throwable = {
     val links = chain(e)
     if (links.forall(isPrintable)) e
@@ -25,7 +25,7 @@ private[deltaic] object Printable {
       }
   }
 
-  /** It ends where a cause leads back to itself. */
+  /** Stops at a cycle of causes. */
   private def chain(e: Throwable): Seq[Throwable] = {
     val seen = new java.util.IdentityHashMap[Throwable, Unit]
     Iterator.iterate(e)(_.getCause)

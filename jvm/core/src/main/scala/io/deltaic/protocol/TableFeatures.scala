@@ -11,10 +11,11 @@ import com.fasterxml.jackson.databind.JsonNode
  *
  * @param minReaderVersion the legacy reader version that implies the feature, if any
  * @param minWriterVersion the legacy writer version that implies the feature, if any
- * @param usedBy what in a table's metadata puts it to use
+ * @param usedBy the table metadata that uses the feature
  * @param read whether this build can read a table that uses it
  * @param write whether this build can write to a table that uses it
- * @param writableWhenInactive whether a table that supports the feature without using it asks nothing of a writer
+ * @param writableWhenInactive whether a table that supports the feature but does not use it requires nothing of a
+ *   writer
  */
 private[deltaic] final case class TableFeature(
     name: String,
@@ -28,7 +29,7 @@ private[deltaic] final case class TableFeature(
     writableWhenInactive: Boolean
 )
 
-/** Protocol § Table Features: what a table needs, and whether this build has it. */
+/** Protocol § Table Features: which features a table requires, and whether this build supports them. */
 object TableFeatures {
 
   /** From these versions on, features are listed by name. */
@@ -41,38 +42,38 @@ object TableFeatures {
   private lazy val byName: Map[String, TableFeature] =
     all.flatMap(f => (f.aliases + f.name).toSeq.map(folded(_) -> f)).toMap
 
-  /** The feature of this name, which may be an older spelling; case does not count. */
+  /** The feature of this name, which may be an older spelling; case-insensitive. */
   private[deltaic] def find(name: String): Option[TableFeature] = byName.get(folded(name))
 
-  /** The name by which Deltaic knows a feature; one that it does not know is kept. */
+  /** The canonical name of a feature; an unknown name is returned in lower case. */
   private def canonical(name: String): String = find(name).fold(folded(name))(_.name)
 
   private def folded(name: String): String = name.toLowerCase(Locale.ROOT)
 
-  /** The features a reader must know, listed or implied by the reader version. */
+  /** The features that a reader must support, listed or implied by the reader version. */
   def readerFeaturesOf(protocol: Protocol): Set[String] =
     if (protocol.minReaderVersion >= ReaderVersionWithFeatures) {
       protocol.readerFeatures.getOrElse(Set.empty)
     } else implied(_.minReaderVersion, protocol.minReaderVersion)
 
-  /** The features a writer must know, listed or implied by the writer version. */
+  /** The features that a writer must support, listed or implied by the writer version. */
   def writerFeaturesOf(protocol: Protocol): Set[String] =
     if (protocol.minWriterVersion >= WriterVersionWithFeatures) {
       protocol.writerFeatures.getOrElse(Set.empty)
     } else implied(_.minWriterVersion, protocol.minWriterVersion)
 
   /**
-   * Whether a table supports the feature, under any spelling of its name: everyone who must know it is told. Support
-   * does not mean use. A writer uses a feature only where it is supported.
+   * Whether a table supports the feature, under any spelling of its name: the protocol lists it for every side that
+   * requires it. Support does not mean use. A writer uses a feature only where it is supported.
    */
   def supports(protocol: Protocol, feature: String): Boolean =
     contains(writerFeaturesOf(protocol), feature) &&
     (!isReaderWriter(feature) || contains(readerFeaturesOf(protocol), feature))
 
   /**
-   * Whether the protocol tells of the feature at all. Some writers list a feature on one side only and use it all the
-   * same, so this is enough for reading (docs/decisions/0036). A writer version below the table features lists nothing:
-   * what readers must know, too, comes with the reader version.
+   * Whether the protocol lists the feature at all. Some writers list a feature on one side only and use it anyway, so
+   * this is sufficient for reading (docs/decisions/0036). A writer version below the table features lists nothing:
+   * features that readers must support, too, are implied by the reader version.
    */
   def isListed(protocol: Protocol, feature: String): Boolean =
     if (!isReaderWriter(feature)) supports(protocol, feature)
@@ -90,26 +91,27 @@ object TableFeatures {
     supports(protocol, feature) && inUse(metadata)(canonical(feature))
 
   /**
-   * Whether the feature is supported and its own property puts it to use; an active one may be so by columns alone, as
-   * type widening is by those that were widened.
+   * Whether the feature is supported and its own property enables it. An active feature may be used by columns alone,
+   * as type widening is used by widened columns.
    */
   def isEnabled(protocol: Protocol, metadata: Metadata, feature: String): Boolean =
     find(feature).exists(_.usedBy.isSet(metadata.configuration)) && supports(protocol, feature)
 
   /**
-   * The features that the metadata of a table puts to use. Whether the protocol supports them is another matter (Protocol
-   * § Active Features).
+   * The features that the metadata of a table uses. The protocol may not support them (Protocol § Active Features).
    */
   private[deltaic] def inUse(metadata: Metadata): Set[String] = {
     val columns = ColumnTraits.of(metadata.schemaString)
     all.filter(_.usedBy.matches(metadata.configuration, columns)).map(_.name).toSet
   }
 
-  /** Refuses a table that needs something of its readers which this build lacks, whatever its metadata says. */
+  /** Refuses a table that requires a reader version or feature that this build lacks, regardless of its metadata. */
   def requireReadable(table: String, version: Long, protocol: Protocol): Unit =
     requireReadable(table, version, protocol, None)
 
-  /** Refuses a table that needs something of its readers which this build lacks, or whose files are not Parquet. */
+  /**
+   * Refuses a table that requires a reader version or feature that this build lacks, or whose files are not Parquet.
+   */
   def requireReadable(
       table: String,
       version: Long,
@@ -134,20 +136,20 @@ object TableFeatures {
   /** Protocol § Format Specification: data files are Parquet. */
   private def isKnownFormat(provider: String): Boolean = provider.equalsIgnoreCase("parquet")
 
-  /** Whether [[requireReadable]] would let a table pass. */
+  /** Whether [[requireReadable]] would accept a table. */
   def isReadable(protocol: Protocol, metadata: Option[Metadata]): Boolean =
     protocol.minReaderVersion <= ReaderVersionWithFeatures && unreadable(protocol).isEmpty &&
     metadata.forall(m => isKnownFormat(m.format.provider))
 
   private def unreadable(protocol: Protocol): Set[String] = {
-    // What only writers list is no concern of a reader, but for a feature that this build knows and cannot read: its
-    // use changes what data means.
+    // Writer-only features do not affect readers, except a feature that this build knows and cannot read: its use
+    // changes the meaning of the data.
     val needed = readerFeaturesOf(protocol) ++
       writerFeaturesOf(protocol).filter(name => find(name).exists(!_.read))
     needed.filterNot(name => find(name).exists(_.read))
   }
 
-  /** Refuses a table to which this build cannot write without breaking what another feature promises. */
+  /** Refuses a table to which this build cannot write without violating a feature that it lacks. */
   def requireWritable(
       table: String,
       version: Long,

@@ -27,18 +27,18 @@ private[deltaic] object TableProperties {
     "microsecond" -> 1L
   )
 
-  /** So that a time of today minus it is still a number. */
+  /** So that subtracting it from the current time does not overflow. */
   private val LongestMs = BigInt(Long.MaxValue / 2)
 
-  /** How long a tombstone is kept; None when the property cannot be understood, and then it is kept for ever. */
+  /** How long a tombstone is retained; None, which means forever, if the property cannot be parsed. */
   def deletedFileRetentionMs(metadata: Metadata): Option[Long] =
     value(metadata, "delta.deletedFileRetentionDuration").flatMap(intervalMs)
 
-  /** How long a `txn` is kept after it was updated last; None for ever. */
+  /** How long a `txn` is retained after its last update; None means forever. */
   def transactionRetentionMs(metadata: Metadata): Option[Long] =
     value(metadata, "delta.setTransactionRetentionDuration").flatMap(intervalMs)
 
-  /** Whether only writers set the property, and users cannot. */
+  /** Whether only writers, and not users, may set the property. */
   def isInternal(name: String): Boolean = internal(name)
 
   private lazy val internal: Set[String] = SharedResource
@@ -49,11 +49,11 @@ private[deltaic] object TableProperties {
     .map(_.get("name").textValue)
     .toSet
 
-  /** What a property is set to, or its default. */
+  /** The value of a property, or its default. */
   def value(metadata: Metadata, name: String): Option[String] =
     set(metadata.configuration, name).orElse(defaults.get(name))
 
-  /** What a property is set to: by its name, else by an older spelling of that, which other writers store. */
+  /** The explicit value of a property, under its name or else under an older spelling, which other writers use. */
   def set(configuration: Map[String, String], name: String): Option[String] =
     (name +: olderSpellings.getOrElse(name, Nil)).flatMap(configuration.get).headOption
 
@@ -65,12 +65,12 @@ private[deltaic] object TableProperties {
     .toSeq
     .groupMap(_.get("replacedBy").textValue)(_.get("name").textValue)
 
-  /** Whether a property or an option is on; whatever is not `true` is off. */
+  /** Whether a property or an option is `true`; any other value is false. */
   def isTrue(text: String): Boolean = text.trim.equalsIgnoreCase("true")
 
   /**
-   * A duration such as `interval 1 week` in milliseconds; None if its length is not fixed. Written as Spark reads it: of
-   * seconds alone there may be a fraction.
+   * A duration such as `interval 1 week` in milliseconds; None if its length is not fixed. The syntax is Spark's: only
+   * seconds may have a fraction.
    */
   def intervalMs(text: String): Option[Long] = text match {
     case interval(parts) =>
@@ -79,7 +79,7 @@ private[deltaic] object TableProperties {
         unitMicros.get(unit).filter(_ => unit == "second" || !m.group(1).contains('.'))
           .map(size => (BigDecimal(m.group(1)) * size).toBigInt)
       }.toSeq
-      // A longer one than can be counted is for ever, as far as anyone can tell.
+      // A duration that overflows is treated as forever.
       Option.when(micros.forall(_.isDefined))(micros.flatten.sum)
         .filter(_ >= 0)
         .map(_ / 1000)

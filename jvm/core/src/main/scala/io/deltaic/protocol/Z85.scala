@@ -4,16 +4,16 @@ import java.nio.ByteBuffer
 import java.util.UUID
 
 /**
- * Z85, the base-85 text that the log keeps deletion vectors and their file ids in
+ * Z85, the base-85 encoding of inline deletion vectors and deletion vector file ids in the log
  * (Protocol § Deletion Vector Descriptor Schema; ZeroMQ RFC 32).
  *
- * Four bytes, read as one big-endian number, become five characters. Z85 itself only knows whole
- * groups; a last group of one to three bytes is filled up with zero bytes, and the reader cuts them
- * off again, for it knows the size from `sizeInBytes`.
+ * Four bytes, read as one big-endian number, become five characters. Z85 itself supports only whole
+ * groups; a last group of one to three bytes is padded with zero bytes, which the reader removes,
+ * because `sizeInBytes` is the size without padding.
  */
 private[deltaic] object Z85 {
 
-  /** Characters that a UUID takes: sixteen bytes are four whole groups. */
+  /** The number of characters of a UUID: sixteen bytes are four whole groups. */
   val UuidChars: Int = 20
 
   private val BytesPerGroup = 4
@@ -30,7 +30,7 @@ private[deltaic] object Z85 {
     table
   }
 
-  /** The text of `bytes`, filled up with zero bytes to a whole group. */
+  /** Encodes `bytes`, padded with zero bytes to a whole group. */
   def encode(bytes: Array[Byte]): String = {
     val text = new StringBuilder(encodedChars(bytes.length).toInt)
     var start = 0
@@ -42,8 +42,8 @@ private[deltaic] object Z85 {
   }
 
   /**
-   * The first `sizeBytes` bytes that `text` stands for, or what is wrong with it: a length that
-   * does not fit the size, a foreign character, a group above 2^32^ - 1.
+   * The first `sizeBytes` bytes that `text` encodes, or the reason why it is invalid: a length that
+   * does not match the size, an invalid character, a group above 2^32^ - 1.
    */
   def decode(text: String, sizeBytes: Int): Either[String, Array[Byte]] =
     if (sizeBytes < 0) Left(s"the size $sizeBytes is negative")

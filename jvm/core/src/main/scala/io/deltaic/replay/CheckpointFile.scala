@@ -20,8 +20,8 @@ import org.apache.parquet.schema.{GroupType, LogicalTypeAnnotation, MessageType,
 import org.apache.parquet.{HadoopReadOptions, ParquetReadOptions}
 
 /**
- * A Parquet file of actions, each row of which has one struct that is not null (Protocol § Checkpoint Schema). Columns
- * that are missing count as null, unknown ones are not read. Its row groups can be read at the same time.
+ * A Parquet file of actions, each row of which has one struct that is not null (Protocol § Checkpoint Schema). Missing
+ * columns are treated as null, and unknown ones are not read. Its row groups can be read in parallel.
  */
 private[replay] final class CheckpointFile(val status: FileStatus, conf: Configuration) {
   import CheckpointFile._
@@ -36,14 +36,14 @@ private[replay] final class CheckpointFile(val status: FileStatus, conf: Configu
 
   private val rowGroups = footer.getBlocks.asScala.toVector
 
-  // A footer has no checksum, and what it claims would be allocated before anything is read.
+  // A footer has no checksum, and its sizes would be allocated before anything is read.
   rowGroups.iterator.flatMap(_.getColumns.asScala).foreach { column =>
     val end = column.getStartingPos + column.getTotalSize
     if (column.getStartingPos < 0 || column.getTotalSize < 0 || end > status.getLen || end < 0)
       throw new EOFException(s"column ${column.getPath} would end at $end of ${status.getLen}")
   }
 
-  /** The row groups that hold any action of these kinds, by number. */
+  /** The indexes of the row groups that have any action of these kinds. */
   def rowGroupsWith(actions: Set[String]): Seq[Int] =
     rowGroups.indices.filter { i =>
       rowGroups(i).getColumns.asScala.exists { column =>
@@ -61,9 +61,9 @@ private[replay] final class CheckpointFile(val status: FileStatus, conf: Configu
   /**
    * Visits each row of a row group.
    *
-   * @param wanted actions, each with the fields that are read of it; all of them if it is [[Every]]
-   * @param anyOf if not empty, rows in which all these columns are null may be left out; pages of nothing else then are
-   * @param prepare gets the cells that every row is read into, and returns what to do after each
+   * @param wanted the actions to read, each with the fields to read, or [[Every]] for all fields
+   * @param anyOf if not empty, rows in which all these columns are null may be skipped; pages of such rows are
+   * @param prepare receives the cells that every row is read into, and returns the function to call for each row
    */
   def read(
       rowGroup: Int,
@@ -104,12 +104,12 @@ private[replay] final class CheckpointFile(val status: FileStatus, conf: Configu
     }
   }
 
-  /** Of Parquet's filters only the one by column index is used: it leaves out pages, never single rows. */
+  /** Only Parquet's column index filter is used: it skips pages, never single rows. */
   private def optionsFor(anyOf: Seq[Seq[String]]): ParquetReadOptions = {
-    // New ones for each reader: they hold its decompressors, which it releases when it is closed.
+    // New options for each reader: they contain its decompressors, which it releases when it is closed.
     val columns = anyOf.filter(c => schema.containsPath(c.toArray))
     val filters = columns.map(notNull)
-    // Damage that decodes would change the table, and nothing else would tell.
+    // Without page checksums, damage that can be decoded would change the table undetected.
     val builder = HadoopReadOptions.builder(conf, status.getPath).usePageChecksumVerification()
     if (filters.isEmpty || filters.contains(None)) builder.build()
     else {
@@ -124,7 +124,7 @@ private[replay] final class CheckpointFile(val status: FileStatus, conf: Configu
     }
   }
 
-  /** None for a type that such a column does not have. */
+  /** None for a type that these columns do not have. */
   private def notNull(column: Seq[String]): Option[FilterPredicate] = {
     val path = column.mkString(".")
     schema.getType(column: _*).asPrimitiveType.getPrimitiveTypeName match {
@@ -145,12 +145,12 @@ private[replay] final class CheckpointFile(val status: FileStatus, conf: Configu
       case c: ColumnDescriptor if c.getPath.startsWith(column) => c.getPath.toSeq
     }
 
-  /** The leaf columns in which a row group has nothing but nulls, as far as its statistics tell. */
+  /** The leaf columns of each row group with only nulls, according to its statistics. */
   private lazy val nullColumns: Vector[Set[Seq[String]]] = rowGroups.map(allNull)
 
   /**
-   * The actions that have any value, without what is null in every row: reading that would cost more than all the rest.
-   * Lists are kept, for an empty one is not null.
+   * The actions that have any value, without the fields that are null in every row: reading these would cost more than
+   * all other fields. Lists are always read, because an empty list is not null.
    */
   private def project(
       wanted: Map[String, Set[String]],
@@ -172,7 +172,7 @@ private[replay] final class CheckpointFile(val status: FileStatus, conf: Configu
 
 private[replay] object CheckpointFile {
 
-  /** Stands for all fields of an action. Known by reference. */
+  /** Stands for all fields of an action. Compared by reference. */
   val Every: Set[String] = Set("*")
 
   private def allNull(rowGroup: BlockMetaData): Set[Seq[String]] =

@@ -9,7 +9,7 @@ import org.apache.hadoop.fs.{FileStatus, Path}
 import io.deltaic.log._
 import io.deltaic.protocol._
 
-/** A checkpoint that cannot be read, for whatever reason: then something older must do. */
+/** A checkpoint that cannot be read, for any reason. Replay then uses an older checkpoint or the commits. */
 private[deltaic] final class UnreadableCheckpoint(
     val checkpoint: Checkpoint,
     val reason: String,
@@ -19,7 +19,7 @@ private[deltaic] final class UnreadableCheckpoint(
 /**
  * Reads checkpoints of the V1 and the V2 spec (Protocol § Checkpoint Specs), without Spark.
  *
- * @param bytesInMemory the files of a checkpoint of more bytes are left in it, see [[StoredFiles]]
+ * @param bytesInMemory the files of a larger checkpoint stay in it, see [[StoredFiles]]
  */
 private[deltaic] final class CheckpointReader(
     table: Path,
@@ -33,51 +33,51 @@ private[deltaic] final class CheckpointReader(
   private val sidecarDirectory = FileNames.sidecarDirectory(FileNames.logDirectory(table))
 
   /**
-   * The state that a checkpoint holds.
+   * The state in a checkpoint.
    *
-   * @param isKnownToBeReadable whether the table's protocol is known from elsewhere; if not, the files are left alone
-   *   until the checkpoint's own has been judged
-   * @param judge is given the state without its files, and refuses a table that this build cannot read
+   * @param isKnownToBeReadable whether another source shows that the table is readable; if not, file actions are read
+   *   only after the checkpoint's own protocol has been checked
+   * @param checkReadable receives the state without its files, and refuses a table that this build cannot read
    */
   def read(checkpoint: Checkpoint, isKnownToBeReadable: Boolean)(
-      judge: TableState => Unit
+      checkReadable: TableState => Unit
   ): TableState =
     if (FileNames.isJson(checkpoint.files.head)) {
       val actions =
         guarded(checkpoint)(commits.readCheckpoint(checkpoint.version, checkpoint.files.head))
-      val header = headerOf(checkpoint, actions)
-      judge(header.state)
+      val base = baseOf(checkpoint, actions)
+      checkReadable(base.state)
       val files = actions.collect { case file: FileAction => file }
-      withFiles(checkpoint, header, open(checkpoint, header.sidecars), files)
+      withFiles(checkpoint, base, open(checkpoint, base.sidecars), files)
     } else {
       val files = inParallel(checkpoint, checkpoint.files)(new CheckpointFile(_, conf))
       val ahead =
         if (isKnownToBeReadable && checkpoint.sizeBytes <= bytesInMemory) Some(reads(files))
         else None
-      val headers = files.map(new HeaderRead(_))
-      runAll(checkpoint, headers.map(h => () => h.run()) ++ ahead.toSeq.flatMap(tasksOf))
-      val header = headerOf(checkpoint, headers.flatMap(_.actions))
-      judge(header.state)
-      withFiles(checkpoint, header, files ++ open(checkpoint, header.sidecars), Nil, ahead)
+      val nonFileReads = files.map(new NonFileRead(_))
+      runAll(checkpoint, nonFileReads.map(r => () => r.run()) ++ ahead.toSeq.flatMap(tasksOf))
+      val base = baseOf(checkpoint, nonFileReads.flatMap(_.actions))
+      checkReadable(base.state)
+      withFiles(checkpoint, base, files ++ open(checkpoint, base.sidecars), Nil, ahead)
     }
 
   /**
-   * Looks whether everything that a checkpoint needs is there, without reading its files' actions.
+   * Verifies that a checkpoint is complete, without reading its file actions.
    *
-   * @throws UnreadableCheckpoint when it cannot stand for the commits before it
+   * @throws UnreadableCheckpoint if it cannot replace the commits before it
    */
   def verify(checkpoint: Checkpoint): Unit = {
-    val header = headerAlone(checkpoint)
-    if (header.state.protocol.isEmpty || header.state.metadata.isEmpty)
+    val base = readBase(checkpoint)
+    if (base.state.protocol.isEmpty || base.state.metadata.isEmpty)
       throw new UnreadableCheckpoint(checkpoint, "it lacks the protocol or the metaData action")
-    open(checkpoint, header.sidecars)
+    open(checkpoint, base.sidecars)
     ()
   }
 
-  /** The sidecars that a checkpoint names. */
-  def sidecars(checkpoint: Checkpoint): Seq[Sidecar] = headerAlone(checkpoint).sidecars
+  /** The sidecars that a checkpoint references. */
+  def sidecars(checkpoint: Checkpoint): Seq[Sidecar] = readBase(checkpoint).sidecars
 
-  /** Of its top-level files and its sidecars; None if they cannot be read. */
+  /** The size of its top-level files and its sidecars; None if they cannot be read. */
   def bytesOf(checkpoint: Checkpoint): Option[Long] =
     try {
       val listed = sidecars(checkpoint).flatMap(fileOf(_))
@@ -85,34 +85,34 @@ private[deltaic] final class CheckpointReader(
       Some(checkpoint.sizeBytes + sizes.sum)
     } catch { case _: UnreadableCheckpoint => None }
 
-  private def headerAlone(checkpoint: Checkpoint): Header =
+  private def readBase(checkpoint: Checkpoint): Base =
     if (FileNames.isJson(checkpoint.files.head)) {
       val file = checkpoint.files.head
-      headerOf(checkpoint, guarded(checkpoint)(commits.readCheckpoint(checkpoint.version, file)))
+      baseOf(checkpoint, guarded(checkpoint)(commits.readCheckpoint(checkpoint.version, file)))
     } else {
-      val headers =
-        inParallel(checkpoint, checkpoint.files)(f => new HeaderRead(new CheckpointFile(f, conf)))
-      runAll(checkpoint, headers.map(h => () => h.run()))
-      headerOf(checkpoint, headers.flatMap(_.actions))
+      val nonFileReads =
+        inParallel(checkpoint, checkpoint.files)(f => new NonFileRead(new CheckpointFile(f, conf)))
+      runAll(checkpoint, nonFileReads.map(r => () => r.run()))
+      baseOf(checkpoint, nonFileReads.flatMap(_.actions))
     }
 
   /**
-   * The header with the checkpoint's files and tombstones. A V2 checkpoint has its file actions in itself or in sidecars;
-   * whoever finds both reads both.
+   * The base with the checkpoint's files and tombstones. A V2 checkpoint stores its file actions inline or in sidecars;
+   * if it has both, both are read.
    *
    * @param files the checkpoint's own Parquet files, then its sidecars
-   * @param readAhead what has been read of the former
+   * @param readAhead the row groups of the former that have already been read
    */
   private def withFiles(
       checkpoint: Checkpoint,
-      header: Header,
+      base: Base,
       files: Seq[CheckpointFile],
       inline: Seq[FileAction],
       readAhead: Option[Seq[RowGroupRead]] = None
   ): TableState = {
     val sidecars = files.filterNot(f => checkpoint.files.contains(f.status))
     val sizeBytes = checkpoint.sizeBytes + sidecars.map(_.status.getLen).sum
-    val state = header.state.copy(checkpointBytes = sizeBytes)
+    val state = base.state.copy(checkpointBytes = sizeBytes)
     if (sizeBytes > bytesInMemory)
       state.copy(stored = Some(stored(checkpoint, sizeBytes, files, inline.nonEmpty)))
     else {
@@ -125,11 +125,11 @@ private[deltaic] final class CheckpointReader(
   /** Each row group becomes one block. */
   private def loaded(
       checkpoint: Checkpoint,
-      header: TableState,
+      base: TableState,
       reads: Seq[RowGroupRead],
       inline: Seq[FileAction]
   ): TableState = {
-    val state = header.copy(
+    val state = base.copy(
       files = FileTable.of(table, guarded(checkpoint)(reads.map(_.result()))),
       tombstones = HashMap.from(reads.iterator.flatMap(_.removes))
     )
@@ -152,8 +152,8 @@ private[deltaic] final class CheckpointReader(
     new StoredFiles(checkpoint, sizeBytes, rowGroups ++ inline, HashSet.empty, conf)
   }
 
-  /** @throws UnreadableCheckpoint when the actions contradict each other, or are not of this version */
-  private def headerOf(checkpoint: Checkpoint, actions: Seq[Action]): Header = {
+  /** @throws UnreadableCheckpoint if the actions contradict each other, or are of another version */
+  private def baseOf(checkpoint: Checkpoint, actions: Seq[Action]): Base = {
     def require(holds: Boolean, reason: => String): Unit =
       if (!holds) throw new UnreadableCheckpoint(checkpoint, reason)
     def all[A](pick: PartialFunction[Action, A]): Seq[A] = actions.collect(pick).distinct
@@ -170,7 +170,7 @@ private[deltaic] final class CheckpointReader(
     specs.foreach { spec =>
       require(spec.version == checkpoint.version, s"its content is of version ${spec.version}")
     }
-    Header(
+    Base(
       TableState.empty(table).copy(
         protocol = protocols.headOption,
         metadata = metadatas.headOption,
@@ -184,16 +184,17 @@ private[deltaic] final class CheckpointReader(
   private def open(checkpoint: Checkpoint, listed: Seq[Sidecar]): Seq[CheckpointFile] =
     inParallel(checkpoint, listed) { sidecar =>
       val path = fileOf(sidecar).getOrElse {
-        throw new UnreadableCheckpoint(checkpoint, s"its sidecar ${sidecar.path} lies elsewhere")
+        val reason = s"its sidecar ${sidecar.path} is not in the _sidecars directory"
+        throw new UnreadableCheckpoint(checkpoint, reason)
       }
-      // The file's own size counts: a wrong one in the action would only hide a footer that is there.
+      // The actual size of the file is used: a wrong size in the action would only hide its footer.
       val file = store.status(path).getOrElse {
         throw new UnreadableCheckpoint(checkpoint, s"its sidecar ${sidecar.path} is missing")
       }
       new CheckpointFile(file, conf)
     }
 
-  /** Protocol § Sidecar Files: all lie in one directory, however the action spells their path. */
+  /** Protocol § Sidecar Files: all are stored in one directory, however the action spells their path. */
   def fileOf(sidecar: Sidecar): Option[Path] =
     Some(LogPath.canonical(sidecarDirectory, sidecar.path))
       .filterNot(name => name.isEmpty || name.contains('/'))
@@ -203,7 +204,7 @@ private[deltaic] final class CheckpointReader(
     for (file <- files; rowGroup <- file.rowGroupsWith(FileActions))
       yield new RowGroupRead(table, file, rowGroup)
 
-  /** Where there are fewer row groups than threads, the columns are read in two halves of about the same cost. */
+  /** With fewer row groups than threads, the columns of each are read in two tasks of about the same cost. */
   private def tasksOf(reads: Seq[RowGroupRead]): Seq[() => Unit] =
     if (reads.size >= LogThreads.count) reads.map(r => () => r.readAll())
     else reads.flatMap(r => Seq(() => r.readDetails(), () => r.readRows()))
@@ -233,16 +234,18 @@ private[deltaic] object CheckpointReader {
 
   private val FileActions = Set("add", "remove")
 
-  /** What a checkpoint holds beside its files. */
-  private final case class Header(state: TableState, sidecars: Seq[Sidecar])
+  /** A checkpoint without its file actions. */
+  private final case class Base(state: TableState, sidecars: Seq[Sidecar])
 
-  /** The actions of a file that are not about files. */
-  private final class HeaderRead(file: CheckpointFile) {
-    private val wanted = CheckpointRow.headerActions.map(_ -> CheckpointFile.Every).toMap
+  /** Reads the non-file actions of a file. */
+  private final class NonFileRead(file: CheckpointFile) {
+    private val wanted = CheckpointRow.NonFileActions.map(_ -> CheckpointFile.Every).toMap
     private val found = Vector.newBuilder[Action]
 
-    def run(): Unit = file.rowGroupsWith(CheckpointRow.headerActions).foreach { rowGroup =>
-      file.read(rowGroup, wanted, CheckpointRow.headerMarks)(CheckpointRow.header(_)(found += _))
+    def run(): Unit = file.rowGroupsWith(CheckpointRow.NonFileActions).foreach { rowGroup =>
+      file.read(rowGroup, wanted, CheckpointRow.RequiredColumns) {
+        CheckpointRow.nonFileReader(_)(found += _)
+      }
     }
 
     def actions: Seq[Action] = found.result()

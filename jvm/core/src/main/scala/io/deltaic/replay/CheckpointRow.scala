@@ -2,7 +2,7 @@ package io.deltaic.replay
 
 import io.deltaic.protocol._
 
-/** Actions other than those of files as rows of a checkpoint: each is one struct column (Protocol § Checkpoint Schema). */
+/** Non-file actions as rows of a checkpoint: each is one struct column (Protocol § Checkpoint Schema). */
 private[replay] object CheckpointRow {
   import FileCells.{lacks, valueOf}
 
@@ -15,10 +15,10 @@ private[replay] object CheckpointRow {
     "sidecar" -> sidecar
   )
 
-  val headerActions: Set[String] = readers.map(_._1).toSet
+  val NonFileActions: Set[String] = readers.map(_._1).toSet
 
-  /** Columns one of which is not null in every row of a header action. */
-  val headerMarks: Seq[Seq[String]] = Seq(
+  /** Exactly one of these columns is not null in each row of a non-file action. */
+  val RequiredColumns: Seq[Seq[String]] = Seq(
     Seq("protocol", "minReaderVersion"),
     Seq("metaData", "id"),
     Seq("txn", "appId"),
@@ -27,8 +27,8 @@ private[replay] object CheckpointRow {
     Seq("sidecar", "path")
   )
 
-  /** What reads the header actions of each row of these cells. */
-  def header(record: StructCell)(found: Action => Unit): () => Unit = {
+  /** Returns a function that reads the non-file action of the current row of these cells. */
+  def nonFileReader(record: StructCell)(found: Action => Unit): () => Unit = {
     val cells = readers.flatMap { case (name, read) => record.struct(name).map(_ -> read) }
     () => cells.foreach { case (cell, read) => if (cell.isDefined) found(read(cell)) }
   }
@@ -41,27 +41,27 @@ private[replay] object CheckpointRow {
   )
 
   private def metadata(c: StructCell): Metadata = Metadata(
-    text(c, "id").getOrElse(lacks("metaData.id")),
-    text(c, "name"),
-    text(c, "description"),
+    string(c, "id").getOrElse(lacks("metaData.id")),
+    string(c, "name"),
+    string(c, "description"),
     c.struct("format").filter(_.isDefined).fold(Format()) { f =>
-      Format(text(f, "provider").getOrElse("parquet"), map(f, "options"))
+      Format(string(f, "provider").getOrElse("parquet"), map(f, "options"))
     },
-    text(c, "schemaString").getOrElse(Metadata.EmptySchema),
+    string(c, "schemaString").getOrElse(Metadata.EmptySchema),
     strings(c, "partitionColumns").getOrElse(Vector.empty),
     long(c, "createdTime"),
     map(c, "configuration").filter(_._2 != null)
   )
 
   private def txn(c: StructCell): SetTransaction = SetTransaction(
-    text(c, "appId").getOrElse(lacks("txn.appId")),
+    string(c, "appId").getOrElse(lacks("txn.appId")),
     long(c, "version").getOrElse(lacks("txn.version")),
     long(c, "lastUpdated")
   )
 
   private def domain(c: StructCell): DomainMetadata = DomainMetadata(
-    text(c, "domain").getOrElse(lacks("domainMetadata.domain")),
-    text(c, "configuration").getOrElse(""),
+    string(c, "domain").getOrElse(lacks("domainMetadata.domain")),
+    string(c, "configuration").getOrElse(""),
     long(c, "removed").contains(1L)
   )
 
@@ -71,13 +71,13 @@ private[replay] object CheckpointRow {
   )
 
   private def sidecar(c: StructCell): Sidecar = Sidecar(
-    text(c, "path").getOrElse(lacks("sidecar.path")),
+    string(c, "path").getOrElse(lacks("sidecar.path")),
     long(c, "sizeInBytes").getOrElse(0L),
     long(c, "modificationTime").getOrElse(0L),
     map(c, "tags")
   )
 
-  private def text(c: StructCell, name: String): Option[String] = valueOf(c.text(name))
+  private def string(c: StructCell, name: String): Option[String] = valueOf(c.text(name))
   private def long(c: StructCell, name: String): Option[Long] = valueOf(c.long(name))
   private def int(c: StructCell, name: String): Option[Int] = long(c, name).map(Math.toIntExact)
   private def map(c: StructCell, name: String): Map[String, String] = valueOf(c.map(name))

@@ -7,11 +7,11 @@ import io.deltaic.log.{CommitFile, CommitReader, LogStore}
 import io.deltaic.protocol.{FileAction, RemoveFile}
 
 /**
- * A share of a checkpoint's file actions that can be read alone: one row group of a Parquet file, or a whole JSON file. It
- * says where they are, so it is small enough to be sent to another process.
+ * A part of a checkpoint's file actions that can be read separately: one row group of a Parquet file, or a whole JSON
+ * file. It is only their location, so it is small enough to be sent to another process.
  *
- * @param version the checkpoint's
- * @param rowGroup by number; none of a JSON file
+ * @param version the version of the checkpoint
+ * @param rowGroup its index; None for a JSON file
  */
 private[deltaic] final case class CheckpointSlice(
     table: String,
@@ -23,7 +23,7 @@ private[deltaic] final case class CheckpointSlice(
 ) {
   import CheckpointSlice._
 
-  /** Visits the files, in batches, so that a row group of millions never lies in memory as a whole. */
+  /** Visits the files in batches, so that a row group of millions of files is never completely in memory. */
   def files(conf: Configuration)(visit: FileTable => Unit): Unit = rowGroup match {
     case Some(number) =>
       opened(number, conf).filesInBatches(BatchRows)(b => visit(FileTable.of(root, Seq(b))))

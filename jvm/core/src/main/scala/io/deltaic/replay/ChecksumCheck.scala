@@ -6,30 +6,32 @@ import org.slf4j.LoggerFactory
 import io.deltaic.log.VersionChecksum
 import io.deltaic.protocol.{ActionJson, Metadata}
 
-/** Holds a snapshot against the checksum file of its version. */
+/** Compares a snapshot with the checksum file of its version. */
 private[replay] object ChecksumCheck {
 
   private val logger = LoggerFactory.getLogger(ChecksumCheck.getClass)
 
-  /** Says what differs, if anything does. */
+  /** Logs the differences, if there are any. */
   def warn(snapshot: Snapshot, differences: Seq[String]): Unit =
     if (differences.nonEmpty) {
       logger.warn(
-        "Table {}: version {} is not as its checksum file says: {}",
+        "Table {}: version {} differs from its checksum file: {}",
         snapshot.table,
         snapshot.version,
         differences.mkString("; ")
       )
     }
 
-  /** What differs, in words; nothing for what the checksum does not tell, or for files that nobody has read. */
+  /**
+   * The differences as messages. Fields that the checksum lacks, and files that have not been read, are not compared.
+   */
   def differences(expected: VersionChecksum, snapshot: Snapshot): Seq[String] = {
     val inFiles =
       if (snapshot.isDistributed) Nil else ofFiles(expected, snapshot.filesInMemory.counts)
-    inFiles ++ headerDifferences(expected, snapshot)
+    inFiles ++ nonFileDifferences(expected, snapshot)
   }
 
-  /** The same of files alone. */
+  /** The differences in files only. */
   def ofFiles(expected: VersionChecksum, found: FileCounts): Seq[String] = Seq(
     compare("numFiles", expected.numFiles, found.files),
     compare("tableSizeBytes", expected.sizeBytes, found.sizeBytes),
@@ -37,7 +39,7 @@ private[replay] object ChecksumCheck {
     compare("numDeletedRecords", expected.numDeletedRecords, found.deletedRecords)
   ).flatten
 
-  private def headerDifferences(expected: VersionChecksum, snapshot: Snapshot): Seq[String] =
+  private def nonFileDifferences(expected: VersionChecksum, snapshot: Snapshot): Seq[String] =
     Seq(
       compare("numMetadata", expected.numMetadata, 1L),
       compare("numProtocol", expected.numProtocol, 1L),
@@ -51,14 +53,14 @@ private[replay] object ChecksumCheck {
       )
     ).flatten
 
-  private def compare[A](what: String, told: Option[A], found: => A): Option[String] =
-    told.filter(_ != found).map(t => s"$what is $found instead of $t")
+  private def compare[A](field: String, expected: Option[A], found: => A): Option[String] =
+    expected.filter(_ != found).map(e => s"$field is $found instead of $e")
 
   private def metadataDifference(expected: VersionChecksum, snapshot: Snapshot): Option[String] =
-    expected.metadata.filterNot(alike(_, snapshot.metadata)).map(_ => "metaData differs")
+    expected.metadata.filterNot(isEquivalent(_, snapshot.metadata)).map(_ => "metaData differs")
 
-  /** The rest is of no consequence to anyone. */
-  private def alike(a: Metadata, b: Metadata): Boolean =
+  /** The other fields do not affect readers. */
+  private def isEquivalent(a: Metadata, b: Metadata): Boolean =
     a.id == b.id && a.partitionColumns == b.partitionColumns &&
     a.configuration == b.configuration && sameSchema(a.schemaString, b.schemaString)
 

@@ -8,13 +8,13 @@ import io.deltaic.log._
 import io.deltaic.protocol._
 
 /**
- * When each commit of a table happened.
+ * The time of each commit of a table.
  *
- * The modification time of a commit file is that of a clock that may step back, or of a copy. Times must ascend with
- * versions for time travel to be well-defined, so a commit that seems no newer than the one before is taken to be one
- * millisecond newer. In-commit timestamps ascend by themselves, from the version on that enabled them.
+ * The modification time of a commit file may come from a clock that stepped back, or from a copy. Time travel requires
+ * that times ascend with versions, so a commit that is not newer than the one before is treated as one millisecond
+ * newer. In-commit timestamps ascend anyway, from the version that enabled them.
  *
- * @param commits commit files ascending, without a gap; none of a log that holds only a checkpoint, whose versions have no
+ * @param commits commit files ascending, without a gap; empty for a log with only a checkpoint, whose versions have no
  *   times
  */
 private[replay] final class CommitTimes(
@@ -27,8 +27,8 @@ private[replay] final class CommitTimes(
 
   lazy val firstVersion: Long = FileNames.versionOf(commits.head)
 
-  /** The same of other commits of the table. */
-  def ofOther(others: Seq[FileStatus]): CommitTimes =
+  /** The times of other commits of the table. */
+  def forCommits(others: Seq[FileStatus]): CommitTimes =
     new CommitTimes(table, reader, others, protocol, metadata)
 
   private val inCommitFrom: Long = CommitTimes.inCommitFrom(protocol, metadata)
@@ -37,7 +37,7 @@ private[replay] final class CommitTimes(
 
   def timeMs(version: Long): Long = timeMs(version, None)
 
-  /** As [[timeMs]], for when the commitInfo is at hand. */
+  /** As [[timeMs]], if the commitInfo has been read already. */
   def timeMs(version: Long, commitInfo: Option[CommitInfo]): Long = {
     val i = (version - firstVersion).toInt
     if (version < inCommitFrom) byFile(i)
@@ -49,27 +49,27 @@ private[replay] final class CommitTimes(
     }
   }
 
-  /** Whether all versions from `earliest` on were committed after that time. */
+  /** Whether all versions from `earliest` on were committed after the timestamp. */
   def isBefore(timestampMs: Long, earliest: Long): Boolean =
     firstInCommit(timestampMs, earliest).isEmpty && timestampMs < timeMs(earliest)
 
   /**
-   * From where on in-commit timestamps decide, unless the time is before those. They are asked first: the files of a
-   * log that was copied are younger than its commits.
+   * The first version whose in-commit timestamp is used, unless the timestamp is before it. In-commit timestamps are
+   * searched first: the files of a copied log are younger than its commits.
    */
   private def firstInCommit(timestampMs: Long, earliest: Long): Option[Long] =
     Some(math.max(inCommitFrom, earliest)).filter(v => v <= latest && timestampMs >= timeMs(v))
 
   def latest: Long = firstVersion + commits.size - 1
 
-  /** The newest version from `earliest` on that was committed at that time or before. */
+  /** The newest version from `earliest` on that was committed at or before the timestamp. */
   def versionAt(timestampMs: Long, earliest: Long): Long = {
     if (timestampMs > timeMs(latest)) {
       fail(
         "DELTAIC_TIMESTAMP_AFTER_LATEST",
         timestampMs,
         latest,
-        "earliestTimestamp" -> text(timeMs(earliest))
+        "earliestTimestamp" -> formatted(timeMs(earliest))
       )
     }
     foundAt(timestampMs, earliest).getOrElse(
@@ -77,7 +77,7 @@ private[replay] final class CommitTimes(
         "DELTAIC_TIMESTAMP_BEFORE_EARLIEST",
         timestampMs,
         earliest,
-        "latestTimestamp" -> text(timeMs(latest))
+        "latestTimestamp" -> formatted(timeMs(latest))
       )
     )
   }
@@ -85,7 +85,7 @@ private[replay] final class CommitTimes(
   private def foundAt(timestampMs: Long, earliest: Long): Option[Long] =
     firstInCommit(timestampMs, earliest) match {
       case Some(first) => Some(search(timestampMs, first, latest))
-      // Writers must make in-commit timestamps ascend. Where one did not, a later version may be the older one.
+      // Writers must make in-commit timestamps ascend. If one did not, a later version may have an older timestamp.
       case None if timestampMs < timeMs(earliest) =>
         Some(search(timestampMs, earliest, latest))
           .filter(v => v >= inCommitFrom && timeMs(v) <= timestampMs)
@@ -94,7 +94,7 @@ private[replay] final class CommitTimes(
         Some(search(timestampMs, earliest, math.min(last, latest)))
     }
 
-  /** The oldest version that was committed at that time or after, one above the latest when there is none. */
+  /** The oldest version that was committed at or after the timestamp; the latest version plus one if there is none. */
   def versionFrom(timestampMs: Long): Long =
     if (timestampMs > timeMs(latest)) latest + 1
     else if (isBefore(timestampMs, firstVersion)) firstVersion
@@ -103,7 +103,10 @@ private[replay] final class CommitTimes(
       if (timeMs(before) >= timestampMs) before else before + 1
     }
 
-  /** The newest version in the range, both ends inclusive, that is not after the time; the first one is not. */
+  /**
+   * The newest version in the range, both ends inclusive, that is not after the timestamp. The first one must not be
+   * after it.
+   */
   private def search(timestampMs: Long, first: Long, last: Long): Long = {
     var low = first
     var high = last
@@ -123,26 +126,26 @@ private[replay] final class CommitTimes(
     condition,
     Map(
       "table" -> table.toString,
-      "timestamp" -> text(timestampMs),
+      "timestamp" -> formatted(timestampMs),
       "version" -> version.toString,
-      "versionTimestamp" -> text(timeMs(version)),
+      "versionTimestamp" -> formatted(timeMs(version)),
       other
     )
   )
 
-  private def text(timestampMs: Long): String = Instant.ofEpochMilli(timestampMs).toString
+  private def formatted(timestampMs: Long): String = Instant.ofEpochMilli(timestampMs).toString
 }
 
 private[replay] object CommitTimes {
 
-  /** The version from which on in-commit timestamps say when a commit happened. */
+  /** The version from which on commits have in-commit timestamps. */
   def inCommitFrom(protocol: Protocol, metadata: Metadata): Long =
     if (TableFeatures.isActive(protocol, metadata, "inCommitTimestamp"))
       metadata.configuration.get("delta.inCommitTimestampEnablementVersion")
         .flatMap(_.toLongOption).getOrElse(0L)
     else Long.MaxValue
 
-  /** Modification times, made to ascend. */
+  /** Modification times, adjusted to ascend. */
   def ofFiles(commits: Seq[FileStatus]): Array[Long] = {
     val times = commits.map(_.getModificationTime).toArray
     (1 until times.length).foreach(i => times(i) = math.max(times(i), times(i - 1) + 1))

@@ -12,7 +12,7 @@ import io.deltaic.log._
 import io.deltaic.protocol.{CommitInfo, DeltaicException, DeltaicThrowable}
 
 /**
- * The log of one table: its snapshots, its commits, and the place where new ones are written. Thread safe.
+ * The log of one table: its snapshots, its commits, and the writes of new commits. Thread safe.
  *
  * @param table the root directory, qualified
  * @param bytesInMemory a checkpoint of more bytes makes distributed snapshots
@@ -20,7 +20,7 @@ import io.deltaic.protocol.{CommitInfo, DeltaicException, DeltaicThrowable}
 final class DeltaLog private (
     val table: Path,
     private[deltaic] val conf: Configuration,
-    known: KnownTable,
+    cached: CachedTable,
     bytesInMemory: Long
 ) {
   import DeltaLog.logger
@@ -32,29 +32,29 @@ final class DeltaLog private (
   private val staged = new StagedCommits(table, store)
   private val replay = new Replay(table, conf, store, bytesInMemory)
 
-  /** A log of its own, which shares nothing with others of the same table. */
+  /** A log that shares nothing with others of the same table. */
   def this(table: Path, conf: Configuration, bytesInMemory: Long = DeltaLog.NeverDistributed) =
-    this(DeltaLog.qualified(table, conf), conf, new KnownTable, bytesInMemory)
+    this(DeltaLog.qualified(table, conf), conf, new CachedTable, bytesInMemory)
 
   /** Whether there is a Delta table. */
   def exists: Boolean = listing.exists
 
-  /** The newest version: the last one known and the commits since, or, when there is none, the whole log. */
-  def latest(): Snapshot = known.synchronized {
-    val before = known.newest
+  /** The newest version: the cached snapshot and the commits since, or, if there is none, the whole log. */
+  def latest(): Snapshot = cached.synchronized {
+    val before = cached.newest
     val startedAtNanos = System.nanoTime
-    val now = (if (before == null || !suits(before.snapshot)) None else follow(before)).getOrElse {
+    val now = (if (before == null || !suits(before.snapshot)) None else update(before)).getOrElse {
       var unreadable = Set.empty[String]
       val (snapshot, segment) = replay.full { passed =>
         unreadable = passed
         listing.latest(passed)
       }
-      known.measured = segment.checkpoint.map(_.name -> snapshot.state.checkpointBytes)
-      Known(snapshot, segment.lastFile, unreadable)
+      cached.measured = segment.checkpoint.map(_.name -> snapshot.state.checkpointBytes)
+      CachedSnapshot(snapshot, segment.lastFile, unreadable)
     }
-    known.newest = now
-    // Always: what is decoded of a snapshot's files grows with what it is asked.
-    DeltaLog.tables.evict(except = known)
+    cached.newest = now
+    // Always: queries add decoded data to a snapshot's files.
+    DeltaLog.tables.evict(except = cached)
     if (now ne before) report(now.snapshot, startedAtNanos)
     published(now.snapshot)
   }
@@ -65,12 +65,12 @@ final class DeltaLog private (
   }
 
   /**
-   * What the newest version's checksum file says of it, where that spares reading the version: none if it is known, at
-   * least in part, or if the file is missing or leaves anything open. Whoever then reads the version holds it against the
-   * file, see [[ChecksumCheck]].
+   * A summary of the newest version from its checksum file, which saves reading the version. None if a snapshot is
+   * cached, or if the file is missing or incomplete. A later read of the version is compared with the file, see
+   * [[ChecksumCheck]].
    */
   def latestFromChecksum(): Option[TableSummary] =
-    if (known.newest != null) None
+    if (cached.newest != null) None
     else {
       val segment = listing.latest()
       segment.checksum
@@ -79,20 +79,21 @@ final class DeltaLog private (
         .filterNot(summary => StagedCommits.isCoordinated(summary.protocol, summary.metadata))
     }
 
-  /** The table at one version: one that is held, or one that is held and a few commits, or else from the log alone. */
+  /** The table at a version: a cached snapshot, a cached snapshot and later commits, or else from the log alone. */
   def at(version: Long): Snapshot = {
-    val held = known.held.filter(k => suits(k.snapshot))
-    held
+    val snapshots = cached.snapshots.filter(k => suits(k.snapshot))
+    snapshots
       .find(k => k.version == version && isUnchanged(k))
-      .fold(travelTo(version, held))(_.snapshot)
+      .fold(travelTo(version, snapshots))(_.snapshot)
   }
 
-  /** The version of a distributed snapshot, without its checkpoint, which turned out to be unreadable. */
+  /** The version of a distributed snapshot, read without its checkpoint, which turned out to be unreadable. */
   private[deltaic] def withoutCheckpoint(snapshot: Snapshot, reason: String): Snapshot =
     snapshot.stored.fold(snapshot) { stored =>
       val unreadable = new UnreadableCheckpoint(stored.checkpoint, reason)
-      // Else two that are both unreadable would take turns.
-      val before = known.held.find(_.snapshot eq snapshot).fold(Set.empty[String])(_.unreadable)
+      // Otherwise two unreadable checkpoints would be tried alternately.
+      val before =
+        cached.snapshots.find(_.snapshot eq snapshot).fold(Set.empty[String])(_.unreadable)
       var all = before
       val (other, segment) = replay.full(
         { passed =>
@@ -101,15 +102,18 @@ final class DeltaLog private (
         },
         Seq(unreadable)
       )
-      val now = Known(other, segment.lastFile, all)
-      known.synchronized {
-        val isNewest = known.newest != null && (known.newest.snapshot eq snapshot)
-        if (isNewest) known.newest = now else known.travelled = now
+      val now = CachedSnapshot(other, segment.lastFile, all)
+      cached.synchronized {
+        val isNewest = cached.newest != null && (cached.newest.snapshot eq snapshot)
+        if (isNewest) cached.newest = now else cached.travelled = now
       }
       other
     }
 
-  /** What `read` makes of a snapshot, or of the same version without its checkpoint if that turns out to be unreadable. */
+  /**
+   * The result of `read` for a snapshot, or for the same version without its checkpoint if that turns out to be
+   * unreadable.
+   */
   private[deltaic] def withReadableFiles[A](snapshot: Snapshot)(read: Snapshot => A): A =
     try read(snapshot)
     catch {
@@ -120,31 +124,31 @@ final class DeltaLog private (
     }
 
   /**
-   * The table at a version that was just committed, if what is held of the table leads there: what follows a commit must
-   * not cost as much as reading the whole log.
+   * The table at a version that was just committed, if it can be derived from a cached snapshot: post-commit
+   * maintenance must not read the whole log.
    */
   private[deltaic] def afterCommit(version: Long): Option[Snapshot] = {
-    val held = known.held
-    val same = held.find(k => k.version == version && isUnchanged(k)).map(_.snapshot)
-    def reached(base: Known, segment: LogSegment): Snapshot = {
+    val snapshots = cached.snapshots
+    val same = snapshots.find(k => k.version == version && isUnchanged(k)).map(_.snapshot)
+    def reached(base: CachedSnapshot, segment: LogSegment): Snapshot = {
       val snapshot = replay.advance(base.snapshot, segment.after(base.version))
-      val now = Known(snapshot, segment.lastFile, base.unreadable)
-      known.synchronized {
-        val isNewer = known.newest == null || known.newest.version < version
-        if (isNewer) known.newest = now else known.passed = now
+      val now = CachedSnapshot(snapshot, segment.lastFile, base.unreadable)
+      cached.synchronized {
+        val isNewer = cached.newest == null || cached.newest.version < version
+        if (isNewer) cached.newest = now else cached.committed = now
       }
-      DeltaLog.tables.evict(except = known)
+      DeltaLog.tables.evict(except = cached)
       snapshot
     }
-    if (same.isDefined || (held.isEmpty && version > 0)) same
+    if (same.isDefined || (snapshots.isEmpty && version > 0)) same
     else if (version == 0) Some(at(version))
     else {
       val segment = listing.at(version)
-      nearest(segment, held).map(reached(_, segment))
+      nearest(segment, snapshots).map(reached(_, segment))
     }
   }
 
-  /** The newest version committed at that time or before, if there is one. */
+  /** The newest version committed at or before the timestamp, if there is one. */
   private[deltaic] def newestNotAfter(timestampMs: Long): Option[Long] = {
     val times = commitTimes()
     if (times.commits.isEmpty || times.isBefore(timestampMs, times.firstVersion)) None
@@ -152,10 +156,10 @@ final class DeltaLog private (
     else Some(times.versionAt(timestampMs, times.firstVersion))
   }
 
-  private def travelTo(version: Long, held: Seq[Known]): Snapshot = {
+  private def travelTo(version: Long, snapshots: Seq[CachedSnapshot]): Snapshot = {
     val startedAtNanos = System.nanoTime
     val segment = listing.at(version)
-    val snapshot = nearest(segment, held) match {
+    val snapshot = nearest(segment, snapshots) match {
       case Some(base) => replay.advance(base.snapshot, segment.after(base.version))
       case None =>
         var first = Option(segment)
@@ -165,17 +169,17 @@ final class DeltaLog private (
           chosen
         }._1
     }
-    known.travelled = Known(snapshot, segment.lastFile)
-    DeltaLog.tables.evict(except = known)
+    cached.travelled = CachedSnapshot(snapshot, segment.lastFile)
+    DeltaLog.tables.evict(except = cached)
     report(snapshot, startedAtNanos)
     snapshot
   }
 
-  /** Another session may have another limit. */
+  /** Another session may have a different limit. */
   private def suits(snapshot: Snapshot): Boolean =
     snapshot.isDistributed == (snapshot.state.checkpointBytes > bytesInMemory)
 
-  /** What a snapshot costs, for whoever wonders where time and memory went. */
+  /** Logs the time and memory that a snapshot costs. */
   private def report(snapshot: Snapshot, startedAtNanos: Long): Unit =
     logger.info(
       "Table {}: version {} loaded in {} ms, {} files in memory, {} bytes of heap, {}",
@@ -185,21 +189,21 @@ final class DeltaLog private (
       snapshot.filesInMemory.size,
       snapshot.retainedBytes,
       snapshot.stored.fold("local") { stored =>
-        s"distributed: ${stored.sizeBytes} bytes stay in ${stored.checkpoint.name} and its like"
+        s"distributed: ${stored.sizeBytes} bytes stay in checkpoint ${stored.checkpoint.name}"
       }
     )
 
-  /** The newest snapshot on the way from the segment's checkpoint to its version. */
-  private def nearest(segment: LogSegment, held: Seq[Known]): Option[Known] =
-    held
+  /** The newest cached snapshot between the segment's checkpoint and its version. */
+  private def nearest(segment: LogSegment, snapshots: Seq[CachedSnapshot]): Option[CachedSnapshot] =
+    snapshots
       .filter(k => k.version < segment.version && segment.files.exists(k.endsWith))
       .maxByOption(_.version)
 
   /**
-   * The newest version that was committed at that time or before.
+   * The newest version that was committed at or before the timestamp.
    *
-   * A time before the earliest version that can be read, or after the latest, is an error. So is one at which the commit
-   * may have been made that a gap in the log has swallowed.
+   * A timestamp before the earliest readable version, or after the latest, is an error. So is one that falls into a gap
+   * in the log, because the missing commit may have been made at that time.
    */
   def versionAt(timestampMs: Long): Long = {
     val times = timesOfCommits()
@@ -211,24 +215,25 @@ final class DeltaLog private (
     )
   }
 
-  /** A checkpoint may stand for commits that are missing, and the versions before those may be whole. */
+  /** A checkpoint may replace missing commits, and the versions before the gap may be complete. */
   private def versionBelowGap(timestampMs: Long, above: CommitTimes): Option[Long] = {
-    val rows = listing.rowsBelow(above.firstVersion).map(above.ofOther)
-    val after = above.firstVersion +: rows.map(_.firstVersion)
-    rows.zip(after)
-      .find { case (row, _) => !row.isBefore(timestampMs, row.firstVersion) }
-      .flatMap { case (row, next) =>
-        val isInGap = timestampMs > row.timeMs(row.latest)
-        val found = if (isInGap) row.latest else row.versionAt(timestampMs, row.firstVersion)
-        if (!listing.holds(found)) None
+    val ranges = listing.rangesBelow(above.firstVersion).map(above.forCommits)
+    val after = above.firstVersion +: ranges.map(_.firstVersion)
+    ranges.zip(after)
+      .find { case (range, _) => !range.isBefore(timestampMs, range.firstVersion) }
+      .flatMap { case (range, next) =>
+        val isInGap = timestampMs > range.timeMs(range.latest)
+        val found =
+          if (isInGap) range.latest else range.versionAt(timestampMs, range.firstVersion)
+        if (!listing.isReachable(found)) None
         else if (isInGap) listing.failOfGap(found, next)
         else Some(found)
       }
   }
 
   /**
-   * The oldest version whose commit the log holds and that was committed at that time or after; one above the latest
-   * when the time is after that.
+   * The oldest version whose commit is in the log and that was committed at or after the timestamp; the latest version
+   * plus one if the timestamp is after that.
    */
   def versionFrom(timestampMs: Long): Long = timesOfCommits().versionFrom(timestampMs)
 
@@ -242,25 +247,25 @@ final class DeltaLog private (
       case None => notFound(version)
     }
 
-  /** Cleanup may delete a commit between a look at the log and the reading of the file. */
+  /** Cleanup may delete a commit between listing and reading the file. */
   private def unlessDeleted[A](version: Long)(read: => A): A =
     try read
     catch { case _: FileNotFoundException => notFound(version) }
 
   /**
-   * Version, time and commitInfo of each commit file that the log still holds when it is read, whether or not a
-   * version can be made of them: a history tells what has become of a table that cannot be read, too.
+   * Version, time and commitInfo of each commit file that is still in the log, even if the version cannot be
+   * reconstructed: history also describes a table that cannot be read.
    *
-   * @param limit how many, the first ones in the order asked for
+   * @param limit the maximum number of commits, in the requested order
    */
   def commitInfos(
       newestFirst: Boolean = true,
       limit: Option[Int] = None
   ): Iterator[(Long, Long, Option[CommitInfo])] = {
     val files = listing.allCommits()
-    // Without a state, a timestamp in a commit is all there is to say that these count.
+    // Without a snapshot, a timestamp in a commit is the only evidence that in-commit timestamps are enabled.
     val inCommitFrom =
-      try { val known = latest(); CommitTimes.inCommitFrom(known.protocol, known.metadata) }
+      try { val s = latest(); CommitTimes.inCommitFrom(s.protocol, s.metadata) }
       catch { case NonFatal(_) => 0L }
     val timed = files.zip(CommitTimes.ofFiles(files))
     val ordered = if (newestFirst) timed.reverse else timed
@@ -276,27 +281,27 @@ final class DeltaLog private (
   }
 
   /**
-   * The newest version, also of a table that this build cannot read: to describe it, not to read its files. What a
-   * feature that this build lacks makes of them is unknown.
+   * The newest version, even of a table that this build cannot read. It is only for describing the table, not for
+   * reading its files, because an unsupported feature may change their meaning.
    */
-  def latestUnjudged(): Snapshot =
+  def latestUnchecked(): Snapshot =
     try latest()
     catch {
       case e: DeltaicThrowable if DeltaLog.Unreadable(e.condition) =>
-        val describing = new Replay(table, conf, store, bytesInMemory, judges = false)
+        val describing = new Replay(table, conf, store, bytesInMemory, refusesUnreadable = false)
         try describing.full(listing.latest(_))._1
         catch { case NonFatal(_) => throw e }
     }
 
   /**
    * The commits of these versions, both ends inclusive, in order, each with its time. They are read by several threads.
-   * A version whose commit the log no longer holds is an error.
+   * A version whose commit is no longer in the log is an error.
    */
   def commits(first: Long, last: Long): Iterator[(CommitFile, Long)] = {
     val times = commitTimes()
-    val held = times.commits.map(f => FileNames.versionOf(f) -> f).toMap
+    val files = times.commits.map(f => FileNames.versionOf(f) -> f).toMap
     LogThreads.mapInOrder((first to last).iterator) { version =>
-      val file = held.getOrElse(version, notFound(version))
+      val file = files.getOrElse(version, notFound(version))
       unlessDeleted(version) {
         val commit = reader.read(version, file)
         (commit, times.timeMs(version, commit.commitInfo))
@@ -305,29 +310,29 @@ final class DeltaLog private (
   }
 
   /**
-   * The same without times, which spares a look at the whole log, and one commit ahead: each may hold a hundred thousand
-   * files, and whoever asks may need few of them. A missing commit is an error when it is reached.
+   * The same without times, which saves listing the whole log, and with a read-ahead of one commit: each may have a
+   * hundred thousand files, and callers may need few of the commits. A missing commit is an error when it is reached.
    */
   def commitFiles(first: Long, last: Long): Iterator[CommitFile] =
     LogThreads.mapInOrder((first to last).iterator, readAhead = 1)(commit)
 
-  /** Whether the log holds the commit of a version. */
-  def holdsCommit(version: Long): Boolean = commitFile(version).isDefined
+  /** Whether the log has the commit of a version. */
+  def hasCommit(version: Long): Boolean = commitFile(version).isDefined
 
   /** The commit file of a version, if there is one. */
   def commitFile(version: Long): Option[FileStatus] =
     store.status(FileNames.commit(directory, version))
 
-  /** The first version from which on the log holds every commit; one above the latest if it holds none. */
+  /** The first version from which on the log has every commit; the latest version plus one if it has none. */
   def earliestCommit: Long =
     listing.unbrokenCommits().headOption.fold(latest().version + 1)(FileNames.versionOf)
 
-  /** Fails if nothing can be committed here, because the file system knows no way to. */
+  /** Fails if nothing can be committed here, because the file system is not supported for writes. */
   def requireWritable(): Unit = store.requireWritable(directory)
 
   /**
-   * Writes the commit of this version unless some writer already has. Only the first version may make a log: where the
-   * one that another follows is gone, so is the table, which must not come back as a part of itself.
+   * Writes the commit of this version unless another writer already has. Only version 0 may create a log: if the
+   * previous version is missing, the table was deleted, and a commit must not recreate a part of it.
    *
    * @param read the commit file of the version that was read, if there is one
    */
@@ -349,19 +354,19 @@ final class DeltaLog private (
     else
       try store.writeBesideIfAbsent(file, lines, () => check())
       catch {
-        // Without a directory no file can be written, and the reason is worth more than that.
+        // Without a directory no file can be written; the reason for that is the better error.
         case e: DeltaicThrowable if e.condition == "DELTAIC_LOG_WRITE_FAILED" =>
           check()
           throw e
       }
   }
 
-  /** @param version the one that the log must hold, unless a checkpoint stands for it */
+  /** @param version the version whose commit must be in the log, unless a checkpoint replaces it */
   private def requireSameTable(version: Long, read: Option[FileStatus]): Unit = {
     val isSame = read.flatMap(r => store.status(r.getPath).map(DeltaLog.isSameFile(_, r)))
     val name = FileNames.commit(directory, version).getName
     def isHeld = (isSame.isDefined && read.exists(_.getPath.getName == name)) ||
-      holdsCommit(version) || listing.holdsCheckpoint(version)
+      hasCommit(version) || listing.hasCheckpoint(version)
     if (isSame.contains(false) || !isHeld)
       throw DeltaicException(
         "DELTAIC_TABLE_REPLACED",
@@ -380,7 +385,7 @@ final class DeltaLog private (
     )
   }
 
-  /** As [[commitTimes]], for whoever asks for a version by its time. */
+  /** As [[commitTimes]], for finding a version by its time; fails if there is no commit. */
   private def timesOfCommits(): CommitTimes = {
     val times = commitTimes()
     if (times.commits.isEmpty) notFound(latest().version)
@@ -392,13 +397,13 @@ final class DeltaLog private (
     Map("table" -> table.toString, "version" -> version.toString)
   )
 
-  /** None when the log does not continue what is known: then it was cleaned up, or is another table's. */
-  private def follow(base: Known): Option[Known] = {
+  /** None if the log does not continue the cached snapshot: it was cleaned up, or belongs to another table. */
+  private def update(base: CachedSnapshot): Option[CachedSnapshot] = {
     val tail = listing.tail(base.version)
     val added = tail.commits
     if (!tail.first.exists(base.endsWith)) None
     else if (tail.checkpoint.exists(isBetterBase(base, _))) None
-    // A commit is missing, and only a checkpoint may stand for it.
+    // A commit is missing, and only a checkpoint may replace it.
     else if (tail.latest != base.version + added.size) None
     else if (added.isEmpty) Some(base)
     else {
@@ -410,36 +415,36 @@ final class DeltaLog private (
         added.lastOption,
         checksum = tail.checksum
       )
-      // Cleanup may delete a commit once a checkpoint covers it: then the whole log is looked at again.
+      // Cleanup may delete a commit that a checkpoint covers: the whole log is then listed again.
       try Some(base.copy(replay.advance(base.snapshot, segment), segment.lastFile))
       catch { case _: FileNotFoundException => None }
     }
   }
 
   /**
-   * To begin anew with a checkpoint costs a distributed snapshot little, and keeps what it holds in memory small. One in
-   * memory does so when the table has outgrown it.
+   * Starting again from a checkpoint is cheap for a distributed snapshot, and keeps its memory use small. An in-memory
+   * snapshot does so only when the table has outgrown the limit.
    */
-  private def isBetterBase(base: Known, checkpoint: Checkpoint): Boolean =
+  private def isBetterBase(base: CachedSnapshot, checkpoint: Checkpoint): Boolean =
     !base.unreadable(checkpoint.name) &&
     base.snapshot.stored.fold(
       bytesInMemory != DeltaLog.NeverDistributed && bytesOf(base, checkpoint) > bytesInMemory
     )(_.checkpoint.version < checkpoint.version)
 
-  private def bytesOf(base: Known, checkpoint: Checkpoint): Long =
-    known.measured.filter(_._1 == checkpoint.name).map(_._2).getOrElse {
+  private def bytesOf(base: CachedSnapshot, checkpoint: Checkpoint): Long =
+    cached.measured.filter(_._1 == checkpoint.name).map(_._2).getOrElse {
       val measured = replay.bytesOf(checkpoint, base.snapshot.protocol)
-      measured.foreach(bytes => known.measured = Some(checkpoint.name -> bytes))
+      measured.foreach(bytes => cached.measured = Some(checkpoint.name -> bytes))
       measured.getOrElse(checkpoint.sizeBytes)
     }
 
-  private def isUnchanged(held: Known): Boolean =
-    store.status(held.lastFile.getPath).exists(held.endsWith)
+  private def isUnchanged(snapshot: CachedSnapshot): Boolean =
+    store.status(snapshot.lastFile.getPath).exists(snapshot.endsWith)
 }
 
 object DeltaLog {
 
-  /** What is wrong with a table that this build knows too little to read. */
+  /** The errors of a table that requires a newer build to read. */
   private val Unreadable = Set(
     "DELTAIC_UNSUPPORTED_READER_FEATURE",
     "DELTAIC_UNSUPPORTED_READER_VERSION",
@@ -447,14 +452,14 @@ object DeltaLog {
     "DELTAIC_PROTOCOL_INVALID"
   )
 
-  /** Memory is bounded by their bytes; this bounds what it takes to look at all of them after each commit. */
-  private val TablesKept = 1000
+  /** Memory is bounded by the bytes of snapshots; this bounds the cost of checking all tables after each commit. */
+  private val MaxTables = 1000
 
-  private[replay] val tables = new KnownTables(TablesKept)
+  private[replay] val tables = new SnapshotCache(MaxTables)
 
   /**
-   * Of two looks at one name, whether they saw the same file. Object stores tell its time to the millisecond in a list
-   * and to the second by itself, or to the second in both.
+   * Whether two statuses of one name are of the same file. Object stores report the time in milliseconds in a listing
+   * and in seconds for a single file, or in seconds in both.
    */
   private[deltaic] def isSameFile(a: FileStatus, b: FileStatus): Boolean =
     a.getLen == b.getLen && isSameTime(a.getModificationTime, b.getModificationTime)
@@ -468,8 +473,8 @@ object DeltaLog {
   private val logger = LoggerFactory.getLogger(classOf[DeltaLog])
 
   /**
-   * The log of a table. Logs of the same table share its newest snapshot, but each reaches the file system with its own
-   * configuration: whoever may not list the log does not get to see the snapshot.
+   * The log of a table. Logs of the same table share its newest snapshot, but each accesses the file system with its
+   * own configuration: without permission to list the log, the snapshot is not accessible.
    */
   def forTable(table: Path, conf: Configuration): DeltaLog =
     forTable(table, conf, NeverDistributed)
@@ -480,13 +485,13 @@ object DeltaLog {
     new DeltaLog(root, conf, tables.of(root.toString), bytesInMemory)
   }
 
-  /** Forgets what is known of a table, as when its directory was deleted. */
+  /** Removes a table from the cache, for example after its directory was deleted. */
   def invalidate(table: Path): Unit = {
     val path = rootPath(table)
     tables.forget(root => rootPath(new Path(root)) == path)
   }
 
-  /** The one spelling of a table's root that everything else is compared with. */
+  /** The normalized path of a table's root. */
   private def qualified(table: Path, conf: Configuration): Path = {
     val uri = table.getFileSystem(conf).makeQualified(table).toUri
     new Path(uri.getScheme, uri.getAuthority, rootPath(new Path(uri)))

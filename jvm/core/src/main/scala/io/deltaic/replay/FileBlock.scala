@@ -9,14 +9,14 @@ import org.apache.hadoop.fs.Path
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, LogPath}
 
 /**
- * Some `add` actions as columns. Immutable once built; [[FileTable]] says which rows still count. Made to travel between
- * processes.
+ * Some `add` actions as columns. Immutable once built; [[FileTable]] determines which rows are live. Serializable, to
+ * be sent between processes.
  *
- * A column that no row uses is null, so that a feature costs nothing to tables that do without it.
+ * A column that no row uses is null, so that a feature costs nothing in tables that do not use it.
  *
- * @param keys the identity of each logical file, see [[FileKey]]; null when the paths are the keys
- * @param partitionColumns names of the partition columns that any row has a value for
- * @param sharedBytes about how many bytes the values take that rows share
+ * @param keys the identity of each logical file, see [[FileKey]]; null if the paths are the keys
+ * @param partitionColumns names of the partition columns for which any row has a value
+ * @param sharedBytes the approximate size in bytes of the values that rows share
  * @param partitionValues per partition column the value of each row; [[FileBlock.Absent]] where a row has none
  */
 private[deltaic] final class FileBlock private[replay] (
@@ -37,7 +37,7 @@ private[deltaic] final class FileBlock private[replay] (
 ) extends Serializable {
   import FileBlock._
 
-  /** In another process, what [[Absent]] is there is not what it is here. */
+  /** The instance of [[Absent]] in this block, which after deserialization differs from the one of the process. */
   private val absent = Absent
 
   def key(row: Int): String = if (keys == null) paths(row) else keys(row)
@@ -57,7 +57,7 @@ private[deltaic] final class FileBlock private[replay] (
     }
   }
 
-  /** `dataChange` is false, as in a checkpoint: the row tells what is in the table, not what a commit did. */
+  /** `dataChange` is false, as in a checkpoint: the row describes the table, not a commit. */
   def add(row: Int): AddFile = AddFile(
     path = paths(row),
     partitionValues = partitionValuesOf(row),
@@ -83,7 +83,7 @@ private[deltaic] final class FileBlock private[replay] (
     values
   }
 
-  /** Row of the logical file with this key, -1 when there is none. */
+  /** The row of the logical file with this key, -1 if there is none. */
   def find(wanted: String): Int =
     if (size == 0) -1
     else {
@@ -106,7 +106,7 @@ private[deltaic] final class FileBlock private[replay] (
     slots
   }
 
-  /** About how many bytes of heap the block keeps, the index that makes its rows findable included. */
+  /** The approximate heap size of the block in bytes, including the index of its keys. */
   lazy val retainedBytes: Long = {
     val pointers = Seq(paths, keys, stats, deletionVectors, tags, clusteringProviders) ++
       partitionValues
@@ -117,21 +117,21 @@ private[deltaic] final class FileBlock private[replay] (
     var bytes = sharedBytes + slots * IntBytes + bytesPerRow * size
     var row = 0
     while (row < size) {
-      bytes += textBytes(paths(row)) + textBytes(statsOf(row))
-      if (keys != null && (keys(row) ne paths(row))) bytes += textBytes(keys(row))
+      bytes += stringBytes(paths(row)) + stringBytes(statsOf(row))
+      if (keys != null && (keys(row) ne paths(row))) bytes += stringBytes(keys(row))
       if (deletionVector(row) != null) bytes += DeletionVectorBytes
       row += 1
     }
     bytes
   }
 
-  /** What others make of the rows, and keep as long as there are snapshots with this block. */
+  /** Data that is derived from the rows and cached as long as there are snapshots with this block. */
   @transient private lazy val derived = new ConcurrentHashMap[Derivation[_], Derived]
 
   private[deltaic] def derive[D <: Derived](derivation: Derivation[D]): D =
     derived.computeIfAbsent(derivation, _ => derivation.of(this)).asInstanceOf[D]
 
-  /** Whoever has got something goes on with it. */
+  /** Callers may still use derived data that they already have. */
   private[replay] def forgetDerived(): Unit = derived.clear()
 
   private[replay] def derivedBytes: Long = derived.values.asScala.iterator.map(_.retainedBytes).sum
@@ -154,7 +154,7 @@ private[deltaic] final class FileBlock private[replay] (
 
 private[deltaic] object FileBlock {
 
-  /** How something is made of a block. Equal ones make the same. */
+  /** Derives data from a block. Equal derivations give the same result. */
   trait Derivation[D <: Derived] {
     def of(block: FileBlock): D
   }
@@ -162,43 +162,43 @@ private[deltaic] object FileBlock {
   /** See [[FileBlock.derive]]. */
   trait Derived {
 
-    /** About how many bytes of heap it takes by now. */
+    /** Its approximate current heap size in bytes. */
     def retainedBytes: Long
   }
 
-  /** Stands for "no such partition value", which differs from a null one. Known by reference. */
+  /** Stands for "no such partition value", which differs from a null one. Compared by reference. */
   val Absent: String = new String("absent")
 
   /** Stands for an absent number: neither row ids nor versions are negative. */
   val NoNumber: Long = Long.MinValue
 
-  /** As the JVM lays objects out in heaps below 32 GB. */
+  /** The object layout of the JVM for heaps below 32 GB. */
   private val PointerBytes = 4L
   private val IntBytes = 4L
   private val LongBytes = 8L
   private val StringOverheadBytes = 24L + 16L
   private val DeletionVectorBytes = 200L
 
-  /** Characters are taken to be of one byte each, as those of paths and statistics nearly always are. */
-  def textBytes(text: String): Long =
+  /** Assumes one byte per character, which holds for nearly all paths and statistics. */
+  def stringBytes(text: String): Long =
     if (text == null) 0L else StringOverheadBytes + (text.length + 7) / 8 * 8
 
   private def number(column: Array[Long], row: Int): Option[Long] =
     if (column == null || column(row) == NoNumber) None else Some(column(row))
 
-  /** The low bits of a string's hash are poor when only few characters differ. */
+  /** The low bits of a string's hash are poorly distributed if only few characters differ. */
   private def spread(hash: Int): Int = {
     val h = hash * 0x9e3779b9
     h ^ (h >>> 16)
   }
 }
 
-/** The identity of a logical file: its path in canonical spelling, and its deletion vector (Protocol § Action Reconciliation). */
+/** The identity of a logical file: its canonical path and its deletion vector (Protocol § Action Reconciliation). */
 private[deltaic] object FileKey {
 
   def of(table: Path, logPath: String, dvId: Option[String]): String = {
     val path = LogPath.canonical(table, logPath)
-    // No path holds a NUL, so no path can be mistaken for a pair.
+    // No path contains a NUL, so a path cannot be confused with a pair.
     dvId.fold(path)(id => s"$path\u0000$id")
   }
 }

@@ -41,7 +41,7 @@ private[replay] final class FileBlockBuilder(table: Path, expectedRows: Int = 16
     add.clusteringProvider.orNull
   )
 
-  /** Appends a row whose key is not known yet. */
+  /** Appends a row and computes its key. */
   def append(add: AddFile): Unit = append(add, keyOf(add.path, add.dvId))
 
   def keyOf(path: String, dvId: Option[String]): String = FileKey.of(table, path, dvId)
@@ -85,7 +85,7 @@ private[replay] final class FileBlockBuilder(table: Path, expectedRows: Int = 16
     rows += 1
   }
 
-  /** The rows with what was collected apart from them. */
+  /** The block of these rows and of details that were collected separately. */
   def resultWith(details: FileDetails): FileBlock = {
     require(details.size == rows, s"details of ${details.size} files for $rows files")
     stats = details.stats
@@ -108,14 +108,14 @@ private[replay] final class FileBlockBuilder(table: Path, expectedRows: Int = 16
     trim(defaultRowCommitVersions),
     trim(clusteringProviders),
     partition.sharedBytes + shared.keysIterator.map {
-      case text: String => FileBlock.textBytes(text)
+      case text: String => FileBlock.stringBytes(text)
       case map: Map[_, _] => map.iterator.map { case (k, v) => entryBytes(k, v) }.sum
       case _ => 0L
     }.sum
   )
 
   private def entryBytes(key: Any, value: Any): Long =
-    FileBlock.textBytes(String.valueOf(key)) + FileBlock.textBytes(String.valueOf(value)) + 16
+    FileBlock.stringBytes(String.valueOf(key)) + FileBlock.stringBytes(String.valueOf(value)) + 16
 
   private def appendKey(path: String, key: String): Unit = {
     val same = key == path

@@ -4,7 +4,7 @@ import io.deltaic.protocol.{DeletionVectorDescriptor, RemoveFile}
 
 /**
  * The `add` of the current row of a checkpoint. Its cells are looked up once for all rows, of which there may be
- * millions; a cell that the file lacks is null.
+ * millions. The cell of a missing column is null.
  */
 private[replay] final class AddCells(add: StructCell) {
   private val path = add.text("path")
@@ -113,7 +113,7 @@ private[replay] object FileCells {
   def valueOf(cell: LongCell): Option[Long] =
     if (cell != null && cell.isDefined) Some(cell.long) else None
 
-  def valueOf(cell: TextCell): Option[String] =
+  def valueOf(cell: StringCell): Option[String] =
     if (cell != null && cell.isDefined) Some(cell.text) else None
 
   def valueOf(cell: MapCell): Map[String, String] = if (cell == null) Map.empty else cell.map

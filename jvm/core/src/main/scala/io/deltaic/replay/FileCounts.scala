@@ -1,10 +1,10 @@
 package io.deltaic.replay
 
 /**
- * What files of a table add up to.
+ * Totals of the files of a table.
  *
- * @param deletionVectors how many of the files have one
- * @param deletedRecords how many rows the vectors mark
+ * @param deletionVectors the number of files that have a deletion vector
+ * @param deletedRecords the number of rows that the vectors mark as deleted
  */
 private[deltaic] final case class FileCounts(
     files: Long,

@@ -7,9 +7,9 @@ import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor}
 /**
  * The logical files of a snapshot, numbered from 0, as columns.
  *
- * The rows lie in blocks that successive snapshots share; `live` lists the rows that count, as ordinals over all blocks,
- * ascending. A newer snapshot so costs one block for what is new and one copy of `live`. Blocks are merged as they grow in
- * number, the newest ones first, so that there are never more than a few dozen.
+ * The rows are stored in blocks that successive snapshots share; `live` lists the live rows, as ordinals over all
+ * blocks, ascending. A newer snapshot therefore costs one block for the new files and one copy of `live`. Blocks are
+ * merged as their number grows, the newest ones first, so that there are never more than a few dozen.
  *
  * @param starts the ordinal of the first row of each block
  */
@@ -22,10 +22,10 @@ final class FileTable private (
 
   def size: Int = live.length
 
-  /** As the log spells it: URI-encoded, relative to the table or absolute. */
+  /** The path as spelled in the log: URI-encoded, relative to the table or absolute. */
   def path(i: Int): String = { val o = live(i); val b = blockOf(o); blocks(b).paths(o - starts(b)) }
 
-  /** The value of a partition column, serialized; null when it is null, or when the file has none. */
+  /** The value of a partition column, serialized; null if it is null, or if the file has none. */
   def partitionValue(i: Int, column: String): String = {
     val o = live(i)
     val b = blockOf(o)
@@ -58,14 +58,14 @@ final class FileTable private (
     blocks(b).deletionVector(o - starts(b))
   }
 
-  /** The whole action, with `dataChange` false: what is in the table, not what a commit did. */
+  /** The complete action, with `dataChange` false: it describes the table, not a commit. */
   def add(i: Int): AddFile = {
     val o = live(i)
     val b = blockOf(o)
     blocks(b).add(o - starts(b))
   }
 
-  /** The number of the logical file, -1 when it is not in the table. Any spelling of the path will do. */
+  /** The index of the logical file, -1 if it is not in the table. The path may have any spelling. */
   def indexOf(path: String, dvId: Option[String]): Int = indexOfKey(FileKey.of(table, path, dvId))
 
   lazy val totalSizeBytes: Long = {
@@ -78,7 +78,7 @@ final class FileTable private (
   private[deltaic] def counts: FileCounts =
     FileCounts(size.toLong, totalSizeBytes, withDeletionVectors.toLong, deletedRecords)
 
-  /** How many of the files have a deletion vector. */
+  /** The number of files that have a deletion vector. */
   lazy val withDeletionVectors: Int =
     if (blocks.forall(_.deletionVectors == null)) 0
     else (0 until size).count(deletionVector(_) != null)
@@ -94,7 +94,7 @@ final class FileTable private (
       new FileTable(table, blocks, starts, kept)
     }
 
-  /** These files alone. */
+  /** A block of only these files. */
   private[deltaic] def block(files: Array[Int]): FileBlock = {
     val builder = new FileBlockBuilder(table, files.length)
     files.foreach { i =>
@@ -104,42 +104,42 @@ final class FileTable private (
     builder.result()
   }
 
-  /** How many rows the deletion vectors take from the files. */
+  /** The number of rows that the deletion vectors delete from the files. */
   lazy val deletedRecords: Long =
     if (withDeletionVectors == 0) 0L
     else (0 until size).iterator.map(deletionVector).filter(_ != null).map(_.cardinality).sum
 
-  /** About how many bytes of heap the table keeps, rows that left and what was derived of its rows included. */
+  /** The approximate heap size of the table in bytes, including dead rows and data derived from the rows. */
   def retainedBytes: Long =
     blocks.iterator.map(b => b.retainedBytes + b.derivedBytes).sum + 4L * live.length
 
-  /** Forgets what was derived of the rows. */
+  /** Drops the data that was derived from the rows. */
   private[deltaic] def forgetDerived(): Unit = blocks.foreach(_.forgetDerived())
 
   private[replay] def blockCount: Int = blocks.length
 
-  /** Rows in memory, those that left included. */
-  private[replay] def rowsHeld: Int = if (blocks.isEmpty) 0 else starts.last + blocks.last.size
+  /** The number of rows in memory, including dead rows. */
+  private[replay] def rowsInMemory: Int = if (blocks.isEmpty) 0 else starts.last + blocks.last.size
 
   /**
    * The table after some commits.
    *
-   * @param changed the keys that the commits mention; their present files leave
-   * @param added the newest `add` of those keys whose newest action is one
+   * @param changed the keys that the commits reference; their current files are removed
+   * @param added the `add`s that are the newest actions of their keys
    */
   private[replay] def updated(changed: Iterator[String], added: FileBlock): FileTable = {
-    val gone = new java.util.BitSet
+    val removed = new java.util.BitSet
     changed.foreach { key =>
       val i = indexOfKey(key)
-      if (i >= 0) gone.set(i)
+      if (i >= 0) removed.set(i)
     }
-    val end = rowsHeld
-    val kept = size - gone.cardinality
+    val end = rowsInMemory
+    val kept = size - removed.cardinality
     val nowLive = new Array[Int](kept + added.size)
     var to = 0
     var i = 0
     while (i < size) {
-      if (!gone.get(i)) { nowLive(to) = live(i); to += 1 }
+      if (!removed.get(i)) { nowLive(to) = live(i); to += 1 }
       i += 1
     }
     i = 0
@@ -149,7 +149,7 @@ final class FileTable private (
   }
 
   private def indexOfKey(key: String): Int = {
-    // The newest block knows best: an older one may hold a dead row of the same key.
+    // The newest block is searched first: an older one may have a dead row of the same key.
     var b = blocks.length - 1
     var i = -1
     while (b >= 0 && i < 0) {
@@ -166,8 +166,9 @@ final class FileTable private (
   }
 
   /**
-   * Merges from the end every run of blocks in which one is less than twice as large as what follows it, and everything
-   * when most rows are dead. Each row is thus copied a logarithmic number of times over the life of the table.
+   * Merges, from the end, every run of blocks in which one is less than twice as large as those after it together, and
+   * all blocks if most rows are dead. Each row is thus copied a logarithmic number of times over the lifetime of the
+   * table.
    */
   private def compacted(): FileTable = {
     var first = blocks.length - 1
@@ -176,12 +177,12 @@ final class FileTable private (
       first -= 1
       rows += blocks(first).size
     }
-    if (rowsHeld > 2 * size + 1024) merged(0)
+    if (rowsInMemory > 2 * size + 1024) merged(0)
     else if (first < blocks.length - 1) merged(first)
     else this
   }
 
-  /** Replaces the blocks from `first` on with one that holds their live rows. */
+  /** Replaces the blocks from `first` on with one block of their live rows. */
   private def merged(first: Int): FileTable = {
     val start = starts(first)
     val found = java.util.Arrays.binarySearch(live, start)
@@ -196,7 +197,7 @@ final class FileTable private (
     val nowLive = java.util.Arrays.copyOf(live, size)
     i = from
     while (i < size) { nowLive(i) = start + i - from; i += 1 }
-    // A block without rows would begin where the next one does.
+    // A block without rows would have the same start as the next one.
     if (from == size) new FileTable(table, blocks.take(first), starts.take(first), nowLive)
     else
       new FileTable(table, blocks.take(first) :+ builder.result(), starts.take(first + 1), nowLive)

@@ -6,7 +6,7 @@ import org.apache.parquet.schema.{GroupType, LogicalTypeAnnotation, PrimitiveTyp
 
 /**
  * Receives one column of the current Parquet record. Cells are reused from record to record: a struct resets its
- * children when it begins, so a child that stays away reads as null.
+ * children when it starts, so a missing child is null.
  */
 private[replay] sealed trait Cell {
   def reset(): Unit
@@ -37,14 +37,14 @@ private[replay] final class StructCell(val schema: GroupType) extends GroupConve
   val fields: Seq[(Type, Cell)] =
     (0 until schema.getFieldCount).map(i => schema.getType(i) -> children(i))
 
-  /** None when the file has no such column. */
+  /** None if the file has no such column. */
   def field(name: String): Option[Cell] =
     if (schema.containsField(name)) Some(children(schema.getFieldIndex(name))) else None
 
   def struct(name: String): Option[StructCell] = field(name).collect { case s: StructCell => s }
 
-  /** Null when the file has no such column, or one of another type. */
-  def text(name: String): TextCell = field(name).collect { case t: TextCell => t }.orNull
+  /** Null if the file has no such column, or one of another type. */
+  def text(name: String): StringCell = field(name).collect { case t: StringCell => t }.orNull
   def long(name: String): LongCell = field(name).collect { case n: LongCell => n }.orNull
   def map(name: String): MapCell = field(name).collect { case m: MapCell => m }.orNull
   def list(name: String): ListCell = field(name).collect { case l: ListCell => l }.orNull
@@ -67,8 +67,8 @@ private[replay] final class StructCell(val schema: GroupType) extends GroupConve
 private[replay] final class MapCell(schema: GroupType) extends GroupConverter with Cell {
   private val entrySchema = schema.getType(0).asGroupType
   private val entry = new StructCell(entrySchema)
-  private val key = textCell(0)
-  private val value = textCell(1)
+  private val key = stringCell(0)
+  private val value = stringCell(1)
   private var entries: Map[String, String] = _
 
   private val entryConverter = new GroupConverter {
@@ -90,11 +90,11 @@ private[replay] final class MapCell(schema: GroupType) extends GroupConverter wi
   override def start(): Unit = entries = Map.empty
   override def end(): Unit = ()
 
-  private def textCell(i: Int): TextCell =
+  private def stringCell(i: Int): StringCell =
     if (i >= entry.fields.size) null
     else {
       entry.fields(i)._2 match {
-        case text: TextCell => text
+        case text: StringCell => text
         case _ => null
       }
     }
@@ -107,7 +107,7 @@ private[replay] final class ListCell(schema: GroupType) extends GroupConverter w
 
   private val repeatedConverter: Converter =
     if (repeated.isPrimitive) {
-      new TextCell(repeated.asPrimitiveType) {
+      new StringCell(repeated.asPrimitiveType) {
         override protected def set(value: String): Unit = elements = elements :+ value
       }
     } else {
@@ -116,7 +116,7 @@ private[replay] final class ListCell(schema: GroupType) extends GroupConverter w
         override def getConverter(index: Int): Converter = element.getConverter(index)
         override def start(): Unit = element.start()
         override def end(): Unit = element.fields.headOption.map(_._2).foreach {
-          case text: TextCell if text.isDefined => elements = elements :+ text.text
+          case text: StringCell if text.isDefined => elements = elements :+ text.text
           case _ => ()
         }
       }
@@ -147,7 +147,7 @@ private[replay] object PrimitiveCell {
 
   def of(schema: PrimitiveType): PrimitiveCell = schema.getPrimitiveTypeName match {
     case BINARY if !schema.getLogicalTypeAnnotation.isInstanceOf[DecimalAnnotation] =>
-      new TextCell(schema)
+      new StringCell(schema)
     case BINARY | FIXED_LEN_BYTE_ARRAY | INT96 => new BytesCell(schema)
     case INT32 | INT64 | BOOLEAN => new LongCell(schema)
     case FLOAT | DOUBLE => new DoubleCell(schema)
@@ -167,7 +167,7 @@ private[replay] final class DoubleCell(schema: PrimitiveType) extends PrimitiveC
   var double: Double = 0
   override def addDouble(value: Double): Unit = { double = value; defined = true }
 
-  /** The shortest decimal of the float, not the digits its widening would show. */
+  /** The shortest decimal of the float, not the digits of the widened double. */
   override def addFloat(value: Float): Unit = { double = value.toString.toDouble; defined = true }
 }
 
@@ -176,8 +176,8 @@ private[replay] final class BytesCell(schema: PrimitiveType) extends PrimitiveCe
   override def addBinary(value: Binary): Unit = { bytes = value.getBytes; defined = true }
 }
 
-/** UTF-8 text. A dictionary is decoded once, so that repeated values are one object. */
-private[replay] class TextCell(schema: PrimitiveType) extends PrimitiveCell(schema) {
+/** A UTF-8 string. A dictionary is decoded once, so that repeated values share one object. */
+private[replay] class StringCell(schema: PrimitiveType) extends PrimitiveCell(schema) {
   private var decoded: Array[String] = _
   private var current: String = _
 

@@ -15,8 +15,8 @@ import org.apache.parquet.schema.{LogicalTypeAnnotation, PrimitiveType}
 import io.deltaic.protocol.ActionJson
 
 /**
- * The JSON statistics of a file whose checkpoint holds them as a struct only, `stats_parsed` (Protocol § Checkpoints).
- * Values are written as JSON statistics hold them; binary columns have none.
+ * The JSON statistics of a file whose checkpoint has them only as a struct, `stats_parsed` (Protocol § Checkpoints).
+ * Values are written as in JSON statistics; binary columns have none.
  */
 private[replay] object ParsedStats {
 
@@ -38,7 +38,7 @@ private[replay] object ParsedStats {
     text.toString
   }
 
-  /** The checkpoint schema in the protocol has another name for what it calls `nullCount` elsewhere. */
+  /** The checkpoint schema in the protocol has a different name for the field that is `nullCount` elsewhere. */
   private def jsonName(field: String): String = if (field == "nullCounts") "nullCount" else field
 
   private def write(json: JsonGenerator, struct: StructCell, name: String => String): Unit = {
@@ -56,14 +56,14 @@ private[replay] object ParsedStats {
   }
 
   private def hasJsonForm(leaf: PrimitiveCell): Boolean = leaf match {
-    case text: TextCell => text.schema.getLogicalTypeAnnotation != null
+    case text: StringCell => text.schema.getLogicalTypeAnnotation != null
     case bytes: BytesCell =>
       bytes.schema.getPrimitiveTypeName == INT96 || scaleOf(bytes.schema).isDefined
     case _ => true
   }
 
   private def write(json: JsonGenerator, leaf: PrimitiveCell): Unit = leaf match {
-    case text: TextCell => json.writeString(text.text)
+    case text: StringCell => json.writeString(text.text)
     case number: DoubleCell => json.writeNumber(number.double)
     case bytes: BytesCell => writeBytes(json, bytes)
     case number: LongCell => writeLong(json, number)

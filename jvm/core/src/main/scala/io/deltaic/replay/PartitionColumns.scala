@@ -16,7 +16,7 @@ private[replay] final class PartitionColumns {
   def append(values: Map[String, String]): Unit = {
     if (rows == capacity) {
       capacity = math.multiplyExact(capacity, 2)
-      columns.mapValuesInPlace((_, held) => java.util.Arrays.copyOf(held, capacity))
+      columns.mapValuesInPlace((_, column) => java.util.Arrays.copyOf(column, capacity))
     }
     if (columns.nonEmpty) columns.valuesIterator.foreach(_(rows) = Absent)
     if (values.nonEmpty) {
@@ -34,16 +34,16 @@ private[replay] final class PartitionColumns {
   def values: Array[Array[String]] =
     columns.valuesIterator.map(java.util.Arrays.copyOf(_, rows)).toArray
 
-  /** About how many bytes the values take that rows share. */
-  def sharedBytes: Long = shared.keysIterator.map(FileBlock.textBytes).sum
+  /** The approximate size in bytes of the values that rows share. */
+  def sharedBytes: Long = shared.keysIterator.map(FileBlock.stringBytes).sum
 }
 
-/** What is read apart from the rest of some files, in their order. */
+/** Fields of files that are read separately from the others, in file order. */
 private[replay] final class FileDetails {
   private val statsJson = mutable.ArrayBuffer.empty[String]
   val partition = new PartitionColumns
 
-  /** @param stats null where there are none */
+  /** @param stats null if there are none */
   def append(stats: String, partitionValues: Map[String, String]): Unit = {
     statsJson += stats
     partition.append(partitionValues)
@@ -51,6 +51,6 @@ private[replay] final class FileDetails {
 
   def size: Int = statsJson.size
 
-  /** Null when no file has any. */
+  /** Null if no file has any. */
   def stats: Array[String] = if (statsJson.forall(_ == null)) null else statsJson.toArray
 }

@@ -10,17 +10,17 @@ import io.deltaic.log._
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable, Printable, Protocol, TableFeatures}
 
 /**
- * Makes snapshots of log files.
+ * Reads snapshots from log files.
  *
- * @param bytesInMemory a checkpoint of more bytes makes a distributed snapshot
- * @param judges whether a table that this build cannot read is refused
+ * @param bytesInMemory the snapshot of a larger checkpoint is distributed
+ * @param refusesUnreadable whether a table that this build cannot read is refused
  */
 private[replay] final class Replay(
     table: Path,
     conf: Configuration,
     store: LogStore,
     bytesInMemory: Long,
-    judges: Boolean = true
+    refusesUnreadable: Boolean = true
 ) {
   import Replay._
 
@@ -28,24 +28,24 @@ private[replay] final class Replay(
   private val checkpoints = new CheckpointReader(table, conf, store, bytesInMemory)
 
   /**
-   * The snapshot that the chosen files make.
+   * The snapshot of the chosen files.
    *
-   *   1. The checkpoint that is chosen first may turn out to be unreadable. Then it is named in the log, and the next best
-   *      files are chosen, down to every commit from version 0 on.
-   *   1. Cleanup may delete a file between its being chosen and being read. Then the files are chosen once more.
+   *   1. The chosen checkpoint may turn out to be unreadable. Then a warning names it, and the next best files are
+   *      chosen, down to every commit from version 0 on.
+   *   1. Cleanup may delete a file after it was chosen and before it is read. Then the files are chosen once more.
    *
-   * @param choose the best files without the checkpoints of these names
-   * @param known checkpoints that have turned out to be unreadable before
+   * @param choose returns the best files, excluding the checkpoints with these names
+   * @param alreadyTried checkpoints that turned out to be unreadable before
    */
   def full(
       choose: Set[String] => LogSegment,
-      known: Seq[UnreadableCheckpoint] = Nil
+      alreadyTried: Seq[UnreadableCheckpoint] = Nil
   ): (Snapshot, LogSegment) = {
-    known.foreach(warn)
-    var unreadable = known.toVector
+    alreadyTried.foreach(warn)
+    var unreadable = alreadyTried.toVector
     var hasVanished = false
     var done: (Snapshot, LogSegment) = null
-    var firstVersion = known.headOption.fold(-1L)(_.checkpoint.version)
+    var firstVersion = alreadyTried.headOption.fold(-1L)(_.checkpoint.version)
     while (done == null) {
       val segment =
         try choose(unreadable.map(_.checkpoint.name).toSet)
@@ -53,7 +53,7 @@ private[replay] final class Replay(
           case e: DeltaicThrowable if unreadable.nonEmpty =>
             throw nothingReadable(firstVersion, unreadable, e)
         }
-      if (unreadable.size == known.size) firstVersion = segment.version
+      if (unreadable.size == alreadyTried.size) firstVersion = segment.version
       try done = full(segment) -> segment
       catch {
         case e: UnreadableCheckpoint =>
@@ -73,13 +73,14 @@ private[replay] final class Replay(
   )
 
   /**
-   *   1. The checkpoint's header says whether this build can read the table; only then are its files read.
+   *   1. The checkpoint's protocol and metaData show whether this build can read the table; only then are its file
+   *      actions read.
    *   1. The checkpoint is the state that the commits advance.
    */
   private def full(segment: LogSegment): Snapshot = {
     val checksum = segment.checksum.flatMap(VersionChecksum.read(store, _))
     val base = segment.checkpoint.fold(TableState.empty(table)) { checkpoint =>
-      // Of a checksum that lies no harm comes: the checkpoint's own header is judged all the same.
+      // A wrong checksum is harmless: the checkpoint's own protocol and metaData are checked anyway.
       val isKnown = checksum.flatMap(_.protocol).exists(TableFeatures.isReadable(_, None))
       checkpoints.read(checkpoint, isKnown)(requireReadable(_, segment))
     }
@@ -87,14 +88,14 @@ private[replay] final class Replay(
   }
 
   /**
-   * Refuses a table of which this build may misread the checkpoint. A commit after it may have taken the feature away
-   * that this build lacks (Protocol § Action Reconciliation).
+   * Refuses a table whose checkpoint this build may misread. A later commit may have removed the feature that this
+   * build lacks (Protocol § Action Reconciliation).
    */
-  private def requireReadable(header: TableState, segment: LogSegment): Unit =
-    header.protocol.foreach { protocol =>
-      if (judges && !TableFeatures.isReadable(protocol, header.metadata)) {
+  private def requireReadable(base: TableState, segment: LogSegment): Unit =
+    base.protocol.foreach { protocol =>
+      if (refusesUnreadable && !TableFeatures.isReadable(protocol, base.metadata)) {
         val (newest, metadata) =
-          commits(segment.entries).foldLeft(protocol -> header.metadata) {
+          commits(segment.entries).foldLeft(protocol -> base.metadata) {
             case ((p, m), commit) =>
               commit.protocol.getOrElse(p) -> commit.metadata.orElse(m)
           }
@@ -103,10 +104,10 @@ private[replay] final class Replay(
     }
 
   /**
-   * Of all files of a checkpoint, as its snapshot will know it ([[TableState.checkpointBytes]]); None if they cannot
-   * be read.
+   * The size of all files of a checkpoint, as in its snapshot ([[TableState.checkpointBytes]]); None if they cannot be
+   * read.
    *
-   * @param protocol of the table: it tells whether there may be sidecars
+   * @param protocol the protocol of the table, which shows whether there may be sidecars
    */
   def bytesOf(checkpoint: Checkpoint, protocol: Protocol): Option[Long] =
     if (
@@ -120,7 +121,7 @@ private[replay] final class Replay(
     advanced(old.state, segment, segment.checksum.flatMap(VersionChecksum.read(store, _)))
       .withFewerTombstones(System.currentTimeMillis)
 
-  /** What a checksum does not confirm is said in the log, and read again without compactions if any were used. */
+  /** A difference from the checksum is logged, and the commits are read again without compactions if any were used. */
   private def advanced(
       base: TableState,
       segment: LogSegment,
@@ -146,7 +147,7 @@ private[replay] final class Replay(
   ): Snapshot = {
     val protocol = state.protocol.getOrElse(missing("PROTOCOL", segment))
     val metadata = state.metadata.getOrElse(missing("METADATA", segment))
-    if (judges)
+    if (refusesUnreadable)
       TableFeatures.requireReadable(table.toString, segment.version, protocol, Some(metadata))
     val inCommit =
       if (TableFeatures.isActive(protocol, metadata, "inCommitTimestamp")) {

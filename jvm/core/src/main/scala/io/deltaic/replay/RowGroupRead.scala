@@ -34,7 +34,7 @@ private[replay] final class RowGroupRead(table: Path, file: CheckpointFile, rowG
 
   def result(): FileBlock = if (details == null) block.result() else block.resultWith(details)
 
-  /** Hands over the files as they are read, never more than `rows` at a time. */
+  /** Passes on the files as they are read, at most `rows` at a time. */
   def filesInBatches(rows: Int)(take: FileBlock => Unit): Unit = {
     var batch = new FileBlockBuilder(table)
     visit(Map("add" -> (addFields ++ detailFields)))(
@@ -74,7 +74,7 @@ private[replay] final class RowGroupRead(table: Path, file: CheckpointFile, rowG
     }
   }
 
-  /** Statistics are read in one of their two forms: as JSON, if any row of the file has them so, else as a struct. */
+  /** Statistics are read in one of two forms: as JSON, if any row of the file has JSON statistics, else as a struct. */
   private def detailFields: Set[String] =
     Set("partitionValues", if (file.hasValues("add", "stats")) "stats" else "stats_parsed")
 }

@@ -7,21 +7,21 @@ import org.apache.hadoop.fs.{FileStatus, Path}
 import io.deltaic.log.VersionChecksum
 import io.deltaic.protocol._
 
-/** How many files a table has, and how many bytes those have. */
+/** The number and total size of the files of a table. */
 final case class TableSize(numFiles: Long, sizeBytes: Long)
 
 /**
- * A table at one version, which stays as it is: what it finds out later, it remembers. Safe to share between threads.
+ * A table at one version. It is logically immutable; counts and derived data are cached later. Thread safe.
  *
- * A snapshot whose checkpoint is too large for the driver is distributed: the files of the checkpoint stay in it
- * ([[stored]]), and those that commits have added since are in memory ([[filesInMemory]]). All else is in memory in any
- * case.
+ * A snapshot whose checkpoint is too large for the driver is distributed: the file actions of the checkpoint stay in it
+ * ([[stored]]), and files that later commits added are in memory ([[filesInMemory]]). All other state is always in
+ * memory.
  *
  * @param table the root directory, qualified
- * @param timestampMs when the version was committed: its in-commit timestamp where the table keeps those, else the
- *   modification time of its commit file
- * @param checksum what the checksum file of the version says of files, if there is one
- * @param commitFile the version's commit, as it was listed; none if only its checkpoint is left
+ * @param timestampMs the time of the commit: its in-commit timestamp if enabled, else the modification time of its
+ *   commit file
+ * @param checksum the fields about files of the version's checksum file, if there is one
+ * @param commitFile the version's commit file, as listed; None if only its checkpoint is left
  */
 final class Snapshot private[replay] (
     val table: Path,
@@ -42,8 +42,8 @@ final class Snapshot private[replay] (
   private[deltaic] def filesInMemory: FileTable = state.files
 
   /**
-   * All files, in memory. Whoever can do with one after another asks for [[adds]]: of a distributed snapshot, memory
-   * may not suffice for all.
+   * All files, in memory. Callers that can process one file at a time use [[adds]]: all files of a distributed snapshot
+   * may not fit in memory.
    */
   def files: FileTable = state.stored.fold(state.files) { stored =>
     synchronized {
@@ -58,27 +58,28 @@ final class Snapshot private[replay] (
 
   private var loaded = new SoftReference[FileTable](null)
 
-  /** The files one after another, never all in memory unless they are there already. */
+  /** The files as an iterator, which does not load all of them into memory. */
   def adds: Iterator[AddFile] =
     state.stored.iterator.flatMap(_.adds) ++
       (0 until state.files.size).iterator.map(state.files.add)
 
-  /** Unless nobody has counted them. */
+  /** The size, None if the files of a distributed snapshot have not been counted. */
   def size: Option[TableSize] =
-    if (isDistributed) countedFiles.map(_.size).orElse(toldSize) else Some(state.files.counts.size)
+    if (isDistributed) countedFiles.map(_.size).orElse(sizeFromChecksum)
+    else Some(state.files.counts.size)
 
-  private def toldSize: Option[TableSize] =
-    for (told <- checksum; files <- told.numFiles; bytes <- told.sizeBytes)
+  private def sizeFromChecksum: Option[TableSize] =
+    for (c <- checksum; files <- c.numFiles; bytes <- c.sizeBytes)
       yield TableSize(files, bytes)
 
-  /** What was counted of a distributed snapshot. */
+  /** The counts of a distributed snapshot. */
   @volatile private var countedFiles: Option[FileCounts] = None
 
   /**
-   * Takes note of the files of the checkpoint that count, once somebody has read them all, and holds the sum against the
-   * checksum file.
+   * Records the counts of the live files of the checkpoint, after all of them were read, and compares the totals with
+   * the checksum file.
    */
-  private[deltaic] def noteCounted(inCheckpoint: FileCounts): Unit = {
+  private[deltaic] def recordCounts(inCheckpoint: FileCounts): Unit = {
     val all = inCheckpoint + state.files.counts
     val isNew = synchronized {
       val before = countedFiles
@@ -92,8 +93,8 @@ final class Snapshot private[replay] (
   def transactions: Map[String, SetTransaction] = state.transactions
 
   /**
-   * The progress of applications that still counts: what was updated longer ago than
-   * `delta.setTransactionRetentionDuration` does not, as if it had not been. When a `txn` was updated it need not say.
+   * The transactions that have not expired. One that was updated longer ago than
+   * `delta.setTransactionRetentionDuration` is ignored. A `txn` without `lastUpdated` does not expire.
    */
   def unexpiredTransactions(nowMs: Long): Map[String, SetTransaction] =
     TableProperties.transactionRetentionMs(metadata).fold(transactions) { retentionMs =>
@@ -104,19 +105,19 @@ final class Snapshot private[replay] (
   def domains: Map[String, DomainMetadata] = state.domains
 
   /**
-   * The logical files removed from the table whose `remove` a checkpoint must keep: those that had not expired when the
-   * snapshot was made (Protocol § Add File and Remove File).
+   * The tombstones that a checkpoint must retain: those that had not expired when the snapshot was created (Protocol §
+   * Add File and Remove File).
    */
   def tombstones: Iterator[RemoveFile] =
     state.stored.iterator.flatMap(_.tombstones).filter(state.isUnexpired) ++
       state.tombstones.valuesIterator
 
   /**
-   * About how many bytes of heap this snapshot keeps by now, of which it may share some with older ones. Queries add what
-   * they decode of statistics and partition values.
+   * The approximate current heap size of this snapshot in bytes, some of which older snapshots may share. Queries add
+   * decoded statistics and partition values.
    */
   def retainedBytes: Long =
-    Snapshot.HeaderBytes + metadata.schemaString.length +
+    Snapshot.BaseBytes + metadata.schemaString.length +
       Snapshot.TransactionBytes * transactions.size +
       state.files.retainedBytes + Snapshot.TombstoneBytes * state.tombstones.size +
       state.stored.fold(0L)(_.retainedBytes)
@@ -132,7 +133,7 @@ final class Snapshot private[replay] (
       new Snapshot(table, version, timestampMs, protocol, metadata, kept, checksum, commitFile)
     }
 
-  /** To look at all tombstones after every commit would cost more than they do. */
+  /** Checking all tombstones after every commit would cost more than they do. */
   private[replay] def withFewerTombstones(nowMs: Long): Snapshot =
     if (state.tombstones.size <= 2 * state.unexpired + 1000) this
     else withoutExpiredTombstones(nowMs)
@@ -140,8 +141,8 @@ final class Snapshot private[replay] (
 
 private object Snapshot {
 
-  /** About what a table without files takes, its schema aside. */
-  private val HeaderBytes = 2000L
+  /** The approximate size of a table without files and without its schema. */
+  private val BaseBytes = 2000L
   private val TransactionBytes = 250L
 
   /** A remove action with its path, key and place in the map, as measured. */

@@ -9,13 +9,13 @@ import io.deltaic.log.{Checkpoint, LogThreads}
 import io.deltaic.protocol.{AddFile, DeltaicException, RemoveFile}
 
 /**
- * File actions that are left where they are, in a checkpoint, because the driver could not hold them all. Whoever wants
- * some of them reads the slices, wherever it runs, and leaves out what later commits mention.
+ * File actions that stay in a checkpoint because they may not fit into the driver's memory. Readers, in any process,
+ * read the slices and skip the files that later commits reference.
  *
- * @param sizeBytes of all files of the checkpoint
- * @param superseded the keys that commits after the checkpoint mention: those alone say what became of these files
- *   (Protocol § Action Reconciliation)
- * @param conf by which the checkpoint was found; readers in other processes bring their own
+ * @param sizeBytes the size of all files of the checkpoint
+ * @param superseded the keys that commits after the checkpoint reference: only these commits determine the state of
+ *   these files (Protocol § Action Reconciliation)
+ * @param conf the configuration of this process; readers in other processes use their own
  */
 private[deltaic] final class StoredFiles(
     val checkpoint: Checkpoint,
@@ -28,7 +28,7 @@ private[deltaic] final class StoredFiles(
   def without(keys: Iterable[String]): StoredFiles =
     new StoredFiles(checkpoint, sizeBytes, slices, superseded ++ keys, conf)
 
-  /** All that count. One slice is read while another is used, so that they never lie in memory as a whole. */
+  /** All live files. One slice is read ahead while another is used, so that they are never all in memory. */
   def adds: Iterator[AddFile] =
     tables.flatMap(table => (0 until table.size).iterator.map(table.add))
 
@@ -61,15 +61,15 @@ private[deltaic] final class StoredFiles(
     cause
   )
 
-  /** About how many bytes of heap this takes. */
+  /** The approximate heap size in bytes. */
   lazy val retainedBytes: Long =
     StoredFiles.SliceBytes * slices.size +
-      superseded.iterator.map(key => FileBlock.textBytes(key) + StoredFiles.SlotBytes).sum
+      superseded.iterator.map(key => FileBlock.stringBytes(key) + StoredFiles.SlotBytes).sum
 }
 
 private object StoredFiles {
   private val SliceBytes = 400L
 
-  /** Of a hash set's inner nodes, for each of its members. */
+  /** The inner nodes of a hash set, per member. */
   private val SlotBytes = 24L
 }

@@ -9,15 +9,15 @@ import io.deltaic.log.CommitFile
 import io.deltaic.protocol._
 
 /**
- * What replay has found so far (Protocol § Action Reconciliation).
+ * The state of a table during replay (Protocol § Action Reconciliation).
  *
- * @param files those in memory: all, or where some are `stored`, those that commits have added since
- * @param tombstones the newest `remove` of each logical file that is not in the table, by [[FileKey]]; they lack
- *   statistics and tags, which checkpoints do not keep either
- * @param domains those not removed
- * @param unexpired how many tombstones were left when expired ones were last dropped
- * @param stored the files that are left in the checkpoint, and its tombstones with them
- * @param checkpointBytes of the checkpoint that this began with, if any
+ * @param files the files in memory: all, or, if `stored` is set, those that later commits added
+ * @param tombstones the newest `remove` of each logical file that is not in the table, by [[FileKey]]; without
+ *   statistics and tags, which checkpoints do not store either
+ * @param domains the domains that are not removed
+ * @param unexpired the number of tombstones after expired ones were last dropped
+ * @param stored the file actions that stay in the checkpoint, including tombstones
+ * @param checkpointBytes the size of the checkpoint that replay began with, if any
  * @param expiredUntilMs the `deletionTimestamp` up to which tombstones have been dropped
  */
 private[replay] final case class TableState(
@@ -38,9 +38,9 @@ private[replay] final case class TableState(
    * The state after these commits, which follow it in this order.
    *
    *   1. The newest protocol, metaData, txn per appId and domainMetadata per domain win.
-   *   1. Of the file actions only the newest reference to each logical file matters, so those are collected first.
-   *   1. Every logical file so mentioned leaves the table, stored or in memory, and the newest `add`s enter it.
-   *   1. A newest `remove` is a tombstone; an `add` ends the tombstone of its file.
+   *   1. Only the newest action of each logical file matters, so these are collected first.
+   *   1. Each of these logical files is removed from the table, stored or in memory, and the newest `add`s are added.
+   *   1. A newest `remove` becomes a tombstone; an `add` deletes the tombstone of its file.
    */
   def advanced(commits: Iterator[CommitFile]): TableState = {
     var protocol = this.protocol
@@ -78,7 +78,7 @@ private[replay] final case class TableState(
     )
   }
 
-  /** A `remove` without a timestamp counts as older than any (as delta-spark counts it). */
+  /** A `remove` without a timestamp is treated as the oldest, as in delta-spark. */
   def withoutTombstonesBefore(timestampMs: Long): TableState = {
     val dropping = copy(expiredUntilMs = timestampMs)
     val kept = tombstones.filter { case (_, remove) => dropping.isUnexpired(remove) }

@@ -15,12 +15,12 @@ final case class TableSummary(
 
 object TableSummary {
 
-  /** None if the checksum leaves anything of it open. */
+  /** None if the checksum lacks any of the fields. */
   private[replay] def of(segment: LogSegment, checksum: VersionChecksum): Option[TableSummary] =
     for {
       protocol <- checksum.protocol
       metadata <- checksum.metadata
-      // What it refuses may be the checksum's own making, so the version itself is asked.
+      // The protocol in the checksum may be wrong, so it never refuses a table: the version itself is read.
       if TableFeatures.isReadable(protocol, Some(metadata))
       files <- checksum.numFiles
       bytes <- checksum.sizeBytes

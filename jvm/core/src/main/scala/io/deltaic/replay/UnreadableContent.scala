@@ -9,12 +9,12 @@ import com.fasterxml.jackson.core.JsonProcessingException
 import org.apache.hadoop.fs.ChecksumException
 
 /**
- * Tells a file that is missing or damaged, which stays so however often it is read, from a read that failed, which may
- * succeed when it is repeated: only the former may cost a checkpoint its good name.
+ * Distinguishes a missing or damaged file, which stays unreadable, from a failed read, which may succeed when it is
+ * repeated. Only the former makes a checkpoint unreadable.
  */
 private[deltaic] object UnreadableContent {
 
-  /** What was read, or why the file can never be read. Any other failure is thrown. */
+  /** The result, or the reason why the file is permanently unreadable. Any other exception is thrown. */
   def orElse[A](read: => A): Either[Throwable, A] =
     try Right(read)
     catch {
@@ -22,7 +22,7 @@ private[deltaic] object UnreadableContent {
       case NonFatal(e) if isFinal(e) => Left(e)
     }
 
-  /** For what is done with the content while it is read: its failures are not the file's. */
+  /** Runs a consumer of the content while it is read: its exceptions are not errors of the file. */
   def notIn[A](visit: => A): A =
     try visit
     catch { case NonFatal(e) => throw new OfVisitor(e) }
@@ -30,8 +30,8 @@ private[deltaic] object UnreadableContent {
   private final class OfVisitor(val failure: Throwable) extends ControlThrowable
 
   /**
-   * Damaged bytes may make a decoder throw almost anything, so what counts is that no access to the file failed, which
-   * Parquet may have wrapped in an exception of its own.
+   * Damaged bytes may make a decoder throw almost any exception, so the test is that no file access failed. Parquet may
+   * have wrapped such a failure in its own exception.
    */
   private def isFinal(e: Throwable): Boolean = {
     val failures = Iterator.iterate(e)(_.getCause).takeWhile(_ != null).take(CausesFollowed).toSeq
@@ -44,15 +44,15 @@ private[deltaic] object UnreadableContent {
         _: MalformedRow => true
     case other =>
       Codecs.exists(other.getClass.getName.startsWith) ||
-      // Of a header that is none, Parquet's format says so in a plain exception.
+      // Parquet reports an invalid header with a plain IOException.
       Option(other.getMessage).exists(_.startsWith("can not read class org.apache.parquet.format."))
   }
 
   private val Codecs = Seq("org.xerial.snappy.", "com.github.luben.zstd.")
 
-  /** No chain is longer unless it is a circle. */
+  /** A longer chain is a cycle. */
   private val CausesFollowed = 50
 }
 
-/** A row of a checkpoint that is not as the protocol wants it. */
+/** A row of a checkpoint that violates the protocol. */
 private[replay] final class MalformedRow(message: String) extends IOException(message)

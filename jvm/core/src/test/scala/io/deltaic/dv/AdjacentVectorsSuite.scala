@@ -11,7 +11,7 @@ import org.apache.hadoop.fs.{FSDataInputStream, Path, RawLocalFileSystem}
 import io.deltaic.dv.RowSets.{rowsOf, vector}
 import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicThrowable}
 
-/** Vectors that are read together: the same as read alone, with fewer requests. */
+/** Vectors that are read together are the same as when read separately, with fewer requests. */
 class AdjacentVectorsSuite extends StoreFixture {
 
   private def counting: DeletionVectorStore = {
@@ -31,7 +31,7 @@ class AdjacentVectorsSuite extends StoreFixture {
   private def named(vectors: Seq[DeletionVectorDescriptor]) =
     vectors.zipWithIndex.map { case (v, i) => s"part-$i.parquet" -> v }
 
-  directory.test("vectors side by side in a file are fetched by one read, in the order asked for") {
+  directory.test("adjacent vectors of a file are fetched by one read, in the requested order") {
     table =>
       val rows = (0 until 50).map(i => Seq.tabulate(i * 3 + 1)(r => r * 7L + i))
       val shuffled = Random.shuffle(written(table, rows).zip(rows))
@@ -41,7 +41,7 @@ class AdjacentVectorsSuite extends StoreFixture {
       assertEquals(CountingFileSystem.opened.get, 1)
   }
 
-  directory.test("of several files each is read once, and inline vectors are not read at all") {
+  directory.test("each of several files is read once, and inline vectors need no read") {
     table =>
       val stored = (1L to 3L).map(i => written(table, Seq(Seq(i), Seq(i, 10L), Seq(i, 20L))))
       val inline = store.inline(vector(Seq(99L)))
@@ -53,7 +53,7 @@ class AdjacentVectorsSuite extends StoreFixture {
       assertEquals(CountingFileSystem.opened.get, 3)
   }
 
-  directory.test("vectors far apart are read one by one, without what lies between") { table =>
+  directory.test("vectors far apart are read one by one, without the bytes between them") { table =>
     // Rows that do not compress: the vector between the two is larger than the gap worth reading.
     val random = new Random(3)
     val large = Seq.fill(200000)(random.nextInt(Int.MaxValue).toLong).distinct.sorted
@@ -64,7 +64,7 @@ class AdjacentVectorsSuite extends StoreFixture {
     assertEquals(CountingFileSystem.opened.get, 2)
   }
 
-  directory.test("a damaged vector is an error of its own data file alone") { table =>
+  directory.test("a damaged vector is an error of its own data file only") { table =>
     val all = written(table, (0 until 5).map(i => Seq(i.toLong, i + 100L)))
     val file = local(table, all.head)
     val bytes = Files.readAllBytes(file)
@@ -79,7 +79,7 @@ class AdjacentVectorsSuite extends StoreFixture {
   }
 
   directory.test(
-    "a missing file is an error of each of its vectors, and descriptors may be absurd"
+    "a missing file is an error of each of its vectors, whatever the descriptors"
   ) {
     table =>
       val all = written(table, Seq(Seq(1L), Seq(2L)))

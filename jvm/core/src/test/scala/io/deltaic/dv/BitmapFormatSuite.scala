@@ -70,19 +70,19 @@ class BitmapFormatSuite extends ScalaCheckSuite {
     assertEquals(read, vector(Seq(1L << 32 | 5)))
   }
 
-  test("many sparse buckets are read without room for those between them") {
+  test("many sparse buckets are read without allocating those between them") {
     val read = DeletionVector.deserialize(buckets(2, 7 -> bitmap(1), Int.MaxValue -> bitmap(2)))
     assertEquals(rowsOf(read), Seq(7L << 32 | 1, Int.MaxValue.toLong << 32 | 2))
   }
 
-  test("another magic number is told apart from damage") {
+  test("an unknown magic number is distinguished from damage") {
     val bytes = vector(Seq(1L)).serialize()
     bytes(0) = (bytes(0) + 1).toByte
     val error = intercept[UnknownBitmapFormatException](DeletionVector.deserialize(bytes))
     assert(error.getMessage.contains("1681511378"), error.getMessage)
   }
 
-  /** The older layout, in which a bucket's key is its place. */
+  /** The older layout, in which a bucket's key is its index. */
   private def old(order: ByteOrder, count: Int, parts: (Int, Array[Byte])*): Array[Byte] =
     littleEndian(100000) { out =>
       out.order(order).putInt(Magic - 1).putInt(count)
@@ -117,7 +117,7 @@ class BitmapFormatSuite extends ScalaCheckSuite {
   private val oneRunContainer = 12347
   Seq(
     ("nothing at all", Array.emptyByteArray, "end before"),
-    ("a header that is cut off", buckets(1).take(11), "end before"),
+    ("a truncated header", buckets(1).take(11), "end before"),
     ("more buckets than bytes", buckets(2, 0 -> bitmap(1)), "do not fit"),
     ("2^63 - 1 buckets", buckets(Long.MaxValue, 0 -> bitmap(1)), "do not fit"),
     ("a negative number of buckets", buckets(-1, 0 -> bitmap(1)), "do not fit"),
@@ -128,7 +128,7 @@ class BitmapFormatSuite extends ScalaCheckSuite {
     ("an unknown cookie", container(4711, 0, 0), "unknown cookie 4711"),
     ("a negative number of containers", container(12346, 0xffff, 0xffff), "-1 containers"),
     ("65537 containers", container(12346, 1, 1), "65537 containers"),
-    ("containers that are cut off", container(12346, 9, 0), "ends before"),
+    ("truncated containers", container(12346, 9, 0), "ends before"),
     ("an array that is cut off", container(12346, 1, 0, 0, 4, 16, 0, 7, 8), "ends before"),
     ("an array that descends", container(12346, 1, 0, 0, 1, 16, 0, 8, 7), "do not ascend"),
     ("an array with a row twice", container(12346, 1, 0, 0, 1, 16, 0, 8, 8), "do not ascend"),
@@ -179,7 +179,7 @@ class BitmapFormatSuite extends ScalaCheckSuite {
     }
   }
 
-  property("a vector that is cut off anywhere is refused") {
+  property("a vector that is truncated anywhere is refused") {
     forAll(RowSets.any, Gen.choose(0.0, 1.0)) { (rows: Set[Long], share: Double) =>
       val bytes = vector(rows).serialize()
       refusal(bytes.take(math.min(bytes.length - 1, (bytes.length * share).toInt)))

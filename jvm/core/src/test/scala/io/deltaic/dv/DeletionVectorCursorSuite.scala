@@ -14,7 +14,7 @@ class DeletionVectorCursorSuite extends ScalaCheckSuite {
   override def scalaCheckTestParameters: org.scalacheck.Test.Parameters =
     super.scalaCheckTestParameters.withMinSuccessfulTests(100)
 
-  /** Brute force over a sorted set. */
+  /** A brute-force seek over a sorted set. */
   private final class Expected(rows: Set[Long]) {
     private val sorted = new TreeSet[java.lang.Long]()
     rows.foreach(row => sorted.add(row))
@@ -59,7 +59,7 @@ class DeletionVectorCursorSuite extends ScalaCheckSuite {
     }
   }
 
-  test("vectors that were not optimized are walked, too") {
+  test("vectors that were not optimized can be iterated") {
     val rows = (0L until 20000L).filter(_ % 7 != 3) ++ (300000L until 300010L)
     val built = new DeletionVector()
     rows.foreach(built.add)
@@ -68,7 +68,7 @@ class DeletionVectorCursorSuite extends ScalaCheckSuite {
     (0L until 310000L).foreach(row => assertEquals(cursor.seek(row), expected.seek(row)))
   }
 
-  test("the same row again gives the same answer, the end stays the end") {
+  test("seeking the same row again gives the same result, and End stays End") {
     val cursor = vector(Seq(3L, 8L)).cursor()
     assertEquals(
       Seq(4L, 4L, 8L, 8L, 9L, 9L, End, 8L, 0L).map(cursor.seek),
@@ -76,7 +76,7 @@ class DeletionVectorCursorSuite extends ScalaCheckSuite {
     )
   }
 
-  test("rows in the upper half of a bucket are not taken for negative") {
+  test("rows in the upper half of a bucket are not treated as negative") {
     val rows = Seq(1L, (1L << 31) - 1, 1L << 31, (1L << 32) - 1, 1L << 32)
     val cursor = vector(rows).cursor()
     rows.foreach(row => assertEquals(cursor.seek(row), row))

@@ -17,7 +17,7 @@ class DeletionVectorDescriptorSuite extends StoreFixture {
   private def absolute(path: String): DeletionVectorDescriptor =
     DeletionVectorDescriptor("p", path, Some(4), 40, 6)
 
-  test("storage type u, the protocol's example: prefix and UUID make the path below the table") {
+  test("storage type u, the protocol's example: prefix and UUID give the path below the table") {
     assertEquals(
       relative("ab^-aqEH.-t@S}K{vb[*k^").absolutePath(table),
       Some(new Path("s3://mytable/ab/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin"))
@@ -59,7 +59,7 @@ class DeletionVectorDescriptorSuite extends StoreFixture {
     assertEquals(DeletionVectorDescriptor("i", inline, None, 40, 6).uniqueId, s"i$inline")
   }
 
-  test("the id of a written file leads back to the file") {
+  test("the id of a written file resolves to the file") {
     val uuid = UUID.randomUUID()
     Seq("", "x", "a9Z").foreach { prefix =>
       assertEquals(
@@ -92,7 +92,7 @@ class DeletionVectorDescriptorSuite extends StoreFixture {
   }
 
   Seq(
-    "a size that does not fit the text" -> DeletionVectorDescriptor("i", inline, None, 44, 6),
+    "a size that does not match the string" -> DeletionVectorDescriptor("i", inline, None, 44, 6),
     "an offset" -> DeletionVectorDescriptor("i", inline, Some(1), 40, 6),
     "an absurd size" -> DeletionVectorDescriptor("i", inline, None, Int.MaxValue, 6)
   ).foreach { case (what, descriptor) =>

@@ -61,7 +61,7 @@ class DeletionVectorFileWriterSuite extends StoreFixture {
     }
   }
 
-  directory.test("where the next vector does not fit, another file follows") { table =>
+  directory.test("if the next vector does not fit, a new file is created") { table =>
     val writer = new DeletionVectorFileWriter(tablePath(table), conf, 0, maxFileBytes = 100)
     val descriptors = (0L until 5L).map(row => writer.add(vector(Seq(row))))
     val large = writer.add(vector(0L until 1000L by 2))
@@ -74,7 +74,7 @@ class DeletionVectorFileWriterSuite extends StoreFixture {
     assertEquals(listed(table), Set.empty[String])
   }
 
-  directory.test("a failing write names table and file, and leaves nothing behind") { table =>
+  directory.test("a failed write names table and file, and leaves no file behind") { table =>
     Seq("write", "close").foreach { stage =>
       val failing = new Configuration(conf)
       failing.set("fs.failing.impl", classOf[FailingFileSystem].getName)
@@ -96,7 +96,7 @@ class DeletionVectorFileWriterSuite extends StoreFixture {
     }
   }
 
-  directory.test("a directory that cannot be made is a failed write") { table =>
+  directory.test("a directory that cannot be created is a failed write") { table =>
     val inTheWay = Files.createFile(table.resolve("t"))
     val error = intercept[DeltaicThrowable] {
       store.newWriter(tablePath(inTheWay)).add(vector(Seq(1L)))
@@ -110,7 +110,7 @@ class DeletionVectorFileWriterSuite extends StoreFixture {
   }
 }
 
-/** A local file system whose disk is full: when something is written, or when a file is closed. */
+/** A local file system that fails with a full disk on write or on close. */
 final class FailingFileSystem extends LocalFileSystem {
 
   override def getScheme: String = "failing"

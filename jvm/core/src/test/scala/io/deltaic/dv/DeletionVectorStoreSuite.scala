@@ -42,7 +42,7 @@ class DeletionVectorStoreSuite extends StoreFixture {
     assertEquals(rowsOf(read), Seq(3L, 4L, 7L, 11L, 18L, 29L))
   }
 
-  test("inline vectors are written in the current layout, and read back") {
+  test("inline vectors are written in the current layout, and round-trip") {
     val written = store.inline(vector(Seq(3L, 4L, 7L, 11L, 18L, 29L)))
     assertEquals(written.inlineBytes.map(_.toSeq), Some(current))
     assertEquals(written.copy(pathOrInlineDv = ""), DeletionVectorDescriptor("i", "", None, 44, 6))
@@ -56,7 +56,7 @@ class DeletionVectorStoreSuite extends StoreFixture {
     assertEquals(error.parameters("reason"), "the log says 5 rows, the vector has 6")
   }
 
-  test("inline: damaged text is an error") {
+  test("inline: a damaged string is an error") {
     val damaged = example.pathOrInlineDv
     refusal(new Path("/t"), example.copy(pathOrInlineDv = damaged.replace("=", " ")), invalid)
     refusal(new Path("/t"), example.copy(pathOrInlineDv = damaged.drop(1)), invalid)
@@ -65,7 +65,7 @@ class DeletionVectorStoreSuite extends StoreFixture {
     refusal(new Path("/t"), example.copy(pathOrInlineDv = zeroed), corrupt)
   }
 
-  directory.test("the bytes of a file are those of the protocol, worked out by hand") { table =>
+  directory.test("the bytes of a file are those of the protocol, computed by hand") { table =>
     val bytes = ByteBuffer
       .allocate(1 + 4 + 44 + 4)
       .put(1: Byte)
@@ -102,13 +102,13 @@ class DeletionVectorStoreSuite extends StoreFixture {
     }
   }
 
-  test("a file system that cannot be reached is an error that says so") {
+  test("an unreachable file system is reported as a failed read") {
     val descriptor = DeletionVectorDescriptor("p", "nosuchfs://host/vector.bin", Some(1), 34, 1)
     val error = refusal(new Path("/t"), descriptor, "DELTAIC_DELETION_VECTOR_READ_FAILED")
     assert(error.parameters("reason").contains("nosuchfs"))
   }
 
-  directory.test("another file version is an error for every vector that it breaks") { table =>
+  directory.test("an unknown file version is an error for every affected vector") { table =>
     val descriptors = written(table)
     val file = local(table, descriptors.head)
     val bytes = Files.readAllBytes(file)
@@ -137,7 +137,7 @@ class DeletionVectorStoreSuite extends StoreFixture {
     }
   }
 
-  directory.test("a foreign magic number under a right checksum is not taken for damage") { table =>
+  directory.test("an unknown magic number with a valid checksum is not damage") { table =>
     val descriptor = written(table).head
     val file = local(table, descriptor)
     val bytes = Files.readAllBytes(file)
@@ -148,7 +148,7 @@ class DeletionVectorStoreSuite extends StoreFixture {
     refusal(tablePath(table), descriptor, unsupported)
   }
 
-  directory.test("a file that is cut off anywhere is an error") { table =>
+  directory.test("a file that is truncated anywhere is an error") { table =>
     val descriptor = written(table).head
     val file = local(table, descriptor)
     val intact = Files.readAllBytes(file)
@@ -158,7 +158,7 @@ class DeletionVectorStoreSuite extends StoreFixture {
     }
   }
 
-  directory.test("damage that Hadoop's own checksums notice is reported as damage") { table =>
+  directory.test("damage that Hadoop's checksums detect is reported as damage") { table =>
     val descriptor = written(table).head
     val file = local(table, descriptor)
     val bytes = Files.readAllBytes(file)
@@ -167,7 +167,7 @@ class DeletionVectorStoreSuite extends StoreFixture {
     refusal(tablePath(table), descriptor, corrupt)
   }
 
-  directory.test("descriptors that do not fit the file are errors, and allocate nothing absurd") {
+  directory.test("descriptors that do not match the file are errors, without absurd allocations") {
     table =>
       val descriptors = written(table)
       val first = descriptors.head

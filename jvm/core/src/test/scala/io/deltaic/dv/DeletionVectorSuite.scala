@@ -88,7 +88,7 @@ class DeletionVectorSuite extends ScalaCheckSuite {
     assertEquals(rowsOf(self), Seq(3L))
   }
 
-  test("adding goes on in the right bucket after or and andNot") {
+  test("add uses the right bucket after or and andNot") {
     val built = vector(Seq(5L << 32))
     built.add(5L << 32 | 1)
     built.or(vector(Seq(0L, 1L << 32)))
@@ -105,7 +105,7 @@ class DeletionVectorSuite extends ScalaCheckSuite {
     assert(built.serialize().length < 300)
   }
 
-  test("vectors with the same rows are equal whatever their containers are made of") {
+  test("vectors with the same rows are equal, whatever the types of their containers") {
     val asRuns = vector(10L until 10000L)
     val asBits = new DeletionVector()
     (10L until 10000L).foreach(asBits.add)
@@ -123,7 +123,7 @@ class DeletionVectorSuite extends ScalaCheckSuite {
     assert(many > 120000 && many < 200000, many.toString)
   }
 
-  test("threads read one vector at the same time") {
+  test("several threads read one vector in parallel") {
     val rows = 0L until 500000L by 3
     val shared = DeletionVector.deserialize(vector(rows).serialize())
     val pool = Executors.newFixedThreadPool(4)

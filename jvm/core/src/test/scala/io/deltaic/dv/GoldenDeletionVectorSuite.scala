@@ -10,7 +10,7 @@ import org.apache.hadoop.fs.Path
 
 import io.deltaic.protocol.DeletionVectorDescriptor
 
-/** Reads every deletion vector that the logs of tables written by delta-spark mention. */
+/** Reads every deletion vector in the logs of tables that delta-spark wrote. */
 class GoldenDeletionVectorSuite extends munit.FunSuite {
 
   private val tables =

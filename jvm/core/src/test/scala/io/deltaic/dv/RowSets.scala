@@ -2,7 +2,7 @@ package io.deltaic.dv
 
 import org.scalacheck.Gen
 
-/** Sets of rows in the shapes that deletes make, which lead to every kind of Roaring container. */
+/** Sets of rows in typical shapes of deletes, which use every kind of Roaring container. */
 object RowSets {
 
   private val bucketStarts: Gen[Long] =

@@ -8,7 +8,7 @@ import org.apache.hadoop.fs.Path
 
 import io.deltaic.protocol.{DeletionVectorDescriptor, DeltaicThrowable, ErrorConditions}
 
-/** A directory of its own for each test, and a store over the local file system. */
+/** A separate directory for each test, and a store on the local file system. */
 trait StoreFixture extends munit.FunSuite {
 
   val conf = new Configuration()
@@ -22,7 +22,10 @@ trait StoreFixture extends munit.FunSuite {
 
   def tablePath(directory: LocalPath): Path = new Path(directory.toUri)
 
-  /** Replaces a file and drops Hadoop's checksum of it, which would notice damage before we do. */
+  /**
+   * Replaces a file and deletes its Hadoop checksum, which would detect the damage before our
+   * checks.
+   */
   def overwrite(file: LocalPath, bytes: Array[Byte]): Unit = {
     Files.deleteIfExists(file.resolveSibling(s".${file.getFileName}.crc"))
     Files.write(file, bytes): Unit
@@ -40,7 +43,7 @@ trait StoreFixture extends munit.FunSuite {
     } finally files.close()
   }
 
-  /** Checks that reading fails with `condition`, naming all that it must, and returns the error. */
+  /** Checks that reading fails with `condition` and all its parameters, and returns the error. */
   def refusal(
       table: Path,
       descriptor: DeletionVectorDescriptor,
@@ -55,7 +58,10 @@ trait StoreFixture extends munit.FunSuite {
     error
   }
 
-  /** Checks that `error-conditions.json` has the condition, and that its text has no gaps. */
+  /**
+   * Checks that `error-conditions.json` has the condition, and that its message has no unfilled
+   * parameters.
+   */
   def requireFilledMessage(error: DeltaicThrowable): Unit = {
     val named = ErrorConditions.parametersOf(error.condition)
     assert(named.nonEmpty, s"${error.condition} is not in error-conditions.json")

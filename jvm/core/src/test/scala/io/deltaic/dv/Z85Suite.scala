@@ -27,7 +27,7 @@ class Z85Suite extends ScalaCheckSuite {
     assertEquals(Z85.encodeUuid(uuid), "^-aqEH.-t@S}K{vb[*k^")
   }
 
-  property("bytes of any length come back, and the text is whole groups") {
+  property("bytes of any length round-trip, and the string is whole groups") {
     forAll(bytes) { data =>
       val text = Z85.encode(data)
       assertEquals(text.length, (data.length + 3) / 4 * 5)
@@ -35,13 +35,13 @@ class Z85Suite extends ScalaCheckSuite {
     }
   }
 
-  property("a last group that is not full is filled up with zero bytes") {
+  property("an incomplete last group is padded with zero bytes") {
     forAll(bytes) { data =>
       assertEquals(Z85.encode(data), Z85.encode(data.padTo((data.length + 3) / 4 * 4, 0.toByte)))
     }
   }
 
-  property("any text is decoded or refused, but never throws") {
+  property("any string is decoded or refused without an exception") {
     forAll(Gen.asciiStr, Gen.choose(-5, 100)) { (text: String, size: Int) =>
       Z85.decode(text, size).foreach(decoded => assertEquals(decoded.length, size))
     }

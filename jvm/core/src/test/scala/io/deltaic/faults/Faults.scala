@@ -7,8 +7,8 @@ import java.util.concurrent.atomic.AtomicInteger
 import scala.util.matching.Regex
 
 /**
- * What goes wrong in this process, and where: at the n-th call of one operation on a path that matches. Nothing does until
- * it is armed. The file systems of this package ask before each call; the product knows nothing of it.
+ * Injects a fault into this process: at the n-th call of an operation on a matching path. It is inactive until it is
+ * armed. The file systems of this package check it before each call; production code does not use it.
  */
 object Faults {
 
@@ -27,19 +27,19 @@ object Faults {
         due
       }
 
-    /** A disk that is full stays so. */
+    /** A full disk stays full. */
     private def lasts: Boolean = effect == "full"
   }
 
   @volatile private var armed = Option.empty[Armed]
 
-  /** What others do right before it strikes. */
+  /** An action of other writers right before the fault. */
   @volatile var meanwhile: () => Unit = () => ()
 
   /**
    * @param operation a regular expression for `create`, `write`, `force`, `close`, `link`, `rename`, `move`, `delete`,
    *   `mkdir`, `list`, `open` or `status`
-   * @param path a regular expression that is found in the path
+   * @param path a regular expression that is searched in the path
    * @param nth counts from 1
    * @param effect `kill before`, `kill after`, `fail before`, `fail after`, `lie`, `full`, or `stall ` and the path of a
    *   file for whose appearance the call waits, once it has made one of that name and `.reached`
@@ -47,7 +47,7 @@ object Faults {
   def arm(operation: String, path: String, nth: Int, effect: String): Unit =
     armed = Some(new Armed(operation, path.r, nth, effect))
 
-  /** @return how often it has struck */
+  /** @return how often the fault has occurred */
   def disarm(): Int = {
     val strikes = armed.fold(0)(_.strikes.get)
     armed = None
@@ -55,10 +55,10 @@ object Faults {
     strikes
   }
 
-  /** How often it has struck so far. */
+  /** How often the fault has occurred so far. */
   def strikes: Int = armed.fold(0)(_.strikes.get)
 
-  /** @param lie what to answer instead of doing it */
+  /** @param lie the result to return instead of running the operation */
   private[faults] def around[A](operation: String, path: String, lie: => A)(call: => A): A =
     armed.filter(_.strikesAt(operation, path)).map(_.effect) match {
       case None => call
@@ -78,13 +78,13 @@ object Faults {
       case Some(other) => throw new IllegalArgumentException(other)
     }
 
-  /** Of a call whose answer cannot be made up. */
+  /** For a call whose result cannot be faked. */
   def at[A](operation: String, path: String)(call: => A): A = around(operation, path)(call)
 
   private[faults] def around[A](operation: String, path: String)(call: => A): A =
     around[A](operation, path, throw new IllegalArgumentException(s"$operation cannot lie"))(call)
 
-  /** As a scheduler or the system's killer would: nothing in this process gets to know. */
+  /** Kills the process as a scheduler or the OOM killer would, without notice. */
   private def die(): Nothing = {
     new ProcessBuilder("kill", "-KILL", ProcessHandle.current.pid.toString).start()
     Thread.sleep(60000)

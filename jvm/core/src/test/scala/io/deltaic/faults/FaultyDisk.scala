@@ -32,7 +32,7 @@ class FaultyDisk extends RawLocalFileSystem {
     new FaultyStream(super.createOutputStreamWithMode(file, append, permission), file)
   }
 
-  /** Of the local disk it would replace the target; what HDFS promises is to leave it. */
+  /** The local disk would replace the target; HDFS guarantees not to. */
   override def rename(from: Path, to: Path): Boolean = Faults.around("rename", to.toString, true) {
     if (getFileStatus(from).isDirectory) super.rename(from, to)
     else {
@@ -55,7 +55,7 @@ class FaultyDisk extends RawLocalFileSystem {
     Faults.around("mkdir", path.toString, true)(super.mkdirs(path))
 }
 
-/** Nothing of what is written stays in a buffer of its own. */
+/** Writes are not buffered. */
 private final class FaultyStream(out: OutputStream, file: Path)
     extends OutputStream with Syncable {
 
@@ -81,7 +81,7 @@ private final class FaultyStream(out: OutputStream, file: Path)
 /** `file:` with [[Faults]], for `fs.file.impl`. */
 class FaultyLocalFileSystem extends LocalFileSystem(new FaultyDisk)
 
-/** The local disk under a scheme that the product does not know, for `fs.faulty.impl`. */
+/** The local disk with a scheme without a default store, for `fs.faulty.impl`. */
 class FaultySchemeFileSystem extends FaultyDisk {
   override def getUri: URI = URI.create("faulty:///")
   override def getScheme: String = "faulty"

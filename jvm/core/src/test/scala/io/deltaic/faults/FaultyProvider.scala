@@ -8,8 +8,8 @@ import java.nio.file.spi.FileSystemProvider
 import java.util.{Iterator => JIterator, Map => JMap, Set => JSet}
 
 /**
- * The local disk behind `java.nio.file`, with [[Faults]]: name it in the system property
- * `java.nio.file.spi.DefaultFileSystemProvider`, and every path of the JVM is one of its own.
+ * The local disk behind `java.nio.file`, with [[Faults]]. With the system property
+ * `java.nio.file.spi.DefaultFileSystemProvider`, it serves every path of the JVM.
  */
 final class FaultyProvider(real: FileSystemProvider) extends FileSystemProvider {
   import FaultyPath.real_

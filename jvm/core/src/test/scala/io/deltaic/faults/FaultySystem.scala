@@ -9,7 +9,7 @@ import java.nio.file.spi.FileSystemProvider
 import java.nio.{ByteBuffer, MappedByteBuffer}
 import java.util.{Iterator => JIterator, Set => JSet}
 
-/** The file system of [[FaultyProvider]], whose paths lead back to it. */
+/** The file system of [[FaultyProvider]], whose paths belong to it. */
 private[faults] final class FaultySystem(real: FileSystem, owner: FileSystemProvider)
     extends FileSystem {
 

@@ -14,7 +14,7 @@ class LastCheckpointSuite extends munit.FunSuite {
 
   private def json(text: String): Array[Byte] = text.getBytes(UTF_8)
 
-  test("the protocol's test vector has the canonical form and the checksum that it says") {
+  test("the protocol's test vector has the specified canonical form and checksum") {
     val sample = json(
       """{"k0":"'v 0'", "checksum": "adsaskfljadfkjadfkj", "k1":{"k2": 2, "k3": ["v3", [1, 2], """ +
         """{"k4": "v4", "k5": ["v5", "v6", "v7"]}]}}"""
@@ -28,7 +28,7 @@ class LastCheckpointSuite extends munit.FunSuite {
     assertEquals(LastCheckpoint.checksum(sample), "6a92d155a59bf2eecbd4b4ec7fd1f875")
   }
 
-  test("the protocol's smaller examples have the canonical forms that it says") {
+  test("the protocol's smaller examples have the specified canonical forms") {
     assertEquals(
       LastCheckpoint.canonical(json("""{"a": 10, "b": {"y": null, "x": "https://delta.io"} }""")),
       """"a"=10,"b"+"x"="https%3A%2F%2Fdelta.io","b"+"y"=null"""
@@ -54,7 +54,7 @@ class LastCheckpointSuite extends munit.FunSuite {
       }
     }
 
-  test("a hint with a number that could be written otherwise has the checksum of what is written") {
+  test("the checksum of a hint uses the spelling of its numbers") {
     val canonical = """"version"=3,"x"=1.10"""
     val md5 = MessageDigest.getInstance("MD5").digest(canonical.getBytes(UTF_8))
     val checksum = md5.map(b => f"$b%02x").mkString
@@ -67,7 +67,7 @@ class LastCheckpointSuite extends munit.FunSuite {
     LastCheckpoint.version(new Path(table.log.toUri), LogStore.forPath(table.path, table.conf))
   }
 
-  test("a file that delta-spark wrote, V2 checkpoint and all, has the checksum that it names") {
+  test("a file by delta-spark with an embedded V2 checkpoint has a valid checksum") {
     val golden =
       TableBuilder.shared.resolve(
         "tables/tables/golden__v2-checkpoint-json/_delta_log/_last_checkpoint"
@@ -77,7 +77,7 @@ class LastCheckpointSuite extends munit.FunSuite {
     assertEquals(hintOf(text.replace("\"numOfAddFiles\":4", "\"numOfAddFiles\":5")), None)
   }
 
-  test("a hint with a wrong checksum or a name twice is passed over") {
+  test("a hint with a wrong checksum or a duplicate field is ignored") {
     val right = LastCheckpoint.checksum(json("""{"version":3,"size":1}"""))
     assertEquals(hintOf(s"""{"version":3,"size":1,"checksum":"$right"}"""), Some(3L))
     assertEquals(hintOf(s"""{"version":3,"size":2,"checksum":"$right"}"""), None)
@@ -85,7 +85,7 @@ class LastCheckpointSuite extends munit.FunSuite {
     assertEquals(hintOf("""{"version":3,"version":4}"""), None)
   }
 
-  test("a V2 checkpoint embedded in the hint is not believed") {
+  test("a V2 checkpoint that is embedded in the hint is not used") {
     val body = s"""{"version":0,"size":3,"v2Checkpoint":{"path":"x.json","sizeInBytes":1,
       "modificationTime":1,"nonFileActions":[${ActionJson.write(Metadata(
         "lie",
@@ -100,7 +100,7 @@ class LastCheckpointSuite extends munit.FunSuite {
     assertEquals(snapshot.files.path(0), "a")
   }
 
-  test("a hint ahead of the log, or at a version without a checkpoint, does no harm") {
+  test("a hint ahead of the log, or at a version without a checkpoint, is harmless") {
     Seq(1, 99).foreach { version =>
       val table = TableBuilder.created(add("a")).commit(1, add("b"))
       table.file("_last_checkpoint", s"""{"version":$version,"size":1}""")

@@ -15,7 +15,7 @@ import org.apache.hadoop.hdfs.MiniDFSCluster
 import io.deltaic.faults.{Faults, FaultyContext, FaultySchemeFileSystem}
 import io.deltaic.protocol.DeltaicThrowable
 
-/** What [[LogStore]] promises, on every store that can write. */
+/** The guarantees of [[LogStore]], for every store that can write. */
 abstract class WritingLogStoreSuite extends munit.FunSuite {
 
   protected def conf: Configuration
@@ -34,7 +34,7 @@ abstract class WritingLogStoreSuite extends munit.FunSuite {
     assertEquals(new String(Using.resource(store.open(path))(_.readAllBytes), UTF_8), "é\nb\n")
   }
 
-  test("a file whose writing fails does not appear, and leaves nothing behind") {
+  test("a failed write creates no file and leaves no temporary file") {
     val path = commit(newDirectory(), 0)
     val store = LogStore.forPath(path, conf)
     val broken = Iterator("a") ++ Iterator.continually(throw new IllegalStateException("no more"))
@@ -43,7 +43,7 @@ abstract class WritingLogStoreSuite extends munit.FunSuite {
     assertEquals(store.listFrom(path.getParent, "").toList, Nil)
   }
 
-  test("a file beside others makes no directory, and does not appear against its guard") {
+  test("writeBesideIfAbsent creates no directory, and no file if its guard throws") {
     val path = commit(newDirectory(), 0)
     val store = LogStore.forPath(path, conf)
     def write(guard: () => Unit): WriteOutcome =
@@ -59,7 +59,7 @@ abstract class WritingLogStoreSuite extends munit.FunSuite {
     assert(store.status(new Path(path.getParent, "inner")).exists(_.isDirectory))
   }
 
-  test("of threads that race for one version, one wins and its content stays") {
+  test("one of several threads that create the same version wins, and its content stays") {
     val directory = newDirectory()
     val pool = Executors.newFixedThreadPool(8)
     try
@@ -90,7 +90,7 @@ abstract class WritingLogStoreSuite extends munit.FunSuite {
     assertEquals(names, (0 until 20).map(v => f"$v%020d.json").toList)
   }
 
-  test("files are listed in order from a name on; a missing directory is empty") {
+  test("files are listed in order from a name on, and a missing directory lists as empty") {
     val directory = newDirectory()
     val log = FileNames.logDirectory(directory)
     val store = LogStore.forPath(directory, conf)
@@ -102,7 +102,7 @@ abstract class WritingLogStoreSuite extends munit.FunSuite {
     assert(listed.head.getModificationTime > 1600000000000L)
   }
 
-  test("a missing file is reported as such") {
+  test("reading a missing file throws FileNotFoundException") {
     val path = commit(newDirectory(), 7)
     val store = LogStore.forPath(path, conf)
     intercept[FileNotFoundException](store.read(path))
@@ -116,7 +116,7 @@ class LocalLogStoreSuite extends WritingLogStoreSuite {
   override protected def newDirectory(): Path =
     new Path(Files.createTempDirectory("log store é%").toUri)
 
-  test("of processes that race for the same versions, one wins each and its content stays") {
+  test("one of several processes wins each version, and its content stays") {
     val directory = newDirectory()
     val java = Paths.get(sys.props("java.home"), "bin", "java").toString
     val processes = (0 until 3).map { writer =>
@@ -144,7 +144,7 @@ class LocalLogStoreSuite extends WritingLogStoreSuite {
     }
   }
 
-  test("a write that fails before the file has its name says so, and leaves nothing") {
+  test("a write that fails before the file has its name is reported, and leaves no file") {
     val directory = Files.createTempDirectory("blocked")
     Files.writeString(directory.resolve("_delta_log"), "a file where the directory should be")
     val commit = new Path(new Path(directory.toUri), "_delta_log/00000000000000000000.json")
@@ -155,7 +155,7 @@ class LocalLogStoreSuite extends WritingLogStoreSuite {
     assertEquals(Files.list(directory).iterator.asScala.size, 1)
   }
 
-  test("no checksum that Hadoop keeps of a file outlives the file's content") {
+  test("a Hadoop checksum file is deleted with the content that it describes") {
     val path = commit(newDirectory(), 0)
     val store = LogStore.forPath(path, conf)
     val hadoop = path.getFileSystem(conf)
@@ -175,7 +175,7 @@ class LocalLogStoreSuite extends WritingLogStoreSuite {
     assertEquals(read(), "ours\n")
   }
 
-  test("a scheme without a known way to write refuses by name, and reads") {
+  test("a scheme without a known store is readable, and writes are refused with the scheme") {
     val directory = Files.createTempDirectory("other")
     Files.writeString(directory.resolve("a"), "content")
     val other = new Configuration()
@@ -190,13 +190,13 @@ class LocalLogStoreSuite extends WritingLogStoreSuite {
   }
 }
 
-/** A local file system under another name. */
+/** A local file system with another scheme. */
 class OtherFileSystem extends org.apache.hadoop.fs.RawLocalFileSystem {
   override def getUri: java.net.URI = java.net.URI.create("other:///")
   override def getScheme: String = "other"
 }
 
-/** A process that tries to write every version, in the same order as its rivals. */
+/** A process that tries to write every version, in the same order as the others. */
 object RacingWriter {
   val Versions = 60
 
@@ -212,7 +212,7 @@ object RacingWriter {
   }
 }
 
-/** Against a name node and a data node of real HDFS, in this process. */
+/** Runs against a name node and a data node of real HDFS, in this process. */
 class HdfsLogStoreSuite extends WritingLogStoreSuite {
 
   private var cluster: MiniDFSCluster = _
@@ -238,7 +238,7 @@ class HdfsLogStoreSuite extends WritingLogStoreSuite {
   override def afterAll(): Unit = if (cluster != null) cluster.shutdown()
 }
 
-/** Publishing by closing a stream, and no rename. */
+/** A store that publishes by closing a stream, without a rename. */
 class ObjectLogStoreSuite extends WritingLogStoreSuite {
 
   override protected val conf: Configuration = {
@@ -256,7 +256,7 @@ class ObjectLogStoreSuite extends WritingLogStoreSuite {
     ()
   }
 
-  test("a put whose reply is lost was made, and one that is repeated finds its own content") {
+  test("a put whose reply is lost is written, and a repeated put recognizes its own content") {
     val path = FileNames.commit(FileNames.logDirectory(newDirectory()), 0)
     val store = LogStore.forPath(path, conf)
     Faults.arm("put", "", 1, "fail after")
@@ -265,7 +265,7 @@ class ObjectLogStoreSuite extends WritingLogStoreSuite {
     assertEquals(new String(store.read(path), UTF_8), "ours\n")
   }
 
-  test("a put that may still arrive is neither made nor refused") {
+  test("a put that may still arrive has an unknown outcome") {
     val path = FileNames.commit(FileNames.logDirectory(newDirectory()), 0)
     val store = LogStore.forPath(path, conf)
     Faults.arm("put", "", 1, "fail before")
@@ -274,7 +274,7 @@ class ObjectLogStoreSuite extends WritingLogStoreSuite {
     assertEquals(store.writeIfAbsent(path, Iterator("ours")), WriteOutcome.Written)
   }
 
-  test("more than memory should hold is put as well, and its spool is gone") {
+  test("content larger than the buffer is written, and its temporary file is deleted") {
     val path = FileNames.commit(FileNames.logDirectory(newDirectory()), 0)
     val store = LogStore.forPath(path, conf)
     val line = "x" * 1023
@@ -289,7 +289,7 @@ class ObjectLogStoreSuite extends WritingLogStoreSuite {
     )
   }
 
-  test("a file is replaced, but not where there is no directory") {
+  test("a file is replaced only if its directory exists") {
     val path = new Path(FileNames.logDirectory(newDirectory()), FileNames.LastCheckpoint)
     val store = LogStore.forPath(path, conf)
     intercept[DeltaicThrowable](store.replace(path, "a".getBytes))
@@ -299,7 +299,7 @@ class ObjectLogStoreSuite extends WritingLogStoreSuite {
   }
 }
 
-/** A rename that fails, lies, or loses its reply: what became of the temporary file tells. */
+/** Renames that fail, report the wrong result, or lose their reply: the temporary file shows the outcome. */
 class FaultyRenameSuite extends WritingLogStoreSuite {
 
   override protected val conf: Configuration = {
@@ -335,13 +335,13 @@ class FaultyRenameSuite extends WritingLogStoreSuite {
 
   private def exists(path: Path): Boolean = LogStore.forPath(path, conf).status(path).isDefined
 
-  test("one that is done and whose reply is lost is done") {
+  test("a rename whose reply is lost is written") {
     val (path, outcome) = written("fail after")(_ => ())
     assertEquals(outcome, Success(WriteOutcome.Written): Try[WriteOutcome])
     assert(exists(path))
   }
 
-  test("one that says it is done and is not fails for certain") {
+  test("a rename that reports success without effect fails with a certain error") {
     val (path, outcome) = written("lie")(_ => ())
     outcome match {
       case Failure(e: DeltaicThrowable) => assertEquals(e.condition, "DELTAIC_LOG_WRITE_FAILED")
@@ -350,7 +350,7 @@ class FaultyRenameSuite extends WritingLogStoreSuite {
     assert(!exists(path))
   }
 
-  test("one that says it is done, where another writer was first, was not") {
+  test("a rename that reports success after another writer was first is not written") {
     val (path, outcome) = written("lie") { path =>
       Files.writeString(Paths.get(path.toUri.getPath), "theirs")
       ()
@@ -359,7 +359,7 @@ class FaultyRenameSuite extends WritingLogStoreSuite {
     assertEquals(new String(LogStore.forPath(path, conf).read(path), UTF_8), "theirs")
   }
 
-  test("one that copied, and left what it copied, was done") {
+  test("a rename that copied and left its source is written") {
     val (path, outcome) = written("lie") { path =>
       Files.writeString(Paths.get(path.toUri.getPath), "a")
       ()
@@ -368,7 +368,7 @@ class FaultyRenameSuite extends WritingLogStoreSuite {
     assert(exists(path))
   }
 
-  test("one that fails without saying why, where another writer was first, was not done") {
+  test("a rename that fails without a reason after another writer was first is not written") {
     val (_, outcome) = written("fail before") { path =>
       Files.writeString(Paths.get(path.toUri.getPath), "theirs")
       ()
@@ -376,7 +376,7 @@ class FaultyRenameSuite extends WritingLogStoreSuite {
     assertEquals(outcome, Success(WriteOutcome.AlreadyExists): Try[WriteOutcome])
   }
 
-  test("one that fails with nobody else about leaves open what happened") {
+  test("a rename that fails without another writer has an unknown outcome") {
     val (path, outcome) = written("fail before")(_ => ())
     assert(outcome.failed.get.isInstanceOf[IOException], outcome)
     assert(!exists(path))
@@ -391,7 +391,7 @@ class LogStoreChoiceSuite extends munit.FunSuite {
     LogStore.forPath(new Path(s"$scheme://host/table/_delta_log"), conf)
   }
 
-  test("each scheme gets the store that its file system can hold to, and others only read") {
+  test("each scheme gets the store for its file system, and other schemes are read-only") {
     Seq("hdfs", "viewfs", "abfs", "abfss").foreach { scheme =>
       assert(choose(scheme).isInstanceOf[RenamingLogStore], scheme)
     }
@@ -400,7 +400,7 @@ class LogStoreChoiceSuite extends munit.FunSuite {
     assertEquals(choose("file"), LocalLogStore)
   }
 
-  test("a setting names a store of ours or a class, for its scheme alone") {
+  test("a setting chooses a built-in store or a class, for its scheme only") {
     val setting = "spark.deltaic.logStore.other.impl"
     assert(choose("other", setting -> "rename").isInstanceOf[RenamingLogStore])
     assert(choose("another", setting -> "rename").isInstanceOf[ReadOnlyLogStore])
@@ -413,7 +413,7 @@ class LogStoreChoiceSuite extends munit.FunSuite {
     }
   }
 
-  test("delta-spark's setting counts if it names a class of ours, and after our own") {
+  test("delta-spark's setting applies after our own, if it names a LogStore of ours") {
     val older = "spark.delta.logStore.other.impl"
     val ours = classOf[RenamingLogStore].getName
     assert(choose("other", older -> ours).isInstanceOf[RenamingLogStore])
@@ -424,7 +424,7 @@ class LogStoreChoiceSuite extends munit.FunSuite {
     assert(both.isInstanceOf[ObjectLogStore])
   }
 
-  test("a setting by which others commit to S3 through DynamoDB is refused by its name") {
+  test("a setting of delta-spark's DynamoDB store on S3 is refused by name") {
     val theirs = "io.delta.storage.S3DynamoDBLogStore"
     Seq(
       "spark.delta.logStore.class" -> theirs,
@@ -432,7 +432,7 @@ class LogStoreChoiceSuite extends munit.FunSuite {
       s"spark.$theirs.ddb.tableName" -> "delta_log",
       s"$theirs.ddb.region" -> "eu-west-1"
     ).foreach { case (name, value) =>
-      // No host is called so: whoever asked it would fail otherwise.
+      // This host does not exist, so any access to it would fail with another error.
       val e = intercept[DeltaicThrowable](choose("s3a", name -> value))
       assertEquals(e.condition, "DELTAIC_DYNAMODB_LOG_STORE")
       assertEquals((e.parameters("setting"), e.parameters("value")), (name, value))

@@ -8,7 +8,7 @@ import org.apache.hadoop.security.UserGroupInformation
 
 class LogThreadsSuite extends munit.FunSuite {
 
-  test("two items are read at the same time") {
+  test("two items are read in parallel") {
     val both = new CyclicBarrier(2)
     val results = LogThreads.mapInOrder(Iterator(1, 2)) { item =>
       both.await(10, TimeUnit.SECONDS)
@@ -17,7 +17,7 @@ class LogThreadsSuite extends munit.FunSuite {
     assertEquals(results.toList, List(1, 2))
   }
 
-  test("results come in the order of the items, whichever is read first") {
+  test("results are in the order of the items, whichever is read first") {
     val second = new CountDownLatch(1)
     val results = LogThreads.mapInOrder((0 until 100).iterator) { item =>
       if (item == 0) assert(second.await(10, TimeUnit.SECONDS))
@@ -27,7 +27,7 @@ class LogThreadsSuite extends munit.FunSuite {
     assertEquals(results.toList, (0 until 100).toList)
   }
 
-  test("no more than two items for each thread are taken ahead of the results") {
+  test("at most two items per thread are read ahead of the results") {
     val count = 20 * LogThreads.count
     var taken = 0
     val items = Iterator.tabulate(count) { item =>
@@ -43,7 +43,7 @@ class LogThreadsSuite extends munit.FunSuite {
     assertEquals(taken, count)
   }
 
-  test("what an item fails with reaches the caller as it is, after the results before it") {
+  test("the exception of an item is thrown unchanged, after the earlier results") {
     val failure = new java.io.IOException("item 1")
     val results = LogThreads.mapInOrder((0 until 10).iterator) { item =>
       if (item == 1) throw failure
@@ -53,7 +53,7 @@ class LogThreadsSuite extends munit.FunSuite {
     assert(intercept[java.io.IOException](results.next()) eq failure)
   }
 
-  test("a thread that serves everyone keeps nothing of the one that made it") {
+  test("a shared thread inherits nothing from the thread that created it") {
     val session = new InheritableThreadLocal[String]
     session.set("of the first user")
     val maker = Thread.currentThread
@@ -74,7 +74,7 @@ class LogThreadsSuite extends munit.FunSuite {
     assertEquals(inherited, (null, DaemonThread.getClass.getClassLoader))
   }
 
-  test("what is read is read as the user who asks for it") {
+  test("items are read as the calling user") {
     val names: PrivilegedAction[Seq[String]] = () =>
       LogThreads
         .mapInOrder((0 until 20).iterator)(_ => UserGroupInformation.getCurrentUser.getUserName)

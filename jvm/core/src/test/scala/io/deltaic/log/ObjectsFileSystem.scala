@@ -10,8 +10,8 @@ import org.apache.hadoop.util.Progressable
 import io.deltaic.faults.{Faults, FaultyDisk}
 
 /**
- * The local disk, as an object store behaves behind Google's connector: a file appears when its stream is closed, whole, and
- * only then the service says whether the name was free. No test reaches the real one.
+ * The local disk with the behavior of an object store behind Google's connector: a file appears, complete, when its
+ * stream is closed, and only then the service reports whether the name existed. No test uses the real service.
  */
 class ObjectsFileSystem extends FaultyDisk {
 

@@ -8,8 +8,8 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, Path}
 
 /**
- * The local store, watched, whose first listings miss commits, as a directory's may while others commit. Name it in
- * `spark.deltaic.logStore.file.impl`.
+ * A local store that records its calls, and whose first listings can miss commits, as during concurrent commits.
+ * Configure it with `spark.deltaic.logStore.file.impl`.
  */
 final class WatchedStore(conf: Configuration) extends LogStore {
   require(conf != null)
@@ -17,18 +17,18 @@ final class WatchedStore(conf: Configuration) extends LogStore {
   private val toHide = new ConcurrentLinkedQueue[Set[Long]]
   WatchedStore.last = this
 
-  /** Names of the files that were read. */
+  /** The names of the files that were read. */
   val reads = new ConcurrentLinkedQueue[String]
 
-  /** How many bytes of them. */
+  /** The number of bytes read. */
   val bytesRead = new LongAdder
 
-  /** From which name on the log was listed, each time. */
+  /** The first name of each listing. */
   val listedFrom = new ConcurrentLinkedQueue[String]
 
   def listings: Int = listedFrom.size
 
-  /** What the next listings are to miss, one after another. */
+  /** The files that each of the next listings misses. */
   def hide(versions: Set[Long]*): Unit = versions.foreach(toHide.add)
 
   override def read(path: Path): Array[Byte] = {
@@ -68,6 +68,6 @@ final class WatchedStore(conf: Configuration) extends LogStore {
 
 object WatchedStore {
 
-  /** The one that was made last. */
+  /** The most recently created store. */
   @volatile var last: WatchedStore = _
 }

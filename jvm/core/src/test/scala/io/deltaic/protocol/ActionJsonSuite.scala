@@ -77,7 +77,7 @@ class ActionJsonSuite extends ScalaCheckSuite {
     for (p <- text; size <- long; ms <- long; t <- tags) yield Sidecar(p, size, ms, t)
   )
 
-  property("what is written is one line, and is read back the same") {
+  property("an action is written as one line, and round-trips") {
     forAll(action) { a =>
       val line = ActionJson.write(a)
       assert(!line.contains('\n'))
@@ -103,7 +103,7 @@ class ActionJsonSuite extends ScalaCheckSuite {
     assertEquals(ActionJson.parse(line), Some(expected))
   }
 
-  test("unknown actions and fields are ignored, null members count as absent") {
+  test("unknown actions and fields are ignored, and null fields are treated as absent") {
     assertEquals(ActionJson.parse("""{"newThing":{"a":[1,{"b":2}]}}"""), None)
     assertEquals(
       ActionJson.parse(
@@ -113,7 +113,7 @@ class ActionJsonSuite extends ScalaCheckSuite {
     )
   }
 
-  test("commitInfo is kept whole and gives its common fields") {
+  test("commitInfo is retained completely, with accessors for common fields") {
     val line =
       """{"commitInfo":{"timestamp":5,"inCommitTimestamp":6,"operation":"WRITE","isBlindAppend":true,"x":{"y":[1]}}}"""
     val info = ActionJson.parse(line).get.asInstanceOf[CommitInfo]
@@ -125,7 +125,7 @@ class ActionJsonSuite extends ScalaCheckSuite {
     assertEquals(info.engineInfo, None)
   }
 
-  test("commitInfo may be any JSON, of which only members of an object say anything") {
+  test("commitInfo may be any JSON, but only the fields of an object are used") {
     Seq(""""by hand"""", "17", "true", """["a",{"operation":"WRITE"}]""").foreach { value =>
       val parsed = ActionJson.parse(s"""{"commitInfo":$value,"unknown":1}""").get
       val info = parsed.asInstanceOf[CommitInfo]

@@ -29,7 +29,7 @@ class ErrorConditionsSuite extends munit.FunSuite {
   }
 
   test(
-    "exceptions are made by DeltaicException(...), which knows their class, and caught by the trait"
+    "exceptions are created by DeltaicException(...) and caught by the trait"
   ) {
     val others = "new DeltaicException\\(|: DeltaicException\\b(?!\\()|\\[DeltaicException\\]".r
     val definition = "class DeltaicException("
@@ -47,7 +47,7 @@ class ErrorConditionsSuite extends munit.FunSuite {
     assertEquals(ActionJson.mapper.readTree(e.getParametersJson).get("missing").textValue, "3")
   }
 
-  test("what a terminal does not show is spelled out") {
+  test("unprintable characters are escaped") {
     val e = DeltaicException(
       "DELTAIC_ACTION_MALFORMED",
       Map("reason" -> "it is\nno JSON", "action" -> "PAR1\u0000\u0015\uFFFD{")
@@ -56,7 +56,7 @@ class ErrorConditionsSuite extends munit.FunSuite {
     assert(e.getMessage.contains("PAR1\\u0000\\u0015\\ufffd{"), e.getMessage)
   }
 
-  test("an unknown condition and a missing parameter still give a readable message") {
+  test("an unknown condition or a missing parameter still gives a readable message") {
     assertEquals(
       DeltaicException("DELTAIC_NO_SUCH", Map("a" -> "b")).getMessage,
       "[DELTAIC_NO_SUCH] a: b SQLSTATE: XXKDS"

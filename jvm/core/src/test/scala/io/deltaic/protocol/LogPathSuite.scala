@@ -12,14 +12,14 @@ class LogPathSuite extends ScalaCheckSuite {
   private val segment =
     Gen.nonEmptyListOf(Gen.oneOf("az09-_=%#?:@+ &~é世'()[]".toSeq)).map(c => "x" + c.mkString)
 
-  property("a file below the table is found again under the spelling the log gives it") {
+  property("the relative path of a file below the table resolves to the file") {
     forAll(Gen.nonEmptyListOf(segment).map(_.mkString("/"))) { relative =>
       val file = new Path(null, null, s"${table.toUri.getPath}/$relative")
       val qualified = new Path("file", null, file.toUri.getPath)
       val spelled = LogPath.relativize(table, qualified)
       assertEquals(LogPath.toAbsolute(table, spelled), qualified)
       assertEquals(LogPath.canonical(table, spelled), relative)
-      // What java.net.URI makes of it is what other engines read.
+      // Other engines parse the path with java.net.URI.
       assertEquals(new java.net.URI(spelled).getPath, relative)
     }
   }
@@ -45,7 +45,7 @@ class LogPathSuite extends ScalaCheckSuite {
     }
   }
 
-  test("what a URI leaves out is the table's") {
+  test("missing parts of a URI are those of the table") {
     val root = new Path("hdfs://nn:8020/t")
     Seq("hdfs:///t/a", "hdfs:/t/a", "HDFS:///t/a", "/t/a", "hdfs://nn:8020/t/a").foreach { path =>
       assertEquals(LogPath.canonical(root, path), "a", path)

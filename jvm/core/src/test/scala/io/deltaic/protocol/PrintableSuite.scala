@@ -12,12 +12,12 @@ class PrintableSuite extends munit.FunSuite {
     text.toString
   }
 
-  test("control characters and what is no text are spelled out, lines and tabs stay") {
+  test("control and replacement characters are escaped, newlines and tabs stay") {
     assertEquals(Printable(binary), "PAR1\\u0000\\u0007\\u001b[2J\\u009f\\ufffd end")
     assertEquals(Printable("a\n\tb ü 漢"), "a\n\tb ü 漢")
   }
 
-  test("the stack trace of a failure shows no byte of a damaged file") {
+  test("the stack trace of an error contains no unprintable bytes of a damaged file") {
     val parser = new IOException("outer", new IOException(s"Unrecognized token '$binary'"))
     parser.addSuppressed(new IOException("suppressed"))
     val failure = DeltaicException("DELTAIC_INTERNAL_ERROR", Map("reason" -> binary), parser)
@@ -26,12 +26,12 @@ class PrintableSuite extends munit.FunSuite {
     assert(!shown.exists(c => c.isControl && c != '\n' && c != '\t' || c == '\ufffd'), shown)
   }
 
-  test("a printable cause is the cause") {
+  test("a printable cause is unchanged") {
     val cause = new IOException("no such file")
     assert(DeltaicException("DELTAIC_INTERNAL_ERROR", Map.empty, cause).getCause eq cause)
   }
 
-  test("a cause that leads back to itself ends") {
+  test("a cyclic cause terminates") {
     val (a, b) = (new IOException("a"), new IOException(binary))
     a.initCause(b)
     b.initCause(a)

@@ -36,7 +36,7 @@ class TableFeaturesSuite extends munit.FunSuite {
     assertEquals(TableFeatures.writerFeaturesOf(Protocol(1, 1)), Set.empty[String])
   }
 
-  test("readable: nothing that only writers must know, deletion vectors, timestampNtz") {
+  test("writer-only features, deletion vectors and timestampNtz are readable") {
     Seq(
       Protocol(1, 1),
       Protocol(1, 6),
@@ -76,7 +76,7 @@ class TableFeaturesSuite extends munit.FunSuite {
     assert(!TableFeatures.isReadable(Protocol(1, 2), Some(orc)))
   }
 
-  test("features for writers alone do not keep readers away, unknown ones neither") {
+  test("writer-only features, even unknown ones, do not prevent reads") {
     val protocol = Protocol(1, 7, None, Some(Set("collations-preview", "fromTheFuture")))
     TableFeatures.requireReadable("/t", 4, protocol, Some(metadata))
     assertEquals(
@@ -85,7 +85,7 @@ class TableFeaturesSuite extends munit.FunSuite {
     )
   }
 
-  test("versions beyond the known ones and missing feature lists are refused") {
+  test("unknown protocol versions and missing feature lists are refused") {
     assertEquals(
       refusedFeatures(TableFeatures.requireReadable("/t", 4, Protocol(4, 7))),
       "DELTAIC_UNSUPPORTED_READER_VERSION"
@@ -100,7 +100,7 @@ class TableFeaturesSuite extends munit.FunSuite {
     )
   }
 
-  test("implied and listed features can be written past while the metadata does not use them") {
+  test("a table with implied or listed features is writable while its metadata does not use them") {
     val listed =
       features()(
         "invariants",
@@ -114,12 +114,12 @@ class TableFeaturesSuite extends munit.FunSuite {
     )
   }
 
-  test("a writer version that does not know a feature does not honour its property") {
+  test("a property of a feature that the writer version does not support is ignored") {
     val compatible = withProperty("delta.enableIcebergCompatV2", "true")
     TableFeatures.requireWritable("/t", 4, Protocol(1, 1), compatible)
   }
 
-  test("features that bind writers by support alone are refused, used or not") {
+  test("features that affect writers by support alone are refused, used or not") {
     Seq("collations", "somethingNew").foreach { feature =>
       val protocol = Protocol(1, 7, None, Some(Set(feature, "domainMetadata")))
       assertEquals(
@@ -132,7 +132,7 @@ class TableFeaturesSuite extends munit.FunSuite {
   private def bothSides(readers: String*)(writers: String*): Protocol =
     Protocol(3, 7, Some(readers.toSet), Some(writers.toSet))
 
-  test("a feature that readers must know, too, is supported where both sides say so") {
+  test("a reader-writer feature is supported if both sides list it") {
     val supported = Seq(Protocol(2, 5), bothSides("columnMapping")("columnMapping"))
     val listedByOne = Seq(
       Protocol(2, 1),
@@ -159,7 +159,7 @@ class TableFeaturesSuite extends munit.FunSuite {
     }
   }
 
-  test("a feature is known by its older spellings") {
+  test("a feature has its older spellings as aliases") {
     val preview = features("typeWidening-preview")()
     assert(TableFeatures.supports(preview, "typeWidening"))
     assert(!TableFeatures.isActive(preview, metadata, "typeWidening"))
@@ -170,7 +170,7 @@ class TableFeaturesSuite extends munit.FunSuite {
     assert(!TableFeatures.isEnabled(Protocol(1, 2), on, "typeWidening"))
   }
 
-  test("a feature that columns alone put to use is active, but not enabled") {
+  test("a feature that only columns use is active, but not enabled") {
     val widened = """{"type":"struct","fields":[{"name":"n","type":"integer","nullable":true,
       "metadata":{"delta.typeChanges":[{"fromType":"short","toType":"integer"}]}}]}"""
     val table = metadata.copy(schemaString = widened)
@@ -179,7 +179,7 @@ class TableFeaturesSuite extends munit.FunSuite {
     assert(!TableFeatures.isEnabled(protocol, table, "typeWidening"))
   }
 
-  test("a property's older spelling puts a feature to use where the newer one is unset") {
+  test("a property's older spelling enables a feature if the newer one is unset") {
     val (older, newer) = ("delta.enableChangeDataCapture", "delta.enableChangeDataFeed")
     def isActive(set: (String, String)*): Boolean = TableFeatures.isActive(
       Protocol(1, 4),
@@ -191,7 +191,7 @@ class TableFeaturesSuite extends munit.FunSuite {
     assert(isActive(older -> "false", newer -> "true"))
   }
 
-  test("spellings of drafts, in any case, stand for the feature") {
+  test("draft names, in any case, are aliases of the feature") {
     Seq("timestampNTZ" -> "timestampNtz", "DeletionVectors" -> "deletionVectors").foreach {
       case (draft, name) =>
         val protocol = features(draft)()
@@ -203,7 +203,7 @@ class TableFeaturesSuite extends munit.FunSuite {
     assert(TableFeatures.supports(invariants, "invariants"))
   }
 
-  test("a feature whose draft is another one, with its state elsewhere, is refused by its name") {
+  test("a draft feature that stores its state elsewhere is refused by name") {
     Seq(
       "rowIds" -> "rowTracking",
       "delta.rowIds" -> "rowTracking",
@@ -219,7 +219,7 @@ class TableFeaturesSuite extends munit.FunSuite {
     }
   }
 
-  test("a name is found as in Python: by each spelling, whatever its case") {
+  test("a feature is found as in Python: by each spelling, case-insensitively") {
     TableFeatures.all.foreach { feature =>
       (feature.aliases + feature.name).foreach { spelling =>
         Seq(spelling, spelling.toUpperCase, spelling.toLowerCase).foreach { written =>
@@ -232,7 +232,7 @@ class TableFeaturesSuite extends munit.FunSuite {
 
   test("table-features.json is consistent") {
     val names = TableFeatures.all.flatMap(f => f.aliases + f.name)
-    // timestampNTZ differs from timestampNtz by case alone; both are the same feature.
+    // timestampNTZ differs from timestampNtz only by case; both are the same feature.
     assertEquals(names.distinct.size, names.size)
     TableFeatures.all.foreach { f =>
       assert(!f.write || f.read, s"${f.name} is written but not read")

@@ -17,7 +17,7 @@ class BrokenLogSuite extends munit.FunSuite {
   private def paths(snapshot: Snapshot): List[String] =
     (0 until snapshot.files.size).map(snapshot.files.path).toList.sorted
 
-  test("a first commit without a protocol, or without metaData, is refused by what it lacks") {
+  test("a first commit without a protocol or metaData is refused, naming the missing action") {
     val noProtocol = TableBuilder().commit(0, metadata, add("a"))
     val e = refused("DELTAIC_STATE_WITHOUT_PROTOCOL")(noProtocol.open().latest())
     assertEquals(e.parameters("version"), "0")
@@ -40,12 +40,12 @@ class BrokenLogSuite extends munit.FunSuite {
     )
   }
 
-  test("the same metaData twice in a commit is no contradiction") {
+  test("the same metaData twice in a commit is accepted") {
     val table = created(add("a")).commit(1, metadata, metadata, protocol, protocol)
     assertEquals(table.open().latest().metadata, metadata)
   }
 
-  test("unknown actions and fields are passed over") {
+  test("unknown actions and fields are ignored") {
     val table = created().raw(
       1,
       """{"add":{"path":"a","partitionValues":{},"size":1,"modificationTime":1,"dataChange":true,"new":[{}]}}
@@ -68,7 +68,7 @@ class BrokenLogSuite extends munit.FunSuite {
   }
 
   test(
-    "a commit that is deleted once it was listed is left out of a history, and missed by who needs it"
+    "a commit that is deleted after it was listed is left out of history, and is an error for reads"
   ) {
     val table = created()
     (1 to 40).foreach(v => table.commit(v.toLong, add(s"f$v")))
@@ -88,7 +88,7 @@ class BrokenLogSuite extends munit.FunSuite {
     refused("DELTAIC_STATE_WITHOUT_PROTOCOL")(TableBuilder().raw(0, "").open().latest())
   }
 
-  test("a malformed line behind good ones is named by its number, whatever is wrong with it") {
+  test("a malformed line after valid ones is reported with its number, whatever the error") {
     val good = ActionJson.write(add("a"))
     Seq("{\"add\":{\"path\":1", "nonsense", "{\"add\":{\"path\":\"b\"}}", "[1]").foreach { bad =>
       val table = created().raw(1, s"$good\n$good\n$bad\n")

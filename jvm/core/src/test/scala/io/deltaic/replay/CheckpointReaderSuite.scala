@@ -8,7 +8,7 @@ import io.deltaic.TableBuilder
 import io.deltaic.TableBuilder.add
 import io.deltaic.protocol._
 
-/** Checkpoints written for the test, for what the golden tables do not hold. */
+/** Checkpoints with content that the golden tables lack. */
 class CheckpointReaderSuite extends munit.FunSuite {
   import CheckpointRows._
 
@@ -19,9 +19,9 @@ class CheckpointReaderSuite extends munit.FunSuite {
     (0 until files.size).map(files.path).toList.sorted
   }
 
-  test("missing columns are null, unknown ones are passed over, lists come in both layouts") {
+  test("missing columns are null, unknown ones are ignored, and lists may have both layouts") {
     val table = TableBuilder()
-    write(table, checkpointName(3), schema(header, plainAdd, "optional int32 whatever;"))(
+    write(table, checkpointName(3), schema(definitionColumns, plainAdd, "optional int32 whatever;"))(
       protocolRow,
       metadataRow,
       addRow("a"),
@@ -54,9 +54,9 @@ class CheckpointReaderSuite extends munit.FunSuite {
     p.addGroup("writerFeatures").append("array", feature): Unit
   }
 
-  test("what a checkpoint's protocol asks of readers counts until a commit takes it away") {
+  test("the reader requirements of a checkpoint's protocol apply until a commit removes them") {
     val table = TableBuilder()
-    write(table, checkpointName(3), schema(header, plainAdd))(
+    write(table, checkpointName(3), schema(definitionColumns, plainAdd))(
       withFeature("fromTheFuture"),
       metadataRow,
       addRow("a")
@@ -69,20 +69,20 @@ class CheckpointReaderSuite extends munit.FunSuite {
     assertEquals(refusal, "fromTheFuture")
     table.commit(4, add("b"))
     assertEquals(refusal, "fromTheFuture")
-    table.commit(5, Protocol(3, 7, Some(Set("stranger")), Some(Set("stranger"))))
-    assertEquals(refusal, "stranger")
+    table.commit(5, Protocol(3, 7, Some(Set("unknown")), Some(Set("unknown"))))
+    assertEquals(refusal, "unknown")
     table.commit(6, Protocol(1, 2), add("c"))
     assertEquals(paths(table), List("a", "b", "c"))
     assertEquals(table.open().at(6).protocol, Protocol(1, 2))
   }
 
-  test("a version that only commits are left of is not found, and those that are there are named") {
+  test("a version without a complete log is not found, and the error has the range") {
     val table = TableBuilder()
     (8L to 12L).foreach(v => table.commit(v, add(s"file-$v")))
     write(
       table,
       checkpointName(10),
-      schema(header, plainAdd)
+      schema(definitionColumns, plainAdd)
     )(protocolRow, metadataRow, addRow("a"))
     assertEquals(paths(table), List("a", "file-11", "file-12"))
     Seq(7L, 8L, 9L, 13L).foreach { version =>
@@ -92,18 +92,18 @@ class CheckpointReaderSuite extends munit.FunSuite {
     }
   }
 
-  test("a multi-part checkpoint counts with all its parts, and not before") {
+  test("a multi-part checkpoint is used only if it has all its parts") {
     val table = TableBuilder.created(add("from-commit")).commit(1)
     def part(n: Int) = f"${1}%020d.checkpoint.$n%010d.${2}%010d.parquet"
-    write(table, part(1), schema(header, plainAdd))(protocolRow, metadataRow, addRow("x"))
+    write(table, part(1), schema(definitionColumns, plainAdd))(protocolRow, metadataRow, addRow("x"))
     assertEquals(paths(table), List("from-commit"))
-    write(table, part(2), schema(header, plainAdd))(addRow("y"))
+    write(table, part(2), schema(definitionColumns, plainAdd))(addRow("y"))
     assertEquals(paths(table), List("x", "y"))
     table.file("_last_checkpoint", """{"version":1,"size":4,"parts":2}""")
     assertEquals(paths(table), List("x", "y"))
   }
 
-  test("header actions are found wherever they stand among files that fill many pages") {
+  test("non-file actions are found anywhere among file actions that fill many pages") {
     val txn = "optional group txn { optional binary appId (UTF8); optional int64 version; }"
     def txnRow(id: String)(row: Group): Unit = {
       row.addGroup("txn").append("appId", id).append("version", 1L)
@@ -114,7 +114,7 @@ class CheckpointReaderSuite extends munit.FunSuite {
     val rows = (txnRow("first") _ +: some) ++
       (Seq(txnRow("middle") _, metadataRow _) ++ others ++ Seq(protocolRow _, txnRow("last") _))
     val table = TableBuilder()
-    write(table, checkpointName(0), schema(header, plainAdd, txn))(rows: _*)
+    write(table, checkpointName(0), schema(definitionColumns, plainAdd, txn))(rows: _*)
     val snapshot = table.open().latest()
     assertEquals(snapshot.transactions.keySet, Set("first", "middle", "last"))
     assertEquals(snapshot.metadata.id, "from-checkpoint")
@@ -122,15 +122,15 @@ class CheckpointReaderSuite extends munit.FunSuite {
     assertEquals(snapshot.files.size, 60000)
   }
 
-  test("a stale hint is overtaken by a newer checkpoint, a dangling one by the listing") {
+  test("a stale hint is superseded by a newer checkpoint, a dangling one by the listing") {
     val table = TableBuilder.created(add("from-commit")).commit(1).commit(2)
     table.file("_last_checkpoint", """{"version":1,"size":4}""")
     assertEquals(paths(table), List("from-commit"))
-    write(table, checkpointName(2), schema(header, plainAdd))(protocolRow, metadataRow, addRow("x"))
+    write(table, checkpointName(2), schema(definitionColumns, plainAdd))(protocolRow, metadataRow, addRow("x"))
     assertEquals(paths(table), List("x"))
   }
 
-  test("a damaged checkpoint is passed over where the commits are there, and else named") {
+  test("a damaged checkpoint is skipped if the commits exist, and else reported") {
     val table = TableBuilder.created(add("a")).file(checkpointName(0), "PAR1 not really")
     assertEquals(paths(table), List("a"))
     table.commit(1, add("b")).delete(f"${0}%020d.json")
@@ -142,7 +142,7 @@ class CheckpointReaderSuite extends munit.FunSuite {
 
   test("the newest readable one of several checkpoints is read") {
     val table = TableBuilder.created(add("from-commit")).commit(1).commit(2).commit(3, add("c"))
-    write(table, checkpointName(1), schema(header, plainAdd))(protocolRow, metadataRow, addRow("x"))
+    write(table, checkpointName(1), schema(definitionColumns, plainAdd))(protocolRow, metadataRow, addRow("x"))
     table.file(checkpointName(2), "damaged").file(checkpointName(3), "damaged as well")
     table.file("_last_checkpoint", """{"version":3,"size":4}""").delete(f"${0}%020d.json")
     assertEquals(paths(table), List("c", "x"))
@@ -152,7 +152,7 @@ class CheckpointReaderSuite extends munit.FunSuite {
     (1 to 3).foreach(v => assert(e.parameters("tried").contains(checkpointName(v)), e.getMessage))
   }
 
-  test("an older version never stands in for one whose checkpoint is damaged") {
+  test("an older version never replaces one whose checkpoint is damaged") {
     val table =
       TableBuilder.created(add("a")).commit(1, add("b")).file(checkpointName(2), "damaged")
     val e = intercept[DeltaicThrowable](table.open().latest())
@@ -162,7 +162,7 @@ class CheckpointReaderSuite extends munit.FunSuite {
 
   test("a checkpoint without the required fields is reported") {
     val table = TableBuilder()
-    write(table, checkpointName(0), schema(header, plainAdd))(
+    write(table, checkpointName(0), schema(definitionColumns, plainAdd))(
       protocolRow,
       metadataRow,
       row => { row.addGroup("add").append("path", "a"); () }
@@ -171,7 +171,7 @@ class CheckpointReaderSuite extends munit.FunSuite {
     assert(e.getMessage.contains("add.size"), e.getMessage)
   }
 
-  test("statistics that come as a struct only are given as JSON") {
+  test("statistics that exist only as a struct are returned as JSON") {
     val leaf =
       """
       optional int64 l; optional double d; optional binary s (UTF8); optional int32 day (DATE);
@@ -184,7 +184,7 @@ class CheckpointReaderSuite extends munit.FunSuite {
         optional group minValues { $leaf }
         optional group nullCounts { optional int64 l; optional int64 nullCounts; } } }"""
     val table = TableBuilder()
-    write(table, checkpointName(0), schema(header, statsAdd))(
+    write(table, checkpointName(0), schema(definitionColumns, statsAdd))(
       protocolRow,
       metadataRow,
       { row =>

@@ -9,10 +9,10 @@ import org.apache.parquet.schema.{MessageType, MessageTypeParser}
 
 import io.deltaic.TableBuilder
 
-/** Checkpoints in Parquet, row by row as a test wants them. */
+/** Writes Parquet checkpoints row by row. */
 object CheckpointRows {
 
-  val header =
+  val definitionColumns =
     """
     optional group protocol {
       optional int32 minReaderVersion; optional int32 minWriterVersion;

@@ -17,7 +17,7 @@ class CommitTimesSuite extends munit.FunSuite {
     Map("delta.enableInCommitTimestamps" -> "true") ++ extra
   )
 
-  /** Expects each time to give the version beside it. */
+  /** Expects each timestamp to give its version. */
   private def check(table: TableBuilder)(expected: (Long, Long)*): Unit = {
     val log = table.open()
     expected.foreach { case (timeMs, version) =>
@@ -31,13 +31,13 @@ class CommitTimesSuite extends munit.FunSuite {
     e
   }
 
-  test("a version counts from its time to that of the next") {
+  test("a version is current from its time to that of the next") {
     val table = created().commit(1).commit(2)
     table.committedAt(0, 1000).committedAt(1, 2000).committedAt(2, 3000)
     check(table)(1000L -> 0, 1999L -> 0, 2000L -> 1, 2001L -> 1, 2999L -> 1, 3000L -> 2)
   }
 
-  test("times that step back are taken to be a millisecond after the one before") {
+  test("times that step back become one millisecond after the previous time") {
     val table = created().commit(1).commit(2).commit(3)
     table.committedAt(0, 5000).committedAt(1, 1000).committedAt(2, 5001).committedAt(3, 9000)
     check(table)(5000L -> 0, 5001L -> 1, 5002L -> 2, 8999L -> 2, 9000L -> 3)
@@ -47,7 +47,7 @@ class CommitTimesSuite extends munit.FunSuite {
     )
   }
 
-  test("the first version from a time on is the one of that time or the next") {
+  test("versionFrom returns the version at a time, or else the next one") {
     val table = created().commit(1).commit(2)
     table.committedAt(0, 1000).committedAt(1, 2000).committedAt(2, 3000)
     val log = table.open()
@@ -55,7 +55,7 @@ class CommitTimesSuite extends munit.FunSuite {
       .foreach { case (timeMs, version) => assertEquals(log.versionFrom(timeMs), version) }
   }
 
-  test("commits of a range come in order with their times, and none may be missing") {
+  test("commits of a range are in order with their times, and a missing one is an error") {
     val table = created().commit(1, commitInfo(7)).commit(2)
     table.committedAt(0, 1000).committedAt(1, 2000).committedAt(2, 2000)
     val found = table.open().commits(1, 2).map { case (commit, timeMs) => commit.version -> timeMs }
@@ -65,7 +65,7 @@ class CommitTimesSuite extends munit.FunSuite {
     assertEquals(e.parameters("version"), "3")
   }
 
-  test("times outside the range are refused with the range") {
+  test("a time outside the range is refused, and the error has the range") {
     val table = created().commit(1)
     table.committedAt(0, 1000).committedAt(1, 2000)
     val before = refused(table, 999)
@@ -77,12 +77,12 @@ class CommitTimesSuite extends munit.FunSuite {
     assertEquals(after.parameters("earliestTimestamp"), "1970-01-01T00:00:01Z")
   }
 
-  test("commits before a checkpoint that do not reach it are history, and no time leads to them") {
+  test("commits that do not reach a later checkpoint are only in history") {
     val table = TableBuilder()
     CheckpointRows.write(
       table,
       f"${5}%020d.checkpoint.parquet",
-      CheckpointRows.schema(CheckpointRows.header, CheckpointRows.plainAdd)
+      CheckpointRows.schema(CheckpointRows.definitionColumns, CheckpointRows.plainAdd)
     )(CheckpointRows.protocolRow, CheckpointRows.metadataRow, CheckpointRows.addRow("x"))
     val log = table.open()
     assertEquals((log.latest().version, log.earliestVersion), (5L, 5L))
@@ -113,7 +113,7 @@ class CommitTimesSuite extends munit.FunSuite {
     assertEquals(table.open().commitInfos(limit = Some(2)).map(_._2).toList, List(300L, 200L))
   }
 
-  test("of in-commit timestamps that do not ascend, the newest version not after a time counts") {
+  test("if in-commit timestamps do not ascend, a time gives the newest version not after it") {
     val table = TableBuilder()
       .commit(0, commitInfo(900), withInCommit, enabled())
       .commit(1, commitInfo(100))
@@ -121,24 +121,24 @@ class CommitTimesSuite extends munit.FunSuite {
       .commit(3, commitInfo(902))
     check(table)(100L -> 1, 899L -> 1, 900L -> 1, 901L -> 2, 902L -> 3)
     assertEquals(refused(table, 99).condition, "DELTAIC_TIMESTAMP_BEFORE_EARLIEST")
-    // No cleanup deletes, and no stream passes over, the newer version before the older one.
+    // So cleanup never deletes, and a stream never skips, the newer version before the older one.
     assertEquals(table.open().newestNotAfter(100), None)
     assertEquals(table.open().versionFrom(100), 0L)
   }
 
-  test("times lead to versions below a gap, which a checkpoint bridges, but not into it") {
+  test("times resolve to versions below a gap that a checkpoint bridges, but not into the gap") {
     val table = created().commit(1).commit(2).commit(4).commit(6)
     CheckpointRows.write(
       table,
       f"${5}%020d.checkpoint.parquet",
-      CheckpointRows.schema(CheckpointRows.header, CheckpointRows.plainAdd)
+      CheckpointRows.schema(CheckpointRows.definitionColumns, CheckpointRows.plainAdd)
     )(CheckpointRows.protocolRow, CheckpointRows.metadataRow, CheckpointRows.addRow("x"))
     Seq(0, 1, 2, 4, 6).foreach(v => table.committedAt(v, v * 1000L + 1000))
     check(table)(1000L -> 0, 2999L -> 1, 3000L -> 2, 7000L -> 6)
     val inGap = refused(table, 3001)
     assertEquals(inGap.condition, "DELTAIC_LOG_GAP")
     assertEquals(Seq("missing", "before", "after").map(inGap.parameters), Seq("3", "2", "4"))
-    // Version 4 has a commit, and the log does not lead there.
+    // Version 4 has a commit but cannot be reconstructed.
     assertEquals(refused(table, 5000).condition, "DELTAIC_TIMESTAMP_BEFORE_EARLIEST")
     assertEquals(refused(table, 999).condition, "DELTAIC_TIMESTAMP_BEFORE_EARLIEST")
   }
@@ -159,7 +159,7 @@ class CommitTimesSuite extends munit.FunSuite {
     check(table)(1000L -> 0, 2500L -> 1, 2999L -> 1, 3000L -> 2, 3999L -> 2, 4000L -> 3)
   }
 
-  test("in-commit timestamps count before the times of files, which are younger in a copied log") {
+  test("in-commit timestamps precede file times, which are younger in a copied log") {
     val table = enabledFromTwo()
     (0 to 3).foreach(v => table.committedAt(v, 90000))
     check(table)(3000L -> 2, 3999L -> 2, 4000L -> 3)

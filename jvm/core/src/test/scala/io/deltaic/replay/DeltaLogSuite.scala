@@ -38,7 +38,7 @@ class DeltaLogSuite extends munit.FunSuite {
     refused("DELTAIC_NOT_A_TABLE")(nowhere.latest())
   }
 
-  test("a snapshot holds the newest txn and domain of each name, without removed domains") {
+  test("a snapshot has the newest txn and domain of each name, without removed domains") {
     val table = created(
       SetTransaction("a", 5),
       SetTransaction("b", 1),
@@ -59,7 +59,7 @@ class DeltaLogSuite extends munit.FunSuite {
     assertEquals(snapshot.domains, Map("d" -> DomainMetadata("d", "2", removed = false)))
   }
 
-  test("a txn older than the table keeps one counts no more, and the log still holds it") {
+  test("an expired txn is ignored, although it is still in the log") {
     val kept = metadata.copy(configuration =
       Map("delta.setTransactionRetentionDuration" -> "interval 1 day")
     )
@@ -86,7 +86,7 @@ class DeltaLogSuite extends munit.FunSuite {
     assertEquals(snapshot.tombstones.map(_.dvId).toList, List(None))
   }
 
-  test("latest follows new commits, and an older snapshot does not change") {
+  test("latest includes new commits, and an older snapshot does not change") {
     val table = created(add("a"))
     val log = table.open()
     val first = log.latest()
@@ -98,7 +98,7 @@ class DeltaLogSuite extends munit.FunSuite {
     assertEquals(paths(log.at(1)), List("b"))
   }
 
-  test("a table that was replaced at the same path is read anew") {
+  test("a table that was replaced at the same path is read again") {
     val table = created(add("a")).commit(1, add("b"))
     val log = table.open()
     assertEquals(paths(log.latest()), List("a", "b"))
@@ -113,7 +113,7 @@ class DeltaLogSuite extends munit.FunSuite {
     CheckpointRows.write(
       table,
       f"$version%020d.checkpoint.parquet",
-      CheckpointRows.schema(CheckpointRows.header, CheckpointRows.plainAdd)
+      CheckpointRows.schema(CheckpointRows.definitionColumns, CheckpointRows.plainAdd)
     )(
       CheckpointRows.protocolRow,
       CheckpointRows.metadataRow,
@@ -122,13 +122,13 @@ class DeltaLogSuite extends munit.FunSuite {
     table
   }
 
-  test("a version of which only a checkpoint is left is known, and gone on from") {
+  test("a version with only a checkpoint is cached, and later commits are applied to it") {
     val table = onlyCheckpoint(TableBuilder(), 5)
     val log = table.open()
     val five = log.latest()
     assert(log.latest() eq five)
     assert(log.at(5) eq five)
-    // Were the checkpoint read once more, this would be found out.
+    // A second read of the checkpoint would fail.
     val file = table.log.resolve(f"${5}%020d.checkpoint.parquet")
     val writtenAt = Files.getLastModifiedTime(file)
     Files.write(file, new Array[Byte](Files.size(file).toInt))
@@ -139,7 +139,7 @@ class DeltaLogSuite extends munit.FunSuite {
     assertEquals(paths(log.latest()), List("a", "b", "in-5"))
   }
 
-  test("a checkpoint that takes the place of all after a known version is seen") {
+  test("a checkpoint that replaces all commits after a cached version is found") {
     val table = onlyCheckpoint(TableBuilder(), 5)
     val log = table.open()
     log.latest()
@@ -157,7 +157,7 @@ class DeltaLogSuite extends munit.FunSuite {
     assert(DeltaLog.forTable(table.path, table.conf).latest() ne first)
   }
 
-  test("time travel goes on from the nearest snapshot that is held, and is held itself") {
+  test("time travel starts from the nearest cached snapshot, and is cached itself") {
     val table = created(add("a")).commit(1, add("b")).commit(2, add("c")).commit(3, add("d"))
     val log = table.open()
     val one = log.at(1)
@@ -168,7 +168,7 @@ class DeltaLogSuite extends munit.FunSuite {
     refused("DELTAIC_LOG_ENTRY_MALFORMED")(log.at(1))
   }
 
-  test("time travel does not go on from a snapshot whose commit was replaced") {
+  test("time travel does not start from a snapshot whose commit was replaced") {
     val table = created(add("a")).commit(1, add("b")).commit(2, add("c"))
     val log = table.open()
     log.at(1)
@@ -177,15 +177,15 @@ class DeltaLogSuite extends munit.FunSuite {
     assertEquals(paths(log.at(1)), List("a", "another"))
   }
 
-  test("a snapshot tells about how many bytes it keeps") {
+  test("a snapshot reports its approximate size in bytes") {
     val names = (0 until 1000).map(i => f"part-$i%05d-${"x" * 50}.parquet")
     val snapshot = created(names.map(n => add(n).copy(stats = Some("y" * 200))): _*).open().latest()
     val perFile = snapshot.retainedBytes / 1000
-    // The characters alone are 269, and two objects, two numbers and their places come on top.
+    // The characters alone take 269 bytes; two objects, two numbers and their array slots are added.
     assert(perFile > 269 && perFile < 500, perFile.toString)
   }
 
-  test("a gap in the log is refused, whichever version is asked for") {
+  test("a gap in the log is refused, whichever version is requested") {
     val table = created(add("a")).commit(2, add("c"))
     val e = refused("DELTAIC_LOG_GAP")(table.open().latest())
     assertEquals(e.parameters("missing"), "1")
@@ -193,7 +193,7 @@ class DeltaLogSuite extends munit.FunSuite {
     refused("DELTAIC_LOG_GAP")(table.open().at(2))
   }
 
-  test("a gap that appears while a snapshot is held is refused") {
+  test("a gap that appears while a snapshot is cached is refused") {
     val table = created(add("a"))
     val log = table.open()
     log.latest()
@@ -208,7 +208,7 @@ class DeltaLogSuite extends munit.FunSuite {
     (log, WatchedStore.last)
   }
 
-  test("a commit that a listing misses while others commit is found by listing again") {
+  test("a commit that a listing misses during concurrent commits is found by listing again") {
     val table = created(add("a")).commit(1, add("b")).commit(2, add("c")).commit(3, add("d"))
     (0L to 3L).foreach(v => table.committedAt(v, 1000 + v))
     Seq(Seq(Set(1L)), Seq(Set(0L)), Seq(Set(1L, 2L)), Seq(Set(1L), Set(2L))).foreach { missed =>
@@ -221,7 +221,7 @@ class DeltaLogSuite extends munit.FunSuite {
       assertEquals(ask(_.latest()).version, 3L)
       assertEquals(ask(_.at(2)).version, 2L)
       assertEquals(ask(_.earliestVersion), 0L)
-      // The first listing is the one that finds nothing new.
+      // The first listing finds nothing new.
       val first = Set.empty[Long]
       assertEquals(ask(_.commitInfos(), first).map(_._1).toList, List(3L, 2L, 1L, 0L))
       assertEquals(ask(_.versionAt(1001), first), 1L)
@@ -230,7 +230,7 @@ class DeltaLogSuite extends munit.FunSuite {
     }
   }
 
-  test("of a commit of many files, its commitInfo is read without the rest") {
+  test("the commitInfo of a commit of many files is read without the other actions") {
     val table = created((0 until 20000).map(i => add(s"f$i")): _*)
     val info = CommitInfo(ActionJson.mapper.createObjectNode().put("operation", "WRITE"))
     table.commit(1, info +: (0 until 20000).map(i => add(s"g$i")): _*)
@@ -242,7 +242,7 @@ class DeltaLogSuite extends munit.FunSuite {
     assert(read < 100000, s"$read bytes were read")
   }
 
-  test("following a log, too, a commit that a listing misses is found by listing again") {
+  test("an incremental update also lists again to find a commit that a listing missed") {
     val table = created(add("a"))
     val (log, store) = watched(table)
     log.latest()
@@ -251,7 +251,7 @@ class DeltaLogSuite extends munit.FunSuite {
     assertEquals(paths(log.latest()), List("a", "b", "c"))
   }
 
-  test("a gap that stays is refused after two listings, a whole log is listed once") {
+  test("a persistent gap is refused after two listings, and a complete log is listed once") {
     val gap = created(add("a")).commit(2, add("c"))
     val (broken, lists) = watched(gap)
     refused("DELTAIC_LOG_GAP")(broken.latest())
@@ -261,7 +261,7 @@ class DeltaLogSuite extends munit.FunSuite {
     assertEquals(once.listings, 1)
   }
 
-  test("after a commit only that commit is read, and nothing when nothing was committed") {
+  test("after a commit only that commit is read, and nothing without a commit") {
     val table = created(add("a")).commit(1, add("b")).commit(2, add("c"))
     val (log, store) = watched(table)
     log.latest()
@@ -272,7 +272,7 @@ class DeltaLogSuite extends munit.FunSuite {
     assertEquals(store.reads.asScala.toList, List(f"${3}%020d.json"))
   }
 
-  test("a log is followed by listing it from the version that is known") {
+  test("an incremental update lists the log from the cached version on") {
     val table = created(add("a")).commit(1, add("b")).commit(2, add("c"))
     val (log, store) = watched(table)
     def listed(): List[String] = {
@@ -292,7 +292,7 @@ class DeltaLogSuite extends munit.FunSuite {
     assertEquals(e.parameters("earliest"), "3")
   }
 
-  test("when the only checkpoint that covers the beginning is damaged, that is what is named") {
+  test("if the only checkpoint that covers the beginning is damaged, the error names it") {
     val damaged = f"${3}%020d.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.parquet"
     val table = TableBuilder().commit(4, add("a")).file(damaged, "x")
     val e = refused("DELTAIC_CHECKPOINT_UNREADABLE")(table.open().latest())
@@ -309,7 +309,7 @@ class DeltaLogSuite extends munit.FunSuite {
     assertEquals(paths(table.open().at(0)), Nil)
   }
 
-  test("files of other purposes in the log directory are passed over") {
+  test("other files in the log directory are ignored") {
     val table = created(add("a"))
       .file(".00000000000000000001.json.1234.tmp", "{")
       .file("00000000000000000001.json.tmp", "{")
@@ -322,7 +322,7 @@ class DeltaLogSuite extends munit.FunSuite {
 
   Seq("", "{", "null", "[]", """{"version":"x"}""", """{"version":99}""", """{"version":-1}""")
     .foreach { hint =>
-      test(s"_last_checkpoint holding '$hint' does no harm") {
+      test(s"_last_checkpoint with '$hint' is harmless") {
         val table = created(add("a")).commit(1, add("b")).file("_last_checkpoint", hint)
         assertEquals(paths(table.open().latest()), List("a", "b"))
         assertEquals(paths(table.open().at(0)), List("a"))
@@ -351,7 +351,7 @@ class DeltaLogSuite extends munit.FunSuite {
     refused("DELTAIC_COMMIT_NOT_FOUND")(log.commit(2))
   }
 
-  test("no commit follows a version that is gone, but for one whose checkpoint is left") {
+  test("no commit can follow a deleted version, unless its checkpoint is left") {
     val table = created().commit(1, add("a"))
     val log = table.open()
     val read = log.latest().commitFile
@@ -367,7 +367,7 @@ class DeltaLogSuite extends munit.FunSuite {
     assert(!table.log.toFile.exists)
   }
 
-  test("no commit follows a version of the table's name that is another table's") {
+  test("no commit can follow a version of another table at the same path") {
     val table = created().commit(1, add("a")).committedAt(1, 1000)
     val log = table.open()
     val read = log.latest().commitFile
@@ -377,14 +377,14 @@ class DeltaLogSuite extends munit.FunSuite {
   }
 
   test(
-    "a commit follows a file whose time is told to the second here and to the millisecond there"
+    "a commit can follow a file whose time is listed in milliseconds and reported in seconds"
   ) {
     val second = 1700000000000L
     val table = created().committedAt(0, second)
     val read = table.open().latest().commitFile.get
     def commit(version: Long, readAtMs: Long): WriteOutcome = {
-      val told = new FileStatus(read.getLen, false, 1, 1, readAtMs, read.getPath)
-      table.open().tryCommit(version, Iterator(ActionJson.write(add("a"))), Some(told))
+      val status = new FileStatus(read.getLen, false, 1, 1, readAtMs, read.getPath)
+      table.open().tryCommit(version, Iterator(ActionJson.write(add("a"))), Some(status))
     }
     assertEquals(commit(1, second + 123), WriteOutcome.Written)
     refused("DELTAIC_TABLE_REPLACED")(commit(2, second + 1000))
@@ -393,7 +393,7 @@ class DeltaLogSuite extends munit.FunSuite {
     refused("DELTAIC_TABLE_REPLACED")(commit(3, second + 124))
   }
 
-  test("threads that commit and read at once each see every version whole") {
+  test("concurrent threads that commit and read see every version completely") {
     val table = created(add("file-0"))
     val log = table.open()
     val pool = Executors.newFixedThreadPool(4)

@@ -9,10 +9,10 @@ import org.apache.parquet.io.ParquetDecodingException
 import io.deltaic.TableBuilder
 import io.deltaic.TableBuilder.{add, dv}
 import io.deltaic.log.LogThreads
+import io.deltaic.maintenance.{MaintenanceFixture, MaintenanceTask}
 import io.deltaic.protocol._
-import io.deltaic.upkeep.{UpkeepFixture, UpkeepTask}
 
-/** Snapshots whose files stay in the checkpoint; that they hold what golden tables hold is [[GoldenTablesSuite]]'s to say. */
+/** Snapshots whose files stay in the checkpoint. [[GoldenTablesSuite]] compares them with golden tables. */
 class DistributedSnapshotSuite extends munit.FunSuite {
   import CheckpointRows._
   import DistributedSnapshots._
@@ -60,19 +60,19 @@ class DistributedSnapshotSuite extends munit.FunSuite {
 
   private def checkpointed(rows: (Group => Unit)*): TableBuilder = {
     val table = created()
-    write(table, classic, schema(header, files))(Seq(protocolRow _, metadataRow _) ++ rows: _*)
+    write(table, classic, schema(definitionColumns, files))(Seq(protocolRow _, metadataRow _) ++ rows: _*)
     table
   }
 
   private def many(prefix: String, count: Int): Seq[String] =
     (0 until count).map(i => s"$prefix-$i-${"x" * 50}")
 
-  /** Every form that a checkpoint has. */
+  /** Every form of a checkpoint. */
   private val forms: Seq[(String, () => TableBuilder)] = Seq(
     "one file of several row groups" -> { () =>
       val table = created()
       val rows = many("f", 700).map(p => fileRow(p, Some(p.take(4))) _)
-      write(table, classic, schema(header, files), 4096)(
+      write(table, classic, schema(definitionColumns, files), 4096)(
         Seq(protocolRow _, metadataRow _) ++ rows :+ (removeRow("gone") _): _*
       )
       table
@@ -80,8 +80,8 @@ class DistributedSnapshotSuite extends munit.FunSuite {
     "several parts" -> { () =>
       val table = created()
       def part(n: Int) = f"${0}%020d.checkpoint.$n%010d.${2}%010d.parquet"
-      write(table, part(1), schema(header, files))(protocolRow, fileRow("a"), removeRow("x"))
-      write(table, part(2), schema(header, files))(metadataRow, fileRow("b", Some("")))
+      write(table, part(1), schema(definitionColumns, files))(protocolRow, fileRow("a"), removeRow("x"))
+      write(table, part(2), schema(definitionColumns, files))(metadataRow, fileRow("b", Some("")))
       table
     },
     "sidecars of a JSON file" -> { () =>
@@ -90,7 +90,7 @@ class DistributedSnapshotSuite extends munit.FunSuite {
       json(table, Sidecar("one.parquet", 1, 1), Sidecar("two.parquet", 1, 1))
       table
     },
-    "a JSON file with all in it" -> { () =>
+    "a JSON file with all actions" -> { () =>
       val table = created()
       json(table, add("a"), add("b", dv = Some(dv("v"))), add("gone").remove(now))
       table
@@ -98,7 +98,7 @@ class DistributedSnapshotSuite extends munit.FunSuite {
     "sidecars of a Parquet file" -> { () =>
       val table = created()
       sidecars(table)
-      write(table, f"${0}%020d.checkpoint.$id.parquet", schema(header, v2))(
+      write(table, f"${0}%020d.checkpoint.$id.parquet", schema(definitionColumns, v2))(
         checkpointMetadataRow(0),
         protocolRow,
         metadataRow,
@@ -132,7 +132,7 @@ class DistributedSnapshotSuite extends munit.FunSuite {
   }
 
   forms.foreach { case (form, make) =>
-    test(s"a checkpoint of $form gives the same files as in memory, commits over it") {
+    test(s"a checkpoint of $form gives the same files as in memory, also after commits") {
       val table = make()
       assertSame(distributed(table).latest(), table.open().latest())
       val log = distributed(table)
@@ -148,7 +148,7 @@ class DistributedSnapshotSuite extends munit.FunSuite {
     }
   }
 
-  test("the files of the checkpoint are not in memory, those of later commits are") {
+  test("the files of the checkpoint are not in memory, but those of later commits are") {
     val table = checkpointed(many("f", 5000).map(p => fileRow(p) _): _*)
     val log = distributed(table)
     assertEquals(log.latest().filesInMemory.size, 0)
@@ -159,7 +159,7 @@ class DistributedSnapshotSuite extends munit.FunSuite {
     assertEquals(log.latest().stored.map(_.superseded.size), Some(2))
   }
 
-  test("a compaction that contradicts itself gives way to the commits") {
+  test("a compaction that contradicts itself is ignored") {
     val table = checkpointed(fileRow("a"), fileRow("b"))
       .commit(1, add("a").remove(now), add("c"))
       .commit(2, add("c").remove(now))
@@ -170,7 +170,7 @@ class DistributedSnapshotSuite extends munit.FunSuite {
     assertSame(distributed(table).latest(), table.open().latest())
   }
 
-  test("a checkpoint up to the limit is read into memory, a larger one is not") {
+  test("a checkpoint up to the limit is read into memory, but a larger one is not") {
     val table = checkpointed(fileRow("a"))
     val bytes = LocalFiles.size(table.log.resolve(classic))
     assert(distributed(table, bytes - 1).latest().isDistributed)
@@ -178,7 +178,7 @@ class DistributedSnapshotSuite extends munit.FunSuite {
     assert(!distributed(TableBuilder.created(add("a"))).latest().isDistributed)
   }
 
-  test("sidecars count as bytes of their checkpoint") {
+  test("the size of a checkpoint includes its sidecars") {
     val table = created()
     sidecars(table)
     json(table, Sidecar("one.parquet", 1, 1), Sidecar("two.parquet", 1, 1))
@@ -187,7 +187,7 @@ class DistributedSnapshotSuite extends munit.FunSuite {
     assert(!distributed(table, top + 100000).latest().isDistributed)
   }
 
-  test("logs with different limits share a table, and each sees its form") {
+  test("logs with different limits share a cached table, and each gets its own form") {
     val table = checkpointed(fileRow("a"))
     val inMemory = DeltaLog.forTable(table.path, table.conf)
     val inPlace = DeltaLog.forTable(table.path, table.conf, 0)
@@ -200,13 +200,13 @@ class DistributedSnapshotSuite extends munit.FunSuite {
     DeltaLog.invalidate(table.path)
   }
 
-  test("a newer checkpoint takes the place of an older one, and what led to it is forgotten") {
+  test("a newer checkpoint replaces an older one and the commits before it") {
     val table = checkpointed(fileRow("a"))
     val log = distributed(table)
     log.latest()
     table.commit(1, add("b"))
     assertEquals(paths(log.latest()), List("a", "b"))
-    write(table, f"${1}%020d.checkpoint.parquet", schema(header, files))(
+    write(table, f"${1}%020d.checkpoint.parquet", schema(definitionColumns, files))(
       protocolRow,
       metadataRow,
       fileRow("a"),
@@ -223,13 +223,13 @@ class DistributedSnapshotSuite extends munit.FunSuite {
 
   Seq[(String, TableBuilder => Unit)](
     "checkpoint" -> { table =>
-      write(table, f"${1}%020d.checkpoint.parquet", schema(header, files))(
+      write(table, f"${1}%020d.checkpoint.parquet", schema(definitionColumns, files))(
         Seq(protocolRow _, metadataRow _) ++ outgrownRows: _*
       )
     },
     "checkpoint with sidecars" -> { table =>
       write(table, "_sidecars/one.parquet", schema(files))(outgrownRows: _*)
-      write(table, f"${1}%020d.checkpoint.$id.parquet", schema(header, v2))(
+      write(table, f"${1}%020d.checkpoint.$id.parquet", schema(definitionColumns, v2))(
         checkpointMetadataRow(1),
         protocolRow,
         metadataRow,
@@ -237,7 +237,7 @@ class DistributedSnapshotSuite extends munit.FunSuite {
       )
     }
   ).foreach { case (form, checkpoint) =>
-    test(s"a table in memory that has outgrown the limit is distributed from its next $form on") {
+    test(s"an in-memory table that exceeds the limit is distributed from its next $form on") {
       val table = created()
       val log = distributed(table, 10000)
       assert(!log.latest().isDistributed)
@@ -249,9 +249,9 @@ class DistributedSnapshotSuite extends munit.FunSuite {
     }
   }
 
-  test("of the slices of a checkpoint, one is read ahead of the one that is used") {
+  test("one slice of a checkpoint is read ahead of the one in use") {
     val table = created()
-    write(table, classic, schema(header, files), 4096)(
+    write(table, classic, schema(definitionColumns, files), 4096)(
       Seq(protocolRow _, metadataRow _) ++ outgrownRows: _*
     )
     val stored = distributed(table).latest().stored.get
@@ -266,7 +266,7 @@ class DistributedSnapshotSuite extends munit.FunSuite {
     assertEquals(taken, 2)
   }
 
-  test("a checkpoint whose content turns out to be unreadable is passed over as in memory") {
+  test("a checkpoint with unreadable content is skipped, as for in-memory snapshots") {
     val table = checkpointed(many("f", 500).map(p => fileRow(p) _): _*)
     val log = distributed(table)
     val snapshot = log.latest()
@@ -279,7 +279,7 @@ class DistributedSnapshotSuite extends munit.FunSuite {
     assertEquals(e.condition, "DELTAIC_CHECKPOINT_UNREADABLE")
     assert(e.getMessage.contains(classic), e.getMessage)
     assertEquals(paths(log.withoutCheckpoint(snapshot, "damaged")), List("from-commit"))
-    // Nor is it tried again and again.
+    // It is not tried again.
     assertEquals(paths(log.latest()), List("from-commit"))
     assert(log.latest() eq log.latest())
     table.delete(f"${0}%020d.json").commit(1, add("b"))
@@ -296,13 +296,13 @@ class DistributedSnapshotSuite extends munit.FunSuite {
     ()
   }
 
-  test("of checkpoints that are all damaged, none is tried twice, also after commits") {
+  test("damaged checkpoints are not tried twice, also after commits") {
     val next = f"${1}%020d.checkpoint.parquet"
     val rows = Seq(protocolRow _, metadataRow _) ++ many("f", 500).map(p => fileRow(p) _)
     val table = created()
-    write(table, classic, schema(header, files))(rows: _*)
+    write(table, classic, schema(definitionColumns, files))(rows: _*)
     table.commit(1, add("b"))
-    write(table, next, schema(header, files))(rows: _*)
+    write(table, next, schema(definitionColumns, files))(rows: _*)
     table.commit(2, add("c"))
     val log = distributed(table)
     assertEquals(log.latest().stored.map(_.checkpoint.version), Some(1L))
@@ -320,15 +320,15 @@ class DistributedSnapshotSuite extends munit.FunSuite {
     table.commit(1, add("b"))
     assert(log.latest().isDistributed)
     damage(table, classic)
-    val upkeep = UpkeepFixture.upkeep(log, _ => UpkeepFixture.plain)
-    upkeep.run(1, Seq(UpkeepTask.ClassicCheckpoint(None)))
-    assertEquals(upkeep.failed, Set.empty[String])
+    val maintenance = MaintenanceFixture.maintenance(log, _ => MaintenanceFixture.plain)
+    maintenance.run(1, Seq(MaintenanceTask.ClassicCheckpoint(None)))
+    assertEquals(maintenance.failed, Set.empty[String])
     val healed = distributed(table).latest()
     assertEquals(healed.stored.map(_.checkpoint.version), Some(1L))
     assertEquals(paths(healed), List("b", "from-commit"))
   }
 
-  test("a read that failed, or what was done meanwhile, is not the checkpoint's fault") {
+  test("a failed read, or a failed consumer, does not make a checkpoint unreadable") {
     def read(failure: Exception): Either[Throwable, Unit] =
       UnreadableContent.orElse(throw failure)
     intercept[IOException](read(new IOException("connection reset")))
@@ -342,7 +342,7 @@ class DistributedSnapshotSuite extends munit.FunSuite {
     assert(read(new ParquetDecodingException("damaged")).isLeft)
   }
 
-  test("a large checkpoint that cannot be read is not tried again for each query") {
+  test("a large unreadable checkpoint is not tried again for each query") {
     val table = created()
     val log = distributed(table)
     log.latest()
@@ -351,7 +351,7 @@ class DistributedSnapshotSuite extends munit.FunSuite {
     assert(log.latest() eq log.latest())
   }
 
-  test("the size of a distributed table is known where its checksum file tells") {
+  test("the size of a distributed table comes from its checksum file, if there is one") {
     val table = checkpointed(fileRow("a"), fileRow("b"))
     assertEquals(distributed(table).latest().size, None)
     assertEquals(table.open().latest().size, Some(TableSize(2, 14)))
@@ -359,20 +359,20 @@ class DistributedSnapshotSuite extends munit.FunSuite {
     assertEquals(distributed(table).latest().size, Some(TableSize(2, 14)))
   }
 
-  test("a checksum file that tells everything of a table spares reading it") {
+  test("a complete checksum file saves reading the table") {
     val table = checkpointed(fileRow("a"), fileRow("b"))
-    val told = s""""numFiles":2,"tableSizeBytes":14,"protocol":${body(protocol)},
+    val fields = s""""numFiles":2,"tableSizeBytes":14,"protocol":${body(protocol)},
                   "metadata":${body(metadata)}"""
-    table.file(f"${0}%020d.crc", s"{$told}")
-    // What is wrong with the checkpoint, nobody notices.
+    table.file(f"${0}%020d.crc", s"{$fields}")
+    // The damaged checkpoint is not read.
     table.file(classic, "damaged")
     val summary = table.open().latestFromChecksum().get
     assertEquals(summary.size, TableSize(2, 14))
     assertEquals((summary.protocol, summary.metadata), (protocol, metadata))
     assertEquals(summary.timestampMs, table.open().latest().timestampMs)
-    val known = table.open()
-    known.latest()
-    assertEquals(known.latestFromChecksum(), None)
+    val loaded = table.open()
+    loaded.latest()
+    assertEquals(loaded.latestFromChecksum(), None)
   }
 
   Seq(
@@ -382,7 +382,7 @@ class DistributedSnapshotSuite extends munit.FunSuite {
     "no domains of a table that may have some" ->
       (Protocol(1, 7, None, Some(Set("domainMetadata"))), counts)
   ).foreach { case (what, (protocol, more)) =>
-    test(s"a checksum file that tells of $what decides nothing") {
+    test(s"a checksum file with $what is not used") {
       val table = checkpointed(fileRow("a"))
       table.file(
         f"${0}%020d.crc",

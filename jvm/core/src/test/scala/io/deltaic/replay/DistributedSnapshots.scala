@@ -5,7 +5,7 @@ import org.apache.hadoop.conf.Configuration
 
 import io.deltaic.protocol.AddFile
 
-/** What executors do with a distributed snapshot, done here. */
+/** Reads a distributed snapshot in this process as executors do. */
 object DistributedSnapshots {
 
   private val conf = new Configuration()
@@ -23,7 +23,7 @@ object DistributedSnapshots {
     (0 until all.size).map(all.add)
   }
 
-  /** As it arrives in another process. */
+  /** A serialized copy, as in another process. */
   def sent[A](value: A): A = {
     val bytes = new java.io.ByteArrayOutputStream
     val out = new java.io.ObjectOutputStream(bytes)
@@ -33,7 +33,7 @@ object DistributedSnapshots {
     in.readObject().asInstanceOf[A]
   }
 
-  /** @param local the same version, all in memory */
+  /** @param local the same version, completely in memory */
   def assertSame(distributed: Snapshot, local: Snapshot): Unit = {
     val files = local.adds.toSet
     assert(!local.isDistributed)

@@ -11,7 +11,7 @@ import io.deltaic.TableBuilder.{add, dv}
 import io.deltaic.log.CommitFile
 import io.deltaic.protocol._
 
-/** Replay against a map of whole actions, the plainest reading of Protocol § Action Reconciliation. */
+/** Compares replay with a map of complete actions, the simplest implementation of Protocol § Action Reconciliation. */
 class FileTableSuite extends ScalaCheckSuite {
 
   private val table = new Path("file:/t")
@@ -44,7 +44,7 @@ class FileTableSuite extends ScalaCheckSuite {
 
   private val commits = Gen.listOf(Gen.listOf(action))
 
-  property("a table after any commits, in batches of any size, is what a map of actions holds") {
+  property("a table after any commits, in batches of any size, equals a map of actions") {
     forAll(commits, Gen.choose(1, 5)) { (all, batch) =>
       val adds = mutable.LinkedHashMap.empty[(String, Option[String]), AddFile]
       val removes = mutable.LinkedHashMap.empty[(String, Option[String]), RemoveFile]
@@ -91,7 +91,7 @@ class FileTableSuite extends ScalaCheckSuite {
     )
   }
 
-  test("blocks stay few however many commits add a file each") {
+  test("the number of blocks stays small however many commits add a file each") {
     var state = TableState.empty(table)
     (0 until 2000).foreach { n =>
       state = state.advanced(Iterator(new CommitFile(n.toLong, 0, Seq(add(s"f$n")))))
@@ -103,7 +103,7 @@ class FileTableSuite extends ScalaCheckSuite {
     )
   }
 
-  test("a table that was emptied takes files again, however many it had") {
+  test("files can be added to a table again after all its files were removed") {
     Seq(3, 25, 1100, 5000).foreach { many =>
       val files = (0 until many).map(n => add(s"f$n"))
       def commit(version: Long, actions: Seq[Action]): Iterator[CommitFile] =
@@ -118,7 +118,7 @@ class FileTableSuite extends ScalaCheckSuite {
     }
   }
 
-  test("a table rewritten over and over does not keep the rows that left") {
+  test("a table that is rewritten repeatedly does not retain dead rows") {
     var state = TableState.empty(table)
     (0 until 200).foreach { n =>
       val removed = (0 until 50).map(i => add(s"f${n - 1}-$i").remove(1))
@@ -126,6 +126,6 @@ class FileTableSuite extends ScalaCheckSuite {
       state = state.advanced(Iterator(new CommitFile(n.toLong, 0, removed ++ added)))
     }
     assertEquals(state.files.size, 50)
-    assert(state.files.rowsHeld <= 2 * 50 + 1024 + 50, state.files.rowsHeld.toString)
+    assert(state.files.rowsInMemory <= 2 * 50 + 1024 + 50, state.files.rowsInMemory.toString)
   }
 }

@@ -14,8 +14,8 @@ import io.deltaic.TableBuilder
 import io.deltaic.protocol.{DeltaicThrowable, TableFeatures}
 
 /**
- * Every golden table, against what delta-spark recorded of it. Log files get the modification times the records were made
- * with: version N at 2023-11-14T22:13:20Z plus N minutes.
+ * Compares every golden table with delta-spark's recorded results. Log files get the modification times of the
+ * recording: version N at 2023-11-14T22:13:20Z plus N minutes.
  */
 class GoldenTablesSuite extends munit.FunSuite {
 
@@ -49,7 +49,7 @@ class GoldenTablesSuite extends munit.FunSuite {
     "deltars__simple_table_features" -> "DELTAIC_UNSUPPORTED_READER_VERSION"
   )
 
-  /** What delta-spark refuses a table with for the reason that ours names. */
+  /** The error classes of delta-spark that correspond to our error conditions. */
   private val recordedAs: Map[String, String] = Map(
     "DELTAIC_UNSUPPORTED_READER_VERSION" -> "DELTA_INVALID_PROTOCOL_VERSION",
     "DELTAIC_UNSUPPORTED_READER_FEATURE" -> "DELTA_UNSUPPORTED_FEATURES_FOR_READ",
@@ -58,15 +58,18 @@ class GoldenTablesSuite extends munit.FunSuite {
     "DELTAIC_LOG_GAP" -> "DELTA_VERSIONS_NOT_CONTIGUOUS"
   )
 
-  /** delta-spark does not read a checkpoint without the commit of its version. The protocol asks for no such commit. */
+  /**
+   * delta-spark does not read a checkpoint without the commit of its version. The protocol does not require that
+   * commit.
+   */
   private val onlyCheckpoint = Set("deltars__table-with-domain-metadata")
 
-  test("the corpus is there") {
+  test("the corpus exists") {
     assertEquals(names.size, 182)
   }
 
   names.foreach { name =>
-    test(s"$name is read as delta-spark reads it, or refused by name") {
+    test(s"$name is read as in delta-spark, or refused by name") {
       val expected = mapper.readTree(shared.resolve(s"expected/$name.json").toFile)
       val log = new DeltaLog(new Path(logCopy(name).toUri), new Configuration())
       refused.get(name) match {
@@ -105,7 +108,7 @@ class GoldenTablesSuite extends munit.FunSuite {
     checkTimeTravel(log)
   }
 
-  /** A distributed snapshot of each version has the same in it. */
+  /** A distributed snapshot of each version has the same content. */
   private def checkDistributed(log: DeltaLog): Unit = {
     val leavesAll = new DeltaLog(log.table, new Configuration(), bytesInMemory = 0)
     (log.earliestVersion to log.latest().version).foreach { version =>
@@ -127,7 +130,7 @@ class GoldenTablesSuite extends munit.FunSuite {
     )
   }
 
-  /** delta-spark tells the time of the commit's file, whatever the commit says of its time. */
+  /** delta-spark reports the time of the commit file, even with in-commit timestamps. */
   private def checkLastModified(detail: JsonNode, log: DeltaLog): Unit = {
     val snapshot = log.latest()
     val ofFile = timeMs(detail.get("lastModified").textValue)
@@ -137,7 +140,7 @@ class GoldenTablesSuite extends munit.FunSuite {
     } else assertEquals(snapshot.timestampMs, ofFile)
   }
 
-  /** Each version is found by its time, and is what its commits make it, read naively from the first one on. */
+  /** Each version is found by its time, and equals a naive replay of all commits. */
   private def checkTimeTravel(log: DeltaLog): Unit = {
     val latest = log.latest()
     val table = LocalPath.of(log.table.toUri.getPath)

@@ -10,7 +10,7 @@ import io.deltaic.TableBuilder
 import io.deltaic.TableBuilder.{add, dv, metadata, protocol}
 import io.deltaic.protocol._
 
-/** Protocol § Log Compaction Files: what they say is what the commits say, and only sooner. */
+/** Protocol § Log Compaction Files: a compaction gives the same state as its commits, only faster. */
 class LogCompactionSuite extends ScalaCheckSuite {
 
   private val now = System.currentTimeMillis
@@ -23,7 +23,9 @@ class LogCompactionSuite extends ScalaCheckSuite {
     ()
   }
 
-  /** Protocol § Action Reconciliation, read plainly: the newest of each key, removed domains among them. */
+  /**
+   * Protocol § Action Reconciliation, implemented naively: the newest action of each key, including removed domains.
+   */
   private def reconciled(commits: Seq[Seq[Action]]): Seq[Action] = {
     val newest = mutable.LinkedHashMap.empty[Any, Action]
     commits.flatten.foreach {
@@ -62,7 +64,7 @@ class LogCompactionSuite extends ScalaCheckSuite {
       .map(d => DomainMetadata(d._1, d._2, d._3))
   )
 
-  /** At most one of those that reconcile with each other, as the protocol wants of a commit. */
+  /** At most one action per key, as the protocol requires of a commit. */
   private val commit: Gen[Seq[Action]] = for {
     actions <- Gen.listOf(action)
     id <- Gen.option(Gen.alphaStr)
@@ -76,7 +78,7 @@ class LogCompactionSuite extends ScalaCheckSuite {
   override def scalaCheckTestParameters: org.scalacheck.Test.Parameters =
     super.scalaCheckTestParameters.withMinSuccessfulTests(60)
 
-  property("with compactions of any ranges and without them, every version has the same state") {
+  property("every version has the same state with and without compactions of any ranges") {
     forAll(log) { case (commits, ranges) =>
       val plain = TableBuilder()
       val compacted = TableBuilder()
@@ -98,7 +100,7 @@ class LogCompactionSuite extends ScalaCheckSuite {
   private def pathsOf(snapshot: Snapshot): List[String] =
     (0 until snapshot.files.size).map(snapshot.files.path).toList.sorted
 
-  test("the commits that a compaction stands for are not read") {
+  test("the commits that a compaction replaces are not read") {
     val commits = Seq(Seq(protocol, metadata), Seq(add("a")), Seq(add("b"), add("a").remove(now)))
     val table = TableBuilder()
     commits.zipWithIndex.foreach { case (actions, version) => table.commit(version, actions: _*) }
@@ -108,7 +110,7 @@ class LogCompactionSuite extends ScalaCheckSuite {
     intercept[DeltaicThrowable](table.open().at(1))
   }
 
-  test("a compaction that cannot be read is passed over") {
+  test("an unreadable compaction is ignored") {
     val table = TableBuilder.created().commit(1, add("a")).commit(2, add("b"))
     table.file(name(1, 2), """{"add":{"path":"x","si""")
     assertEquals(pathsOf(table.open().latest()), List("a", "b"))
@@ -133,7 +135,7 @@ class LogCompactionSuite extends ScalaCheckSuite {
   )
 
   damaged.foreach { case (what, actions) =>
-    test(s"a compaction that holds $what gives way to the commits") {
+    test(s"a compaction with $what is ignored") {
       val table =
         TableBuilder.created(add("a")).commit(1, add("a").remove(now)).commit(2, add("b"))
       table.file(name(1, 2), actions.map(ActionJson.write).mkString("", "\n", "\n"))
@@ -142,16 +144,16 @@ class LogCompactionSuite extends ScalaCheckSuite {
     }
   }
 
-  test("a compaction from version 0 on without protocol or metaData gives way to the commits") {
-    Seq(Seq(protocol), Seq(metadata), Nil).foreach { header =>
+  test("a compaction from version 0 on without protocol or metaData is ignored") {
+    Seq(Seq(protocol), Seq(metadata), Nil).foreach { present =>
       val table = TableBuilder.created(add("a")).commit(1, add("b"))
-      val actions = header ++ Seq(add("x"))
+      val actions = present ++ Seq(add("x"))
       table.file(name(0, 1), actions.map(ActionJson.write).mkString("", "\n", "\n"))
       assertEquals(pathsOf(table.open().latest()), List("a", "b"))
     }
   }
 
-  test("where a commit is missing, a damaged compaction does not stand in for it") {
+  test("a damaged compaction does not replace a missing commit") {
     val table = TableBuilder.created().commit(1, add("a")).commit(2, add("b")).commit(3)
     table.file(name(1, 2), Seq(add("a"), add("a"), add("b")).map(ActionJson.write).mkString("\n"))
     table.delete(f"${1}%020d.json")
@@ -160,7 +162,7 @@ class LogCompactionSuite extends ScalaCheckSuite {
     assertEquals(e.parameters("missing"), "1")
   }
 
-  test("a compaction does not hide that a commit is missing") {
+  test("a compaction does not hide a missing commit") {
     val table = TableBuilder.created().commit(1, add("a")).commit(2, add("b")).commit(3)
     compact(table, 1, Seq(Seq(add("a")), Seq(add("b"))))
     table.delete(f"${2}%020d.json")
@@ -168,10 +170,10 @@ class LogCompactionSuite extends ScalaCheckSuite {
     assertEquals(e.condition, "DELTAIC_LOG_GAP")
   }
 
-  test("a compaction that a checksum file contradicts gives way to the commits") {
+  test("a compaction that contradicts a checksum file is ignored") {
     val table = TableBuilder.created(add("a")).commit(1, add("a").remove(now)).commit(2, add("b"))
     table.file(name(1, 2), ActionJson.write(add("b")) + "\n")
-    assertEquals(pathsOf(table.open().latest()), List("a", "b"), "what it says is believed")
+    assertEquals(pathsOf(table.open().latest()), List("a", "b"), "used without a checksum")
     table.file(f"${2}%020d.crc", """{"numFiles":1,"tableSizeBytes":1}""")
     assertEquals(pathsOf(table.open().latest()), List("b"))
   }

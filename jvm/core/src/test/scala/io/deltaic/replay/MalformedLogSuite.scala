@@ -12,13 +12,13 @@ import org.scalacheck.Gen
 import org.scalacheck.Prop.forAll
 
 import io.deltaic.TableBuilder.{add, dv}
+import io.deltaic.maintenance.{MaintenanceFixture, MaintenanceTask}
 import io.deltaic.protocol._
-import io.deltaic.upkeep.{UpkeepFixture, UpkeepTask}
 import io.deltaic.{Damage, PatientSuite, TableBuilder}
 
 /**
- * Logs that hold anything at all. What cannot be read is refused by an error of ours, which names where it is; what can is
- * what a plain JSON reader finds there; and files that only repeat what commits say do no harm.
+ * Logs with arbitrary content. Unreadable content is refused with an error of this engine that names its place;
+ * readable content equals that of a plain JSON reader; damage to files that only repeat the commits is harmless.
  */
 class MalformedLogSuite extends ScalaCheckSuite with PatientSuite {
 
@@ -45,7 +45,7 @@ class MalformedLogSuite extends ScalaCheckSuite with PatientSuite {
   private val second = Seq[Action](
     add("c d").copy(stats = Some("""{"numRecords":3}"""), tags = Map("k" -> "v")),
     add("b", 5, Some(dv("w"))),
-    UpkeepFixture.remove("b").copy(deletionVector = Some(dv("v"))),
+    MaintenanceFixture.remove("b").copy(deletionVector = Some(dv("v"))),
     add("e").copy(baseRowId = Some(3), defaultRowCommitVersion = Some(1)),
     SetTransaction("app", 3, Some(7L)),
     DomainMetadata("domain", "{}", removed = false)
@@ -61,7 +61,7 @@ class MalformedLogSuite extends ScalaCheckSuite with PatientSuite {
 
   private def commit(version: Long): String = f"$version%020d.json"
 
-  /** What a read comes to; nothing but an error of ours may come out of it. */
+  /** The result of a read, or an error of this engine; other exceptions fail the test. */
   private def read[A](body: => A): Either[DeltaicThrowable, A] =
     try Right(body)
     catch {
@@ -79,7 +79,7 @@ class MalformedLogSuite extends ScalaCheckSuite with PatientSuite {
       LogPath.canonical(table.path, file.path) -> file.dvId
     }.toSet
 
-  /** The files of `before` once the actions in these bytes are applied, by a reader that knows JSON and little else. */
+  /** The files of `before` after the actions in these bytes, by a minimal JSON reader. */
   private def expected(
       table: TableBuilder,
       bytes: Array[Byte],
@@ -172,7 +172,7 @@ class MalformedLogSuite extends ScalaCheckSuite with PatientSuite {
     forAll(mutated)(bytes => check(bytes).forall(_.size <= 4))
   }
 
-  test("nesting without end, and numbers and names of any length, are refused") {
+  test("deep nesting, and numbers and names of any length, are refused") {
     val table = TableBuilder().commit(0, first: _*)
     Seq(
       "{\"x\":" * 200000,
@@ -187,22 +187,22 @@ class MalformedLogSuite extends ScalaCheckSuite with PatientSuite {
     }
   }
 
-  /** A table whose every version is there in commits, with what else tells of it. */
+  /** A table with the commits of all versions, and with checkpoints, compactions and checksums. */
   private def withAllFiles(): TableBuilder = {
     val table = TableBuilder().commit(0, first: _*).commit(1, second: _*)
     (2L to 8L).foreach(v =>
       table.commit(v, add(s"f$v").copy(stats = Some(s"""{"numRecords":$v}""")))
     )
-    UpkeepFixture.run(
+    MaintenanceFixture.run(
       table,
       4,
-      UpkeepTask.ClassicCheckpoint(None),
-      UpkeepTask.V2Checkpoint(2, alsoClassic = false)
+      MaintenanceTask.ClassicCheckpoint(None),
+      MaintenanceTask.V2Checkpoint(2, alsoClassic = false)
     )
     val log = table.open()
     log.latest()
-    UpkeepFixture.upkeep(log, _ => UpkeepFixture.plain)
-      .run(8, Seq(UpkeepTask.Checksum, UpkeepTask.Compaction(5, 7)))
+    MaintenanceFixture.maintenance(log, _ => MaintenanceFixture.plain)
+      .run(8, Seq(MaintenanceTask.Checksum, MaintenanceTask.Compaction(5, 7)))
     table
   }
 
@@ -215,20 +215,20 @@ class MalformedLogSuite extends ScalaCheckSuite with PatientSuite {
   ): Unit = {
     val whole = bytesOf(table, name)
     write(table, name, damaged)
-    try check(read(UpkeepFixture.latest(table)))
+    try check(read(MaintenanceFixture.latest(table)))
     finally write(table, name, whole)
   }
 
-  test("damage to a file that repeats what commits say changes nothing") {
+  test("damage to a file that repeats the commits does not affect the result") {
     val table = withAllFiles()
-    val truth = UpkeepFixture.latest(table)
-    val names = UpkeepFixture.names(table).filterNot(_.matches("\\d{20}\\.json"))
+    val truth = MaintenanceFixture.latest(table)
+    val names = MaintenanceFixture.names(table).filterNot(_.matches("\\d{20}\\.json"))
     val hints = names.filter(n => n.endsWith(".crc") || n == "_last_checkpoint")
     val compaction = names.filter(_.endsWith(".compacted.json"))
     assertEquals((hints.size, compaction.size), (2, 1))
     for (name <- hints ++ compaction; seed <- 1 to 60) {
       val whole = bytesOf(table, name)
-      // Nothing tells of a letter that was changed in a compaction; a part that is missing, the checksum does.
+      // A changed character in a compaction is undetectable; the checksum detects a missing action.
       val damage = Gen.oneOf(
         if (hints.contains(name)) Damage.bytes(whole)
         else Gen.choose(0, whole.length).map(whole.take),
@@ -239,14 +239,14 @@ class MalformedLogSuite extends ScalaCheckSuite with PatientSuite {
     }
   }
 
-  test("a checkpoint with damaged pages gives way to the commits") {
+  test("a checkpoint with damaged pages is ignored") {
     val table = withAllFiles()
-    val truth = UpkeepFixture.latest(table)
-    val checkpoints = UpkeepFixture.checkpoints(table)
+    val truth = MaintenanceFixture.latest(table)
+    val checkpoints = MaintenanceFixture.checkpoints(table)
     assertEquals(checkpoints.size, 2)
     for (name <- checkpoints; seed <- 1 to 100) {
       val whole = bytesOf(table, name)
-      // The footer has no checksum: what is damaged there may read as another file.
+      // The footer has no checksum: damage there may give another valid file.
       val pages = whole.length - 8 - footerLength(whole)
       withDamage(table, name, sample(Damage.overwritten(whole, pages), seed)) {
         assertEquals(_, Right(truth), s"$name $seed")
@@ -256,9 +256,9 @@ class MalformedLogSuite extends ScalaCheckSuite with PatientSuite {
 
   test("a checkpoint with a damaged footer, or none, is refused or read") {
     val table = withAllFiles()
-    val truth = UpkeepFixture.latest(table)
+    val truth = MaintenanceFixture.latest(table)
     var unharmed = 0
-    for (name <- UpkeepFixture.checkpoints(table); seed <- 1 to 150) {
+    for (name <- MaintenanceFixture.checkpoints(table); seed <- 1 to 150) {
       val whole = bytesOf(table, name)
       val footer = 8 + footerLength(whole)
       val damage = Gen.oneOf(

@@ -7,7 +7,7 @@ import org.apache.parquet.example.data.Group
 import io.deltaic.TableBuilder
 import io.deltaic.protocol.AddFile
 
-/** What a snapshot keeps of its files in memory. */
+/** The memory use of a snapshot's files. */
 class SnapshotMemorySuite extends munit.FunSuite {
   import CheckpointRows._
 
@@ -51,7 +51,7 @@ class SnapshotMemorySuite extends munit.FunSuite {
   private def checkpointed(count: Int): TableBuilder = {
     val table = TableBuilder.created()
     val rows = Iterator.range(0, count).map(i => fileRow(file(i)) _)
-    write(table, f"${0}%020d.checkpoint.parquet", schema(header, columns))(
+    write(table, f"${0}%020d.checkpoint.parquet", schema(definitionColumns, columns))(
       Seq(protocolRow _, metadataRow _) ++ rows: _*
     )
     table
@@ -77,7 +77,7 @@ class SnapshotMemorySuite extends munit.FunSuite {
       assert(first.tags eq last.tags)
     }
 
-    test(s"a file of $form takes less than 1 KiB of heap, about as much as is told") {
+    test(s"a file of $form takes less than 1 KiB of heap, about as retainedBytes reports") {
       val count = 50000
       val table = make(count)
       make(10).open().latest()
@@ -87,12 +87,12 @@ class SnapshotMemorySuite extends munit.FunSuite {
       val bytes = usedBytes() - before
       assertEquals(snapshot.files.size, count)
       assert(bytes < count * 1024L, s"${bytes / count} bytes for each file")
-      val told = snapshot.retainedBytes
-      assert(told > bytes / 2 && told < bytes * 2, s"$told bytes are told of $bytes")
+      val reported = snapshot.retainedBytes
+      assert(reported > bytes / 2 && reported < bytes * 2, s"$reported bytes reported, $bytes used")
     }
   }
 
-  /** The least of several looks: something else may be garbage a little later. */
+  /** The minimum of several measurements: other garbage may be collected later. */
   private def usedBytes(): Long = (1 to 3).map { _ =>
     System.gc()
     Runtime.getRuntime.totalMemory - Runtime.getRuntime.freeMemory

@@ -6,7 +6,7 @@ import io.deltaic.TableBuilder
 import io.deltaic.TableBuilder.add
 import io.deltaic.protocol._
 
-/** Tables with a commit coordinator, whose newest commits may be files that are not published. */
+/** Tables with a commit coordinator, whose newest commits may be unpublished. */
 class StagedCommitsSuite extends munit.FunSuite {
 
   private val coordinated = Map("delta.coordinatedCommits.commitCoordinator-preview" -> "dynamodb")
@@ -31,7 +31,7 @@ class StagedCommitsSuite extends munit.FunSuite {
     "property" -> table(TableBuilder.protocol, coordinated),
     "feature" -> table(feature, Map.empty)
   ).zip(Seq("_staged_commits", "_commits")).foreach { case ((how, made), folder) =>
-    test(s"is read as long as every commit is published, and refused by name otherwise ($how)") {
+    test(s"a table is read if every commit is published, and refused otherwise ($how)") {
       assertEquals(newest(made), 1L)
       Seq(0L, 1L).foreach(stage(made, _, folder))
       assertEquals(newest(made), 1L)
@@ -52,7 +52,7 @@ class StagedCommitsSuite extends munit.FunSuite {
     }
   }
 
-  test("folders of staged commits do not matter to a table without a coordinator") {
+  test("folders of staged commits are ignored in a table without a coordinator") {
     val made = table(TableBuilder.protocol, Map.empty)
     stage(made, 2, "_staged_commits")
     assertEquals(newest(made), 1L)

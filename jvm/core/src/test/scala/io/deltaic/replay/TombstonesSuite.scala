@@ -20,7 +20,7 @@ class TombstonesSuite extends munit.FunSuite {
   private def removed(ages: (String, Long)*): TableBuilder =
     created(ages.map(a => add(a._1)): _*).commit(1, ages.map(a => add(a._1).remove(now - a._2)): _*)
 
-  test("tombstones are kept for a week, or as long as the table says") {
+  test("tombstones are retained for a week, or for the table's retention duration") {
     val table = removed("new" -> 1, "days" -> 6 * dayMs, "old" -> 8 * dayMs)
     assertEquals(kept(table), Set("new", "days"))
     assertEquals(kept(table.commit(2, retention("interval 1 day"))), Set("new"))
@@ -28,12 +28,12 @@ class TombstonesSuite extends munit.FunSuite {
     assertEquals(kept(table.commit(4, retention("interval 1 month"))), Set("new", "days", "old"))
   }
 
-  test("a tombstone without a timestamp has expired") {
+  test("a tombstone without a timestamp is expired") {
     val table = created(add("a")).commit(1, add("a").remove(now).copy(deletionTimestampMs = None))
     assertEquals(kept(table), Set.empty[String])
   }
 
-  test("a log that is followed does not collect expired tombstones") {
+  test("expired tombstones are dropped while a snapshot is updated incrementally") {
     val table = created()
     val log = table.open()
     log.latest()
@@ -49,7 +49,7 @@ class TombstonesSuite extends munit.FunSuite {
     assertEquals(table.open().latest().files.size, 2)
   }
 
-  test("durations are read as Spark writes them, in parts and without the word interval") {
+  test("durations have Spark's syntax, with several units and without the word interval") {
     assertEquals(intervalMs("interval 1 week"), Some(7 * dayMs))
     assertEquals(intervalMs("INTERVAL 2 DAYS 3 hours"), Some(2 * dayMs + 3 * 3600000L))
     assertEquals(intervalMs("10 seconds"), Some(10000L))

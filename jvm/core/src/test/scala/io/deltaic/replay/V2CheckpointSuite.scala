@@ -7,7 +7,7 @@ import io.deltaic.TableBuilder
 import io.deltaic.TableBuilder.add
 import io.deltaic.protocol._
 
-/** Protocol § V2 Spec. That the golden tables are read as delta-spark reads them is [[GoldenTablesSuite]]'s to say. */
+/** Protocol § V2 Spec. [[GoldenTablesSuite]] compares golden tables with delta-spark. */
 class V2CheckpointSuite extends munit.FunSuite {
   import CheckpointRows._
 
@@ -21,7 +21,7 @@ class V2CheckpointSuite extends munit.FunSuite {
     f"$version%020d.checkpoint.$id.$format"
   private def classic(version: Long) = f"$version%020d.checkpoint.parquet"
 
-  /** A table whose commit 0 says something else than a checkpoint of it does. */
+  /** A table whose commit 0 differs from its checkpoint. */
   private def created(): TableBuilder =
     TableBuilder().commit(0, protocol, TableBuilder.metadata, add("from-commit"))
 
@@ -38,7 +38,7 @@ class V2CheckpointSuite extends munit.FunSuite {
   private def pathsOf(snapshot: Snapshot): List[String] =
     (0 until snapshot.files.size).map(snapshot.files.path).toList.sorted
 
-  test("a JSON checkpoint without sidecars holds its files itself") {
+  test("a JSON checkpoint without sidecars has inline file actions") {
     val table = created()
     json(
       table,
@@ -62,7 +62,7 @@ class V2CheckpointSuite extends munit.FunSuite {
     assertEquals(paths(table), List("b"))
   }
 
-  test("a JSON checkpoint with sidecars holds what they hold, however their paths are spelled") {
+  test("a JSON checkpoint with sidecars has their files, however their paths are spelled") {
     val table = created()
     sidecar(table, "one.parquet", "a", "b")
     sidecar(table, "t%wo.parquet", "c")
@@ -88,7 +88,7 @@ class V2CheckpointSuite extends munit.FunSuite {
         val withSidecars = created()
         sidecar(withSidecars, "one.parquet", "a")
         sidecar(withSidecars, "two.parquet", "b")
-        write(withSidecars, name, schema(header, v2))(
+        write(withSidecars, name, schema(definitionColumns, v2))(
           checkpointMetadataRow(0),
           protocolRow,
           metadataRow,
@@ -97,7 +97,7 @@ class V2CheckpointSuite extends munit.FunSuite {
         )
         assertEquals(paths(withSidecars), List("a", "b"))
         val without = created()
-        write(without, name, schema(header, v2, plainAdd))(
+        write(without, name, schema(definitionColumns, v2, plainAdd))(
           checkpointMetadataRow(0),
           protocolRow,
           metadataRow,
@@ -124,7 +124,7 @@ class V2CheckpointSuite extends munit.FunSuite {
     assert(e.parameters("tried").contains("nowhere.parquet"), e.getMessage)
   }
 
-  test("a damaged sidecar is not read past") {
+  test("a damaged sidecar makes the checkpoint unreadable") {
     val table = created()
     sidecar(table, "one.parquet", "a")
     LocalFiles.writeString(table.log.resolve("_sidecars/two.parquet"), "PAR1")
@@ -141,7 +141,7 @@ class V2CheckpointSuite extends munit.FunSuite {
   }
 
   test(
-    "of one version the newest UUID-named checkpoint is read, then older ones, then the classic one"
+    "within a version, UUID-named checkpoints are tried newest first, then the classic one"
   ) {
     val table = created()
     def v2Json(id: String, file: String, timeMs: Long): Unit = {
@@ -152,7 +152,7 @@ class V2CheckpointSuite extends munit.FunSuite {
       )
       ()
     }
-    write(table, classic(0), schema(header, plainAdd))(protocolRow, metadataRow, addRow("classic"))
+    write(table, classic(0), schema(definitionColumns, plainAdd))(protocolRow, metadataRow, addRow("classic"))
     v2Json(first, "newer", 2000)
     v2Json(second, "older", 1000)
     assertEquals(paths(table), List("newer"))
@@ -175,7 +175,7 @@ class V2CheckpointSuite extends munit.FunSuite {
     }
   }
 
-  test("a UUID-named checkpoint of a later version than asked for is left alone") {
+  test("a UUID-named checkpoint of a later version than the requested one is not used") {
     val table = created().commit(1, add("b"))
     json(table, uuid(1, first, "json"), CheckpointMetadata(1), metadata, protocol, add("x"))
     assertEquals(pathsOf(table.open().at(0)), List("from-commit"))

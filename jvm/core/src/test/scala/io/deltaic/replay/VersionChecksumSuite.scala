@@ -27,7 +27,7 @@ class VersionChecksumSuite extends munit.FunSuite {
     DomainMetadata("d", "{}", removed = false)
   )
 
-  test("a checksum of everything that is right has no difference") {
+  test("a complete and correct checksum has no differences") {
     val right = s"""{"txnId":"t","tableSizeBytes":12,"numFiles":2,"numMetadata":1,"numProtocol":1,
       "numDeletionVectorsOpt":1,"numDeletedRecordsOpt":1,"unknown":{},
       "setTransactions":[{"appId":"app","version":3}],
@@ -50,7 +50,7 @@ class VersionChecksumSuite extends munit.FunSuite {
     """{"metadata":{"id":"test-table","schemaString":"{"}}""" -> "metaData differs",
     """{"protocol":{"minReaderVersion":1,"minWriterVersion":1}}""" -> "protocol is"
   ).foreach { case (checksum, difference) =>
-    test(s"$checksum is found to differ, and the table is read all the same") {
+    test(s"$checksum is found to differ, and the table is still read") {
       val found = differences(table, checksum)
       assert(found.size == 1 && found.head.startsWith(difference), found.toString)
     }
@@ -58,12 +58,12 @@ class VersionChecksumSuite extends munit.FunSuite {
 
   Seq("", "{", "[]", """{"numFiles":"x"}""", """{"protocol":{"minReaderVersion":"x"}}""").foreach {
     damaged =>
-      test(s"a checksum file that holds '$damaged' says nothing") {
+      test(s"a checksum file with '$damaged' is ignored") {
         assertEquals(differences(table, damaged), Nil)
       }
   }
 
-  test("what delta-spark and Delta Kernel wrote beside golden tables confirms what is read") {
+  test("the checksum files of golden tables by delta-spark and Delta Kernel match the snapshots") {
     val tables = Seq(
       "commit-info-containing-arbitrary-operationParams-types",
       "kernel-timestamp-partition-col-ISO8601"
@@ -79,22 +79,22 @@ class VersionChecksumSuite extends munit.FunSuite {
     }
   }
 
-  test("a protocol that a checksum makes up neither refuses a table nor lets one pass") {
+  test("a wrong protocol in a checksum neither refuses nor accepts a table") {
     val protocols = Seq(
       """{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["x"],"writerFeatures":["x"]}""",
       """{"minReaderVersion":1,"minWriterVersion":2}"""
     )
-    protocols.foreach { told =>
+    protocols.foreach { claimed =>
       val readable = TableBuilder.created(add("a"))
       CheckpointRows.write(
         readable,
         f"${0}%020d.checkpoint.parquet",
-        CheckpointRows.schema(CheckpointRows.header, CheckpointRows.plainAdd)
+        CheckpointRows.schema(CheckpointRows.definitionColumns, CheckpointRows.plainAdd)
       )(CheckpointRows.protocolRow, CheckpointRows.metadataRow, CheckpointRows.addRow("x"))
-      readable.file(f"${0}%020d.crc", s"""{"protocol":$told}""")
+      readable.file(f"${0}%020d.crc", s"""{"protocol":$claimed}""")
       assertEquals(readable.open().latest().files.path(0), "x")
       readable.commit(1, Protocol(3, 7, Some(Set("future")), Some(Set("future"))))
-      readable.file(f"${1}%020d.crc", s"""{"protocol":$told}""")
+      readable.file(f"${1}%020d.crc", s"""{"protocol":$claimed}""")
       val e = intercept[DeltaicThrowable](readable.open().latest())
       assertEquals(e.condition, "DELTAIC_UNSUPPORTED_READER_FEATURE")
     }

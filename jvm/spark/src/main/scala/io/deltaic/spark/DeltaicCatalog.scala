@@ -15,14 +15,14 @@ import org.apache.spark.sql.catalyst.catalog.{CatalogTableType, CatalogUtils}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.expressions.Transform
-import org.apache.spark.sql.deltaic.SchemaShims
+import org.apache.spark.sql.deltaic.SchemaInternals
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.slf4j.{Logger, LoggerFactory}
 
+import io.deltaic.maintenance.{MaintenanceQueue, MaintenanceState}
 import io.deltaic.replay.DeltaLog
 import io.deltaic.spark.catalog._
 import io.deltaic.spark.errors.DeltaicUnsupportedOperationException
-import io.deltaic.upkeep.{UpkeepQueue, UpkeepState}
 
 /**
  * The session catalog with Deltaic's tables in it: `spark.sql.catalog.spark_catalog`. Tables of other
@@ -32,7 +32,7 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
 
   private def spark: SparkSession = SparkSession.active
 
-  /** What tables of Deltaic can have; other providers' are refused where the catalog below cannot. */
+  /** The capabilities of Deltaic tables; a table of another provider needs those of the extended catalog. */
   override def capabilities(): JSet[TableCatalogCapability] = {
     val all = EnumSet.noneOf(classOf[TableCatalogCapability])
     all.addAll(super.capabilities)
@@ -64,7 +64,7 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
       AsOf.Time(Math.floorDiv(timestampMicros, 1000L))
     }
 
-  /** Spark's CHANGES clause, for which it does not ask the catalog that this one extends. */
+  /** Spark's CHANGES clause. Spark does not delegate it to the catalog that this one extends. */
   override def loadChangelog(
       identifier: Identifier,
       context: ChangelogContext,
@@ -74,7 +74,10 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
         case table: DeltaicTable => ChangesClause.changelog(table, context)
         case _ => super.loadChangelog(identifier, context, options)
       }
-    catch { case e: DeltaicUnsupportedOperationException => throw ChangesClause.heard(e) }
+    catch {
+      case e: DeltaicUnsupportedOperationException =>
+        throw ChangesClause.asAnalysisException(e)
+    }
 
   override def tableExists(identifier: Identifier): Boolean =
     TableLocation.pathOf(identifier) match {
@@ -95,7 +98,7 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
       new TableCreation(spark, identifier, table, TableCreation.Create).create()
       loadTable(identifier)
     } else {
-      ColumnDefinitions.requireKnownTo(super.capabilities, identifier, table)
+      ColumnDefinitions.requireSupported(super.capabilities, identifier, table)
       super.createTable(identifier, table.columns, table.partitions, table.properties)
     }
 
@@ -146,30 +149,30 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
     stage(identifier, table, TableCreation.CreateOrReplace)
 
   override def dropTable(identifier: Identifier): Boolean = {
-    endUpkeep(identifier)
+    stopMaintenance(identifier)
     super.dropTable(identifier)
   }
 
   override def purgeTable(identifier: Identifier): Boolean = {
-    endUpkeep(identifier)
+    stopMaintenance(identifier)
     super.purgeTable(identifier)
   }
 
-  /** Nothing should be written into a directory of ours while it is deleted. An external table's stays. */
-  private def endUpkeep(identifier: Identifier): Unit = {
-    // What is wrong with the table, dropping it says.
+  /** Stops maintenance before a managed table's directory is deleted. An external table's directory stays. */
+  private def stopMaintenance(identifier: Identifier): Unit = {
+    // An error of the table is reported by the drop itself.
     val found =
       try listed(identifier)
       catch { case NonFatal(_) => None }
     val isManaged = found.flatMap(_.entry).exists(_.tableType == CatalogTableType.MANAGED)
     found.filter(_ => isManaged).map(_.log.table).foreach { table =>
-      if (!UpkeepQueue.giveUp(table, DeltaicCatalog.UpkeepTimeoutMs))
+      if (!MaintenanceQueue.cancel(table, DeltaicCatalog.MaintenanceTimeoutMs))
         DeltaicCatalog.logger.warn(
-          "Table {} is dropped while its log is still looked after, which took more than {} ms",
+          "Table {} is dropped while its log maintenance is still running after {} ms",
           table,
-          DeltaicCatalog.UpkeepTimeoutMs
+          DeltaicCatalog.MaintenanceTimeoutMs
         )
-      UpkeepState.forget(table)
+      MaintenanceState.forget(table)
     }
   }
 
@@ -189,13 +192,13 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
     if (isDeltaic(identifier, table.properties))
       new TableCreation(spark, identifier, table, statement).staged()
     else {
-      ColumnDefinitions.requireKnownTo(super.capabilities, identifier, table)
+      ColumnDefinitions.requireSupported(super.capabilities, identifier, table)
       if (statement != TableCreation.Create && tableExists(identifier)) super.dropTable(identifier)
       super.createTable(identifier, table.columns, table.partitions, table.properties)
       new UnstagedTable(super.loadTable(identifier), () => super.dropTable(identifier))
     }
 
-  /** A table of ours at a named version; anything else is `other`. */
+  /** A Deltaic table at a given version; any other table is `other`. */
   private def load(identifier: Identifier, other: => Table)(asOf: DeltaLog => AsOf): Table =
     find(identifier) match {
       case Some(found) =>
@@ -205,8 +208,8 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
     }
 
   /**
-   * A path, or a table that the catalog lists with our provider, either with a suffix that asks for a
-   * version; none for a table of another provider. What is not there at all is an error.
+   * A path, or a table that the catalog lists with our provider, either with an optional time travel
+   * suffix; none for a table of another provider. A table that does not exist is an error.
    */
   private def find(identifier: Identifier): Option[FoundTable] =
     TableLocation.pathOf(identifier) match {
@@ -222,18 +225,18 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
     }
 
   private def listed(identifier: Identifier): Option[FoundTable] =
-    SchemaShims.listed(super.loadTable(identifier)).collect {
+    SchemaInternals.listed(super.loadTable(identifier)).collect {
       case table if table.provider.exists(TableLocation.isDeltaic(_)) =>
         val log = TableLocation.log(spark, CatalogUtils.URIToString(table.location))
         FoundTable(TableLocation.requireExists(spark, log), None, Some(table))
     }
 
-  /** A table of ours that is there under a name, or at the path that stands in its place. */
+  /** The existing Deltaic table under a name, or at the path that an identifier holds. */
   private[spark] def existing(identifier: Identifier): Option[ExistingTable] = {
     val found = TableLocation.pathOf(identifier) match {
       case Some(path) => Some(ExistingTable(TableLocation.log(spark, path), isManaged = false))
       case None =>
-        try SchemaShims.listed(super.loadTable(identifier)).collect {
+        try SchemaInternals.listed(super.loadTable(identifier)).collect {
             case table if table.provider.exists(TableLocation.isDeltaic(_)) =>
               ExistingTable(
                 TableLocation.log(spark, CatalogUtils.URIToString(table.location)),
@@ -254,7 +257,7 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
       log.map(l => FoundTable(l, Some(TableLocation.asOf(spark, l, suffix))))
     }
 
-  /** No database is called as the provider is, or it has no such table: a path from the working directory. */
+  /** A path relative to the working directory, used if no database named as the provider has the table. */
   private def relativePath(identifier: Identifier): Option[FoundTable] =
     Option.when(TableLocation.mayBePath(identifier)) {
       existing(TableLocation.find(spark, identifier.name))
@@ -288,7 +291,7 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
 
 private object DeltaicCatalog {
 
-  val UpkeepTimeoutMs = 60000L
+  val MaintenanceTimeoutMs = 60000L
 
   val logger: Logger = LoggerFactory.getLogger(classOf[DeltaicCatalog])
 

@@ -8,7 +8,7 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.connector.catalog.{SupportsV1OverwriteWithSaveAsTable, Table}
 import org.apache.spark.sql.connector.expressions.Transform
-import org.apache.spark.sql.deltaic.{JobShims, SessionShims}
+import org.apache.spark.sql.deltaic.{JobInternals, SessionInternals}
 import org.apache.spark.sql.execution.streaming.Sink
 import org.apache.spark.sql.sources.{
   BaseRelation,
@@ -28,15 +28,15 @@ import io.deltaic.spark.write.ReadOnlyOptions
 /**
  * `spark.read.format("delta").load(path)` and `df.write.format("delta").save(path)`.
  *
- * Reading is DataSource V2. Saving enters by the older interface, since V2 without a catalog cannot
- * create a table at a path, and goes on as a V2 plan.
+ * Reads use DataSource V2. Writes enter through the V1 interface, since V2 without a catalog cannot
+ * create a table at a path, and continue as a V2 plan.
  */
 class DeltaicDataSource extends SupportsV1OverwriteWithSaveAsTable with CreatableRelationProvider
     with StreamSinkProvider with DataSourceRegister {
 
   override def shortName(): String = TableLocation.provider
 
-  /** The log knows the schema; see [[getTable]]. */
+  /** The schema is read from the log; see [[getTable]]. */
   override def inferSchema(options: CaseInsensitiveStringMap): StructType = new StructType()
 
   override def getTable(
@@ -72,7 +72,7 @@ class DeltaicDataSource extends SupportsV1OverwriteWithSaveAsTable with Creatabl
     if (ChangeFeedOptions.areIn(options)) table.changes(options) else table
   }
 
-  /** What a column may be, the commit decides: Spark would refuse variants before. */
+  /** The commit checks the types of columns. Spark would reject variants here. */
   override def supportsDataType(dataType: DataType): Boolean = true
 
   override def createRelation(
@@ -87,7 +87,7 @@ class DeltaicDataSource extends SupportsV1OverwriteWithSaveAsTable with Creatabl
     ReadOnlyOptions.refuse(log.table.toString, parameters.keys)
     if (found.suffix.isDefined)
       throw ReadOnlyOptions.refusal(log.table.toString, s"path ${parameters("path")}")
-    // Asked once: whether a table that appears later is a conflict is decided when this commits.
+    // Loaded once: the commit decides whether a table created later is a conflict.
     val snapshot = Option.when(log.exists)(log.latest())
     mode match {
       case SaveMode.Ignore if snapshot.isDefined => ()
@@ -98,14 +98,17 @@ class DeltaicDataSource extends SupportsV1OverwriteWithSaveAsTable with Creatabl
         )
       case _ =>
         val query = data.asInstanceOf[DataFrame].queryExecution.analyzed
-        JobShims.calledAs(spark, s"save to ${log.table}") {
-          SessionShims.run(spark, new Save(spark, log, snapshot, mode, parameters, query).plan)
+        JobInternals.calledAs(spark, s"save to ${log.table}") {
+          SessionInternals.run(
+            spark,
+            new PathWrite(spark, log, snapshot, mode, parameters, query).plan
+          )
         }
     }
     SavedRelation(sqlContext, data.schema)
   }
 
-  /** `df.writeStream.start(path)`; see also [[io.deltaic.spark.sql.RefuseChanges]]. */
+  /** `df.writeStream.start(path)`; see also [[io.deltaic.spark.sql.CheckUnsupportedDml]]. */
   override def createSink(
       sqlContext: SQLContext,
       parameters: Map[String, String],
@@ -114,6 +117,6 @@ class DeltaicDataSource extends SupportsV1OverwriteWithSaveAsTable with Creatabl
   ): Sink = throw UnsupportedOperation.command("writeStream")
 }
 
-/** What Spark wants back from a save; nobody reads it. */
+/** The relation that Spark requires as the result of a save; it is not used. */
 private final case class SavedRelation(override val sqlContext: SQLContext, schema: StructType)
     extends BaseRelation

@@ -14,7 +14,7 @@ class DeltaicExtension extends (SparkSessionExtensions => Unit) {
     extensions.injectParser { (session, spark) =>
       new StatementParser(session.asInstanceOf[SparkSession], spark)
     }
-    // Sessions with Hive support do not have this hook in Spark 4.2.0: nothing else may hang on it.
+    // Sessions with Hive support do not have this hook in Spark 4.2.0: nothing else may depend on it.
     extensions.injectHintResolutionRule(_ => MarkTableChanges)
     SessionRules.resolution.foreach(rule => extensions.injectResolutionRule(rule(_)))
     SessionRules.postHocResolution.foreach(rule => extensions.injectPostHocResolutionRule(rule(_)))

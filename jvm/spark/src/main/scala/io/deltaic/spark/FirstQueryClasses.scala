@@ -13,18 +13,18 @@ import org.apache.spark.sql.classic.SparkSession
 import io.deltaic.log.DaemonThread
 
 /**
- * The classes that a query loads when it is the first one. Loading them takes a good part of its time, so a thread of its own
- * loads them as soon as there is a session: the one that the query needs last comes first, and the two meet half-way.
+ * The classes that the first query of a JVM loads. Loading them takes a large part of its time, so a background thread
+ * loads them as soon as a session exists. It starts with the class that the query needs last, so that both meet half-way.
  *
- * `make first-query-classes` writes the list. A name that this Spark does not have is passed over.
+ * `make first-query-classes` writes the list. A name that this Spark version does not have is skipped.
  */
 private[spark] object FirstQueryClasses extends Logging {
 
   private val Resource = "first-query-classes.txt"
   private val Setting = SessionSettings.Prefix + "firstQuery.loadClasses"
   private val ThreadName = "deltaic-first-query-classes"
-  private val SoonMs = 60000L
-  private val isBegun = new AtomicBoolean
+  private val SessionTimeoutMs = 60000L
+  private val isStarted = new AtomicBoolean
 
   /** The names, in the order in which a query needs them. */
   def names: Seq[String] =
@@ -32,12 +32,12 @@ private[spark] object FirstQueryClasses extends Logging {
       _.getLines().toVector
     )
 
-  /** Begins once there is a session, whose setting says whether; of all sessions in a JVM, for the first alone. */
+  /** Starts once a session exists, unless its setting disables it. Only the first session of a JVM is considered. */
   def loadInBackground(): Unit =
-    if (isBegun.compareAndSet(false, true))
+    if (isStarted.compareAndSet(false, true))
       DaemonThread(() => loadOnceThereIsASession(), ThreadName).start()
 
-  /** Loads and verifies classes, none of which is initialized, and returns how many there are. */
+  /** Loads and verifies classes without initializing them, and returns how many it loaded. */
   def load(classNames: Seq[String]): Int = {
     val startedNs = System.nanoTime()
     val loaded = classNames.reverseIterator.flatMap(find).map(verify).size
@@ -49,29 +49,29 @@ private[spark] object FirstQueryClasses extends Logging {
     try Some(Class.forName(name, false, getClass.getClassLoader))
     catch { case _: ClassNotFoundException | _: LinkageError => None }
 
-  /** Before a JVM tells the constructors of a class, it links it: most of that is to verify its code. */
+  /** To list the constructors of a class, a JVM links the class; most of that work is bytecode verification. */
   private def verify(found: Class[_]): Unit =
     try {
       found.getDeclaredConstructors
       ()
     } catch { case _: LinkageError => () }
 
-  /** What fails here only takes the query longer. */
+  /** A failure only makes the first query slower. */
   private def loadOnceThereIsASession(): Unit =
     try
       awaitSession() match {
-        case Some(spark) => if (isWanted(spark)) load(names)
-        case None => isBegun.set(false)
+        case Some(spark) => if (isEnabled(spark)) load(names)
+        case None => isStarted.set(false)
       }
-    catch { case NonFatal(e) => logDebug("The classes of a first query are not loaded", e) }
+    catch { case NonFatal(e) => logDebug("The classes of the first query are not loaded", e) }
 
-  /** Asked of the context: the settings of a session would be made here and now. */
-  private def isWanted(spark: SparkSession): Boolean =
+  /** Reads the context's configuration: that of the session would be created by reading it. */
+  private def isEnabled(spark: SparkSession): Boolean =
     spark.sparkContext.getConf.getOption(Setting).flatMap(SessionSettings.parseFlag).getOrElse(true)
 
-  /** Nobody tells when a session is ready. */
+  /** Polls, since Spark has no callback for a session that is ready. */
   private def awaitSession(): Option[SparkSession] = {
-    val deadlineNs = System.nanoTime() + SoonMs * 1000000
+    val deadlineNs = System.nanoTime() + SessionTimeoutMs * 1000000
     var found = SparkSession.getDefaultSession
     while (found.isEmpty && System.nanoTime() < deadlineNs) {
       Thread.sleep(2)

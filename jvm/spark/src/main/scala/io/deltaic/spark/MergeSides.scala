@@ -4,32 +4,32 @@ import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
 import org.apache.spark.sql.catalyst.expressions.{AttributeReference, AttributeSet, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, MergeAction}
 import org.apache.spark.sql.classic
-import org.apache.spark.sql.deltaic.FrameShims
+import org.apache.spark.sql.deltaic.DataFrameInternals
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 
 /**
- * Target and source of a MERGE that a `DeltaTable` asks for. The source may be made of the target's own frame, and then has
- * the target's columns: to tell the two apart, the target gets new ones.
+ * Target and source of `DeltaTable.merge`. The source may be derived from the target's own DataFrame, and then has
+ * the target's attributes. In that case the target gets new attributes, to keep the two apart.
  */
-private[spark] final class MergeSides(targetFrame: classic.DataFrame, frame: classic.DataFrame) {
+private[spark] final class MergeSides(targetDf: classic.DataFrame, sourceDf: classic.DataFrame) {
 
-  val source: LogicalPlan = RowChanges.sourceOf(frame)
+  val source: LogicalPlan = RowChanges.sourceOf(sourceDf)
 
-  private val asNamed = RowChanges.targetOf(targetFrame)
+  private val originalTarget = RowChanges.targetOf(targetDf)
   private val shared: AttributeSet =
-    asNamed.outputSet.filter(column => source.exists(_.outputSet.contains(column)))
+    originalTarget.outputSet.filter(column => source.exists(_.outputSet.contains(column)))
 
   val target: LogicalPlan =
-    if (shared.isEmpty) asNamed
-    else asNamed.transform { case relation: DataSourceV2Relation => relation.newInstance() }
+    if (shared.isEmpty) originalTarget
+    else originalTarget.transform { case relation: DataSourceV2Relation => relation.newInstance() }
 
-  private lazy val sourceFrames = FrameShims.numbersOf(frame)
+  private lazy val sourceDfIds = DataFrameInternals.idsOf(sourceDf)
 
   /**
-   * An expression about the two. A column that both have is the source's if it was taken from the source itself. From
-   * any other frame it may be meant as either's: then its name decides, or is ambiguous.
+   * Rebinds the shared columns of an expression. A column that both sides have is the source's if it was taken from the
+   * source DataFrame itself. From any other DataFrame it is resolved by its name, which may be ambiguous.
    */
-  def meant(expression: Expression): Expression =
+  def rebind(expression: Expression): Expression =
     if (shared.isEmpty) expression
     else
       expression.transform {
@@ -37,9 +37,9 @@ private[spark] final class MergeSides(targetFrame: classic.DataFrame, frame: cla
           UnresolvedAttribute(Seq(column.name))
       }
 
-  def meant(action: MergeAction): MergeAction =
-    meant(action: Expression).asInstanceOf[MergeAction]
+  def rebind(action: MergeAction): MergeAction =
+    rebind(action: Expression).asInstanceOf[MergeAction]
 
   private def isOfSource(column: AttributeReference): Boolean =
-    FrameShims.numberIn(column).exists(sourceFrames)
+    DataFrameInternals.idIn(column).exists(sourceDfIds)
 }

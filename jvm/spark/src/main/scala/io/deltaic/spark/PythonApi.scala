@@ -6,52 +6,52 @@ import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, View}
 import org.apache.spark.sql.catalyst.util.quoteIfNeeded
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.{JobShims, PaddingShims, SessionShims}
+import org.apache.spark.sql.deltaic.{JobInternals, PaddingInternals, SessionInternals}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.functions.{max, min}
 import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
+import io.deltaic.maintenance.{Maintenance, MaintenanceQueue}
 import io.deltaic.protocol._
 import io.deltaic.replay.{DeltaLog, TableSummary}
 import io.deltaic.spark.bridge._
 import io.deltaic.spark.catalog._
 import io.deltaic.spark.scan.{FileSplits, SnapshotFiles, TableSchema}
-import io.deltaic.spark.sql.{TableToDescribe, UnreadTable}
+import io.deltaic.spark.sql.{TableToDescribe, UnreadableTable}
 import io.deltaic.spark.write.{
   CheckpointColumns,
   CommittedVersion,
   PartitionFolders,
   SessionWriteOptions
 }
-import io.deltaic.upkeep.{Upkeep, UpkeepQueue}
 
 /**
- * All that Python calls in the JVM, but for [[RowChanges]]. Paths and names come as users give them;
- * what has structure crosses as JSON.
+ * The JVM methods that Python calls, except those of [[RowChanges]]. Paths and names are passed as users
+ * give them; structured values are passed as JSON.
  */
 object PythonApi {
 
   def version(): String = Version.current
 
-  /** Hands the JVM the committer by which every write of this process commits. */
+  /** Registers the committer that every write of this process uses. */
   def registerCommitter(committer: Committer): Unit = Committers.register(committer)
 
   def isDeltaTable(spark: SparkSession, path: String): Boolean =
     TableLocation.log(spark, path).exists
 
-  /** What a version says beside its files; the newest for version -1. */
-  def header(spark: SparkSession, path: String, version: Long): String = {
+  /** The non-file actions of a version; of the newest for version -1. */
+  def snapshot(spark: SparkSession, path: String, version: Long): String = {
     val log = TableLocation.log(spark, path)
     val snapshot = if (version < 0) log.latest() else log.at(version)
-    Told.header(snapshot, _ => true).toString
+    PrefetchedState.nonFileActions(snapshot, _ => true).toString
   }
 
   /** The newest version with the number and size of its files, without its transactions. */
   def summary(spark: SparkSession, path: String): String = {
     val log = TableLocation.log(spark, path)
     val summary = log.latestFromChecksum().getOrElse {
-      val snapshot = log.latestUnjudged()
+      val snapshot = log.latestUnchecked()
       TableSummary(
         snapshot.version,
         snapshot.timestampMs,
@@ -63,7 +63,7 @@ object PythonApi {
         )
       )
     }
-    Told.header(
+    PrefetchedState.nonFileActions(
       summary.version,
       summary.timestampMs,
       summary.protocol,
@@ -76,7 +76,7 @@ object PythonApi {
   def versionAt(spark: SparkSession, path: String, timestampMs: Long): Long =
     TableLocation.requireExists(spark, TableLocation.log(spark, path)).versionAt(timestampMs)
 
-  /** Commits newest first, as a JSON array; all that the log still has for limit -1. */
+  /** Commits, newest first, as a JSON array; all that the log retains for limit -1. */
   def commitInfos(spark: SparkSession, path: String, limit: Int): String = {
     val log = TableLocation.requireExists(spark, TableLocation.log(spark, path))
     val newest = Option.when(limit >= 0)(limit)
@@ -91,24 +91,24 @@ object PythonApi {
     Json.of(commits.toSeq).toString
   }
 
-  /** A commit of header actions only, for commands that touch no file. */
-  def prepareHeaderCommit(spark: SparkSession, path: String, summary: String): PreparedCommit =
-    prepare(spark, TableLocation.log(spark, path), Json.parse(summary), FileChanges())
+  /** A commit of non-file actions only, for commands that change no file. */
+  def prepareNonFileCommit(spark: SparkSession, path: String, summary: String): PreparedCommit =
+    prepare(spark, TableLocation.log(spark, path), Json.parse(summary), CommitFiles())
 
-  /** A commit that adds the files without row ids anew, for them to get some; null if all have. */
+  /** A commit that re-adds the files without row IDs, which assigns them; null if all files have them. */
   def prepareRowIds(spark: SparkSession, path: String, summary: String): PreparedCommit = {
     val outline = Json.parse(summary)
     val log = TableLocation.log(spark, path)
     val snapshot = log.at(outline.required("readVersion").longValue)
     val older = snapshot.adds.filter(_.baseRowId.isEmpty).map(_.copy(dataChange = false)).toVector
-    if (older.isEmpty) null else prepare(spark, log, outline, FileChanges(adds = older))
+    if (older.isEmpty) null else prepare(spark, log, outline, CommitFiles(adds = older))
   }
 
   private def prepare(
       spark: SparkSession,
       log: DeltaLog,
       summary: JsonNode,
-      changes: FileChanges
+      changes: CommitFiles
   ): PreparedCommit = {
     val readVersion = summary.required("readVersion").longValue
     new PreparedCommit(
@@ -130,30 +130,31 @@ object PythonApi {
           else ReadSet.nothing,
         readCommit = Option.when(readVersion >= 0)(readVersion).flatMap(log.commitFile)
       ),
-      CommittedVersion.tell(spark, log.table, _)
+      CommittedVersion.record(spark, log.table, _)
     )
   }
 
-  /** The version of Spark, and those settings of the session that are ours. */
-  def sessionState(spark: SparkSession): String = Told.session(spark).toString
+  /** The Spark version and the session's settings of Deltaic. */
+  def sessionState(spark: SparkSession): String = PrefetchedState.session(spark).toString
 
-  /** Which tasks of a table's upkeep failed, and the newest checkpoint that this process knows of. */
-  def upkeepState(commit: PreparedCommit): String = Told.upkeep(commit.log).toString
+  /** The failed maintenance tasks of a table, and the newest checkpoint known to this process. */
+  def maintenanceState(commit: PreparedCommit): String =
+    PrefetchedState.maintenance(commit.log).toString
 
-  /** See [[io.deltaic.upkeep.Upkeep.newestCheckpoint]]. */
+  /** See [[io.deltaic.maintenance.Maintenance.newestCheckpoint]]. */
   def newestCheckpoint(spark: SparkSession, commit: PreparedCommit, notBelow: Long): Long =
-    upkeepOf(spark, commit.log).newestCheckpoint(notBelow)
+    maintenanceOf(spark, commit.log).newestCheckpoint(notBelow)
 
-  /** Does what is due after a commit, or leaves it to a thread of its own. Of failures it logs. */
-  def upkeep(
+  /** Runs the maintenance due after a commit, here or on a background thread. Failures are logged. */
+  def maintenance(
       spark: SparkSession,
       commit: PreparedCommit,
       version: Long,
       requestJson: String
   ): Unit = run(spark, commit.log, version, requestJson)
 
-  /** As `upkeep`, for a version that whoever committed. */
-  def upkeepOfTable(
+  /** As `maintenance`, for a version that any writer may have committed. */
+  def maintenanceOfTable(
       spark: SparkSession,
       path: String,
       version: Long,
@@ -163,24 +164,24 @@ object PythonApi {
     run(spark, log, version, requestJson)
   }
 
-  /** A thread of the background has no session, whose settings what it runs may ask for. */
+  /** Background threads have no active session, so the task runs under this session's settings. */
   private def run(spark: SparkSession, log: DeltaLog, version: Long, requestJson: String): Unit = {
-    val upkeep = upkeepOf(spark, log)
-    val request = UpkeepRequest.parse(requestJson)
-    val due = upkeep.due(version, request.tasks)
-    val work = SessionShims.underSettingsOf(spark)(due)
-    if (request.inBackground) UpkeepQueue.submit(upkeep.table)(work) else work()
+    val maintenance = maintenanceOf(spark, log)
+    val request = MaintenanceRequest.parse(requestJson)
+    val due = maintenance.due(version, request.tasks)
+    val work = SessionInternals.underSettingsOf(spark)(due)
+    if (request.inBackground) MaintenanceQueue.submit(maintenance.table)(work) else work()
   }
 
-  /** Waits until what past commits have left to the background is done; false if it takes longer. */
-  def awaitUpkeep(timeoutMs: Long): Boolean = UpkeepQueue.await(timeoutMs)
+  /** Waits until background maintenance of earlier commits is done; false on timeout. */
+  def awaitMaintenance(timeoutMs: Long): Boolean = MaintenanceQueue.await(timeoutMs)
 
-  private def upkeepOf(spark: SparkSession, log: DeltaLog): Upkeep = {
+  private def maintenanceOf(spark: SparkSession, log: DeltaLog): Maintenance = {
     val zone = FileSplits.sessionZone(spark)
-    new Upkeep(log, CheckpointColumns.of(_, zone), PartitionFolders.of)
+    new Maintenance(log, CheckpointColumns.of(_, zone), PartitionFolders.of)
   }
 
-  /** A row of a version that breaks a condition, as `{"row": ...}`, with null if all rows meet it. */
+  /** A row of a version that violates a condition, as `{"row": ...}`; null if all rows satisfy it. */
   def firstViolation(
       spark: SparkSession,
       path: String,
@@ -193,14 +194,14 @@ object PythonApi {
     Json.obj("row" -> row).toString
   }
 
-  /** The columns that each expression of a JSON array speaks of, each as a path; null if any may be meant. */
+  /** The columns that each expression of a JSON array references, as paths; null if it may reference any. */
   def columnsIn(spark: SparkSession, schemaString: String, expressionsJson: String): String = {
     val columns = DataType.fromJson(schemaString).asInstanceOf[StructType]
     Json.of(Json.parseStrings(expressionsJson).map(ReferredColumns.in(spark, columns, _))).toString
   }
 
-  /** The largest or smallest value of a column in a version, as `{"value": ...}`, with null if none. */
-  def furthestValue(
+  /** The largest or smallest value of a column in a version, as `{"value": ...}`; null if there is none. */
+  def extremeValue(
       spark: SparkSession,
       path: String,
       version: Long,
@@ -210,26 +211,26 @@ object PythonApi {
     val log = TableLocation.log(spark, path)
     val table = new DeltaicTable(spark, log, log.at(version), TableOrigin.TimeTravel)
     val relation = DataSourceV2Relation.create(table, None, None, CaseInsensitiveStringMap.empty())
-    val rows = SessionShims.run(spark, relation)
+    val rows = SessionInternals.run(spark, relation)
     val value = rows.col(quoteIfNeeded(column))
     val found = rows.agg(if (largest) max(value) else min(value)).head()
     Json.obj("value" -> found.get(0)).toString
   }
 
   /**
-   * A file of a version that is not as Iceberg readers need it under a definition, as `{"path", "reason"}`; empty if
-   * there is none.
+   * A file of a version that Iceberg readers cannot read under the given metadata, as `{"path", "reason"}`; empty
+   * if there is none.
    */
-  def unfitForIceberg(
+  def firstIcebergIncompatibleFile(
       spark: SparkSession,
       path: String,
       version: Long,
       metaDataJson: String,
-      numbersColumns: Boolean
+      requiresFieldIds: Boolean
   ): String = {
     val metadata = ActionBody.metadata(Json.parse(metaDataJson))
     val log = TableLocation.log(spark, path)
-    IcebergFiles.of(metadata, numbersColumns).firstUnfit(spark, log, version).fold(Json.obj()) {
+    IcebergFiles.of(metadata, requiresFieldIds).firstUnfit(spark, log, version).fold(Json.obj()) {
       case (file, reason) => Json.obj("path" -> file, "reason" -> reason)
     }.toString
   }
@@ -240,20 +241,20 @@ object PythonApi {
       "DELTAIC_NAME_IS_NOT_A_TABLE",
       Map("name" -> name, "found" -> found)
     )
-    def unread(e: DeltaicThrowable): UnreadTable = {
+    def locate(e: DeltaicThrowable): UnreadableTable = {
       val parts = spark.sessionState.sqlParser.parseMultipartIdentifier(name)
-      TableToDescribe(parts, "DeltaTable.forName").unread(spark).getOrElse(throw e)
+      TableToDescribe(parts, "DeltaTable.forName").locate(spark).getOrElse(throw e)
     }
     try resolved(EliminateSubqueryAliases(spark.table(name).queryExecution.analyzed), notDelta)
     catch {
       case e: DeltaicThrowable if e.condition != "DELTAIC_NAME_IS_NOT_A_TABLE" =>
-        val table = unread(e)
+        val table = locate(e)
         Json.obj("path" -> table.path, "name" -> table.name.getOrElse(table.path)).toString
     }
   }
 
   private def resolved(named: LogicalPlan, notDelta: String => Nothing): String =
-    PaddingShims.withoutPadding(named) match {
+    PaddingInternals.withoutPadding(named) match {
       case relation: DataSourceV2Relation =>
         relation.table match {
           case older: DeltaicTable if !older.followsNewVersions =>
@@ -266,10 +267,10 @@ object PythonApi {
       case _ => notDelta("a table of another format")
     }
 
-  /** Creates or replaces a table as a builder of Python describes it. */
+  /** Creates or replaces a table from the definition of Python's `DeltaTableBuilder`. */
   def createTable(spark: SparkSession, definitionJson: String): Unit = {
-    JobShims.calledAs(spark, "DeltaTableBuilder.execute") {
-      SessionShims.run(spark, new TableBuilding(spark, Json.parse(definitionJson)).plan)
+    JobInternals.calledAs(spark, "DeltaTableBuilder.execute") {
+      SessionInternals.run(spark, new TableBuilding(spark, Json.parse(definitionJson)).plan)
     }
     ()
   }

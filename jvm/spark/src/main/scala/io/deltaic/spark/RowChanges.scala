@@ -9,19 +9,24 @@ import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
 import org.apache.spark.sql.catalyst.expressions.{Expression, Literal, SubqueryExpression}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.{CacheShims, JobShims, PaddingShims, SessionShims}
+import org.apache.spark.sql.deltaic.{
+  CacheInternals,
+  JobInternals,
+  PaddingInternals,
+  SessionInternals
+}
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, ExtractV2Table}
 import org.apache.spark.sql.{AnalysisException, Column, DataFrame, classic}
 
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.spark.catalog.DeltaicTable
-import io.deltaic.spark.scan.{AnalysedColumns, NewestSnapshots}
+import io.deltaic.spark.scan.{AnalyzedColumns, QuerySnapshots}
 
 /**
- * DELETE, UPDATE and MERGE as `DeltaTable` asks for them: the plans that Spark makes of the same
+ * DELETE, UPDATE and MERGE of `DeltaTable`, run as the same plans that Spark creates for these
  * statements in SQL. Python calls it, as it calls [[PythonApi]].
  *
- * The methods return what the statements do: how many rows they changed.
+ * The methods return the result of the statement: how many rows it changed.
  */
 object RowChanges {
 
@@ -29,15 +34,15 @@ object RowChanges {
   def delete(target: classic.DataFrame, condition: Column): DataFrame = {
     val spark = target.sparkSession
     val matching = expression(spark, condition).getOrElse(Literal.TrueLiteral)
-    JobShims.calledAs(spark, "DeltaTable.delete") {
-      SessionShims.run(spark, DeleteFromTable(targetOf(target), matching))
+    JobInternals.calledAs(spark, "DeltaTable.delete") {
+      SessionInternals.run(spark, DeleteFromTable(targetOf(target), matching))
     }
   }
 
   /**
-   * Sets columns of the rows for which `condition` is true, of all rows when it is null.
+   * Sets columns of the rows for which `condition` is true, or of all rows when it is null.
    *
-   * @param columns their names, as SQL spells them: of fields in them, too
+   * @param columns names of columns or nested fields, quoted as in SQL
    * @param values the new values, in the same order
    */
   def update(
@@ -48,12 +53,12 @@ object RowChanges {
   ): DataFrame = {
     val spark = target.sparkSession
     val set = assignments(spark, columns, values)
-    JobShims.calledAs(spark, "DeltaTable.update") {
-      SessionShims.run(spark, UpdateTable(targetOf(target), set, expression(spark, condition)))
+    JobInternals.calledAs(spark, "DeltaTable.update") {
+      SessionInternals.run(spark, UpdateTable(targetOf(target), set, expression(spark, condition)))
     }
   }
 
-  /** A MERGE whose clauses are yet to come. */
+  /** Builds a MERGE; the clauses are added to what it returns. */
   def merge(
       target: classic.DataFrame,
       source: classic.DataFrame,
@@ -62,8 +67,8 @@ object RowChanges {
     new MergeStatement(target, source, condition)
 
   /**
-   * The rows of a table's frame with the columns of an earlier one, which then are columns of both; null if the table
-   * is another since, or defined otherwise.
+   * The rows of a table's DataFrame under the attributes of an earlier DataFrame of it, so that columns of either
+   * resolve; null if the table was replaced or its schema changed since.
    */
   def withColumnsOf(earlier: classic.DataFrame, rows: classic.DataFrame): DataFrame = {
     val before = earlier.queryExecution.analyzed
@@ -72,36 +77,36 @@ object RowChanges {
       (old, oldTable) <- relationIn(before)
       if oldTable.hasSameColumns(table)
     } yield before.transform { case same if same eq old => relation.copy(output = old.output) }
-    renewed.map(SessionShims.run(rows.sparkSession, _)).orNull
+    renewed.map(SessionInternals.run(rows.sparkSession, _)).orNull
   }
 
   private def relationIn(plan: LogicalPlan): Option[(DataSourceV2Relation, DeltaicTable)] =
     plan.collectFirst { case relation @ ExtractV2Table(table: DeltaicTable) => (relation, table) }
 
   /**
-   * Spark plans a MERGE that only inserts as an append, which a table from a path does not take. In a frame
-   * it has texts of fixed length padded above the table, which a statement has below its conditions.
+   * Spark plans an insert-only MERGE as an append, which a table loaded by path does not accept. In a DataFrame
+   * Spark pads CHAR columns above the table; in a statement it pads them below the conditions.
    */
-  private[spark] def targetOf(frame: classic.DataFrame): LogicalPlan =
-    PaddingShims.withoutPadding(frame.queryExecution.analyzed).transform {
+  private[spark] def targetOf(df: classic.DataFrame): LogicalPlan =
+    PaddingInternals.withoutPadding(df.queryExecution.analyzed).transform {
       case relation @ ExtractV2Table(table: DeltaicTable) =>
         relation.copy(
           table = table.forCommand,
-          options = AnalysedColumns.without(relation.options)
+          options = AnalyzedColumns.without(relation.options)
         )
     }
 
   /**
-   * Tables at the version that is now the newest, for all of the statement's reads to agree. What is
-   * cached stays as it is, or Spark would not find it.
+   * Pins tables to their newest version, so that all reads of the statement see the same snapshot. A cached
+   * plan stays unchanged, or Spark would not find it in the cache.
    */
-  private[spark] def sourceOf(frame: classic.DataFrame): LogicalPlan = {
-    val spark = frame.sparkSession
-    val source = frame.queryExecution.analyzed
-    val usesCache = CacheShims.usesCache(spark, source)
-    val newest = new NewestSnapshots
+  private[spark] def sourceOf(df: classic.DataFrame): LogicalPlan = {
+    val spark = df.sparkSession
+    val source = df.queryExecution.analyzed
+    val usesCache = CacheInternals.usesCache(spark, source)
+    val newest = new QuerySnapshots
     def pinned(plan: LogicalPlan): LogicalPlan =
-      if (usesCache && CacheShims.cached(spark, plan).isDefined) plan
+      if (usesCache && CacheInternals.cached(spark, plan).isDefined) plan
       else {
         val here = plan match {
           case relation @ ExtractV2Table(table: DeltaicTable) =>
@@ -116,7 +121,7 @@ object RowChanges {
   }
 
   private[spark] def expression(spark: SparkSession, column: Column): Option[Expression] =
-    Option(column).map(SessionShims.expression(spark, _))
+    Option(column).map(SessionInternals.expression(spark, _))
 
   private[spark] def assignments(
       spark: SparkSession,
@@ -124,10 +129,10 @@ object RowChanges {
       values: JList[Column]
   ): Seq[Assignment] =
     columns.asScala.toSeq.zip(values.asScala).map { case (column, value) =>
-      Assignment(named(column), SessionShims.expression(spark, value))
+      Assignment(named(column), SessionInternals.expression(spark, value))
     }
 
-  /** A name is no expression: `a-b` is one column, or none. */
+  /** A name is not an expression: `a-b` is parsed as the name of one column, or fails. */
   private def named(column: String): UnresolvedAttribute =
     try UnresolvedAttribute.quotedString(column)
     catch {
@@ -140,7 +145,7 @@ object RowChanges {
     }
 }
 
-/** The clauses of a MERGE, in the order in which they are added, until it runs. */
+/** Collects the clauses of a MERGE in the order in which they are added, and runs it. */
 final class MergeStatement private[spark] (
     target: classic.DataFrame,
     source: classic.DataFrame,
@@ -182,13 +187,13 @@ final class MergeStatement private[spark] (
     val merge = MergeIntoTable(
       sides.target,
       sides.source,
-      sides.meant(SessionShims.expression(spark, condition)),
-      matched.map(sides.meant).toSeq,
-      notMatched.map(sides.meant).toSeq,
-      notMatchedBySource.map(sides.meant).toSeq,
+      sides.rebind(SessionInternals.expression(spark, condition)),
+      matched.map(sides.rebind).toSeq,
+      notMatched.map(sides.rebind).toSeq,
+      notMatchedBySource.map(sides.rebind).toSeq,
       evolvesSchema
     )
-    JobShims.calledAs(spark, "DeltaTable.merge")(SessionShims.run(spark, merge))
+    JobInternals.calledAs(spark, "DeltaTable.merge")(SessionInternals.run(spark, merge))
   }
 
   private def optional(when: Column): Option[Expression] = RowChanges.expression(spark, when)

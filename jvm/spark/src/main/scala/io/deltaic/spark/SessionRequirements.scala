@@ -13,21 +13,21 @@ import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 import io.deltaic.spark.sql.StatementParser
 
 /**
- * What a session must have before it reads or writes a table: a Spark that is tested, our catalog, our parser, and all
- * of our rules. A statement of any other session is refused.
+ * What a session must have before it reads or writes a table: a tested Spark version, our catalog, our parser, and all
+ * of our rules. Statements of any other session are refused.
  *
- * Settings that may change at run time are looked at each time, the rest once for each session.
+ * Settings that may change at run time are checked each time, the rest once per session.
  */
 private[spark] object SessionRequirements {
 
-  /** Only tests of what else fails closed start a JVM with this property. */
+  /** Set only by tests of the other checks, for which this one must be off. */
   private val Unchecked = "deltaic.session.unchecked"
 
   private val SessionCatalog = SQLConf.V2_SESSION_CATALOG_IMPLEMENTATION.key
   private val Catalog = """spark\.sql\.catalog\.[^.]+""".r
   private val ExcludedRules = SQLConf.OPTIMIZER_EXCLUDED_RULES.key
 
-  /** Settings by which Spark analyses plans without the rules of extensions. */
+  /** Settings by which Spark analyzes plans without the rules of extensions. */
   private val OtherAnalyzers = Seq(
     "spark.sql.analyzer.singlePassResolver.enabled",
     "spark.sql.analyzer.singlePassResolver.enabledTentatively"
@@ -73,14 +73,14 @@ private[spark] object SessionRequirements {
 
   private def namesOf(rules: Seq[Rule[LogicalPlan]]): Seq[String] = rules.map(_.getClass.getName)
 
-  /** Another extension's parser may stand before ours, if it passes on what is not its own. */
+  /** Another extension's parser may wrap ours if it delegates the statements that it does not parse. */
   private def parsesOurStatements(spark: SparkSession): Boolean =
     try StatementParser.isBehind(spark.sessionState.sqlParser)
     catch { case NonFatal(_) => false }
 
   /**
-   * A `spark_catalog` of somebody else may have ours within, and ours may have another name. What is refused is a
-   * session that has neither.
+   * Another implementation of `spark_catalog` may wrap ours, and ours may have another name. A session that has
+   * neither is refused.
    */
   private def requireCatalog(settings: SQLConf): Unit = {
     val isThere = settings.getAllConfs.exists {

@@ -5,14 +5,14 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.SparkStrategy
 import org.apache.spark.sql.{SparkSession, classic}
 
-import io.deltaic.spark.rowlevel.EndWholeFiles
+import io.deltaic.spark.rowlevel.MetadataOnlyDelete
 import io.deltaic.spark.scan.DeletionVectorStrategy
 import io.deltaic.spark.sql._
 import io.deltaic.spark.stream.StreamStrategy
 import io.deltaic.spark.write.{RecordReads, SkipAppliedWrites}
 
 /**
- * The rules and strategies that [[DeltaicExtension]] adds to a session, and that [[SessionRequirements]] looks for in
+ * The rules and strategies that [[DeltaicExtension]] adds to a session, and that [[SessionRequirements]] requires in
  * it. Each list goes to a hook that every kind of session has (docs/decisions/0032).
  */
 private[spark] object SessionRules {
@@ -27,30 +27,30 @@ private[spark] object SessionRules {
     s => EvolveWrittenColumns(own(s)),
     s => ReplaceMatchingRows(own(s)),
     _ => ResolveViewTargets,
-    _ => RefuseChanges,
+    _ => CheckUnsupportedDml,
     s => ResolveChangeTargets(own(s)),
     _ => EvolveMergedColumns,
-    s => SaveOverTable(own(s)),
+    s => RewriteSaveAsTable(own(s)),
     ComputeWrittenColumns(_),
     ComputeChangedColumns(_)
   )
 
   val postHocResolution: Seq[Builder] = Seq(
-    _ => RememberColumns,
-    s => ReadOneVersion(own(s)),
-    _ => PlaceValues,
-    s => StoreSource(own(s)),
-    s => PruneChangedFiles(own(s)),
-    _ => CountChanges,
-    _ => NameReplacedRows,
+    _ => PinAnalyzedSchema,
+    s => PinStatementSnapshot(own(s)),
+    _ => ProjectNondeterministicValues,
+    s => MaterializeMergeSource(own(s)),
+    s => PruneMergeTarget(own(s)),
+    _ => ReportAffectedRows,
+    _ => ResolveReplaceWhere,
     s => PlanTableLike(own(s))
   )
 
-  val planNormalization: Seq[Builder] = Seq(_ => RefuseOtherTargets, _ => AgreeOnNewest)
+  val planNormalization: Seq[Builder] = Seq(_ => RefuseOtherTargets, _ => PinQuerySnapshots)
 
   val optimizer: Seq[Builder] = Seq(
     s => ReadFreshRows(own(s)),
-    _ => PlanReplacedRows,
+    _ => RewriteReplaceWhere,
     _ => AlignScans,
     s => RebalanceWrites(own(s))
   )
@@ -59,23 +59,23 @@ private[spark] object SessionRules {
     RecordReads,
     SkipAppliedWrites,
     DescribeJobs,
-    EndWholeFiles,
+    MetadataOnlyDelete,
     DeletionVectorStrategy,
     StreamStrategy,
-    CountedChangeStrategy
+    AffectedRowsStrategy
   )
 
-  /** How many there are. */
+  /** The number of rules and strategies. */
   lazy val count: Int =
     Seq(resolution, postHocResolution, planNormalization, optimizer, strategies).map(_.length).sum
 
-  /** Whether it is the name by which a session may exclude one of ours from its optimizer. */
+  /** Whether it names one of our optimizer rules, as in `spark.sql.optimizer.excludedRules`. */
   def isOptimizerRule(name: String): Boolean = optimizerRules.contains(name)
 
   private val optimizerRules: Set[String] =
     Set(
       classOf[ReadFreshRows].getName,
-      PlanReplacedRows.ruleName,
+      RewriteReplaceWhere.ruleName,
       AlignScans.ruleName,
       classOf[RebalanceWrites].getName
     )

@@ -7,12 +7,12 @@ import org.apache.spark.sql.classic.SparkSession
 
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 
-/** Settings of a session that go by our name and by delta-spark's; ours counts where both are set. */
+/** Session settings with our prefix or delta-spark's; ours takes precedence where both are set. */
 private[spark] object SessionSettings {
   val Prefix = "spark.deltaic."
   private val Prefixes = Seq(Prefix, "spark.databricks.delta.")
 
-  /** Set after each commit of the session. Only by delta-spark's name: jobs read it after a write, and nobody is to set it. */
+  /** Set after each commit of the session, by delta-spark's name alone: jobs read it, and users do not set it. */
   val LastCommitVersion = "spark.databricks.delta.lastCommitVersionInSession"
 
   /** @param name without the prefix */
@@ -38,7 +38,7 @@ private[spark] object SessionSettings {
   def bytes(spark: SparkSession, name: String, default: Long): Long =
     get(spark, name).fold(default)(parseBytes(Prefix + name, _))
 
-  /** A number of bytes, such as `64m`; negative ones are for the setting to understand. */
+  /** A number of bytes, such as `64m`; each setting defines what a negative number means. */
   def parseBytes(setting: String, text: String): Long =
     try text.trim.toLongOption.getOrElse(JavaUtils.byteStringAsBytes(text))
     catch {
@@ -55,10 +55,10 @@ private[spark] object SessionSettings {
     }
 
   /**
-   * The failure of a setting that cannot have its value.
+   * The error for an invalid value of a setting.
    *
    * @param setting its full name
-   * @param reason which values it can have
+   * @param reason which values are valid
    */
   def invalid(
       setting: String,
@@ -71,7 +71,7 @@ private[spark] object SessionSettings {
     cause
   )
 
-  /** Whether it is the full name of such a setting. */
+  /** Whether a full name has one of the two prefixes. */
   def isOurs(setting: String): Boolean = Prefixes.exists(setting.startsWith)
 
   def unset(spark: SparkSession, name: String): Unit =

@@ -6,7 +6,7 @@ import org.apache.spark.SPARK_VERSION
 
 import io.deltaic.protocol.{DeltaicException, SharedResource}
 
-/** The versions of Spark that Deltaic is tested with. It calls what Spark changes between versions. */
+/** The Spark versions that Deltaic is tested with. It uses APIs that change between Spark versions. */
 private[spark] object SparkVersions {
 
   lazy val tested: Seq[String] =
@@ -15,7 +15,7 @@ private[spark] object SparkVersions {
   /** @throws DeltaicThrowable if this is another Spark */
   def requireTested(): Unit = requireTested(SPARK_VERSION)
 
-  /** @param version of Spark, maybe with what its vendor adds to it, such as `4.2.0-vendor-1` */
+  /** @param version of Spark, possibly with a vendor's suffix, such as `4.2.0-vendor-1` */
   def requireTested(version: String): Unit =
     if (!tested.contains(version.takeWhile(c => c.isDigit || c == '.')))
       throw DeltaicException(

@@ -4,7 +4,7 @@ import scala.jdk.CollectionConverters._
 
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable, SharedResource}
 
-/** The error of what tables cannot do, or not yet. */
+/** The errors for operations that tables do not support. */
 private[spark] object UnsupportedOperation {
 
   /** @param what the operation, as its user would name it */
@@ -14,13 +14,13 @@ private[spark] object UnsupportedOperation {
       Map("table" -> table, "operation" -> what)
     )
 
-  /** @param name a key of `unsupported-commands.json`, which says what works instead */
+  /** @param name a key of `unsupported-commands.json`, which names the alternative */
   def command(name: String): DeltaicThrowable = DeltaicException(
     "DELTAIC_COMMAND_UNSUPPORTED",
-    Map("command" -> name, "instead" -> insteads(name))
+    Map("command" -> name, "instead" -> alternatives(name))
   )
 
-  private lazy val insteads: Map[String, String] = SharedResource
+  private lazy val alternatives: Map[String, String] = SharedResource
     .json("unsupported-commands.json")
     .properties
     .asScala

@@ -3,16 +3,16 @@ package io.deltaic.spark
 import munit.FunSuite
 
 private object Initialized {
-  @volatile var isSo = false
+  @volatile var isTrue = false
 }
 
-private object SaysThatItIsInitialized {
-  Initialized.isSo = true
+private object RecordsInitialization {
+  Initialized.isTrue = true
 }
 
 class FirstQueryClassesSuite extends FunSuite {
 
-  test("the list is of this Spark's classes and of ours") {
+  test("the list has classes of this Spark version and of Deltaic") {
     val names = FirstQueryClasses.names
     assert(names.distinct.size == names.size && names.size > 3000, names.size)
     Seq("io.deltaic.spark.scan.", "org.codehaus.janino.", "org.apache.parquet.").foreach { prefix =>
@@ -21,14 +21,14 @@ class FirstQueryClassesSuite extends FunSuite {
     val (ours, others) = names.partition(_.startsWith("io.deltaic."))
     val named = ours.filterNot(_.contains("$anon"))
     assertEquals(named.filter(name => FirstQueryClasses.load(Seq(name)) == 0), Nil)
-    // The jars of PySpark hold some that the libraries of this build do not.
+    // The jars of PySpark have some classes that the libraries of this build lack.
     assert(FirstQueryClasses.load(others) > others.size * 98 / 100)
   }
 
-  test("a class that is not there is passed over, and one that is there is not initialized") {
-    val there = "io.deltaic.spark.SaysThatItIsInitialized$"
-    assertEquals(FirstQueryClasses.load(Seq("no.such.Name", there, "")), 1)
-    assert(!Initialized.isSo)
-    assert(SaysThatItIsInitialized != null && Initialized.isSo)
+  test("a missing class is skipped, and an existing one is loaded but not initialized") {
+    val existing = "io.deltaic.spark.RecordsInitialization$"
+    assertEquals(FirstQueryClasses.load(Seq("no.such.Name", existing, "")), 1)
+    assert(!Initialized.isTrue)
+    assert(RecordsInitialization != null && Initialized.isTrue)
   }
 }

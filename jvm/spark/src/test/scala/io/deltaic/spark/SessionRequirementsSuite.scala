@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.SparkSqlParser
 
 import io.deltaic.protocol.DeltaicThrowable
 
-/** A session that lacks a part of ours, however it came to be, is refused at its first statement. */
+/** A session that lacks a part of Deltaic is refused at its first statement, regardless of how it was built. */
 class SessionRequirementsSuite extends munit.FunSuite {
 
   private val Ours = classOf[DeltaicExtension].getName
@@ -67,7 +67,7 @@ class SessionRequirementsSuite extends munit.FunSuite {
   }
 
   for (parser <- Seq(classOf[ParserOfSpark], classOf[ParserOfPlans], classOf[ParserOfStatements]))
-    test(s"a parser after ours that passes nothing on to it: ${parser.getSimpleName}") {
+    test(s"a parser after ours that does not delegate to it is refused: ${parser.getSimpleName}") {
       withSession(Ours, parser.getName)(assertRefused(_, "StatementParser"))
     }
 
@@ -75,11 +75,11 @@ class SessionRequirementsSuite extends munit.FunSuite {
     withSession(classOf[ParserOfSpark].getName, Ours)(assertAccepted)
   }
 
-  test("a parser after ours that passes all on is accepted") {
-    withSession(Ours, classOf[ParserThatPassesOn].getName)(assertAccepted)
+  test("a parser after ours that delegates all statements is accepted") {
+    withSession(Ours, classOf[DelegatingParser].getName)(assertAccepted)
   }
 
-  test("another builder of sessions that leaves out a rule, each of them") {
+  test("a session built without one of the rules is refused, for each rule") {
     withSession(Ours) { spark =>
       val rules = Seq(
         SessionRules.resolution,
@@ -97,25 +97,25 @@ class SessionRequirementsSuite extends munit.FunSuite {
   }
 }
 
-/** Extensions of somebody else, whose parsers are Spark's, or are so in part. */
+/** Foreign extensions whose parsers are Spark's, or delegate to the next one in part. */
 class ParserOfSpark extends (SparkSessionExtensions => Unit) {
   override def apply(extensions: SparkSessionExtensions): Unit =
     extensions.injectParser((_, _) => new SparkSqlParser)
 }
 
-/** It passes on what `spark.sql` does not call. */
+/** Delegates only the method that `spark.sql` does not call. */
 class ParserOfPlans extends (SparkSessionExtensions => Unit) {
   override def apply(extensions: SparkSessionExtensions): Unit =
     extensions.injectParser((_, next) => new PlansFrom(next))
 }
 
-/** It passes on statements, and not the queries of views. */
+/** Delegates statements, but not the queries of views. */
 class ParserOfStatements extends (SparkSessionExtensions => Unit) {
   override def apply(extensions: SparkSessionExtensions): Unit =
     extensions.injectParser((_, next) => new StatementsFrom(next))
 }
 
-class ParserThatPassesOn extends (SparkSessionExtensions => Unit) {
+class DelegatingParser extends (SparkSessionExtensions => Unit) {
   override def apply(extensions: SparkSessionExtensions): Unit =
     extensions.injectParser { (_, next) =>
       new StatementsFrom(next) {

@@ -4,7 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode
 
 import io.deltaic.protocol._
 
-/** Header actions as the bridge carries them: the body, without the action's name around it. */
+/** Non-file actions as the bridge passes them: the body, without the action's name around it. */
 private[spark] object ActionBody {
 
   def metadata(body: JsonNode): Metadata = read("metaData", body) match {

@@ -9,33 +9,33 @@ import org.apache.spark.sql.classic.SparkSession
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 
 /**
- * Decides what a commit is. Python implements it, in the driver's own Python or in a sidecar.
+ * Plans and commits the writes of a table. Python implements it, in the driver's own Python or in a committer process.
  *
- * Replies are JSON: `{"ok": ...}` or `{"error": {"condition", "parameters", "message"}}`. Nothing is
- * thrown across the bridge; long texts are told once (see [[WideTexts]]). All methods may be called from
- * any thread, on behalf of a session; what Python would have to ask for besides is told at once (see
- * [[Told]]).
+ * Responses are JSON: `{"ok": ...}` or `{"error": {"condition", "parameters", "message"}}`. Nothing is
+ * thrown across the bridge; long strings are sent once (see [[InternedStrings]]). All methods may be called from
+ * any thread, on behalf of a session. A request includes the state that Python would otherwise have to request (see
+ * [[PrefetchedState]]).
  */
 trait Committer {
 
-  /** Before any data is written: which protocol and metadata the write will be made under. */
+  /** Before any data is written: returns the protocol and metadata for the write. */
   def plan(session: SparkSession, requestJson: String): String
 
-  /** After the data is written: makes it a version of the table, or says why not. */
-  def commit(session: SparkSession, prepared: PreparedCommit, toldJson: String): String
+  /** After the data is written: commits it as a version of the table, or returns an error. */
+  def commit(session: SparkSession, prepared: PreparedCommit, prefetchedJson: String): String
 
-  /** Runs a command that begins in the JVM, such as `createTable`. */
+  /** Runs a command that starts in the JVM, such as `createTable`. */
   def run(session: SparkSession, command: String, argumentsJson: String): String
 }
 
 private[spark] object CommitterReply {
 
-  /** The `ok` part of a reply; an error becomes an exception under its own condition. */
+  /** The `ok` part of a response; an error is thrown as an exception with its own condition. */
   def require(reply: String): ObjectNode = require(Json.parse(reply))
 
-  /** The `ok` part of the reply to a question that may hold long texts. */
-  def toQuestion(question: ObjectNode)(send: String => String): ObjectNode =
-    require(WideTexts.ask(question)(send))
+  /** Sends a request that may hold long strings, and returns the `ok` part of the response. */
+  def toRequest(request: ObjectNode)(send: String => String): ObjectNode =
+    require(InternedStrings.send(request)(send))
 
   private def require(reply: ObjectNode): ObjectNode = reply.get("error") match {
     case null => reply.get("ok").asInstanceOf[ObjectNode]
@@ -46,23 +46,23 @@ private[spark] object CommitterReply {
     DeltaicException(error.get("condition").asText, Json.strings(error.get("parameters")))
 }
 
-/** What a write will be committed under; the reply to [[Committer.plan]]. */
+/** The protocol and metadata of a write; the response to [[Committer.plan]]. */
 private[spark] final class CommitPlan(val json: ObjectNode) {
   val metadata: io.deltaic.protocol.Metadata = ActionBody.metadata(json.get("effectiveMetaData"))
   val protocol: io.deltaic.protocol.Protocol = ActionBody.protocol(json.get("effectiveProtocol"))
   val isBlindAppend: Boolean = json.path("isBlindAppend").asBoolean(false)
 
-  /** Whether the rows are others afterwards; if not, they only lie in other files. */
+  /** Whether the commit changes rows; if not, it only rearranges them in files. */
   val changesData: Boolean = json.path("changesData").asBoolean(true)
 
-  /** Whether the table has a change data feed, which this commit has to keep true. */
+  /** Whether the table has a change data feed, which this commit has to write. */
   val feedsChanges: Boolean = json.path("feedsChanges").asBoolean(false)
 
-  /** What the commit sets a metadata domain to, if it sets it. */
+  /** The configuration that the commit sets for a metadata domain, if any. */
   def domain(name: String): Option[String] = json.path("domains").elements.asScala
     .find(domain => domain.path("domain").asText == name && !domain.path("removed").asBoolean)
     .map(_.path("configuration").asText)
 
-  /** A write that an earlier one with the same `txnAppId` and `txnVersion` has already made. */
+  /** Whether an earlier write with the same `txnAppId` and `txnVersion` has already been committed. */
   val alreadyApplied: Boolean = json.path("skipped").asBoolean(false)
 }

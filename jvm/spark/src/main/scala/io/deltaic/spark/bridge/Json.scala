@@ -9,10 +9,10 @@ import com.fasterxml.jackson.databind.json.JsonMapper
 import com.fasterxml.jackson.databind.node.ObjectNode
 import com.fasterxml.jackson.databind.{DeserializationFeature, JsonNode}
 
-/** The JSON in which headers, plans and summaries cross to Python, and statistics are stored. */
+/** The JSON of the bridge to Python, and of file statistics. */
 private[deltaic] object Json {
 
-  /** Numbers keep all their digits: a bound that lost some would no longer be one. */
+  /** Numbers keep all their digits: a bound that lost some would no longer be a bound. */
   private val mapper = JsonMapper
     .builder()
     .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
@@ -26,7 +26,7 @@ private[deltaic] object Json {
     node
   }
 
-  /** Turns options, maps, sequences and scalars of Scala into their JSON; `None` becomes null. */
+  /** Converts options, maps, sequences and scalars of Scala to JSON; `None` becomes null. */
   def of(value: Any): JsonNode = value match {
     case null | None => mapper.nullNode()
     case Some(inner) => of(inner)
@@ -49,7 +49,7 @@ private[deltaic] object Json {
   def parseStrings(text: String): Seq[String] =
     mapper.readTree(text).elements.asScala.map(_.asText).toVector
 
-  /** A text that others wrote, if it is an object. */
+  /** Parses a string that another writer wrote; none if it is not a JSON object. */
   def tryParse(text: String): Option[ObjectNode] =
     try Some(parse(text))
     catch { case _: JsonProcessingException | _: IllegalArgumentException => None }

@@ -12,9 +12,9 @@ import io.deltaic.replay.DeltaLog
 /**
  * Everything about a finished write that its commit needs.
  *
- * @param identityMarks how far the rows take identity columns, by column
- * @param numbered those of them whose values the table has given
- * @param rowEnds given if the commit may share files with others
+ * @param identityHighWaterMarks the high-water marks of identity columns that the rows reach, by column
+ * @param generatedIdentityColumns the identity columns whose values were generated
+ * @param rowDeletions set if the commit can be rebased onto files that other commits change
  * @param vectorFiles the files that it wrote deletion vectors to
  * @param readCommit the commit file of the version that was read, if there is one
  */
@@ -26,51 +26,51 @@ private[spark] final case class CommitRequest(
     plan: ObjectNode,
     isBlindAppend: Boolean,
     options: Map[String, String],
-    changes: FileChanges,
+    changes: CommitFiles,
     readSet: ReadSet,
     engineMetrics: Map[String, Long] = Map.empty,
-    identityMarks: Map[String, Long] = Map.empty,
-    numbered: Set[String] = Set.empty,
-    rowEnds: Option[RowEnds] = None,
+    identityHighWaterMarks: Map[String, Long] = Map.empty,
+    generatedIdentityColumns: Set[String] = Set.empty,
+    rowDeletions: Option[RowDeletions] = None,
     vectorFiles: Seq[Path] = Nil,
     readCommit: Option[FileStatus] = None
 )
 
 /**
- * The handle that Python holds while it decides: it asks about the commits that came in between and
- * tries versions until one is free. The methods are called over Py4J; what they return is small.
+ * The handle that Python holds while it commits: it checks the winning commits for conflicts, and
+ * tries versions until one is free. The methods are called over Py4J; their results are small.
  *
- * @param onCommitted told of the version this became; it must not throw
+ * @param onCommitted called with the committed version; it must not throw
  */
 final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: Long => Unit) {
   private var state: PreparedCommit.State = PreparedCommit.Open
-  private val shared = new SharedFiles(request.log, request.rowEnds)
+  private val rebase = new DeletionVectorRebase(request.log, request.rowDeletions)
 
-  /** The files of the commit, and what they were made of since the request. */
+  /** The files of the commit, as rebased since the request. */
   private var current = request.changes
   private var vectorFiles = request.vectorFiles
 
-  /** Files that are ours and those of winners, as these left them, by version and canonical path. */
-  private val followed = mutable.TreeMap.empty[Long, Map[String, AddFile]]
+  /** Files that both this and a winning commit change, as the latter left them, by version and canonical path. */
+  private val rebasable = mutable.TreeMap.empty[Long, Map[String, AddFile]]
 
-  /** Where winners have moved rows that this commit read: the first that did, by canonical path. */
+  /** Files to which winners copied rows that this commit has read: the first such version, by canonical path. */
   private val movedReads = mutable.Map.empty[String, Long]
 
   private[spark] def log: DeltaLog = request.log
 
-  /** The version this became, once it did. */
+  /** The committed version, once there is one. */
   private[spark] def committedVersion: Option[Long] = synchronized(state) match {
     case PreparedCommit.Committed(version) => Some(version)
     case _ => None
   }
 
-  /** Files with deletion vectors that are of no use if this never becomes a version. */
+  /** Deletion vector files to be deleted if this is never committed. */
   private[spark] def ownVectorFiles: Seq[Path] = synchronized(vectorFiles)
 
   /**
-   * Makes sure that this never becomes a version, so that its files can be cleaned up.
+   * Makes sure that this is never committed, so that its files can be deleted.
    *
-   * @return whether it is so: not if a log entry exists, or may exist although none is known to
+   * @return false if a log entry exists, or may exist
    */
   private[spark] def abandon(): Boolean = synchronized {
     state match {
@@ -94,24 +94,25 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
       "readsWholeTable" -> request.readSet.wholeTable,
       "options" -> request.options,
       "engineMetrics" -> request.engineMetrics,
-      "identityMarks" -> request.identityMarks,
-      "numbered" -> request.numbered,
+      "identityHighWaterMarks" -> request.identityHighWaterMarks,
+      "generatedIdentityColumns" -> request.generatedIdentityColumns,
       "files" -> changes.summary
     )
 
-  /** The newest version's header, from where this commit's log lies: options of a write may say how to get there. */
-  def newestHeader(): String = Told.header(request.log.latest(), _ => true).toString
+  /** The newest version's non-file actions, read with the file system options of this commit's log. */
+  def newestNonFileActions(): String =
+    PrefetchedState.nonFileActions(request.log.latest(), _ => true).toString
 
   /**
-   * Writes the header's lines and this commit's files as `version`, unless that exists.
+   * Writes the non-file actions and this commit's files as `version`, unless that version exists.
    *
-   * @param firstRowId the first row id that is free, where the table gives row ids; else negative
+   * @param firstRowId the first free row ID, if the table has row tracking; else negative
    */
-  def tryCommit(version: Long, headerLines: String, firstRowId: Long): String = {
+  def tryCommit(version: Long, nonFileLines: String, firstRowId: Long): String = {
     val changes = this.changes
     val adds =
       if (firstRowId < 0) changes.adds
-      else FileChanges.withRowIds(
+      else CommitFiles.withRowIds(
         request.log.table.toString,
         changes.adds,
         firstRowId,
@@ -119,12 +120,12 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
       )
     val fileActions =
       changes.removes.iterator ++ adds.iterator ++ changes.changeFiles.iterator
-    val lines = headerLines.linesIterator ++ fileActions.map(ActionJson.write)
+    val lines = nonFileLines.linesIterator ++ fileActions.map(ActionJson.write)
     begin()
     val outcome =
       try request.log.tryCommit(version, lines, request.readCommit)
       catch {
-        // The log store says so of failures that can have left nothing behind.
+        // The log store throws this only for failures that cannot have left a log entry.
         case e: DeltaicThrowable =>
           become(PreparedCommit.Open)
           throw e
@@ -152,17 +153,17 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
 
   private def become(next: PreparedCommit.State): Unit = synchronized { state = next }
 
-  /** What a commit that won the race did, and where it meets this one. */
+  /** Describes a winning commit, and its conflicts with this one. */
   def winner(version: Long): String = {
     val commit = request.log.commit(version)
     val adds = commit.adds.toSeq
     val removes = commit.removes.toSeq
     val info = commit.commitInfo.map(_.json)
-    val meetings = shared.meetings(changes, ours, adds, removes)
-    val disjoint = meetings.filter(_.how == SharedFiles.Disjoint)
+    val conflicts = rebase.conflicts(changes, ours, adds, removes)
+    val disjoint = conflicts.filter(_.kind == DeletionVectorRebase.Disjoint)
     synchronized {
-      followed(version) =
-        disjoint.flatMap(m => m.theirs.map(theirs => shared.canonical(m.path) -> theirs)).toMap
+      rebasable(version) =
+        disjoint.flatMap(c => c.theirs.map(theirs => rebase.canonical(c.path) -> theirs)).toMap
     }
     Json
       .obj(
@@ -180,20 +181,21 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
         "numAdded" -> adds.size,
         "addMatchingReads" -> firstNew(adds, removes)(request.readSet.firstMatching),
         "removedFileRead" -> removedRead(version, adds, removes),
-        "removedFileRemoved" -> meetings.find(_.how == SharedFiles.Inseparable).map(_.path),
-        "movedFile" -> meetings.find(_.how == SharedFiles.Moved).map(_.path),
-        "sharedRows" -> meetings.collectFirst {
-          case SharedFiles.Meeting(path, _, SharedFiles.Overlapping(rows)) =>
+        "removedFileRemoved" -> conflicts.find(_.kind == DeletionVectorRebase.Inseparable)
+          .map(_.path),
+        "movedFile" -> conflicts.find(_.kind == DeletionVectorRebase.Moved).map(_.path),
+        "concurrentlyDeletedRows" -> conflicts.collectFirst {
+          case DeletionVectorRebase.FileConflict(path, _, DeletionVectorRebase.Overlapping(rows)) =>
             Json.obj("path" -> path, "rows" -> rows)
         },
-        "sharesFiles" -> disjoint.nonEmpty
+        "needsDeletionVectorRebase" -> disjoint.nonEmpty
       )
       .toString
   }
 
   /**
-   * The first file with rows that this commit read and that are gone, wherever others have moved them
-   * before: each winner is asked about once, in the order of their versions.
+   * The first file with deleted rows that this commit has read, wherever earlier winners have copied them.
+   * This is called once for each winner, in the order of their versions.
    */
   private def removedRead(
       version: Long,
@@ -201,100 +203,100 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
       removes: Seq[RemoveFile]
   ): Option[String] =
     synchronized {
-      val (ended, moved) = removes.partition(_.dataChange)
-      val lost = request.readSet.firstRead(ended).orElse(ended.find(isMovedRead(_, version)))
+      val (deleted, moved) = removes.partition(_.dataChange)
+      val lost = request.readSet.firstRead(deleted).orElse(deleted.find(isMovedRead(_, version)))
       if (request.readSet.firstRead(moved).isDefined || moved.exists(isMovedRead(_, version)))
         adds.filterNot(_.dataChange).foreach { add =>
-          movedReads.getOrElseUpdate(shared.canonical(add.path), version)
+          movedReads.getOrElseUpdate(rebase.canonical(add.path), version)
         }
       lost.map(_.path)
     }
 
   private def isMovedRead(remove: RemoveFile, version: Long): Boolean =
-    synchronized(movedReads.get(shared.canonical(remove.path)).exists(_ <= version))
+    synchronized(movedReads.get(rebase.canonical(remove.path)).exists(_ <= version))
 
   /**
-   * Whether any of these commits, which have won the race, has deleted a row whose loss matters to this one: whatever
-   * rows of a file that holds moved ones, since nothing says which of them were read.
+   * Whether any of these winning commits has deleted a row that this one depends on. Of a file with moved rows every
+   * row counts, since the log does not record which of them were read.
    *
    * @param versions a JSON list
    */
   def hasDeletedRow(versions: String): Boolean = {
     val winners = commits(versions).map { commit =>
       val deleted = commit.removes.filter(_.dataChange).toSeq
-      val taken = TakenRows.in(deleted, commit.adds.toSeq, shared.canonical)
-      deleted.exists(isMovedRead(_, commit.version)) -> taken
+      val lost = ConcurrentlyDeletedRows.in(deleted, commit.adds.toSeq, rebase.canonical)
+      deleted.exists(isMovedRead(_, commit.version)) -> lost
     }.toSeq
     winners.exists { case (wereMoved, _) => wereMoved } ||
-    winners.iterator.flatMap { case (_, taken) => taken }
-      .grouped(PreparedCommit.FilesInQuery).exists(request.readSet.firstEnded(_).isDefined)
+    winners.iterator.flatMap { case (_, lost) => lost }
+      .grouped(PreparedCommit.FilesInQuery).exists(request.readSet.firstDeleted(_).isDefined)
   }
 
   /**
-   * Whether any of these commits, which have won the race, has added a row which this one would have read. Their files
-   * are read together.
+   * Whether any of these winning commits has added a row that this one would have read. Their files are read
+   * together.
    *
    * @param versions a JSON list
    */
   def hasMatchingRow(versions: String): Boolean =
     commits(versions)
-      .flatMap(winner => shared.withNewRows(ofOthers(winner.adds.toSeq), winner.removes.toSeq))
+      .flatMap(winner => rebase.withNewRows(ofOthers(winner.adds.toSeq), winner.removes.toSeq))
       .grouped(PreparedCommit.FilesInQuery).exists(request.readSet.firstHolding(_).isDefined)
 
-  /** The commits of a JSON list of versions, each read once when it is asked for. */
+  /** The commits of a JSON list of versions, each read once, lazily. */
   private def commits(versions: String): Iterator[CommitFile] =
     Json.parseStrings(versions).iterator.map(version => request.log.commit(version.toLong))
 
-  /** The first file with new rows that `find` finds. Those that are changed by both hold none, if they go together. */
+  /** The first file with new rows that `find` finds. Files that both change have none if the changes do not conflict. */
   private def firstNew(adds: Seq[AddFile], removes: Seq[RemoveFile])(
       find: Seq[AddFile] => Option[AddFile]
   ): Option[String] = {
     val others = ofOthers(adds)
-    find(others).flatMap(_ => find(shared.withNewRows(others, removes))).map(_.path)
+    find(others).flatMap(_ => find(rebase.withNewRows(others, removes))).map(_.path)
   }
 
   private def ofOthers(adds: Seq[AddFile]): Seq[AddFile] =
-    adds.filter(add => add.dataChange && !ours(shared.canonical(add.path)))
+    adds.filter(add => add.dataChange && !ours(rebase.canonical(add.path)))
 
-  /** Ends the same rows in the files that it shares with commits up to this version, as they left them. */
-  def follow(version: Long): String = {
+  /** Rebases the deletions onto the files as winning commits up to this version left them. */
+  def rebaseDeletionVectors(version: Long): String = {
     val before = changes
-    val theirs = synchronized(followed.rangeTo(version).values.flatten.toMap)
-    val (after, written) = shared.follow(before, theirs)
-    val (useless, abandoned) = synchronized {
-      followed.clear()
+    val theirs = synchronized(rebasable.rangeTo(version).values.flatten.toMap)
+    val (after, written) = rebase.rebaseOnto(before, theirs)
+    val (orphans, abandoned) = synchronized {
+      rebasable.clear()
       if (state == PreparedCommit.Abandoned) (written, true)
       else {
         current = after
         val all = vectorFiles ++ written
-        val unused = shared.unused(all, after)
+        val unused = rebase.unused(all, after)
         vectorFiles = all.diff(unused)
         (unused, false)
       }
     }
-    shared.delete(useless)
+    rebase.delete(orphans)
     if (abandoned) throw noLongerPossible
     after.summary.toString
   }
 
-  private def changes: FileChanges = synchronized(current)
+  private def changes: CommitFiles = synchronized(current)
 
-  /** The paths of the changes: those stay the same whomever it follows. */
-  private lazy val ours: Set[String] = shared.paths(request.changes)
+  /** The paths of the changes, which a rebase does not change. */
+  private lazy val ours: Set[String] = rebase.paths(request.changes)
 }
 
 private object PreparedCommit {
 
-  /** How many files of winners a query looks at: as many as memory holds with ease. */
+  /** The number of files of winning commits in one query, bounded by memory. */
   private val FilesInQuery = 10000
 
   sealed trait State
   case object Open extends State
 
-  /** A log entry is being written; so it stays if nobody knows how that ended. */
+  /** A log entry is being written; the state remains if the outcome of that is unknown. */
   case object Writing extends State
   final case class Committed(version: Long) extends State
 
-  /** Its files may be gone. */
+  /** Its files may have been deleted. */
   case object Abandoned extends State
 }

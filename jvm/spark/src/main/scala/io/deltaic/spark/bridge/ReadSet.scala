@@ -2,34 +2,35 @@ package io.deltaic.spark.bridge
 
 import io.deltaic.protocol.{AddFile, RemoveFile}
 
-/** What a transaction has read, as far as a conflict check can ask for it. */
+/** What a transaction has read, for conflict checks. */
 private[spark] trait ReadSet {
 
-  /** Whether nothing was read, so that no other commit can matter to what was written. */
+  /** Whether nothing was read, so that no other commit affects what was written. */
   def isEmpty: Boolean
 
-  /** Whether everything in the table was read, so that any change to it matters. */
+  /** Whether the whole table was read, so that any change to it conflicts. */
   def wholeTable: Boolean
 
   /**
-   * The first of `added` that could hold a row which this transaction would have read, by what the log
-   * says of it.
+   * The first of `added` that may hold a row that this transaction would have read, according to its
+   * partition values and statistics.
    */
   def firstMatching(added: Seq[AddFile]): Option[AddFile]
 
-  /** The same, where that says yes, by the rows themselves: this may read files. */
+  /** As [[firstMatching]], but checks the rows themselves: this may read files. */
   def firstHolding(added: Seq[AddFile]): Option[AddFile] = firstMatching(added)
 
-  /** The first of `removed` that this transaction has read, and whose loss would matter to it. */
+  /** The first of `removed` that this transaction has read and depends on. */
   def firstRead(removed: Seq[RemoveFile]): Option[RemoveFile]
 
-  /** The same, where that says yes, by the rows themselves: this may read files. */
-  def firstEnded(taken: Seq[TakenRows]): Option[RemoveFile] = firstRead(taken.map(_.remove))
+  /** As [[firstRead]], but checks the rows themselves: this may read files. */
+  def firstDeleted(deleted: Seq[ConcurrentlyDeletedRows]): Option[RemoveFile] =
+    firstRead(deleted.map(_.remove))
 }
 
 private[spark] object ReadSet {
 
-  /** Of a blind append. */
+  /** The read set of a blind append. */
   val nothing: ReadSet = new ReadSet {
     override def isEmpty: Boolean = true
     override def wholeTable: Boolean = false
@@ -37,7 +38,7 @@ private[spark] object ReadSet {
     override def firstRead(removed: Seq[RemoveFile]): Option[RemoveFile] = None
   }
 
-  /** Of an overwrite, which replaces whatever it found. */
+  /** The read set of an overwrite, which replaces every file. */
   val everything: ReadSet = new ReadSet {
     override def isEmpty: Boolean = false
     override def wholeTable: Boolean = true
@@ -45,7 +46,7 @@ private[spark] object ReadSet {
     override def firstRead(removed: Seq[RemoveFile]): Option[RemoveFile] = removed.headOption
   }
 
-  /** Of a transaction that has read what each of two has read. */
+  /** The read set of a transaction that has read both. */
   def union(left: ReadSet, right: ReadSet): ReadSet = new ReadSet {
     override def isEmpty: Boolean = left.isEmpty && right.isEmpty
     override def wholeTable: Boolean = left.wholeTable || right.wholeTable
@@ -55,7 +56,7 @@ private[spark] object ReadSet {
       left.firstHolding(added).orElse(right.firstHolding(added))
     override def firstRead(removed: Seq[RemoveFile]): Option[RemoveFile] =
       left.firstRead(removed).orElse(right.firstRead(removed))
-    override def firstEnded(taken: Seq[TakenRows]): Option[RemoveFile] =
-      left.firstEnded(taken).orElse(right.firstEnded(taken))
+    override def firstDeleted(deleted: Seq[ConcurrentlyDeletedRows]): Option[RemoveFile] =
+      left.firstDeleted(deleted).orElse(right.firstDeleted(deleted))
   }
 }

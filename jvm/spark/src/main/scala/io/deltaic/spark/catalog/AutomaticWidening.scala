@@ -11,15 +11,15 @@ import io.deltaic.spark.scan.TypeChange
 import io.deltaic.spark.write.SchemaEvolution
 
 /**
- * Which columns take the wider type of the rows that are written to them, where a write may change the columns: all that
- * the protocol lists, as delta-spark does (Protocol § Type Widening). Every writer asks here.
+ * Decides which columns take the wider type of the written rows, if a write may evolve the schema: for all changes that
+ * the protocol lists, as in delta-spark (Protocol § Type Widening). All writers use it.
  */
 private[spark] object AutomaticWidening {
 
   val Setting = "typeWidening.allowAutomaticWidening"
   private val Always = "always"
 
-  /** Whether the column of the first type becomes one of the second. */
+  /** Whether a column of the first type is widened to the second. */
   def of(table: DeltaicTable): (DataType, DataType) => Boolean =
     if (!isEnabled(table)) (_, _) => false
     else
@@ -31,22 +31,22 @@ private[spark] object AutomaticWidening {
       }
 
   /**
-   * Why a column of the first type does not become one of the second, though the protocol lists the change and the table
-   * allows it: the session does not. Types that Parquet stores alike change in any table.
+   * The reason why a column of the first type is not widened to the second, though the protocol and the table allow
+   * it: the session does not. Types that Parquet stores alike change in any table.
    */
   def withheld(table: DeltaicTable): (DataType, DataType) => Option[String] = {
     val widens = of(table)
-    val known = if (isEnabled(table)) mode(table.spark) else Always
+    val allowed = if (isEnabled(table)) mode(table.spark) else Always
     (own, other) =>
       Option.when(
-        known != Always && TypeChange.widens(own, other) && !widens(own, other) &&
+        allowed != Always && TypeChange.widens(own, other) && !widens(own, other) &&
         !TypeChange.isStoredAlike(own, other)
-      )(s"${SessionSettings.Prefix}$Setting is $known")
+      )(s"${SessionSettings.Prefix}$Setting is $allowed")
   }
 
   /**
-   * Whether values that a column cannot hold even then are refused. A table that widens its columns
-   * says that no value is to be cut for want of a wider type.
+   * Whether values that a column cannot hold even after widening are refused. A table with type widening
+   * must not truncate a value that a wider type could hold.
    */
   def refusesCuts(table: DeltaicTable): Boolean = isEnabled(table) && mode(table.spark) != "never"
 
@@ -61,7 +61,7 @@ private[spark] object AutomaticWidening {
   private def mode(spark: SparkSession): String =
     SessionSettings.get(spark, Setting).map(_.trim.toLowerCase(Locale.ROOT)) match {
       case None => Always
-      case Some(known @ (Always | "same_type" | "never")) => known
+      case Some(valid @ (Always | "same_type" | "never")) => valid
       case Some(other) =>
         throw SessionSettings.invalid(
           SessionSettings.Prefix + Setting,

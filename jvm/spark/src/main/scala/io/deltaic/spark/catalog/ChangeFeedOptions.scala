@@ -13,7 +13,7 @@ import io.deltaic.spark.SessionSettings
 import io.deltaic.spark.changes.{ChangesTable, ShownChanges}
 import io.deltaic.spark.scan.RowTracking
 
-/** The options of a read that ask for what changed in a table instead of for its rows. */
+/** The options of a read of the change data feed. */
 private[spark] object ChangeFeedOptions {
   val ReadChangeFeed = "readChangeFeed"
   val StartingVersion = "startingVersion"
@@ -21,11 +21,11 @@ private[spark] object ChangeFeedOptions {
   val EndingVersion = "endingVersion"
   val EndingTimestamp = "endingTimestamp"
 
-  private val asking = Seq(ReadChangeFeed, "readChangeData")
+  private val enabling = Seq(ReadChangeFeed, "readChangeData")
   private val all =
-    asking ++ Seq(StartingVersion, StartingTimestamp, EndingVersion, EndingTimestamp)
+    enabling ++ Seq(StartingVersion, StartingTimestamp, EndingVersion, EndingTimestamp)
 
-  def areIn(options: CaseInsensitiveStringMap): Boolean = asking.exists { option =>
+  def areIn(options: CaseInsensitiveStringMap): Boolean = enabling.exists { option =>
     Option(options.get(option)).exists { value =>
       value.toLowerCase(Locale.ROOT).toBooleanOption.getOrElse(
         throw invalid(option, value, "it must be true or false")
@@ -41,7 +41,7 @@ private[spark] object ChangeFeedOptions {
     new CaseInsensitiveStringMap(kept.asJava)
   }
 
-  /** Whether changes may be asked for from a time on that is after the last commit. */
+  /** Whether the range may start at a time after the last commit. */
   def allowsOutOfRange(spark: SparkSession): Boolean =
     SessionSettings.isOn(spark, "changeDataFeed.timestampOutOfRange.enabled")
 
@@ -53,11 +53,11 @@ private[spark] object ChangeFeedOptions {
 }
 
 /**
- * Finds out which changes a reader asks for.
+ * Resolves the range and the schema of a change data feed read.
  *
- * @param snapshot the newest version, or the one the user named
+ * @param snapshot the newest version, or the one of a time travel query
  * @param mayBeEmpty whether an end right before the start, or a start right after the latest version, is
- *   no mistake
+ *   allowed
  */
 private[spark] final class ChangeFeedRequest(
     spark: SparkSession,
@@ -74,13 +74,13 @@ private[spark] final class ChangeFeedRequest(
 
   private val allowsOutOfRange = ChangeFeedOptions.allowsOutOfRange(spark)
 
-  /** The changes as a table; everything about the range that does not need its commits is checked. */
+  /** The changes as a table. All checks of the range that do not need its commits are made. */
   def table: ChangesTable = {
     val first = bound(StartingVersion, StartingTimestamp, startingAt)
       .getOrElse(throw fail("DELTAIC_CHANGES_START_MISSING"))
     val last = bound(EndingVersion, EndingTimestamp, endingAt)
     val start = Option.unless(isEmpty(first, last))(at(first.version))
-    // Files that later versions do not have, and change data files, may be gone.
+    // Files removed by later versions, and change data files, may have been deleted.
     start.foreach(DeletedFileRetention.check(spark, log, _))
     val read = start.fold(snapshot)(columnsOf(_, last))
     if (identifiesRows) (start.toSeq :+ read).foreach(requireTracked(_, first, last))
@@ -108,11 +108,11 @@ private[spark] final class ChangeFeedRequest(
         "last" -> last.fold(snapshot.version)(_.version).toString
       )
 
-  /** Whether there is nothing between the ends, which is not an error for two times. */
+  /** Whether the range is empty, which is not an error for two timestamps. */
   private def isEmpty(first: Bound, last: Option[Bound]): Boolean = {
     val afterLatest = first.version > snapshot.version
     val rightAfter = mayBeEmpty && first.version == snapshot.version + 1
-    // Both ends may be left out of a range of one version.
+    // Both bounds of a range of one version may be exclusive.
     val rightBefore = mayBeEmpty &&
       last.exists(end => end.version < first.version && end.version >= first.version - 2)
     if (afterLatest && !allowsOutOfRange && !rightAfter)
@@ -139,7 +139,7 @@ private[spark] final class ChangeFeedRequest(
   }
 
   /**
-   * The version whose columns the changes are shown with: by default the one the table is read at,
+   * The version whose schema the changes are read with: by default the one of the table that is read,
    * and with column mapping, where columns are renamed and dropped, the last version of the range.
    */
   private def columnsOf(start: Snapshot, last: Option[Bound]): Snapshot = {
@@ -165,9 +165,10 @@ private[spark] final class ChangeFeedRequest(
       timestampOption: String,
       versionOf: Long => Long
   ): Option[Bound] =
-    (stated(versionOption), stated(timestampOption)) match {
+    (valueOf(versionOption), valueOf(timestampOption)) match {
       case (Some(_), Some(text)) =>
-        throw invalid(timestampOption, text, s"$versionOption is given, too, and one can hold")
+        val reason = s"$versionOption is specified, too, and the two exclude each other"
+        throw invalid(timestampOption, text, reason)
       case (Some(text), None) =>
         val version = text.trim.toLongOption.filter(_ >= 0).getOrElse {
           throw invalid(versionOption, text, "a version is a whole number from 0 on")
@@ -180,21 +181,21 @@ private[spark] final class ChangeFeedRequest(
         }
     }
 
-  /** A bound without a value is none that the user can mean: the feed would have no end where one is asked for. */
-  private def stated(option: String): Option[String] = Option.when(options.containsKey(option)) {
+  /** An option with a null value is an error: to ignore it would leave the range without that bound. */
+  private def valueOf(option: String): Option[String] = Option.when(options.containsKey(option)) {
     Option(options.get(option)).getOrElse(throw invalid(option, "null", "it must not be null"))
   }
 
-  /** The first version committed at that time or after. */
+  /** The first version committed at or after that time. */
   private def startingAt(timestampMs: Long): Long = {
     val version = log.versionFrom(timestampMs)
-    val namedMs = if (mayBeEmpty) timestampMs - 1 else timestampMs
-    // The log says what is wrong with a time after its latest commit.
-    if (log.versionFrom(namedMs) > log.latest().version && !allowsOutOfRange) log.versionAt(namedMs)
+    val givenMs = if (mayBeEmpty) timestampMs - 1 else timestampMs
+    // For a time after the latest commit, the log throws the error.
+    if (log.versionFrom(givenMs) > log.latest().version && !allowsOutOfRange) log.versionAt(givenMs)
     else version
   }
 
-  /** The last version committed at that time or before. */
+  /** The last version committed at or before that time. */
   private def endingAt(timestampMs: Long): Long = {
     val latest = log.latest().version
     if (allowsOutOfRange && log.versionFrom(timestampMs) > latest) latest
@@ -207,6 +208,6 @@ private[spark] final class ChangeFeedRequest(
 
 private object ChangeFeedRequest {
 
-  /** @param timestampMs when the user named a time */
+  /** @param timestampMs set if the user specified a timestamp */
   private final case class Bound(version: Long, timestampMs: Option[Long])
 }

@@ -13,18 +13,18 @@ import io.deltaic.replay.DeltaLog
 import io.deltaic.spark.errors.{DeltaicAnalysisException, DeltaicUnsupportedOperationException}
 import io.deltaic.spark.partition.PartitionValues
 
-/** Spark's own way to ask for changes: `SELECT * FROM t CHANGES FROM VERSION 1 TO VERSION 3`. */
+/** Spark's CHANGES clause: `SELECT * FROM t CHANGES FROM VERSION 1 TO VERSION 3`. */
 private[spark] object ChangesClause {
   import ChangeFeedOptions._
 
   /**
-   * Spark takes every [[UnsupportedOperationException]] of a catalog to say that it knows no changes, and
-   * drops what else it says. Ours say what is wrong with the table, so here they are of another class.
+   * Spark interprets every [[UnsupportedOperationException]] of a catalog as no support for changes, and
+   * drops its message. Ours describe an error of the table, so they are rethrown as another class.
    */
-  def heard(error: DeltaicUnsupportedOperationException): DeltaicAnalysisException =
+  def asAnalysisException(error: DeltaicUnsupportedOperationException): DeltaicAnalysisException =
     new DeltaicAnalysisException(error.condition, error.parameters, error)
 
-  /** The changes that the clause asks for; Spark does the rest of what it promises. */
+  /** The changes in the range of the clause; Spark applies its other options. */
   def changelog(table: DeltaicTable, context: ChangelogContext): Changelog = {
     val range = bounds(table.log, context)
     val options = new CaseInsensitiveStringMap((range + (ReadChangeFeed -> "true")).asJava)
@@ -35,7 +35,7 @@ private[spark] object ChangesClause {
     )
   }
 
-  /** Without the version or time at an end there may be nothing left, which is then what was asked for. */
+  /** A range with an exclusive bound may be empty without being an error. */
   private def excludesEnd(range: ChangelogRange): Boolean = range match {
     case r: VersionRange => excludesEnd(r, r.endingVersion.isPresent)
     case r: TimestampRange => excludesEnd(r, r.endingTimestamp.isPresent)
@@ -53,16 +53,16 @@ private[spark] object ChangesClause {
         Map(StartingVersion -> (first + after(range.startingBoundInclusive)).toString) ++
           last.map(v => EndingVersion -> (v - after(range.endingBoundInclusive)).toString)
       case range: TimestampRange =>
-        // Commits have times of whole milliseconds.
+        // Commit timestamps are whole milliseconds.
         val first = range.startingTimestamp + 1000L * after(range.startingBoundInclusive)
         val last = range.endingTimestamp.toScala.map(_.longValue)
-        Map(StartingTimestamp -> text(first)) ++
-          last.map(t => EndingTimestamp -> text(t - 1000L * after(range.endingBoundInclusive)))
+        Map(StartingTimestamp -> format(first)) ++
+          last.map(t => EndingTimestamp -> format(t - 1000L * after(range.endingBoundInclusive)))
       case _ => Map.empty
     }
 
   private def after(inclusive: Boolean): Long = if (inclusive) 0L else 1L
 
-  private def text(micros: Long): String =
+  private def format(micros: Long): String =
     PartitionValues.toLog("timestamp", TimestampType, micros)
 }

@@ -3,7 +3,7 @@ package io.deltaic.spark.catalog
 import com.fasterxml.jackson.databind.JsonNode
 import org.apache.spark.sql.connector.catalog.TableChange
 import org.apache.spark.sql.connector.catalog.TableChange._
-import org.apache.spark.sql.deltaic.SchemaShims
+import org.apache.spark.sql.deltaic.SchemaInternals
 import org.apache.spark.sql.types.{DataType, StructField, StructType}
 
 import io.deltaic.protocol.DeltaicException
@@ -11,13 +11,13 @@ import io.deltaic.spark.bridge.Json
 import io.deltaic.spark.scan.SchemaChecks
 
 /**
- * What Spark's changes of columns are to Python: the name of a command and its arguments.
+ * Translates Spark's column changes to the name and arguments of a Python command.
  *
  * @param table for messages
  */
 private[catalog] final class ColumnAlteration(table: String) {
 
-  /** The command that makes all the changes in one commit; none if there is no such one. */
+  /** The command that makes all the changes in one commit; none if no command does. */
   def command(changes: Seq[TableChange]): Option[(String, Seq[(String, Any)])] = {
     val added = changes.collect { case add: AddColumn => add }
     val dropped = changes.collect { case drop: DeleteColumn => drop }
@@ -32,7 +32,7 @@ private[catalog] final class ColumnAlteration(table: String) {
         val paths = dropped.map(_.fieldNames.toSeq)
         val ifExists = dropped.exists(_.ifExists.booleanValue)
         Some("dropColumns" -> Seq("columns" -> paths, "ifExists" -> ifExists))
-      // REPLACE COLUMNS: all columns go, and those stated come.
+      // REPLACE COLUMNS: drops all columns, and adds the given ones.
       case _ if added.nonEmpty && added.size + dropped.size == changes.size =>
         Some("replaceColumns" -> Seq("columns" -> added.map(of)))
       case _ if changed.size == changes.size && changed.forall(change(_).isDefined) =>
@@ -49,13 +49,13 @@ private[catalog] final class ColumnAlteration(table: String) {
     Map(
       "parent" -> path.init,
       "field" -> json(field),
-      "stored" -> json(LimitedTexts.stored(StructType(Seq(field))).head),
+      "stored" -> json(CharVarchar.stored(StructType(Seq(field))).head),
       "position" -> Option(add.position).map(place),
       "default" -> Option(add.defaultValue).map(_.getSql)
     )
   }
 
-  /** In the order of the statement, one entry for each column. */
+  /** One entry for each column, in the order of the statement. */
   private def byColumn(changes: Seq[ColumnChange]): Seq[Map[String, Any]] = {
     val columns = changes.map(_.fieldNames.toSeq).distinct
     columns.map { column =>
@@ -84,9 +84,9 @@ private[catalog] final class ColumnAlteration(table: String) {
   private def json(field: StructField): JsonNode =
     Json.parse(StructType(Seq(field)).json).get("fields").get(0)
 
-  /** The name of a type does not tell its collation. */
+  /** The name of a type does not include its collation. */
   private def requireNoCollation(dataType: DataType): Unit =
-    if (SchemaShims.hasCollation(dataType))
+    if (SchemaInternals.hasCollation(dataType))
       throw DeltaicException(
         "DELTAIC_UNSUPPORTED_FEATURE_REQUESTED",
         Map("table" -> table, "features" -> "collations")

@@ -11,16 +11,16 @@ import org.apache.spark.sql.connector.catalog.{
   TableCatalogCapability,
   TableInfo
 }
-import org.apache.spark.sql.deltaic.{ExpressionShims, SchemaShims}
+import org.apache.spark.sql.deltaic.{ExpressionInternals, SchemaInternals}
 import org.apache.spark.sql.types.{Metadata, MetadataBuilder, StructType}
 
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.spark.scan.ColumnKeys
 
-/** What the columns and constraints of a `CREATE TABLE` are in the log. */
+/** Converts the columns and constraints of a `CREATE TABLE` to their form in the log. */
 private[spark] object ColumnDefinitions {
 
-  /** What a table of ours can be created with. */
+  /** The capabilities for the creation of Deltaic tables. */
   val capabilities: JSet[TableCatalogCapability] =
     EnumSet.of(
       SUPPORT_COLUMN_DEFAULT_VALUE,
@@ -30,14 +30,14 @@ private[spark] object ColumnDefinitions {
     )
 
   /**
-   * The columns with what the log keeps in their metadata (Protocol § Column Metadata, § Default
-   * Columns). Spark writes defaults there by itself.
+   * The columns with their metadata in the log (Protocol § Column Metadata, § Default
+   * Columns). Spark itself writes defaults there.
    */
   def schema(spark: SparkSession, columns: Array[Column]): StructType =
-    typed(spark, LimitedTexts.stored(stated(columns)))
+    typed(spark, CharVarchar.stored(declared(columns)))
 
-  private def stated(columns: Array[Column]): StructType =
-    StructType(SchemaShims.schema(columns).zip(columns).map { case (field, column) =>
+  private def declared(columns: Array[Column]): StructType =
+    StructType(SchemaInternals.schema(columns).zip(columns).map { case (field, column) =>
       val metadata = new MetadataBuilder().withMetadata(field.metadata)
       Option(column.generationExpression).foreach {
         metadata.putString(ColumnKeys.GenerationExpression, _)
@@ -54,16 +54,16 @@ private[spark] object ColumnDefinitions {
     })
 
   /**
-   * Generation expressions are of exactly their columns' types: Spark takes narrower ones, and delta-spark refuses
-   * to change the definition of a table that has one.
+   * Casts generation expressions to exactly their columns' types: Spark accepts narrower types, but delta-spark refuses
+   * to change the metadata of a table with such an expression.
    */
   private def typed(spark: SparkSession, columns: StructType): StructType = {
-    val attributes = ExpressionShims.attributes(columns)
+    val attributes = ExpressionInternals.attributes(columns)
     val key = ColumnKeys.GenerationExpression
     StructType(columns.map {
       case field if field.metadata.contains(key) =>
         val sql = field.metadata.getString(key)
-        val typed = ExpressionShims.typed(spark, sql, attributes, field.dataType)
+        val typed = ExpressionInternals.typed(spark, sql, attributes, field.dataType)
         val metadata = new MetadataBuilder().withMetadata(field.metadata).putString(key, typed)
         field.copy(metadata = metadata.build())
       case field => field
@@ -76,11 +76,11 @@ private[spark] object ColumnDefinitions {
       .map(check => check.name -> check.predicateSql).toMap
 
   /**
-   * Refuses a table of another provider with columns or constraints that the catalog below ours would
-   * leave out: the session believes that all of its catalog can what ours can.
+   * Refuses a table of another provider with columns or constraints that the extended catalog would
+   * drop: Spark assumes our capabilities for all tables of the catalog.
    */
-  def requireKnownTo(
-      known: JSet[TableCatalogCapability],
+  def requireSupported(
+      supported: JSet[TableCatalogCapability],
       identifier: Identifier,
       info: TableInfo
   ): Unit = {
@@ -91,7 +91,7 @@ private[spark] object ColumnDefinitions {
       SUPPORTS_CREATE_TABLE_WITH_IDENTITY_COLUMNS ->
         info.columns.exists(_.identityColumnSpec != null)
     )
-    needed.collectFirst { case (capability, true) if !known.contains(capability) => capability }
+    needed.collectFirst { case (capability, true) if !supported.contains(capability) => capability }
       .foreach { capability =>
         throw DeltaicException(
           "DELTAIC_PROVIDER_LACKS_CAPABILITY",
@@ -105,18 +105,18 @@ private[spark] object ColumnDefinitions {
   }
 
   /**
-   * The columns of a query's rows, without what a table they come from says about writing to it, for a table
-   * made of them is another one, and without what concerns the query alone.
+   * The columns of a query for a new table: without the defaults of the table that they come from, and without
+   * metadata that is for the query alone.
    */
   def ofRows(schema: StructType): StructType =
     ColumnKeys.without(OfWriters ++ ColumnKeys.OfPlans, schema)
 
-  /** What a column's metadata says beside its definition in SQL. */
-  def withoutStated(metadata: Metadata): Metadata = ColumnKeys.without(Stated, metadata)
+  /** The metadata of a column that is not a part of its definition in SQL. */
+  def withoutDeclared(metadata: Metadata): Metadata = ColumnKeys.without(Declared, metadata)
 
   private val OfWriters = Seq(ColumnKeys.CurrentDefault, ColumnKeys.ExistsDefault)
 
-  private val Stated = OfWriters ++ Seq(
+  private val Declared = OfWriters ++ Seq(
     "comment",
     ColumnKeys.GenerationExpression,
     ColumnKeys.IdentityStart,

@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.expressions.Literal.TrueLiteral
 import org.apache.spark.sql.catalyst.expressions.{EqualNullSafe, Literal, Not}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, Limit, LogicalPlan}
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.{JobShims, SessionShims}
+import org.apache.spark.sql.deltaic.{JobInternals, SessionInternals}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -13,13 +13,13 @@ import io.deltaic.replay.DeltaLog
 import io.deltaic.spark.scan.TableSchema
 import io.deltaic.spark.write.ConditionResolver
 
-/** Whether a condition can be a constraint of a table, and whether its rows meet it. */
+/** Checks whether a condition can be a constraint of a table, and whether its rows satisfy it. */
 private[spark] object ConstraintValidation {
 
   /**
-   * A row of the version that does not meet the condition, as a text; none if all do.
+   * A row of the version that violates the condition, as a string; none if all rows satisfy it.
    *
-   * @throws DeltaicThrowable if it is no condition on single rows of the table
+   * @throws DeltaicThrowable if it is not a condition on single rows of the table
    */
   def firstViolation(
       spark: SparkSession,
@@ -35,10 +35,10 @@ private[spark] object ConstraintValidation {
     val table = new DeltaicTable(spark, log, snapshot, TableOrigin.TimeTravel)
     val relation = DataSourceV2Relation.create(table, None, None, CaseInsensitiveStringMap.empty())
     val parsed = spark.sessionState.sqlParser.parseExpression(condition)
-    val broken: LogicalPlan = Filter(Not(EqualNullSafe(parsed, TrueLiteral)), relation)
-    val phase = JobShims.name("ADD CONSTRAINT", "look for rows that break it", log.table.toString)
-    JobShims.described(spark, phase) {
-      SessionShims.run(spark, Limit(Literal(1), broken)).collect().headOption.map(shown)
+    val violating: LogicalPlan = Filter(Not(EqualNullSafe(parsed, TrueLiteral)), relation)
+    val phase = JobInternals.name("ADD CONSTRAINT", "find a violating row", log.table.toString)
+    JobInternals.described(spark, phase) {
+      SessionInternals.run(spark, Limit(Literal(1), violating)).collect().headOption.map(shown)
     }
   }
 

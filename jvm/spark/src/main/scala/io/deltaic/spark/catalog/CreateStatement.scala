@@ -7,11 +7,11 @@ import org.apache.spark.sql.types._
 import io.deltaic.spark.scan.ColumnKeys
 
 /**
- * A statement that creates or replaces a table, as SQL that Spark's parser takes.
+ * A statement that creates or replaces a table, as SQL that Spark's parser accepts.
  *
  * @param verb such as `CREATE TABLE`
- * @param name the table's, quoted where need be
- * @param columns as the log has them: what is generated, numbered or a default is in their metadata
+ * @param name of the table, quoted where necessary
+ * @param columns as in the log: generation expressions, identity values and defaults are in their metadata
  * @param constraints the conditions of CHECK constraints, by name
  */
 private[spark] final case class CreateStatement(
@@ -32,14 +32,16 @@ private[spark] final case class CreateStatement(
       s"CONSTRAINT ${quoteIfNeeded(name)} CHECK ($condition)"
     }
     val elements = columns.map(columnSql) ++ checks
-    val set = properties.toSeq.sorted.map { case (key, value) => s"${text(key)} = ${text(value)}" }
+    val set = properties.toSeq.sorted.map { case (key, value) =>
+      s"${quoted(key)} = ${quoted(value)}"
+    }
     Seq(
       s"$verb $name" + (if (elements.isEmpty) "" else " " + lines(elements)),
       "USING delta",
       list("PARTITIONED BY", partitionedBy.map(quoteIfNeeded)),
       list("CLUSTER BY", clusteredBy.map(_.map(quoteIfNeeded).mkString("."))),
-      comment.fold("")(c => s"COMMENT ${text(c)}"),
-      location.fold("")(l => s"LOCATION ${text(l)}"),
+      comment.fold("")(c => s"COMMENT ${quoted(c)}"),
+      location.fold("")(l => s"LOCATION ${quoted(l)}"),
       if (set.isEmpty) "" else s"TBLPROPERTIES ${lines(set)}"
     ).filter(_.nonEmpty).mkString("", "\n", "\n")
   }
@@ -48,7 +50,7 @@ private[spark] final case class CreateStatement(
 private[spark] object CreateStatement {
 
   private def columnSql(column: StructField): String =
-    s"${quoteIfNeeded(column.name)} ${typeSql(LimitedTexts.typeOf(column))}" +
+    s"${quoteIfNeeded(column.name)} ${typeSql(CharVarchar.typeOf(column))}" +
       origin(column.metadata) + nullability(column) + commentSql(column)
 
   private def origin(metadata: Metadata): String = {
@@ -68,22 +70,22 @@ private[spark] object CreateStatement {
   private def nullability(field: StructField): String = if (field.nullable) "" else " NOT NULL"
 
   private def commentSql(field: StructField): String =
-    field.getComment().fold("")(comment => s" COMMENT ${text(comment)}")
+    field.getComment().fold("")(comment => s" COMMENT ${quoted(comment)}")
 
   private def typeSql(dataType: DataType): String = dataType match {
     case StructType(fields) =>
       fields.map { field =>
-        s"${quoteIfNeeded(field.name)}: ${typeSql(LimitedTexts.typeOf(field))}" +
+        s"${quoteIfNeeded(field.name)}: ${typeSql(CharVarchar.typeOf(field))}" +
           nullability(field) + commentSql(field)
       }.mkString("STRUCT<", ", ", ">")
     case ArrayType(element, _) => s"ARRAY<${typeSql(element)}>"
     case MapType(key, value, _) => s"MAP<${typeSql(key)}, ${typeSql(value)}>"
-    // Its own name means one or the other of two types, by the session's `spark.sql.timestampType`.
+    // `TIMESTAMP` is one of two types, depending on the session's `spark.sql.timestampType`.
     case TimestampType => "TIMESTAMP_LTZ"
     case other => other.sql
   }
 
-  private def text(value: String): String = Literal(value).sql
+  private def quoted(value: String): String = Literal(value).sql
 
   private def lines(elements: Seq[String]): String = elements.mkString("(\n  ", ",\n  ", ")")
 

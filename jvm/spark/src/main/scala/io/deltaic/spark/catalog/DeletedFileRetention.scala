@@ -10,12 +10,12 @@ import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.SessionSettings
 
 /**
- * Refuses a version whose files VACUUM may have deleted meanwhile: one that is not the newest and is
- * older than the table keeps the files it no longer needs.
+ * Refuses a version whose files VACUUM may have deleted: one that is not the newest and is
+ * older than the table's deleted file retention.
  */
 private[catalog] object DeletedFileRetention {
 
-  /** Set to false by who knows that the files are still there. */
+  /** Set to false by users who know that the files still exist. */
   private val setting = "vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration"
 
   def check(spark: SparkSession, log: DeltaLog, snapshot: Snapshot): Unit =

@@ -13,49 +13,49 @@ import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.connector.write._
-import org.apache.spark.sql.deltaic.{SchemaShims, SessionShims}
+import org.apache.spark.sql.deltaic.{SchemaInternals, SessionInternals}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.changes.{ChangesTable, ReadCompatibility}
-import io.deltaic.spark.rowlevel.{MergeTerms, RowLevelChange, RowReplacement}
+import io.deltaic.spark.rowlevel.{MergeDetails, RowLevelChange, RowReplacement}
 import io.deltaic.spark.scan._
 import io.deltaic.spark.stream.TableStream
 import io.deltaic.spark.write._
 import io.deltaic.spark.{SessionRequirements, UnsupportedOperation}
 
-/** How a table came into a plan, which decides the version its scans read. */
+/** How a table was loaded into a plan, which determines the version that its scans read. */
 private[spark] sealed trait TableOrigin
 
 private[spark] object TableOrigin {
 
-  /** Through the catalog: Spark itself loads the table anew for each query, by its version. */
+  /** Through the catalog: Spark itself reloads the table for each query, by its version. */
   case object Catalog extends TableOrigin
 
-  /** From a path, without a catalog: each query reads the newest version. */
+  /** By path, without a catalog: each query reads the newest version. */
   case object Path extends TableOrigin
 
-  /** At a version the user named: it stays. */
+  /** At a version that the user specified, which is fixed. */
   case object TimeTravel extends TableOrigin
 
-  /** At the version that the statement it is part of has settled on. */
+  /** At the version that its statement is pinned to. */
   case object Statement extends TableOrigin
 }
 
-/** @param newest what the query's scans agree on */
-private[spark] final case class QueriedTable(table: DeltaicTable, newest: NewestSnapshots)
+/** @param newest the snapshots that all scans of the query use */
+private[spark] final case class QueriedTable(table: DeltaicTable, newest: QuerySnapshots)
 
 /**
- * A table as Spark's planner sees it. It has no `id`, by which Spark would refuse to show a DataFrame of a name the
- * rows of a table that has replaced the one it was made from.
+ * A table as Spark's planner sees it. It has no `id`: with one, Spark would refuse a DataFrame of a table name after
+ * the table has been replaced.
  *
- * Spark leaves the statements alone that write it or change its rows, until a rule puts its [[TargetTable]] in its
- * place (docs/decisions/0032).
+ * Spark does not resolve statements that write it or change its rows until a rule replaces it by its [[TargetTable]]
+ * (docs/decisions/0032).
  *
- * @param entry what the session catalog lists, for a table that was found there
- * @param query the query that it is a part of; a DataFrame's table is part of none yet, a target never is
- * @param within the partition that a path names, for the table to be read no further
+ * @param entry its entry in the session catalog, if it was loaded by name
+ * @param query the query that it is a part of; none for the table of a DataFrame that is not executed, or for a target
+ * @param within the partition to which reads are limited, if a path names one
  */
 private[spark] class DeltaicTable(
     val spark: SparkSession,
@@ -81,7 +81,7 @@ private[spark] class DeltaicTable(
 
   @volatile private var ownCachedVersions: CachedVersions = new CachedVersions(loaded.commit)
 
-  /** The versions that data cached from this table stands for; see [[equals]]. */
+  /** The versions for which data cached from this table is valid; see [[equals]]. */
   private def cachedVersions: CachedVersions =
     query.fold(ownCachedVersions)(_.table.ownCachedVersions)
 
@@ -96,7 +96,7 @@ private[spark] class DeltaicTable(
 
   override def version(): String = if (isRefreshed) snapshot.version.toString else null
 
-  override def columns(): Array[Column] = SchemaShims.columns(tableSchema.all)
+  override def columns(): Array[Column] = SchemaInternals.columns(tableSchema.all)
 
   private lazy val description = new TableDescription(snapshot, tableSchema, entry)
 
@@ -104,12 +104,12 @@ private[spark] class DeltaicTable(
 
   override def properties(): JMap[String, String] = description.properties.asJava
 
-  /** A statement that makes such a table; see [[TableDescription.createStatement]]. */
+  /** A statement that creates an empty table like this one; see [[TableDescription.createStatement]]. */
   def createStatement(name: String, isPath: Boolean): CreateStatement =
     description.createStatement(name, isPath)
 
   /**
-   * A table from a path cannot be written by Spark's V2 commands: `save(path)` must reach
+   * A table loaded by path does not support Spark's V2 writes: `save(path)` must reach
    * [[io.deltaic.spark.DeltaicDataSource]], which alone can create the table.
    */
   override def capabilities(): JSet[TableCapability] = origin match {
@@ -118,7 +118,7 @@ private[spark] class DeltaicTable(
         BATCH_READ,
         MICRO_BATCH_READ,
         BATCH_WRITE,
-        STREAMING_WRITE, // for our own rule to refuse it, and say what works instead
+        STREAMING_WRITE, // so that our own rule refuses it, and names the alternative
         TRUNCATE,
         OVERWRITE_BY_FILTER,
         OVERWRITE_DYNAMIC,
@@ -130,7 +130,7 @@ private[spark] class DeltaicTable(
   override def metadataColumns(): Array[MetadataColumn] =
     ScanColumns.metadataColumns(tableSchema.rowTracking)
 
-  /** Where the table has a column `_metadata`, ours stays within reach of `DataFrame.metadataColumn`. */
+  /** If the table has a column `_metadata`, ours remains accessible by `DataFrame.metadataColumn`. */
   override def canRenameConflictingMetadataColumns: Boolean = true
 
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder =
@@ -140,15 +140,22 @@ private[spark] class DeltaicTable(
   def scanBuilder(options: CaseInsensitiveStringMap, isChanged: Boolean): ScanBuilder = {
     SessionRequirements.require(spark, log.table.toString)
     UnsupportedReadOptions.refuse(log, options)
-    if (isRefreshed && !AnalysedColumns.hold(options, tableSchema)) throw schemaChanged(snapshot)
+    if (isRefreshed && !AnalyzedColumns.hold(options, tableSchema)) throw schemaChanged(snapshot)
     val current = snapshotToRead()
-    val asked = AnalysedColumns.without(options)
-    val settings = asked.asCaseSensitiveMap.asScala.toMap
+    val readOptions = AnalyzedColumns.without(options)
+    val settings = readOptions.asCaseSensitiveMap.asScala.toMap
     val schema = schemaOf(current)
     val conditions = within.fold(Seq.empty[Expression])(_.conditions)
     val files = SnapshotFiles(spark, log, current, schema, settings, conditions)
-    val streams = Some(streaming(asked, _))
-    new TableScanBuilder(spark, files, schema, asked, streams = streams, isChanged = isChanged)
+    val streams = Some(streaming(readOptions, _))
+    new TableScanBuilder(
+      spark,
+      files,
+      schema,
+      readOptions,
+      streams = streams,
+      isChanged = isChanged
+    )
   }
 
   private def streaming(options: CaseInsensitiveStringMap, checkpoint: String): TableStream = {
@@ -162,10 +169,10 @@ private[spark] class DeltaicTable(
   }
 
   /**
-   * What changed in the table, as these options ask (see [[ChangeFeedOptions]]).
+   * The change data feed in the range of these options (see [[ChangeFeedOptions]]).
    *
-   * @param mayBeEmpty whether a range that ends right before it starts is one
-   * @param identifiesRows whether each row has its row id: the changes are then those of data files
+   * @param mayBeEmpty whether a range that ends right before it starts is valid
+   * @param identifiesRows whether each row has its row ID: the changes are then read from data files
    */
   def changes(
       options: CaseInsensitiveStringMap,
@@ -185,7 +192,7 @@ private[spark] class DeltaicTable(
     ).table
   }
 
-  /** The same table as the target of a statement, for Spark to plan. */
+  /** The same table as the target of a statement, which Spark then resolves. */
   def asTarget: TargetTable = {
     requireWhole()
     new TargetTable(spark, log, snapshot, origin, displayName, entry)
@@ -193,7 +200,7 @@ private[spark] class DeltaicTable(
 
   def isTarget: Boolean = false
 
-  /** Spark has fitted no rows to this table: see [[TargetTable]]. */
+  /** Spark has not resolved the output of a write to this table: see [[TargetTable]]. */
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder =
     throw extensionMissing("a write")
 
@@ -209,7 +216,7 @@ private[spark] class DeltaicTable(
     )
   }
 
-  /** What is not a plain read takes the table, never a part of it. */
+  /** Only plain reads are allowed on a partition of the table. */
   private def requireWhole(): Unit = within.foreach(part => throw part.refusal)
 
   override def forWriting(target: WriteTarget): WriteOnlyTable =
@@ -224,7 +231,7 @@ private[spark] class DeltaicTable(
   /** A DELETE, UPDATE or MERGE of this table. */
   def changeOf(
       command: RowLevelOperation.Command,
-      merge: Option[MergeTerms] = None
+      merge: Option[MergeDetails] = None
   ): RowLevelChange = {
     requireWhole()
     if (origin == TableOrigin.TimeTravel)
@@ -236,25 +243,26 @@ private[spark] class DeltaicTable(
     val columns = merge.flatMap(_.evolved).getOrElse(tableSchema.all)
     SchemaChecks.requireChangeableNames(log.table.toString, columns.fieldNames.toSeq, command)
     val read = snapshotToChange()
-    // The statement numbers rows from where the table was when it was analysed.
+    // The statement generates identity values from the high-water marks at its analysis.
     if (read.version != snapshot.version && TableSchema.of(read).stored != tableSchema.stored)
       throw schemaChanged(read)
     new RowLevelChange(spark, log, read, command, merge = merge)
   }
 
   def requireExtension(operation: String): Unit =
-    if (!SessionShims.plansWith(spark, DeletionVectorStrategy)) throw extensionMissing(operation)
+    if (!SessionInternals.plansWith(spark, DeletionVectorStrategy))
+      throw extensionMissing(operation)
 
   private def extensionMissing(operation: String): DeltaicThrowable = DeltaicException(
     "DELTAIC_EXTENSION_MISSING",
     Map("table" -> log.table.toString, "operation" -> operation)
   )
 
-  /** The rules of the extension compute columns; without them, nulls would be written in their place. */
+  /** The rules of the extension compute columns; without them, nulls would be written instead. */
   def requireCanCompute(): Unit =
     if (computesColumns) requireExtension("a write that computes columns")
 
-  /** The pinned version, or the one that the query agrees on if it still has the columns this plan was analysed with. */
+  /** The pinned version, or the query's snapshot if it still has the columns with which this plan was analyzed. */
   private def snapshotToRead(): Snapshot = origin match {
     case TableOrigin.Catalog => query.fold(snapshot)(q => withSameColumns(q.newest.ofLoaded(log)))
     case TableOrigin.TimeTravel | TableOrigin.Statement => snapshot
@@ -262,11 +270,11 @@ private[spark] class DeltaicTable(
       withSameColumns(query.fold(log.latest())(_.newest.of(log)))
   }
 
-  /** A statement changes the version that Spark loaded for it, whatever a query that named the table agreed on. */
+  /** A statement changes the version that Spark loaded for it, regardless of the snapshot pinned for a query. */
   private def snapshotToChange(): Snapshot =
     if (origin == TableOrigin.Catalog) snapshot else snapshotToRead()
 
-  /** A newer version, if it still has the columns of this one. */
+  /** Requires that a newer version still has the columns of this one. */
   private def withSameColumns(latest: Snapshot): Snapshot =
     if (hasColumns(latest)) latest else throw schemaChanged(latest)
 
@@ -275,7 +283,7 @@ private[spark] class DeltaicTable(
     Map("table" -> log.table.toString, "version" -> latest.version.toString)
   )
 
-  /** Whether a version has all columns of this one. Those it has besides are not in plans for this one. */
+  /** Whether a version has all columns of this one. Its other columns are not in plans for this one. */
   private def hasColumns(version: Snapshot): Boolean =
     hasSameDefinition(version) ||
     ReadCompatibility.holds(version.metadata, snapshot.metadata, dataIsOlder = false)
@@ -283,55 +291,55 @@ private[spark] class DeltaicTable(
   private def schemaOf(version: Snapshot): TableSchema =
     if (hasSameDefinition(version)) tableSchema else TableSchema.of(version)
 
-  /** Whether it is the same table with the same columns, at whichever version. */
+  /** Whether it is the same table with the same columns, at any version. */
   def hasSameColumns(other: DeltaicTable): Boolean =
     log.table == other.log.table && snapshot.metadata.id == other.snapshot.metadata.id &&
     tableSchema.all == other.tableSchema.all &&
-    AnalysedColumns.of(tableSchema) == AnalysedColumns.of(other.tableSchema)
+    AnalyzedColumns.of(tableSchema) == AnalyzedColumns.of(other.tableSchema)
 
   private def hasSameDefinition(version: Snapshot): Boolean = (version eq snapshot) ||
     version.metadata == snapshot.metadata && version.protocol == snapshot.protocol
 
   /**
-   * The same table at a version that a statement has settled on, for all its reads to agree with its
-   * write. A table whose columns have changed since stays as it is, and fails when it is read.
+   * The same table pinned to the version of a statement, so that all its reads use the version that its
+   * write is based on. A table whose columns have changed since is not pinned, and fails when it is read.
    */
   def pinnedTo(version: Snapshot): DeltaicTable =
-    if (origin == TableOrigin.Path && hasColumns(version)) settled(version) else this
+    if (origin == TableOrigin.Path && hasColumns(version)) atStatementVersion(version) else this
 
   /**
-   * The same for a change of this very table: what its conditions and its source read of the table, too,
-   * they read at the version that is changed.
+   * The same for a row-level change of this table: its conditions and its source also read the table at
+   * the version that is changed.
    */
-  def settledOn(version: Snapshot): DeltaicTable = origin match {
+  def pinnedToChanged(version: Snapshot): DeltaicTable = origin match {
     case TableOrigin.TimeTravel => this
-    case _ if hasColumns(version) => settled(version)
+    case _ if hasColumns(version) => atStatementVersion(version)
     case _ => throw schemaChanged(version)
   }
 
-  private def settled(version: Snapshot): DeltaicTable =
+  private def atStatementVersion(version: Snapshot): DeltaicTable =
     new DeltaicTable(spark, log, version, TableOrigin.Statement, displayName, within = within)
 
-  /** The same at the version that is the newest to all reads of the statement. */
-  def pinnedTo(newest: NewestSnapshots): DeltaicTable =
+  /** The same, pinned to the newest version as all reads of the statement see it. */
+  def pinnedTo(newest: QuerySnapshots): DeltaicTable =
     if (origin == TableOrigin.Path) pinnedTo(newest.of(log)) else this
 
-  override def agreeingOn(newest: Option[NewestSnapshots]): DeltaicTable =
+  override def pinnedTo(newest: Option[QuerySnapshots]): DeltaicTable =
     if (followsNewVersions && !isTarget) {
       val table = query.fold(this)(_.table)
-      newest.fold(table) { agreed =>
-        if (origin == TableOrigin.Catalog) agreed.load(log, loaded)
-        val queried = Some(QueriedTable(table, agreed))
+      newest.fold(table) { snapshots =>
+        if (origin == TableOrigin.Catalog) snapshots.load(log, loaded)
+        val queried = Some(QueriedTable(table, snapshots))
         new DeltaicTable(spark, log, snapshot, origin, displayName, entry, queried, within)
       }
     } else this
 
-  /** Whether two scans of one plan read the same rows, whatever is committed in between. */
+  /** Whether two scans of one plan read the same rows even if there are commits in between. */
   def readsOneVersion: Boolean = origin != TableOrigin.Path
 
   /**
-   * The table as a statement names it, for a command that is planned right away. A name may have been looked up among
-   * cached tables; what is changed is the newest version.
+   * The table as the target of a command that is planned immediately. Spark may have resolved a name from its cache
+   * of tables; the command changes the newest version.
    */
   def forCommand: DeltaicTable = {
     requireWhole()
@@ -346,7 +354,7 @@ private[spark] class DeltaicTable(
   }
 
   /**
-   * The same for a statement that names a view of the table, which may have been made of an older version.
+   * The same for a statement on a view of the table, which may have been created from an older version.
    *
    * @param options of the relation in the view
    */
@@ -358,7 +366,7 @@ private[spark] class DeltaicTable(
         new DeltaicTable(spark, log, latest, TableOrigin.Catalog, displayName)
       case _ => forCommand
     }
-    if (!AnalysedColumns.hold(options, table.tableSchema)) throw schemaChanged(table.snapshot)
+    if (!AnalyzedColumns.hold(options, table.tableSchema)) throw schemaChanged(table.snapshot)
     table
   }
 
@@ -369,7 +377,7 @@ private[spark] class DeltaicTable(
     case TableOrigin.TimeTravel | TableOrigin.Statement => false
   }
 
-  /** Whether Spark may put a newer version in its place once a plan has been analysed. */
+  /** Whether Spark may replace it by a newer version after the analysis of a plan. */
   def isRefreshed: Boolean = origin == TableOrigin.Catalog
 
   override def isCachedBefore(commit: LocalCommit): Boolean = cachedVersions.areBefore(commit)
@@ -377,21 +385,21 @@ private[spark] class DeltaicTable(
   override def refreshedTo(commit: LocalCommit): Unit = cachedVersions.add(commit)
 
   override def replaces(older: FollowsTable): Unit = older match {
-    case older: DeltaicTable if origin == TableOrigin.Catalog && older.way == way =>
+    case older: DeltaicTable if origin == TableOrigin.Catalog && older.planKey == planKey =>
       val table = query.fold(this)(_.table)
       table.ownCachedVersions = cachedVersions.joinedTo(older.cachedVersions)
     case _ => ()
   }
 
   /**
-   * Spark finds cached data by comparing plans. Data cached at one version must not answer for another,
-   * unless this process has refreshed it since. A plan that is part of a query is compared with such plans
-   * alone. A target is another table: a rule that puts it into a plan has changed the plan. So is a table that
-   * took the place of another at the same path: it has another id.
+   * Spark finds cached data by comparing plans. Data cached at one version must not be used for another,
+   * unless this process has refreshed it since. A plan of a query equals only plans of queries.
+   * A target is never equal to a table that is read, so that a rule that inserts it changes the plan. A table that
+   * replaced another at the same path is not equal to it: its metadata id differs.
    */
   override def equals(other: Any): Boolean = other match {
     case that: DeltaicTable =>
-      (this eq that) || hash == that.hash && way == that.way &&
+      (this eq that) || hash == that.hash && planKey == that.planKey &&
       ((cachedVersions eq that.cachedVersions) ||
       snapshot.metadata.id == that.snapshot.metadata.id &&
       cachedVersions.meet(that.cachedVersions))
@@ -402,9 +410,9 @@ private[spark] class DeltaicTable(
 
   override def toString: String = name()
 
-  /** How plans come to the table. */
-  private lazy val way: (Path, TableOrigin, Boolean, Boolean, Option[Path]) =
+  /** How a plan refers to the table. */
+  private lazy val planKey: (Path, TableOrigin, Boolean, Boolean, Option[Path]) =
     (log.table, origin, query.isDefined, isTarget, within.map(_.path))
 
-  private lazy val hash: Int = way.hashCode()
+  private lazy val hash: Int = planKey.hashCode()
 }

@@ -10,8 +10,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import io.deltaic.spark.scan.TableWithSchema
 
 /**
- * A table as `DESCRIBE EXTENDED` shows it: without metadata columns, which Spark would list with those that
- * only our own plans use.
+ * A table for `DESCRIBE EXTENDED`: without metadata columns, since Spark would also list those that only our
+ * own plans use.
  */
 private[spark] final class DescribedTable(table: DeltaicTable)
     extends TableWithSchema

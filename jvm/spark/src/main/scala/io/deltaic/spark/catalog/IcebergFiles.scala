@@ -10,40 +10,40 @@ import org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName.INT96
 import org.apache.parquet.schema.{GroupType, MessageType, Type}
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.{JobShims, WriteShims}
+import org.apache.spark.sql.deltaic.{JobInternals, WriteInternals}
 import org.apache.spark.sql.types._
 import org.apache.spark.util.SerializableConfiguration
 
 import io.deltaic.protocol.{LogPath, Metadata => TableMetadata}
 import io.deltaic.replay.DeltaLog
-import io.deltaic.spark.bridge.FileChanges
+import io.deltaic.spark.bridge.CommitFiles
 import io.deltaic.spark.scan.PhysicalSchema
 
 /**
- * What Iceberg compatibility asks of data files (Protocol § Iceberg Compatibility V1, V2), as far as a file shows it.
+ * The requirements of Iceberg compatibility that can be checked on a data file (Protocol § Iceberg Compatibility V1, V2).
  *
- * @param columns those whose ids and types count, under the names they have in files
- * @param partitionColumns that a file has to hold, under the same
+ * @param columns the columns whose IDs and types are checked, under their physical names
+ * @param partitionColumns the partition columns that a file must contain, under their physical names
  */
 private[spark] final case class IcebergFiles(columns: StructType, partitionColumns: Seq[String]) {
   import IcebergFiles._
 
-  /** The first file of a version that does not fit, and why, in the words that Python knows. */
+  /** The first file of a version that does not meet them, and a reason code that Python maps to a message. */
   def firstUnfit(spark: SparkSession, log: DeltaLog, version: Long): Option[(String, String)] =
     log.withReadableFiles(log.at(version)) { snapshot =>
       val paths = Vector.newBuilder[String]
       val inLog = snapshot.adds.flatMap { add =>
         paths += add.path
         if (add.deletionVector.isDefined) Some(add.path -> "deletionVector")
-        else if (FileChanges.rows(add).isEmpty) Some(add.path -> "numRecords")
+        else if (CommitFiles.rows(add).isEmpty) Some(add.path -> "numRecords")
         else None
       }
       inLog.nextOption().orElse(inFooters(spark, log.table.toString, paths.result(), this))
     }
 
-  private def asksOfFooters: Boolean = columns.nonEmpty || partitionColumns.nonEmpty
+  private def needsFooters: Boolean = columns.nonEmpty || partitionColumns.nonEmpty
 
-  /** Why the file does not fit. */
+  /** The reason why the file does not meet the requirements. */
   private[catalog] def problem(file: MessageType): Option[String] =
     if (!partitionColumns.forall(file.containsField)) Some("partitionColumn")
     else within(file, columns)
@@ -72,7 +72,7 @@ private[spark] final case class IcebergFiles(columns: StructType, partitionColum
       case _ => Some("layout")
     }
 
-  /** A list or a map is a group with one repeated group, which has the parts. */
+  /** A list or a map is a group with one repeated group, which holds the elements or entries. */
   private def parts(
       outer: GroupType,
       types: Seq[(String, DataType)],
@@ -93,49 +93,53 @@ private[spark] final case class IcebergFiles(columns: StructType, partitionColum
 
 private[spark] object IcebergFiles {
 
-  /** A footer takes little time and much waiting. */
+  /** Reading a footer is mostly waiting for the store, so that a task reads many. */
   private val FilesPerTask = 64
 
   /**
-   * @param metadata the definition that is to be
-   * @param numbers whether every column, and all within it, has to be there under its id
+   * @param metadata the new metadata of the table
+   * @param requiresFieldIds whether every column and nested field must have its field ID
    */
-  def of(metadata: TableMetadata, numbers: Boolean): IcebergFiles = {
+  def of(metadata: TableMetadata, requiresFieldIds: Boolean): IcebergFiles = {
     val schema = DataType.fromJson(metadata.schemaString).asInstanceOf[StructType]
     val physical = PhysicalSchema.of(schema, columnMapping = true)
     val inFiles = schema.fieldNames.zip(physical.fieldNames).toMap
     IcebergFiles(
-      if (numbers) physical else StructType(Nil),
+      if (requiresFieldIds) physical else StructType(Nil),
       metadata.partitionColumns.map(inFiles)
     )
   }
 
-  /** Outside of the class, so that the tasks take nothing else along. */
+  /** Outside of the class, so that tasks do not capture anything else. */
   private def inFooters(
       spark: SparkSession,
       table: String,
       paths: Seq[String],
-      asked: IcebergFiles
+      required: IcebergFiles
   ): Option[(String, String)] =
-    if (paths.isEmpty || !asked.asksOfFooters) None
+    if (paths.isEmpty || !required.needsFooters) None
     else {
       val conf = spark.sparkContext.broadcast(
-        new SerializableConfiguration(WriteShims.hadoopConf(spark, Map.empty))
+        new SerializableConfiguration(WriteInternals.hadoopConf(spark, Map.empty))
       )
       val batches = paths.grouped(FilesPerTask).toSeq
-      JobShims.inExecutors(spark, JobShims.name("SET TBLPROPERTIES", "footers", table), batches)(
-        ofBatch(table, _, asked, conf)
+      JobInternals.inExecutors(
+        spark,
+        JobInternals.name("SET TBLPROPERTIES", "footers", table),
+        batches
+      )(
+        ofBatch(table, _, required, conf)
       ).headOption
     }
 
   private def ofBatch(
       table: String,
       paths: Seq[String],
-      asked: IcebergFiles,
+      required: IcebergFiles,
       conf: Broadcast[SerializableConfiguration]
   ): Iterator[(String, String)] =
     paths.iterator.flatMap { path =>
-      asked.problem(footer(
+      required.problem(footer(
         LogPath.toAbsolute(new Path(table), path),
         conf.value.value
       )).map(path -> _)

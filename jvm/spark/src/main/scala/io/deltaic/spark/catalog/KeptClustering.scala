@@ -6,16 +6,16 @@ import io.deltaic.replay.Snapshot
 import io.deltaic.spark.UnsupportedOperation
 import io.deltaic.spark.scan.{ClusteringColumns, TableSchema}
 
-/** What a DataFrame writer says of clustering where the table exists: it may repeat it, as with partitions. */
+/** Clustering columns of a DataFrame writer must be those of an existing table, as with partition columns. */
 private[spark] object KeptClustering {
 
-  /** Refuses columns that the table is not clustered by; letter case does not count. */
+  /** Refuses columns that the table is not clustered by, ignoring case. */
   def require(snapshot: Snapshot, columns: Seq[Seq[String]]): Unit = {
     val current = ClusteringColumns.logical(snapshot, TableSchema.of(snapshot))
     if (folded(current) != folded(columns))
       throw UnsupportedOperation(
         snapshot.table.toString,
-        "to cluster a table that exists by other columns in a DataFrame writer; say so in " +
+        "to cluster an existing table by other columns in a DataFrame writer; use " +
           "ALTER TABLE ... CLUSTER BY or CREATE OR REPLACE TABLE:"
       )
   }

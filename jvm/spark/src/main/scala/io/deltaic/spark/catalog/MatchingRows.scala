@@ -10,13 +10,13 @@ import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 import io.deltaic.spark.write.{ReplaceWhere, Replaced}
 
 /**
- * The rows of a table that go with a row of a query, so that this one replaces them.
+ * The rows of a table that match a row of a query, and are replaced by it (`replaceOn`, `replaceUsing`).
  *
- * The condition is told of the query's rows as they are in the table: when it is asked, they have been
- * written, and their query might give others.
+ * The condition is evaluated on the written rows, since another run of the query might return
+ * other rows.
  *
- * @param relation the table with the columns that the write leaves it with
- * @param byName whether columns of the query go to those of the same name, or to those in the same place
+ * @param relation the table with its columns after the write
+ * @param byName whether columns of the query are matched to the table's by name, or by position
  */
 private[spark] final class MatchingRows(
     spark: SparkSession,
@@ -26,7 +26,7 @@ private[spark] final class MatchingRows(
     byName: Boolean
 ) {
 
-  /** The table's column that each column of the query goes to. */
+  /** The table's column for each column of the query. */
   private val names: Seq[String] =
     if (!byName) relation.output.map(_.name).take(query.output.length)
     else
@@ -34,13 +34,13 @@ private[spark] final class MatchingRows(
         relation.output.map(_.name).find(isSame(_, column.name)).getOrElse(column.name)
       }
 
-  /** The columns that it has already: rows that are there have no others. */
+  /** The columns of the table before the write: existing rows have no others. */
   private val present: Seq[AttributeReference] = {
-    val known = table.tableSchema.all.fieldNames.toSet
-    relation.output.filter(column => known(column.name))
+    val existing = table.tableSchema.all.fieldNames.toSet
+    relation.output.filter(column => existing(column.name))
   }
 
-  /** Rows that have the same values in some columns. Nothing is the same as null. */
+  /** Rows that have equal values in some columns. Null equals nothing. */
   def using(columns: Seq[String]): Replaced = {
     val pairs = columns.map { column =>
       val own = present.find(c => isSame(c.name, column) && names.contains(c.name))
@@ -58,8 +58,8 @@ private[spark] final class MatchingRows(
   /**
    * Rows for which a condition over both is true.
    *
-   * @param alias what the condition calls the table
-   * @param sql how the user wrote it
+   * @param alias the name of the table in the condition
+   * @param sql the condition as the user wrote it
    */
   def on(condition: Expression, alias: Option[String], sql: String): Replaced = {
     val target = alias.fold(named)(SubqueryAlias(_, columns))
@@ -82,12 +82,12 @@ private[spark] final class MatchingRows(
         throw ReplaceWhere.refused(
           table.log.table.toString,
           sql,
-          "it is no deterministic condition without subqueries"
+          "it is not deterministic, or it has a subquery"
         )
     }
   }
 
-  /** The table as far as a condition sees it; its rows are not asked for. */
+  /** The table's columns for the analysis of a condition; its rows are not read. */
   private def columns: LogicalPlan = LocalRelation(present)
 
   private def named: LogicalPlan = (relation.catalog, relation.identifier) match {

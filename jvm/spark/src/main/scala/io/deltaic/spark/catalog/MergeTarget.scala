@@ -8,13 +8,13 @@ import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.connector.write._
-import org.apache.spark.sql.deltaic.SchemaShims
+import org.apache.spark.sql.deltaic.SchemaInternals
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.deltaic.spark.rowlevel.MergeTerms
+import io.deltaic.spark.rowlevel.MergeDetails
 import io.deltaic.spark.scan.{
-  AnalysedColumns,
+  AnalyzedColumns,
   SnapshotFiles,
   TableScanBuilder,
   TableSchema,
@@ -23,15 +23,15 @@ import io.deltaic.spark.scan.{
 import io.deltaic.spark.write._
 
 /**
- * The target of a MERGE, which knows of the statement what no plan of it tells: how the history
- * describes it, and the columns that it leaves the table. Rows that are there have none of what is new,
- * and are read as the wider types that columns take.
+ * The target of a MERGE, with details of the statement that no plan holds: its operation parameters for the
+ * history, and the columns of the table after it. Existing rows are read with nulls in added columns, and as
+ * the wider types of widened ones.
  *
- * It has no version: Spark would load the table anew by it, and forget these.
+ * It has no version: with one, Spark would reload the table, and lose these details.
  *
- * @param evolved the columns afterwards, where the statement adds to them
- * @param parameters what the history says of the statement
- * @param measured what has been counted while it ran
+ * @param evolved the columns afterwards, if the statement evolves them
+ * @param parameters the operation parameters for the history
+ * @param measured metrics counted while the statement runs
  */
 private[spark] final class MergeTarget(
     val table: DeltaicTable,
@@ -50,7 +50,7 @@ private[spark] final class MergeTarget(
       measured: () => Map[String, Long]
   ): MergeTarget = new MergeTarget(table, evolved, parameters, measured)
 
-  /** Asked of Python when the statement is planned: it refuses columns that cannot be added. */
+  /** Planned by Python when the statement is planned; it refuses columns that cannot be added. */
   private lazy val schemaAfter: TableSchema =
     if (evolved.isEmpty) table.tableSchema
     else new WriteTransaction(table.spark, table.log, Some(table.snapshot), target.intent).schema
@@ -67,7 +67,7 @@ private[spark] final class MergeTarget(
   override def location: Path = table.location
 
   override def columns(): Array[Column] =
-    SchemaShims.columns(evolved.getOrElse(table.tableSchema.all))
+    SchemaInternals.columns(evolved.getOrElse(table.tableSchema.all))
 
   override def partitioning(): Array[Transform] = table.partitioning()
 
@@ -85,8 +85,8 @@ private[spark] final class MergeTarget(
     if (evolved.isEmpty) table.scanBuilder(options, isChanged = true)
     else {
       val files = SnapshotFiles(table.spark, table.log, table.snapshot, schemaAfter)
-      val asked = AnalysedColumns.without(options)
-      new TableScanBuilder(table.spark, files, schemaAfter, asked, isChanged = true)
+      val readOptions = AnalyzedColumns.without(options)
+      new TableScanBuilder(table.spark, files, schemaAfter, readOptions, isChanged = true)
     }
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
@@ -97,7 +97,7 @@ private[spark] final class MergeTarget(
   override def newRowLevelOperationBuilder(
       info: RowLevelOperationInfo
   ): RowLevelOperationBuilder = {
-    val terms = new MergeTerms(parameters, measured, evolved, () => schemaAfter)
-    () => table.changeOf(info.command, Some(terms))
+    val details = new MergeDetails(parameters, measured, evolved, () => schemaAfter)
+    () => table.changeOf(info.command, Some(details))
   }
 }

@@ -6,16 +6,16 @@ import org.apache.spark.sql.types._
 import io.deltaic.protocol.DeltaicException
 
 /**
- * Refuses rows of a save that lack columns of the table and have other columns of other types, as delta-spark does: rows
- * like that are more likely meant for another table than for this one. Wider numbers take narrower ones.
+ * Refuses rows of a save that lack columns of the table and need a cast in others, as delta-spark does: such
+ * rows are more likely meant for another table. Widening casts of numbers are allowed.
  *
- * A column that the table computes, numbers or has a default for counts, too: delta-spark refuses a cast in rows without it.
+ * Generated, identity and default columns count as lacking, too: delta-spark refuses a cast in rows without them.
  */
 private[catalog] object PartialRows {
 
   /**
    * @param columns those of the table after the write
-   * @param rows the columns of the rows, which go to the table's columns of the same name
+   * @param rows the columns of the rows, which are matched to the table's by name
    */
   def refuse(table: DeltaicTable, columns: StructType, rows: StructType): Unit =
     for {
@@ -72,7 +72,7 @@ private[catalog] object PartialRows {
     case _ => if (from == to) Nil else Seq((path, from, to))
   }
 
-  /** Types that Parquet stores alike, which delta-spark takes for each other. */
+  /** Types that Parquet stores alike; delta-spark does not distinguish them here. */
   private def isStoredAsInt(dataType: DataType): Boolean =
     dataType == ByteType || dataType == ShortType || dataType == IntegerType
 

@@ -5,22 +5,22 @@ import org.apache.spark.sql.catalyst.analysis.{Star, UnresolvedAttribute}
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.parser.ParseException
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.ExpressionShims
+import org.apache.spark.sql.deltaic.ExpressionInternals
 import org.apache.spark.sql.types.{MapType, StructType}
 
-/** The columns that an expression in SQL speaks of. */
+/** The columns that an SQL expression references. */
 private[spark] object ReferredColumns {
 
   /**
-   * Each by the names that lead to it, `element`, `key` and `value` for what is in arrays and maps. If the
-   * expression does not fit the columns, whole columns that it names; none if it may mean any.
+   * Each as its path of names, with `element`, `key` and `value` in arrays and maps. If the expression cannot be
+   * resolved, the top-level columns that it names; none if it may reference any column.
    */
   def in(spark: SparkSession, columns: StructType, expression: String): Option[Seq[Seq[String]]] =
     try {
-      val attributes = ExpressionShims.attributes(columns)
-      Some(pathsIn(ExpressionShims.resolved(spark, expression, attributes)).distinct)
+      val attributes = ExpressionInternals.attributes(columns)
+      Some(pathsIn(ExpressionInternals.resolved(spark, expression, attributes)).distinct)
     } catch {
-      // The latter of what is computed from more than a row, such as a subquery.
+      // The latter for an expression over more than one row, such as a subquery.
       case _: AnalysisException | _: IllegalArgumentException => named(spark, expression)
     }
 
@@ -37,7 +37,7 @@ private[spark] object ReferredColumns {
       path +: keys.flatMap(pathsIn)
     }
 
-  /** The path of what an expression takes out of a column, maybe all of it, and the indexes and keys on its way. */
+  /** The path of the column or nested field that an expression extracts, with the indexes and keys that it uses. */
   private def pathOf(expression: Expression): Option[(Seq[String], Seq[Expression])] =
     expression match {
       case column: AttributeReference => Some((Seq(column.name), Nil))
@@ -46,10 +46,10 @@ private[spark] object ReferredColumns {
       case _ => None
     }
 
-  /** What takes a part out of a value: the value, the names from there to the part, indexes and keys. */
+  /** Extracts a part of a value: the value, the names from it to the part, and the indexes and keys. */
   private object Part {
-    def unapply(taken: Expression): Option[(Expression, Seq[String], Seq[Expression])] =
-      taken match {
+    def unapply(extraction: Expression): Option[(Expression, Seq[String], Seq[Expression])] =
+      extraction match {
         case field: GetStructField => Some((field.child, Seq(field.extractFieldName), Nil))
         case field: GetArrayStructFields =>
           Some((field.child, Seq("element", field.field.name), Nil))

@@ -9,7 +9,7 @@ import io.deltaic.protocol.DeltaicException
 import io.deltaic.spark.bridge.{CommitterReply, Committers, Json}
 import io.deltaic.spark.{SessionSettings, UnsupportedOperation}
 
-/** `ALTER TABLE`: finds the Python command that Spark's changes of a table are about. */
+/** `ALTER TABLE`: runs the Python command for Spark's table changes. */
 private[spark] final class TableAlteration(spark: SparkSession, table: DeltaicTable) {
 
   private val location = table.log.table.toString
@@ -25,13 +25,13 @@ private[spark] final class TableAlteration(spark: SparkSession, table: DeltaicTa
   }
 
   private def alter(changes: Seq[TableChange]): Unit = changes match {
-    // A column is what it is to become; or Spark takes it for that, since it knows no limits of texts within columns.
-    case Seq() if !table.tableSchema.all.exists(LimitedTexts.areWithin) => ()
+    // No change: the column has the requested type, or only nested CHAR or VARCHAR lengths differ, unseen by Spark.
+    case Seq() if !table.tableSchema.all.exists(CharVarchar.areWithin) => ()
     case Seq() =>
       throw UnsupportedOperation(
         location,
-        "ALTER COLUMN with the type that the column has, beside texts of limited length within columns, whose limits" +
-          " ALTER TABLE ... REPLACE COLUMNS alone can lift,"
+        "ALTER COLUMN with the type that the column has, in a table with CHAR or VARCHAR types nested in columns," +
+          " whose lengths only ALTER TABLE ... REPLACE COLUMNS can remove,"
       )
     case Seq(add: AddConstraint) =>
       val check = TableAlteration.requireCheck(location, add.constraint)
@@ -71,11 +71,11 @@ private[spark] final class TableAlteration(spark: SparkSession, table: DeltaicTa
 
 private[spark] object TableAlteration {
 
-  /** What Spark passes as properties and the log has no place for. */
+  /** Properties of Spark that are not stored in the log. */
   private val NotStored =
     Set(TableCatalog.PROP_LOCATION, TableCatalog.PROP_PROVIDER, TableCatalog.PROP_COLLATION)
 
-  /** Keys are not part of the protocol: a table could only pretend to have them. */
+  /** Requires a CHECK constraint: the protocol has no primary or foreign keys. */
   def requireCheck(table: String, constraint: Constraint): Check = constraint match {
     case check: Check => check
     case other =>

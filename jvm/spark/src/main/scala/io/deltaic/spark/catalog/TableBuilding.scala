@@ -18,7 +18,7 @@ import org.apache.spark.sql.types._
 import io.deltaic.spark.bridge.Json
 import io.deltaic.spark.scan.ColumnKeys
 
-/** The statement that a builder's description of a table comes to. Names and types are Spark's to parse. */
+/** The statement for a `DeltaTableBuilder` definition. Spark parses names and types. */
 private[spark] final class TableBuilding(spark: SparkSession, definition: ObjectNode) {
 
   private val parser: ParserInterface = spark.sessionState.sqlParser
@@ -26,8 +26,8 @@ private[spark] final class TableBuilding(spark: SparkSession, definition: Object
   private val location = text("location")
 
   /**
-   * The session's own parser would replace what texts hold of `${...}`, and columns can be more than
-   * their SQL says.
+   * The session's parser would substitute variables such as `${...}` in strings. Columns can have metadata that
+   * their SQL lacks.
    */
   def plan: LogicalPlan = {
     val fields = elements("columns").map(column)
@@ -38,13 +38,13 @@ private[spark] final class TableBuilding(spark: SparkSession, definition: Object
   }
 
   private def whole(
-      stated: Seq[ColumnDefinition],
+      parsed: Seq[ColumnDefinition],
       fields: Seq[StructField]
   ): Seq[ColumnDefinition] =
-    stated.zip(fields).map { case (column, field) =>
+    parsed.zip(fields).map { case (column, field) =>
       column.copy(
-        dataType = LimitedTexts.typeOf(field),
-        metadata = ColumnDefinitions.withoutStated(field.metadata)
+        dataType = CharVarchar.typeOf(field),
+        metadata = ColumnDefinitions.withoutDeclared(field.metadata)
       )
     }
 

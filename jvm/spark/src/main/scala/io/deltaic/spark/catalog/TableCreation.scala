@@ -20,7 +20,7 @@ import org.apache.spark.sql.connector.catalog.{
   TableInfo
 }
 import org.apache.spark.sql.connector.expressions.Transform
-import org.apache.spark.sql.deltaic.{SchemaShims, SessionShims, WriteShims}
+import org.apache.spark.sql.deltaic.{SchemaInternals, SessionInternals, WriteInternals}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -32,11 +32,11 @@ import io.deltaic.spark.scan.{SchemaChecks, TableSchema}
 import io.deltaic.spark.write._
 
 /**
- * One `CREATE TABLE`, `REPLACE TABLE` or their `AS SELECT` forms: where the table goes, what its
- * first commit says, and its entry in the session catalog.
+ * One `CREATE TABLE`, `REPLACE TABLE` or their `AS SELECT` forms: the location of the table, its
+ * first commit, and its entry in the session catalog.
  *
- * @param statement `CREATE TABLE`, which finds no table at the location, `REPLACE TABLE` or `CREATE OR REPLACE TABLE`, which
- *   end whatever it holds
+ * @param statement `CREATE TABLE`, which requires a location without a table, `REPLACE TABLE` or
+ *   `CREATE OR REPLACE TABLE`, which remove all files of an existing table
  */
 private[spark] final class TableCreation(
     spark: SparkSession,
@@ -52,12 +52,12 @@ private[spark] final class TableCreation(
   private val name = TableIdentifier(identifier.name, identifier.namespace.headOption)
   private val catalog = spark.sessionState.catalog
 
-  /** Of a table that is replaced, which stays where it is. */
+  /** The catalog entry of a table that is replaced, which keeps its location. */
   private val entry: Option[CatalogTable] = Option.when(
     statement != TableCreation.Create && path.isEmpty && catalog.tableExists(name)
   )(catalog.getTableMetadata(name))
 
-  if (path.isEmpty && entry.isEmpty) SessionShims.requireRegistrable(spark, name)
+  if (path.isEmpty && entry.isEmpty) SessionInternals.requireRegistrable(spark, name)
 
   private val external = path.isDefined || entry.fold(
     declared.contains(TableCatalog.PROP_LOCATION)
@@ -85,20 +85,20 @@ private[spark] final class TableCreation(
   )
 
   private val clusterBy: Option[Seq[Seq[String]]] =
-    partitions.toSeq.flatMap(SchemaShims.clusteringColumns(_)).headOption
+    partitions.toSeq.flatMap(SchemaInternals.clusteringColumns(_)).headOption
 
   private val partitionColumns: Seq[String] = partitions.toSeq.collect {
     case identity if identity.name == "identity" && isTopLevel(identity) =>
       identity.references.head.fieldNames.head
-    case other if SchemaShims.clusteringColumns(other).isEmpty =>
+    case other if SchemaInternals.clusteringColumns(other).isEmpty =>
       throw DeltaicException(
         "DELTAIC_PARTITION_TRANSFORM",
         Map("table" -> log.table.toString, "transform" -> other.describe)
       )
   }
 
-  /** Spark states options as properties, too; of these, the table has what writers' options may say. */
-  private val stated: Map[String, String] = declared.removedAll(
+  /** Spark also passes options as properties; of these, only table properties are retained. */
+  private val specified: Map[String, String] = declared.removedAll(
     Seq(
       TableCatalog.PROP_PROVIDER,
       TableCatalog.PROP_LOCATION,
@@ -113,9 +113,9 @@ private[spark] final class TableCreation(
     key.startsWith(TableCatalog.OPTION_PREFIX) || isOption && !PropertyOptions.isProperty(key)
   }
 
-  /** Properties that state a constraint, as delta-spark takes them too, are constraints like any other. */
+  /** Properties may define constraints, as in delta-spark. */
   private val (constraintProperties, tableProperties) =
-    stated.partition { case (key, _) => ConstraintProperties.isOne(key) }
+    specified.partition { case (key, _) => ConstraintProperties.isOne(key) }
 
   private val constraints: Map[String, String] = ConstraintProperties.joined(
     log.table.toString,
@@ -123,7 +123,7 @@ private[spark] final class TableCreation(
     constraintProperties
   )
 
-  /** @param columns those of the table: of one that is made like another, the other's */
+  /** @param columns of the table; for CREATE TABLE LIKE, those of the source table */
   private def requireConditions(columns: StructType): Unit = constraints.foreach {
     case (name, condition) =>
       new ConditionResolver(spark, log.table.toString, columns)
@@ -131,9 +131,9 @@ private[spark] final class TableCreation(
   }
 
   /**
-   * Commits an empty table. One that is already at the location is taken over as it is.
+   * Commits an empty table. An existing table at the location is registered as it is.
    *
-   * @param like the table whose definition it is to have, with what the statement adds
+   * @param like the table whose definition is copied, extended by the statement
    */
   def create(like: Option[Snapshot] = None): Unit = {
     requireConditions(like.fold(schema)(TableSchema.of(_).all))
@@ -169,7 +169,7 @@ private[spark] final class TableCreation(
     def target(ofOptions: Map[String, String]): WriteTarget = {
       val asSelect =
         intent(s"$statement AS SELECT", ofOptions ++ tableProperties).copy(schema = Some(rows))
-      // What is replaced is the table, whatever the options say of overwriting partitions.
+      // The whole table is replaced, regardless of the partition overwrite mode.
       val replacing = Option.when(statement != TableCreation.Create)(Replaced.Everything)
       WriteTarget(spark, log, snapshot, partitionColumns, asSelect, RowReplacement, replacing)
     }
@@ -184,8 +184,8 @@ private[spark] final class TableCreation(
   }
 
   /**
-   * A statement that replaces a table always replaces its columns: `overwriteSchema=false` contradicts it. For
-   * `saveAsTable`, which Spark also makes a replacement of, a table that does not exist has no columns to keep.
+   * A statement that replaces a table always replaces its columns: `overwriteSchema=false` contradicts it.
+   * `saveAsTable`, which Spark also plans as a replacement, may have it if the table does not exist.
    */
   private def requireReplacesColumns(options: CaseInsensitiveStringMap): Unit =
     if (
@@ -200,9 +200,9 @@ private[spark] final class TableCreation(
           )
         }
 
-  /** A path is where the table lies; a LOCATION can only repeat it. */
-  private def requireSame(stated: String): Unit = {
-    val other = TableLocation.log(spark, stated).table
+  /** A path is the location of the table; a LOCATION can only repeat it. */
+  private def requireSame(specified: String): Unit = {
+    val other = TableLocation.log(spark, specified).table
     if (other != log.table)
       throw DeltaicException(
         "DELTAIC_PATH_AND_LOCATION_DIFFER",
@@ -229,12 +229,12 @@ private[spark] final class TableCreation(
   }
 
   /**
-   * Files of others in the folder of a table would be taken for leftovers of its own. Directories
-   * without files, as a statement that failed leaves them, are nobody's.
+   * Foreign files in the directory of a table would be treated as its orphan files. Directories
+   * without files, as a failed statement leaves them, are allowed.
    */
   private def requireUnusedLocation(): Unit = if (!log.exists) {
-    val files = log.table.getFileSystem(WriteShims.hadoopConf(spark, Map.empty))
-    // Listed no further than to the first file.
+    val files = log.table.getFileSystem(WriteInternals.hadoopConf(spark, Map.empty))
+    // The listing stops at the first file.
     val found =
       try Option(files.listFiles(log.table, true)).filter(_.hasNext).map(_.next().getPath)
       catch { case _: FileNotFoundException => None }
@@ -277,12 +277,12 @@ private[spark] final class TableCreation(
   )
 
   /**
-   * Enters the table into the session catalog, without schema or properties: the log is the truth,
-   * and a copy would age.
+   * Registers the table in the session catalog, without schema or properties: the log is authoritative,
+   * and a copy would become stale.
    */
   private def register(): Unit =
     if (path.isEmpty && !catalog.tableExists(name))
-      SessionShims.register(
+      SessionInternals.register(
         spark,
         CatalogTable(
           identifier = name,
@@ -296,7 +296,7 @@ private[spark] final class TableCreation(
 
 private[spark] object TableCreation {
 
-  /** The option that Spark has made the location of. */
+  /** The option that Spark converts to the location. */
   private val PathOption = "path"
 
   /** The statements, as the history names them. */

@@ -3,7 +3,7 @@ package io.deltaic.spark.catalog
 import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTableType}
 import org.apache.spark.sql.connector.catalog.TableCatalog
 import org.apache.spark.sql.connector.expressions.Transform
-import org.apache.spark.sql.deltaic.SchemaShims
+import org.apache.spark.sql.deltaic.SchemaInternals
 
 import io.deltaic.protocol.TableProperties
 import io.deltaic.replay.Snapshot
@@ -11,9 +11,9 @@ import io.deltaic.spark.scan.{ClusteringColumns, TableSchema}
 import io.deltaic.spark.write.TableConditions
 
 /**
- * What statements such as `DESCRIBE` and `SHOW` tell of a table beside its columns.
+ * The description of a table beside its columns, for statements such as `DESCRIBE` and `SHOW`.
  *
- * @param entry what the session catalog lists, for a table that was found there
+ * @param entry its entry in the session catalog, if it was loaded by name
  */
 private[catalog] final class TableDescription(
     snapshot: Snapshot,
@@ -27,19 +27,19 @@ private[catalog] final class TableDescription(
   private val clusteredBy = ClusteringColumns.logical(snapshot, schema)
 
   def partitioning: Array[Transform] = {
-    val clustering = Option.when(clusteredBy.nonEmpty)(SchemaShims.clustering(clusteredBy))
-    (schema.partitionColumns.map(SchemaShims.identityPartitioning) ++ clustering).toArray
+    val clustering = Option.when(clusteredBy.nonEmpty)(SchemaInternals.clustering(clusteredBy))
+    (schema.partitionColumns.map(SchemaInternals.identityPartitioning) ++ clustering).toArray
   }
 
-  /** The table's own, with what Spark wants to know and what the protocol asks of readers and writers. */
+  /** The table's properties, with those that Spark reserves and those that describe the protocol. */
   def properties: Map[String, String] =
-    metadata.configuration ++ asked ++ inCatalog ++ Map(
+    metadata.configuration ++ ofProtocol ++ inCatalog ++ Map(
       TableCatalog.PROP_PROVIDER -> TableLocation.provider,
       TableCatalog.PROP_LOCATION -> snapshot.table.toString
     ) ++ metadata.description.map(TableCatalog.PROP_COMMENT -> _)
 
-  /** What the protocol asks for, as the properties that would ask for it again. */
-  private def asked: Map[String, String] = {
+  /** The table's protocol, as the properties that would request it. */
+  private def ofProtocol: Map[String, String] = {
     val listed = protocol.readerFeatures.getOrElse(Set.empty) ++
       protocol.writerFeatures.getOrElse(Set.empty)
     Map(
@@ -57,9 +57,9 @@ private[catalog] final class TableDescription(
   }
 
   /**
-   * A statement that makes an empty table like this one. What writers keep for themselves is left out.
+   * A statement that creates an empty table like this one. Internal properties are left out.
    *
-   * @param isPath whether the name is the table's path, which says where it lies
+   * @param isPath whether the name is the table's path, which is its location
    */
   def createStatement(name: String, isPath: Boolean): CreateStatement = {
     val (checks, others) = metadata.configuration.partition(_._1.startsWith(ConstraintPrefix))
@@ -72,7 +72,7 @@ private[catalog] final class TableDescription(
       clusteredBy,
       metadata.description,
       Option.when(!isPath && !isManaged)(snapshot.table.toString),
-      others.filterNot { case (key, _) => TableProperties.isInternal(key) } ++ asked,
+      others.filterNot { case (key, _) => TableProperties.isInternal(key) } ++ ofProtocol,
       checks.map { case (key, condition) => key.stripPrefix(ConstraintPrefix) -> condition }
     )
   }

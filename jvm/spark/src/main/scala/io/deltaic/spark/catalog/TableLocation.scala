@@ -9,7 +9,7 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.Identifier
-import org.apache.spark.sql.deltaic.WriteShims
+import org.apache.spark.sql.deltaic.WriteInternals
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
@@ -17,13 +17,13 @@ import io.deltaic.replay.DeltaLog
 import io.deltaic.spark.SessionRequirements
 import io.deltaic.spark.scan.FileSplits
 
-/** A table that is there, and whether the catalog manages its files. */
+/** An existing table, and whether it is a managed table of the catalog. */
 private[spark] final case class ExistingTable(log: DeltaLog, isManaged: Boolean)
 
-/** Finds the log of a table from what users write: a path, an option, or an identifier. */
+/** Finds the log of a table by a path, an option, or an identifier. */
 private[spark] object TableLocation {
 
-  /** The name that a data source, a table's provider or a namespace goes by. */
+  /** The name of the data source, of a table's provider, and of the namespace of paths. */
   val provider = "delta"
 
   def log(
@@ -32,15 +32,15 @@ private[spark] object TableLocation {
       options: Map[String, String] = Map.empty
   ): DeltaLog = {
     SessionRequirements.require(spark, path)
-    val configuration = WriteShims.hadoopConf(spark, options)
+    val configuration = WriteInternals.hadoopConf(spark, options)
     val unqualified = new Path(path)
     val qualified = unqualified.getFileSystem(configuration).makeQualified(unqualified)
     DeltaLog.forTable(qualified, configuration, SnapshotSettings.bytesInMemory(spark))
   }
 
   /**
-   * The table at a path, or the version of one that the path's suffix asks for. A table whose own path
-   * ends like that comes first.
+   * The table at a path, or at the version of the path's time travel suffix. A table whose own path
+   * ends with such a suffix takes precedence.
    */
   def find(
       spark: SparkSession,
@@ -55,7 +55,7 @@ private[spark] object TableLocation {
     travelled.getOrElse(FoundTable(literal, None))
   }
 
-  /** What `load` and `save` name. */
+  /** The table of `load` and `save`. */
   def find(spark: SparkSession, options: CaseInsensitiveStringMap): FoundTable = {
     if (options.containsKey("paths"))
       throw DeltaicException("DELTAIC_SEVERAL_PATHS", Map("paths" -> options.get("paths")))
@@ -71,11 +71,11 @@ private[spark] object TableLocation {
   def isDeltaic(provider: String): Boolean =
     provider != null && provider.toLowerCase(Locale.ROOT) == this.provider
 
-  /** The path in ``delta.`/path` ``, which Spark parses as a table of that name. */
+  /** The path in ``delta.`/path` ``, which Spark parses as a table of that name in the namespace `delta`. */
   def pathOf(identifier: Identifier): Option[String] =
     Option.when(mayBePath(identifier) && new Path(identifier.name).isAbsolute)(identifier.name)
 
-  /** Whether it is a path, or a name in a database that is called as the provider is. */
+  /** Whether it is a path, or a name in a database named as the provider. */
   def mayBePath(identifier: Identifier): Boolean =
     identifier.namespace.length == 1 && isDeltaic(identifier.namespace.head) &&
     identifier.name.nonEmpty
@@ -83,7 +83,7 @@ private[spark] object TableLocation {
   def requireExists(spark: SparkSession, log: DeltaLog): DeltaLog =
     if (log.exists) log else throw missing(spark, log)
 
-  /** There is no table: perhaps because the path leads into one. */
+  /** The error for a path without a table; it may be a path inside a table. */
   def missing(spark: SparkSession, log: DeltaLog): DeltaicThrowable =
     tableAbove(spark, log) match {
       case Some(table) => isInside(log.table, table)
@@ -100,8 +100,8 @@ private[spark] object TableLocation {
   }
 
   /**
-   * The table of which what `load` names is a partition, maybe with a suffix that asks for a version, and the
-   * partition's path. None where a directory on the way is not one of a partition column.
+   * The table of a partition that `load` reads by its path, possibly with a time travel suffix, and the
+   * partition's path. None if a directory between the two is not one of a partition column.
    */
   def partition(
       spark: SparkSession,
@@ -119,10 +119,10 @@ private[spark] object TableLocation {
       }
   }
 
-  /** The nearest table that a path leads into. */
+  /** The nearest table that a path is inside of. */
   def tableAbove(spark: SparkSession, log: DeltaLog): Option[Path] = {
-    val configuration = WriteShims.hadoopConf(spark, Map.empty)
-    // A directory above that may not be listed is no table that could be named.
+    val configuration = WriteInternals.hadoopConf(spark, Map.empty)
+    // A directory that the user may not list is not reported as a table.
     def isTable(directory: Path): Boolean =
       try new DeltaLog(directory, configuration).exists
       catch { case NonFatal(_) => false }
@@ -131,10 +131,10 @@ private[spark] object TableLocation {
 }
 
 /**
- * A table as a user names it, whether it exists or not.
+ * A table that a path or name refers to, whether it exists or not.
  *
- * @param suffix the version that the name asks for at its end
- * @param entry what the session catalog lists under the name, if it was found there
+ * @param suffix the version of the time travel suffix
+ * @param entry its entry in the session catalog, if it was found by name
  */
 private[spark] final case class FoundTable(
     log: DeltaLog,

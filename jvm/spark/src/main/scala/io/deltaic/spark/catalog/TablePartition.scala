@@ -16,11 +16,11 @@ import io.deltaic.spark.partition.PartitionValues
 import io.deltaic.spark.scan.{FileSplits, SnapshotFiles, TableSchema}
 
 /**
- * A partition of a table as a path names it, such as `/table/p=1/q=2`, for `load` to read that alone. Directories are
- * a convention that readers do not rely on, so the path is taken for a filter on partition values.
+ * A partition of a table that `load` reads by its path, such as `/table/p=1/q=2`. Readers do not rely on the
+ * directory layout, so the path is interpreted as a filter on partition values.
  *
- * @param path the partition's
- * @param values the strings of its partition columns, as directories spell them
+ * @param path of the partition
+ * @param values the strings of its partition columns, as in directory names
  */
 private[spark] final class TablePartition private (
     spark: SparkSession,
@@ -30,7 +30,7 @@ private[spark] final class TablePartition private (
     schema: TableSchema
 ) {
 
-  /** @throws DeltaicThrowable if a value is none of its column's type */
+  /** @throws DeltaicThrowable if a value cannot be parsed as its column's type */
   lazy val conditions: Seq[Expression] = {
     val zone = FileSplits.sessionZone(spark)
     values.map { case (column, text) =>
@@ -40,7 +40,7 @@ private[spark] final class TablePartition private (
     }
   }
 
-  /** Refuses a path where the table has nothing: it may be a slip. */
+  /** Refuses a path of a partition without files, which may be a typing error. */
   def requireFiles(log: DeltaLog, snapshot: Snapshot): Unit = {
     val files = SnapshotFiles(spark, log, snapshot, schema, within = conditions)
     if (files.select(Nil, Nil).isEmpty) throw refusal
@@ -51,7 +51,7 @@ private[spark] final class TablePartition private (
 
 private[spark] object TablePartition {
 
-  /** @throws DeltaicThrowable if the path names no partition columns of the table */
+  /** @throws DeltaicThrowable if the path names a column that is not a partition column */
   def of(spark: SparkSession, path: Path, snapshot: Snapshot): TablePartition = {
     val schema = TableSchema.of(snapshot)
     val values = segments(path, snapshot.table).map { segment =>
@@ -68,7 +68,7 @@ private[spark] object TablePartition {
     new TablePartition(spark, path, snapshot.table, values, schema)
   }
 
-  /** The directories that lead from a table to a path in it. */
+  /** The directory names from a table to a path inside it. */
   def segments(path: Path, table: Path): Seq[String] =
     Iterator.iterate(path)(_.getParent).takeWhile(p => p != null && p != table).map(_.getName)
       .toSeq.reverse

@@ -3,15 +3,15 @@ package io.deltaic.spark.catalog
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.Identifier
-import org.apache.spark.sql.deltaic.SessionShims
+import org.apache.spark.sql.deltaic.SessionInternals
 
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.spark.SessionSettings
 import io.deltaic.spark.scan.TableSchema
 
 /**
- * `ALTER TABLE ... SET LOCATION`: the catalog's entry leads to another Delta table from now on, which has
- * to have the same columns. Neither table changes.
+ * `ALTER TABLE ... SET LOCATION`: changes the catalog's entry to the location of another Delta table with the same
+ * schema. Neither table changes.
  */
 private[spark] final class TableRelocation(
     spark: SparkSession,
@@ -28,7 +28,7 @@ private[spark] final class TableRelocation(
     val target = TableLocation.requireExists(spark, TableLocation.log(spark, location)).latest()
     if (!bypassesCheck) requireSame(TableSchema.of(target), target.table.toString)
     val name = TableIdentifier(identifier.name, identifier.namespace.headOption)
-    SessionShims.relocate(spark, name, target.table.toUri)
+    SessionInternals.relocate(spark, name, target.table.toUri)
   }
 
   private def bypassesCheck: Boolean =

@@ -9,8 +9,8 @@ import io.deltaic.spark.scan.TableWithSchema
 import io.deltaic.spark.write.{WriteIntent, WriteTransaction}
 
 /**
- * A table as TRUNCATE TABLE sees it. It is no [[DeltaicTable]]: Spark would truncate that for a DELETE
- * without a condition, too, which is another operation.
+ * The table of a TRUNCATE TABLE. It is not a [[DeltaicTable]]: Spark would also truncate that for a DELETE
+ * without a condition, which is another operation.
  */
 private[spark] final class TableTruncation(table: DeltaicTable) extends TableWithSchema
     with TruncatableTable {

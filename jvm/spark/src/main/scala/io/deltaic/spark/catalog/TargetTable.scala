@@ -11,8 +11,8 @@ import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.write.TableWriteBuilder
 
 /**
- * A table that a statement writes, or whose rows it changes. In its place Spark fits rows to the columns, and plans
- * DELETE, UPDATE and MERGE. A plan gets it from a rule, after the rules that have to come before Spark's have run
+ * A table that a statement writes, or whose rows it changes. For it, Spark resolves the output columns of writes, and
+ * rewrites DELETE, UPDATE and MERGE. A rule inserts it into a plan after the rules that must run before Spark's
  * (docs/decisions/0032).
  */
 private[spark] final class TargetTable(

@@ -8,24 +8,24 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 
-/** The version that a reader asks for. */
+/** The version of a time travel query. */
 private[spark] sealed trait AsOf
 
 private[spark] object AsOf {
   final case class Version(version: Long) extends AsOf
 
-  /** The last version committed at that time or before. */
+  /** The last version committed at or before that time. */
   final case class Time(timestampMs: Long) extends AsOf
 }
 
-/** Finds out which version a reader asks for, and opens it. */
+/** Resolves the version of a time travel query, and loads it. */
 private[spark] object TimeTravel {
   private val versionOption = "versionAsOf"
   private val timestampOption = "timestampAsOf"
 
   /**
-   * What the options of a read and the suffix of its path ask for, if anything; they must not both ask
-   * for something.
+   * The version in the options of a read or in the suffix of its path, if any; it must not be in
+   * both.
    */
   def of(
       spark: SparkSession,
@@ -35,7 +35,7 @@ private[spark] object TimeTravel {
     val log = found.log
     val byOption =
       (Option(options.get(versionOption)), Option(options.get(timestampOption))) match {
-        case (Some(_), Some(_)) => throw inSeveralWays(log, s"$versionOption and $timestampOption")
+        case (Some(_), Some(_)) => throw specifiedTwice(log, s"$versionOption and $timestampOption")
         case (Some(number), None) => Some(version(log, number))
         case (None, Some(timestamp)) =>
           Some(AsOf.Time(parseTimestampMs(spark, log, timestamp)))
@@ -45,7 +45,7 @@ private[spark] object TimeTravel {
     byOption.orElse(found.suffix)
   }
 
-  /** A version given as text. */
+  /** A version given as a string. */
   def version(log: DeltaLog, version: String): AsOf = AsOf.Version(parseVersion(log, version))
 
   def parseVersion(log: DeltaLog, version: String): Long = version.trim.toLongOption
@@ -54,7 +54,7 @@ private[spark] object TimeTravel {
 
   def refuseSuffix(found: FoundTable): Unit =
     if (found.suffix.isDefined)
-      throw inSeveralWays(found.log, "a suffix of its name and something else")
+      throw specifiedTwice(found.log, "a suffix of its name and something else")
 
   def open(spark: SparkSession, log: DeltaLog, asOf: AsOf): Snapshot = {
     val snapshot = asOf match {
@@ -71,8 +71,8 @@ private[spark] object TimeTravel {
       Map("table" -> log.table.toString, "value" -> value, "reason" -> reason)
     )
 
-  private def inSeveralWays(log: DeltaLog, ways: String): DeltaicThrowable =
-    invalid(log, ways, "give one of the two")
+  private def specifiedTwice(log: DeltaLog, values: String): DeltaicThrowable =
+    invalid(log, values, "specify one of the two")
 
   def parseTimestampMs(spark: SparkSession, log: DeltaLog, timestamp: String): Long =
     timestampMs(spark, timestamp)
@@ -82,6 +82,6 @@ private[spark] object TimeTravel {
   def timestampMs(spark: SparkSession, timestamp: String): Option[Long] = {
     val zone = Some(spark.sessionState.conf.sessionLocalTimeZone)
     val micros = Cast(Literal(timestamp), TimestampType, zone, EvalMode.TRY).eval()
-    Option(micros).map(known => Math.floorDiv(known.asInstanceOf[Long], 1000L))
+    Option(micros).map(value => Math.floorDiv(value.asInstanceOf[Long], 1000L))
   }
 }

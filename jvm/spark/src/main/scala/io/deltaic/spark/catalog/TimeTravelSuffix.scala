@@ -7,10 +7,10 @@ import java.util.Locale
 import io.deltaic.replay.DeltaLog
 
 /**
- * The end of a path or name that asks for a version, as delta-spark reads it: `@v12`, or a time of the
- * session's zone as `@yyyyMMddHHmmssSSS`, such as `@20240131120000000`.
+ * The time travel suffix of a path or name, as in delta-spark: `@v12`, or a time in the
+ * session's time zone as `@yyyyMMddHHmmssSSS`, such as `@20240131120000000`.
  *
- * @param base what is before it
+ * @param base the path or name before it
  */
 private[spark] final case class TimeTravelSuffix(base: String, private val text: String) {
 
@@ -22,7 +22,7 @@ private[spark] final case class TimeTravelSuffix(base: String, private val text:
         AsOf.Time(local.atZone(zone).toInstant.toEpochMilli)
       } catch {
         case _: DateTimeException =>
-          throw TimeTravel.invalid(log, s"@$text", "it is no time of the form yyyyMMddHHmmssSSS")
+          throw TimeTravel.invalid(log, s"@$text", "it is not a time of the form yyyyMMddHHmmssSSS")
       }
 }
 

@@ -9,8 +9,8 @@ import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
 import io.deltaic.spark.scan.TableWithSchema
 
 /**
- * A table of another provider in the catalog we extend. That catalog cannot stage, so the table is
- * there from the start and dropped again when filling it fails.
+ * A table of another provider in the extended catalog. That catalog does not support staging, so the table is
+ * created first, and dropped again if the write fails.
  */
 private[spark] final class UnstagedTable(table: Table, drop: () => Unit)
     extends StagedTable

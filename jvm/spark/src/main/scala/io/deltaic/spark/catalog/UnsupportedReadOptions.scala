@@ -5,10 +5,10 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import io.deltaic.replay.DeltaLog
 import io.deltaic.spark.UnsupportedOperation
 
-/** Options that change what a read returns, where they cannot be followed: ignoring one would lie. */
+/** Refuses options that change the result of a read where they are not supported, instead of ignoring them. */
 private[catalog] object UnsupportedReadOptions {
 
-  /** A scan of the table's rows is no answer to a request for its changes. */
+  /** A scan of the table's rows must not be returned for a read of its changes. */
   def refuse(log: DeltaLog, options: CaseInsensitiveStringMap): Unit =
     if (ChangeFeedOptions.areIn(options))
       throw UnsupportedOperation(

@@ -11,7 +11,7 @@ import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
-import org.apache.spark.sql.deltaic.SchemaShims
+import org.apache.spark.sql.deltaic.SchemaInternals
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -28,12 +28,12 @@ import io.deltaic.spark.write.{
 }
 
 /**
- * The table as a write will leave it: one that exists, one that the write creates, or one whose
- * columns it replaces.
+ * The target table of a write, with its columns after the write: an existing table, one that the write
+ * creates, or one whose columns it replaces.
  *
- * @param generatedColumns those of a table that keeps its columns
+ * @param generatedColumns the generated columns of a table that retains its columns
  * @param identityColumns likewise
- * @param displayName what errors call it; its path if there is no other name
+ * @param displayName its name in errors; its path if there is none
  */
 private[spark] class WriteOnlyTable(
     target: WriteTarget,
@@ -47,11 +47,11 @@ private[spark] class WriteOnlyTable(
     with WriteTargets {
   override def name(): String = displayName.getOrElse(s"delta.`${target.table}`")
   override def location: Path = target.log.table
-  override def columns(): Array[Column] = SchemaShims.columns(tableSchema)
+  override def columns(): Array[Column] = SchemaInternals.columns(tableSchema)
   override def capabilities(): JSet[TableCapability] =
     EnumSet.of(BATCH_WRITE, TRUNCATE, OVERWRITE_BY_FILTER, OVERWRITE_DYNAMIC)
   override def partitioning(): Array[Transform] =
-    target.partitionColumns.map(SchemaShims.identityPartitioning).toArray
+    target.partitionColumns.map(SchemaInternals.identityPartitioning).toArray
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder =
     new TableWriteBuilder(target, info)
   override def writeTarget: WriteTarget = target
@@ -60,12 +60,12 @@ private[spark] class WriteOnlyTable(
 }
 
 /**
- * A table that CTAS, RTAS and REPLACE have announced. Its commit holds definition and data; the
- * catalog learns of it afterwards.
+ * The staged table of CTAS, RTAS and REPLACE. Its commit holds definition and data; it is registered in the
+ * catalog afterwards.
  *
- * @param targetWith the table to write, given the properties that a writer's options name
- * @param commitDefinition commits the definition alone, when no rows were written
- * @param register makes the committed table known to the catalog
+ * @param targetWith the table to write, given the properties in the writer's options
+ * @param commitDefinition commits the definition alone, if no rows were written
+ * @param register registers the committed table in the catalog
  */
 private[spark] final class StagedWriteTable(
     targetWith: Map[String, String] => WriteTarget,
@@ -93,11 +93,11 @@ private[spark] final class StagedWriteTable(
     register()
   }
 
-  /** A write that fails cleans up after itself, and nothing else has happened before the commit. */
+  /** A failed write deletes its own files, and nothing else has happened before the commit. */
   override def abortStagedChanges(): Unit = ()
 }
 
-/** What `load(path)` gets where there is no table: the save path may create it, a reader fails. */
+/** The result of `load(path)` without a table: a save may create it, a read fails. */
 private[spark] final class AbsentTable(spark: SparkSession, log: DeltaLog) extends TableWithSchema
     with SupportsRead {
   override def name(): String = s"delta.`${log.table}`"

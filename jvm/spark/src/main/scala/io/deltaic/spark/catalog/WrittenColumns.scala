@@ -8,36 +8,36 @@ import io.deltaic.spark.SessionSettings
 import io.deltaic.spark.write.{SchemaEvolution, WriteFlags}
 
 /**
- * The columns that rows come with.
+ * The columns of the rows to write.
  *
- * @param byName whether they go to the table's columns of the same name, or to those in the same place
- * @param stated columns of the table for which the statement itself states the value
+ * @param byName whether they are matched to the table's columns by name, or by position
+ * @param specified columns of the table whose values the statement itself specifies
  */
 private[spark] final case class RowsToWrite(
     columns: StructType,
     byName: Boolean,
-    stated: Set[String] = Set.empty
+    specified: Set[String] = Set.empty
 )
 
-/** Whether the columns of a table follow those of the rows that are written to it. */
+/** Whether the columns of a table evolve to those of the written rows. */
 private[spark] sealed trait Evolution
 
 private[spark] object Evolution {
 
-  /** They do not, and rows with other columns are refused. */
+  /** No evolution: rows with other columns are refused. */
   case object No extends Evolution
 
-  /** They do where they can; else rows are cast. */
+  /** Columns evolve where they can; else rows are cast. */
   case object Allowed extends Evolution
 
-  /** They do, and rows of a type that a column cannot follow, nor hold without cutting values, are refused. */
+  /** Columns evolve; rows of a type to which a column cannot evolve are refused if the cast could truncate values. */
   case object Demanded extends Evolution
 
-  /** They do where they can; else rows are cast, and refused where the cast could cut a value silently. */
+  /** Columns evolve where they can; else rows are cast, and refused if the cast could truncate a value silently. */
   case object OrCast extends Evolution
 
   /**
-   * The same for a write to a table of the catalog, whose rows are cast to its types in any case.
+   * The same for a write to a table of the catalog, where rows are always cast to its types.
    *
    * @param option the write's option of that name
    */
@@ -48,7 +48,7 @@ private[spark] object Evolution {
     }
 
   /**
-   * What a write says by its option beats the session.
+   * The option of a write takes precedence over the session.
    *
    * @param option the write's option of that name
    */
@@ -64,7 +64,7 @@ private[spark] object Evolution {
 private[spark] object WrittenColumns {
 
   /**
-   * The columns after a write that may change them; none for one that may not.
+   * The columns after a write that may evolve them; none for one that may not.
    *
    * @throws DeltaicThrowable if the rows have columns that it may not add
    */
@@ -72,7 +72,7 @@ private[spark] object WrittenColumns {
     val before = table.tableSchema.all
     def after(takes: (DataType, DataType) => Boolean = (_, _) => false): StructType =
       withIdentity(table, follow(before, rows, takes))
-    // What the table cannot become, Python refuses; what the session does not allow, it cannot know.
+    // Python refuses what the table does not allow; what the session does not allow is refused here.
     def followedOrRefused(exceeds: (DataType, DataType) => Boolean): StructType = {
       val widens = AutomaticWidening.of(table)
       val columns = after((own, other) => widens(own, other) || exceeds(own, other))
@@ -94,7 +94,7 @@ private[spark] object WrittenColumns {
 
   /**
    * An identity column stays BIGINT (Protocol § Identity Columns), and rows are cast to it; delta-spark
-   * widens it, to a table that the protocol does not allow. What a cast could cut is left for Python to refuse.
+   * widens it, which the protocol does not allow. Python refuses rows that a cast could truncate.
    */
   private def withIdentity(table: DeltaicTable, after: StructType): StructType = {
     val widens = AutomaticWidening.of(table)
@@ -135,13 +135,13 @@ private[spark] object WrittenColumns {
       rows: RowsToWrite,
       takes: (DataType, DataType) => Boolean
   ): StructType = {
-    val (stated, open) = table.partition(field => rows.stated(field.name))
+    val (specified, open) = table.partition(field => rows.specified(field.name))
     val followed = new SchemaEvolution(rows.byName, takes)
       .evolved(StructType(open), rows.columns)
-    val byName = (stated ++ followed).map(field => field.name -> field).toMap
-    val known = table.fieldNames.toSet
+    val byName = (specified ++ followed).map(field => field.name -> field).toMap
+    val existing = table.fieldNames.toSet
     StructType(
-      table.fieldNames.toSeq.map(byName) ++ followed.filterNot(field => known(field.name))
+      table.fieldNames.toSeq.map(byName) ++ followed.filterNot(field => existing(field.name))
     )
   }
 

@@ -24,7 +24,7 @@ private[spark] object ChangeColumns {
     StructField(CommitTimestamp, TimestampType)
   )
 
-  /** What identifies a row of a table with row tracking, by delta-spark's names. */
+  /** The columns that identify a row of a table with row tracking, under delta-spark's names. */
   val rowField: StructField = StructField(
     FileMetadata.Name,
     StructType(
@@ -34,7 +34,7 @@ private[spark] object ChangeColumns {
     nullable = false
   )
 
-  /** The columns that a source of changes shows. */
+  /** The columns of a source of changes. */
   def of(source: ChangeSource, columns: StructType): StructType =
     addedTo(source.table.toString, columns, source.identifiesRows)
 
@@ -51,10 +51,9 @@ private[spark] object ChangeColumns {
   }
 
   /**
-   * The columns of a table and those of a feed that are the same for all rows of a file: these are
-   * read like partition columns.
+   * The columns of a table, and those of a feed that are constant within a file, which are read like partition columns.
    *
-   * @param constantType whether the kind of change is one of them, or stored in the files
+   * @param constantType whether the change type is one of them, or is stored in the files
    */
   def constantIn(columns: TableSchema, constantType: Boolean): TableSchema = {
     val constants = fields.filter(constantType || _.name != ChangeType)

@@ -14,11 +14,11 @@ private[spark] final case class CommittedChange(
     timestampMs: Long
 )
 
-/** Changes of a table's rows that a query can read. Two equal ones are the same changes. */
+/** Changes of a table's rows that a query can read. Equal sources have the same changes. */
 private[spark] trait ChangeSource {
   def table: Path
 
-  /** The last version that they are of, or are based on; for errors. */
+  /** The last version of the changes, or the version they are based on; for errors. */
   def version: Long
 
   def changes: IndexedSeq[CommittedChange]
@@ -26,7 +26,7 @@ private[spark] trait ChangeSource {
   /** Whether each row has its row id and row commit version, and copied rows are among the changes. */
   def identifiesRows: Boolean = false
 
-  /** Whether a file with none of the columns that are shown is read as nulls, and not refused. */
+  /** Whether a file with none of the columns of the source is read as nulls instead of rejected. */
   def mayLackColumns: Boolean = false
 }
 
@@ -45,13 +45,12 @@ private[spark] final case class VersionRange(first: Long, last: Long) {
 /**
  * The changes that the commits of a range of versions made, shown with the columns of one version.
  *
- * Two feeds of the same table, range and version of the columns are equal, if both or neither check the schema, and
- * identify rows.
+ * Two feeds are equal if they have the same table, range, version of the columns, `checksSchema` and `identifiesRows`.
  *
  * @param versions empty for no changes at all
  * @param start the table at the first of them
  * @param read the version whose columns the feed has
- * @param checksSchema whether versions whose data cannot be read with these columns are an error
+ * @param checksSchema whether a version whose data cannot be read with these columns is an error
  */
 private[spark] final class ChangeFeed(
     log: DeltaLog,
@@ -65,7 +64,7 @@ private[spark] final class ChangeFeed(
 
   override def version: Long = versions.last
 
-  /** A table that was overwritten with other columns has files of which no column is left. */
+  /** A table that was overwritten with other columns has older files with none of the current columns. */
   override def mayLackColumns: Boolean = !checksSchema
 
   private def name: String = table.toString
@@ -95,7 +94,7 @@ private[spark] final class ChangeFeed(
       found.result()
     }
 
-  /** What the first commit says about columns is in `start`, and nothing older is read. */
+  /** The metadata of the first commit is in `start`, and nothing older is read. */
   private def checkMetadata(commit: CommitFile): Unit = commit.metadata.foreach { metadata =>
     if (commit.version > versions.first) requireCompatible(metadata, commit.version)
   }
@@ -152,7 +151,7 @@ private[spark] final class ChangeFeed(
 
 private[spark] object ChangeFeed {
 
-  /** Whether writers record, or leave derivable, what changes (Protocol § Change Data Files). */
+  /** Whether writers record changes, or write commits from which they can be derived (Protocol § Change Data Files). */
   def isRecorded(metadata: Metadata): Boolean =
     TableProperties.value(metadata, "delta.enableChangeDataFeed")
       .exists("true".equalsIgnoreCase(_))

@@ -7,8 +7,8 @@ import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor}
 import io.deltaic.spark.scan._
 
 /**
- * Tells in the executors which rows of a file are not part of a change, by a constant that
- * [[ChangedRows.encode]] made of a [[RowSelection]].
+ * Finds in the executors the rows of a file that are not part of a change, from a constant that
+ * [[ChangedRows.encode]] created for a [[RowSelection]].
  */
 private[spark] final case class ChangedRows(vectors: DeletionVectorSource) extends RowProbeSource {
 
@@ -30,32 +30,32 @@ private[spark] object ChangedRows {
   /** Between two vectors; neither Z85 nor an encoded path contains it. */
   private val Separator = "\f"
 
-  /** Null when all rows count. */
+  /** Null if all rows are part of the change. */
   def encode(file: AddFile, rows: RowSelection): UTF8String = rows match {
     case RowSelection.AllBut(None) => null
     case RowSelection.AllBut(Some(hidden)) =>
       UTF8String.fromString(s"$AllBut${vector(file, hidden)}")
     case RowSelection.Only(marked, except) =>
-      val texts = (Seq(marked) ++ except).map(vector(file, _).toString)
-      UTF8String.fromString(texts.mkString(Only.toString, Separator, ""))
+      val strings = (Seq(marked) ++ except).map(vector(file, _).toString)
+      UTF8String.fromString(strings.mkString(Only.toString, Separator, ""))
   }
 
   private def vector(file: AddFile, dv: DeletionVectorDescriptor): UTF8String =
     DeletionVectorConstant.encode(file.copy(deletionVector = Some(dv)))
 
   private[changes] def open(vectors: DeletionVectorSource, constant: UTF8String): MarkedRows = {
-    val text = constant.toString
-    val cursors = text.substring(1).split(Separator).map { vector =>
+    val string = constant.toString
+    val cursors = string.substring(1).split(Separator).map { vector =>
       vectors.open(UTF8String.fromString(vector)).cursor()
     }
-    new MarkedRows(cursors.head, cursors.lift(1).orNull, marksHidden = text.head == AllBut)
+    new MarkedRows(cursors.head, cursors.lift(1).orNull, marksHidden = string.head == AllBut)
   }
 }
 
 /**
- * The rows that one vector marks and the other, if any, does not.
+ * The rows that one vector marks and the other, if any, does not mark.
  *
- * @param marksHidden whether they are those that do not count, or those that do
+ * @param marksHidden whether these rows are excluded from the change, or are the only ones included
  */
 private[changes] final class MarkedRows(
     marked: DeletionVectorCursor,
@@ -63,7 +63,7 @@ private[changes] final class MarkedRows(
     val marksHidden: Boolean
 ) {
 
-  /** The first such row from `row` on. */
+  /** The first such row at or after `row`. */
   def next(row: Long): Long = {
     var found = marked.seek(row)
     if (except != null)
@@ -76,9 +76,9 @@ private[changes] final class MarkedRows(
 }
 
 /**
- * Answers "is this row no part of the change?" for the rows of a scan, in the order in which it
- * reads them. Between two marked rows the answer stays the same, so most rows cost a reference
- * comparison and two of longs.
+ * Checks whether rows of a scan are not part of the change, in the order in which the scan reads
+ * them. Between two marked rows the result is the same, so most rows cost one comparison of
+ * references and two of longs.
  *
  * Not thread safe: one probe belongs to one task.
  */

@@ -8,7 +8,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch
 /**
  * Files to read in one task.
  *
- * @param reader which reader they are for, by number
+ * @param reader the ordinal of the reader for these files
  */
 private[changes] final case class ChangesPartition(files: InputPartition, reader: Int)
     extends InputPartition {
@@ -16,10 +16,10 @@ private[changes] final case class ChangesPartition(files: InputPartition, reader
 }
 
 /**
- * Reads files that are alike.
+ * Reads files of the same kind.
  *
- * @param unchangedRows where among the constants of a file it says which of its rows are part of the change; none if all
- *   rows of all files are
+ * @param unchangedRows the ordinal of the constant that encodes which rows of a file are part of
+ *   the change; none if all rows of all files are
  */
 private[changes] final case class ChangesReader(
     columns: ReorderedColumns,
@@ -27,9 +27,9 @@ private[changes] final case class ChangesReader(
 )
 
 /**
- * Reads all kinds of files, each by the reader of its kind.
+ * Reads all kinds of files, each with the reader of its kind.
  *
- * @param rows what tells the rows that are part of a change; files without such a row are not opened
+ * @param rows finds the rows that are part of a change; files without such a row are not opened
  */
 private[changes] final class ChangesReaderFactory(
     readers: IndexedSeq[ChangesReader],

@@ -16,13 +16,14 @@ import io.deltaic.spark.scan._
 /**
  * Reads the files of a feed as a table's scan does, in one scan for all commits.
  *
- * Change data files hold the kind of each change, data files do not: there it is a constant. So are columns by which the
- * table was partitioned when a file was written, whatever it was partitioned by before and after. So there may be several
- * readers, which produce the same columns.
+ * Change data files contain the change type, data files do not: for them it is a constant. Columns
+ * by which the table was partitioned when a file was written are constants too, even if the
+ * partitioning differs in other versions. So there may be several readers, which produce the same
+ * columns.
  *
  * @param schema the columns of the table
- * @param requiredColumns what the query asks for
- * @param filters predicates that hold for every row the query wants
+ * @param requiredColumns the requested columns
+ * @param filters predicates that are true for every row of the result
  */
 private[spark] final class ChangesScan(
     spark: SparkSession,
@@ -43,7 +44,7 @@ private[spark] final class ChangesScan(
       .partition(isConstant)
   private val changeType = requiredColumns.fields.find(_.name == ChangeColumns.ChangeType)
 
-  /** At least one, so that there is a reader to ask. */
+  /** At least one, so that there always is a reader. */
   private lazy val parts: IndexedSeq[Part] = {
     val usual = Kind(isRecorded = false, schema.partitionColumns)
     val ofKind = feed.changes.groupBy(c => kindOf(c.change))
@@ -144,23 +145,23 @@ private[spark] final class ChangesScan(
     )
   }
 
-  /** Of each column, those first by which the table is partitioned. */
+  /** The logical name and log name of each column, partition columns first. */
   private lazy val logNames: Seq[(String, String)] = {
     val others = schema.stored.fieldNames.filterNot(schema.isPartition)
     (schema.partitionColumns ++ others).map(column => column -> schema.logName(column))
   }
 
-  /** The files of one kind and what reads them. */
+  /** The files of one kind and their reader. */
   private final class Part(kind: Kind, changes: IndexedSeq[CommittedChange]) {
     val schema: TableSchema = ChangeColumns.constantIn(
       ChangesScan.this.schema.copy(partitionColumns = kind.partitionedBy),
       constantType = !kind.isRecorded
     )
 
-    lazy val selected: ChangedFiles =
-      ChangedFiles.select(feed.table, changes, schema, filters, FileSplits.sessionZone(spark))
+    lazy val selected: ChangeFeedFiles =
+      ChangeFeedFiles.select(feed.table, changes, schema, filters, FileSplits.sessionZone(spark))
 
-    /** Not asked for its files: it is only the reader that matters. */
+    /** Its file list is not used, only its reader. */
     lazy val reader: TableScan = new TableScan(
       spark,
       ListedFiles(feed.table, feed.version, Vector.empty),
@@ -172,7 +173,7 @@ private[spark] final class ChangesScan(
       mayLackColumns = feed.mayLackColumns
     )
 
-    /** A scan puts constants last, and what is constant differs. */
+    /** A scan puts constants last, and kinds of files have different constants. */
     def columns: ReorderedColumns = {
       val read = reader.readSchema()
       val wanted = ChangesScan.this.readSchema()
@@ -186,7 +187,7 @@ private[spark] final class ChangesScan(
     def isColumnar: Boolean =
       reader.columnarSupportMode() == Scan.ColumnarSupportMode.SUPPORTED
 
-    /** Where among the constants of a file it says which of its rows are part of the change. */
+    /** The ordinal of the constant that encodes which rows of a file are part of the change. */
     def unchangedRows: Option[Int] = {
       val ordinal = reader.fileConstants.fieldNames.indexOf(ScanColumns.ChangedRows)
       Option.when(ordinal >= 0)(ordinal)
@@ -209,8 +210,8 @@ private object ChangesScan {
   /**
    * How a file is to be read.
    *
-   * @param isRecorded whether it is a change data file, which tells the kind of each change
-   * @param partitionedBy columns whose value is in the log, and not in the file
+   * @param isRecorded whether it is a change data file, which contains the type of each change
+   * @param partitionedBy columns whose value is stored in the log, not in the file
    */
   final case class Kind(isRecorded: Boolean, partitionedBy: Seq[String])
 }

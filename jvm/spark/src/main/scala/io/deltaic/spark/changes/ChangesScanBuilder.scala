@@ -11,7 +11,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import io.deltaic.spark.scan.{FileMetadata, TableSchema}
 import io.deltaic.spark.skipping.FileSelection
 
-/** Takes filters and columns from the optimizer for a [[ChangesScan]]. */
+/** Accepts filters and columns from the optimizer for a [[ChangesScan]]. */
 private[spark] final class ChangesScanBuilder(
     spark: SparkSession,
     feed: ChangeSource,
@@ -22,8 +22,8 @@ private[spark] final class ChangesScanBuilder(
     with SupportsPushDownRequiredColumns {
 
   /**
-   * What is the same for all rows of a file, whichever file it is: the kind of a change is stored in some, and so are
-   * columns by which the table was not always partitioned.
+   * The columns that are constant within every file. Some files store the change type, or columns
+   * by which the table was not always partitioned, so these are excluded.
    */
   private val filesSchema =
     ChangeColumns.constantIn(schema.copy(partitionColumns = Nil), constantType = false)
@@ -31,7 +31,10 @@ private[spark] final class ChangesScanBuilder(
   private var filters: Seq[Expression] = Nil
   private var requiredColumns: StructType = ChangeColumns.of(feed, schema.all)
 
-  /** Returns what must still be evaluated for each row: all that some file cannot decide as a whole. */
+  /**
+   * Returns the filters that must still be evaluated for each row: all that cannot be fully evaluated on every
+   * file.
+   */
   override def pushFilters(candidates: Seq[Expression]): Seq[Expression] = {
     val (usable, unusable) = candidates.partition { filter =>
       filter.deterministic && !SubqueryExpression.hasSubquery(filter) &&

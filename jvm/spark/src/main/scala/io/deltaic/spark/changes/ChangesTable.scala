@@ -7,7 +7,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.expressions.{Expressions, NamedReference}
 import org.apache.spark.sql.connector.read.ScanBuilder
-import org.apache.spark.sql.deltaic.SchemaShims
+import org.apache.spark.sql.deltaic.SchemaInternals
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.replay.{DeltaLog, Snapshot}
@@ -17,21 +17,21 @@ import io.deltaic.spark.scan.{
   FollowsTable,
   LocalCommit,
   LocalCommits,
-  NewestSnapshots,
+  QuerySnapshots,
   ReadsNewest,
   TableSchema,
   TableWithSchema
 }
 
 /**
- * Which changes of a table are shown, and how.
+ * Which changes of a table a query reads, and how.
  *
- * @param first the first version to show
- * @param last the last one, if there are that many; None for the latest when a query runs
- * @param start the table at version `first`; None when there is nothing to show
+ * @param first the first version to read
+ * @param last the last version, if it exists; None for the latest one when a query runs
+ * @param start the table at version `first`; None if there are no changes
  * @param read the version whose columns the changes are shown with
- * @param checksSchema whether versions whose data cannot be read with these columns are an error
- * @param identifiesRows whether each row has its row id, by which Spark finds the net changes
+ * @param checksSchema whether a version whose data cannot be read with these columns is an error
+ * @param identifiesRows whether each row has its row id, by which Spark computes net changes
  */
 private[spark] final case class ShownChanges(
     first: Long,
@@ -42,30 +42,30 @@ private[spark] final case class ShownChanges(
     identifiesRows: Boolean
 ) {
 
-  /** An end may be a version that the table does not have yet. */
+  /** The end may be a version that does not exist yet. */
   def followNewVersions: Boolean = last.forall(_ > read.version)
 
   /** The changes up to a version, and no newer one. */
   def until(version: Long): ShownChanges = copy(last = Some(last.fold(version)(_.min(version))))
 
-  /** What two requests have in common that show the same. */
+  /** Equal for two requests of the same changes. */
   def identity: (Long, Option[Long], Boolean, Long, Boolean, Boolean) =
     (first, last, start.isEmpty, read.version, checksSchema, identifiesRows)
 }
 
 /**
- * What changed in a table, as a table of its own.
+ * The changes of a table as a table of its own.
  *
  * @param name of the table whose changes these are
- * @param newest what the scans of one query agree on
- * @param cached the versions that data cached from the changes stands for, if another copy knows them
+ * @param newest the snapshots that all scans of one query use
+ * @param cached the versions of data cached from the changes, if another copy of the table has them
  */
 private[spark] final class ChangesTable(
     spark: SparkSession,
     val log: DeltaLog,
     override val name: String,
     shown: ShownChanges,
-    newest: Option[NewestSnapshots] = None,
+    newest: Option[QuerySnapshots] = None,
     cached: Option[CachedVersions] = None
 ) extends TableWithSchema
     with SupportsRead
@@ -79,7 +79,7 @@ private[spark] final class ChangesTable(
   private val cachedVersions: CachedVersions =
     cached.getOrElse(new CachedVersions(LocalCommits.at(log.table, read.version)))
 
-  override def columns(): Array[Column] = SchemaShims.columns(
+  override def columns(): Array[Column] = SchemaInternals.columns(
     ChangeColumns.addedTo(log.table.toString, tableSchema.all, identifiesRows)
   )
 
@@ -99,7 +99,7 @@ private[spark] final class ChangesTable(
     new ChangesScanBuilder(spark, feed, tableSchema, options)
   }
 
-  override def agreeingOn(newest: Option[NewestSnapshots]): ChangesTable =
+  override def pinnedTo(newest: Option[QuerySnapshots]): ChangesTable =
     new ChangesTable(spark, log, name, shown, newest, Some(cachedVersions))
 
   override def location: Path = log.table
@@ -110,7 +110,7 @@ private[spark] final class ChangesTable(
 
   override def refreshedTo(commit: LocalCommit): Unit = cachedVersions.add(commit)
 
-  /** It reads up to the newest version, whenever it is asked, and Spark puts no other table in its place. */
+  /** A no-op: it always reads up to the newest version, and Spark does not replace it by another table. */
   override def replaces(older: FollowsTable): Unit = ()
 
   /** The changes up to a version, for a statement that reads no newer one. */
@@ -118,10 +118,10 @@ private[spark] final class ChangesTable(
     if (shown.start.isEmpty) this
     else new ChangesTable(spark, log, name, shown.until(version))
 
-  /** A change data feed has no row that a rewritten file merely carries over. */
+  /** A change data feed has no rows that a rewritten file only copies. */
   override def containsCarryoverRows(): Boolean = identifiesRows
 
-  /** As far as Spark is to do something about it, for which rows need an identity. */
+  /** Spark can handle them only if rows have an identity. */
   override def containsIntermediateChanges(): Boolean = identifiesRows
 
   override def representsUpdateAsDeleteAndInsert(): Boolean = identifiesRows
@@ -133,7 +133,7 @@ private[spark] final class ChangesTable(
   private def rowReference(field: String): NamedReference =
     Expressions.column(s"${ChangeColumns.rowField.name}.$field")
 
-  /** An open end is the version at the time of the analysis: cached rows answer for that alone. */
+  /** An open end is replaced by the version at analysis: cached rows are valid only for that version. */
   private lazy val identity: (Path, Boolean, Product) =
     (log.table, newest.isDefined, shown.identity)
 

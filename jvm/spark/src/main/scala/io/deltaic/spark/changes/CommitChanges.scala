@@ -12,10 +12,10 @@ private[spark] sealed trait RowSelection
 
 private[spark] object RowSelection {
 
-  /** All but those that the vector marks. */
+  /** All rows except those that the vector marks. */
   final case class AllBut(hidden: Option[DeletionVectorDescriptor]) extends RowSelection
 
-  /** Those that one vector marks and the other does not. */
+  /** The rows that one vector marks and the other does not. */
   final case class Only(
       rows: DeletionVectorDescriptor,
       except: Option[DeletionVectorDescriptor]
@@ -25,8 +25,8 @@ private[spark] object RowSelection {
 /**
  * Rows of one file that a commit changed.
  *
- * @param file what to read; its statistics hold for `rows`, and its deletion vector is not set
- * @param changeType the same for all rows; None when the file tells it row by row
+ * @param file the file to read; its statistics are valid for `rows`, and its deletion vector is not set
+ * @param changeType the same for all rows; None if the file stores it for each row
  */
 private[spark] final case class FileChange(
     file: AddFile,
@@ -34,16 +34,17 @@ private[spark] final case class FileChange(
     rows: RowSelection
 )
 
-/** What one commit changed, by its actions alone (Protocol § Reader Requirements for AddCDCFile). */
+/** The changes of one commit, derived from its actions alone (Protocol § Reader Requirements for AddCDCFile). */
 private[spark] object CommitChanges {
 
   private val everything = RowSelection.AllBut(None)
 
   /**
-   *   1. A commit with `cdc` actions is described by them alone. Change data files have no row ids, though: where rows
-   *      are identified, `add` and `remove` are read, and rows that were copied are both deleted and inserted.
+   *   1. A commit with `cdc` actions is described by them alone. Change data files have no row ids,
+   *      however: if rows must be identified, `add` and `remove` are read, and copied rows are both
+   *      deleted and inserted.
    *   1. Otherwise rows of an `add` are inserted and rows of a `remove` are deleted, if the action
-   *      says that it changes data.
+   *      has `dataChange` set.
    *   1. A path that is in both keeps its file and changes its deletion vector: the rows that only
    *      the new vector marks are deleted, and those that only the old one marked are back.
    */
@@ -98,20 +99,20 @@ private[spark] object CommitChanges {
     FileChange(add.copy(deletionVector = None), Some(ChangeColumns.Insert), rows)
 
   /**
-   * @param twin the `add` of the same file: it knows what a `remove` may leave out, and bounds of
-   *   rows that are gone by now are only in the `remove`
+   * @param matchingAdd the `add` of the same file: it has the fields that a `remove` may omit; bounds of
+   *   rows that are deleted now are only in the `remove`
    */
   private def delete(
       table: Path,
       version: Long,
       remove: RemoveFile,
       rows: RowSelection,
-      twin: Option[AddFile] = None
+      matchingAdd: Option[AddFile] = None
   ): FileChange = {
-    val known = remove.extendedFileMetadata.contains(true) && remove.sizeBytes.isDefined
-    val file = twin match {
+    val isComplete = remove.extendedFileMetadata.contains(true) && remove.sizeBytes.isDefined
+    val file = matchingAdd match {
       case Some(add) => add.copy(stats = remove.stats, deletionVector = None)
-      case None if known || (remove.sizeBytes.isDefined && remove.partitionValues.nonEmpty) =>
+      case None if isComplete || (remove.sizeBytes.isDefined && remove.partitionValues.nonEmpty) =>
         AddFile(
           path = remove.path,
           partitionValues = remove.partitionValues,
@@ -136,8 +137,8 @@ private[spark] object CommitChanges {
   }
 
   /**
-   * Whether the commit is of a MERGE that says of itself that it changed no row. It may have
-   * rewritten files all the same, and has no `cdc` action to say so.
+   * Whether the commit is a MERGE whose metrics report no changed row. It may still have rewritten
+   * files, and has no `cdc` action that shows this.
    */
   private def isMergeWithoutChanges(commit: CommitFile): Boolean =
     commit.commitInfo.exists { info =>

@@ -10,19 +10,21 @@ import io.deltaic.spark.scan.{PhysicalSchema, TypeChange}
 /**
  * Whether data written under one schema means the same when read under another.
  *
- * A feed shows all versions with the columns of one of them, and a DataFrame that was made of one version shows
- * newer ones with its columns. Columns may have been added in between and nothing else: of a column that was
- * dropped, renamed or given another type, older or newer rows would show wrong values, or none.
+ * A feed returns all versions with the columns of one of them, and a DataFrame created for one
+ * version returns newer ones with its columns. Columns may only have been added in between: if a
+ * column was dropped, renamed or changed its type, older or newer rows would have wrong values, or
+ * none.
  */
 private[spark] object ReadCompatibility {
 
   /**
-   * For those who read every column from one place: one that lies in files in one version and in the log in another is
-   * not the same to them.
+   * For readers that read a column always from files or always from the log: a column must be
+   * stored in the same place in both versions.
    *
-   * @param dataIsOlder whether `data` is of a version before the one that `read` is of
-   * @param readsWidened whether a column may since have been given a type that holds all values of the older one,
-   *   and says so: bounds of its values are taken for what they are by that (Protocol § Type Widening)
+   * @param dataIsOlder whether `data` is of an older version than `read`
+   * @param readsWidened whether a column's type may have been widened, with the type change
+   *   recorded in its metadata, which is needed to interpret bounds of its values (Protocol § Type
+   *   Widening)
    */
   def holds(
       data: Metadata,
@@ -33,7 +35,7 @@ private[spark] object ReadCompatibility {
     data.partitionColumns == read.partitionColumns &&
     ofColumns(data, read, new ReadCompatibility(dataIsOlder, dataIsOlder && readsWidened))
 
-  /** For those who look for each column where it lies. */
+  /** For readers that find each column in files or in the log, wherever it is stored. */
   def ofColumns(data: Metadata, read: Metadata, dataIsOlder: Boolean): Boolean =
     ofColumns(data, read, new ReadCompatibility(dataIsOlder, mayWiden = false))
 
@@ -64,7 +66,7 @@ private final class ReadCompatibility(val olderIsData: Boolean, mayWiden: Boolea
     }
   }
 
-  /** @param changed whether the newer column says that its type has changed, there or within */
+  /** @param changed whether the newer column's metadata records a type change, at the top level or nested */
   private def holds(before: DataType, after: DataType, changed: Boolean): Boolean =
     (before, after) match {
       case (b: StructType, a: StructType) => grew(b, a)
@@ -80,7 +82,7 @@ private final class ReadCompatibility(val olderIsData: Boolean, mayWiden: Boolea
   private def widened(before: DataType, after: DataType, changed: Boolean): Boolean =
     if (changed) TypeChange.widens(before, after) else TypeChange.isStoredAlike(before, after)
 
-  /** Nulls in the data need a column that may be null to be read into. */
+  /** Data with nulls can be read only into a nullable column. */
   private def nullabilityHolds(older: Boolean, newer: Boolean): Boolean = {
     val (data, read) = if (olderIsData) (older, newer) else (newer, older)
     !data || read

@@ -7,10 +7,10 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
 /**
- * What another factory reads, with its columns in another order.
+ * Reads with another factory, and reorders its columns.
  *
- * @param columns in the order they come out
- * @param from where the other factory has each of them
+ * @param columns in the order of the result
+ * @param from the ordinal of each of them in the other factory
  */
 private[changes] final case class ReorderedColumns(
     factory: PartitionReaderFactory,

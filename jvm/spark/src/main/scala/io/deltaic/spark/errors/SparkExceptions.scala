@@ -6,12 +6,12 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.trees.Origin
-import org.apache.spark.sql.deltaic.{ErrorListShim, RuntimeExceptionShim}
+import org.apache.spark.sql.deltaic.{ErrorListInternals, RuntimeExceptionInternals}
 import org.apache.spark.{BreakingChangeInfo, QueryContext, SparkThrowable}
 
 import io.deltaic.protocol.{DeltaicThrowable, ErrorConditions, ExceptionFactory, Printable}
 
-/** Failures as Spark and its clients know them. All that Spark would look up in its own list is given. */
+/** Errors as Spark throwables. Everything that Spark would look up in its own list of conditions is overridden. */
 trait DeltaicSparkThrowable extends DeltaicThrowable with SparkThrowable {
 
   override def getCondition: String = condition
@@ -20,7 +20,7 @@ trait DeltaicSparkThrowable extends DeltaicThrowable with SparkThrowable {
 
   override def getSqlState: String = ErrorConditions.of(condition).sqlState
 
-  /** As the message shows them. */
+  /** As rendered in the message. */
   override def getMessageParameters: JMap[String, String] =
     parameters.transform((_, value) => Printable(value)).asJava
 
@@ -33,7 +33,7 @@ trait DeltaicSparkThrowable extends DeltaicThrowable with SparkThrowable {
   override def getQueryContext: Array[QueryContext] = Array.empty
 }
 
-/** What is wrong is seen before anything runs: names, columns, types, definitions, versions. */
+/** An error at analysis, before anything runs: names, columns, types, definitions, versions. */
 class DeltaicAnalysisException(
     val condition: String,
     val parameters: Map[String, String],
@@ -50,7 +50,7 @@ class DeltaicAnalysisException(
       Array.empty[QueryContext]
     ) with DeltaicSparkThrowable {
 
-  /** Spark's own would return an exception that is none of ours. */
+  /** Spark's implementation would return an exception that is not Deltaic's. */
   override def withPosition(origin: Origin): AnalysisException = {
     val placed = new DeltaicAnalysisException(
       condition,
@@ -64,7 +64,7 @@ class DeltaicAnalysisException(
   }
 }
 
-/** An option, setting or argument has a value that it cannot have. */
+/** An option, setting or argument has an invalid value. */
 class DeltaicIllegalArgumentException(
     val condition: String,
     val parameters: Map[String, String],
@@ -72,7 +72,7 @@ class DeltaicIllegalArgumentException(
 ) extends IllegalArgumentException(ErrorConditions.render(condition, parameters), cause)
     with DeltaicSparkThrowable
 
-/** The table, or this version of Deltaic, does not do what is asked for. */
+/** The table, or this version of Deltaic, does not support the operation. */
 class DeltaicUnsupportedOperationException(
     val condition: String,
     val parameters: Map[String, String],
@@ -90,7 +90,7 @@ class DeltaicArithmeticException(
   if (cause != null) initCause(cause)
 }
 
-/** Another commit got in between. */
+/** Another commit was made concurrently. */
 class DeltaicConcurrentModificationException(
     val condition: String,
     val parameters: Map[String, String],
@@ -98,19 +98,19 @@ class DeltaicConcurrentModificationException(
 ) extends ConcurrentModificationException(ErrorConditions.render(condition, parameters), cause)
     with DeltaicSparkThrowable
 
-/** What only running can tell: damaged files, rows that break a constraint, storage that fails. */
+/** An error at run time: damaged files, rows that violate a constraint, storage that fails. */
 class DeltaicRuntimeException(
     val condition: String,
     val parameters: Map[String, String],
     cause: Throwable = null
-) extends RuntimeExceptionShim(cause) with DeltaicSparkThrowable {
+) extends RuntimeExceptionInternals(cause) with DeltaicSparkThrowable {
 
   override def getMessage: String = ErrorConditions.render(condition, parameters)
 }
 
 /** Named in `META-INF/services`. */
 class SparkExceptionFactory extends ExceptionFactory {
-  ErrorListShim.add(ErrorConditions.names.iterator.map { name =>
+  ErrorListInternals.add(ErrorConditions.names.iterator.map { name =>
     val condition = ErrorConditions.of(name)
     name -> (condition.message -> condition.sqlState)
   }.toMap)

@@ -6,11 +6,11 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils
 
 /**
- * Where a partition's files lie and how the log names them.
+ * Where a partition's files are stored and how the log names them.
  *
  * The directory is a convention, not part of the protocol: readers take partition values from the
- * log alone. Two encodings stack up, so a value `50%` lies in the directory `p=50%25` and is named
- * `p=50%2525` in the log.
+ * log alone. Two encodings are combined, so a value `50%` is stored in the directory `p=50%25`,
+ * which is `p=50%2525` in the log.
  */
 private[deltaic] object PartitionPaths {
 
@@ -24,13 +24,13 @@ private[deltaic] object PartitionPaths {
       .mkString(Path.SEPARATOR)
 
   /**
-   * File systems take names of 255 bytes, and no NUL, which Spark leaves as it is. Nobody reads a
-   * value from the directory, so what is too long for a name is left out.
+   * File systems limit names to 255 bytes and do not allow NUL, which Spark does not escape. No
+   * reader takes a value from the directory, so a long name is truncated.
    */
   private def shortened(name: String): String = {
     val bytes = name.replace("\u0000", "%00").getBytes(UTF_8)
-    val kept = new String(bytes, 0, bytes.length.min(maxNameBytes), UTF_8)
-    if (bytes.length <= maxNameBytes) kept else kept.replaceFirst("(\uFFFD|%.?)$", "")
+    val truncated = new String(bytes, 0, bytes.length.min(maxNameBytes), UTF_8)
+    if (bytes.length <= maxNameBytes) truncated else truncated.replaceFirst("(\uFFFD|%.?)$", "")
   }
 
   private val maxNameBytes = 255

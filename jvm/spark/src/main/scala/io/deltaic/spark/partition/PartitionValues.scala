@@ -17,19 +17,19 @@ import org.apache.spark.unsafe.types.UTF8String
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 
 /**
- * The strings by which the log spells partition values (Protocol § Partition Value Serialization).
+ * The strings that represent partition values in the log (Protocol § Partition Value Serialization).
  *
- * Values are Catalyst's own (`UTF8String`, days, microseconds, `Decimal`, ...). `null` stands for a
- * null partition value on both sides. An empty string is a null partition value too, whatever the
- * type, so an empty string or an empty binary that is written comes back as null.
+ * Values are Catalyst's own (`UTF8String`, days, microseconds, `Decimal`, ...). `null` represents a
+ * null partition value on both sides. An empty string is a null partition value too, for every
+ * type, so an empty string or an empty binary is read back as null.
  *
  * A timestamp is written in its ISO 8601 form in UTC, which means the same instant to every reader;
  * the form without a zone, which the protocol describes and older writers used, is read in the
  * session's time zone.
  *
- * What folders are called that delta-spark took over as partitions is in the log as it was found, such as
- * `1` for true. It is read as delta-spark reads it: as Spark casts texts when the session asks for no
- * ANSI mode.
+ * When delta-spark converts a Parquet table, it writes the values in directory names to the log
+ * unchanged, such as `1` for true. They are read as delta-spark reads them: as Spark casts strings
+ * in non-ANSI mode.
  */
 private[deltaic] object PartitionValues {
 
@@ -37,30 +37,29 @@ private[deltaic] object PartitionValues {
   def toLog(column: String, dataType: DataType, value: Any): String =
     if (value == null) null
     else {
-      val text =
+      val string =
         try render(dataType, value)
         catch { case NonFatal(e) => throw invalid(column, shown(value), dataType, e) }
-      if (text.isEmpty) null else text
+      if (string.isEmpty) null else string
     }
 
   /**
-   * The Catalyst value of a string from the log. `zone` reads timestamps that carry no zone of
-   * their own.
+   * The Catalyst value of a string from the log. `zone` is used to parse timestamps without a zone.
    */
-  def fromLog(column: String, dataType: DataType, text: String, zone: ZoneId): Any =
-    if (text == null || text.isEmpty) null
+  def fromLog(column: String, dataType: DataType, string: String, zone: ZoneId): Any =
+    if (string == null || string.isEmpty) null
     else {
-      try parse(dataType, text, zone)
+      try parse(dataType, string, zone)
       catch {
         case NonFatal(e) =>
-          foundText(dataType, text, zone).getOrElse(throw invalid(column, text, dataType, e))
+          castString(dataType, string, zone).getOrElse(throw invalid(column, string, dataType, e))
       }
     }
 
-  private def foundText(dataType: DataType, text: String, zone: ZoneId): Option[Any] =
+  private def castString(dataType: DataType, string: String, zone: ZoneId): Option[Any] =
     dataType match {
       case BooleanType | _: NumericType | TimestampNTZType =>
-        Option(Cast(Literal(text), dataType, Some(zone.getId), EvalMode.LEGACY).eval())
+        Option(Cast(Literal(string), dataType, Some(zone.getId), EvalMode.LEGACY).eval())
       case _ => None
     }
 
@@ -77,33 +76,34 @@ private[deltaic] object PartitionValues {
     case _ => unsupported(dataType)
   }
 
-  private def parse(dataType: DataType, text: String, zone: ZoneId): Any = dataType match {
-    case _: StringType => UTF8String.fromString(text)
-    case ByteType => text.toByte
-    case ShortType => text.toShort
-    case IntegerType => text.toInt
-    case LongType => text.toLong
-    case FloatType => special(text).map(_.toFloat).getOrElse(text.toFloat)
-    case DoubleType => special(text).getOrElse(text.toDouble)
-    case decimal: DecimalType => parseDecimal(decimal, text)
-    case BooleanType => text.toBoolean
-    case DateType => parsed(DateTimeUtils.stringToDate(UTF8String.fromString(text)))
-    case TimestampType => parsed(DateTimeUtils.stringToTimestamp(UTF8String.fromString(text), zone))
+  private def parse(dataType: DataType, string: String, zone: ZoneId): Any = dataType match {
+    case _: StringType => UTF8String.fromString(string)
+    case ByteType => string.toByte
+    case ShortType => string.toShort
+    case IntegerType => string.toInt
+    case LongType => string.toLong
+    case FloatType => special(string).map(_.toFloat).getOrElse(string.toFloat)
+    case DoubleType => special(string).getOrElse(string.toDouble)
+    case decimal: DecimalType => parseDecimal(decimal, string)
+    case BooleanType => string.toBoolean
+    case DateType => parsed(DateTimeUtils.stringToDate(UTF8String.fromString(string)))
+    case TimestampType =>
+      parsed(DateTimeUtils.stringToTimestamp(UTF8String.fromString(string), zone))
     case TimestampNTZType =>
-      val utf8 = UTF8String.fromString(text)
+      val utf8 = UTF8String.fromString(string)
       parsed(DateTimeUtils.stringToTimestampWithoutTimeZone(utf8, allowTimeZone = false))
-    case BinaryType => text.getBytes(StandardCharsets.UTF_8)
+    case BinaryType => string.getBytes(StandardCharsets.UTF_8)
     case _ => unsupported(dataType)
   }
 
-  private def parseDecimal(dataType: DecimalType, text: String): Decimal = {
-    val exact = new JBigDecimal(text).setScale(dataType.scale)
+  private def parseDecimal(dataType: DecimalType, string: String): Decimal = {
+    val exact = new JBigDecimal(string).setScale(dataType.scale)
     if (exact.precision > dataType.precision) throw new ArithmeticException("too many digits")
     Decimal(exact, dataType.precision, dataType.scale)
   }
 
-  /** What other writers call the values that Java's parser knows under another name. */
-  private def special(text: String): Option[Double] = text.toLowerCase(Locale.ROOT) match {
+  /** Names of special values in other writers that Java's parser does not accept. */
+  private def special(string: String): Option[Double] = string.toLowerCase(Locale.ROOT) match {
     case "inf" | "+inf" | "infinity" | "+infinity" => Some(Double.PositiveInfinity)
     case "-inf" | "-infinity" => Some(Double.NegativeInfinity)
     case "nan" => Some(Double.NaN)
@@ -111,8 +111,7 @@ private[deltaic] object PartitionValues {
   }
 
   /**
-   * Binary travels as text, so only bytes that are UTF-8 survive; others must not be changed
-   * silently.
+   * Binary is written as a string, so only valid UTF-8 can be represented; other bytes must not be changed silently.
    */
   private def strictUtf8(bytes: Array[Byte]): String =
     try StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString
@@ -153,6 +152,6 @@ private[deltaic] object PartitionValues {
   private val localMicros = pattern("uuuu-MM-dd HH:mm:ss.SSSSSS")
   private val localSeconds = pattern("uuuu-MM-dd HH:mm:ss")
 
-  private def pattern(text: String): DateTimeFormatter =
-    DateTimeFormatter.ofPattern(text, Locale.ROOT)
+  private def pattern(string: String): DateTimeFormatter =
+    DateTimeFormatter.ofPattern(string, Locale.ROOT)
 }

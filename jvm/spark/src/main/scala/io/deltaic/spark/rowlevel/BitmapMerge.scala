@@ -3,20 +3,20 @@ package io.deltaic.spark.rowlevel
 import scala.collection.mutable.ArrayBuffer
 
 import org.apache.hadoop.fs.Path
-import org.apache.spark.sql.deltaic.WriteShims
+import org.apache.spark.sql.deltaic.WriteInternals
 
 import io.deltaic.dv.{DeletionVector, DeletionVectorFileWriter, DeletionVectorStore}
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor}
-import io.deltaic.spark.bridge.FileChanges
+import io.deltaic.spark.bridge.CommitFiles
 import io.deltaic.spark.write.DataWriteSpec
 
 /**
- * A file some of whose rows end.
+ * A file from which rows are deleted.
  *
- * @param numRecords rows in the data file, if the log says
- * @param before the rows that ended before
+ * @param numRecords rows in the data file, if its statistics have it
+ * @param before the existing deletion vector
  */
-private[rowlevel] final case class TouchedFile(
+private[rowlevel] final case class FileWithDeletedRows(
     path: String,
     sizeBytes: Long,
     numRecords: Option[Long],
@@ -25,41 +25,41 @@ private[rowlevel] final case class TouchedFile(
     updated: Seq[Bitmap]
 ) {
 
-  /** What is in memory when these are merged. */
+  /** The memory that the merge of these takes. */
   def bitmapBytes: Long =
     before.fold(0L)(_.sizeBytes.toLong) + deleted.map(_.sizeBytes).sum + updated.map(
       _.sizeBytes
     ).sum
 
-  def isCarried: Boolean = (deleted ++ updated).forall(_.isInstanceOf[Bitmap.Carried])
+  def isInline: Boolean = (deleted ++ updated).forall(_.isInstanceOf[Bitmap.Inline])
 }
 
-private[rowlevel] object TouchedFile {
+private[rowlevel] object FileWithDeletedRows {
 
   /** @param filesRead by path */
   def of(
       filesRead: Map[String, AddFile],
       deleted: Seq[FoundRows],
       updated: Seq[FoundRows]
-  ): Seq[TouchedFile] = {
-    val gone = deleted.groupMap(_.file)(_.rows)
-    val replaced = updated.groupMap(_.file)(_.rows)
-    (gone.keySet ++ replaced.keySet).toSeq.sorted.map { path =>
+  ): Seq[FileWithDeletedRows] = {
+    val deletedIn = deleted.groupMap(_.file)(_.rows)
+    val updatedIn = updated.groupMap(_.file)(_.rows)
+    (deletedIn.keySet ++ updatedIn.keySet).toSeq.sorted.map { path =>
       val file = filesRead(path)
-      TouchedFile(
+      FileWithDeletedRows(
         path,
         file.sizeBytes,
-        FileChanges.rows(file),
+        CommitFiles.rows(file),
         file.deletionVector,
-        gone.getOrElse(path, Nil),
-        replaced.getOrElse(path, Nil)
+        deletedIn.getOrElse(path, Nil),
+        updatedIn.getOrElse(path, Nil)
       )
     }
   }
 
-  /** Files one after the other, as many at a time as have so many bytes of bitmaps, at least one. */
-  def groups(touched: Seq[TouchedFile], bytes: Long): Seq[Seq[TouchedFile]] = {
-    val groups = ArrayBuffer.empty[ArrayBuffer[TouchedFile]]
+  /** Groups consecutive files, with at most this many bytes of bitmaps in a group, unless it is a single file. */
+  def groups(touched: Seq[FileWithDeletedRows], bytes: Long): Seq[Seq[FileWithDeletedRows]] = {
+    val groups = ArrayBuffer.empty[ArrayBuffer[FileWithDeletedRows]]
     var groupBytes = 0L
     touched.foreach { file =>
       if (groups.isEmpty || groupBytes + file.bitmapBytes > bytes) {
@@ -74,49 +74,49 @@ private[rowlevel] object TouchedFile {
 }
 
 /**
- * What becomes of a file.
+ * The result of the merge for a file.
  *
- * @param fate and the vector of all rows that have ended, now or before
+ * @param outcome with the vector of all deleted rows, old and new
  * @param numRecords rows in the data file
- * @param deleted how many rows are gone, and `updated` how many have changed
- * @param apart the vectors of the rows that are gone and of those that have changed, where there are both
- *   and somebody wants to know
+ * @param deleted the number of deleted rows, and `updated` of updated ones
+ * @param separateVectors the vectors of the deleted rows and of the updated rows, if there are both
+ *   and they are requested separately
  */
 private[rowlevel] final case class MergedFile(
     path: String,
-    fate: MergedFile.Fate,
+    outcome: MergedFile.Outcome,
     numRecords: Long,
     deleted: Long,
     updated: Long,
-    apart: Option[(DeletionVectorDescriptor, DeletionVectorDescriptor)]
+    separateVectors: Option[(DeletionVectorDescriptor, DeletionVectorDescriptor)]
 ) {
 
-  def keptUnder: Option[DeletionVectorDescriptor] = fate match {
+  def keptVector: Option[DeletionVectorDescriptor] = outcome match {
     case MergedFile.Kept(vector) => Some(vector)
     case _ => None
   }
 
-  def rewrittenBy: Option[DeletionVectorDescriptor] = fate match {
+  def rewriteVector: Option[DeletionVectorDescriptor] = outcome match {
     case MergedFile.Rewritten(vector) => Some(vector)
     case _ => None
   }
 }
 
 private[rowlevel] object MergedFile {
-  sealed trait Fate
+  sealed trait Outcome
 
   /** No row is left. */
-  case object Ended extends Fate
+  case object Removed extends Outcome
 
-  /** So few rows are left, or the table is such, that the file is rewritten without the others. */
-  final case class Rewritten(vector: DeletionVectorDescriptor) extends Fate
+  /** The file is rewritten without its deleted rows: few rows are left, or the table has no deletion vectors. */
+  final case class Rewritten(vector: DeletionVectorDescriptor) extends Outcome
 
-  final case class Kept(vector: DeletionVectorDescriptor) extends Fate
+  final case class Kept(vector: DeletionVectorDescriptor) extends Outcome
 }
 
 /**
  * @param vectorFiles files with the vectors of the files that are kept
- * @param temporaryFiles files with other vectors, of no use once the commit is made
+ * @param temporaryFiles files with other vectors, which are deleted after the commit
  */
 private[rowlevel] final case class MergedFiles(
     files: Seq[MergedFile],
@@ -133,25 +133,25 @@ private[rowlevel] object MergedFiles {
 }
 
 /**
- * Makes one bitmap for each file of those that tasks have found and of the file's old deletion vector,
- * and the vectors that these become. On the driver or in a task.
+ * Merges the bitmaps that tasks report for a file with its old deletion vector, and writes the result as
+ * its new deletion vector. It runs on the driver or in a task.
  *
- * @param keepsVectors whether files that keep rows get vectors
- * @param tellsApart whether rows that are gone and rows that have changed must be told from each other
- * @param carries whether vectors that only this statement needs stay in memory
- * @param maxInlineBytes up to which size a vector goes into the log, even if it is more than a handful of rows
+ * @param writesVectors whether files with remaining rows get vectors
+ * @param separatesUpdates whether deleted and updated rows are reported separately
+ * @param inMemory whether vectors that only this statement needs stay in memory
+ * @param maxInlineBytes the maximum size of a vector that is stored inline in the log
  */
 private[rowlevel] final case class BitmapMerge(
     spec: DataWriteSpec,
     settings: VectorSettings,
-    keepsVectors: Boolean,
-    tellsApart: Boolean,
-    carries: Boolean,
+    writesVectors: Boolean,
+    separatesUpdates: Boolean,
+    inMemory: Boolean,
     maxInlineBytes: Long
 ) {
 
-  /** @param onStart is handed what deletes all files that have been written, should they not be needed */
-  def apply(touched: Seq[TouchedFile], onStart: (() => Unit) => Unit): MergedFiles = {
+  /** @param onStart receives a function that deletes all written files if the merge is aborted */
+  def apply(touched: Seq[FileWithDeletedRows], onStart: (() => Unit) => Unit): MergedFiles = {
     val store = new DeletionVectorStore(spec.hadoopConf)
     val vectors = spec.newVectorFile(store, settings.maxFileBytes)
     val temporary = spec.newVectorFile(store, settings.maxFileBytes)
@@ -161,7 +161,7 @@ private[rowlevel] final case class BitmapMerge(
     onStart(() => abort())
     try {
       val read = reader(store, touched)
-      val files = touched.map(merged(_, read, vectors, aside(store, temporary)))
+      val files = touched.map(merged(_, read, vectors, placeTemporary(store, temporary)))
       vectors.close()
       temporary.close()
       MergedFiles(files, vectors.files.map(_.toString), temporary.files.map(_.toString))
@@ -172,20 +172,20 @@ private[rowlevel] final case class BitmapMerge(
     }
   }
 
-  private def aside(
+  private def placeTemporary(
       store: DeletionVectorStore,
       temporary: DeletionVectorFileWriter
   ): DeletionVector => DeletionVectorDescriptor =
-    if (carries) store.inline else vector => temporary.place(vector)
+    if (inMemory) store.inline else vector => temporary.place(vector)
 
   private def merged(
-      touched: TouchedFile,
+      touched: FileWithDeletedRows,
       read: (String, Bitmap) => DeletionVector,
       vectors: DeletionVectorFileWriter,
-      aside: DeletionVector => DeletionVectorDescriptor
+      placeTemporary: DeletionVector => DeletionVectorDescriptor
   ): MergedFile = {
 
-    /** Their rows, and how many these are where those that several have count several times. */
+    /** The union of the bitmaps, and the sum of their cardinalities. */
     def union(bitmaps: Seq[Bitmap]): (DeletionVector, Long) = {
       val rows = new DeletionVector
       val counts = bitmaps.map { bitmap =>
@@ -197,36 +197,39 @@ private[rowlevel] final case class BitmapMerge(
     }
     val (deleted, _) = union(touched.deleted)
     val (updated, numUpdates) = union(touched.updated)
-    val ended = new DeletionVector
-    ended.or(deleted)
-    ended.or(updated)
-    // Spark looks for rows with two matches in each task, but a skewed source is split over several.
-    if (ended.cardinality < deleted.cardinality + numUpdates) throw WriteShims.matchedTwice
-    touched.before.foreach(vector => ended.or(read(touched.path, Bitmap.Stored(vector))))
+    val all = new DeletionVector
+    all.or(deleted)
+    all.or(updated)
+    // Spark checks for rows with two matches within a task, but a skewed source is split over several tasks.
+    if (all.cardinality < deleted.cardinality + numUpdates) throw WriteInternals.matchedTwice
+    touched.before.foreach(vector => all.or(read(touched.path, Bitmap.Stored(vector))))
     val numRecords = touched.numRecords.getOrElse(
       PhysicalRows.fromFooter(new Path(spec.tablePath), touched.path, spec.hadoopConf)
     )
-    val fate =
-      if (ended.cardinality >= numRecords) MergedFile.Ended
-      else if (!keepsVectors || settings.isWorn(touched.sizeBytes, numRecords, ended.cardinality))
-        MergedFile.Rewritten(aside(ended))
-      else MergedFile.Kept(vectors.place(ended, maxInlineBytes))
+    val outcome =
+      if (all.cardinality >= numRecords) MergedFile.Removed
+      else if (
+        !writesVectors || settings.isHeavilyDeleted(touched.sizeBytes, numRecords, all.cardinality)
+      ) MergedFile.Rewritten(placeTemporary(all))
+      else MergedFile.Kept(vectors.place(all, maxInlineBytes))
     val areBoth = !deleted.isEmpty && !updated.isEmpty
-    val apart = Option.when(tellsApart && areBoth)((aside(deleted), aside(updated)))
+    val separateVectors = Option.when(separatesUpdates && areBoth)(
+      (placeTemporary(deleted), placeTemporary(updated))
+    )
     MergedFile(
       touched.path,
-      fate,
+      outcome,
       numRecords,
       deleted.cardinality,
       updated.cardinality,
-      apart
+      separateVectors
     )
   }
 
-  /** Those in files are read together: they lie together. */
+  /** Reads the stored bitmaps together, since they are stored in the same files. */
   private def reader(
       store: DeletionVectorStore,
-      touched: Seq[TouchedFile]
+      touched: Seq[FileWithDeletedRows]
   ): (String, Bitmap) => DeletionVector = {
     val stored = touched.flatMap { file =>
       (file.before.map(Bitmap.Stored(_)) ++ file.deleted ++ file.updated)
@@ -236,7 +239,7 @@ private[rowlevel] final case class BitmapMerge(
     val read = keys.zip(store.readAll(new Path(spec.tablePath), stored)).toMap
     (path, bitmap) =>
       bitmap match {
-        case carried: Bitmap.Carried => carried.vector
+        case inline: Bitmap.Inline => inline.vector
         case Bitmap.Stored(descriptor) => read(path -> descriptor.uniqueId).get
       }
   }

@@ -9,8 +9,8 @@ import io.deltaic.spark.scan.{ListedFiles, ScanColumns, TableScanBuilder}
 import io.deltaic.spark.write.WriteTransaction
 
 /**
- * Writes the live rows of some files into new files: the purge of deletion vectors. Where there is row
- * tracking, they bring ids and commit versions along.
+ * Copies the live rows of some files to new files: the purge of deletion vectors. With row tracking, the
+ * rows keep their row IDs and commit versions.
  */
 private[rowlevel] final class FileRewriter(
     spark: SparkSession,
@@ -18,18 +18,18 @@ private[rowlevel] final class FileRewriter(
     snapshot: Snapshot
 ) {
 
-  /** @param files the files to rewrite, each with the vector of the rows to leave behind */
+  /** @param files the files to rewrite, each with the vector of the rows to leave out */
   def rewrite(files: Seq[AddFile]): Seq[AddFile] =
     if (files.isEmpty) Nil
     else {
       val schema = transaction.schema
       val listed = ListedFiles(snapshot.table, snapshot.version, files.toIndexedSeq)
-      val tracked = ScanColumns.tracked.take(transaction.movedSpec.tracked)
-      new MovedRows(spark, transaction).write(
+      val tracked = ScanColumns.tracked.take(transaction.copySpec.tracked)
+      new CopiedRows(spark, transaction).write(
         s"rewrite ${files.size} files without their deleted rows",
         StructType(schema.all ++ tracked),
         options => new TableScanBuilder(spark, listed, schema, options),
-        transaction.movedSpec
+        transaction.copySpec
       )
     }
 }

@@ -9,7 +9,7 @@ import io.deltaic.protocol.LogPath
 
 private[rowlevel] object PhysicalRows {
 
-  /** For files whose writer left no statistics: the footer knows how many rows there are. */
+  /** The row count in the Parquet footer, for files without statistics. */
   def fromFooter(table: Path, file: String, configuration: Configuration): Long = {
     val path = LogPath.toAbsolute(table, file)
     val reader = ParquetFileReader.open(HadoopInputFile.fromPath(path, configuration))

@@ -18,12 +18,12 @@ import io.deltaic.spark.scan._
 import io.deltaic.spark.write._
 
 /**
- * One DELETE, UPDATE or MERGE, from the snapshot it reads to the commit it makes. Spark plans it; its
- * tasks report positions of rows that end, and write the rows that begin.
+ * One DELETE, UPDATE or MERGE, from the snapshot it reads to its commit. Spark plans it; its
+ * tasks report the positions of deleted and updated rows, and write the new rows.
  *
- * @param batchWrite takes what they report and the files that end unread, given the other scans of the
- *   statement, where the change is a part of another write; else they become a commit
- * @param merge what there is to know of a MERGE
+ * @param batchWrite receives the reports of tasks and the files removed without being read, given the other scans
+ *   of the statement, if the change is a part of another write; without it they are committed
+ * @param merge details of a MERGE
  */
 private[spark] final class RowLevelChange(
     val spark: SparkSession,
@@ -31,19 +31,19 @@ private[spark] final class RowLevelChange(
     val snapshot: Snapshot,
     override val command: Command,
     batchWrite: Option[(RowLevelChange, RecordedReads, WholeFiles) => DeltaBatchWrite] = None,
-    val merge: Option[MergeTerms] = None
+    val merge: Option[MergeDetails] = None
 ) extends SupportsDelta {
 
   private val schema = TableSchema.of(snapshot)
   private val zone = FileSplits.sessionZone(spark)
   private val scans = ArrayBuffer.empty[TableScan]
-  @volatile private var stated: Option[Expression] = None
+  @volatile private var resolvedCondition: Option[Expression] = None
 
-  /** Says what the statement's condition is, once it is resolved. */
-  def describe(condition: Expression): Unit = stated = Some(condition)
+  /** Sets the statement's condition, once it is resolved. */
+  def describe(condition: Expression): Unit = resolvedCondition = Some(condition)
 
-  /** The condition as the statement has it. */
-  def condition: Option[Expression] = stated
+  /** The condition of the statement. */
+  def condition: Option[Expression] = resolvedCondition
 
   def partitionColumns: Seq[String] = schema.partitionColumns
 
@@ -53,7 +53,7 @@ private[spark] final class RowLevelChange(
       spark,
       SnapshotFiles(spark, log, snapshot, read),
       read,
-      AnalysedColumns.without(options),
+      AnalyzedColumns.without(options),
       scan => synchronized(scans += scan),
       isChanged = true
     )
@@ -64,15 +64,15 @@ private[spark] final class RowLevelChange(
   }
 
   /**
-   * Has each task's rows sorted by the partition they go to, as an append has: a join leaves them in
-   * any order, and each change of the partition begins another file. Rows that only end go to none.
+   * Requires each task's rows to be sorted by partition, as an append does: a join returns them in
+   * any order, and each change of the partition starts another file. Deleted rows go to no partition.
    *
-   * @param unread files that end without being read, once they are known, and what the statement has read
+   * @param wholeFiles files that are removed without being read, if any, and what the statement had read
    *   of the table before they were left out
    */
-  private[rowlevel] final class ChangeWrite(unread: Option[(WholeFiles, RecordedReads)] = None)
+  private[rowlevel] final class ChangeWrite(wholeFiles: Option[(WholeFiles, RecordedReads)] = None)
       extends DeltaWrite with RequiresDistributionAndOrdering
-      with RecordsReads with CountsOnce with CountsChangedRows {
+      with RecordsReads with CountsOnce with ReportsAffectedRows {
     @volatile private var batch: Option[RowLevelBatchWrite] = None
 
     override val log: DeltaLog = RowLevelChange.this.log
@@ -87,7 +87,7 @@ private[spark] final class RowLevelChange(
       else TableWrite.orderedBy(partitionColumns)
 
     override def toBatch: DeltaBatchWrite = {
-      val (whole, reads) = unread.getOrElse((WholeFiles.none, recorded))
+      val (whole, reads) = wholeFiles.getOrElse((WholeFiles.none, recorded))
       batchWrite.fold[DeltaBatchWrite] {
         val own = new RowLevelBatchWrite(change, reads, whole)
         batch = Some(own)
@@ -97,20 +97,20 @@ private[spark] final class RowLevelChange(
 
     private def progress: SessionWriteOptions = new SessionWriteOptions(spark, Map.empty)
 
-    /** The session's progress is that of statements, and not of a part of a write that may have its own. */
+    /** The session's `txnAppId` and `txnVersion` apply to statements, not to a part of a write with its own. */
     override def isApplied: Boolean = batchWrite.isEmpty && progress.isApplied(snapshot)
 
     override def skip(): Unit = progress.used()
 
-    override def changedRows: ChangedRows = batch.fold(ChangedRows())(_.changedRows)
+    override def affectedRows: AffectedRowCounts = batch.fold(AffectedRowCounts())(_.affectedRows)
 
-    def knowsWholeFiles: Boolean = unread.isDefined
+    def hasWholeFiles: Boolean = wholeFiles.isDefined
 
-    /** This write where the query has left out these files, of which all rows end. */
-    def ending(files: WholeFiles): ChangeWrite = new ChangeWrite(Some((files, recorded)))
+    /** This write for a query that leaves out these files, all of whose rows are deleted. */
+    def withWholeFiles(files: WholeFiles): ChangeWrite = new ChangeWrite(Some((files, recorded)))
 
     override def description(): String = {
-      val files = unread.fold("")(u => s", ${u._1.adds.size} files as a whole")
+      val files = wholeFiles.fold("")(w => s", ${w._1.adds.size} files as a whole")
       s"deltaic $command on ${log.table}$files"
     }
 
@@ -120,19 +120,19 @@ private[spark] final class RowLevelChange(
   override def rowId(): Array[NamedReference] =
     ScanColumns.rowId.map(name => Expressions.column(name): NamedReference).toArray
 
-  /** Where rows keep their ids, an update hands the old row's to the new one. */
+  /** With row tracking, an update passes the old row's ID to the new row. */
   override def requiredMetadataAttributes(): Array[NamedReference] =
     if (command == Command.DELETE || !keepsRowIds) Array.empty
     else Array(Expressions.column(ScanColumns.TrackedRowId))
 
   private def keepsRowIds: Boolean = schema.rowTracking.exists(_.materialized.nonEmpty)
 
-  /** An update stays one operation: its old row's position and its new row travel together. */
+  /** An update stays one operation, with the old row's position and the new row. */
   override def representUpdateAsDeleteAndInsert(): Boolean = false
 
   override def description(): String = command.toString
 
-  /** The files the scans chose, by their path in the log. */
+  /** The files that the scans selected, by their path in the log. */
   lazy val filesRead: Map[String, AddFile] =
     currentScans.iterator.flatMap(_.selectedFiles).map(file => file.path -> file).toMap
 

@@ -7,21 +7,21 @@ import io.deltaic.dv.DeletionVector
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor}
 
 /**
- * What a task found out: which rows end, in a bitmap for each file it saw, and the files with the rows that
- * begin. A file split over several tasks has bitmaps from each.
+ * The report of a task: a bitmap of deleted and of updated rows for each file it has read, and the files with
+ * the new rows. A file split over several tasks has bitmaps from each.
  *
- * @param deletedRows rows that are gone
- * @param updatedRows rows that another one takes the place of
- * @param changeFiles change data files with the rows that begin, where the task writes any
- * @param bitmapFiles files that the task wrote its bitmaps to, because they are many; of no use once
- *   they are merged
+ * @param deletedRows positions of deleted rows
+ * @param updatedRows positions of updated rows
+ * @param changeFiles change data files with the new rows, if the task writes any
+ * @param bitmapFiles files to which the task wrote its bitmaps, because they are large; they are deleted after
+ *   the merge
  */
 private[spark] final case class RowLevelMessage(
     deletedRows: Seq[FoundRows],
     updatedRows: Seq[FoundRows],
     newFiles: Seq[AddFile],
     changeFiles: Seq[AddFile],
-    identityMarks: Map[String, Long],
+    identityHighWaterMarks: Map[String, Long],
     insertedRows: Long,
     bitmapFiles: Seq[String]
 ) extends WriterCommitMessage
@@ -48,13 +48,13 @@ private[spark] sealed trait Bitmap {
 
 private[spark] object Bitmap {
 
-  /** A serialized one. */
-  final case class Carried(bytes: Array[Byte]) extends Bitmap {
+  /** A serialized bitmap in the message. */
+  final case class Inline(bytes: Array[Byte]) extends Bitmap {
     override def sizeBytes: Long = bytes.length.toLong
     def vector: DeletionVector = DeletionVector.deserialize(bytes)
   }
 
-  /** One in a file that has the form of a file of deletion vectors. */
+  /** A bitmap in a file of the deletion vector format. */
   final case class Stored(descriptor: DeletionVectorDescriptor) extends Bitmap {
     override def sizeBytes: Long = descriptor.sizeBytes.toLong
   }

@@ -5,7 +5,7 @@ import scala.collection.mutable
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, JoinedRow}
 import org.apache.spark.sql.connector.write.{DeltaWriter, DeltaWriterFactory, WriterCommitMessage}
-import org.apache.spark.sql.deltaic.WriteShims
+import org.apache.spark.sql.deltaic.WriteInternals
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.deltaic.dv.{DeletionVector, DeletionVectorFileWriter, DeletionVectorStore}
@@ -15,8 +15,8 @@ import io.deltaic.spark.scan.ScanColumns
 import io.deltaic.spark.write.{DataWriteSpec, PartitionedDataWriter}
 
 /**
- * @param reportedBytes a task that has more bytes of bitmaps writes them to a file and reports that
- * @param changes how change data files are written, where tasks have to write any
+ * @param reportedBytes a task with more bytes of bitmaps writes them to a file and reports the file
+ * @param changes how change data files are written, if tasks have to write any
  */
 private[spark] final class RowLevelWriterFactory(
     spec: DataWriteSpec,
@@ -37,8 +37,8 @@ private final class RowLevelWriter(
   private val newRows = new PartitionedDataWriter(spec, partitionId)
   private val images = changes.map(new ImageWriter(_, partitionId)).orNull
   private val tracked = if (spec.tracked > 0) new TrackedRow else null
-  private val deletedRows = new EndedRows
-  private val updatedRows = new EndedRows
+  private val deletedRows = new DeletedRowPositions
+  private val updatedRows = new DeletedRowPositions
   private var inserted = 0L
   private var bitmapFile: Option[DeletionVectorFileWriter] = None
 
@@ -57,20 +57,21 @@ private final class RowLevelWriter(
   }
 
   override def commit(): WriterCommitMessage = {
-    // Spark has looked for two matches in each task that joined rows; these may come from several.
-    if (updatedRows.areRepeated) throw WriteShims.matchedTwice
+    // Spark checks for two matches within a join task; these rows may come from several.
+    if (updatedRows.areRepeated) throw WriteInternals.matchedTwice
     if (deletedRows.sizeBytes + updatedRows.sizeBytes > reportedBytes) openBitmapFile()
-    val keep = bitmapFile.fold[DeletionVector => Bitmap](rows => Bitmap.Carried(rows.serialize())) {
-      file => rows => Bitmap.Stored(file.add(rows))
+    val toBitmap: DeletionVector => Bitmap = bitmapFile match {
+      case Some(file) => rows => Bitmap.Stored(file.add(rows))
+      case None => rows => Bitmap.Inline(rows.serialize())
     }
-    val (deleted, updated) = (deletedRows.found(keep), updatedRows.found(keep))
+    val (deleted, updated) = (deletedRows.found(toBitmap), updatedRows.found(toBitmap))
     bitmapFile.foreach(_.close())
     RowLevelMessage(
       deleted,
       updated,
       newRows.commit(),
       if (images == null) Nil else images.commit(),
-      newRows.identityMarks,
+      newRows.identityHighWaterMarks,
       inserted,
       bitmapFile.toSeq.flatMap(_.files).map(_.toString)
     )
@@ -78,7 +79,7 @@ private final class RowLevelWriter(
 
   private def openBitmapFile(): Unit = {
     val file = spec.newVectorFile(new DeletionVectorStore(spec.hadoopConf), Int.MaxValue.toLong)
-    WriteShims.onKilled(() => file.abort())
+    WriteInternals.onKilled(() => file.abort())
     bitmapFile = Some(file)
   }
 
@@ -92,25 +93,25 @@ private final class RowLevelWriter(
 }
 
 /**
- * Rows with the columns behind them in which they keep what row tracking knows of them: an updated row
- * its id, but no commit version, since it has changed; an inserted one neither.
+ * Appends the materialized row tracking columns to rows: an updated row keeps its row ID, but no commit
+ * version, since it has changed; an inserted row has neither.
  */
 private final class TrackedRow {
-  private val kept = new GenericInternalRow(ScanColumns.tracked.length)
+  private val tracked = new GenericInternalRow(ScanColumns.tracked.length)
   private val joined = new JoinedRow
 
   def updated(row: InternalRow, metadata: InternalRow): InternalRow = {
-    if (metadata.isNullAt(0)) kept.setNullAt(0) else kept.setLong(0, metadata.getLong(0))
-    joined(row, kept)
+    if (metadata.isNullAt(0)) tracked.setNullAt(0) else tracked.setLong(0, metadata.getLong(0))
+    joined(row, tracked)
   }
 
   def inserted(row: InternalRow): InternalRow = {
-    kept.setNullAt(0)
-    joined(row, kept)
+    tracked.setNullAt(0)
+    joined(row, tracked)
   }
 }
 
-/** Writes the rows that begin into change data files, as they are in the table from now on. */
+/** Writes the images of new rows into change data files. */
 private final class ImageWriter(spec: DataWriteSpec, partitionId: Int) {
   private val writer = new PartitionedDataWriter(spec, partitionId, rowsAreNew = false)
   private val insert = InternalRow(UTF8String.fromString(ChangeColumns.Insert))
@@ -126,8 +127,8 @@ private final class ImageWriter(spec: DataWriteSpec, partitionId: Int) {
   def abort(): Unit = writer.abort()
 }
 
-/** Positions of ended rows, by the file they are in; `(file, row index)` is the row id. */
-private final class EndedRows {
+/** Positions of deleted rows by file; Spark's row ID is `(file, row index)`. */
+private final class DeletedRowPositions {
   private val byFile = mutable.LinkedHashMap.empty[UTF8String, DeletionVector]
   private var lastFile: UTF8String = _
   private var lastVector: DeletionVector = _
@@ -135,9 +136,9 @@ private final class EndedRows {
 
   def add(id: InternalRow): Unit = {
     val file = id.getUTF8String(0)
-    // Rows of a file come together, except after a join.
+    // Rows of a file are consecutive, except after a join.
     if (!file.equals(lastFile)) {
-      lastFile = file.clone() // the row's memory is used again for the next row
+      lastFile = file.clone() // the row's memory is reused for the next row
       lastVector = byFile.getOrElseUpdate(lastFile, new DeletionVector)
     }
     lastVector.add(id.getLong(1))
@@ -149,6 +150,6 @@ private final class EndedRows {
 
   def sizeBytes: Long = byFile.valuesIterator.map(_.serializedSizeBytes).sum
 
-  def found(keep: DeletionVector => Bitmap): Seq[FoundRows] =
-    byFile.iterator.map { case (file, rows) => FoundRows(file.toString, keep(rows)) }.toVector
+  def found(toBitmap: DeletionVector => Bitmap): Seq[FoundRows] =
+    byFile.iterator.map { case (file, rows) => FoundRows(file.toString, toBitmap(rows)) }.toVector
 }

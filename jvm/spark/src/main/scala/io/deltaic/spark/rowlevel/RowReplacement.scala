@@ -10,7 +10,7 @@ import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 import org.apache.spark.sql.connector.write._
-import org.apache.spark.sql.deltaic.{SchemaShims, SessionShims}
+import org.apache.spark.sql.deltaic.{SchemaInternals, SessionInternals}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -20,17 +20,17 @@ import io.deltaic.spark.scan.{ListedFiles, ScanColumns, TableSchema, TableWithSc
 import io.deltaic.spark.write._
 
 /**
- * Ends the rows that a write replaces. It is a DELETE that Spark plans as any other, except that what
- * its tasks report goes to the write and into its commit.
+ * Deletes the rows that a write replaces. It is a DELETE that Spark plans as any other, except that the
+ * reports of its tasks become a part of the write's commit.
  */
-private[spark] object RowReplacement extends EndsRows {
+private[spark] object RowReplacement extends DeletesRows {
 
   override def apply(
       transaction: WriteTransaction,
       snapshot: Snapshot,
       replaced: Replaced,
       newRows: Seq[AddFile]
-  ): EndedRows = {
+  ): RowDeletionResult = {
     val spark = transaction.spark
     val sink = new ReportSink(transaction)
     val change = new RowLevelChange(
@@ -38,7 +38,7 @@ private[spark] object RowReplacement extends EndsRows {
       transaction.log,
       snapshot,
       Command.DELETE,
-      Some((_, _, whole) => sink.besides(whole))
+      Some((_, _, whole) => sink.withWholeFiles(whole))
     )
     val target = relation(new ChangedTable(change))
     val condition = replaced match {
@@ -48,21 +48,21 @@ private[spark] object RowReplacement extends EndsRows {
           ListedFiles(transaction.log.table, transaction.readVersion, newRows.toIndexedSeq)
         val added = relation(ListedRows.live(spark, listed, transaction.schema))
         matches(condition, ofNewRows, target, added)
-      case other => throw new IllegalArgumentException(s"$other is not about single rows")
+      case other => throw new IllegalArgumentException(s"$other is not a condition on rows")
     }
     transaction.describing("find the rows to replace") {
-      SessionShims.run(spark, DeleteFromTable(target, condition))
+      SessionInternals.run(spark, DeleteFromTable(target, condition))
     }
-    Using.resource(new FileEnder(change, transaction)) { ender =>
-      val merged = ender.merge(sink.reports)
-      val files = ender(merged, sink.whole.adds)
-      EndedRows(
+    Using.resource(new DeletionVectorBuilder(change, transaction)) { builder =>
+      val merged = builder.merge(sink.reports)
+      val files = builder(merged, sink.whole.adds)
+      RowDeletionResult(
         files.copy(changeFiles =
           changeFiles(change, transaction, merged, sink.whole, files, newRows)
         ),
         change.readSet(RecordedReads.ofRowsAlone),
         Some(merged.files.map(_.deleted).sum + sink.whole.rows),
-        Some(VectorSettings.rowEnds(transaction, files))
+        Some(VectorSettings.rowDeletions(transaction, files))
       )
     }
   }
@@ -72,7 +72,7 @@ private[spark] object RowReplacement extends EndsRows {
       transaction: WriteTransaction,
       merged: MergedFiles,
       whole: WholeFiles,
-      files: EndedFiles,
+      files: RowDeletionActions,
       newRows: Seq[AddFile]
   ): Seq[AddFile] =
     // Copied rows would look like inserted ones (Protocol § Change Data Files).
@@ -90,7 +90,7 @@ private[spark] object RowReplacement extends EndsRows {
     condition.transformUp { case column: AttributeReference => byName(column.name) }
   }
 
-  /** Whether there is a new row that goes with one of the table. */
+  /** Whether a new row matches a row of the table. */
   private def matches(
       condition: Expression,
       ofNewRows: AttributeSet,
@@ -120,7 +120,7 @@ private[spark] object RowReplacement extends EndsRows {
     private val tableSchema = TableSchema.of(change.snapshot)
 
     override def name(): String = change.log.table.toString
-    override def columns(): Array[Column] = SchemaShims.columns(tableSchema.all)
+    override def columns(): Array[Column] = SchemaInternals.columns(tableSchema.all)
     override def capabilities(): JSet[TableCapability] = EnumSet.of(TableCapability.BATCH_READ)
     override def metadataColumns(): Array[MetadataColumn] =
       ScanColumns.metadataColumns(tableSchema.rowTracking)
@@ -132,14 +132,14 @@ private[spark] object RowReplacement extends EndsRows {
     ): RowLevelOperationBuilder = () => change
   }
 
-  /** Keeps what the tasks report; nothing is committed. */
+  /** Collects the reports of the tasks, and commits nothing. */
   private final class ReportSink(transaction: WriteTransaction) extends DeltaBatchWrite {
     @volatile var reports: Seq[RowLevelMessage] = Nil
 
-    /** What ends besides, unread. */
+    /** Files that are removed without being read. */
     @volatile var whole: WholeFiles = WholeFiles.none
 
-    def besides(files: WholeFiles): ReportSink = {
+    def withWholeFiles(files: WholeFiles): ReportSink = {
       whole = files
       this
     }

@@ -3,17 +3,17 @@ package io.deltaic.spark.rowlevel
 import org.apache.spark.sql.classic.SparkSession
 
 import io.deltaic.spark.SessionSettings
-import io.deltaic.spark.bridge.RowEnds
-import io.deltaic.spark.write.{DataWriteSpec, EndedFiles, WriteTransaction}
+import io.deltaic.spark.bridge.RowDeletions
+import io.deltaic.spark.write.{DataWriteSpec, RowDeletionActions, WriteTransaction}
 
 /**
- * How rows end on a table with deletion vectors.
+ * Settings of deletion vectors.
  *
- * @param maxDeletedShare a file more of whose rows have ended is rewritten instead of getting a vector
- * @param minDeadBytes unless its ended rows take less than this: reading past them costs less than a rewrite
- * @param maxFileBytes where a file of vectors ends at the latest, unless its first vector alone is larger
- * @param inlineBytes of how many bytes of bitmaps, old and new, the vectors go into the log and not into a file
- * @param mergeBytes of how many bytes of bitmaps the driver makes vectors, and a task where there are more
+ * @param maxDeletedShare a file with a larger share of deleted rows is rewritten instead of getting a vector
+ * @param minDeadBytes unless its deleted rows take less than this: skipping them costs less than a rewrite
+ * @param maxFileBytes the maximum size of a file of vectors, unless its first vector alone is larger
+ * @param inlineBytes up to this many bytes of bitmaps, old and new, the vectors are inline in the log
+ * @param mergeBytes up to this many bytes of bitmaps are merged on the driver or in one task
  */
 private[rowlevel] final case class VectorSettings(
     maxDeletedShare: Double,
@@ -23,30 +23,30 @@ private[rowlevel] final case class VectorSettings(
     mergeBytes: Long
 ) {
 
-  /** Up to how many bytes of bitmaps a task reports, so that so many tasks report no more than can be merged. */
+  /** The bytes of bitmaps that each of these tasks may report, for the driver to merge all of them. */
   def reportedBytes(tasks: Int): Long = mergeBytes / tasks.max(1)
 
-  /** @param rows in the file, and `ended` of these now or before */
-  def isWorn(sizeBytes: Long, rows: Long, ended: Long): Boolean = {
-    val share = ended.toDouble / rows
+  /** @param deleted rows of the file, old and new */
+  def isHeavilyDeleted(sizeBytes: Long, rows: Long, deleted: Long): Boolean = {
+    val share = deleted.toDouble / rows
     share > maxDeletedShare && share * sizeBytes >= minDeadBytes
   }
 }
 
 private[rowlevel] object VectorSettings {
 
-  /** What the commit is told of the files whose rows have ended, so that it can share them with others. */
-  def rowEnds(transaction: WriteTransaction, files: EndedFiles): RowEnds = {
+  /** How the commit can rebase the deletions onto files that other commits change, too. */
+  def rowDeletions(transaction: WriteTransaction, files: RowDeletionActions): RowDeletions = {
     val settings = of(transaction)
-    RowEnds(
-      restEnded = files.newDataFiles.isEmpty,
+    RowDeletions(
+      restDeleted = files.newDataFiles.isEmpty,
       DataWriteSpec.randomPrefixLength(transaction.plan.metadata.configuration).getOrElse(0),
       settings.maxFileBytes,
       settings.inlineBytes
     )
   }
 
-  /** A table's own; not of the `delta` namespace, of which other engines know all properties. */
+  /** A table property. It is not in the `delta` namespace, since other engines reject unknown properties there. */
   private val TableProperty = "deltaic.deletionVectors.maxDeletedShare"
 
   private val MaxDeletedShare = "deletionVectors.maxDeletedShare"

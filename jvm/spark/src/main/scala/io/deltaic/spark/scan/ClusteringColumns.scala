@@ -12,19 +12,19 @@ import io.deltaic.spark.bridge.Json
 private[spark] object ClusteringColumns {
   val Domain = "delta.clustering"
 
-  /** The columns of a version, by the names that its files know them by, outermost first. */
+  /** The columns of a version by their physical names, outermost first. */
   def physical(snapshot: Snapshot): Seq[Seq[String]] =
     if (!TableFeatures.supports(snapshot.protocol, "clustering")) Nil
     else snapshot.domains.get(Domain).toSeq.flatMap(domain => physical(domain.configuration))
 
-  /** The columns that a domain's configuration lists: names, or the names that lead to each. */
+  /** The columns that a domain's configuration lists: names, or name paths of nested fields. */
   def physical(configuration: String): Seq[Seq[String]] =
     Json.tryParse(configuration).toSeq.flatMap(_.path("clusteringColumns").elements.asScala).map {
       case column if column.isArray => column.elements.asScala.map(_.asText).toSeq
       case column => Seq(column.asText)
     }
 
-  /** The same, by the names that users know; without columns that the schema does not have. */
+  /** The same by logical names; without columns that the schema does not have. */
   def logical(snapshot: Snapshot, schema: TableSchema): Seq[Seq[String]] =
     physical(snapshot).flatMap(logical(_, schema.stored, schema.mapping != ColumnMapping.NoMapping))
 

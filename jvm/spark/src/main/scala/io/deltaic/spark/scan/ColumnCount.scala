@@ -7,10 +7,12 @@ import org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName
 import org.apache.parquet.schema.{GroupType, Type}
 
 /**
- * Counts the columns of a data file that a table would give ids to: the columns, and the fields of structs at any depth.
+ * Counts the columns of a data file that a table would assign ids to: the columns, and the fields
+ * of structs at any depth.
  *
- * Parquet has groups besides: around the elements of an array, the entries of a map, and the parts of a variant. They are
- * laid out as each writer likes (Parquet § Nested Types, backward compatibility), and have no ids.
+ * Parquet has additional groups around the elements of an array, the entries of a map, and the
+ * parts of a variant. Their layout depends on the writer (Parquet § Nested Types, backward
+ * compatibility), and they have no ids.
  */
 private[scan] object ColumnCount {
 

@@ -3,10 +3,10 @@ package io.deltaic.spark.scan
 import org.apache.spark.sql.catalyst.util.INTERNAL_METADATA_KEYS
 import org.apache.spark.sql.types._
 
-/** What the metadata of a table's columns says of them besides column mapping and type changes. */
+/** The metadata keys of a table's columns, except those of column mapping and type changes. */
 private[spark] object ColumnKeys {
 
-  /** Protocol § Default Columns; the second is the value of rows that are older than the column. */
+  /** Protocol § Default Columns; the second is the value of rows written before the column was added. */
   val CurrentDefault = "CURRENT_DEFAULT"
   val ExistsDefault = "EXISTS_DEFAULT"
 
@@ -23,12 +23,13 @@ private[spark] object ColumnKeys {
   val IdentityAllowExplicitInsert = "delta.identity.allowExplicitInsert"
 
   /**
-   * What Spark notes of columns within a plan, and leaves in the schema of the plan's rows. Of a table's column
-   * it would be taken for the reading plan's own: the column would be one of metadata. The last is of an older Spark.
+   * Metadata that Spark adds to the columns of a plan and leaves in the schema of its rows. If a
+   * table stored it, a plan that reads the table would take the column for a metadata column. The
+   * last key is from an older Spark.
    */
   val OfPlans: Seq[String] = INTERNAL_METADATA_KEYS :+ "__supports_qualified_star"
 
-  /** The columns, and all fields in them, without what their metadata says under these keys. */
+  /** The columns and all nested fields, without these metadata keys. */
   def without(keys: Seq[String], columns: StructType): StructType =
     StructType(columns.map { field =>
       field.copy(

@@ -9,7 +9,7 @@ private[spark] sealed trait ColumnMapping
 
 private[spark] object ColumnMapping {
 
-  /** By the names users know. */
+  /** By logical names. */
   case object NoMapping extends ColumnMapping
 
   /** By physical names. */

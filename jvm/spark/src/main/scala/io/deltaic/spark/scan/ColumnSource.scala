@@ -1,6 +1,6 @@
 package io.deltaic.spark.scan
 
-/** Where the values of a column, or of a field of `_metadata`, come from that a scan returns. */
+/** Where the values of a returned column, or of a field of `_metadata`, come from. */
 private[scan] sealed trait ColumnSource {
 
   /** Whether the values depend on where a row is in its file. */
@@ -9,10 +9,10 @@ private[scan] sealed trait ColumnSource {
 
 private[scan] object ColumnSource {
 
-  /** A column of the data file, by its place among those the Parquet reader is asked for. */
+  /** A column of the data file, by its ordinal among the columns requested from the Parquet reader. */
   final case class Stored(ordinal: Int) extends ColumnSource
 
-  /** The same value for each row of a split, by its place among the split's constants. */
+  /** The same value for each row of a split, by its ordinal among the split's constants. */
   final case class Constant(ordinal: Int) extends ColumnSource
 
   /** Null in each row. */
@@ -28,7 +28,7 @@ private[scan] object ColumnSource {
     override def needsPosition: Boolean = true
   }
 
-  /** Numbers of one source, and those of another where they are null. */
+  /** The values of one source, or those of another where they are null. */
   final case class FirstNonNull(stored: Stored, default: ColumnSource) extends ColumnSource {
     override def needsPosition: Boolean = default.needsPosition
   }

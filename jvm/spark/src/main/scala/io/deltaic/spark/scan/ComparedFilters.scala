@@ -9,8 +9,9 @@ import org.apache.spark.sql.catalyst.expressions.{
 import org.apache.spark.sql.types.DataType
 
 /**
- * The filters of a scan, as scans are compared by them: in any order, with columns told apart by name, since the same column has
- * another expression id in another query. Spark compares scans very often, so canonical forms and their hash are computed once.
+ * The filters of a scan in the form used to compare scans: in any order, with columns identified by
+ * name, because expression ids differ between queries. Spark compares scans very often, so
+ * canonical forms and their hash are computed once.
  */
 private[spark] final class ComparedFilters(filters: Seq[Expression]) {
 

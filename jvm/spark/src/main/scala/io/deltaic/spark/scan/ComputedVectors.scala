@@ -8,8 +8,7 @@ import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarArray, ColumnarMap
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Columns of a batch whose values are worked out when they are asked for, so that they cost nothing
- * to rows nobody asks about. They own no memory.
+ * Columns of a batch whose values are computed on access. Rows that are not accessed cost nothing. They own no memory.
  */
 private[scan] abstract class ComputedVector(dataType: DataType)
     extends ColumnVector(dataType) {
@@ -39,8 +38,8 @@ private[scan] abstract class ComputedVector(dataType: DataType)
 }
 
 /**
- * Positions of a batch's rows in their file, counted from zero. They ascend by one, but where the
- * reader leaves out pages of a row group.
+ * Positions of a batch's rows in their file, counted from zero. They ascend by one, except where
+ * the reader skips pages of a row group.
  */
 private[scan] final class PositionVector extends ComputedVector(LongType) with RowPositions {
 
@@ -48,8 +47,8 @@ private[scan] final class PositionVector extends ComputedVector(LongType) with R
   private var rowGroup = 0L
   private var next = 0L
 
-  /** Rows of the row group to come, where not all of them are read. */
-  private var kept: PrimitiveIterator.OfLong = _
+  /** Remaining row indexes of the row group, if not all of its rows are read. */
+  private var remaining: PrimitiveIterator.OfLong = _
 
   private var first = 0L
   private var listed: Array[Long] = _
@@ -57,11 +56,11 @@ private[scan] final class PositionVector extends ComputedVector(LongType) with R
   override def enterRowGroup(start: Long, rows: PrimitiveIterator.OfLong): Unit = {
     rowGroup = start
     next = start
-    kept = rows
+    remaining = rows
   }
 
   override def enterBatch(rows: Int): Unit =
-    if (kept == null) {
+    if (remaining == null) {
       first = next
       next += rows
       listed = null
@@ -69,7 +68,7 @@ private[scan] final class PositionVector extends ComputedVector(LongType) with R
       listed = new Array[Long](rows)
       var i = 0
       while (i < rows) {
-        listed(i) = rowGroup + kept.nextLong()
+        listed(i) = rowGroup + remaining.nextLong()
         i += 1
       }
     }

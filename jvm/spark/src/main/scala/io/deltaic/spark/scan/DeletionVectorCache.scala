@@ -12,11 +12,12 @@ import io.deltaic.dv.DeletionVector
 /**
  * Deletion vectors that were loaded, shared by the tasks of a JVM and bounded by their memory.
  *
- * A vector is loaded by the first task that asks for it; others wait for that task. If it fails, a
- * waiting task tries for itself: what went wrong may have been that the first one was killed.
+ * The first task that requests a vector loads it; other tasks wait for that task. If it fails, a
+ * waiting task retries, because the first task may only have been killed.
  *
- * Guava divides a cache into segments, by default four, and keeps nothing that is heavier than its
- * segment's share. This one is undivided: a vector takes long to load, and its lookup no time.
+ * Guava divides a cache into segments, by default four, and does not cache an entry that is heavier
+ * than its segment's share. This cache has one segment: loading a vector is slow, and lookups are
+ * fast.
  */
 private[scan] final class DeletionVectorCache(maxBytes: Long) {
   import DeletionVectorCache._
@@ -46,7 +47,7 @@ private[scan] final class DeletionVectorCache(maxBytes: Long) {
     }
   }
 
-  /** Loads together those of the vectors that are neither there nor on the way; failures are left for `get`. */
+  /** Loads together the vectors that are neither cached nor being loaded; failures are left to `get`. */
   def prefetch(keys: Seq[Key])(load: Load): Unit = {
     val mine = keys.distinct
       .filter(loaded.getIfPresent(_) == null)
@@ -55,7 +56,10 @@ private[scan] final class DeletionVectorCache(maxBytes: Long) {
     if (mine.nonEmpty) fetch(mine, load)
   }
 
-  /** Loads what the calling task has entered into `loading`. Whatever happens, nobody waits for ever. */
+  /**
+   * Loads the vectors that the calling task has entered into `loading`. Every future completes, even after a
+   * failure.
+   */
   private def fetch(claimed: Seq[(Key, CompletableFuture[DeletionVector])], load: Load): Unit =
     try {
       // Another task may have finished between the look into the cache and the claim.

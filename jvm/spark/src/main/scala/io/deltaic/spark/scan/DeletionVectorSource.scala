@@ -19,13 +19,13 @@ private[spark] final case class DeletionVectorSource(table: String)(
     val configuration: Broadcast[SerializableConfiguration]
 ) extends RowProbeSource {
 
-  /** The vector that a [[DeletionVectorConstant]] names, from this executor's cache if it is there. */
+  /** The vector that a [[DeletionVectorConstant]] describes, from this executor's cache if it is cached. */
   def open(constant: UTF8String): DeletionVector =
     DeletionVectorSource.cache.get(DeletionVectorCache.Key(table, constant))(read)
 
   /**
-   * Loads what a task is about to open. One task reads the vectors of its files from as few ranges
-   * of as few files as hold them; to open them one by one would cost a request each.
+   * Loads the vectors that a task is about to open. Neighboring vectors of a file are read in one
+   * range; opening them one by one would need a request for each.
    */
   def prefetch(constants: Seq[UTF8String]): Unit =
     if (constants.lengthIs > 1)
@@ -47,20 +47,20 @@ private[spark] final case class DeletionVectorSource(table: String)(
 
 private[spark] object DeletionVectorSource {
 
-  /** Share of the heap that cached vectors may take; a vector is loaded again when it was evicted. */
+  /** Share of the heap that cached vectors may use; an evicted vector is loaded again. */
   private val heapFraction = 0.1
 
-  /** One per JVM: splits of a file, and tasks that follow each other, share the loaded vector. */
+  /** One per JVM: splits of a file and consecutive tasks share the loaded vector. */
   private val cache = new DeletionVectorCache((Runtime.getRuntime.maxMemory * heapFraction).toLong)
 }
 
 /**
- * Answers "is this row deleted?" for the rows of a scan, in the order in which it reads them.
+ * Checks whether rows of a scan are deleted, in the order in which the scan reads them.
  *
- * Row indexes ascend within a split, so the probe knows the gap `[from, until)` without deleted rows
- * around the last answer, and that `until` ends it: a live row costs a comparison of references and
- * two of numbers, and a deleted one that ends a gap a step of the cursor to the end of the next. Any
- * other row, even one before the last, asks the cursor.
+ * Row indexes ascend within a split, so the probe caches the gap `[from, until)` without deleted
+ * rows around the last row; the row at `until` is deleted. A live row costs one comparison of
+ * references and two of numbers. The deleted row at the end of a gap moves the cursor to the end of
+ * the next gap. Any other row, even one before the last, is looked up with the cursor.
  *
  * Not thread safe: one probe belongs to one task.
  */
@@ -80,7 +80,7 @@ private[spark] final class DeletionVectorProbe(source: DeletionVectorSource)
   }
 
   private def switchTo(constant: UTF8String): Unit = {
-    // Row-based readers hand out a new string object for each row; only another value is another file.
+    // Row-based readers return a new string object for each row; a different value means a different file.
     if (!constant.equals(lastValue)) {
       lastValue = constant.clone()
       cursor = source.open(lastValue).cursor()

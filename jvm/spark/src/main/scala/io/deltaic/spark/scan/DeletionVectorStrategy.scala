@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.planning.PhysicalOperation
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttribute
-import org.apache.spark.sql.deltaic.{PruningSubqueries, RuntimeFilterShims}
+import org.apache.spark.sql.deltaic.{PruningSubqueries, RuntimeFilterInternals}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.execution.{FilterExec, ProjectExec, SparkPlan, SparkStrategy}
 
@@ -18,47 +18,47 @@ import org.apache.spark.sql.execution.{FilterExec, ProjectExec, SparkPlan, Spark
  *                                            +- scan [out, row_index, vector]
  * }}}
  *
- * It is a planner strategy, not an optimizer rule, because only now the files are chosen: a scan
- * whose files have no vectors stays as it is, and limits, aggregates and statistics have been pushed
- * down for the rows the user sees. The two filters stay apart so that no expression of the user is
+ * It is a planner strategy, not an optimizer rule, because the files are selected only now. A scan
+ * whose files have no vectors is unchanged, and limits, aggregates and statistics have been pushed down
+ * for the rows the user sees. The two filters stay separate so that no expression of the user is
  * evaluated on a deleted row; code generation fuses them into one stage anyway. For the same reason the
- * scan is planned here: Spark's strategy would put a filter that awaits the value of a subquery
- * right above it. Such a filter goes to both, to the scan to leave out files and above to decide rows.
+ * scan is planned here: Spark's strategy would put a filter that awaits the value of a subquery right
+ * above it. Such a filter is used twice: in the scan to skip files, and above the deletion-vector
+ * filter to filter rows.
  *
- * Of the subqueries that Spark has inserted to prune the scan, those are left out that cost more than they can save:
- * see [[PruningSubqueries]].
+ * Pruning subqueries that cost more than they can save are removed: see [[PruningSubqueries]].
  */
 private[spark] object DeletionVectorStrategy extends SparkStrategy {
 
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
     case PhysicalOperation(projects, filters, ScanWithDeletionVectors(relation, scan)) =>
-      val (pruning, rowFilters) = filters.partition(RuntimeFilterShims.isForScanAlone)
+      val (pruning, rowFilters) = filters.partition(RuntimeFilterInternals.isForScanAlone)
       val (filteredScan, liveRow) = rewrite(relation, scan)
       val forScan = pruning.filter(PruningSubqueries.isKept) ++ awaitingIn(rowFilters, relation)
-      val liveRows = FilterExec(liveRow, RuntimeFilterShims.batchScan(filteredScan, forScan))
+      val liveRows = FilterExec(liveRow, RuntimeFilterInternals.batchScan(filteredScan, forScan))
       planned(projects, rowFilters, liveRows)
     case PhysicalOperation(projects, filters, ScanAwaitingValues(relation))
         if filters.exists(isPlannedOtherwise(_, relation)) =>
-      val (pruning, rowFilters) = filters.partition(RuntimeFilterShims.isForScanAlone)
+      val (pruning, rowFilters) = filters.partition(RuntimeFilterInternals.isForScanAlone)
       val forScan = pruning.filter(PruningSubqueries.isKept) ++ awaitingIn(rowFilters, relation)
-      planned(projects, rowFilters, RuntimeFilterShims.batchScan(relation, forScan))
+      planned(projects, rowFilters, RuntimeFilterInternals.batchScan(relation, forScan))
     case _ => Nil
   }
 
   /**
-   * Spark's strategy keeps all pruning subqueries, and hands a scan the values of other subqueries only where they are compared with
-   * columns that it may plan pruning subqueries for.
+   * Spark's strategy retains all pruning subqueries. It passes the values of other subqueries to a
+   * scan only where they are compared with columns for which it may plan pruning subqueries.
    */
   private def isPlannedOtherwise(filter: Expression, relation: DataSourceV2ScanRelation): Boolean =
-    RuntimeFilterShims.awaitsMergedValue(filter) || !PruningSubqueries.isKept(filter) ||
-    RuntimeFilterShims.awaitsValue(filter, skippable(relation))
+    RuntimeFilterInternals.awaitsMergedValue(filter) || !PruningSubqueries.isKept(filter) ||
+    RuntimeFilterInternals.awaitsValue(filter, skippable(relation))
 
   private def awaitingIn(
       filters: Seq[Expression],
       relation: DataSourceV2ScanRelation
   ): Seq[Expression] =
-    filters.filter(RuntimeFilterShims.awaitsValue(_, skippable(relation)))
-      .map(RuntimeFilterShims.withValuesApart)
+    filters.filter(RuntimeFilterInternals.awaitsValue(_, skippable(relation)))
+      .map(RuntimeFilterInternals.withValuesApart)
 
   private def skippable(relation: DataSourceV2ScanRelation): AttributeSet = relation.scan match {
     case scan: TableScan =>
@@ -66,7 +66,7 @@ private[spark] object DeletionVectorStrategy extends SparkStrategy {
     case _ => AttributeSet.empty
   }
 
-  /** The rows for which all filters are true, and of these what is asked for. */
+  /** The rows for which all filters are true, projected to the requested columns. */
   private[spark] def planned(
       projects: Seq[NamedExpression],
       filters: Seq[Expression],
@@ -82,9 +82,9 @@ private[spark] object DeletionVectorStrategy extends SparkStrategy {
       scan: ScanOfLiveRows
   ): (DataSourceV2ScanRelation, Expression) = {
     val filtered = scan.withDeletionVectors
-    val known = relation.output.map(a => a.name -> a).toMap
+    val byName = relation.output.map(a => a.name -> a).toMap
     val output = filtered.readSchema().fields.toSeq.map { field =>
-      known.getOrElse(field.name, toAttribute(field))
+      byName.getOrElse(field.name, toAttribute(field))
     }
     def column(name: String): Expression = output.find(_.name == name).get
     val deleted = IsDeleted(

@@ -3,19 +3,20 @@ package io.deltaic.spark.scan
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.{JobShims, WriteShims}
+import org.apache.spark.sql.deltaic.{JobInternals, WriteInternals}
 import org.apache.spark.util.SerializableConfiguration
 
 import io.deltaic.replay._
 import io.deltaic.spark.skipping.{MergedAggregates, RowAggregate, SnapshotStatistics}
 
 /**
- * The files of a distributed snapshot. Executors read the checkpoint, each task one slice of it, leave out what commits
- * have superseded, and apply to the rest what the driver applies to files in memory: the same replay, the same decoding,
- * the same predicate. Only what they choose reaches the driver, and nothing of it is kept here; what there is room for
- * stays in the executors ([[KeptSlices]]).
+ * The files of a distributed snapshot. Executors read the checkpoint, one slice per task, and leave
+ * out the files that later commits have superseded. To the rest they apply what the driver applies
+ * to files in memory: the same replay, the same decoding, the same predicate. Only the selected
+ * files reach the driver, and the driver does not cache them. Executors cache slices
+ * ([[CheckpointSliceCache]]).
  *
- * @param options of the read, which may tell how to reach the file system
+ * @param options of the read, which may configure the file system
  */
 private[scan] final class DistributedFiles(
     spark: SparkSession,
@@ -25,72 +26,73 @@ private[scan] final class DistributedFiles(
 ) {
   import DistributedFiles._
 
-  /** What executors need for any choice. */
+  /** The state that executors need for every selection. */
   private lazy val shared: Broadcast[Shared] = {
-    val conf = WriteShims.hadoopConf(spark, options)
+    val conf = WriteInternals.hadoopConf(spark, options)
     val superseded = snapshot.stored.fold(Set.empty[String])(s => s.superseded)
     spark.sparkContext.broadcast(Shared(new SerializableConfiguration(conf), superseded))
   }
 
-  def choose(choice: FileChoice): ChosenFiles =
-    run(choice, "files")(_.toBatch.iterator).fold(
-      _.choose(choice),
+  def choose(pruning: FilePruning): PrunedFiles =
+    run(pruning, "files")(_.toBatch.iterator).fold(
+      _.choose(pruning),
       { sent =>
-        val batches = sent ++ inMemory(choice).toBatch
-        val files = FileTable.of(choice.table, batches.map(_.files))
-        val statistics = SnapshotStatistics.of(files, choice.schema.skipping, choice.zone)
-        val undecided = batches.flatMap(_.undecided).headOption
-        choice.first(new ChosenFiles(files, statistics, Array.range(0, files.size), undecided))
+        val batches = sent ++ inMemory(pruning).toBatch
+        val files = FileTable.of(pruning.table, batches.map(_.files))
+        val statistics = SnapshotStatistics.of(files, pruning.schema.skipping, pruning.zone)
+        val unevaluated = batches.flatMap(_.unevaluated).headOption
+        pruning.first(new PrunedFiles(files, statistics, Array.range(0, files.size), unevaluated))
       }
     )
 
-  /** See [[io.deltaic.spark.skipping.FileRows.aggregate]]. */
+  /** See [[io.deltaic.spark.skipping.FileStatsAggregator.aggregate]]. */
   def aggregate(
-      choice: FileChoice,
+      pruning: FilePruning,
       groupBy: Seq[Attribute],
       aggregates: Seq[RowAggregate]
   ): Option[Seq[Array[Any]]] = {
-    val answers = answer(groupBy, aggregates) _
-    run(choice, "rows")(answers.andThen(Iterator(_))).fold(
-      _.aggregate(choice, groupBy, aggregates),
-      sent => MergedAggregates.of(sent :+ answers(inMemory(choice)), groupBy.size, aggregates)
+    val aggregated = aggregateOf(groupBy, aggregates) _
+    run(pruning, "rows")(aggregated.andThen(Iterator(_))).fold(
+      _.aggregate(pruning, groupBy, aggregates),
+      sent => MergedAggregates.of(sent :+ aggregated(inMemory(pruning)), groupBy.size, aggregates)
     )
   }
 
-  /** How many files are chosen, and how large they are. */
-  def size(choice: FileChoice): TableSize =
-    run(choice, "size")(chosen => Iterator(chosen.size)).fold(
-      _.size(choice),
+  /** The number and total size of the selected files. */
+  def size(pruning: FilePruning): TableSize =
+    run(pruning, "size")(chosen => Iterator(chosen.size)).fold(
+      _.size(pruning),
       { sent =>
-        val sizes = sent :+ inMemory(choice).size
+        val sizes = sent :+ inMemory(pruning).size
         TableSize(sizes.map(_.numFiles).sum, sizes.map(_.sizeBytes).sum)
       }
     )
 
-  private def inMemory(choice: FileChoice): ChosenFiles = choice.among(
+  private def inMemory(pruning: FilePruning): PrunedFiles = pruning.among(
     snapshot.filesInMemory,
-    SnapshotStatistics.of(snapshot.filesInMemory, choice.schema.skipping, choice.zone)
+    SnapshotStatistics.of(snapshot.filesInMemory, pruning.schema.skipping, pruning.zone)
   )
 
   /**
-   * What `of` makes of the chosen files of each batch. That a slice cannot be read shows only now; then something older
-   * must do, as for a snapshot in memory, and the left side is what to ask instead.
+   * Applies `of` to the selected files of each batch. An unreadable slice is detected only here.
+   * Then an older checkpoint is used, as for a snapshot in memory; the left side is the source to
+   * use instead.
    */
-  private def run[T](choice: FileChoice, what: String)(
-      of: ChosenFiles => Iterator[T]
+  private def run[T](pruning: FilePruning, what: String)(
+      of: PrunedFiles => Iterator[T]
   ): Either[DistributedFiles, Seq[T]] = {
     val slices = snapshot.stored.fold(Seq.empty[CheckpointSlice])(_.slices)
     val results = inTasks(
       spark,
-      JobShims.name("scan", what, snapshot.table.toString),
+      JobInternals.name("scan", what, snapshot.table.toString),
       slices,
-      choice,
+      pruning,
       shared
     )(of)
     results.collectFirst { case Left(unreadable) => unreadable } match {
       case None =>
         val read = results.collect { case Right(result) => result }
-        snapshot.noteCounted(read.map(_.counts).foldLeft(FileCounts.none)(_ + _))
+        snapshot.recordCounts(read.map(_.counts).foldLeft(FileCounts.none)(_ + _))
         Right(read.flatMap(_.found))
       case Some(reason) =>
         Left(new DistributedFiles(spark, log, log.withoutCheckpoint(snapshot, reason), options))
@@ -101,55 +103,58 @@ private[scan] final class DistributedFiles(
 private object DistributedFiles {
 
   /**
-   * What a task makes of a slice.
+   * The result of a task for a slice.
    *
-   * @param counts of all files there are to choose from
+   * @param counts of all candidate files
    */
-  private final case class OfSlice[T](counts: FileCounts, found: Seq[T])
+  private final case class SliceResult[T](counts: FileCounts, found: Seq[T])
 
-  private def answer(groupBy: Seq[Attribute], aggregates: Seq[RowAggregate])(
-      chosen: ChosenFiles
+  private def aggregateOf(groupBy: Seq[Attribute], aggregates: Seq[RowAggregate])(
+      chosen: PrunedFiles
   ): Option[Seq[Array[Any]]] =
-    if (chosen.undecided.isDefined) None else chosen.rows.aggregate(groupBy, aggregates)
+    if (chosen.unevaluated.isDefined) None else chosen.rows.aggregate(groupBy, aggregates)
 
-  /** @param superseded keys of files that do not count any more */
+  /** @param superseded keys of files that later commits have superseded */
   private final case class Shared(conf: SerializableConfiguration, superseded: Set[String])
 
-  /** Outside of the class, so that the tasks take nothing of it along. Why a slice cannot be read is on the left. */
+  /**
+   * Outside of the class, so that tasks do not serialize it. The left side is the reason why a slice cannot be
+   * read.
+   */
   private def inTasks[T](
       spark: SparkSession,
       description: String,
       slices: Seq[CheckpointSlice],
-      choice: FileChoice,
+      pruning: FilePruning,
       shared: => Broadcast[Shared]
-  )(of: ChosenFiles => Iterator[T]): Seq[Either[String, OfSlice[T]]] =
+  )(of: PrunedFiles => Iterator[T]): Seq[Either[String, SliceResult[T]]] =
     if (slices.isEmpty) Nil
     else {
       val broadcast = shared
-      JobShims.inExecutors(spark, description, slices)(ofSlice(_, choice, broadcast, of))
+      JobInternals.inExecutors(spark, description, slices)(ofSlice(_, pruning, broadcast, of))
     }
 
   private def ofSlice[T](
       slice: CheckpointSlice,
-      choice: FileChoice,
+      pruning: FilePruning,
       shared: Broadcast[Shared],
-      of: ChosenFiles => Iterator[T]
-  ): Iterator[Either[String, OfSlice[T]]] = {
+      of: PrunedFiles => Iterator[T]
+  ): Iterator[Either[String, SliceResult[T]]] = {
     val found = Vector.newBuilder[T]
     var counts = FileCounts.none
     val read = UnreadableContent.orElse {
-      KeptSlices.shared.files(slice, shared.value.conf.value) { batch =>
+      CheckpointSliceCache.shared.files(slice, shared.value.conf.value) { batch =>
         UnreadableContent.notIn {
           val files = batch.without(shared.value.superseded)
           counts += files.counts
-          val statistics = SnapshotStatistics.of(files, choice.schema.skipping, choice.zone)
-          found ++= of(choice.among(files, statistics))
+          val statistics = SnapshotStatistics.of(files, pruning.schema.skipping, pruning.zone)
+          found ++= of(pruning.among(files, statistics))
           ()
         }
       }
     }
     Iterator(read match {
-      case Right(_) => Right(OfSlice(counts, found.result()))
+      case Right(_) => Right(SliceResult(counts, found.result()))
       case Left(cause) => Left(s"${slice.path}: $cause")
     })
   }

@@ -11,16 +11,15 @@ import org.apache.spark.sql.types._
 import io.deltaic.protocol.DeltaicException
 
 /**
- * Refuses a data file that has none of the columns that it should have: every row of it would be read as nulls
- * (docs/decisions/0036). It looks at the names in a file's footer, once a file, and never at rows.
+ * Rejects a data file that has none of the expected columns: every row of it would be read as nulls
+ * (docs/decisions/0036). It checks the names in a file's footer, once per file, and never reads rows.
  *
- * A file that lacks the columns that a query asks for may have others of the table. A file that has no column of the
- * table may be older than all of them, but only under column mapping: without it, columns are not dropped while files
- * stay.
+ * A file without the requested columns may have other columns of the table. A file that has no column of the table
+ * may be older than all of them, but only under column mapping: without it, columns are not dropped while files stay.
  *
  * @param version of the table
- * @param requested the columns that a query asks for, but void ones, which no file has
- * @param columns all columns of the table, those it is partitioned by among them
+ * @param requested the columns that a query requests, except void ones, which no file has
+ * @param columns all columns of the table, including its partition columns
  */
 private[scan] final class ExpectedColumns(
     table: String,
@@ -71,9 +70,10 @@ private[scan] final class ExpectedColumns(
   }
 
   /**
-   * Whether a file has a column of the table under its logical name. It may as well be a column of that name that has
-   * been dropped, of a file from before the table had column mapping. Such files have no field ids, and their columns got
-   * the lowest ids: a column that was added later has a higher one than the file has columns.
+   * Whether a file has a column of the table under its logical name. The column may also be a
+   * dropped column of that name, in a file written before column mapping was enabled. Such files
+   * have no field ids, and their columns were assigned the lowest ids: the id of a column added
+   * later is higher than the number of columns in the file.
    */
   private def isMisnamed(field: Type, columnsInFile: Int): Boolean =
     columns.exists { column =>
@@ -90,7 +90,7 @@ private[scan] final class ExpectedColumns(
   private def folded(name: String): String = name.toLowerCase(Locale.ROOT)
 }
 
-/** A column of a table and what data files know it by. */
+/** A column of a table, with its logical name, physical name and field id. */
 private[scan] final case class ExpectedColumn(
     logicalName: String,
     physicalName: String,
@@ -106,7 +106,7 @@ private[scan] final case class ExpectedColumn(
 
 private[scan] object ExpectedColumns {
 
-  /** @param requested the data columns that a query asks for */
+  /** @param requested the data columns that a query requests */
   def of(
       table: String,
       version: Long,
@@ -134,7 +134,7 @@ private[scan] object ExpectedColumns {
     )
   }
 
-  /** Files have no place for what is void (Protocol § Primitive Types), nor for what has only that in it. */
+  /** Files cannot store void columns (Protocol § Primitive Types), or structs of only void fields. */
   private def isInFiles(dataType: DataType): Boolean = dataType match {
     case NullType => false
     case struct: StructType => struct.exists(field => isInFiles(field.dataType))

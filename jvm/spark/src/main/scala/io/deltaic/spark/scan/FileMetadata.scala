@@ -8,15 +8,15 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Literal.TrueLiteral
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.connector.catalog.MetadataColumn
-import org.apache.spark.sql.deltaic.FileMetadataShims
+import org.apache.spark.sql.deltaic.FileMetadataInternals
 import org.apache.spark.sql.execution.datasources.{FileFormat, PartitionedFile}
 import org.apache.spark.sql.types.{DataType, LongType, StructField, StructType}
 
 import io.deltaic.protocol.{AddFile, LogPath}
 
 /**
- * The column `_metadata`: what Spark's file sources tell about a row's file and its place in it, and
- * what row tracking tells about the row, by delta-spark's names.
+ * The column `_metadata`: the file metadata of Spark's file sources and the row-tracking fields of
+ * a row, under delta-spark's names.
  */
 private[spark] object FileMetadata {
 
@@ -34,7 +34,7 @@ private[spark] object FileMetadata {
       Seq(RowId, BaseRowId, DefaultRowCommitVersion, RowCommitVersion)
     }
     StructType(
-      FileMetadataShims.fields ++ ofRows.map(StructField(_, LongType, nullable = false))
+      FileMetadataInternals.fields ++ ofRows.map(StructField(_, LongType, nullable = false))
     )
   }
 
@@ -42,29 +42,29 @@ private[spark] object FileMetadata {
     override def name: String = Name
     override def dataType: DataType = struct(rowTracking)
     override def isNullable: Boolean = false
-    override def comment: String = "the row's file, and its place in it"
+    override def comment: String = "metadata of the row's data file"
   }
 
   /**
    * Whether a column of a scan is this one. Where the table has a column of the same name, Spark puts
-   * underscores before ours, and pruning loses all that would tell it apart but the name.
+   * underscores before ours, and column pruning preserves nothing but the name.
    */
   def isMetadata(column: String, table: TableSchema): Boolean =
     column.endsWith(Name) && column.stripSuffix(Name).forall(_ == '_') &&
     !table.all.fieldNames.contains(column)
 
-  /** Whether the values of `filter` are the same for all rows of a file, and known from the log. */
-  def decidesFiles(filter: Expression, table: TableSchema): Boolean =
+  /** Whether `filter` has the same value for all rows of a file, and can be evaluated from the log. */
+  def isFileFilter(filter: Expression, table: TableSchema): Boolean =
     filter.deterministic && !SubqueryExpression.hasSubquery(filter) &&
     filter.references.nonEmpty &&
     filter.references.forall(a => isMetadata(a.name, table)) &&
     bound(filter).references.isEmpty
 
   /**
-   * The files that may have rows for which all filters are true. What a filter says of a size that
-   * the log does not tell is left to the scan, which asks the file system for it.
+   * The files that may have rows for which all filters are true. A filter on a file size that the
+   * log does not store is left to the scan, which reads the size from the file system.
    *
-   * @param filters such that [[decidesFiles]]
+   * @param filters such that [[isFileFilter]]
    */
   def select(
       table: Path,
@@ -73,13 +73,13 @@ private[spark] object FileMetadata {
   ): IndexedSeq[AddFile] =
     if (filters.isEmpty) files else files.filter(predicate(table, filters))
 
-  /** Whether a file is one of those that [[select]] chooses. */
+  /** Whether [[select]] selects a file. */
   def predicate(table: Path, filters: Seq[Expression]): AddFile => Boolean =
     if (filters.isEmpty) _ => true
     else {
       val all = conjunction(filters)
       val withoutSize = conjunction(filters.filterNot(asksForSize))
-      // An error belongs to the rows of the file, and it has some only if the scan finds them.
+      // The error is raised for rows of the file, and only the scan knows whether it has any.
       file =>
         try (if (FileSplits.isSizeKnown(file)) all else withoutSize).eval(constants(table, file))
         catch { case NonFatal(_) => true }
@@ -93,14 +93,14 @@ private[spark] object FileMetadata {
     case _ => false
   }
 
-  /** Split by split different, and nothing to choose a file by. */
+  /** These differ between splits of a file, so they cannot be used to select files. */
   private val ofBlocks = Set("file_block_start", "file_block_length")
 
   private val ofFiles: Seq[StructField] =
-    FileMetadataShims.fields.filterNot(f => ofBlocks(f.name)) ++
+    FileMetadataInternals.fields.filterNot(f => ofBlocks(f.name)) ++
       Seq(BaseRowId, DefaultRowCommitVersion).map(StructField(_, LongType))
 
-  /** The filter over a row of [[ofFiles]]; attributes remain where it asks for anything else. */
+  /** The filter over a row of [[ofFiles]]; references to anything else stay attributes. */
   private def bound(filter: Expression): Expression = filter.transformDown {
     case field @ GetStructField(_: Attribute, _, _) if ofFiles.exists(_.name == nameOf(field)) =>
       val ordinal = ofFiles.indexWhere(_.name == nameOf(field))
@@ -120,7 +120,7 @@ private[spark] object FileMetadata {
     )
     val tracked = Seq(file.baseRowId, file.defaultRowCommitVersion).map(_.map(Long.box).orNull)
     new JoinedRow(
-      FileMetadataShims.values(whole, ofFiles.dropRight(tracked.length)),
+      FileMetadataInternals.values(whole, ofFiles.dropRight(tracked.length)),
       new GenericInternalRow(tracked.toArray[Any])
     )
   }

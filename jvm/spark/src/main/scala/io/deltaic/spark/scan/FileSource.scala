@@ -8,34 +8,38 @@ import org.apache.spark.sql.classic.SparkSession
 
 import io.deltaic.protocol.{AddFile, DeltaicException}
 import io.deltaic.replay.{DeltaLog, FileTable, Snapshot, TableSize}
-import io.deltaic.spark.skipping.{FileRows, FileSelection, RowAggregate, SnapshotStatistics}
+import io.deltaic.spark.skipping.{
+  FileSelection,
+  FileStatsAggregator,
+  RowAggregate,
+  SnapshotStatistics
+}
 
-/** The files a scan may choose from. Two equal sources offer the same files. */
+/** The candidate files of a scan. Equal sources have the same files. */
 private[spark] sealed trait FileSource {
   def table: Path
   def version: Long
 
-  /** The files of which some were chosen, if they are in memory, with what is decoded of them. */
-  def known: Option[FileTable] = None
+  /** All candidate files with their decoded statistics, if they are in memory. */
+  def filesInMemory: Option[FileTable] = None
 
-  /** Whether [[select]] leaves out the files whose partition values say that no row is wanted. */
-  def heedsFilters: Boolean = true
+  /** Whether [[select]] skips the files whose partition values do not match the filters. */
+  def honorsFilters: Boolean = true
 
   /**
-   * The files that may hold a row for which all filters are true.
+   * The files that may contain a row for which all filters are true.
    *
-   * @param fileFilters on `_metadata`, such that [[FileMetadata.decidesFiles]]
+   * @param fileFilters on `_metadata`, such that [[FileMetadata.isFileFilter]]
    */
   def select(filters: Seq[Expression], fileFilters: Seq[Expression]): IndexedSeq[AddFile]
 
-  /** What the log says of the rows of those files; none where that would have to be found out first. */
-  def rows(filters: Seq[Expression], fileFilters: Seq[Expression]): Option[FileRows]
+  /** The statistics in the log of those files; none if they would have to be computed first. */
+  def rows(filters: Seq[Expression], fileFilters: Seq[Expression]): Option[FileStatsAggregator]
 
   /**
-   * The files of [[select]]: those of which every row satisfies the conditions, as the log proves, and the
-   * others.
+   * The files of [[select]]: those of which every row satisfies the conditions, as the log proves, and the other files.
    *
-   * @param conditions the filters and whatever else a row has to satisfy
+   * @param conditions the filters and any further conditions on rows
    */
   def split(
       filters: Seq[Expression],
@@ -43,7 +47,7 @@ private[spark] sealed trait FileSource {
       conditions: Seq[Expression]
   ): (WholeFiles, IndexedSeq[AddFile])
 
-  /** Aggregates of the rows of the files that the filters choose, as [[FileRows.aggregate]] has them. */
+  /** Aggregates over the rows of the selected files, as [[FileStatsAggregator.aggregate]] returns them. */
   def aggregate(
       filters: Seq[Expression],
       groupBy: Seq[Attribute],
@@ -54,14 +58,14 @@ private[spark] sealed trait FileSource {
 
 private[spark] object FileSource {
 
-  /** The plan no longer holds filters that partition values decide, so a failure must not pass. */
-  def refuseUndecided(
+  /** Filters on partition values are no longer in the plan, so a failed evaluation must be an error. */
+  def failUnevaluated(
       table: Path,
       version: Long,
       file: String,
       filters: Seq[Expression]
   ): Nothing = throw DeltaicException(
-    "DELTAIC_UNDECIDED_PARTITION_FILTER",
+    "DELTAIC_INVALID_PARTITION_VALUE",
     Map(
       "table" -> table.toString,
       "version" -> version.toString,
@@ -72,8 +76,8 @@ private[spark] object FileSource {
 }
 
 /**
- * The active files of a snapshot, pruned by partition values and statistics: where they are in memory, or else in the
- * executors.
+ * The active files of a snapshot, pruned by partition values and statistics: on the driver if they
+ * are in memory, otherwise in the executors.
  */
 private[spark] final class SnapshotFiles private (
     val snapshot: Snapshot,
@@ -85,17 +89,20 @@ private[spark] final class SnapshotFiles private (
   override def table: Path = snapshot.table
   override def version: Long = snapshot.version
 
-  override def known: Option[FileTable] = Option.when(distributed.isEmpty)(snapshot.files)
+  override def filesInMemory: Option[FileTable] = Option.when(distributed.isEmpty)(snapshot.files)
 
-  /** The last choice: a scan asks for its files, and about their rows, by the same filters. */
-  @volatile private var chosen: Option[(FileChoice, ChosenFiles)] = None
+  /** The last selection: a scan requests its files and their statistics with the same filters. */
+  @volatile private var chosen: Option[(FilePruning, PrunedFiles)] = None
 
   override def select(
       filters: Seq[Expression],
       fileFilters: Seq[Expression]
   ): IndexedSeq[AddFile] = choose(filters, fileFilters, None).adds
 
-  override def rows(filters: Seq[Expression], fileFilters: Seq[Expression]): Option[FileRows] =
+  override def rows(
+      filters: Seq[Expression],
+      fileFilters: Seq[Expression]
+  ): Option[FileStatsAggregator] =
     Some(choose(filters, fileFilters, None).rows)
 
   override def split(
@@ -110,12 +117,12 @@ private[spark] final class SnapshotFiles private (
       aggregates: Seq[RowAggregate]
   ): Option[Seq[Array[Any]]] =
     distributed.fold(super.aggregate(filters, groupBy, aggregates)) {
-      _.aggregate(choiceOf(filters, Nil, None), groupBy, aggregates)
+      _.aggregate(pruningOf(filters, Nil, None), groupBy, aggregates)
     }
 
-  /** All files, counted. */
+  /** The number and total size of all files. */
   def size: TableSize = {
-    val everything = FileChoice(table, schema, zone, Nil, Nil, None)
+    val everything = FilePruning(table, schema, zone, Nil, Nil, None)
     distributed.fold(inMemory(everything).size)(_.size(everything))
   }
 
@@ -123,27 +130,27 @@ private[spark] final class SnapshotFiles private (
       filters: Seq[Expression],
       fileFilters: Seq[Expression],
       enoughRows: Option[Long]
-  ): ChosenFiles = {
-    val asked = FileChoice(table, schema, zone, filters, fileFilters, enoughRows)
+  ): PrunedFiles = {
+    val requested = FilePruning(table, schema, zone, filters, fileFilters, enoughRows)
     chosen match {
-      case Some((same, files)) if same.sameAs(asked) => files
+      case Some((same, files)) if same.sameAs(requested) => files
       case _ =>
-        val choice = choiceOf(filters, fileFilters, enoughRows)
-        val files = distributed.fold(inMemory(choice))(_.choose(choice))
-        files.undecided.foreach(FileSource.refuseUndecided(table, version, _, choice.filters))
-        chosen = Some((asked, files))
+        val pruning = pruningOf(filters, fileFilters, enoughRows)
+        val files = distributed.fold(inMemory(pruning))(_.choose(pruning))
+        files.unevaluated.foreach(FileSource.failUnevaluated(table, version, _, pruning.filters))
+        chosen = Some((requested, files))
         files
     }
   }
 
-  private def choiceOf(
+  private def pruningOf(
       filters: Seq[Expression],
       fileFilters: Seq[Expression],
       enoughRows: Option[Long]
-  ): FileChoice = FileChoice(table, schema, zone, within ++ filters, fileFilters, enoughRows)
+  ): FilePruning = FilePruning(table, schema, zone, within ++ filters, fileFilters, enoughRows)
 
-  private def inMemory(choice: FileChoice): ChosenFiles =
-    choice.among(snapshot.files, SnapshotStatistics.of(snapshot.files, schema.skipping, zone))
+  private def inMemory(pruning: FilePruning): PrunedFiles =
+    pruning.among(snapshot.files, SnapshotStatistics.of(snapshot.files, schema.skipping, zone))
 
   override def equals(other: Any): Boolean = other match {
     case that: SnapshotFiles => (that.snapshot eq snapshot) && (that.within eq within)
@@ -155,7 +162,7 @@ private[spark] final class SnapshotFiles private (
 private[spark] object SnapshotFiles {
 
   /**
-   * @param options of the read, which may tell how to reach the file system
+   * @param options of the read, which may configure the file system
    * @param within conditions on partition columns that all files of the source meet
    */
   def apply(
@@ -174,9 +181,12 @@ private[spark] object SnapshotFiles {
   )
 }
 
-/** Files that are known only as such: of their rows the log is not asked. */
+/** Files given by a list: their statistics are not used for aggregates. */
 private[spark] sealed trait NamedFiles extends FileSource {
-  override def rows(filters: Seq[Expression], fileFilters: Seq[Expression]): Option[FileRows] =
+  override def rows(
+      filters: Seq[Expression],
+      fileFilters: Seq[Expression]
+  ): Option[FileStatsAggregator] =
     None
 
   override def split(
@@ -186,15 +196,15 @@ private[spark] sealed trait NamedFiles extends FileSource {
   ): (WholeFiles, IndexedSeq[AddFile]) = (WholeFiles.none, select(filters, fileFilters))
 }
 
-/** Exactly these files, with the deletion vectors they carry here: what a rewrite reads. */
+/** Exactly these files, with the deletion vectors in these actions: the input of a rewrite. */
 private[spark] sealed case class ListedFiles(
     table: Path,
     version: Long,
     files: IndexedSeq[AddFile]
 ) extends NamedFiles {
-  override def heedsFilters: Boolean = false
+  override def honorsFilters: Boolean = false
 
-  /** Logical files are told apart by path and deletion vector; all that they are may be much to compare. */
+  /** Logical files are identified by path and deletion vector; comparing all fields may be expensive. */
   override def equals(other: Any): Boolean = other match {
     case that: ListedFiles =>
       (this eq that) || (version == that.version && table == that.table &&
@@ -216,11 +226,11 @@ private[spark] object ListedFiles {
 }
 
 /**
- * Of listed files, those that may hold a row that the filters select.
+ * The listed files that may contain a row that matches the filters.
  *
- * @param zone of the session, which reads timestamps in partition values
+ * @param zone of the session, used to parse timestamps in partition values
  */
-private[spark] final class PrunedFiles(
+private[spark] final class FilterableFiles(
     override val table: Path,
     override val version: Long,
     listed: IndexedSeq[AddFile],
@@ -234,8 +244,8 @@ private[spark] final class PrunedFiles(
   ): IndexedSeq[AddFile] = {
     val statistics = SnapshotStatistics.ofFiles(listed, schema.skipping, zone)
     val selection = FileSelection.select(statistics, filters)
-    selection.undecided.headOption.foreach { i =>
-      FileSource.refuseUndecided(table, version, listed(i).path, filters)
+    selection.unevaluated.headOption.foreach { i =>
+      FileSource.failUnevaluated(table, version, listed(i).path, filters)
     }
     FileMetadata.select(table, selection.files.toIndexedSeq.map(listed), fileFilters)
   }
@@ -244,24 +254,27 @@ private[spark] final class PrunedFiles(
 /** Some of the files of a source. */
 private[scan] final class SelectedFiles(of: FileSource, some: IndexedSeq[AddFile])
     extends ListedFiles(of.table, of.version, some) {
-  override def known: Option[FileTable] = of.known
+  override def filesInMemory: Option[FileTable] = of.filesInMemory
 }
 
 /**
- * The first files of a selection that together have at least `limit` rows. Sound only for a scan of
- * which every row is wanted, that is, whose filters are all decided by partition values.
+ * The first files of a selection that together have at least `limit` rows. Sound only for a scan
+ * that returns every row, that is, whose filters are all fully evaluated on partition values.
  */
 private[spark] final case class LimitedFiles(all: SnapshotFiles, limit: Long) extends FileSource {
   override def table: Path = all.table
   override def version: Long = all.version
-  override def known: Option[FileTable] = all.known
+  override def filesInMemory: Option[FileTable] = all.filesInMemory
 
   override def select(
       filters: Seq[Expression],
       fileFilters: Seq[Expression]
   ): IndexedSeq[AddFile] = all.choose(filters, fileFilters, Some(limit)).adds
 
-  override def rows(filters: Seq[Expression], fileFilters: Seq[Expression]): Option[FileRows] =
+  override def rows(
+      filters: Seq[Expression],
+      fileFilters: Seq[Expression]
+  ): Option[FileStatsAggregator] =
     Some(all.choose(filters, fileFilters, Some(limit)).rows)
 
   override def split(

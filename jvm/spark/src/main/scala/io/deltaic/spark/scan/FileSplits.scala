@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
 import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.read.InputPartition
-import org.apache.spark.sql.deltaic.SessionShims
+import org.apache.spark.sql.deltaic.SessionInternals
 import org.apache.spark.sql.execution.datasources.{FilePartition, PartitionedFile}
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.apache.spark.unsafe.types.UTF8String
@@ -44,21 +44,20 @@ private[spark] object FileSplits {
       val row = constantRow(table, asListed, constants, zone, changedRows)
       split(SparkPath.fromPath(LogPath.toAbsolute(table, file.path)), file, row, maxSplitBytes)
     }
-    val slots = SessionShims.leafParallelism(spark)
+    val slots = SessionInternals.leafParallelism(spark)
     TaskPacking(openCostBytes, slots, spark.sessionState.conf.filesMaxPartitionNum)
       .pack(splits, FilePartition.getFilePartitions(spark, _, maxSplitBytes).size)
       .toArray[InputPartition]
   }
 
-  /** Whether the log tells the file's size: no data file is empty. */
+  /** Whether the log has the file's size: no data file is empty. */
   def isSizeKnown(file: AddFile): Boolean = file.sizeBytes > 0
 
   def sessionZone(spark: SparkSession): ZoneId =
     DateTimeUtils.getZoneId(spark.sessionState.conf.sessionLocalTimeZone)
 
   /**
-   * The file with its true size, for one of which the log tells none. Of a file that is gone the
-   * reader will say so.
+   * The file with its size from the file system, if the log has none. If the file is missing, the reader reports it.
    */
   private def sized(table: Path, file: AddFile, conf: Configuration): AddFile = {
     val path = LogPath.toAbsolute(table, file.path)
@@ -113,8 +112,8 @@ private[spark] object FileSplits {
       case ScanColumns.DefaultRowCommitVersion =>
         tracked(file.defaultRowCommitVersion, "defaultRowCommitVersion")
       case column =>
-        val text = file.partitionValues.getOrElse(column, null)
-        PartitionValues.fromLog(column, field.dataType, text, zone)
+        val string = file.partitionValues.getOrElse(column, null)
+        PartitionValues.fromLog(column, field.dataType, string, zone)
     }
   }
 

@@ -4,18 +4,21 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types._
 
 /**
- * Partition columns that together tell the time of one column: its year and, in turn, month, day and
- * hour. Only together do they ascend.
+ * Partition columns generated from the parts of one time column: its year and, in turn, month, day
+ * and hour. They are monotone only in combination.
  */
-private[scan] final class GeneratedClock(base: AttributeReference, hands: Seq[Generated]) {
+private[scan] final class GeneratedClock(
+    base: AttributeReference,
+    hands: Seq[GeneratedColumnFilters]
+) {
 
-  /** The hands are read at one time, so all are moved or none is. */
+  /** All hands are evaluated at the same time, so all are shifted or none is. */
   private val shift = if (hands.exists(_.isLocal)) 1 else 0
 
   def of(filter: Expression): Option[Expression] = filter match {
     case And(left, right) => (of(left) ++ of(right)).reduceOption(And(_, _))
     case Or(left, right) => for (l <- of(left); r <- of(right)) yield Or(l, r)
-    case BaseComparison(name, comparison) if name == base.name =>
+    case BaseColumnValues(name, comparison) if name == base.name =>
       comparison match {
         case AtMost(v) => bound(v, +1)
         case AtLeast(v) => bound(v, -1)
@@ -45,37 +48,38 @@ private[scan] final class GeneratedClock(base: AttributeReference, hands: Seq[Ge
     }
   }
 
-  private def attribute(hand: Generated): AttributeReference =
+  private def attribute(hand: GeneratedColumnFilters): AttributeReference =
     AttributeReference(hand.column.name, hand.column.dataType)()
 }
 
 private[scan] object GeneratedClock {
 
   /** @param rank 0 for the year, 1 for the month, 2 for the day, 3 for the hour */
-  private final case class Hand(rank: Int, time: Expression, column: Generated)
+  private final case class Hand(rank: Int, time: Expression, column: GeneratedColumnFilters)
 
   /** Only hands of the same time make a clock: `year(trunc(d, 'week'))` lags behind `month(d)`. */
-  def of(columns: Seq[Generated]): Seq[GeneratedClock] =
+  def of(columns: Seq[GeneratedColumnFilters]): Seq[GeneratedClock] =
     columns.flatMap(hand(_)).groupBy(_.time.canonicalized).values.toSeq.flatMap { ofTime =>
       val found = (0 to 3).map(rank => ofTime.find(_.rank == rank))
       val chain = found.takeWhile(_.isDefined).flatten.map(_.column)
       Option.when(chain.length > 1)(new GeneratedClock(chain.head.base, chain))
     }
 
-  private def hand(column: Generated): Option[Hand] = {
-    val told = withoutWidening(column.value) match {
+  private def hand(column: GeneratedColumnFilters): Option[Hand] = {
+    val matched = withoutWidening(column.value) match {
       case Year(time) => Some((0, time))
       case Month(time) => Some((1, time))
       case DayOfMonth(time) => Some((2, time))
       case Hour(time, _) => Some((3, time))
       case _ => None
     }
-    told.collect {
-      case (rank, time) if Generated.ascends(time) => Hand(rank, withoutDate(time), column)
+    matched.collect {
+      case (rank, time) if GeneratedColumnFilters.ascends(time) =>
+        Hand(rank, withoutDate(time), column)
     }
   }
 
-  /** Text does not order as its numbers do: '9' is larger than '10'. */
+  /** Strings do not sort as the numbers they represent: '9' is larger than '10'. */
   private def withoutWidening(value: Expression): Expression = value match {
     case cast: Cast
         if isIntegral(cast.child.dataType) && isIntegral(cast.dataType) &&

@@ -7,28 +7,28 @@ import scala.util.control.NonFatal
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.ExpressionShims
+import org.apache.spark.sql.deltaic.ExpressionInternals
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 
 /**
  * What a filter on a column implies for the partition columns that are generated from it.
  *
- * The rule: a predicate is added only if it is true of every row for which the filter is, whatever the
- * time zone of the session that wrote the row, and in the ANSI dialect or not. Two facts are used:
+ * The rule: a predicate is added only if it is true for every row for which the filter is true,
+ * whatever the time zone and ANSI mode of the session that wrote the row. Two facts are used:
  *
  *   - Equal values have equal images, so `base = v` implies `g = f(v)` for any `f` of `base` alone.
  *   - Where `f` never descends, `base < v` implies `g <= f(v)`, and so on.
  *
  * `f` of a TIMESTAMP is the image of a local time that differs from UTC by up to 18 hours, in a zone
- * nobody has noted down. So `f` is evaluated in UTC, at times moved 18 hours down or up, and equality
- * becomes a range. An `f` that reads the zone and is not known to ascend implies nothing.
+ * that is not recorded. So `f` is evaluated in UTC, at times moved 18 hours down or up, and equality
+ * becomes a range. An `f` that depends on the zone and does not provably ascend implies nothing.
  */
 private[scan] final class GeneratedPartitions(spark: SparkSession, schema: TableSchema) {
 
-  private val columns: Seq[Generated] = if (schema.generated.isEmpty) Nil
+  private val columns: Seq[GeneratedColumnFilters] = if (schema.generated.isEmpty) Nil
   else {
-    val attributes = ExpressionShims.attributes(schema.all)
+    val attributes = ExpressionInternals.attributes(schema.all)
     val settings = SessionValue.settings
     for {
       name <- schema.partitionColumns
@@ -41,7 +41,7 @@ private[scan] final class GeneratedPartitions(spark: SparkSession, schema: Table
         case _ => None
       }
       if values.forall(_.value.deterministic)
-    } yield new Generated(column, values, base)
+    } yield new GeneratedColumnFilters(column, values, base)
   }
 
   private val clocks: Seq[GeneratedClock] = GeneratedClock.of(columns)
@@ -50,14 +50,15 @@ private[scan] final class GeneratedPartitions(spark: SparkSession, schema: Table
     if (columns.isEmpty) Nil
     else filters.flatMap(filter => columns.flatMap(of(_, filter)) ++ clocks.flatMap(_.of(filter)))
 
-  private def of(column: Generated, filter: Expression): Option[Expression] = filter match {
-    case And(left, right) =>
-      (of(column, left) ++ of(column, right)).reduceOption(And(_, _))
-    case Or(left, right) =>
-      for (l <- of(column, left); r <- of(column, right)) yield Or(l, r)
-    case BaseComparison(base, comparison) if base == column.base.name => column.of(comparison)
-    case _ => None
-  }
+  private def of(column: GeneratedColumnFilters, filter: Expression): Option[Expression] =
+    filter match {
+      case And(left, right) =>
+        (of(column, left) ++ of(column, right)).reduceOption(And(_, _))
+      case Or(left, right) =>
+        for (l <- of(column, left); r <- of(column, right)) yield Or(l, r)
+      case BaseColumnValues(base, comparison) if base == column.base.name => column.of(comparison)
+      case _ => None
+    }
 
   /** Once resolved, the zone of this session is a literal like any other. */
   private def namesSessionZone(sql: String): Boolean = {
@@ -65,11 +66,11 @@ private[scan] final class GeneratedPartitions(spark: SparkSession, schema: Table
     lower.contains("current_timezone") || lower.contains("convert_timezone")
   }
 
-  /** Of CHAR and VARCHAR another text may be stored than was computed: padded, or without blanks at its end. */
+  /** For CHAR and VARCHAR the stored string may differ from the computed one: padded, or without trailing blanks. */
   private def isFitted(column: StructField): Boolean =
     CharVarcharUtils.getRawType(column.metadata).isDefined
 
-  /** As sessions understand it that may have written the rows; none if it is another engine's function. */
+  /** As evaluated by the sessions that may have written the rows; none if it uses another engine's function. */
   private def resolved(
       sql: String,
       attributes: Seq[Attribute],
@@ -79,7 +80,7 @@ private[scan] final class GeneratedPartitions(spark: SparkSession, schema: Table
     try
       Some(settings.map { session =>
         SQLConf.withExistingConf(session) {
-          val value = ExpressionShims.resolved(spark, sql, attributes)
+          val value = ExpressionInternals.resolved(spark, sql, attributes)
           SessionValue(session, inColumnType(value, column))
         }
       })
@@ -90,17 +91,17 @@ private[scan] final class GeneratedPartitions(spark: SparkSession, schema: Table
 }
 
 /** A bound that a filter puts on a column; `value` is not null. */
-private[scan] sealed trait Comparison
-private[scan] final case class Exactly(value: Literal) extends Comparison
-private[scan] final case class AtMost(value: Literal) extends Comparison
-private[scan] final case class AtLeast(value: Literal) extends Comparison
-private[scan] final case class OneOf(values: Seq[Literal]) extends Comparison
-private[scan] case object Absent extends Comparison
+private[scan] sealed trait ComparedValues
+private[scan] final case class Exactly(value: Literal) extends ComparedValues
+private[scan] final case class AtMost(value: Literal) extends ComparedValues
+private[scan] final case class AtLeast(value: Literal) extends ComparedValues
+private[scan] final case class OneOf(values: Seq[Literal]) extends ComparedValues
+private[scan] case object Absent extends ComparedValues
 
 /** Finds the column and the bound in a filter. `<` and `<=` bound images alike. */
-private[scan] object BaseComparison {
+private[scan] object BaseColumnValues {
 
-  def unapply(filter: Expression): Option[(String, Comparison)] = filter match {
+  def unapply(filter: Expression): Option[(String, ComparedValues)] = filter match {
     case EqualTo(a: AttributeReference, Value(v)) => Some(a.name -> Exactly(v))
     case EqualTo(Value(v), a: AttributeReference) => Some(a.name -> Exactly(v))
     case EqualNullSafe(a: AttributeReference, Value(v)) => Some(a.name -> Exactly(v))
@@ -114,8 +115,8 @@ private[scan] object BaseComparison {
     case GreaterThan(Value(v), a: AttributeReference) => Some(a.name -> AtMost(v))
     case GreaterThanOrEqual(Value(v), a: AttributeReference) => Some(a.name -> AtMost(v))
     case In(a: AttributeReference, values) =>
-      val known = values.collect { case Value(v) => v }
-      Option.when(known.length == values.length)(a.name -> OneOf(known))
+      val literals = values.collect { case Value(v) => v }
+      Option.when(literals.length == values.length)(a.name -> OneOf(literals))
     case InSet(a: AttributeReference, values) if !values.contains(null) =>
       Some(a.name -> OneOf(values.toSeq.map(Literal(_, a.dataType))))
     case IsNull(a: AttributeReference) => Some(a.name -> Absent)

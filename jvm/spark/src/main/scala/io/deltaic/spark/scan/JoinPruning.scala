@@ -15,14 +15,15 @@ import io.deltaic.spark.skipping.{FileOverlap, SkippingSchema, SnapshotStatistic
 /**
  * Which columns a scan offers Spark as `filterAttributes`.
  *
- * For each of them, Spark puts a subquery with a copy of the other side under every join on it. So a column is offered only if
- * the scan reads many files and many bytes, and if a key of the column is likely to be in few of the files.
+ * For each of them, Spark adds a subquery with a copy of the other side to every join on it. So a column is
+ * offered only if the scan reads many files and many bytes, and if a key of the column is likely to be in
+ * few of the files.
  *
- * @param openCostBytes what Spark takes the opening of a file for
+ * @param openCostBytes Spark's estimated cost of opening a file
  */
 private[scan] final case class JoinPruning(minFiles: Long, minBytes: Long, openCostBytes: Long) {
 
-  /** Whether it pays to leave out some of these files. */
+  /** Whether skipping some of these files is worth its cost. */
   def pays(numFiles: Long, sizeBytes: Long): Boolean =
     numFiles > 1 && numFiles >= minFiles && sizeBytes + numFiles * openCostBytes >= minBytes
 }
@@ -38,30 +39,32 @@ private[scan] object JoinPruning {
   )
 
   /**
-   * Those of the columns by which the files can be told apart: partition columns that have more than one value, and others whose
+   * The selective columns: partition columns with more than one value, and other columns whose
    * bounds overlap in few files.
    *
-   * @param known all files of the table, if they are in memory; what is found out of them is kept as long as they are
-   * @param selected the files of the scan, which stand for all files otherwise
+   * @param filesInMemory all files of the table, if they are in memory; their overlaps are cached
+   *   as long as the files are
+   * @param selected the files of the scan, used in place of all files otherwise
    */
-  def telling(
+  def selective(
       columns: Seq[Attribute],
-      known: Option[FileTable],
+      filesInMemory: Option[FileTable],
       selected: IndexedSeq[AddFile],
       schema: SkippingSchema,
       zone: ZoneId
   ): Seq[Attribute] = {
     val overlaps =
-      known.fold(measured(columns, selected.size, selected(_), schema, zone)) { files =>
-        val kept = keptOf(files)
-        val missing = columns.filterNot(column => kept.containsKey(FileOverlap.key(column, schema)))
+      filesInMemory.fold(measured(columns, selected.size, selected(_), schema, zone)) { files =>
+        val cached = cachedOf(files)
+        val missing =
+          columns.filterNot(column => cached.containsKey(FileOverlap.key(column, schema)))
         if (missing.nonEmpty)
           measured(missing, files.size, files.add(_), schema, zone).foreach {
-            case (column, overlap) => kept.put(FileOverlap.key(column, schema), overlap)
+            case (column, overlap) => cached.put(FileOverlap.key(column, schema), overlap)
           }
-        columns.map(column => column -> kept.get(FileOverlap.key(column, schema))).toMap
+        columns.map(column => column -> cached.get(FileOverlap.key(column, schema))).toMap
       }
-    columns.filter(column => FileOverlap.tellsFilesApart(column, schema, overlaps(column)))
+    columns.filter(column => FileOverlap.isSelective(column, schema, overlaps(column)))
   }
 
   private def measured(
@@ -75,11 +78,11 @@ private[scan] object JoinPruning {
     FileOverlap.of(SnapshotStatistics.ofFiles(sample, schema, zone), columns)
   }
 
-  /** The overlap of each column, as the log knows columns, whatever their names are in a query. */
+  /** The overlap of each column, keyed by the column's name in the log, not in a query. */
   private type Overlaps = ConcurrentHashMap[Any, Double]
 
-  private val keptByTable = Collections.synchronizedMap(new WeakHashMap[FileTable, Overlaps])
+  private val cachedByTable = Collections.synchronizedMap(new WeakHashMap[FileTable, Overlaps])
 
-  private def keptOf(files: FileTable): Overlaps =
-    keptByTable.computeIfAbsent(files, _ => new Overlaps)
+  private def cachedOf(files: FileTable): Overlaps =
+    cachedByTable.computeIfAbsent(files, _ => new Overlaps)
 }

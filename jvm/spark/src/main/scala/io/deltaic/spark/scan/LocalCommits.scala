@@ -7,8 +7,8 @@ import org.apache.hadoop.fs.Path
 /**
  * A commit of this process.
  *
- * @param creation which of the tables that the process created one after the other at the same path; 0 for one
- *                 that was there before
+ * @param creation counts the tables that the process created at the same path, one after the other;
+ *   0 for a table that existed before
  */
 private[spark] final case class LocalCommit(creation: Long, version: Long) {
 
@@ -17,17 +17,16 @@ private[spark] final case class LocalCommit(creation: Long, version: Long) {
 }
 
 /**
- * The newest commit of this process to each table. What was loaded or cached of a table before it is stale, whether or
- * not Spark still knows that it is cached.
+ * The newest commit of this process to each table. Data that was loaded or cached before that commit is stale.
  */
 private[spark] object LocalCommits {
 
   /** An entry takes some 300 bytes. */
-  private val TablesKept = 50000
+  private val MaxTables = 50000
 
   private val newest = new util.LinkedHashMap[Path, LocalCommit](16, 0.75f, true) {
     override def removeEldestEntry(eldest: util.Map.Entry[Path, LocalCommit]): Boolean =
-      size > TablesKept
+      size > MaxTables
   }
 
   private var creations = 0L
@@ -35,11 +34,11 @@ private[spark] object LocalCommits {
   private val none = LocalCommit(creation = 0, version = -1)
 
   def add(table: Path, version: Long): Unit = newest.synchronized {
-    val known = of(table)
+    val current = of(table)
     val creation = if (version == 0) { creations += 1; creations }
-    else known.creation
+    else current.creation
     val commit = LocalCommit(creation, version)
-    if (commit.isNewerThan(known)) newest.put(table, commit): Unit
+    if (commit.isNewerThan(current)) newest.put(table, commit): Unit
   }
 
   /** Older than any commit where there is none. */

@@ -17,33 +17,33 @@ import org.apache.spark.sql.types.{LongType, StructField, StructType}
 import io.deltaic.spark.skipping.RowAggregate
 
 /**
- * Answers `COUNT`, `MIN` and `MAX` from the log, in groups of partition columns, where the log knows the
- * exact answer. No data file is opened and no job runs.
+ * Computes `COUNT`, `MIN` and `MAX` from the log, grouped by partition columns, if the log has the
+ * exact result. No data file is opened and no job runs.
  */
 private[scan] object MetadataAggregation {
 
   /**
    * None where a file would have to be read.
    *
-   * @param scan what would be read, with filters that partition values decide: what is not in the files
-   *   it selects was not asked for
+   * @param scan the scan to replace, whose filters are all fully evaluated on partition values, so
+   *   that every row of the selected files matches
    */
   def of(
       scan: TableScan,
       aggregation: Aggregation
-  ): Option[AnswerFromLog] = {
+  ): Option[MetadataOnlyScan] = {
     val columns = new Columns(scan.schema.all)
     for {
       groupBy <- all(aggregation.groupByExpressions.toSeq.map(columns.topLevel))
       aggregates <- all(aggregation.aggregateExpressions.toSeq.map(columns.aggregate))
-      answer <- scan.files.aggregate(scan.filters, groupBy, aggregates)
+      result <- scan.files.aggregate(scan.filters, groupBy, aggregates)
     } yield {
       val fields = groupBy.map(c => StructField(c.name, c.dataType)) ++
         aggregates.zipWithIndex.map { case (a, i) => StructField(s"aggregate_$i", typeOf(a)) }
-      new AnswerFromLog(
+      new MetadataOnlyScan(
         scan,
         StructType(fields),
-        answer.map(values => new GenericInternalRow(values): InternalRow).toArray,
+        result.map(values => new GenericInternalRow(values): InternalRow).toArray,
         aggregation.aggregateExpressions.mkString(", ")
       )
     }
@@ -51,8 +51,8 @@ private[scan] object MetadataAggregation {
 
   private def typeOf(aggregate: RowAggregate) = aggregate match {
     case RowAggregate.CountRows | RowAggregate.CountValues(_) => LongType
-    case RowAggregate.Least(column) => column.dataType
-    case RowAggregate.Greatest(column) => column.dataType
+    case RowAggregate.Min(column) => column.dataType
+    case RowAggregate.Max(column) => column.dataType
   }
 
   private def all[T](options: Seq[Option[T]]): Option[Seq[T]] =
@@ -65,8 +65,8 @@ private[scan] object MetadataAggregation {
       case _: CountStar => Some(RowAggregate.CountRows)
       case count: Count if !count.isDistinct =>
         column(count.column).map(RowAggregate.CountValues(_))
-      case min: Min => column(min.column).map(RowAggregate.Least(_))
-      case max: Max => column(max.column).map(RowAggregate.Greatest(_))
+      case min: Min => column(min.column).map(RowAggregate.Min(_))
+      case max: Max => column(max.column).map(RowAggregate.Max(_))
       case _ => None
     }
 
@@ -99,22 +99,22 @@ private[scan] object MetadataAggregation {
 /**
  * The rows of an aggregate, in the place of a scan.
  *
- * @param replaced the scan, which says what the answer depends on
+ * @param replaced the replaced scan, which defines what the result depends on
  */
-private[spark] final class AnswerFromLog(
+private[spark] final class MetadataOnlyScan(
     val replaced: TableScan,
     override val readSchema: StructType,
-    answer: Array[InternalRow],
+    result: Array[InternalRow],
     aggregates: String
 ) extends LocalScan
     with SupportsReportStatistics {
-  override def rows(): Array[InternalRow] = answer
+  override def rows(): Array[InternalRow] = result
 
-  /** Spark takes a scan that does not tell its size for one that is too large to broadcast. */
+  /** Spark assumes that a scan without a size is too large to broadcast. */
   override def estimateStatistics(): Statistics = new Statistics {
-    override def numRows(): OptionalLong = OptionalLong.of(answer.length.toLong)
+    override def numRows(): OptionalLong = OptionalLong.of(result.length.toLong)
     override def sizeInBytes(): OptionalLong =
-      OptionalLong.of((answer.length.toLong * readSchema.defaultSize).max(1L))
+      OptionalLong.of((result.length.toLong * readSchema.defaultSize).max(1L))
   }
 
   override def description(): String =

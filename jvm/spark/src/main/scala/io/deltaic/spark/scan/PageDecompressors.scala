@@ -18,9 +18,10 @@ import org.xerial.snappy.Snappy
 /**
  * Decompresses the pages of one open Parquet file.
  *
- * Parquet's own decompressors are streams of Hadoop's, which copy a page into a buffer of theirs and out of
- * another. Those of Snappy and Zstandard here decompress it from one array into another, in one call of the same
- * library; other codecs stay with Parquet. Not thread safe: one belongs to one reader.
+ * Parquet's own decompressors are streams of Hadoop's, which copy a page into one buffer and out of
+ * another. For Snappy and Zstandard, this class decompresses from one array into another in one
+ * call of the same library; other codecs use Parquet's decompressors. Not thread safe: one belongs
+ * to one reader.
  */
 private[scan] final class PageDecompressors(configuration: Configuration)
     extends CompressionCodecFactory {
@@ -52,7 +53,7 @@ private[scan] final class PageDecompressors(configuration: Configuration)
 /** Decompresses a page from one array into another. */
 private[scan] abstract class WholePages extends BytesInputDecompressor {
 
-  /** Fills `page` with what `length` bytes at `start` of `compressed` hold, or fails. */
+  /** Decompresses `length` bytes of `compressed`, from `start` on, into `page`, or fails. */
   @throws[IOException]
   protected def fill(page: Array[Byte], compressed: Array[Byte], start: Int, length: Int): Unit
 
@@ -94,7 +95,7 @@ private[scan] abstract class WholePages extends BytesInputDecompressor {
 
 private[scan] object SnappyPages extends WholePages {
 
-  /** Snappy writes as many bytes as the compressed ones say, whatever the length of the array. */
+  /** Snappy writes as many bytes as the compressed data specifies, whatever the length of the array. */
   override protected def fill(
       page: Array[Byte],
       compressed: Array[Byte],

@@ -6,16 +6,16 @@ import org.apache.spark.sql.types.{DoubleType, FloatType, StructField, StructTyp
 import io.deltaic.spark.skipping.SkippingSchema
 
 /**
- * The filters by which the Parquet reader may leave out row groups, in the files' own names. What is
- * not handed over is still evaluated on every row.
+ * The filters by which the Parquet reader may skip row groups, under physical names. Filters that
+ * are not pushed down are still evaluated on every row.
  */
 private[spark] object ParquetPredicates {
 
   /**
-   * Handed over are filters on data columns of which every file holds the same type: the reader
-   * builds its predicates for the type of the file, in which a constant of a wider type may have no
-   * or another value. Nor are any under mapping by id, since the reader finds the columns of
-   * predicates by name, and a file's names are anybody's there.
+   * Pushes down filters on data columns whose type is the same in every file: the reader builds its
+   * predicates for the type of the file, in which a constant of a wider type may have no or another
+   * value. Under column mapping mode `id` no filters are pushed down, because the reader finds the
+   * columns of predicates by name, and names in files are arbitrary there.
    */
   def of(filters: Seq[Expression], schema: TableSchema): Seq[Expression] =
     if (schema.mapping == ColumnMapping.ById) Nil
@@ -27,8 +27,9 @@ private[spark] object ParquetPredicates {
         .map(inFileNames(_, schema))
 
   /**
-   * Zero has two encodings, of which the reader looks for one alone in dictionaries and bloom filters; and
-   * NaN, greater than all to Spark, is left out of the bounds of a row group by arrow's writers.
+   * Zero has two encodings, and the reader looks for only one of them in dictionaries and bloom
+   * filters. Arrow's writers leave NaN, which Spark sorts above all values, out of the bounds of a
+   * row group.
    */
   private def isFloating(expression: Expression): Boolean = expression.dataType match {
     case FloatType | DoubleType => true

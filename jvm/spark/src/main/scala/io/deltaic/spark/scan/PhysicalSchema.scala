@@ -7,8 +7,8 @@ import io.deltaic.spark.skipping.SkippingSchema
 /**
  * The columns of a table as its data files name them (Protocol § Column Mapping).
  *
- * None of the table's own metadata goes along: writers would put it into every footer, and Spark's
- * reader would act on some of it.
+ * The table's column metadata is not copied: writers would put it into every footer, and Spark's
+ * reader would interpret some of it.
  */
 private[spark] object PhysicalSchema {
   val PhysicalName = "delta.columnMapping.physicalName"
@@ -37,12 +37,12 @@ private[spark] object PhysicalSchema {
     })
 
   /**
-   * What the Parquet reader is asked for to read a column of which maybe not all nested fields are
-   * wanted. Everything is nullable, since older files may lack it. In mode `id` a column has a field
-   * id, and a name that no file gives to any: the reader would still find a column by its name.
+   * The column to request from the Parquet reader, possibly with only some nested fields.
+   * Everything is nullable, since older files may lack it. In mode `id` a column has a field id,
+   * and a name that no file uses: otherwise the reader would also find a column by its name.
    *
-   * @param wanted the column under its logical names
-   * @param stored the columns it is one of, as the table's metadata has them
+   * @param wanted the requested column under its logical names
+   * @param stored the columns that contain it, as in the table's metadata
    */
   def requested(wanted: StructField, stored: StructType, mapping: ColumnMapping): StructField =
     SkippingSchema.find(stored, wanted.name) match {
@@ -58,7 +58,7 @@ private[spark] object PhysicalSchema {
         }
     }
 
-  /** Whether it is a name as [[requested]] gives in mode `id`. */
+  /** Whether it is a name that [[requested]] assigns in mode `id`. */
   def isByFieldId(name: String): Boolean = name.startsWith(FieldIdName)
 
   private def requestedType(

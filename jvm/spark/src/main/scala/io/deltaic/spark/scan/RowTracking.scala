@@ -5,9 +5,9 @@ import org.apache.spark.sql.types.{LongType, StructField}
 import io.deltaic.protocol.{Metadata, Protocol, TableFeatures}
 
 /**
- * What a table on which row tracking is enabled says about its rows (Protocol § Reader Requirements
- * for Row Tracking). Ids and commit versions that were preserved when a row moved are in columns of
- * the data files that are not part of the schema; for other rows they follow from the file's `add`.
+ * The row-tracking metadata of a table on which row tracking is enabled (Protocol § Reader Requirements
+ * for Row Tracking). If a row was copied, its id and commit version are in materialized columns of the
+ * data file, which are not part of the schema; for other rows they are derived from the file's `add`.
  *
  * @param rowIdColumn the column with the materialized row ids
  * @param commitVersionColumn the column with the materialized row commit versions
@@ -19,7 +19,7 @@ private[spark] final case class RowTracking(
   def rowId: Option[StructField] = rowIdColumn.map(StructField(_, LongType))
   def commitVersion: Option[StructField] = commitVersionColumn.map(StructField(_, LongType))
 
-  /** The columns in which rows that move keep both, in the order of [[ScanColumns.tracked]]. */
+  /** The materialized columns of both, in the order of [[ScanColumns.tracked]]. */
   def materialized: Seq[StructField] =
     if (rowId.isDefined && commitVersion.isDefined) (rowId ++ commitVersion).toSeq else Nil
 }

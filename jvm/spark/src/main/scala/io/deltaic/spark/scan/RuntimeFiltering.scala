@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReaderFactory}
-import org.apache.spark.sql.deltaic.RuntimeFilterShims
+import org.apache.spark.sql.deltaic.RuntimeFilterInternals
 import org.apache.spark.sql.types.StructType
 
 import io.deltaic.protocol.AddFile
@@ -14,18 +14,18 @@ import io.deltaic.replay.FileTable
 import io.deltaic.spark.skipping.{FileSelection, SnapshotStatistics}
 
 /**
- * What a query learns while it runs, such as the keys of the other side of a join, and uses to leave out
- * files of a scan.
+ * Skips files of a scan by values that become available while the query runs, such as the keys of
+ * the other side of a join.
  *
- * Spark hands over predicates by `filter` and asks for a batch right after, on the same thread. One scan
- * may stand in several places of a plan, with filters in one place and without them in another, so
- * predicates hold for the very next batch of that thread alone and the scan itself stays as it was.
+ * Spark passes predicates to `filter` and calls `toBatch` right after, on the same thread. One scan
+ * may occur several times in a plan, with filters in one place and without them in another, so
+ * predicates apply only to the next batch of that thread and the scan itself is unchanged.
  */
 private[scan] final class RuntimeFiltering(schema: TableSchema, readSchema: StructType) {
 
   private val pushed = new ThreadLocal[Seq[Expression]]
 
-  /** Columns by which files can be left out, among those the scan returns: see `PartitionPruning`. */
+  /** The returned columns by which files can be skipped: see `PartitionPruning`. */
   lazy val columns: Seq[AttributeReference] = {
     val ofTable = schema.all.fieldNames.toSet
     readSchema.fieldNames.toSeq.filter(ofTable).map(attribute)
@@ -34,7 +34,7 @@ private[scan] final class RuntimeFiltering(schema: TableSchema, readSchema: Stru
 
   def push(predicates: Seq[Predicate]): Unit = pushed.set(predicates.flatMap(toCatalyst))
 
-  /** The predicates pushed on this thread since it last asked. */
+  /** The predicates pushed on this thread since the last call. */
   def take(): Option[Seq[Expression]] = {
     val taken = Option(pushed.get)
     pushed.remove()
@@ -42,19 +42,19 @@ private[scan] final class RuntimeFiltering(schema: TableSchema, readSchema: Stru
   }
 
   /**
-   * Those of the files that may hold a row for which all predicates are true.
+   * The files that may contain a row for which all predicates are true.
    *
-   * @param known the files they were chosen from, of which it is known what their statistics say
+   * @param filesInMemory the files they were selected from, whose statistics are decoded
    */
   def prune(
       files: IndexedSeq[AddFile],
-      known: Option[FileTable],
+      filesInMemory: Option[FileTable],
       predicates: Seq[Expression],
       zone: ZoneId
   ): IndexedSeq[AddFile] =
     if (predicates.isEmpty || files.isEmpty) files
     else {
-      val columns = known
+      val columns = filesInMemory
         .flatMap(SnapshotStatistics.among(_, files, schema.skipping, zone))
         .getOrElse(SnapshotStatistics.ofFiles(files, schema.skipping, zone))
       FileSelection.select(columns, predicates).files.toIndexedSeq.map(files)
@@ -63,9 +63,9 @@ private[scan] final class RuntimeFiltering(schema: TableSchema, readSchema: Stru
   private def attribute(name: String): AttributeReference =
     AttributeReference(name, schema.all(name).dataType)()
 
-  /** What is not understood leaves out nothing: the join or the filter above still decides. */
+  /** Predicates that cannot be translated skip no files: the join or the filter above still applies. */
   private def toCatalyst(predicate: Predicate): Option[Expression] =
-    RuntimeFilterShims.toCatalyst(predicate).map(onColumns).filter(_.resolved)
+    RuntimeFilterInternals.toCatalyst(predicate).map(onColumns).filter(_.resolved)
 
   private def onColumns(predicate: Expression): Expression = predicate.transformUp {
     case UnresolvedAttribute(Seq(name)) if schema.all.fieldNames.contains(name) => attribute(name)
@@ -75,7 +75,7 @@ private[scan] final class RuntimeFiltering(schema: TableSchema, readSchema: Stru
   }
 }
 
-/** The batch of a scan without the files that were left out at run time. */
+/** The batch of a scan without the files that were skipped at run time. */
 private[scan] final class FilteredBatch(scan: TableScan, files: IndexedSeq[AddFile])
     extends Batch {
   override def planInputPartitions(): Array[InputPartition] = scan.planInputPartitions(files)

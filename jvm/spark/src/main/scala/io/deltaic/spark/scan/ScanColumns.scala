@@ -5,7 +5,7 @@ import java.util.Locale
 import org.apache.spark.sql.catalyst.util.RowDeltaUtils
 import org.apache.spark.sql.connector.catalog.MetadataColumn
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
-import org.apache.spark.sql.deltaic.ParquetScanShims
+import org.apache.spark.sql.deltaic.ParquetScanInternals
 import org.apache.spark.sql.types.{DataType, LongType, StringType, StructField, StructType}
 
 /**
@@ -14,19 +14,20 @@ import org.apache.spark.sql.types.{DataType, LongType, StringType, StructField, 
  */
 private[spark] object ScanColumns {
 
-  /** Whether new columns must not have the name, so that there are names for the scans to come. */
+  /** Whether new columns must not use the name, so that future versions have names for their columns. */
   def isReserved(name: String): Boolean =
     name.toLowerCase(Locale.ROOT).startsWith("__deltaic_") || isTaken(name)
 
-  /** Whether scans use the name: for a column below, or where they ask Spark's Parquet reader for something. */
+  /** Whether scans use the name: for a column below, or in requests to Spark's Parquet reader. */
   def isTaken(name: String): Boolean = {
     val folded = name.toLowerCase(Locale.ROOT)
     taken(folded) || PhysicalSchema.isByFieldId(folded)
   }
 
   /**
-   * Whether Spark's plan of a statement has a column of that name beside the table's. It finds its own by their names,
-   * in any letter case if the session says so, and would take the one for the other.
+   * Whether Spark's plan of a statement adds a column of that name to the table's. Spark finds its
+   * own columns by name, case-insensitively if the session is configured so, and would confuse the
+   * two.
    */
   def isTakenBy(command: Command, name: String): Boolean = {
     val folded = name.toLowerCase(Locale.ROOT)
@@ -46,11 +47,11 @@ private[spark] object ScanColumns {
   /** Which rows of the file are part of a change (see the `changes` package); null for all. */
   val ChangedRows = "__deltaic_changed_rows"
 
-  /** What the `add` of the row's file says about rows that were never moved (Protocol § Row Tracking). */
+  /** The values in the `add` of the row's file, for rows that were never copied (Protocol § Row Tracking). */
   val BaseRowId = "__deltaic_base_row_id"
   val DefaultRowCommitVersion = "__deltaic_default_row_commit_version"
 
-  /** Id and commit version of a row (Protocol § Row Tracking), flat, for those who write it anew. */
+  /** Id and commit version of a row (Protocol § Row Tracking), flat, for writers that copy the row. */
   val TrackedRowId = "__deltaic_row_id"
   val TrackedCommitVersion = "__deltaic_row_commit_version"
 
@@ -70,14 +71,14 @@ private[spark] object ScanColumns {
     DefaultRowCommitVersion,
     TrackedRowId,
     TrackedCommitVersion,
-    ParquetScanShims.generatedRowIndex.name
+    ParquetScanInternals.generatedRowIndex.name
   )
 
   val rowIndexField: StructField = StructField(RowIndex, LongType, nullable = false)
   val deletionVectorField: StructField = StructField(DeletionVector, StringType, nullable = true)
   val changedRowsField: StructField = StructField(ChangedRows, StringType, nullable = true)
 
-  /** What makes a row addressable for DELETE, UPDATE and MERGE. */
+  /** The columns that identify a row for DELETE, UPDATE and MERGE. */
   val rowId: Seq[String] = Seq(FilePath, RowIndex)
 
   private val ofChanges: Set[String] =
@@ -85,23 +86,23 @@ private[spark] object ScanColumns {
 
   private val ofMerges = Set("__row_id", "__row_from_source", "__row_from_target")
 
-  /** What is hidden behind the columns of a table. */
+  /** The metadata columns of a table. */
   def metadataColumns(rowTracking: Option[RowTracking]): Array[MetadataColumn] = Array(
     FileMetadata.column(rowTracking),
     HiddenColumn(FilePath, StringType, "path of the data file, as in the log"),
     HiddenColumn(RowIndex, LongType, "position of the row in its data file, from 0")
   ) ++ rowTracking.map { _ =>
-    HiddenColumn(TrackedRowId, LongType, "id that the row keeps", isNullable = true)
+    HiddenColumn(TrackedRowId, LongType, "stable id of the row", isNullable = true)
   }
 
-  /** Whether only row-level operations ask for the column, and no user. */
+  /** Whether only row-level operations request the column, never a user. */
   def isHidden(name: String): Boolean = rowId.contains(name) || tracked.fieldNames.contains(name)
 
   /** Whether the column's value is the same for every row of a file. */
   def isFileConstant(name: String): Boolean =
     name == FilePath || name == DeletionVector || name == ChangedRows
 
-  /** Spark keeps its value for the new row of an update, as it does with metadata by default. */
+  /** Spark preserves its value for the new row of an update, as it does for metadata columns by default. */
   private final case class HiddenColumn(
       override val name: String,
       override val dataType: DataType,

@@ -2,20 +2,20 @@ package io.deltaic.spark.scan
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.deltaic.{FileMetadataShims, ParquetScanShims}
+import org.apache.spark.sql.deltaic.{FileMetadataInternals, ParquetScanInternals}
 import org.apache.spark.sql.execution.datasources.PartitionedFile
 import org.apache.spark.sql.execution.vectorized.{ColumnVectorUtils, ConstantColumnVector}
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.vectorized.ColumnVector
 
 /**
- * What a scan reads, and how it makes of it what it returns; the same for batches and for rows.
+ * The columns that a scan reads, and how it computes the returned columns from them; the same for batches and for rows.
  *
  * @param output the columns that are returned
  * @param sources where each of them comes from
  * @param stored the columns to read, as the data files name them
- * @param fileConstants the columns whose values the driver sends along with each split
- * @param splitConstants further constants, which a split itself tells
+ * @param fileConstants the columns whose values the driver sends with each split
+ * @param splitConstants further constants, taken from the split itself
  */
 private[scan] final case class ScanLayout(
     output: StructType,
@@ -28,14 +28,14 @@ private[scan] final case class ScanLayout(
 
   val needsPositions: Boolean = sources.exists(_.needsPosition)
 
-  /** What the row-based reader is asked for: it returns positions as one more column, the last one. */
+  /** The columns to request from the row-based reader: it returns positions as an additional last column. */
   def storedWithPositions: StructType =
-    if (needsPositions) stored.add(ParquetScanShims.generatedRowIndex) else stored
+    if (needsPositions) stored.add(ParquetScanInternals.generatedRowIndex) else stored
 
   def constantValues(split: PartitionedFile): InternalRow =
     if (splitConstants.isEmpty) split.partitionValues
     else {
-      val ofSplit = FileMetadataShims.values(split, splitConstants.fields.toSeq)
+      val ofSplit = FileMetadataInternals.values(split, splitConstants.fields.toSeq)
       new JoinedRow(split.partitionValues, ofSplit)
     }
 
@@ -130,7 +130,7 @@ private[scan] object ScanLayout {
       Option.when(tracked(FileMetadata.RowCommitVersion, FileMetadata.DefaultRowCommitVersion))(
         ScanColumns.defaultRowCommitVersionField
       )
-    val ofSplits = FileMetadataShims.fields.filter(f => wanted.contains(f.name))
+    val ofSplits = FileMetadataInternals.fields.filter(f => wanted.contains(f.name))
     // Files have no void columns (Protocol § Primitive Types).
     val held = physical.filterNot(_.dataType == NullType)
     val stored = StructType(held ++ materialized)

@@ -5,12 +5,12 @@ import org.apache.spark.sql.types._
 
 import io.deltaic.protocol.DeltaicException
 
-/** Refuses schemas whose files would be misread. */
+/** Rejects schemas whose files would be misread. */
 private[spark] object SchemaChecks {
 
   /**
-   * Under column mapping each column has a physical name and, where files are read by it, an id, and
-   * shares neither with a column beside it (Protocol § Column Mapping).
+   * Under column mapping each column has a physical name and, where files are read by it, an id,
+   * and neither is shared with a sibling column (Protocol § Column Mapping).
    */
   def requireMapped(table: String, schema: StructType, mapping: ColumnMapping): Unit =
     if (mapping != ColumnMapping.NoMapping)
@@ -20,24 +20,24 @@ private[spark] object SchemaChecks {
           requireDistinct(table, struct, path, PhysicalSchema.ColumnId)(_.getLong(_))
       }
 
-  /** What the metadata of columns says must be of the kind that the protocol gives it, for it is read as such. */
+  /** Each value in column metadata must have the type that the protocol specifies, because it is read as that type. */
   def requireKinds(table: String, schema: StructType): Unit =
     eachStruct(schema, Nil) { (struct, path) =>
       for (field <- struct; (key, (kind, read)) <- kinds if field.metadata.contains(key)) {
         val isOfKind =
           try read(field) != null
           catch {
-            // A null of JSON is one in Spark's metadata, which knows no way to ask for it.
+            // A JSON null stays null in Spark's metadata, which has no method to test for it.
             case _: ClassCastException | _: NoSuchElementException | _: NullPointerException =>
               false
           }
         val column = (path :+ field.name).mkString(".")
-        if (!isOfKind) throw TableSchema.invalid(table, s"$key of column $column is no $kind")
+        if (!isOfKind) throw TableSchema.invalid(table, s"$key of column $column is not a $kind")
       }
     }
 
   private val kinds: Map[String, (String, StructField => Any)] = {
-    def text(key: String) = key -> ("text", (f: StructField) => f.metadata.getString(key): Any)
+    def string(key: String) = key -> ("string", (f: StructField) => f.metadata.getString(key): Any)
     def number(key: String) =
       key -> ("whole number", (f: StructField) => f.metadata.getLong(key): Any)
     def flag(key: String) = key -> ("boolean", (f: StructField) => f.metadata.getBoolean(key): Any)
@@ -51,12 +51,12 @@ private[spark] object SchemaChecks {
           }: Any
       )
     Map(
-      text(PhysicalSchema.PhysicalName),
+      string(PhysicalSchema.PhysicalName),
       number(PhysicalSchema.ColumnId),
-      text(ColumnKeys.CurrentDefault),
-      text(ColumnKeys.ExistsDefault),
-      text(ColumnKeys.Invariant),
-      text(ColumnKeys.GenerationExpression),
+      string(ColumnKeys.CurrentDefault),
+      string(ColumnKeys.ExistsDefault),
+      string(ColumnKeys.Invariant),
+      string(ColumnKeys.GenerationExpression),
       number(ColumnKeys.IdentityStart),
       number(ColumnKeys.IdentityStep),
       number(ColumnKeys.IdentityHighWaterMark),
@@ -65,15 +65,15 @@ private[spark] object SchemaChecks {
     )
   }
 
-  /** A user's column under a name that scans use for their own would take its place, or lose its own. */
+  /** A user's column with the name of a scan's own column would replace it, or be replaced by it. */
   def requireReadableNames(table: String, schema: StructType): Unit =
     requireNames(table, schema.fieldNames.toSeq, ScanColumns.isTaken)
 
-  /** The same of columns that a table is about to get. */
+  /** The same for columns that are added to a table. */
   def requireNewNames(table: String, columns: Seq[String]): Unit =
     requireNames(table, columns, ScanColumns.isReserved)
 
-  /** The same of columns of rows that a statement changes. */
+  /** The same for the columns of rows that a statement changes. */
   def requireChangeableNames(table: String, columns: Seq[String], command: Command): Unit =
     requireNames(table, columns, ScanColumns.isTakenBy(command, _))
 
@@ -120,7 +120,7 @@ private[spark] object SchemaChecks {
     }
   }
 
-  /** Visits the struct and all below it, each with the names that lead to it. */
+  /** Visits the struct and all nested structs, each with its name path. */
   private def eachStruct(dataType: DataType, path: Seq[String])(
       visit: (StructType, Seq[String]) => Unit
   ): Unit = dataType match {

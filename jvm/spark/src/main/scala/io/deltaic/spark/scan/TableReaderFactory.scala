@@ -17,10 +17,10 @@ import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 /**
  * Reads splits of data files in the executors.
  *
- * @param table whose files they are, at which version
- * @param vectorized whether all that is stored can be read in batches
- * @param columnar whether batches are also what Spark wants; if not, they are turned into rows
- * @param deletionVectors where the vectors come from by which rows of this scan are filtered, if any
+ * @param table the table and version, for errors
+ * @param vectorized whether all stored columns can be read in batches
+ * @param columnar whether Spark also requests batches; if not, they are converted to rows
+ * @param deletionVectors the source of the deletion vectors by which rows of this scan are filtered, if any
  */
 private[scan] final class TableReaderFactory(
     table: String,
@@ -55,7 +55,7 @@ private[scan] final class TableReaderFactory(
 
   private val vectorColumn = layout.fileConstants.fieldNames.indexOf(ScanColumns.DeletionVector)
 
-  /** The filter above opens them one by one; here all are known. */
+  /** The filter above opens vectors one by one; here all of the task's are known. */
   private def loadDeletionVectors(task: InputPartition): Unit = (task, deletionVectors) match {
     case (partition: FilePartition, Some(source)) =>
       val constants = partition.files.toSeq.map(_.partitionValues.getUTF8String(vectorColumn))
@@ -79,7 +79,7 @@ private[scan] final class TableReaderFactory(
   }
 }
 
-/** Says of a file that is gone which table misses it, and lets errors of ours through as they are. */
+/** Adds the table to the error for a missing file, and passes Deltaic's own errors through. */
 private final class NamingReader[T](files: PartitionReader[T], table: String, version: Long)
     extends PartitionReader[T] {
 
@@ -117,7 +117,7 @@ private final class BatchReader(
 
   private val stored = reader.resultBatch()
   private val filled = Array.tabulate(stored.numCols) { ordinal =>
-    FilledColumn.of(stored.column(ordinal), layout.stored(ordinal))
+    MaterializedColumn.of(stored.column(ordinal), layout.stored(ordinal))
   }
   private val batch =
     new ColumnarBatch(layout.vectors(filled(_).values, positions, constants, batchRows))
@@ -137,7 +137,7 @@ private final class BatchReader(
   override def close(): Unit = reader.close()
 }
 
-/** For plans without whole-stage code generation, which want rows. */
+/** For plans without whole-stage code generation, which request rows. */
 private final class RowsOfBatches(batches: BatchReader, layout: ScanLayout)
     extends PartitionReader[InternalRow] {
 

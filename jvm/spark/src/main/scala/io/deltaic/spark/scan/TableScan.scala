@@ -20,10 +20,10 @@ import org.apache.spark.sql.connector.read.{
 import org.apache.spark.sql.deltaic.{
   FieldIdReaderFactory,
   FileInspection,
-  ParquetScanShims,
+  ParquetScanInternals,
   ParquetSplits,
   ScanConfiguration,
-  SchemaShims
+  SchemaInternals
 }
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -36,16 +36,16 @@ import io.deltaic.spark.SessionSettings
  * Reads the selected files of a table with Spark's own vectorized Parquet reader.
  *
  * A scan does not filter deleted rows itself: [[DeletionVectorStrategy]] replaces it by
- * [[withDeletionVectors]] under a filter on [[IsDeleted]]. A scan that would need that and did not
- * get it refuses to plan its partitions, so that no path through Spark returns a deleted row.
+ * [[withDeletionVectors]] under a filter on [[IsDeleted]]. A scan that needs the filter and lacks
+ * it fails when it plans its partitions, so that no path through Spark returns a deleted row.
  *
- * @param requiredColumns what the query asks for: table columns (nested ones pruned) and row ids
- * @param filters predicates that hold for every row the query wants; used to skip, never to drop rows
- * @param fileFilters the same of predicates on `_metadata` that [[FileMetadata]] can decide for a file
- * @param streams what reads the table as a stream, given the directory where it may keep something
- * @param isChanged whether the statement changes the table: then files are left out whatever their number and size, since another
- *   commit may change them at the same time
- * @param mayLackColumns whether files that have none of the columns are read as nulls, and not refused
+ * @param requiredColumns the requested columns: table columns (nested ones pruned) and row ids
+ * @param filters predicates that are true for every row of the result; used to skip files, never to filter rows
+ * @param fileFilters the same for predicates on `_metadata` that [[FileMetadata]] can evaluate for a file
+ * @param streams creates the stream that reads the table, given its checkpoint directory
+ * @param isChanged whether the statement changes the table: then files are skipped whatever their
+ *   number and size, since a concurrent commit may change them
+ * @param mayLackColumns whether files that have none of the columns are read as nulls instead of rejected
  */
 private[spark] final class TableScan(
     spark: SparkSession,
@@ -71,12 +71,12 @@ private[spark] final class TableScan(
   private val (computedColumns, tableColumns) = requiredColumns.fields.toSeq.partition(isComputed)
   private val (constantColumns, dataColumns) = tableColumns.partition(isConstant)
 
-  /** Chosen on first use, which is after the optimizer is done with push-down. */
+  /** Selected on first use, which is after the optimizer has pushed down filters. */
   lazy val selectedFiles: IndexedSeq[AddFile] = files.select(fileSelectionFilters, fileFilters)
 
   private lazy val fileSelectionFilters: Seq[Expression] =
     new GeneratedPartitions(spark, schema).implied(filters) match {
-      case Nil => filters // the very same: its selection is kept
+      case Nil => filters // the same object: its selection is cached
       case implied => filters ++ implied
     }
 
@@ -99,7 +99,7 @@ private[spark] final class TableScan(
 
   override def rowProbes: RowProbeSource = deletionVectors
 
-  /** One and the same, so that plans of several phases have equal scans. */
+  /** Always the same object, so that plans of several phases have equal scans. */
   override lazy val withDeletionVectors: TableScan = {
     val rowIndex =
       if (requiredColumns.fieldNames.contains(ScanColumns.RowIndex)) Nil
@@ -109,9 +109,9 @@ private[spark] final class TableScan(
   }
 
   /**
-   * The files of which every row is wanted, as the log proves, and a scan of the others.
+   * The files of which every row matches, as the log proves, and a scan of the other files.
    *
-   * @param conditions what the query asks of rows besides `filters`
+   * @param conditions the query's conditions on rows besides `filters`
    */
   def splitOffWhole(conditions: Seq[Expression]): (WholeFiles, TableScan) = {
     val (whole, others) =
@@ -149,7 +149,8 @@ private[spark] final class TableScan(
 
   override def toBatch: Batch = runtimeFiltering.take().fold[Batch](this) { predicates =>
     val zone = FileSplits.sessionZone(spark)
-    new FilteredBatch(this, runtimeFiltering.prune(selectedFiles, files.known, predicates, zone))
+    val left = runtimeFiltering.prune(selectedFiles, files.filesInMemory, predicates, zone)
+    new FilteredBatch(this, left)
   }
 
   @volatile private var isStreamed = false
@@ -161,7 +162,7 @@ private[spark] final class TableScan(
 
   private lazy val runtimeFiltering = new RuntimeFiltering(schema, readSchema())
 
-  /** The columns by whose values, once they are known, files can be left out. */
+  /** The columns whose values, once available, can be used to skip files. */
   lazy val skippableColumns: Set[String] = runtimeFiltering.columns.map(_.name).toSet
 
   /** The columns for which Spark may plan a subquery to find their values: see [[JoinPruning]]. */
@@ -174,9 +175,9 @@ private[spark] final class TableScan(
       else if (!JoinPruning.of(spark).pays(selectedFiles.size.toLong, selectedBytes)) Nil
       else {
         val zone = FileSplits.sessionZone(spark)
-        JoinPruning.telling(skippable, files.known, selectedFiles, schema.skipping, zone)
+        JoinPruning.selective(skippable, files.filesInMemory, selectedFiles, schema.skipping, zone)
       }
-    offered.map(column => SchemaShims.reference(column.name)).toArray
+    offered.map(column => SchemaInternals.reference(column.name)).toArray
   }
 
   private lazy val selectedBytes: Long = selectedFiles.iterator.map(_.sizeBytes).sum
@@ -190,7 +191,7 @@ private[spark] final class TableScan(
 
   override def planInputPartitions(): Array[InputPartition] = planInputPartitions(selectedFiles)
 
-  /** @param files all that were selected, or those that are left of them at run time */
+  /** @param files all selected files, or those that runtime filtering has left */
   def planInputPartitions(files: IndexedSeq[AddFile]): Array[InputPartition] = {
     if (needsDeletionVectorFilter)
       throw DeltaicException(
@@ -214,8 +215,8 @@ private[spark] final class TableScan(
         byFieldId = schema.mapping == ColumnMapping.ById
       ),
       storedColumns,
-      ParquetScanShims.sourceFilters(ParquetPredicates.of(filters, schema)).toArray,
-      ParquetScanShims.parquetOptions(spark, options),
+      ParquetScanInternals.sourceFilters(ParquetPredicates.of(filters, schema)).toArray,
+      ParquetScanInternals.parquetOptions(spark, options),
       if (mayLackColumns) FileInspection.None
       else ExpectedColumns.of(table.toString, version, schema, dataColumns)
     )
@@ -232,8 +233,8 @@ private[spark] final class TableScan(
   }
 
   /**
-   * Sizes the relation by the share of its columns that is read, as file sources of Spark do. What is in a
-   * batch of a stream has nothing to do with what is in the table.
+   * Sizes the relation by the share of its columns that is read, as file sources of Spark do. The
+   * size of a micro-batch is unrelated to the size of the table.
    */
   override def estimateStatistics(): Statistics =
     if (isStreamed) TableStatistics.unknown else ofSelectedFiles
@@ -243,16 +244,16 @@ private[spark] final class TableScan(
     val fullRowBytes = schema.all.defaultSize.max(1)
     val share = (readSchema().defaultSize.toDouble / fullRowBytes).min(1.0)
     val sizeBytes = (selectedBytes * share).toLong.max(1L)
-    val known =
+    val rowStatistics =
       if (TableStatistics.areCheap(selectedFiles.size, spark.sessionState.conf.cboEnabled))
         files.rows(fileSelectionFilters, fileFilters)
       else None
-    new TableStatistics(sizeBytes, known, schema, readSchema())
+    new TableStatistics(sizeBytes, rowStatistics, schema, readSchema())
   }
 
-  override def description(): String = told
+  override def description(): String = describedAs
 
-  private lazy val told: String =
+  private lazy val describedAs: String =
     s"deltaic ${files.table} version ${files.version}, ${readSchema().simpleString}, " +
       s"filters: ${(filters ++ fileFilters).mkString("[", ", ", "]")}"
 
@@ -266,7 +267,7 @@ private[spark] final class TableScan(
 
   private lazy val hash: Int = (selection, columns).hashCode()
 
-  /** Which rows the scan reads, whichever columns of them. */
+  /** Which rows the scan reads, regardless of columns. */
   lazy val selection: ScanSelection = ScanSelection(
     files,
     new ComparedFilters(filters),
@@ -285,10 +286,10 @@ private[spark] final class TableScan(
     if (schema.isPartition(constant.name)) constant.copy(name = schema.logName(constant.name))
     else constant
 
-  /** What the data files are asked for, by the names in the files. */
+  /** The columns to read from the data files, under their physical names. */
   private def physicalColumns: StructType = StructType(dataColumns.map(schema.inFiles))
 
-  /** What a split has to bring along, by the names under which the log keeps partition values. */
+  /** The constants that a split provides, under the names of partition values in the log. */
   def fileConstants: StructType = StructType(layout.fileConstants.map(inLog))
 
   private lazy val layout: ScanLayout =
@@ -300,17 +301,17 @@ private[spark] final class TableScan(
       schema.rowTracking
     )
 
-  /** In batches positions cost nothing; a reader of rows has to be asked for them. */
+  /** Positions are free in batches; the row-based reader must be asked for them. */
   private def storedColumns: StructType =
     if (isVectorized) layout.stored else layout.storedWithPositions
 
-  private def isVectorized: Boolean = ParquetScanShims.supportsBatches(spark, layout.stored)
+  private def isVectorized: Boolean = ParquetScanInternals.supportsBatches(spark, layout.stored)
 
   private def isColumnar: Boolean =
-    isVectorized && ParquetScanShims.wantsBatches(spark, readSchema())
+    isVectorized && ParquetScanInternals.wantsBatches(spark, readSchema())
 }
 
-/** What decides which rows a scan reads: equal for scans of the same rows. */
+/** What determines which rows a scan reads: equal for scans of the same rows. */
 private[spark] final case class ScanSelection(
     files: FileSource,
     filters: ComparedFilters,

@@ -19,12 +19,13 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import io.deltaic.spark.skipping.FileSelection
 
 /**
- * Takes filters, columns, limits and aggregates from the optimizer. Files are looked at only to answer
- * an aggregate, for which the plan is final: what Spark exchanges for a newer table, it has by then.
+ * Accepts filters, columns, limits and aggregates from the optimizer. Files are inspected only to
+ * compute an aggregate. By then the plan is final: Spark has already replaced the table by a newer
+ * version.
  *
- * @param onBuild told of each scan built, so that a row-level operation knows what it read
- * @param streams as [[TableScan]] has it
- * @param isChanged as [[TableScan]] has it
+ * @param onBuild called with each scan built, so that a row-level operation can record what it read
+ * @param streams see [[TableScan]]
+ * @param isChanged see [[TableScan]]
  */
 private[spark] final class TableScanBuilder(
     spark: SparkSession,
@@ -44,19 +45,19 @@ private[spark] final class TableScanBuilder(
   private var fileFilters: Seq[Expression] = Nil
   private var requiredColumns: StructType = schema.all
   private var source: FileSource = files
-  private var tried: Option[(Aggregation, Option[AnswerFromLog])] = None
-  private var answer: Option[AnswerFromLog] = None
+  private var tried: Option[(Aggregation, Option[MetadataOnlyScan])] = None
+  private var metadataOnly: Option[MetadataOnlyScan] = None
 
   /**
-   * Keeps every filter that can help to choose files or row groups, and returns those that must
-   * still be evaluated for each row: all but the ones that partition values decide.
+   * Uses every filter that can help to select files or row groups, and returns those that must
+   * still be evaluated for each row: all but the ones fully evaluated on partition values.
    */
   override def pushFilters(candidates: Seq[Expression]): Seq[Expression] = {
     val (usable, unusable) = candidates.partition(isUsable)
     filters = usable
-    fileFilters = unusable.filter(FileMetadata.decidesFiles(_, schema))
+    fileFilters = unusable.filter(FileMetadata.isFileFilter(_, schema))
     val remaining =
-      if (files.heedsFilters) FileSelection.split(usable, schema.skipping).remaining else usable
+      if (files.honorsFilters) FileSelection.split(usable, schema.skipping).remaining else usable
     unusable ++ remaining
   }
 
@@ -64,23 +65,23 @@ private[spark] final class TableScanBuilder(
 
   override def pruneColumns(required: StructType): Unit = requiredColumns = required
 
-  /** Spark keeps the limit and asks for it only where no filter is left to evaluate. */
+  /** Spark keeps its own limit, and pushes one down only if no filter remains to be evaluated. */
   override def pushLimit(limit: Int): Boolean = files match {
-    case all: SnapshotFiles if filtersAreDecided =>
+    case all: SnapshotFiles if filtersAreFullyEvaluated =>
       source = LimitedFiles(all, limit.toLong)
       true
     case _ => false
   }
 
   override def supportCompletePushDown(aggregation: Aggregation): Boolean =
-    answerFor(aggregation).isDefined
+    metadataOnlyScan(aggregation).isDefined
 
   override def pushAggregation(aggregation: Aggregation): Boolean = {
-    answer = answerFor(aggregation)
-    answer.isDefined
+    metadataOnly = metadataOnlyScan(aggregation)
+    metadataOnly.isDefined
   }
 
-  override def build(): Scan = answer.getOrElse {
+  override def build(): Scan = metadataOnly.getOrElse {
     val scan = new TableScan(
       spark,
       source,
@@ -96,17 +97,20 @@ private[spark] final class TableScanBuilder(
     scan
   }
 
-  /** Spark asks whether there is an answer, and then for the answer, which may have taken a job. */
-  private def answerFor(aggregation: Aggregation): Option[AnswerFromLog] = tried match {
+  /**
+   * Spark first asks whether the aggregate can be pushed down, then requests the result. Computing it may run a
+   * job.
+   */
+  private def metadataOnlyScan(aggregation: Aggregation): Option[MetadataOnlyScan] = tried match {
     case Some((same, found)) if same eq aggregation => found
     case _ =>
       val scan = new TableScan(spark, files, schema, new StructType(), filters, Nil, options)
-      val found = if (filtersAreDecided) MetadataAggregation.of(scan, aggregation) else None
+      val found = if (filtersAreFullyEvaluated) MetadataAggregation.of(scan, aggregation) else None
       tried = Some((aggregation, found))
       found
   }
 
-  private def filtersAreDecided: Boolean =
+  private def filtersAreFullyEvaluated: Boolean =
     fileFilters.isEmpty && FileSelection.split(filters, schema.skipping).remaining.isEmpty
 
   private def isUsable(filter: Expression): Boolean =

@@ -18,7 +18,7 @@ import io.deltaic.spark.skipping.SkippingSchema
  * The columns of a table as Spark types, split as they are stored: partition columns live in the
  * log, data columns in the files.
  *
- * @param stored the columns as the log has them, with all their metadata
+ * @param stored the columns as in the log, with all their metadata
  * @param mapping how data files and log name them
  * @param generated the expressions of generated columns
  * @param identity the names of identity columns
@@ -34,8 +34,8 @@ private[spark] final case class TableSchema(
   private val partitionNames = partitionColumns.toSet
 
   /**
-   * The columns as users see them: what says how they are stored is left out. What the table computes
-   * may be left out of a statement, so Spark must not ask for it where it is NOT NULL: the writer does.
+   * The columns as users see them, without metadata about how they are stored. A statement may omit
+   * computed columns, so they are nullable here; the writer checks NOT NULL.
    */
   val all: StructType = StructType(ColumnKeys.without(TableSchema.Hidden, stored).map { field =>
     if (isComputed(field)) field.copy(nullable = true) else field
@@ -51,15 +51,15 @@ private[spark] final case class TableSchema(
 
   def isPartition(column: String): Boolean = partitionNames(column)
 
-  /** The name under which the log keeps a column's values, if the table is partitioned by it. */
+  /** The name under which the log stores a column's partition values, if the table is partitioned by it. */
   def logName(column: String): String =
     PhysicalSchema.nameOf(stored(column), mapping != ColumnMapping.NoMapping)
 
-  /** What the Parquet reader is asked for to read a data column, all of it or some nested fields. */
+  /** The column to request from the Parquet reader for a data column, with all or some nested fields. */
   def inFiles(column: StructField): StructField =
     PhysicalSchema.requested(column, stored, mapping)
 
-  /** How filters on this table find what the log says about files. */
+  /** How filters on this table are mapped to the statistics and partition values in the log. */
   @transient lazy val skipping: SkippingSchema = new SkippingSchema(
     stored,
     partitionColumns,
@@ -117,15 +117,15 @@ private[spark] object TableSchema {
     val parsed =
       try DataType.fromJson(json)
       catch {
-        case NonFatal(e) => throw invalid(table, s"it holds what is no type: ${e.getMessage}")
+        case NonFatal(e) => throw invalid(table, s"it contains an invalid type: ${e.getMessage}")
       }
     parsed match {
       case struct: StructType => struct
-      case other => throw invalid(table, s"its top level is ${other.catalogString}, no struct")
+      case other => throw invalid(table, s"its top level is ${other.catalogString}, not a struct")
     }
   }
 
-  /** A table made from another one's columns must not take over how those are stored. */
+  /** A table created from another table's columns must not copy this metadata. */
   private val Hidden = ColumnKeys.OfPlans ++ Seq(
     PhysicalSchema.PhysicalName,
     PhysicalSchema.ColumnId,

@@ -9,24 +9,24 @@ import org.apache.spark.sql.catalyst.util.TypeUtils
 import org.apache.spark.sql.connector.expressions.NamedReference
 import org.apache.spark.sql.connector.read.Statistics
 import org.apache.spark.sql.connector.read.colstats.ColumnStatistics
-import org.apache.spark.sql.deltaic.SchemaShims
+import org.apache.spark.sql.deltaic.SchemaInternals
 import org.apache.spark.sql.types._
 
-import io.deltaic.spark.skipping.{FileRows, RowAggregate}
+import io.deltaic.spark.skipping.{FileStatsAggregator, RowAggregate}
 
 /**
- * What the optimizer is told of a scan.
+ * The statistics of a scan that are reported to the optimizer.
  *
- * Of partition columns the log knows everything. Of data columns it does not know how many distinct
- * values there are, which Spark's estimation takes for granted of a column that has bounds, so their
- * bounds are not reported.
+ * For partition columns the log has all statistics. For data columns it has no distinct counts.
+ * Spark's estimation requires them for a column with bounds, so bounds of data columns are not
+ * reported.
  *
  * @param sizeBytes of what is read
- * @param rows what the log knows of the rows; none when that was not asked for
+ * @param rows the row statistics in the log; none if they were not loaded
  */
 private[scan] final class TableStatistics(
     sizeBytes: Long,
-    rows: Option[FileRows],
+    rows: Option[FileStatsAggregator],
     schema: TableSchema,
     readSchema: StructType
 ) extends Statistics {
@@ -37,12 +37,12 @@ private[scan] final class TableStatistics(
 
   override def columnStats(): JMap[NamedReference, ColumnStatistics] = ofColumns
 
-  /** Spark asks for them more than once, and for each all selected files are gone through. */
+  /** Cached, because Spark requests them repeatedly and computing them visits all selected files. */
   private lazy val ofColumns: JMap[NamedReference, ColumnStatistics] = rows match {
-    case Some(known) =>
+    case Some(stats) =>
       val columns = readSchema.fieldNames.toSeq
         .filter(name => schema.isPartition(name) && isEstimated(schema.all(name).dataType))
-      columns.flatMap(name => ofPartitionColumn(known, name).map(reference(name) -> _)).toMap.asJava
+      columns.flatMap(name => ofPartitionColumn(stats, name).map(reference(name) -> _)).toMap.asJava
     case None => Collections.emptyMap()
   }
 
@@ -52,9 +52,12 @@ private[scan] final class TableStatistics(
     case _ => false
   }
 
-  private def reference(name: String): NamedReference = SchemaShims.reference(name)
+  private def reference(name: String): NamedReference = SchemaInternals.reference(name)
 
-  private def ofPartitionColumn(rows: FileRows, name: String): Option[ColumnStatistics] = {
+  private def ofPartitionColumn(
+      rows: FileStatsAggregator,
+      name: String
+  ): Option[ColumnStatistics] = {
     val column = AttributeReference(name, schema.all(name).dataType)()
     rows.aggregate(Seq(column), Seq(RowAggregate.CountRows)).map { groups =>
       val (nulls, values) = groups.partition(_(0) == null)
@@ -83,7 +86,7 @@ private[scan] object TableStatistics {
     override def numRows(): OptionalLong = OptionalLong.empty()
   }
 
-  /** Of more files the statistics take longer to read than a plan that is not chosen by cost gains. */
+  /** For more files, reading the statistics costs more than it gains if cost-based optimization is off. */
   private val FilesReadAnyway = 10000
 
   def areCheap(files: Int, plansByCost: Boolean): Boolean =

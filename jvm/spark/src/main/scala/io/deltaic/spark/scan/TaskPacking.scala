@@ -5,16 +5,16 @@ import scala.collection.mutable
 import org.apache.spark.sql.execution.datasources.{FilePartition, PartitionedFile}
 
 /**
- * Spreads splits over tasks so that all tasks end at about the same time.
+ * Distributes splits over tasks so that all tasks finish at about the same time.
  *
- * How many tasks there are follows Spark's sizing; but Spark fills one after the other, which leaves
- * a small rest to the last one: ten equal files on two cores become tasks of 3, 3, 3 and 1, and a
- * core reads six files where five would do. Here each split goes to the task that has least to read
- * so far, largest splits first, so that tasks differ by one split at most.
+ * How many tasks there are follows Spark's sizing; but Spark fills one task after the other, which
+ * leaves a small remainder to the last one: ten equal files on two cores become tasks of 3, 3, 3
+ * and 1, and a core reads six files where five would do. Here each split goes to the task that has
+ * least to read so far, largest splits first, so that tasks differ by one split at most.
  *
- * @param openCostBytes what opening a file is worth, in bytes read
+ * @param openCostBytes the cost of opening a file, in bytes read
  * @param slots how many tasks run at a time
- * @param maxTasks the most tasks that are wanted, if there is a limit
+ * @param maxTasks the maximum number of tasks, if there is a limit
  */
 private[scan] final case class TaskPacking(
     openCostBytes: Long,
@@ -22,7 +22,7 @@ private[scan] final case class TaskPacking(
     maxTasks: Option[Int]
 ) {
 
-  /** @param sizing how many tasks Spark's sizing asks for, for the splits with the largest first */
+  /** @param sizing the number of tasks by Spark's sizing, given the splits in descending order of size */
   def pack(
       splits: Seq[PartitionedFile],
       sizing: Seq[PartitionedFile] => Int
@@ -37,13 +37,13 @@ private[scan] final case class TaskPacking(
       tasks(least).add(split)
       leastFirst.enqueue(least)
     }
-    // What takes longest starts first.
+    // The longest task starts first.
     tasks.sortBy(-_.bytes).zipWithIndex.map { case (task, index) =>
       FilePartition(index, task.splits.toArray)
     }
   }
 
-  /** Rounds up to whole rounds of tasks while a round more or less is felt. */
+  /** Rounds up to whole rounds of tasks, if there are so few rounds that one more or less is noticeable. */
   private def taskCount(splits: Int, sizedFor: Int): Int = {
     val rounds = (sizedFor + slots - 1) / slots
     val wanted =

@@ -7,7 +7,7 @@ import org.apache.spark.sql.types._
 import io.deltaic.spark.skipping.SkippingSchema
 
 /**
- * A change of a column's type that older data files have not followed (Protocol § Type Change
+ * A change of a column's type; older data files still have the old type (Protocol § Type Change
  * Metadata).
  *
  * @param fieldPath what below the column has changed, such as `element` or `value.element`
@@ -49,7 +49,7 @@ private[spark] object TypeChange {
     case _ => false
   }
 
-  /** Whether Parquet has one type for both, so that nobody has to be told of the change. */
+  /** Whether Parquet stores both as the same type, so that readers need no conversion. */
   def isStoredAlike(older: DataType, newer: DataType): Boolean = (older, newer) match {
     case (ByteType, ShortType | IntegerType) | (ShortType, IntegerType) => true
     case _ => false

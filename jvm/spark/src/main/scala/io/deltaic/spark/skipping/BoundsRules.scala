@@ -6,12 +6,10 @@ import org.apache.spark.sql.types.DataType
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * An expression over one column, of which every value that is neither null nor NaN lies in [min,
- * max].
+ * An expression over one column. Every value that is neither null nor NaN is in [min, max].
  *
  * @param leaf the column; the expression is null exactly where the column is
- * @param mayHoldNaN whether values may be NaN, which is greater than everything but which bounds
- *   may leave out
+ * @param mayHoldNaN whether values may be NaN, which is greater than every other value but may be missing from bounds
  */
 final private[skipping] case class Bounds(
     leaf: LeafColumn,
@@ -70,14 +68,13 @@ private[skipping] object Comparison {
  * What must hold of a file's statistics if one of its rows satisfies a comparison.
  *
  * The soundness rule: a result is false only if no row that is valid in the file can satisfy the
- * comparison. True and null both mean that a row may, and the statistics of a file that misses some
- * are null here. No rule asks whether bounds are tight: all take a bound for a limit, which it is
- * in either case, and a limit on all physical rows is one on the rows that a deletion vector
- * leaves.
+ * comparison. True and null both mean that a row may satisfy it; missing statistics are null. No
+ * rule requires tight bounds: every bound limits the physical rows, and therefore also the rows
+ * that a deletion vector leaves.
  *
  * Constants are literals and not null.
  *
- * @param field the attribute that stands for something known of a file
+ * @param field the attribute that represents a field of a file
  */
 final private[skipping] class BoundsRules(field: FileField => Expression) {
 
@@ -109,12 +106,12 @@ final private[skipping] class BoundsRules(field: FileField => Expression) {
     withNotNull(bounds, rule)
   }
 
-  /** No bound speaks of NaN rows, so only a search for another value can use the upper one. */
+  /** Bounds do not cover NaN rows, so the upper one can be used only for other values. */
   private def equal(bounds: Bounds, constant: Literal): Option[Expression] =
     if (isNaN(constant)) None
     else Some(And(LessThanOrEqual(bounds.min, constant), LessThanOrEqual(constant, bounds.max)))
 
-  /** All rows are the constant if both bounds are, NaN rows aside. */
+  /** If both bounds equal the constant, all rows do, except NaN rows. */
   private def notEqual(bounds: Bounds, constant: Literal): Option[Expression] =
     if (bounds.mayHoldNaN) None
     else Some(Not(And(EqualTo(bounds.min, constant), EqualTo(bounds.max, constant))))
@@ -126,8 +123,8 @@ final private[skipping] class BoundsRules(field: FileField => Expression) {
     if (bounds.mayHoldNaN) None else Some(GreaterThanOrEqual(bounds.max, constant))
 
   /**
-   * A row where two columns compare like that. Their values are within their bounds, whatever pairs the
-   * rows make of them; a NaN of the greater side is above all.
+   * A row where two columns compare like this. Their values are within their bounds, in whatever
+   * combination; a NaN on the greater side is above all values.
    */
   def compareColumns(left: Bounds, comparison: Comparison, right: Bounds): Expression =
     comparison match {
@@ -154,7 +151,7 @@ final private[skipping] class BoundsRules(field: FileField => Expression) {
   def in(bounds: Bounds, constants: Seq[Literal]): Expression = {
     val rule =
       if (constants.exists(isNaN)) None
-      else Some(AnyWithin(bounds.min, bounds.max, sorted(bounds, constants)))
+      else Some(InRangePredicate(bounds.min, bounds.max, sorted(bounds, constants)))
     withNotNull(bounds, rule)
   }
 
@@ -164,7 +161,7 @@ final private[skipping] class BoundsRules(field: FileField => Expression) {
   def notIn(bounds: Bounds, constants: Seq[Literal]): Expression = {
     val allEqual = And(
       EqualTo(bounds.min, bounds.max),
-      AnyWithin(bounds.min, bounds.max, sorted(bounds, constants))
+      InRangePredicate(bounds.min, bounds.max, sorted(bounds, constants))
     )
     withNotNull(bounds, if (bounds.mayHoldNaN) None else Some(Not(allEqual)))
   }

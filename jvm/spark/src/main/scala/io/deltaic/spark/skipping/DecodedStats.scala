@@ -18,12 +18,13 @@ import io.deltaic.log.DaemonThread
 import io.deltaic.replay.FileBlock
 
 /**
- * The decoded partition values and statistics of files that stay together, as those of a [[FileBlock]], whatever schema
- * they are asked by.
+ * The decoded partition values and statistics of a fixed group of files, such as a [[FileBlock]],
+ * independent of the schema of a query.
  *
- * Columns are read when a predicate first needs them and kept from then on: partition values for all files at once,
- * statistics for blocks of 64 files, so that a query which partition values have narrowed to few files reads the
- * statistics of few. Safe for use by several threads; large amounts are read by several of its own.
+ * Columns are decoded when a predicate first needs them and cached from then on: partition values
+ * for all files at once, statistics for blocks of 64 files, so that a query with few files left
+ * after partition pruning decodes few statistics. Thread safe; large amounts are decoded on several
+ * threads of its own.
  *
  * @param parsePartitionValue called once for each distinct value of a partition column
  */
@@ -39,7 +40,7 @@ final private[skipping] class DecodedStats(
   private val leaves = mutable.HashMap.empty[LeafColumn, LeafStats]
   private val partitions = new ConcurrentHashMap[PartitionColumn, PartitionValueColumn]
 
-  /** Kept up while `leaves` is locked, for whoever asks without waiting. */
+  /** Updated while `leaves` is locked, so that it can be read without the lock. */
   @volatile private var statsBytes = totals.retainedBytes
 
   def numRecords(i: Int): Option[Long] = {
@@ -53,7 +54,7 @@ final private[skipping] class DecodedStats(
     else totals.tightBounds.boolean(i)
   }
 
-  /** One column for each field. Statistics are there for `files` alone. */
+  /** One column for each field. Statistics are decoded only for `files`. */
   def columns(fields: Seq[FileField], files: Array[Int]): Array[FileColumn] = {
     val needed = fields.collect {
       case FileField.Min(leaf) => leaf
@@ -72,7 +73,10 @@ final private[skipping] class DecodedStats(
     }.toArray
   }
 
-  /** Of statistics that are being read, what was there before. Loading any table asks this of all, so it takes no lock. */
+  /**
+   * Excludes statistics that are currently being decoded. Every load of a table calls this for all cached tables,
+   * so it takes no lock.
+   */
   override def retainedBytes: Long =
     statsBytes + partitions.values.asScala.iterator.map(_.retainedBytes).sum
 
@@ -90,13 +94,13 @@ final private[skipping] class DecodedStats(
     new PartitionValueColumn(values, parsed.values.asScala.toSeq)
   }
 
-  /** A value that cannot be read is an error of those queries alone that cannot do without it. */
+  /** A value that cannot be parsed is an error only for queries that need it. */
   private def parse(stored: String, column: PartitionColumn): AnyRef =
     try parsePartitionValue.parse(stored, column.dataType, column.logName).asInstanceOf[AnyRef]
     catch { case NonFatal(e) => UnreadableValue(e) }
 
   /**
-   * Reads what is missing of the statistics of `files`.
+   * Decodes the missing statistics of `files`.
    *
    * The lock is held while reading, so that two queries never read the same statistics, and what
    * one thread has read is seen by the next.
@@ -107,15 +111,15 @@ final private[skipping] class DecodedStats(
         needed.iterator.map(l => l -> leaves.getOrElseUpdate(l, new LeafStats(l, size))).toMap
       val wanted = blocksOf(files)
       val groups = wanted.groupBy { block =>
-        val unreadLeaves = stats.values.filterNot(_.decodedBlocks.get(block)).map(_.leaf).toSet
-        (totals.decodedBlocks.get(block), unreadLeaves)
+        val missingLeaves = stats.values.filterNot(_.decodedBlocks.get(block)).map(_.leaf).toSet
+        (totals.decodedBlocks.get(block), missingLeaves)
       }
-      groups.foreach { case ((totalsRead, unreadLeaves), inBlocks) =>
-        if (!totalsRead || unreadLeaves.nonEmpty) {
-          val unreadTotals = if (totalsRead) None else Some(totals)
-          readBlocks(new StatsJson(unreadTotals, unreadLeaves.toSeq.map(stats)), inBlocks)
+      groups.foreach { case ((totalsRead, missingLeaves), inBlocks) =>
+        if (!totalsRead || missingLeaves.nonEmpty) {
+          val missingTotals = if (totalsRead) None else Some(totals)
+          readBlocks(new StatsJson(missingTotals, missingLeaves.toSeq.map(stats)), inBlocks)
           inBlocks.foreach(totals.decodedBlocks.set)
-          unreadLeaves.foreach(l => inBlocks.foreach(stats(l).decodedBlocks.set))
+          missingLeaves.foreach(l => inBlocks.foreach(stats(l).decodedBlocks.set))
           statsBytes = totals.retainedBytes + leaves.valuesIterator.map(_.retainedBytes).sum
         }
       }
@@ -128,10 +132,10 @@ final private[skipping] class DecodedStats(
     seen.stream().toArray
   }
 
-  private def readBlocks(json: StatsJson, unread: Array[Int]): Unit =
-    if (unread.length * BlockSize <= FilesForOneThread) unread.foreach(readBlock(json, _))
+  private def readBlocks(json: StatsJson, missing: Array[Int]): Unit =
+    if (missing.length * BlockSize <= FilesForOneThread) missing.foreach(readBlock(json, _))
     else {
-      val tasks = unread.grouped(BlocksInTask).map { task =>
+      val tasks = missing.grouped(BlocksInTask).map { task =>
         Pool.submit((() => task.foreach(readBlock(json, _))): Runnable)
       }
       awaitAll(tasks.toVector)
@@ -155,7 +159,7 @@ private object DecodedStats {
   private val BlocksInTask = 64
   private val FilesForOneThread = 10000
 
-  /** At most 8 threads for all snapshots of the process; they end when they have nothing to do. */
+  /** At most 8 threads for all snapshots of the process; idle threads terminate. */
   private val Pool: ThreadPoolExecutor = {
     val threads = math.min(8, Runtime.getRuntime.availableProcessors)
     val pool = new ThreadPoolExecutor(
@@ -171,8 +175,8 @@ private object DecodedStats {
   }
 
   /**
-   * Returns, or throws what a task threw, when no task runs any more: none may write after the lock
-   * is given up. So an interrupt is kept for later.
+   * Returns, or throws the exception of a task, after all tasks have finished: none may write after
+   * the lock is released. An interrupt is therefore restored afterwards.
    */
   private def awaitAll(tasks: Vector[Future[_]]): Unit = {
     var interrupted = false

@@ -9,7 +9,7 @@ import org.apache.spark.sql.types.{DataType, Decimal}
 import org.apache.spark.unsafe.types._
 
 /**
- * One value for each file; null is a value that is not known, or a partition value that is null.
+ * One value for each file; null means a missing value, or a null partition value.
  */
 sealed abstract private[skipping] class FileColumn {
   def isNullAt(i: Int): Boolean
@@ -22,9 +22,9 @@ sealed abstract private[skipping] class FileColumn {
 
 private[skipping] object FileColumn {
 
-  /** About how many bytes of heap a value takes, with what finds it again. */
+  /** The approximate heap bytes of a value and its reference. */
   def bytesOf(value: AnyRef): Long = value match {
-    case text: UTF8String => 56L + text.numBytes
+    case string: UTF8String => 56L + string.numBytes
     case bytes: Array[Byte] => 16L + bytes.length
     case _ => 80L
   }
@@ -33,19 +33,19 @@ private[skipping] object FileColumn {
 /**
  * A column that is filled file by file.
  *
- * Which values are known is kept in words of 64 bits, so threads may fill a column at once as long
- * as no two of them work on files of the same word.
+ * The validity bitmap consists of words of 64 bits, so threads may fill a column concurrently as
+ * long as no two of them write files of the same word.
  */
 sealed abstract private[skipping] class MutableFileColumn(size: Int) extends FileColumn {
-  private val known = new Array[Long]((size + 63) >>> 6)
+  private val validity = new Array[Long]((size + 63) >>> 6)
 
-  /** About how many bytes of heap it takes. */
-  def retainedBytes: Long = 8L * known.length + valueBytes
+  /** The approximate heap bytes of the column. */
+  def retainedBytes: Long = 8L * validity.length + valueBytes
   protected def valueBytes: Long
 
-  final override def isNullAt(i: Int): Boolean = (known(i >>> 6) & (1L << i)) == 0
-  final def forget(i: Int): Unit = known(i >>> 6) &= ~(1L << i)
-  final protected def learn(i: Int): Unit = known(i >>> 6) |= 1L << i
+  final override def isNullAt(i: Int): Boolean = (validity(i >>> 6) & (1L << i)) == 0
+  final def setNull(i: Int): Unit = validity(i >>> 6) &= ~(1L << i)
+  final protected def setValid(i: Int): Unit = validity(i >>> 6) |= 1L << i
 }
 
 /** Whole numbers, booleans (0 or 1), days, microseconds and the unscaled values of decimals. */
@@ -56,7 +56,7 @@ final private[skipping] class LongColumn(size: Int) extends MutableFileColumn(si
 
   def set(i: Int, value: Long): Unit = {
     values(i) = value
-    learn(i)
+    setValid(i)
   }
   override def long(i: Int): Long = values(i)
   override def double(i: Int): Double = values(i).toDouble
@@ -72,7 +72,7 @@ final private[skipping] class DoubleColumn(size: Int) extends MutableFileColumn(
 
   def set(i: Int, value: Double): Unit = {
     values(i) = value
-    learn(i)
+    setValid(i)
   }
   override def long(i: Int): Long = values(i).toLong
   override def double(i: Int): Double = values(i)
@@ -90,7 +90,7 @@ final private[skipping] class ObjectColumn(size: Int) extends MutableFileColumn(
   def set(i: Int, value: AnyRef): Unit = {
     values(i) = value
     objectBytes.add(FileColumn.bytesOf(value))
-    learn(i)
+    setValid(i)
   }
   override def long(i: Int): Long = values(i).asInstanceOf[Number].longValue
   override def double(i: Int): Double = values(i).asInstanceOf[Number].doubleValue
@@ -100,8 +100,8 @@ final private[skipping] class ObjectColumn(size: Int) extends MutableFileColumn(
 }
 
 /**
- * Partition values; equal ones share one object. Reading one that could not be parsed throws what
- * the parser threw.
+ * Partition values; equal ones share one object. Reading a value that could not be parsed throws
+ * the parser's exception.
  */
 final private[skipping] class PartitionValueColumn(values: Array[AnyRef], distinct: Seq[AnyRef])
     extends FileColumn {

@@ -2,7 +2,7 @@ package io.deltaic.spark.skipping
 
 import org.apache.spark.sql.types.{DataType, LongType}
 
-/** Something known of a file, that a skipping predicate reads. */
+/** A field of a file's partition values or statistics that a skipping predicate reads. */
 sealed private[skipping] trait FileField {
   def dataType: DataType
   def name: String

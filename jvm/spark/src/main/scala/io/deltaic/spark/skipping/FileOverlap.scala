@@ -7,28 +7,30 @@ import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.util.TypeUtils
 
 /**
- * How well the bounds of a column tell files apart: the share of pairs of files whose ranges have a value in common. It is 0 if the
- * table is sorted by the column, 1 if each file has values from the whole range, and about the share of files that a single key
- * leaves in. It is measured on a sample, so that a table of any size costs a few milliseconds.
+ * How selective the bounds of a column are: the share of pairs of files whose ranges overlap. It is
+ * 0 if the table is sorted by the column, and 1 if each file has values from the whole range. It
+ * approximates the share of files that a single key selects. It is measured on a sample, so that it
+ * takes a few milliseconds for a table of any size.
  */
 private[spark] object FileOverlap {
 
   private val SampledFiles = 100
 
-  /** A key of a column leaves out at least about two thirds of the files, or the column is not worth a subquery. */
+  /** A column is worth a subquery only if a key skips at least about two thirds of the files. */
   private val MaxOverlap = 1.0 / 3
 
-  /** Numbers of files, evenly drawn and always the same. */
+  /** Evenly distributed file ordinals, always the same for the same number of files. */
   def sample(numFiles: Int): IndexedSeq[Int] =
     if (numFiles <= SampledFiles) 0 until numFiles
     else {
-      // By chance within each of as many runs: every so many files may be the first of a sorted write.
+      // Random within runs of equal length: with a fixed stride, each sampled file could be the
+      // first one of a sorted write.
       val random = new Random(numFiles)
       val run = numFiles.toDouble / SampledFiles
       (0 until SampledFiles).map(i => ((i + random.nextDouble()) * run).toInt.min(numFiles - 1))
     }
 
-  /** Of each column, by whose values files can be skipped. A file whose bounds are not known overlaps with all. */
+  /** The overlap of each column that can be used to skip files. A file without bounds overlaps with all files. */
   def of(columns: FileStatsColumns, of: Seq[Attribute]): Map[Attribute, Double] = {
     val fields = of.flatMap { column =>
       boundsOf(column, columns.schema).map { case (lower, upper) => (column, lower, upper) }
@@ -45,7 +47,7 @@ private[spark] object FileOverlap {
           }
           overlapping(ranges, TypeUtils.getInterpretedOrdering(lower.dataType))
         } catch {
-          // A partition value that cannot be read: whoever reads the file will say so.
+          // A partition value that cannot be parsed; reading the file reports it.
           case NonFatal(_) => 1.0
         }
       column -> overlap
@@ -53,11 +55,11 @@ private[spark] object FileOverlap {
     of.map(_ -> 1.0).toMap ++ found
   }
 
-  /** Partition values name the very files of a key, so that two of them are enough. */
-  def tellsFilesApart(column: Attribute, schema: SkippingSchema, overlap: Double): Boolean =
+  /** Partition values identify the files of a key exactly, so two distinct values are enough. */
+  def isSelective(column: Attribute, schema: SkippingSchema, overlap: Double): Boolean =
     if (schema.partitionColumn(column).isDefined) overlap < 1.0 else overlap <= MaxOverlap
 
-  /** Equal for columns of which the same is known. */
+  /** Equal for columns with the same statistics. */
   def key(column: Attribute, schema: SkippingSchema): Any =
     schema.partitionColumn(column).orElse(schema.leafColumn(column))
 
@@ -89,7 +91,7 @@ private[spark] object FileOverlap {
   private def mayMeet(one: (Any, Any), other: (Any, Any), ordering: Ordering[Any]): Boolean =
     reaches(one._2, other._1, ordering) && reaches(other._2, one._1, ordering)
 
-  /** Whether an upper bound is not known to be less than a lower one. */
+  /** Whether an upper bound is missing or not less than a lower one. */
   private def reaches(upper: Any, lower: Any, ordering: Ordering[Any]): Boolean =
     upper == null || lower == null || ordering.gteq(upper, lower)
 }

@@ -3,8 +3,8 @@ package io.deltaic.spark.skipping
 /**
  * The partition values and statistics of some files, by the columns of a schema.
  *
- * The files lie in parts, each of which keeps what was decoded of it ([[DecodedStats]]); a newer snapshot shares most of its
- * parts with the one before, and so has nothing to decode but what is new.
+ * The files are divided into parts, each of which caches its decoded values ([[DecodedStats]]). A
+ * newer snapshot shares most of its parts with the previous one, so it decodes only new parts.
  */
 final class FileStatsColumns private[skipping] (
     decoded: IndexedSeq[DecodedStats],
@@ -12,7 +12,7 @@ final class FileStatsColumns private[skipping] (
     val schema: SkippingSchema
 ) {
 
-  /** Of files that lie in no other part. */
+  /** For files that form a single part. */
   def this(
       source: FileStatsSource,
       schema: SkippingSchema,
@@ -26,14 +26,14 @@ final class FileStatsColumns private[skipping] (
   val size: Int = parts.size
 
   /**
-   * The number of records in the data file, deleted ones included; None when the file does not say.
+   * The number of records in the data file, deleted ones included; None if the statistics lack it.
    */
   def numRecords(i: Int): Option[Long] = inPart(i)(_.numRecords(_))
 
   /**
-   * Whether bounds are values of the file, not only limits. Choosing files needs no more than
-   * limits, but whoever answers MIN or MAX from statistics does. A file that does not say is tight
-   * unless it has a deletion vector.
+   * Whether bounds are values of the file, not only limits. Data skipping needs only limits, but
+   * computing MIN or MAX from statistics needs values. If the statistics do not specify it, bounds
+   * are tight unless the file has a deletion vector.
    */
   def tightBounds(i: Int): Boolean = inPart(i)(_.tightBounds(_))
 
@@ -43,7 +43,7 @@ final class FileStatsColumns private[skipping] (
     ask(decoded(part), ordinal - parts.start(part))
   }
 
-  /** A row whose columns are `fields`. Statistics are there for `files` alone. */
+  /** A row whose columns are `fields`. Statistics are decoded only for `files`. */
   private[skipping] def row(fields: Seq[FileField], files: Array[Int]): FileRow = {
     val columns = new Array[Array[FileColumn]](decoded.size)
     parts.split(files).foreach { case (part, rows) =>
@@ -54,7 +54,7 @@ final class FileStatsColumns private[skipping] (
 }
 
 /**
- * Where files lie: in parts, one after another.
+ * The division of files into consecutive parts.
  *
  * @param starts the ordinal of the first row of each part, ascending
  * @param ends the ordinal after its last one

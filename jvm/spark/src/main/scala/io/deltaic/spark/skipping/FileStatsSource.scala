@@ -3,7 +3,7 @@ package io.deltaic.spark.skipping
 import org.apache.spark.sql.types.DataType
 
 /**
- * Files that may be chosen or skipped: those of a snapshot, or those that a commit adds.
+ * Files that may be selected or skipped: those of a snapshot, or those that a commit adds.
  *
  * Files are named by their ordinal, from 0 to `size` exclusive. An implementation is immutable and
  * may be read by several threads.
@@ -26,8 +26,7 @@ trait FileStatsSource {
 }
 
 /**
- * Turns a partition value as the log writes it (never null) into Catalyst's value; throws when it
- * cannot.
+ * Parses a partition value as the log writes it (never null) into Catalyst's value; throws if it is invalid.
  */
 trait PartitionValueParser {
   def parse(value: String, dataType: DataType, column: String): Any

@@ -3,12 +3,12 @@ package io.deltaic.spark.skipping
 import org.apache.spark.sql.catalyst.util.TypeUtils
 import org.apache.spark.sql.types.DataType
 
-/** Aggregates of all rows, from those of parts of them that have no row in common. */
+/** Merges the aggregates of disjoint parts of the rows. */
 private[spark] object MergedAggregates {
 
   /**
-   * @param parts as [[FileRows.aggregate]] has them, first the columns of a group, so many as `keys`; none where a part
-   *   leaves the answer open, and so the whole does
+   * @param parts as [[FileStatsAggregator.aggregate]] returns them, first the `keys` columns of a
+   *   group; if one is none, so is the result
    */
   def of(
       parts: Seq[Option[Seq[Array[Any]]]],
@@ -27,11 +27,11 @@ private[spark] object MergedAggregates {
   private def merge(aggregate: RowAggregate): (Any, Any) => Any = aggregate match {
     case RowAggregate.CountRows | RowAggregate.CountValues(_) =>
       (left, right) => left.asInstanceOf[Long] + right.asInstanceOf[Long]
-    case RowAggregate.Least(column) => extreme(natural(column.dataType))
-    case RowAggregate.Greatest(column) => extreme(natural(column.dataType).reverse)
+    case RowAggregate.Min(column) => extreme(natural(column.dataType))
+    case RowAggregate.Max(column) => extreme(natural(column.dataType).reverse)
   }
 
-  /** Null where a part has no value at all. */
+  /** Ignores null, the result of a part with only nulls. */
   private def extreme(ordering: Ordering[Any]): (Any, Any) => Any = {
     case (null, right) => right
     case (left, null) => left

@@ -9,13 +9,13 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.CalendarInterval
 
 /**
- * Functions that never turn two values of their argument around, or always do, and that never make
- * null of a value: then bounds of the argument give bounds of the function, and it is null exactly
- * where its argument is.
+ * Functions that are monotone in their argument, increasing or decreasing, and never map a value to
+ * null. Bounds of the argument then give bounds of the function, and it is null exactly where its
+ * argument is.
  *
- * A function that fails, or wraps around, outside of a range of arguments is one of these if it
- * does neither between the bounds. That is known if it does neither at the bounds, so there it is
- * evaluated in a way that makes it null, which means not known.
+ * A function that fails or overflows outside of a range of arguments is one of these if it does
+ * neither between the bounds. This follows if it does neither at the bounds, so it is evaluated
+ * there in a mode that returns null instead, which means unknown.
  *
  * @param constant the value of an expression that does not depend on rows
  */
@@ -23,8 +23,8 @@ final private[skipping] class MonotoneFunctions(constant: Expression => Option[L
   import MonotoneFunctions._
 
   /**
-   * The argument of a function, and what its bounds become; None for a function not known here. Those
-   * whose name starts with `try_` make null of a value.
+   * The argument of a function, and how its bounds are mapped; None for an unsupported function.
+   * Functions whose name starts with `try_` map some values to null.
    */
   def unapply(e: Expression): Option[(Expression, Bounds => Option[Bounds])] = e match {
     case c: Cast if c.resolved && c.evalMode != EvalMode.TRY => Some((c.child, ofCast(c, _)))
@@ -36,8 +36,8 @@ final private[skipping] class MonotoneFunctions(constant: Expression => Option[L
       Some((time, ofTruncation(t, unit, _)))
     case DateAdd(date, days) => shift(days).map(_ => (date, increasing(DateAdd(_, days))))
     case DateSub(date, days) => shift(days).map(_ => (date, increasing(DateSub(_, days))))
-    case Substring(text, start, length) if isPrefix(start, length) =>
-      Some((text, increasing(Substring(_, start, length))))
+    case Substring(string, start, length) if isPrefix(start, length) =>
+      Some((string, increasing(Substring(_, start, length))))
     case _ => arithmetic(e)
   }
 
@@ -48,8 +48,8 @@ final private[skipping] class MonotoneFunctions(constant: Expression => Option[L
     bounds => Some(bounds.copy(min = function(bounds.max), max = function(bounds.min)))
 
   /**
-   * Of a function that may fail or wrap around: only if it does so at neither bound does it do so at
-   * none of the values between.
+   * For a function that may fail or overflow: if it does neither at both bounds, it does neither at
+   * any value between them.
    */
   private def checked(of: Bounds => Option[Bounds]): Bounds => Option[Bounds] = bounds =>
     of(bounds).map { found =>
@@ -58,7 +58,7 @@ final private[skipping] class MonotoneFunctions(constant: Expression => Option[L
       found.copy(min = ifBoth(found.min), max = ifBoth(found.max))
     }
 
-  /** With a constant that is finite, so that no infinity becomes NaN, and not of decimals, which round. */
+  /** With a finite constant, so that no infinity becomes NaN, and not of decimals, which round. */
   private def arithmetic(e: Expression): Option[(Expression, Bounds => Option[Bounds])] = e match {
     case BinaryArithmetic(l, r) if l.dataType != r.dataType || !isNumber(e.dataType) => None
     case b: BinaryArithmetic if b.evalMode == EvalMode.TRY => None
@@ -123,7 +123,10 @@ final private[skipping] class MonotoneFunctions(constant: Expression => Option[L
     case _ => 0
   }
 
-  /** Days that keep dates of four-digit years, the only ones in statistics, within what a date can be. */
+  /**
+   * A number of days that does not move dates of four-digit years, the only ones in statistics, out of the range of
+   * dates.
+   */
   private def shift(days: Expression): Option[Literal] = constant(days).filter { literal =>
     literal.value match {
       case number: Number => math.abs(number.longValue) <= 100000000L
@@ -131,11 +134,11 @@ final private[skipping] class MonotoneFunctions(constant: Expression => Option[L
     }
   }
 
-  /** Another text than a unit makes null of everything. */
+  /** A string that is not a unit makes the function null for every value. */
   private def isUnit(truncationOfSomething: Expression): Boolean =
     constant(truncationOfSomething).exists(_.value != null)
 
-  /** The first characters of a text. */
+  /** The first characters of a string. */
   private def isPrefix(start: Expression, length: Expression): Boolean =
     (constant(start), constant(length)) match {
       case (Some(Literal(0 | 1, IntegerType)), Some(Literal(n: Int, IntegerType))) => n >= 0
@@ -158,25 +161,25 @@ final private[skipping] class MonotoneFunctions(constant: Expression => Option[L
         )
       case (DateType, to: StringType) if to == StringType =>
         plain(bounds).map(inFourDigits(bounds, _))
-      // Local times become instants in no order at all around a gap.
+      // Around a gap, the order of local times is not the order of their instants.
       case _ => None
     }
   }
 
-  /** Only years of four digits have texts in the order of the dates: others begin with a sign. */
-  private def inFourDigits(dates: Bounds, texts: Bounds): Bounds = {
+  /** Only dates with four-digit years sort the same as strings: other years begin with a sign. */
+  private def inFourDigits(dates: Bounds, strings: Bounds): Bounds = {
     val inOrder = And(
       GreaterThanOrEqual(dates.min, FirstOfFourDigits),
       LessThanOrEqual(dates.max, LastOfFourDigits)
     )
     def ifInOrder(bound: Expression): Expression = CaseWhen(Seq(inOrder -> bound))
-    texts.copy(min = ifInOrder(texts.min), max = ifInOrder(texts.max))
+    strings.copy(min = ifInOrder(strings.min), max = ifInOrder(strings.max))
   }
 
   /**
-   * To a unit of a day or more by way of the local date, to a minute or an hour by that of the local
-   * time. Where a clock is set back or forth the result may be off by what the clock was, which is
-   * never more than a day; seconds and less know nothing of clocks.
+   * Truncation to a day or more uses the local date, to a minute or an hour the local time. Where
+   * the clock changes, the result may be off by the change, which is never more than a day;
+   * truncation to a second or less does not depend on the zone.
    */
   private def ofTruncation(
       truncation: TruncTimestamp,
@@ -205,7 +208,7 @@ final private[skipping] class MonotoneFunctions(constant: Expression => Option[L
 
 private object MonotoneFunctions {
 
-  /** Makes null of what would fail or wrap around. */
+  /** Returns null where the function would fail or overflow. */
   val Quiet: NumericEvalContext = NumericEvalContext(EvalMode.TRY)
 
   private val FirstOfFourDigits = day(LocalDate.of(0, 1, 1))

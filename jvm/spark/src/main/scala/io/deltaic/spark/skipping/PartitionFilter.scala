@@ -3,7 +3,7 @@ package io.deltaic.spark.skipping
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types.{NumericType, StringType}
 
-/** Filters that a file's partition values alone decide. */
+/** Filters that can be evaluated on a file's partition values alone. */
 private[skipping] object PartitionFilter {
 
   /** Whether `e` can be evaluated on the driver, on partition values and nothing else. */
@@ -18,15 +18,15 @@ private[skipping] object PartitionFilter {
       case _ => false
     }
 
-  /** Whether a lambda within `e` gives the variable its values, and not one that `e` is a part of. */
+  /** Whether the variable is bound by a lambda within `e`, not by one that contains `e`. */
   private def isBound(variable: NamedLambdaVariable, e: Expression): Boolean = e.exists {
     case lambda: LambdaFunction => lambda.arguments.exists(_.exprId == variable.exprId)
     case _ => false
   }
 
   /**
-   * Whether `e` gives an outcome for all values of its columns. An unknown expression may raise an
-   * error for some.
+   * Whether `e` can be evaluated without error for all values of its columns. An unknown expression
+   * may raise an error for some.
    */
   def neverFails(e: Expression): Boolean = {
     val safe = e match {

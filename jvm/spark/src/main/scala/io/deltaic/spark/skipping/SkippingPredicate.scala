@@ -10,41 +10,41 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * A predicate over what is known of a file, made from predicates over its rows.
+ * A predicate over the partition values and statistics of a file, derived from predicates over its rows.
  *
  * The soundness rule: it is false for a file only if no row of the file can satisfy all the
- * filters. For every other file it is true or null, null meaning that something needed is not
- * known; both keep the file.
+ * filters. For every other file it is true or null; null means that a required statistic is
+ * missing. Both select the file.
  *
  * @param expression over the attributes in `fields`
- * @param fields what the expression reads, each with the attribute that stands for it
+ * @param fields the fields that the expression reads, each with the attribute that represents it
  */
 final private[skipping] class SkippingPredicate(
     val expression: Expression,
     val fields: Seq[(FileField, Attribute)]
 ) {
 
-  /** Whether it would keep every file, known or not. */
-  def keepsAll: Boolean = expression == TrueLiteral
+  /** Whether it selects every file, whatever its statistics are. */
+  def selectsAll: Boolean = expression == TrueLiteral
 
-  /** Interpreted where compiling takes longer than it saves. */
+  /** Interpreted if compiling would take longer than it saves. */
   def evaluator(files: Int): BasePredicate = {
-    val keeps = BindReferences.bindReference[Expression](
+    val selects = BindReferences.bindReference[Expression](
       Coalesce(Seq(expression, TrueLiteral)),
       fields.map(_._2)
     )
     val predicate =
-      if (files < SkippingPredicate.FilesWorthCompiling) Predicate.createInterpreted(keeps)
-      else CompiledPredicate.createObject(keeps)
+      if (files < SkippingPredicate.FilesWorthCompiling) Predicate.createInterpreted(selects)
+      else CompiledPredicate.createObject(selects)
     predicate.initialize(0)
     predicate
   }
 }
 
 /**
- * Compiled as Spark does, but for common subexpressions: Spark evaluates those ahead, those behind
- * an OR that is decided without them included, so that one which fails would keep files which the
- * interpreted predicate leaves out.
+ * Compiled as Spark does, but without eliminating common subexpressions: Spark evaluates those in
+ * advance, even if an OR would short-circuit before them. If one fails, files would be selected
+ * that the interpreted predicate skips.
  */
 private object CompiledPredicate
     extends CodeGeneratorWithInterpretedFallback[Expression, BasePredicate] {
@@ -59,7 +59,7 @@ private object CompiledPredicate
 private[skipping] object SkippingPredicate {
   private val FilesWorthCompiling = 4096
 
-  /** @param filters resolved and deterministic or not; all must hold of a row */
+  /** @param filters resolved, deterministic or not; a row must satisfy all of them */
   def of(filters: Seq[Expression], schema: SkippingSchema): SkippingPredicate = {
     val attributes = mutable.LinkedHashMap.empty[FileField, AttributeReference]
     val rules = new SkippingRules(
@@ -78,7 +78,7 @@ private[skipping] object SkippingPredicate {
  * `NOT` does not negate what it finds of its child, since "no row satisfies it" does not mean "all
  * rows fail it". Each predicate has two translations instead, and both obey the soundness rule:
  * whether a row may make it true, and whether one may make it false. `NOT` exchanges them. A
- * predicate that no rule knows may be both.
+ * predicate without a rule may be both.
  */
 final private[skipping] class SkippingRules(
     schema: SkippingSchema,
@@ -141,8 +141,7 @@ final private[skipping] class SkippingRules(
   }
 
   /**
-   * Every row of a file has its partition values: the expression itself says which outcome it has,
-   * and null is none.
+   * Every row of a file has its partition values: the expression itself is evaluated, and null is neither outcome.
    */
   private def onPartitionValues(e: Expression, outcome: Boolean): Expression = {
     val overFile = e.transformUp {
@@ -220,11 +219,11 @@ final private[skipping] class SkippingRules(
   private def inConstants(column: Expression, list: Seq[Expression], outcome: Boolean): Expression =
     (boundsOf(column), constants(list)) match {
       case (Some(bounds), Some(values)) if values.forall(v => comparable(bounds, v)) =>
-        val (nulls, known) = values.partition(_.value == null)
-        if (outcome) { if (known.isEmpty) Never else rules.in(bounds, known) }
+        val (nulls, nonNull) = values.partition(_.value == null)
+        if (outcome) { if (nonNull.isEmpty) Never else rules.in(bounds, nonNull) }
         else if (values.isEmpty || (nulls.nonEmpty && bounds.mayHoldNaN)) Unknown
         else if (nulls.nonEmpty) Never
-        else rules.notIn(bounds, known)
+        else rules.notIn(bounds, nonNull)
       case _ => Unknown
     }
 
@@ -252,7 +251,7 @@ final private[skipping] class SkippingRules(
       case _ => Unknown
     }
 
-  /** A constant that cannot be evaluated, or not yet, is none. */
+  /** None if the constant cannot be evaluated, or not yet. */
   private def constant(e: Expression): Option[Literal] = e match {
     case l: Literal => Some(l)
     case _ if e.resolved && e.foldable && e.deterministic =>
@@ -273,13 +272,13 @@ final private[skipping] class SkippingRules(
 
 private[skipping] object SkippingRules {
 
-  /** More choices than these are not worth a predicate that doubles with each. */
+  /** The predicate doubles with each choice, so it is not built for more than these. */
   private val MostChoices = 8
 
   /**
    * A predicate on `coalesce(a, b, ...)` is the predicate on `a` where that is not null, and the one on
-   * `coalesce(b, ...)` where it is. Not so if the choices speak of a variable of a lambda, which has many values in
-   * one row.
+   * `coalesce(b, ...)` where it is. This does not apply if the choices reference a lambda variable,
+   * which has many values in one row.
    */
   object Fallback {
 
@@ -310,8 +309,8 @@ private[skipping] object SkippingRules {
   }
 
   /**
-   * What every match of a LIKE pattern starts with: the pattern up to its first wildcard. A pattern
-   * that Spark refuses matches nothing. LIKE sees U+FFFD in place of bytes that are not UTF-8, so
+   * The prefix of every match of a LIKE pattern: the pattern up to its first wildcard. A pattern
+   * that Spark rejects matches nothing. LIKE sees U+FFFD in place of bytes that are not UTF-8, so
    * the prefix ends before one.
    */
   def likePrefix(pattern: String, escape: Char): String = {

@@ -4,10 +4,10 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, GetStru
 import org.apache.spark.sql.types.{DataType, StructField, StructType}
 
 /**
- * A column that is no struct, nested in structs or not.
+ * A column that is not a struct, nested in structs or not.
  *
- * @param statsPath the names under which the log keeps the column's statistics, outermost first
- * @param typeChanged whether files may hold an older, narrower type (Protocol § Type Widening)
+ * @param statsPath the names of the column's statistics in the log, outermost first
+ * @param typeChanged whether files may contain an older, narrower type (Protocol § Type Widening)
  */
 final private[skipping] case class LeafColumn(
     statsPath: Vector[String],
@@ -15,16 +15,16 @@ final private[skipping] case class LeafColumn(
     typeChanged: Boolean
 )
 
-/** @param logName the name under which the log keeps the column's values */
+/** @param logName the name of the column's partition values in the log */
 final private[skipping] case class PartitionColumn(logName: String, dataType: DataType)
 
 /**
- * Finds the columns of a table that a filter speaks of.
+ * Finds the columns of a table that a filter references.
  *
- * A filter's attributes are matched by name, exactly or else by the only name that differs in case
- * alone: attributes of an analyzed plan may carry the spelling of the query. Struct fields are
- * matched by name too, because the struct of a pruned scan numbers its fields differently. A type
- * that is not the table's means that the filter speaks of something else, and finds nothing.
+ * A filter's attributes are matched by name, exactly or else by the only name that differs only in
+ * case: attributes of an analyzed plan may have the spelling of the query. Struct fields are
+ * matched by name too, because the struct of a pruned scan numbers its fields differently. If the
+ * type differs from the table's, the filter references something else, and no column is found.
  *
  * @param schema the table's schema, partition columns included
  * @param partitionColumns logical names

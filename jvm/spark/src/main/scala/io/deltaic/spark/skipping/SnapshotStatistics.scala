@@ -7,20 +7,20 @@ import io.deltaic.replay.{FileBlock, FileTable}
 import io.deltaic.spark.partition.PartitionValues
 
 /**
- * The statistics of files in memory, decoded once for all queries of this process that read them: what is decoded stays
- * with the block of files that snapshots share, and is counted with it.
+ * The statistics of files in memory, decoded once for all queries of this process that read them:
+ * decoded values are cached with the block of files that snapshots share, and included in its size.
  */
 private[spark] object SnapshotStatistics {
 
-  /** @param zone of the session: it reads timestamps in partition values that carry none */
+  /** @param zone of the session: used to parse timestamps without a zone in partition values */
   def of(files: FileTable, schema: SkippingSchema, zone: ZoneId): FileStatsColumns =
     columnsOf(files, files.live, schema, zone)
 
-  /** Of files that are asked about once, such as those that another commit adds. */
+  /** Statistics of files that are used once, such as those that another commit adds. */
   def ofFiles(files: Seq[AddFile], schema: SkippingSchema, zone: ZoneId): FileStatsColumns =
     new FileStatsColumns(new AddedFiles(files.toIndexedSeq), schema, parser(zone))
 
-  /** Of some files of a table, in their order; none if they are not all in it. */
+  /** Statistics of some files of a table, in their order; none if the table does not contain all of them. */
   def among(
       table: FileTable,
       files: IndexedSeq[AddFile],

@@ -7,8 +7,7 @@ import com.fasterxml.jackson.core.json.JsonReadFeature
 import com.fasterxml.jackson.core.{JsonFactory, JsonFactoryBuilder, JsonParser, JsonToken}
 
 /**
- * What the statistics say of one column: its bounds, if its type has any, and how many nulls a file
- * holds.
+ * The statistics of one column: its bounds, if its type has any, and its null count.
  */
 final private[skipping] class LeafStats(val leaf: LeafColumn, size: Int) {
   private val bound: Option[StoredBound] = StoredBound.of(leaf)
@@ -40,10 +39,10 @@ final private[skipping] class LeafStats(val leaf: LeafColumn, size: Int) {
       i: Int
   ): Unit = bound.foreach(b => b.read(json, lower, column.get.asInstanceOf[b.Column], i))
 
-  def forget(i: Int): Unit = {
-    nullCount.forget(i)
-    minValues.foreach(_.forget(i))
-    maxValues.foreach(_.forget(i))
+  def setNull(i: Int): Unit = {
+    nullCount.setNull(i)
+    minValues.foreach(_.setNull(i))
+    maxValues.foreach(_.setNull(i))
   }
 }
 
@@ -55,7 +54,7 @@ private[skipping] object LeafStats {
     ) column.set(i, json.getLongValue)
 }
 
-/** What the statistics say of a whole file. */
+/** The statistics of a whole file. */
 final private[skipping] class FileTotals(size: Int) {
   val numRecords: LongColumn = new LongColumn(size)
   val tightBounds: LongColumn = new LongColumn(size)
@@ -69,9 +68,9 @@ final private[skipping] class FileTotals(size: Int) {
     case _ =>
   }
 
-  def forget(i: Int): Unit = {
-    numRecords.forget(i)
-    tightBounds.forget(i)
+  def setNull(i: Int): Unit = {
+    numRecords.setNull(i)
+    tightBounds.setNull(i)
   }
 }
 
@@ -87,10 +86,10 @@ private[skipping] object StatKind {
 }
 
 /**
- * Reads one file's statistics into the columns that are asked for, and passes over everything else.
- * One reader may be used by several threads for different files.
+ * Reads one file's statistics into the requested columns, and skips everything else. One reader may
+ * be used by several threads for different files.
  *
- * @param totals None when they have been read before
+ * @param totals None if they have been read before
  */
 final private[skipping] class StatsJson(totals: Option[FileTotals], leaves: Seq[LeafStats]) {
   import StatsJson._
@@ -102,8 +101,7 @@ final private[skipping] class StatsJson(totals: Option[FileTotals], leaves: Seq[
   }
 
   /**
-   * Statistics that are no JSON leave the file unknown: they are a hint, and no reason to fail a
-   * query.
+   * Invalid JSON is treated as missing statistics: they are a hint, so a query must not fail.
    */
   def read(stats: String, i: Int): Unit =
     try {
@@ -112,8 +110,8 @@ final private[skipping] class StatsJson(totals: Option[FileTotals], leaves: Seq[
       finally json.close()
     } catch {
       case _: IOException =>
-        totals.foreach(_.forget(i))
-        leaves.foreach(_.forget(i))
+        totals.foreach(_.setNull(i))
+        leaves.foreach(_.setNull(i))
     }
 
   private def readFile(json: JsonParser, i: Int): Unit = {

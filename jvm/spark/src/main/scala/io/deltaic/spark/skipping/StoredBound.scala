@@ -9,24 +9,23 @@ import org.apache.spark.unsafe.types.UTF8String
 /**
  * How the bounds of a type are read from a file's statistics.
  *
- * A stored bound may be less exact than the values in the file. What was lost in writing is given
- * back here: a lower bound is lowered and an upper bound raised, so that every value of the file
- * lies between the two. What is missing, of another JSON type than expected, or out of the type's
- * range is not known.
+ * A stored bound may be less exact than the values in the file. This class compensates for it: a
+ * lower bound is lowered and an upper bound raised, so that every value of the file is between the
+ * two. A bound is null if it is missing, has an unexpected JSON type, or is out of the type's
+ * range.
  */
 sealed abstract private[skipping] class StoredBound {
   type Column <: MutableFileColumn
   def newColumn(size: Int): Column
 
-  /** Reads the scalar at which the parser stands. `lower` tells a lower bound from an upper one. */
+  /** Reads the scalar at which the parser stands. `lower` is true for a lower bound and false for an upper one. */
   def read(json: JsonParser, lower: Boolean, column: Column, i: Int): Unit
 }
 
 private[skipping] object StoredBound {
 
   /**
-   * None for types whose bounds nobody writes, or whose order is not that of the bounds (collated
-   * strings).
+   * None for types without bounds, or whose order is not that of the bounds (collated strings).
    */
   def of(leaf: LeafColumn): Option[StoredBound] = leaf.dataType match {
     case ByteType => Some(new IntegerBound(Byte.MinValue, Byte.MaxValue))
@@ -39,8 +38,8 @@ private[skipping] object StoredBound {
     case d: DecimalType if d.precision <= 18 => Some(new SmallDecimalBound(d))
     case d: DecimalType => Some(new LargeDecimalBound(d))
     case DateType => Some(DateBound)
-    case TimestampType => Some(new TimestampBound(StoredText.timestampMicros))
-    case TimestampNTZType => Some(new TimestampBound(StoredText.timestampNtzMicros))
+    case TimestampType => Some(new TimestampBound(StatsTimestamps.timestampMicros))
+    case TimestampNTZType => Some(new TimestampBound(StatsTimestamps.timestampNtzMicros))
     case StringType => Some(StringBound)
     case _ => None
   }
@@ -74,15 +73,15 @@ private[skipping] object BooleanBound extends LongBound {
 private[skipping] object DateBound extends LongBound {
   override def read(json: JsonParser, lower: Boolean, column: LongColumn, i: Int): Unit =
     if (json.currentToken == JsonToken.VALUE_STRING) {
-      val days = StoredText.epochDays(json.getText)
-      if (days != StoredText.Unknown) column.set(i, days)
+      val days = StatsTimestamps.epochDays(json.getText)
+      if (days != StatsTimestamps.Unknown) column.set(i, days)
     }
 }
 
 /**
- * Timestamps are written in milliseconds, cut off and not rounded: the largest value is less than a
- * millisecond above the stored one. Before 1970 a writer that divides microseconds rounds towards
- * the epoch, so the smallest value may be less than a millisecond below. Until 1972 some zones had
+ * Timestamps are written in milliseconds, truncated and not rounded: the largest value is less than a
+ * millisecond above the stored one. Before 1970 a writer that divides microseconds rounds towards the
+ * epoch, so the smallest value may be less than a millisecond below. Until 1972 some zones had
  * offsets with seconds, which the written offset leaves out.
  */
 final private[skipping] class TimestampBound(parse: String => Long) extends LongBound {
@@ -93,7 +92,7 @@ final private[skipping] class TimestampBound(parse: String => Long) extends Long
   override def read(json: JsonParser, lower: Boolean, column: LongColumn, i: Int): Unit =
     if (json.currentToken == JsonToken.VALUE_STRING) {
       val stored = parse(json.getText)
-      if (stored != StoredText.Unknown) {
+      if (stored != StatsTimestamps.Unknown) {
         val offsetMicros = if (stored < Start1973Micros) MinuteMicros else 0L
         val bound =
           if (lower) stored - offsetMicros - (if (stored < 0) LostMicros else 0L)
@@ -125,8 +124,7 @@ sealed abstract private[skipping] class FloatingBound extends StoredBound {
 }
 
 /**
- * The nearest float is the value: it is what the shortest text of a float, or its exact value,
- * stands for.
+ * The nearest float is the value, whether the writer has written the shortest string for the float or its exact value.
  */
 private[skipping] object FloatBound extends FloatingBound {
   override protected def bound(stored: Double, lower: Boolean): Option[Double] =
@@ -134,8 +132,8 @@ private[skipping] object FloatBound extends FloatingBound {
 }
 
 /**
- * The text 0.1 of a file written when the column was a float stands for that float, a little more
- * than the double 0.1.
+ * In a file written when the column was a float, the string 0.1 represents that float, which is
+ * slightly more than the double 0.1.
  */
 final private[skipping] class DoubleBound(mayHoldFloats: Boolean) extends FloatingBound {
   override protected def bound(stored: Double, lower: Boolean): Option[Double] =
@@ -147,8 +145,9 @@ final private[skipping] class DoubleBound(mayHoldFloats: Boolean) extends Floati
 }
 
 /**
- * Some writers pass decimals through doubles, which keep 15 digits and err in the last of 53 bits.
- * Up to 15 digits the bound is taken as it is, beyond them it is widened by one part in 2^50.
+ * Some writers convert decimals to doubles, which preserve 15 digits and have an error in the last
+ * of 53 bits. A bound of up to 15 digits is used unchanged, a longer one is widened by one part in
+ * 2^50.
  */
 sealed abstract private[skipping] class DecimalBound(dataType: DecimalType) extends StoredBound {
   private val ExactDigits = 15
@@ -196,27 +195,27 @@ final private[skipping] class LargeDecimalBound(dataType: DecimalType)
 }
 
 /**
- * Strings are compared byte by byte. A cut-off bound still is one: writers cut a lower bound to a
- * prefix, and raise an upper bound that they cut. Text with replacement characters or half
- * surrogate pairs stands for bytes that are not UTF-8, whose order is lost.
+ * Strings are compared byte by byte. A truncated bound is still valid: writers truncate a lower
+ * bound to a prefix, and raise an upper bound that they truncate. A string with replacement
+ * characters or unpaired surrogates represents bytes that are not UTF-8, whose order is lost.
  */
 private[skipping] object StringBound extends StoredBound {
   override type Column = ObjectColumn
   override def newColumn(size: Int): ObjectColumn = new ObjectColumn(size)
   override def read(json: JsonParser, lower: Boolean, column: ObjectColumn, i: Int): Unit =
     if (json.currentToken == JsonToken.VALUE_STRING) {
-      val text = json.getText
-      if (keepsOrder(text)) column.set(i, UTF8String.fromString(text))
+      val string = json.getText
+      if (keepsOrder(string)) column.set(i, UTF8String.fromString(string))
     }
 
-  private def keepsOrder(text: String): Boolean = {
+  private def keepsOrder(string: String): Boolean = {
     var i = 0
-    while (i < text.length) {
-      val c = text.charAt(i)
+    while (i < string.length) {
+      val c = string.charAt(i)
       if (c == '\uFFFD') return false
       if (Character.isSurrogate(c)) {
-        val paired = Character.isHighSurrogate(c) && i + 1 < text.length &&
-          Character.isLowSurrogate(text.charAt(i + 1))
+        val paired = Character.isHighSurrogate(c) && i + 1 < string.length &&
+          Character.isLowSurrogate(string.charAt(i + 1))
         if (!paired) return false
         i += 1
       }

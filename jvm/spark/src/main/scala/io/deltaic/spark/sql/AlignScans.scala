@@ -18,8 +18,8 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import io.deltaic.spark.scan.{ComparedFilters, TableScan}
 
 /**
- * Gives scans in scalar subqueries the same columns where they read the same rows, so that Spark's `MergeSubplans`
- * makes one subquery of several.
+ * Gives scans in scalar subqueries the same columns if they read the same rows, so that Spark's `MergeSubplans`
+ * can merge the subqueries.
  *
  * {{{
  *   Aggregate [avg(a)]                Aggregate [avg(a)]
@@ -31,13 +31,13 @@ import io.deltaic.spark.scan.{ComparedFilters, TableScan}
  *      +- ScanRelation t [k, b]          +- ScanRelation t [k, a, b]
  * }}}
  *
- * `MergeSubplans` looks for equal relations. Relations of Spark's file sources stay equal whichever columns a query
- * reads; the columns of a connector's scan have been pruned by then. Only what Spark merges is aligned: uncorrelated
+ * `MergeSubplans` looks for equal relations. Relations of Spark's file sources are equal regardless of the columns that
+ * a query reads; those of a connector's scan have already been pruned. Only what Spark merges is aligned: uncorrelated
  * scalar subqueries that aggregate all rows, with equal conditions and the same kind of aggregation.
  *
- * The rule sees a query whose subqueries have been optimized, each by itself, and have scans. It does not see scans of
- * aggregates in FROM: between the rule that makes them and `MergeSubplans`, Spark asks no extension. Nor does it align
- * subqueries of different conditions, which Spark merges for file sources in some cases.
+ * The rule sees a query after its subqueries have been optimized separately, and have scans. It does not see scans of
+ * aggregates in FROM: Spark runs no extension between the rule that creates them and `MergeSubplans`. It does not align
+ * subqueries with different conditions, which Spark merges for file sources in some cases.
  */
 private[spark] object AlignScans extends Rule[LogicalPlan] with PredicateHelper {
 
@@ -56,7 +56,7 @@ private[spark] object AlignScans extends Rule[LogicalPlan] with PredicateHelper 
       .groupMap { case (selection, _, _) => selection } { case (_, _, scan) => scan }
       .filter { case (_, scans) => scans.distinctBy(_.readSchema()).sizeIs > 1 }
 
-  /** The subqueries of a plan that Spark considers, at any depth. */
+  /** The subqueries of a plan that Spark may merge, at any depth. */
   private def mergeable(plan: LogicalPlan): Seq[LogicalPlan] =
     plan.collect { case node => node.expressions }.flatten.flatMap(_.collect {
       case subquery: ScalarSubquery if !subquery.isCorrelated && subquery.deterministic =>
@@ -79,11 +79,11 @@ private[spark] object AlignScans extends Rule[LogicalPlan] with PredicateHelper 
       relation: DataSourceV2ScanRelation,
       scan: TableScan
   ): DataSourceV2ScanRelation = {
-    val known = (relation.relation.output ++ relation.output).map(a => a.name -> a).toMap
-    // What was pushed down, as far as it is stated, depends on the columns that were read.
+    val byName = (relation.relation.output ++ relation.output).map(a => a.name -> a).toMap
+    // The list of pushed filters is for display only, and depends on the columns that were read.
     relation.copy(
       scan = scan,
-      output = scan.readSchema().fieldNames.map(known).toSeq,
+      output = scan.readSchema().fieldNames.map(byName).toSeq,
       pushedFilters = Nil
     )
   }
@@ -99,7 +99,7 @@ private[spark] object AlignScans extends Rule[LogicalPlan] with PredicateHelper 
         case _ => None
       }
 
-    /** Whether the aggregation suits a hash aggregate and, if not, one of objects. */
+    /** Whether Spark supports a hash aggregate and, if not, an object hash aggregate. */
     private def kindOf(results: Seq[Expression]): (Boolean, Boolean) = {
       val functions = results.flatMap(_.collect { case aggregate: AggregateExpression =>
         aggregate
@@ -117,14 +117,14 @@ private[spark] object AlignScans extends Rule[LogicalPlan] with PredicateHelper 
       case Filter(condition, child) =>
         scanBelow(child, new ComparedFilters(splitConjunctivePredicates(condition)) :: conditions)
       case Project(_, child) => scanBelow(child, conditions)
-      // A statement that changes a table needs to know which rows each of its scans read.
+      // A statement that changes a table records what each of its scans reads.
       case relation @ WholeColumns(scan) if !scan.isChanged =>
         Some(((relation.relation.canonicalized, scan.selection, conditions), relation, scan))
       case _ => None
     }
   }
 
-  /** A scan whose columns have all their fields: of those, each name stands for one column. */
+  /** A scan whose columns are not pruned to some of their fields, so that a name identifies a column. */
   private object WholeColumns {
     def unapply(relation: DataSourceV2ScanRelation): Option[TableScan] = relation.scan match {
       case scan: TableScan =>

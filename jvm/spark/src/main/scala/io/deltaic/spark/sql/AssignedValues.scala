@@ -11,19 +11,19 @@ import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 /**
  * Casts values to the types of a table's columns, by `spark.sql.storeAssignmentPolicy`.
  *
- *   - ANSI: what can be cast is cast, and a value that does not fit is an error.
- *   - LEGACY: the same casts, and a value that does not fit is null or cut off.
- *   - STRICT: only types are cast of which each value fits.
+ *   - ANSI: castable types are cast, and a value that does not fit is an error.
+ *   - LEGACY: the same casts, and a value that does not fit becomes null or is truncated.
+ *   - STRICT: only types are cast all of whose values fit.
  *
- * So does delta-spark. Spark itself casts less, refuses LEGACY, and says nothing of the table.
+ * This is delta-spark's behavior. Spark itself casts less, refuses LEGACY, and its errors do not name the table.
  *
- * Only types change here: a struct keeps its fields in their order, and Spark then puts them into the
- * table's.
+ * Only types change here: a struct keeps the order of its fields, and Spark then reorders them as in the
+ * table.
  *
  * @param table its path, for errors
  * @param mayLackFields whether structs may have fewer fields than the column
- * @param byName whether fields of structs go by their names, or by their places
- * @param exactly whether a value that a cast would cut is an error under ANSI, too
+ * @param byName whether fields of structs are matched by name, or by position
+ * @param exactly whether a value that a cast would truncate is an error under ANSI
  */
 private[sql] final class AssignedValues(
     table: String,
@@ -34,7 +34,7 @@ private[sql] final class AssignedValues(
 ) {
   private val policy = conf.storeAssignmentPolicy
 
-  /** What UPDATE or MERGE assigns. */
+  /** An assignment of UPDATE or MERGE with its value cast. */
   def fitted(set: Assignment): Assignment =
     set.copy(value = fitted(set.value, set.key.dataType, AssignedValues.pathOf(set.key)))
 
@@ -53,7 +53,7 @@ private[sql] final class AssignedValues(
   /** The type that a value of one type has in a column of another. */
   def retyped(from: DataType, column: DataType): DataType = retyped(from, column, Nil)
 
-  /** The field of a column that a value's field goes to. */
+  /** The field of a column that matches a value's field. */
   def fieldFor(field: StructField, place: Int, column: StructType): Option[StructField] =
     if (byName) column.find(_.name.equalsIgnoreCase(field.name)) else column.lift(place)
 
@@ -71,11 +71,11 @@ private[sql] final class AssignedValues(
     }
   }
 
-  /** Whether each value is checked for what the cast takes off. */
+  /** Whether each value is checked for truncation by the cast. */
   def isExact(from: DataType, to: DataType): Boolean =
     exactly && policy == StoreAssignmentPolicy.ANSI && ExactValue.mayCut(from, to)
 
-  /** The type that a value is to have: shaped as it is, and of the column's types within. */
+  /** The target type of a value: its own structure, with the column's types. */
   private def retyped(from: DataType, to: DataType, path: Seq[String]): DataType =
     (from, to) match {
       case (struct: StructType, column: StructType) => retypedStruct(struct, column, path)
@@ -141,7 +141,7 @@ private[sql] final class AssignedValues(
 
 private[sql] object AssignedValues {
 
-  /** The column that is assigned to, or the field in it. */
+  /** The path of the assigned column or field. */
   def pathOf(key: Expression): Seq[String] = key match {
     case column: Attribute => Seq(column.name)
     case field: GetStructField => pathOf(field.child) :+ field.extractFieldName

@@ -14,9 +14,9 @@ import io.deltaic.spark.catalog.{AutomaticWidening, DeltaicTable, MergeTarget}
 import io.deltaic.spark.write.{ComputesColumns, IdentityColumn}
 
 /**
- * Makes the assignments of UPDATE and MERGE those that Spark goes on with: of the types of the columns
- * (see [[AssignedValues]]), one for each column. A generated column that is not set gets its value of the
- * row as it will be, when a column that it is computed from is set.
+ * Completes the assignments of UPDATE and MERGE for Spark: one for each column, with values of the columns' types
+ * (see [[AssignedValues]]). A generated column that is not set is computed from the new values of the
+ * row, if a column that it references is set.
  *
  * {{{
  *   UpdateTable [a = '1'], pending(c)     =>     UpdateTable [a = 1, b = b, g = f(1)], c
@@ -82,9 +82,9 @@ private[spark] final case class ComputeChangedColumns(spark: SparkSession)
         val session = spark.asInstanceOf[classic.SparkSession]
         val values = new ColumnValues(session, relation.schema, own.generatedColumns)
         val exactly = evolves && refusesCuts(own)
-        val stated =
-          new StatedAssignments(operation, own.location.toString, table, evolves, exactly)
-        Some(new ChangedColumns(stated, relation.output, values, own))
+        val userSet =
+          new UserAssignments(operation, own.location.toString, table, evolves, exactly)
+        Some(new ChangedColumns(userSet, relation.output, values, own))
       case _ => None
     }
 
@@ -97,7 +97,7 @@ private[spark] final case class ComputeChangedColumns(spark: SparkSession)
 
 private[spark] object ComputeChangedColumns {
 
-  /** Whether all is resolved but what a mark keeps from being so. */
+  /** Whether everything is resolved except for the markers. */
   def isReady(update: UpdateTable): Boolean =
     update.childrenResolved && update.assignments.forall(_.resolved) &&
     update.condition.forall(isResolved)
@@ -114,12 +114,12 @@ private[spark] object ComputeChangedColumns {
 }
 
 /**
- * The columns of a table that a statement changes, and what it assigns to them.
+ * The columns of a table that a statement changes, and the values that it assigns to them.
  *
  * @param columns of the table, as the statement sees them
  */
 private final class ChangedColumns(
-    stated: StatedAssignments,
+    userSet: UserAssignments,
     columns: Seq[Attribute],
     values: ColumnValues,
     target: ComputesColumns
@@ -129,20 +129,20 @@ private final class ChangedColumns(
   private val generated = columns.filter(c => values.isGenerated(c.name))
 
   /**
-   * The statement with an assignment to each column. Of rows that are there, generated columns are computed
-   * from what all others are to be, which is known when these are aligned; then they are, too.
+   * The statement with an assignment to each column. Generated columns of existing rows are computed
+   * from the new values of all others, after these have been aligned; then they are aligned, too.
    */
-  def completed(command: LogicalPlan): LogicalPlan = (command, stated.aligned(command)) match {
+  def completed(command: LogicalPlan): LogicalPlan = (command, userSet.aligned(command)) match {
     case (before: UpdateTable, after: UpdateTable) =>
       val set = withComputed(before.assignments, after.assignments)
-      if (set == after.assignments) after else stated.aligned(after.copy(assignments = set))
+      if (set == after.assignments) after else userSet.aligned(after.copy(assignments = set))
     case (before: MergeIntoTable, after: MergeIntoTable) =>
       val whole = after.copy(
         matchedActions = before.matchedActions.zip(after.matchedActions).map(completedAction),
         notMatchedBySourceActions =
           before.notMatchedBySourceActions.zip(after.notMatchedBySourceActions).map(completedAction)
       )
-      if (whole == after) after else stated.aligned(whole)
+      if (whole == after) after else userSet.aligned(whole)
     case (_, after) => after
   }
 
@@ -152,7 +152,7 @@ private final class ChangedColumns(
     case (_, after) => after
   }
 
-  /** The assignments to all columns, with values for generated ones that the statement itself does not set. */
+  /** The assignments to all columns, with computed values of generated columns that the statement does not set. */
   private def withComputed(
       assigned: Seq[Assignment],
       complete: Seq[Assignment]
@@ -170,40 +170,41 @@ private final class ChangedColumns(
     }
   }
 
-  /** What the statement assigns to columns of rows that are there, of the columns' types. */
+  /** The assignments to existing rows, cast to the columns' types. */
   def updating(assigned: Seq[Assignment]): Seq[Assignment] = {
-    val assignments = stated.fitted(assigned)
+    val assignments = userSet.fitted(assigned)
     identity.find(c => assignments.exists(_.key.exists(_.semanticEquals(named(c.name)))))
       .foreach(c => throw IdentityColumn.updated(table, c.name))
     assignments
   }
 
   /**
-   * What a row that is inserted gets, of the columns' types, with what the table computes.
+   * The assignments of an insert, cast to the columns' types, with generated and identity columns.
    *
-   * @param lane which of the statement's `lanes` clauses this is: they number rows in turns
+   * @param lane the index of this clause among the `lanes` of the statement, for identity values
    */
   def inserting(assigned: Seq[Assignment], lane: Int, lanes: Int): Seq[Assignment] = {
-    val assignments = stated.fitted(assigned)
-    def valueGiven(column: Attribute): Option[Expression] =
+    val assignments = userSet.fitted(assigned)
+    def assignedValue(column: Attribute): Option[Expression] =
       assignments.collectFirst { case set if set.key.semanticEquals(column) => set.value }
-    val numbered = identity.flatMap { column =>
+    val identityValues = identity.flatMap { column =>
       val key = named(column.name)
-      if (valueGiven(key).isEmpty) {
-        // Nothing that copies expressions sees those of a MERGE, nor would it take one that differs each time.
+      if (assignedValue(key).isEmpty) {
+        // No rule copies the expressions of a MERGE, and Spark does not accept nondeterministic ones there.
         val value = column.value(table).copy(lane = lane, lanes = lanes, once = false)
         Some(Assignment(key, value))
       } else if (column.allowExplicitInsert) None
       else throw IdentityColumn.explicitInsert(table, column.name)
     }
     def valueOf(base: String): Expression =
-      if (numbered.exists(_.key.semanticEquals(named(base)))) throw generatedFromIdentity(base)
+      if (identityValues.exists(_.key.semanticEquals(named(base))))
+        throw generatedFromIdentity(base)
       else
-        valueGiven(named(base)).map(stated.shaped(named(base), _))
+        assignedValue(named(base)).map(userSet.shaped(named(base), _))
           .getOrElse(ResolveDefaultColumns.getDefaultValueExprOrNullLit(named(base)))
-    val computed = generated.filter(valueGiven(_).isEmpty)
+    val computed = generated.filter(assignedValue(_).isEmpty)
       .map(column => Assignment(column, values.of(column.name, valueOf)))
-    assignments ++ numbered ++ computed
+    assignments ++ identityValues ++ computed
   }
 
   private def generatedFromIdentity(column: String): DeltaicThrowable = UnsupportedOperation(

@@ -4,18 +4,18 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, Expression, NamedExpression}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.deltaic.SchemaShims
+import org.apache.spark.sql.deltaic.SchemaInternals
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, ExtractV2Table}
 import org.apache.spark.sql.types.StructType
 
 import io.deltaic.spark.write.{ComputedColumns, ComputesColumns, IdentityColumn, IdentityValue}
 
 /**
- * Computes the generated and identity columns that the rows of an append or an overwrite lack, and has
- * errors about nulls in those that are NOT NULL name the table.
+ * Computes the generated and identity columns that the rows of an append or an overwrite lack. Errors about
+ * nulls in NOT NULL columns name the table.
  *
- * Spark has put a null into their place, in a projection of its own: what the user gave, a null as
- * well, refers to a column of the query there.
+ * Spark has filled them with null, in a projection of its own. There, a column that the user specifies,
+ * even as null, references a column of the query.
  *
  * {{{
  *   AppendData t                                AppendData t
@@ -49,7 +49,7 @@ private[spark] final case class ComputeWrittenColumns(spark: SparkSession)
       table: ComputesColumns,
       rows: Project
   ): Project = {
-    // Where columns go by position, as from a MERGE, none is left out.
+    // With columns by position, as from a MERGE, none is left out.
     val left = if (write.isByName) leftOut(rows) else Set.empty[String]
     requireNotGiven(relation, table, rows, left)
     withGenerated(withIdentity(rows, left, table), left, relation, table)
@@ -58,14 +58,14 @@ private[spark] final case class ComputeWrittenColumns(spark: SparkSession)
   private def leftOut(rows: Project): Set[String] = rows.projectList.collect {
     case filled: Alias
         if filled.explicitMetadata.isDefined && filled.references.isEmpty &&
-        !isNumbered(filled) =>
+        !isComputed(filled) =>
       filled.name
   }.toSet
 
-  private def isNumbered(column: NamedExpression): Boolean =
+  private def isComputed(column: NamedExpression): Boolean =
     column.exists(_.isInstanceOf[IdentityValue]) || ComputedColumns.isMarked(column.metadata)
 
-  /** Protocol § Identity Columns: some cannot be given. */
+  /** Protocol § Identity Columns: some do not allow explicit values. */
   private def requireNotGiven(
       relation: DataSourceV2Relation,
       table: ComputesColumns,
@@ -73,7 +73,7 @@ private[spark] final case class ComputeWrittenColumns(spark: SparkSession)
       left: Set[String]
   ): Unit = table.identityColumns.filterNot(_.allowExplicitInsert).foreach { column =>
     val isGiven = !left(column.name) &&
-      rows.projectList.exists(c => c.name == column.name && !isNumbered(c))
+      rows.projectList.exists(c => c.name == column.name && !isComputed(c))
     if (isGiven) throw IdentityColumn.explicitInsert(relation.name, column.name)
   }
 
@@ -115,11 +115,12 @@ private[spark] final case class ComputeWrittenColumns(spark: SparkSession)
     }
   }
 
-  /** Spark has checked the texts that are given, and no longer says of a column how long its texts may be. */
+  /** Restores CHAR and VARCHAR metadata: Spark removes it once it has checked the lengths of specified values. */
   private def limited(relation: DataSourceV2Relation): StructType = {
-    val stated = SchemaShims.schema(relation.table.columns).map(c => c.name -> c.metadata).toMap
+    val columns = SchemaInternals.schema(relation.table.columns)
+    val declared = columns.map(c => c.name -> c.metadata).toMap
     StructType(relation.schema.map { column =>
-      column.copy(metadata = stated.getOrElse(column.name, column.metadata))
+      column.copy(metadata = declared.getOrElse(column.name, column.metadata))
     })
   }
 

@@ -5,15 +5,15 @@ import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.connector.write.Write
-import org.apache.spark.sql.deltaic.JobShims
+import org.apache.spark.sql.deltaic.JobInternals
 import org.apache.spark.sql.execution.datasources.v2.V2CommandExec
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy, UnaryExecNode}
 
 import io.deltaic.spark.write.RecordsReads
 
 /**
- * Lets the jobs of a DELETE, UPDATE or MERGE be called what they are for where Spark lists jobs: those
- * that shuffle and broadcast, which run before the write is asked for anything.
+ * Sets the description of the Spark jobs of a DELETE, UPDATE or MERGE that shuffle and broadcast. They
+ * run before Spark calls the write.
  *
  * {{{
  *   WriteDeltaExec          DescribedChangeExec
@@ -41,14 +41,14 @@ private[spark] object DescribeJobs extends SparkStrategy {
 
   private def described(operation: String, write: Option[Write]): Option[(String, String)] =
     write.collect { case own: RecordsReads =>
-      operation -> JobShims.name(operation, "find and write the rows", own.log.table.toString)
+      operation -> JobInternals.name(operation, "find and write the rows", own.log.table.toString)
     }
 
-  /** On a command that is inside of a [[DescribedChangeExec]] already. */
+  /** Marks a command that is already inside of a [[DescribedChangeExec]]. */
   private val Described = TreeNodeTag[Unit]("deltaic.jobsAreDescribed")
 }
 
-/** @param operation DELETE, UPDATE or MERGE: the name of the node where Spark shows plans */
+/** @param operation DELETE, UPDATE or MERGE: the name of the node in Spark's plans */
 private[spark] final case class DescribedChangeExec(
     child: SparkPlan,
     operation: String,
@@ -61,7 +61,7 @@ private[spark] final case class DescribedChangeExec(
   override def nodeName: String = operation
 
   override protected def run(): Seq[InternalRow] =
-    JobShims.described(session, description)(child.executeCollect().toSeq)
+    JobInternals.described(session, description)(child.executeCollect().toSeq)
 
   override protected def withNewChildInternal(newChild: SparkPlan): DescribedChangeExec =
     copy(child = newChild)

@@ -11,15 +11,21 @@ import org.apache.spark.sql.catalyst.expressions.{
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.{CountedRows, Repeats, RowCounter, SeenKey, SeenValues}
+import org.apache.spark.sql.deltaic.{
+  CollectedKey,
+  CollectedKeys,
+  CountedRows,
+  DeterminismCheck,
+  RowCounter
+}
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, ExtractV2Table}
 
 import io.deltaic.spark.bridge.Json
 import io.deltaic.spark.catalog.{DeltaicTable, MergeTarget}
 
 /**
- * Lets a resolved MERGE say in the history what it was: later plans of it no longer tell its clauses,
- * and nothing counts the rows of its source.
+ * Records the operation parameters of a resolved MERGE for the history, since later plans no longer have its clauses,
+ * and counts the rows of its source.
  *
  * {{{
  *   MergeIntoTable         =>     MergeIntoTable
@@ -56,21 +62,22 @@ private[sql] object DescribeMerge {
       () =>
         Map("numSourceRows" -> counter.value, "materializeSourceTimeMs" -> counter.storingTimeMs)
     )
-    val pairs = remembered(merge)
-    val keys = pairs.map(pair => new SeenKey(pair.own, SeenValues(spark, pair.own.dataType)))
+    val pairs = collectedPairs(merge)
+    val keys =
+      pairs.map(pair => new CollectedKey(pair.own, CollectedKeys(spark, pair.own.dataType)))
     val counted = CountedRows(counter, pairs.map(_.other), keys)
     merge.withNewTable(relation.copy(table = table))
       .copy(sourceTable = Filter(counted, merge.sourceTable))
   }
 
   /**
-   * What is equated with a column of the table, so that the values of the source's rows tell which rows of
-   * the table matter: those that others add meanwhile may be asked for these, even where the source cannot
-   * be read again. Only what cannot fail is evaluated for that; and no function of the user, which Spark
-   * would call for the rows and again for what is remembered of them, with another answer maybe.
+   * The pairs that equate a column of the table with a value of the source. The values of the source's rows are
+   * collected, so that rows that other commits add can be checked for them, even if the source is not repeatable.
+   * Only expressions that cannot fail are evaluated, and no user-defined functions, since Spark
+   * would call them a second time for the collected values, possibly with another result.
    */
-  private def remembered(merge: MergeIntoTable): Seq[KeyPair] =
-    if (Repeats.callsUser(merge.sourceTable)) Nil
+  private def collectedPairs(merge: MergeIntoTable): Seq[KeyPair] =
+    if (DeterminismCheck.callsUser(merge.sourceTable)) Nil
     else
       KeyPair.equated(merge.mergeCondition, merge.targetTable, merge.sourceTable)
         .map(_.narrowed).filter(pair => isPlain(pair.own) && isPlain(pair.other))

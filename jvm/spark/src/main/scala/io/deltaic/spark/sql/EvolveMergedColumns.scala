@@ -11,8 +11,8 @@ import org.apache.spark.sql.types.{StructField, StructType}
 import io.deltaic.spark.catalog._
 
 /**
- * Gives the target of a MERGE the columns that it has afterwards, where its clauses may add to them.
- * They are staged in the plan, as for other writes (see [[EvolveWrittenColumns]]), and every clause is
+ * Evolves the columns of a MERGE target in the plan, if its clauses may add columns. As for other writes
+ * (see [[EvolveWrittenColumns]]), they are committed with the rows. Every clause is
  * resolved against them.
  *
  * {{{
@@ -22,7 +22,7 @@ import io.deltaic.spark.catalog._
  *   +- source [a, b]
  * }}}
  *
- * A clause with a star assigns the columns that the source has, and the table keeps what it has besides.
+ * A clause with a star assigns the columns of the source. Other columns of the table keep their values.
  */
 private[spark] object EvolveMergedColumns extends Rule[LogicalPlan] {
 
@@ -49,7 +49,7 @@ private[spark] object EvolveMergedColumns extends Rule[LogicalPlan] {
       .getOrElse(table.tableSchema.all)
   }
 
-  /** Spark's own expansion knows the table's columns only, and asks the source for all of them. */
+  /** Spark's own expansion uses the table's columns only, and requires all of them from the source. */
   private def withoutStars(merge: MergeIntoTable): MergeIntoTable = {
     def all: Seq[Assignment] = merge.sourceTable.output.map { column =>
       val key: Expression = merge.targetTable.output
@@ -70,7 +70,7 @@ private[spark] object EvolveMergedColumns extends Rule[LogicalPlan] {
   }
 }
 
-/** Which of the source's columns and fields the clauses of a MERGE assign to the target's of the same name. */
+/** The columns and fields of the source that the clauses of a MERGE assign to the target's of the same name. */
 private final class AssignedColumns(merge: MergeIntoTable) extends SQLConfHelper {
 
   private val actions = merge.matchedActions ++ merge.notMatchedActions
@@ -102,7 +102,7 @@ private final class AssignedColumns(merge: MergeIntoTable) extends SQLConfHelper
       }
     })
 
-  /** What is assigned to, without the name or alias of the table in front. */
+  /** The assigned column, without the qualifier of the table. */
   private def unqualified(parts: Seq[String]): Seq[String] = {
     val columns = merge.targetTable.output
     val qualifiers = columns.headOption.toSeq.flatMap(_.qualifier.tails.filter(_.nonEmpty))

@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.WriteCommandShims
+import org.apache.spark.sql.deltaic.WriteCommandInternals
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, ExtractV2Table}
 import org.apache.spark.sql.internal.SQLConf.StoreAssignmentPolicy
 import org.apache.spark.sql.types.StructType
@@ -21,9 +21,9 @@ import io.deltaic.spark.catalog.{
 import io.deltaic.spark.write.WriteTargets
 
 /**
- * Gives the table of a write the columns that it has afterwards, where the write may add to them. They
- * are staged in the plan and become the table's with the rows: Spark's own way to evolve a schema
- * changes the table while it analyses a statement, be it only to explain it.
+ * Evolves the columns of a written table in the plan, if the write may add columns. They are committed
+ * with the rows. Spark's own schema evolution would alter the table while it analyzes a statement, even for
+ * EXPLAIN.
  *
  * {{{
  *   AppendData t [a]              =>     AppendData (t with [a, b]) [a, b]
@@ -31,8 +31,8 @@ import io.deltaic.spark.write.WriteTargets
  *                                           +- query [a, b]
  * }}}
  *
- * Each write gets a table here to which Spark fits rows, also where nothing is added: it leaves a write of a
- * [[DeltaicTable]] alone, in the pass that resolves the table, too.
+ * Each write gets a table here for which Spark resolves the output columns, even if nothing is added: Spark does not
+ * resolve a write to a [[DeltaicTable]], also in the pass that resolves the table.
  *
  * Rows with columns that a write may not add are refused.
  */
@@ -43,7 +43,7 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
     case insert: InsertIntoStatement if insert.query.resolved =>
       insert.table match {
         case relation @ ExtractV2Table(table: DeltaicTable) if !table.isTarget =>
-          evolved(WriteCommandShims.named(insert, relation.name), relation, table)
+          evolved(WriteCommandInternals.named(insert, relation.name), relation, table)
         case _ => insert
       }
     case write: V2WriteCommand if write.table.resolved && write.query.resolved =>
@@ -63,7 +63,7 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
     val options = optionOf(relation, Map.empty)
     val values = valuesOf(table, rows, insert.withSchemaEvolution, options)
     columnsAfter(table, rows, insert.withSchemaEvolution, options) match {
-      // Spark refuses any INSERT into a table of the connector API under LEGACY, so it gets a finished one.
+      // Under LEGACY, Spark refuses any INSERT into a V2 table, so it gets a resolved one.
       case None if conf.storeAssignmentPolicy != StoreAssignmentPolicy.LEGACY =>
         insert.copy(
           table = asTarget(relation, table),
@@ -72,10 +72,10 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
       case columns =>
         val after = columns.fold(asTarget(relation, table))(evolvedTo(relation, table, _))
         val fitted = insert.copy(query = values.fitted(insert.query, after.output))
-        WriteCommandShims.writeOf(spark, staged(fitted, after, table)) match {
+        WriteCommandInternals.writeOf(spark, staged(fitted, after, table)) match {
           case write: V2WriteCommand =>
             val mayLackFields = columns.isDefined && write.isByName
-            WriteCommandShims.withResolvedOutput(spark, write, mayLackFields)
+            WriteCommandInternals.withResolvedOutput(spark, write, mayLackFields)
           case other => other
         }
     }
@@ -113,49 +113,49 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
       case overwrite: OverwriteByExpression if !overwrite.isByName =>
         ReplaceMatchingRows(spark)
           .planned(overwrite, write.query, table)
-          .getOrElse(onNow(overwrite, relation, target))
-      case overwrite: OverwriteByExpression => onNow(overwrite, relation, target)
+          .getOrElse(onEvolved(overwrite, relation, target))
+      case overwrite: OverwriteByExpression => onEvolved(overwrite, relation, target)
       case other => other
     }
     val mayLackFields = write.isByName && (columns.isDefined || !isStatement(write))
-    WriteCommandShims.withResolvedOutput(spark, staged, mayLackFields)
+    WriteCommandInternals.withResolvedOutput(spark, staged, mayLackFields)
   }
 
-  /** Whether a write stands in SQL: `INSERT ... BY NAME REPLACE WHERE` states all fields, as each INSERT does. */
+  /** Whether a write is an SQL statement: `INSERT ... BY NAME REPLACE WHERE` must have all fields, as each INSERT. */
   private def isStatement(write: V2WriteCommand): Boolean = write.origin.startIndex.isDefined
 
-  /** What an overwrite speaks of may have got fields. */
-  private def onNow(
+  /** Replaces columns in the condition of an overwrite by the evolved ones, which may have new fields. */
+  private def onEvolved(
       overwrite: OverwriteByExpression,
       before: DataSourceV2Relation,
       target: DataSourceV2Relation
   ): V2WriteCommand = {
-    val now = AttributeMap(before.output.zip(target.output))
+    val evolved = AttributeMap(before.output.zip(target.output))
     overwrite.copy(deleteExpr = overwrite.deleteExpr.transform {
-      case column: Attribute if column.resolved => now.getOrElse(column, column)
+      case column: Attribute if column.resolved => evolved.getOrElse(column, column)
     })
   }
 
   private def columnsAfter(
       table: DeltaicTable,
       rows: RowsToWrite,
-      stated: Boolean,
+      evolves: Boolean,
       option: String => Option[String]
-  ): Option[StructType] = WrittenColumns.evolved(table, rows, evolutionOf(stated, option))
+  ): Option[StructType] = WrittenColumns.evolved(table, rows, evolutionOf(evolves, option))
 
   private def valuesOf(
       table: DeltaicTable,
       rows: RowsToWrite,
-      stated: Boolean,
+      evolves: Boolean,
       option: String => Option[String]
   ): InsertedValues = {
     val exactly =
-      evolutionOf(stated, option) != Evolution.No && AutomaticWidening.refusesCuts(table)
+      evolutionOf(evolves, option) != Evolution.No && AutomaticWidening.refusesCuts(table)
     new InsertedValues(table.log.table.toString, conf, rows, exactly)
   }
 
-  private def evolutionOf(stated: Boolean, option: String => Option[String]): Evolution =
-    if (stated) Evolution.Allowed else Evolution.ofCatalogTable(spark, option)
+  private def evolutionOf(evolves: Boolean, option: String => Option[String]): Evolution =
+    if (evolves) Evolution.Allowed else Evolution.ofCatalogTable(spark, option)
 
   private def optionOf(
       relation: DataSourceV2Relation,
@@ -166,12 +166,12 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
   }
 
   private def rowsOf(insert: InsertIntoStatement, relation: DataSourceV2Relation): RowsToWrite = {
-    val statedColumns = insert.partitionSpec.collect { case (name, Some(_)) => name }.toSeq
+    val staticColumns = insert.partitionSpec.collect { case (name, Some(_)) => name }.toSeq
     RowsToWrite(
       columnsOf(insert.query),
       insert.byName,
       relation.output.map(_.name).filter(name =>
-        statedColumns.exists(_.equalsIgnoreCase(name))
+        staticColumns.exists(_.equalsIgnoreCase(name))
       ).toSet
     )
   }
@@ -181,7 +181,7 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
   private def asTarget(relation: DataSourceV2Relation, table: DeltaicTable): DataSourceV2Relation =
     relation.copy(table = table.asTarget)
 
-  /** Columns that are there keep their place in the plan; what comes after them is new. */
+  /** Existing columns keep their attributes in the plan; new ones follow them. */
   private def evolvedTo(
       relation: DataSourceV2Relation,
       table: DeltaicTable,

@@ -3,22 +3,22 @@ package io.deltaic.spark.sql
 import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 
-import io.deltaic.spark.scan.AnalysedColumns
+import io.deltaic.spark.scan.AnalyzedColumns
 
-/** The target of a statement with the columns that it will have; those that it has stay the same ones. */
+/** The target of a statement with its evolved columns; existing columns keep their expression IDs. */
 private[sql] object EvolvedRelation {
 
-  /** @param table takes the place of the relation's */
+  /** @param table replaces the table of the relation */
   def apply(relation: DataSourceV2Relation, table: Table): DataSourceV2Relation = {
     val evolved = DataSourceV2Relation.create(
       table,
       relation.catalog,
       relation.identifier,
-      AnalysedColumns.without(relation.options)
+      AnalyzedColumns.without(relation.options)
     )
-    val known = relation.output.map(column => column.name -> column.exprId).toMap
+    val existing = relation.output.map(column => column.name -> column.exprId).toMap
     evolved.copy(output = evolved.output.map { column =>
-      known.get(column.name).fold(column)(column.withExprId)
+      existing.get(column.name).fold(column)(column.withExprId)
     })
   }
 }

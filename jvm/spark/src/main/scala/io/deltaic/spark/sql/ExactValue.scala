@@ -25,8 +25,8 @@ import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 import io.deltaic.spark.write.LossyCast
 
 /**
- * A value that is cast for a column whose type could not follow it. One of which the cast would take something off, such
- * as what stands behind the point, is an error that names the column. An ANSI cast alone cuts it and says nothing.
+ * A value that is cast for a column whose type could not be widened to it. A value that the cast would truncate, such
+ * as fractional digits, is an error that names the column. An ANSI cast alone truncates it silently.
  *
  * @param table its path, for errors
  */
@@ -46,7 +46,7 @@ private[sql] final case class ExactValue(
   @transient private lazy val cast =
     Cast(BoundReference(0, child.dataType, child.nullable), wanted, zone, EvalMode.ANSI)
 
-  @transient private lazy val isKept: (Any, Any) => Boolean =
+  @transient private lazy val isExact: (Any, Any) => Boolean =
     ExactValue.check(child.dataType, wanted, zone).getOrElse((_, _) => true)
 
   override def eval(input: InternalRow): Any = {
@@ -54,14 +54,14 @@ private[sql] final case class ExactValue(
     if (value == null) null
     else {
       val stored = cast.eval(InternalRow(value))
-      if (stored != null && !isKept(value, stored)) throw refused(value, stored)
+      if (stored != null && !isExact(value, stored)) throw refused(value, stored)
       stored
     }
   }
 
-  /** What generated code throws, if anything. To Java, which calls it, [[DeltaicThrowable]] is an interface. */
+  /** The error that generated code throws, if any. In Java, which calls it, [[DeltaicThrowable]] is an interface. */
   def refusal(value: Any, stored: Any): Throwable =
-    if (isKept(value, stored)) null else refused(value, stored)
+    if (isExact(value, stored)) null else refused(value, stored)
 
   override protected def doGenCode(ctx: CodegenContext, ev: ExprCode): ExprCode = {
     val value = child.genCode(ctx)
@@ -85,7 +85,7 @@ private[sql] final case class ExactValue(
     """)
   }
 
-  /** The code of the cast of a value that has been evaluated, which is in variables that no other method sees. */
+  /** The code that casts an evaluated value, which is in variables of the same method. */
   private def castOf(value: ExprCode, ctx: CodegenContext): ExprCode = {
     val variables = ctx.currentVars
     ctx.currentVars = Nil
@@ -111,7 +111,7 @@ private[sql] final case class ExactValue(
     )
   }
 
-  /** As users know it: Catalyst keeps a date as the number of its day. */
+  /** As users see it: Catalyst represents a date as the number of its day. */
   private def shown(value: Any, dataType: DataType): String =
     ToPrettyString(BoundReference(0, dataType, nullable = true), zone)
       .eval(InternalRow(value))
@@ -123,10 +123,10 @@ private[sql] final case class ExactValue(
 
 private[sql] object ExactValue {
 
-  /** Whether a cast may take something off values; whether they are too large is the cast's own concern. */
+  /** Whether a cast may truncate values; overflow is handled by the cast itself. */
   def mayCut(from: DataType, to: DataType): Boolean = check(from, to, Some("UTC")).isDefined
 
-  /** Compares a value with what it was cast to; none if a cast of these types cuts nothing. */
+  /** Compares a value with the result of its cast; none if a cast of these types does not truncate. */
   private def check(
       from: DataType,
       to: DataType,
@@ -172,9 +172,9 @@ private[sql] object ExactValue {
   }
 }
 
-/** A value that generated code has at hand. */
+/** A value that generated code has already evaluated. */
 private final case class EvaluatedValue(
-    known: ExprCode,
+    evaluated: ExprCode,
     override val dataType: DataType,
     override val nullable: Boolean
 ) extends LeafExpression {
@@ -183,5 +183,5 @@ private final case class EvaluatedValue(
     throw new IllegalStateException("only generated code has the value")
 
   override protected def doGenCode(ctx: CodegenContext, ev: ExprCode): ExprCode =
-    ExprCode(known.isNull, known.value)
+    ExprCode(evaluated.isNull, evaluated.value)
 }

@@ -9,12 +9,12 @@ import org.apache.spark.sql.types.{ArrayType, DataType, MapType, StructType}
 import io.deltaic.spark.catalog.RowsToWrite
 
 /**
- * Casts what an INSERT or a write by name brings, where Spark would refuse the types, as it does a text for a
- * DATE (docs/decisions/0027). What Spark takes it casts itself.
+ * Casts the values of an INSERT or a write by name if Spark would refuse their types, such as a string for a
+ * DATE (docs/decisions/0027). Spark itself casts the types that it accepts.
  *
  * @param table its path, for errors
- * @param rows the rows, under the names by which they go to columns
- * @param exactly whether a value that a cast would cut is an error
+ * @param rows the rows, under the names by which they are matched to columns
+ * @param exactly whether a value that a cast would truncate is an error
  */
 private[sql] final class InsertedValues(
     table: String,
@@ -25,12 +25,12 @@ private[sql] final class InsertedValues(
   private val values = new AssignedValues(table, conf, mayLackFields = true, rows.byName, exactly)
   private val isAnsi = conf.storeAssignmentPolicy == StoreAssignmentPolicy.ANSI
 
-  /** @param columns those of the table */
+  /** @param columns of the table */
   def fitted(query: LogicalPlan, columns: Seq[Attribute]): LogicalPlan =
-    // What Spark refuses under STRICT stays refused.
+    // Under STRICT, the types that Spark refuses stay refused.
     if (conf.storeAssignmentPolicy == StoreAssignmentPolicy.STRICT) query
     else {
-      val open = columns.filterNot(column => rows.stated.exists(_.equalsIgnoreCase(column.name)))
+      val open = columns.filterNot(column => rows.specified.exists(_.equalsIgnoreCase(column.name)))
       val changed = query.output.zipWithIndex.map { case (value, place) =>
         columnFor(place, open).fold[NamedExpression](value)(fitted(value, _))
       }
@@ -42,7 +42,7 @@ private[sql] final class InsertedValues(
     else columns.lift(place)
 
   private def fitted(value: Attribute, column: Attribute): NamedExpression =
-    if (isAnsi && isTaken(value.dataType, column.dataType) && !isCut(value, column)) value
+    if (isAnsi && isAccepted(value.dataType, column.dataType) && !mustBeExact(value, column)) value
     else
       values.fitted(value, column.dataType, Seq(column.name)) match {
         case same: Attribute => same
@@ -53,18 +53,18 @@ private[sql] final class InsertedValues(
           )
       }
 
-  private def isCut(value: Attribute, column: Attribute): Boolean =
+  private def mustBeExact(value: Attribute, column: Attribute): Boolean =
     exactly && values.isExact(value.dataType, values.retyped(value.dataType, column.dataType))
 
-  /** Whether Spark itself stores values of the type in a column. Fields too few or too many are its concern. */
-  private def isTaken(from: DataType, column: DataType): Boolean = (from, column) match {
+  /** Whether Spark itself casts values of the type for a column. It checks missing and extra fields. */
+  private def isAccepted(from: DataType, column: DataType): Boolean = (from, column) match {
     case (struct: StructType, wanted: StructType) =>
       struct.zipWithIndex.forall { case (field, place) =>
-        values.fieldFor(field, place, wanted).forall(f => isTaken(field.dataType, f.dataType))
+        values.fieldFor(field, place, wanted).forall(f => isAccepted(field.dataType, f.dataType))
       }
-    case (ArrayType(element, _), ArrayType(wanted, _)) => isTaken(element, wanted)
+    case (ArrayType(element, _), ArrayType(wanted, _)) => isAccepted(element, wanted)
     case (MapType(key, value, _), MapType(wantedKey, wantedValue, _)) =>
-      isTaken(key, wantedKey) && isTaken(value, wantedValue)
+      isAccepted(key, wantedKey) && isAccepted(value, wantedValue)
     case _ => Cast.canANSIStoreAssign(from, column)
   }
 }

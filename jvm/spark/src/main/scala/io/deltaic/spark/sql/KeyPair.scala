@@ -10,33 +10,35 @@ import org.apache.spark.sql.catalyst.expressions.{
   SubqueryExpression
 }
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.deltaic.Repeats
+import org.apache.spark.sql.deltaic.DeterminismCheck
 import org.apache.spark.sql.types._
 
 /**
- * What a change equates: a column of its table, or what is made of columns, and something of a source.
+ * An equality in the condition of a change, between an expression over columns of its table and one over its source.
  *
- * @param own of the table
- * @param other of the source
+ * @param own the expression over the table
+ * @param other the expression over the source
  */
 private[sql] final case class KeyPair(own: Expression, other: Expression) {
 
-  /** Whether a scan of the table can be told values to look for. */
+  /** Whether values of the source can be pushed to a scan of the table. */
   def isColumn: Boolean = own.isInstanceOf[Attribute]
 
-  /** Types that a join hashes and bounds order as comparisons do. */
+  /** Whether both are deterministic, and the type is hashed in joins and ordered in bounds as in comparisons. */
   def isUsable: Boolean =
-    Repeats.expression(own) && Repeats.expression(other) && (other.dataType match {
+    DeterminismCheck.expression(own) && DeterminismCheck.expression(
+      other
+    ) && (other.dataType match {
       case _: NumericType | DateType | TimestampType | TimestampNTZType | StringType => true
       case _ => false
     })
 
-  /** Whether it can be evaluated of any row, where a text that is no number fails to be cast to one. */
+  /** Whether it can be evaluated on any row; a cast of a string to a number, for example, may fail. */
   def isTotal: Boolean = KeyPair.isTotal(own) && KeyPair.isTotal(other)
 
   /**
-   * The column itself, where only its numbers are made wider to compare them: a number of the source that
-   * the column cannot hold equals none of it.
+   * The pair with the column itself if it is only cast to a wider integral type: a number of the source that
+   * the column cannot hold equals none of its values.
    */
   def narrowed: KeyPair = own match {
     case Cast(column: Attribute, wide, _, _)
@@ -49,20 +51,20 @@ private[sql] final case class KeyPair(own: Expression, other: Expression) {
 
 private[sql] object KeyPair extends PredicateHelper {
 
-  /** What a join equates of its table and its source. */
+  /** The usable equalities of a join between its table and its source. */
   def equated(condition: Expression, table: LogicalPlan, source: LogicalPlan): Seq[KeyPair] =
     splitConjunctivePredicates(condition).collect {
       case EqualTo(own, other) if isOf(table, own) && isOf(source, other) => KeyPair(own, other)
       case EqualTo(other, own) if isOf(table, own) && isOf(source, other) => KeyPair(own, other)
     }.filter(_.isUsable)
 
-  /** What a join says of one of its sides alone. */
+  /** The conditions of a join on one of its sides alone. */
   def about(side: LogicalPlan, condition: Expression): Seq[Expression] =
     splitConjunctivePredicates(condition).filter(isOf(side, _))
 
-  /** Whether rows may be left out by it before they are joined. */
+  /** Whether it may filter rows before they are joined. */
   def isFilter(condition: Expression): Boolean =
-    Repeats.expression(condition) && !SubqueryExpression.hasSubquery(condition)
+    DeterminismCheck.expression(condition) && !SubqueryExpression.hasSubquery(condition)
 
   private def isOf(plan: LogicalPlan, part: Expression): Boolean =
     part.references.nonEmpty && part.references.subsetOf(plan.outputSet)

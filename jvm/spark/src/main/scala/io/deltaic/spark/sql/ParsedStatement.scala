@@ -8,8 +8,8 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.command.{DescribeQueryCommand, ExplainCommand}
 
 /**
- * Puts into the plan of a statement what only its text can ask for and has to be there before Spark resolves tables.
- * A rule would come too late: in no kind of session do rules of extensions run before Spark's own for certain, but
+ * Adds nodes to the parsed plan of a statement that must be present before Spark resolves tables.
+ * A rule would be too late: rules of extensions are not guaranteed to run before Spark's own in any kind of session, but
  * each kind has our parser (docs/decisions/0032).
  */
 private[sql] final class ParsedStatement(spark: SparkSession) {
@@ -17,11 +17,11 @@ private[sql] final class ParsedStatement(spark: SparkSession) {
   def of(plan: LogicalPlan): LogicalPlan = AnalysisHelper.allowInvokingTransformsInAnalyzer {
     plan match {
       case script: CompoundBody => markedScript(script)
-      case statement => marked(statement, new ViewTargets(spark, mayComeToBe = false))
+      case statement => marked(statement, new ViewTargets(spark, mayBeCreated = false))
     }
   }
 
-  private val inScript = new ViewTargets(spark, mayComeToBe = true)
+  private val inScript = new ViewTargets(spark, mayBeCreated = true)
 
   private def markedScript(body: CompoundBody): CompoundBody =
     body.copy(
@@ -29,7 +29,7 @@ private[sql] final class ParsedStatement(spark: SparkSession) {
       handlers = body.handlers.map(handler => handler.copy(body = markedScript(handler.body)))
     )
 
-  /** Nodes of Spark's scripts that are copied with other children forget handlers, and the statement in one is none. */
+  /** `mapChildren` on nodes of Spark's scripts loses handlers, and does not visit the plan of a single statement. */
   private def markedPart(part: CompoundPlanStatement): CompoundPlanStatement = part match {
     case body: CompoundBody => markedScript(body)
     case single: SingleStatement =>

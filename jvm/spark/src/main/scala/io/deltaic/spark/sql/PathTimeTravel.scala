@@ -20,8 +20,8 @@ import io.deltaic.spark.catalog.TableLocation
 /**
  * ``delta.`/path` TIMESTAMP AS OF time``, until the functions in the time are resolved.
  *
- * Spark asks the catalog for a table only once they are, and by then its own rule for files in SQL has refused the
- * path, which it takes for one of a file format.
+ * Spark loads the table from the catalog only after that, and by then its own rule for files in SQL has refused the
+ * path, which it interprets as one of a file format.
  */
 private[spark] final case class PathTimeTravel(relation: UnresolvedRelation, time: Expression)
     extends LeafNode {
@@ -31,7 +31,7 @@ private[spark] final case class PathTimeTravel(relation: UnresolvedRelation, tim
 
 private[spark] object PathTimeTravel {
 
-  /** What [[ParsedStatement]] puts in the place of such a request. */
+  /** The node by which [[ParsedStatement]] replaces such a relation. */
   def of(travel: RelationTimeTravel): Option[PathTimeTravel] = travel match {
     case RelationTimeTravel(relation: UnresolvedRelation, Some(time), None)
         if isPath(relation) && !time.isInstanceOf[Literal] &&
@@ -48,7 +48,7 @@ private[spark] object PathTimeTravel {
 }
 
 /**
- * Evaluates the time, for Spark to look for the table next.
+ * Evaluates the time, so that Spark can resolve the table.
  *
  * {{{
  *   PathTimeTravel                                  RelationTimeTravel

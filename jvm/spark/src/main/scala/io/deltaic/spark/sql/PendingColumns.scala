@@ -11,8 +11,8 @@ import io.deltaic.spark.UnsupportedOperation
 import io.deltaic.spark.catalog.{DeltaicTable, Evolution}
 
 /**
- * Stands around the condition of an UPDATE or a MERGE until the columns that the table computes have
- * been added to its assignments. It keeps the statement unresolved: Spark would otherwise rewrite it
+ * Wraps the condition of an UPDATE or a MERGE until generated and identity columns have
+ * been added to its assignments. It keeps the statement unresolved: otherwise Spark would rewrite it
  * in the same pass that resolves it, before any rule of an extension has seen it.
  */
 private[spark] final case class PendingColumns(condition: Option[Expression]) extends Expression
@@ -27,8 +27,8 @@ private[spark] final case class PendingColumns(condition: Option[Expression]) ex
 }
 
 /**
- * Stands around the target of a MERGE that may add columns to it, until it has them. It keeps Spark from
- * looking for what the clauses assign to, which it would not find, or would leave out.
+ * Wraps the target of a MERGE that may add columns to it, until it has them. It prevents Spark from
+ * resolving the assigned columns of clauses, which it would not find, or would leave out.
  */
 private[spark] final case class PendingTarget(child: LogicalPlan) extends UnaryNode {
   override lazy val resolved: Boolean = false
@@ -38,15 +38,15 @@ private[spark] final case class PendingTarget(child: LogicalPlan) extends UnaryN
 }
 
 /**
- * Makes the table of a DELETE, UPDATE or MERGE one whose rows Spark can change, and marks the statement for
- * [[EvolveMergedColumns]] and [[ComputeChangedColumns]], which take the marks off.
+ * Replaces the table of a DELETE, UPDATE or MERGE by one whose rows Spark can change, and marks the statement for
+ * [[EvolveMergedColumns]] and [[ComputeChangedColumns]], which remove the markers.
  *
  * {{{
  *   UpdateTable [a = 1], c         =>     UpdateTable [a = 1], pending(c)
  *   +- DeltaicTable t                     +- TargetTable t
  * }}}
  *
- * Until then Spark leaves the statement alone, in the pass that resolves its table, too.
+ * Until then Spark does not rewrite the statement, also in the pass that resolves its table.
  */
 private[spark] final case class ResolveChangeTargets(spark: SparkSession)
     extends Rule[LogicalPlan] {

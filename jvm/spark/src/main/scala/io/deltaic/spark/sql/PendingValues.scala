@@ -11,10 +11,10 @@ import io.deltaic.spark.catalog.MergeTarget
 import io.deltaic.spark.rowlevel.RowLevelChange
 
 /**
- * A value that differs each time it is computed. What is assigned may be copied, to generated columns and
- * to fields; all copies are this one value, which [[PlaceValues]] has computed once for each row.
+ * A nondeterministic value. Assigned values may be copied to generated columns and
+ * to fields; all copies are this one value, which [[ProjectNondeterministicValues]] computes once for each row.
  */
-private[spark] final case class OncePerRow(child: Expression, id: ExprId) extends UnaryExpression
+private[spark] final case class PerRowValue(child: Expression, id: ExprId) extends UnaryExpression
     with Unevaluable {
   override lazy val deterministic: Boolean = true
   override def nullable: Boolean = child.nullable
@@ -25,13 +25,13 @@ private[spark] final case class OncePerRow(child: Expression, id: ExprId) extend
 
   def reference: AttributeReference = AttributeReference(name, dataType, nullable)(exprId = id)
 
-  override protected def withNewChildInternal(newChild: Expression): OncePerRow =
+  override protected def withNewChildInternal(newChild: Expression): PerRowValue =
     copy(child = newChild)
 }
 
 /**
- * A metadata column of the table that a statement changes. Spark would add all metadata columns to the
- * table's own for it, and ask the assignments for them.
+ * A metadata column of the table that a statement changes. For a plain reference, Spark would add all metadata columns
+ * to the table's own, and require assignments to them.
  */
 private[spark] final case class RowMetadata(column: AttributeReference) extends LeafExpression
     with Unevaluable {
@@ -42,7 +42,7 @@ private[spark] final case class RowMetadata(column: AttributeReference) extends 
 
 private[spark] object RowMetadata {
 
-  /** The expression, with a mark around the metadata columns of this table. */
+  /** The expression, with the metadata columns of this table wrapped. */
   def marked(table: LogicalPlan)(expression: Expression): Expression = {
     val columns = AttributeSet(table.metadataOutput)
     if (columns.isEmpty) expression
@@ -54,7 +54,7 @@ private[spark] object RowMetadata {
 }
 
 /**
- * Puts into the plan of a change what its values and conditions need and Spark's plan lacks.
+ * Adds to the plan of a change the values and metadata columns that its expressions need and Spark's plan lacks.
  *
  * {{{
  *   MergeRows [UPDATE v = once(uuid())]             MergeRows [UPDATE v = value]
@@ -65,18 +65,18 @@ private[spark] object RowMetadata {
  *   +- t [a, b]                               =>    +- t [a, b, _metadata]
  * }}}
  *
- * Spark's own filter for the files of a change is taken off: it would run the statement's whole join
- * first, for every column that has statistics, and then use none of it unless that is one column. See
- * [[PruneChangedFiles]].
+ * Spark's own group filter for the files of a change is removed: it would run the statement's whole join
+ * first, for every column with statistics, and use the result only for a single column. See
+ * [[PruneMergeTarget]].
  */
-private[spark] object PlaceValues extends Rule[LogicalPlan] {
+private[spark] object ProjectNondeterministicValues extends Rule[LogicalPlan] {
 
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
-    case WithCTE(command: Command, definitions) => WithCTE(placed(command), definitions)
-    case command => placed(command)
+    case WithCTE(command: Command, definitions) => WithCTE(completed(command), definitions)
+    case command => completed(command)
   }
 
-  private def placed(command: LogicalPlan): LogicalPlan = command match {
+  private def completed(command: LogicalPlan): LogicalPlan = command match {
     case write @ WriteDelta(ExtractV2Table(table), condition, query, _, _, _, _)
         if !write.analyzed =>
       write.operation match {
@@ -99,7 +99,7 @@ private[spark] object PlaceValues extends Rule[LogicalPlan] {
     case RowMetadata(column) => column
   }
 
-  /** @param table the target, which is this very object */
+  /** @param table the target, compared by reference */
   private def withMetadata(query: LogicalPlan, table: Table): LogicalPlan = {
     def isOfTarget(plan: LogicalPlan): Boolean = plan.exists {
       case relation: DataSourceV2Relation => relation.table eq table
@@ -115,25 +115,25 @@ private[spark] object PlaceValues extends Rule[LogicalPlan] {
       case other => other.mapChildren(exposing(_, columns))
     }
     query.resolveOperatorsUp { case node =>
-      val stated = node.transformExpressionsUp { case RowMetadata(column) => column }
-      val missing = stated.missingInput.toSeq.collect {
+      val unwrapped = node.transformExpressionsUp { case RowMetadata(column) => column }
+      val missing = unwrapped.missingInput.toSeq.collect {
         case column: AttributeReference if MetadataAttribute.isValid(column.metadata) => column
       }
-      if (missing.isEmpty) stated else stated.mapChildren(exposing(_, missing))
+      if (missing.isEmpty) unwrapped else unwrapped.mapChildren(exposing(_, missing))
     }
   }
 
-  /** Below a node of values comes another that computes them, once for each row. */
+  /** Adds a projection below each node with such values, which computes them once for each row. */
   private def computed(query: LogicalPlan): LogicalPlan = query.resolveOperatorsUp {
     case node: UnaryNode =>
-      val values = node.expressions.flatMap(_.collect { case value: OncePerRow => value })
+      val values = node.expressions.flatMap(_.collect { case value: PerRowValue => value })
         .distinctBy(_.id)
       if (values.isEmpty) node
       else {
         val columns = values.map(value => Alias(value.child, value.name)(exprId = value.id))
         val child = Project(node.child.output ++ columns, node.child)
         node.withNewChildren(Seq(child)).transformExpressionsUp {
-          case value: OncePerRow => value.reference
+          case value: PerRowValue => value.reference
         }
       }
   }

@@ -11,9 +11,9 @@ import io.deltaic.spark.catalog.DeltaicTable
 import io.deltaic.spark.write.ConditionResolver
 
 /**
- * Takes `ALTER TABLE ... ADD CONSTRAINT ... CHECK` out of Spark's hands: its plan looks for rows that
- * break the condition and lets those pass for which it is null, which the protocol does not, and
- * nothing ties the version it looked at to the commit.
+ * Replaces Spark's plan of `ALTER TABLE ... ADD CONSTRAINT ... CHECK`. It accepts rows for which
+ * the condition is null, which the protocol does not, and the version that it validates
+ * need not be the one that the commit is based on.
  *
  * {{{
  *   AddCheckConstraint check             AddConstraint check
@@ -31,7 +31,7 @@ private[spark] object PlanConstraints extends Rule[LogicalPlan] {
       }
   }
 
-  /** Refused here, for Spark plans functions in Python elsewhere, and then fails. */
+  /** Refuses functions of the session here, since Spark would plan Python functions separately, and then fail. */
   private def requireBuiltIn(resolved: ResolvedTable, constraint: CheckConstraint): Unit =
     resolved.table match {
       case table: DeltaicTable =>

@@ -13,12 +13,12 @@ import io.deltaic.protocol.DeltaicException
 import io.deltaic.spark.catalog.{DeltaicTable, DescribedTable, TableLocation}
 
 /**
- * Answers `SHOW CREATE TABLE` and `SHOW PARTITIONS` for tables of ours, and leaves metadata columns out of
+ * Plans `SHOW CREATE TABLE` and `SHOW PARTITIONS` for Deltaic tables, and leaves metadata columns out of
  * `DESCRIBE EXTENDED`.
  *
- * Spark's own answer to the first leaves out what is computed, clustered or checked, and states the
- * collation of every text, with which the statement cannot be run again. The second it asks of
- * catalogs that know partitions; here they are what the rows' columns say, one column for each, as in
+ * Spark's own `SHOW CREATE TABLE` leaves out generated columns, clustering and constraints, and has the
+ * collation of every string, with which the statement cannot be run again. For `SHOW PARTITIONS` it requires a
+ * catalog with partition management; here the result is the distinct values of the partition columns, as in
  * delta-spark.
  *
  * {{{

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 
 import io.deltaic.spark.catalog.{DeltaicTable, TableTruncation}
 
-/** Lets TRUNCATE TABLE, and nothing else, see that a table can be truncated. */
+/** Replaces the table by one that can be truncated, for TRUNCATE TABLE alone. */
 private[spark] object PlanTruncation extends Rule[LogicalPlan] {
 
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {

@@ -7,15 +7,15 @@ import org.apache.spark.sql.classic.SparkSession
 import io.deltaic.spark.write.CachedPlans
 
 /**
- * Has a query read no cached rows that are older than what this process has committed to their table.
+ * Prevents a query from reading cached rows that are older than a commit of this process to their table.
  *
  * {{{
  *   Filter                                       Filter
  *   +- InMemoryRelation t, cached before    =>   +- InMemoryRelation t, cached again
  * }}}
  *
- * A commit refreshes what is cached of its table right away, but Spark may have taken an entry out to plan it
- * again. That is seen when the rows are wanted. Nothing is looked up for a query that reads no cached rows.
+ * A commit refreshes the cached data of its table immediately, but Spark may have removed an entry to plan it
+ * again. This is detected when the rows are read. A query without cached rows is not affected.
  */
 private[spark] final case class ReadFreshRows(spark: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = CachedPlans.withFreshRows(spark, plan)

@@ -17,9 +17,9 @@ import io.deltaic.spark.rowlevel.RowLevelChange
 import io.deltaic.spark.write.{OptimizedWrite, WriteTargets}
 
 /**
- * Shuffles the rows of a write before they are written, so that few large files come out of many small
- * tasks: rows of a partition of the table come together, and adaptive execution joins and splits what
- * the shuffle yields.
+ * Shuffles the rows of a write before they are written, so that many small tasks write few large
+ * files: rows of a table partition are clustered, and adaptive execution coalesces and splits the
+ * shuffle partitions.
  *
  * {{{
  *   AppendData t          =>     AppendData t
@@ -27,13 +27,13 @@ import io.deltaic.spark.write.{OptimizedWrite, WriteTargets}
  *                                   +- query
  * }}}
  *
- *   - Any write does so where an optimized write is asked for, to files of the size asked for. Without
- *     adaptive execution the shuffle would only make more files, and there is none.
- *   - The MERGE of a partitioned table does so in any case: after its join each task has rows of all
- *     partitions, and would write a file to each. Rows that only end go to no file; they are spread by
- *     the file they are in.
+ *   - Any write with optimized writes enabled, to files of the configured size. Without
+ *     adaptive execution the shuffle would only increase the number of files, so it is left out.
+ *   - Every MERGE into a partitioned table: after its join each task has rows of all
+ *     partitions, and would write a file to each. Rows that are only deleted are distributed by
+ *     their file.
  *
- * A DELETE writes no rows, nor does a MERGE that only deletes.
+ * A DELETE and a MERGE that only deletes write no rows, and have no shuffle.
  */
 private[spark] final case class RebalanceWrites(spark: SparkSession) extends Rule[LogicalPlan] {
   import RebalanceWrites._
@@ -90,18 +90,18 @@ private[spark] final case class RebalanceWrites(spark: SparkSession) extends Rul
     change.command match {
       case Command.DELETE => rows
       case Command.UPDATE => shuffled(rows, optimized(properties, _ => None), partitions)
-      case Command.MERGE if !beginsRows(rows) => rows
+      case Command.MERGE if !writesRows(rows) => rows
       case Command.MERGE =>
         val file = rows.output(write.projections.rowIdProjection.colOrdinals.head)
-        val ends = EqualTo(rows.output.head, Literal(DELETE_OPERATION))
-        val endsIn = If(ends, file, Literal(null, file.dataType))
-        val by = if (change.partitionColumns.isEmpty) Nil else partitions :+ endsIn
+        val isDeleted = EqualTo(rows.output.head, Literal(DELETE_OPERATION))
+        val deletedIn = If(isDeleted, file, Literal(null, file.dataType))
+        val by = if (change.partitionColumns.isEmpty) Nil else partitions :+ deletedIn
         shuffled(rows, shuffleOfMerge(properties, change.partitionColumns), by)
     }
   }
 
   /** Whether a MERGE does more than delete. */
-  private def beginsRows(rows: LogicalPlan): Boolean = rows.exists {
+  private def writesRows(rows: LogicalPlan): Boolean = rows.exists {
     case merge: MergeRows =>
       merge.instructions.exists {
         case Keep(Delete, _, _) | Discard(_) => false
@@ -116,7 +116,7 @@ private[spark] final case class RebalanceWrites(spark: SparkSession) extends Rul
   ): Option[Shuffle] =
     Option.when(
       spark.sessionState.conf.adaptiveExecutionEnabled &&
-      OptimizedWrite.isAskedFor(spark, properties, option)
+      OptimizedWrite.isEnabled(spark, properties, option)
     )(Shuffle(Some(OptimizedWrite.fileSizeBytes(spark))))
 
   private def shuffleOfMerge(
@@ -137,14 +137,14 @@ private[spark] final case class RebalanceWrites(spark: SparkSession) extends Rul
       RebalancePartitions(by, rows, optAdvisoryPartitionSize = fileSizeBytes)
   }
 
-  /** Those of the rows that go into these of the table: by now, rows have its columns in its order. */
+  /** The columns of the rows for these columns of the table: at this point, rows have its columns in its order. */
   private def columns(
       names: Seq[String],
       relation: DataSourceV2Relation,
       rows: LogicalPlan
   ): Seq[Attribute] = for {
     name <- names
-    // The write itself refuses to partition by a column that there is not.
+    // The write itself refuses to partition by a column that does not exist.
     at = relation.output.indexWhere(_.name == name) if at >= 0
   } yield rows.output(at)
 }
@@ -152,7 +152,7 @@ private[spark] final case class RebalanceWrites(spark: SparkSession) extends Rul
 private[spark] object RebalanceWrites {
   private val ByPartition = "merge.repartitionBeforeWrite.enabled"
 
-  /** @param fileSizeBytes how much of it goes to a file; as much as to any task if that is not said */
+  /** @param fileSizeBytes the bytes of the shuffle for one file; Spark's advisory size if none */
   private final case class Shuffle(fileSizeBytes: Option[Long])
 
   private object Target {

@@ -13,12 +13,12 @@ import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 import io.deltaic.spark.catalog.DeltaicTable
 
 /**
- * Refuses a DELETE, UPDATE or MERGE of what is no table, which Spark would plan and then answer with an error about its
+ * Refuses a DELETE, UPDATE or MERGE whose target is not a table, for which Spark would report an error about its
  * own plans: views of DataFrames, files of other formats, queries of the WITH clause.
  *
- * It looks at statements that have been analysed: another extension has replaced those that it carries out by then, and
- * the names of views are still there. The tables of other catalogs and formats stay with Spark, which knows what they
- * can do.
+ * It checks analyzed statements: at this point another extension has replaced the statements that it executes, and
+ * the names of views are still in the plan. Tables of other catalogs and formats are left to Spark, which checks their
+ * capabilities.
  */
 private[spark] object RefuseOtherTargets extends Rule[LogicalPlan] {
 
@@ -32,7 +32,7 @@ private[spark] object RefuseOtherTargets extends Rule[LogicalPlan] {
     case other => leadsToOther(other)
   }
 
-  /** Spark takes off views and projections that change nothing, and names a table that it cannot change. */
+  /** Spark removes views and projections without effect, and its error names a table that it cannot change. */
   private def leadsToOther(plan: LogicalPlan): Boolean = plan match {
     case ExtractV2Table(table) => !table.isInstanceOf[DeltaicTable]
     case relation: LogicalRelation => relation.catalogTable.isDefined
@@ -76,7 +76,7 @@ private[spark] object RefuseOtherTargets extends Rule[LogicalPlan] {
 
 private[sql] object ChangedTarget {
 
-  /** What a DELETE, UPDATE or MERGE is to change. */
+  /** The target of a DELETE, UPDATE or MERGE. */
   def of(plan: LogicalPlan): Option[LogicalPlan] = plan match {
     case WithCTE(statement, _) => of(statement)
     case DeleteFromTable(target, _) => Some(target)

@@ -11,8 +11,8 @@ import io.deltaic.spark.catalog.{DeltaicTable, MatchingRows}
 import io.deltaic.spark.write.{ReplaceWhere, Replaced, WriteTargets}
 
 /**
- * Plans `INSERT INTO t REPLACE USING (columns)` and `REPLACE ON condition`, which Spark refuses for tables
- * of connectors: an append whose target replaces the rows that go with a new one.
+ * Plans `INSERT INTO t REPLACE USING (columns)` and `REPLACE ON condition`, which Spark refuses for V2
+ * tables, as an append whose target replaces the rows that match a new one.
  */
 private[spark] final case class ReplaceMatchingRows(spark: SparkSession)
     extends Rule[LogicalPlan] {
@@ -30,8 +30,8 @@ private[spark] final case class ReplaceMatchingRows(spark: SparkSession)
   /**
    * The statement as an append to its target.
    *
-   * @param relation the target, with the columns that it has afterwards
-   * @param target the same, as the statement writes it so far
+   * @param relation the target, with its columns after the statement
+   * @param target the same, with the write target so far
    */
   def planned(
       insert: InsertIntoStatement,
@@ -49,9 +49,9 @@ private[spark] final case class ReplaceMatchingRows(spark: SparkSession)
   }
 
   /**
-   * `insertInto` with mode overwrite and the options for it, as the same; none for another overwrite.
+   * The same for `insertInto` with mode overwrite and the corresponding options; none for another overwrite.
    *
-   * @param rows of the DataFrame, by the names that it has for them
+   * @param rows of the DataFrame, under its own column names
    */
   def planned(
       overwrite: OverwriteByExpression,

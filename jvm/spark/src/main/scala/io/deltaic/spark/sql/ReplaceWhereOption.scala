@@ -8,7 +8,7 @@ import org.apache.spark.sql.classic.SparkSession
 import io.deltaic.spark.catalog.DeltaicTable
 import io.deltaic.spark.write.ReplaceWhere
 
-/** `insertInto` with the option by which a writer says what it replaces: an overwrite of the rows that meet it. */
+/** Applies the option `replaceWhere` of `insertInto`, which overwrites the rows that satisfy the condition. */
 private[sql] object ReplaceWhereOption {
 
   def applied(spark: SparkSession, write: V2WriteCommand, table: DeltaicTable): V2WriteCommand =
@@ -32,7 +32,7 @@ private[sql] object ReplaceWhereOption {
       case other => other
     }
 
-  /** A condition that is always true is none. */
+  /** A condition that is always true is not a condition. */
   private def replacing(write: OverwriteByExpression, rows: Expression): OverwriteByExpression =
     if (rows != Literal.TrueLiteral) write.copy(deleteExpr = rows)
     else {

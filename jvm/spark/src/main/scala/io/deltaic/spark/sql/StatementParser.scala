@@ -28,11 +28,11 @@ import io.deltaic.spark.sql.grammar.DeltaicSqlParser._
 import io.deltaic.spark.sql.grammar.{DeltaicSqlBaseVisitor, DeltaicSqlLexer, DeltaicSqlParser}
 
 /**
- * Parses the statements of `DeltaicSql.g4`, and leaves all others to Spark.
+ * Parses the statements of `DeltaicSql.g4`, and delegates all others to Spark.
  *
- * Ours go first because Spark's grammar takes some of them for something else: to it, `DESCRIBE
- * HISTORY t` describes a column. Like Spark's, they may have variables in them, such as `${name}`. To
- * the plans of the others it adds marks (see [[ParsedStatement]]).
+ * Our grammar is tried first because Spark's parses some of them as other statements: `DESCRIBE
+ * HISTORY t` would describe a column. As in Spark's statements, variables such as `${name}` are substituted. It adds
+ * markers to the plans of the others (see [[ParsedStatement]]).
  */
 private[spark] final class StatementParser(session: SparkSession, spark: ParserInterface)
     extends ParserInterface {
@@ -143,13 +143,13 @@ private[spark] final class StatementParser(session: SparkSession, spark: ParserI
 
 private[spark] object StatementParser {
 
-  /** A statement that Spark takes for another. */
+  /** A statement that Spark would parse as another. */
   private val Statement = "DESCRIBE HISTORY probe"
 
-  /** A query that is marked. */
+  /** A query to which our parser adds a marker. */
   private val Query = "SELECT * FROM probe WITH ('readChangeFeed' = 'true')"
 
-  /** Whether a session's parser passes on to ours what Spark calls it for: `spark.sql` calls the second method. */
+  /** Whether a session's parser delegates to ours in all methods that Spark calls: `spark.sql` calls the second. */
   def isBehind(parser: ParserInterface): Boolean =
     isOurs(parser.parsePlan(Statement)) &&
     isOurs(parser.parsePlanWithParameters(Statement, NamedParameterContext(Map.empty))) &&

@@ -30,9 +30,9 @@ private[spark] final case class StoredValue(child: Expression, table: String, co
     try child.eval(input)
     catch { case e: RuntimeException => throw explained(e) }
 
-  /** What generated code throws in the place of what it caught. Java would have to declare its class. */
+  /** The error that generated code throws instead of the caught one. Java would require its class to be declared. */
   def explained(problem: RuntimeException): Throwable = problem match {
-    case cast: SparkThrowable if StoredValue.tellsOfValue(cast) =>
+    case cast: SparkThrowable if StoredValue.isAboutValue(cast) =>
       DeltaicException(
         "DELTAIC_VALUE_DOES_NOT_FIT",
         Map(
@@ -69,8 +69,8 @@ private[spark] final case class StoredValue(child: Expression, table: String, co
 
 private object StoredValue {
 
-  /** Errors about a value, not about how it was asked for. */
-  def tellsOfValue(problem: SparkThrowable): Boolean =
+  /** Whether the error is about a value, and not about the expression. */
+  def isAboutValue(problem: SparkThrowable): Boolean =
     Option(problem.getCondition).exists(name => prefixes.exists(name.startsWith))
 
   private val prefixes = Seq("CAST_INVALID_INPUT", "CAST_OVERFLOW", "NUMERIC_VALUE_OUT_OF_RANGE")
@@ -81,7 +81,7 @@ private[spark] final case class RequiredValue(child: Expression, table: String, 
     extends UnaryExpression {
 
   override def dataType: DataType = child.dataType
-  override def foldable: Boolean = false // where no row is changed, nothing is violated
+  override def foldable: Boolean = false // without changed rows, there is no violation
   override def nullable: Boolean = false
   override def sql: String = child.sql
   override def toString: String = child.toString
@@ -92,7 +92,7 @@ private[spark] final case class RequiredValue(child: Expression, table: String, 
     value
   }
 
-  /** To Java, which calls it, [[io.deltaic.protocol.DeltaicThrowable]] is an interface. */
+  /** In Java, which calls it, [[io.deltaic.protocol.DeltaicThrowable]] is an interface. */
   def violation: Throwable = NotNullCheck.violation(table, column)
 
   override protected def doGenCode(ctx: CodegenContext, ev: ExprCode): ExprCode = {
@@ -114,7 +114,7 @@ private[spark] final case class RequiredValue(child: Expression, table: String, 
 
 private[sql] object RequiredValue {
 
-  /** In the place of Spark's own check, whose error names a column at most. */
+  /** Replaces Spark's own check, whose error does not name the table. */
   def naming(value: Expression, table: String): Expression = value.transformUp {
     case AssertNotNull(child, path) => RequiredValue(child, table, path.mkString("."))
   }

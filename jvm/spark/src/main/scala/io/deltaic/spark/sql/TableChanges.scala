@@ -19,8 +19,8 @@ import io.deltaic.spark.catalog._
 import io.deltaic.spark.changes.ChangesTable
 
 /**
- * A request for the changes of a table. It stays unresolved until the table is known, so that
- * nothing above it takes the table's columns for those of the changes.
+ * A change data feed read of a table. It stays unresolved until the table is resolved, so that
+ * no node above it is resolved with the table's columns instead of those of the changes.
  */
 private[spark] final case class TableChanges(
     child: LogicalPlan,
@@ -33,7 +33,7 @@ private[spark] final case class TableChanges(
     copy(child = newChild)
 }
 
-/** A request for the changes of the table at a path. */
+/** A change data feed read of the table at a path. */
 private[spark] final case class PathChanges(path: String, options: CaseInsensitiveStringMap)
     extends LeafNode {
   override lazy val resolved: Boolean = false
@@ -43,15 +43,15 @@ private[spark] final case class PathChanges(path: String, options: CaseInsensiti
 private[spark] object TableChanges {
 
   /**
-   * What [[ParsedStatement]] puts in the place of a table that is read with the options of a change feed.
+   * The node by which [[ParsedStatement]] replaces a table that is read with change data feed options.
    *
    * {{{
    *   UnresolvedRelation t [readChangeFeed]   =>   TableChanges [readChangeFeed]
    *                                                +- UnresolvedRelation t
    * }}}
    *
-   * Spark resolves a name once in a query, whatever its options: those of the feed must not reach
-   * another mention of the table.
+   * Spark resolves a name once in a query, regardless of its options: those of the feed must not apply to
+   * another reference to the table.
    */
   def of(table: UnresolvedRelation): Option[TableChanges] =
     Option.when(!table.isStreaming && ChangeFeedOptions.areIn(table.options)) {
@@ -62,8 +62,8 @@ private[spark] object TableChanges {
 }
 
 /**
- * Puts marks into plans of Spark Connect, where a session has rules that run before Spark resolves tables. All others
- * are marked when they are parsed, or need no mark: see [[ResolveTableChanges]].
+ * Adds markers to plans of Spark Connect, if the session has rules that run before Spark resolves tables. All other plans
+ * are marked by the parser, or need no marker: see [[ResolveTableChanges]].
  */
 private[spark] object MarkTableChanges extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
@@ -72,8 +72,8 @@ private[spark] object MarkTableChanges extends Rule[LogicalPlan] {
 }
 
 /**
- * Replaces a request by the changes, once Spark has found the table. So are the changes that Spark's CHANGES clause has
- * asked the catalog for.
+ * Replaces a marker by the changes, once Spark has resolved the table. Also replaces the changelog that Spark's CHANGES
+ * clause has loaded from the catalog.
  *
  * {{{
  *   TableChanges [options]              SubqueryAlias t
@@ -81,11 +81,11 @@ private[spark] object MarkTableChanges extends Rule[LogicalPlan] {
  *      +- DataSourceV2Relation t
  * }}}
  *
- * `spark.read.option("readChangeFeed", true).table(name)` is a plan of its own, and needs no mark. As a part of a
- * larger one, as a client of Spark Connect sends it, it is refused where nothing has marked it: nodes above it may have
- * the table's columns.
+ * `spark.read.option("readChangeFeed", true).table(name)` is a complete plan, and needs no marker. As a part of a
+ * larger one, as a Spark Connect client sends it, it is refused without a marker: nodes above it may have been resolved
+ * with the table's columns.
  *
- * Like the resolution of a table by its name, it reads the log.
+ * Like the resolution of a table by name, it reads the log.
  */
 private[spark] final case class ResolveTableChanges(spark: SparkSession) extends Rule[LogicalPlan] {
 
@@ -93,7 +93,7 @@ private[spark] final case class ResolveTableChanges(spark: SparkSession) extends
     if (isWholePlan(plan)) changes(plan, "", relationIn(plan).get.options) else inPlan(plan)
 
   private def isWholePlan(plan: LogicalPlan): Boolean =
-    !plan.analyzed && relationIn(plan).exists(asksForChanges)
+    !plan.analyzed && relationIn(plan).exists(readsChanges)
 
   private def relationIn(plan: LogicalPlan): Option[DataSourceV2Relation] = plan match {
     case alias: SubqueryAlias => relationIn(alias.child)
@@ -101,11 +101,11 @@ private[spark] final case class ResolveTableChanges(spark: SparkSession) extends
     case _ => None
   }
 
-  private def asksForChanges(relation: DataSourceV2Relation): Boolean =
+  private def readsChanges(relation: DataSourceV2Relation): Boolean =
     ChangeFeedOptions.areIn(relation.options)
 
   private def inPlan(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
-    case relation @ ExtractV2Table(table: DeltaicTable) if asksForChanges(relation) =>
+    case relation @ ExtractV2Table(table: DeltaicTable) if readsChanges(relation) =>
       throw UnsupportedOperation(
         table.log.table.toString,
         "readChangeFeed of a name within a larger plan, as Spark Connect sends it (table_changes reads the same)"
@@ -139,7 +139,7 @@ private[spark] final case class ResolveTableChanges(spark: SparkSession) extends
   private def relation(table: Table, options: CaseInsensitiveStringMap): LogicalPlan =
     DataSourceV2Relation.create(table, None, None, options)
 
-  /** The same for Spark's own clause, once Spark has done its part. */
+  /** The same for Spark's CHANGES clause, after Spark has applied its options. */
   private def unnamed(relation: DataSourceV2Relation, changes: ChangesTable): LogicalPlan =
     relation.copy(table = changes, catalog = None, identifier = None)
 }

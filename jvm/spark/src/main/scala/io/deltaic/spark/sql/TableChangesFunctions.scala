@@ -18,7 +18,7 @@ import io.deltaic.spark.partition.PartitionValues
 
 /**
  * The table functions `table_changes('name', start[, end])` and
- * `table_changes_by_path('/path', start[, end])`. Both ends are versions or times, and inclusive.
+ * `table_changes_by_path('/path', start[, end])`. Both bounds are versions or timestamps, and inclusive.
  */
 private[spark] object TableChangesFunctions {
 
@@ -28,7 +28,7 @@ private[spark] object TableChangesFunctions {
   def inject(extensions: SparkSessionExtensions): Unit = {
     add(extensions, ByName) { (name, options) =>
       val parts = SparkSession.active.sessionState.sqlParser.parseMultipartIdentifier(name)
-      // A path is resolved here: Spark's rule for files would refuse it before its catalog is asked.
+      // A path is resolved here: Spark's rule for files would refuse it before it reaches the catalog.
       pathOf(parts).fold[LogicalPlan](TableChanges(UnresolvedRelation(parts), name, options))(
         PathChanges(_, options)
       )
@@ -94,7 +94,7 @@ private[spark] object TableChangesFunctions {
     /** The argument's type and value, which must not depend on any row. */
     private def value(argument: Expression): (DataType, Any) = {
       if (!argument.foldable) throw invalid(argument.sql, "it must be a constant")
-      // What the optimizer does to such expressions; some cannot be evaluated before.
+      // Some expressions can only be evaluated after these optimizer rules.
       val plain = ReplaceExpressions(Project(Seq(Alias(argument, "value")()), OneRowRelation()))
       val now = ComputeCurrentTime(plain)
       val evaluated = now.expressions.head.asInstanceOf[Alias].child.eval()

@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, JsonToStructs, Lite
 import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan}
 import org.apache.spark.sql.catalyst.types.DataTypeUtils.{fromAttributes, toAttributes}
 import org.apache.spark.sql.catalyst.util.quoteIfNeeded
-import org.apache.spark.sql.deltaic.SessionShims
+import org.apache.spark.sql.deltaic.SessionInternals
 import org.apache.spark.sql.execution.command.UnaryRunnableCommand
 import org.apache.spark.sql.types.{ArrayType, StructType}
 import org.apache.spark.sql.{Row, SparkSession, classic}
@@ -19,34 +19,34 @@ import io.deltaic.spark.DeltaicCatalog
 import io.deltaic.spark.bridge.{CommitterReply, Committers, Json}
 import io.deltaic.spark.catalog.{DeltaicTable, TableLocation}
 
-/** The table at a path, which is looked for when the command runs. */
+/** The table at a path, which is loaded when the command runs. */
 private[spark] final case class TableAtPath(path: String) extends LeafNode {
   override def output: Seq[Attribute] = Nil
 }
 
 /**
- * A table by its name, for a statement that answers for tables that cannot be read: these have no columns, which
- * Spark asks for where it resolves names. So it is looked up when the command runs.
+ * A table by its name, for a statement that also supports tables that cannot be read. These have no columns, which
+ * Spark requires to resolve a name. So the table is loaded when the command runs.
  *
- * @param command what errors call the statement
+ * @param command the name of the statement in errors
  */
 private[spark] final case class TableToDescribe(name: Seq[String], command: String)
     extends LeafNode {
   override def output: Seq[Attribute] = Nil
 
-  /** The table as Spark resolves it, or where it is if it cannot be read. */
-  def found(spark: classic.SparkSession): Either[UnreadTable, LogicalPlan] =
-    try Right(SessionShims.analysed(spark, UnresolvedTable(name, command)))
-    catch { case NonFatal(e) => Left(unread(spark).getOrElse(throw e)) }
+  /** The table as Spark resolves it, or its location if it cannot be read. */
+  def found(spark: classic.SparkSession): Either[UnreadableTable, LogicalPlan] =
+    try Right(SessionInternals.analyzed(spark, UnresolvedTable(name, command)))
+    catch { case NonFatal(e) => Left(locate(spark).getOrElse(throw e)) }
 
-  /** Where the table is, whether or not it can be read. */
-  def unread(spark: classic.SparkSession): Option[UnreadTable] =
-    SessionShims.identify(spark, name) match {
+  /** The location of the table, whether or not it can be read. */
+  def locate(spark: classic.SparkSession): Option[UnreadableTable] =
+    SessionInternals.identify(spark, name) match {
       case (catalog: DeltaicCatalog, identifier) =>
         catalog.existing(identifier).map { table =>
           val full = catalog.name +: identifier.namespace.toSeq :+ identifier.name
           val isNamed = TableLocation.pathOf(identifier).isEmpty
-          UnreadTable(
+          UnreadableTable(
             table.log.table.toString,
             Option.when(isNamed)(full.map(quoteIfNeeded).mkString("."))
           )
@@ -56,15 +56,15 @@ private[spark] final case class TableToDescribe(name: Seq[String], command: Stri
 }
 
 /** @param name in the catalog, if it was found there */
-private[spark] final case class UnreadTable(path: String, name: Option[String])
+private[spark] final case class UnreadableTable(path: String, name: Option[String])
 
 /**
- * A statement on one table that Python carries out, but for [[DetailOfOthers]]. Its rows, if it has
+ * A statement on one table that Python executes, except for [[DescribeNonDeltaDetail]]. Its result rows, if
  * any, have the columns of `command-results.json`.
  *
- * @param command the name Python knows it by
+ * @param command the name of the Python command
  * @param child the table: a [[TableAtPath]], or one to be resolved by its name
- * @param arguments those beside the table, as [[Json.of]] takes them
+ * @param arguments besides the table, as [[Json.of]] accepts them
  */
 private[spark] final case class TableCommand(
     command: String,
@@ -79,7 +79,7 @@ private[spark] final case class TableCommand(
       case described: TableToDescribe =>
         described.found(spark) match {
           case Right(table) => runOn(spark, table)
-          case Left(UnreadTable(path, name)) =>
+          case Left(UnreadableTable(path, name)) =>
             runInPython(spark, Map("table" -> path, "name" -> name))
         }
       case table => runOn(spark, table)
@@ -87,9 +87,9 @@ private[spark] final case class TableCommand(
   }
 
   private def runOn(spark: classic.SparkSession, table: LogicalPlan): Seq[Row] = {
-    val ofOthers =
-      if (command == TableCommand.DescribeDetail) DetailOfOthers.of(spark, table) else None
-    ofOthers.fold(runInPython(spark, target(spark, table))) { detail =>
+    val nonDelta =
+      if (command == TableCommand.DescribeDetail) DescribeNonDeltaDetail.of(spark, table) else None
+    nonDelta.fold(runInPython(spark, target(spark, table))) { detail =>
       rows(Json.of(Seq(detail)).toString)
     }
   }
@@ -97,8 +97,8 @@ private[spark] final case class TableCommand(
   private def runInPython(spark: classic.SparkSession, target: Map[String, Any]): Seq[Row] = {
     val request = Json.obj((target ++ arguments).toSeq: _*)
     val committer = Committers.current(spark)
-    val reply = CommitterReply.require(committer.run(spark, command, request.toString))
-    if (output.isEmpty) Nil else rows(reply.get("rows").toString)
+    val response = CommitterReply.require(committer.run(spark, command, request.toString))
+    if (output.isEmpty) Nil else rows(response.get("rows").toString)
   }
 
   private def target(spark: classic.SparkSession, table: LogicalPlan): Map[String, Any] =
@@ -122,7 +122,7 @@ private[spark] final case class TableCommand(
       case other => throw new IllegalStateException(s"$command of ${other.nodeName}")
     }
 
-  /** Times are written with their zone, so that of the session changes nothing. */
+  /** Timestamps have a zone in the JSON, so the session's time zone does not affect them. */
   private def rows(json: String): Seq[Row] = {
     val schema = ArrayType(fromAttributes(output))
     val parsed = JsonToStructs(schema, Map("mode" -> "FAILFAST"), Literal(json), Some("UTC")).eval()

@@ -4,10 +4,10 @@ import org.apache.spark.sql.catalyst.expressions.{Alias, AttributeReference, Nam
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.util.toPrettySQL
 
-/** What a view, or a query of the WITH clause, does besides showing columns of a table, in the words of SQL. */
+/** The operation of a view or a query of the WITH clause, beyond projecting columns of a table, as an SQL keyword. */
 private[sql] object ViewOperation {
 
-  /** Why a statement cannot change a table through it. */
+  /** The reason why a statement cannot change a table through it. */
   def refusal(what: String, rows: LogicalPlan, table: String): String =
     in(rows) match {
       case Some(operation) =>

@@ -17,15 +17,15 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.catalyst.util.ResolveDefaultColumnsUtils
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.PaddingShims
+import org.apache.spark.sql.deltaic.PaddingInternals
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, ExtractV2Table}
 
 import io.deltaic.spark.catalog.DeltaicTable
-import io.deltaic.spark.scan.AnalysedColumns
+import io.deltaic.spark.scan.AnalyzedColumns
 
 /**
- * Stands around the target of a DELETE, UPDATE or MERGE that names a temporary view, or a query of its WITH clause, until
- * what that shows is known. It keeps Spark from resolving the statement with the view's columns: they are not the table's, and
+ * Wraps the target of a DELETE, UPDATE or MERGE that is a temporary view, or a query of its WITH clause, until it is
+ * resolved. It prevents Spark from resolving the statement with the view's columns: they are not the table's, and
  * have no defaults.
  */
 private[spark] final case class ViewTarget(child: LogicalPlan) extends UnaryNode {
@@ -36,10 +36,10 @@ private[spark] final case class ViewTarget(child: LogicalPlan) extends UnaryNode
 }
 
 /**
- * Stands around the table of a DELETE, UPDATE or MERGE that names a temporary view of some of its columns, until the
- * statement is resolved: it knows the columns that the view shows, by the names that these have there, and no others.
+ * Wraps the table of a DELETE, UPDATE or MERGE on a temporary view of some of its columns, until the
+ * statement is resolved: it exposes only the columns of the view, by their names there.
  *
- * @param columns of the table, with the names of the view
+ * @param columns of the table, with their names in the view
  */
 private[spark] final case class ShownColumns(columns: Seq[Attribute], child: LogicalPlan)
     extends UnaryNode {
@@ -56,8 +56,8 @@ private[sql] object ShownColumns {
   }
 
   /**
-   * What a view shows as a column, without the name there. Spark casts the columns of a view to the types that they had
-   * when it was made, which may be the same.
+   * The column that a view exposes, without its alias. Spark casts the columns of a view to the types that they had
+   * when it was created, which may be the same.
    */
   def stored(shown: Expression): Expression = shown match {
     case Alias(value, _) => stored(value)
@@ -68,14 +68,14 @@ private[sql] object ShownColumns {
 }
 
 /**
- * Marks such targets in a statement that has been parsed.
+ * Marks such targets in a parsed statement.
  *
- * @param mayComeToBe whether a name that is no view now may be one when the statement runs, as in a script
+ * @param mayBeCreated whether a view may be created before the statement runs, as in a script
  */
-private[sql] final class ViewTargets(spark: SparkSession, mayComeToBe: Boolean)
+private[sql] final class ViewTargets(spark: SparkSession, mayBeCreated: Boolean)
     extends SQLConfHelper {
 
-  /** @param queries the names of those in its WITH clause, which stand before views of the same names */
+  /** @param queries the names in its WITH clause, which take precedence over views of the same names */
   def marked(statement: LogicalPlan, queries: Seq[String] = Nil): LogicalPlan = {
     def isMarked(target: LogicalPlan): Boolean = mayBeView(target, queries)
     statement match {
@@ -92,7 +92,7 @@ private[sql] final class ViewTargets(spark: SparkSession, mayComeToBe: Boolean)
   private def mayBeView(target: LogicalPlan, queries: Seq[String]): Boolean = target match {
     case alias: SubqueryAlias => mayBeView(alias.child, queries)
     case named: UnresolvedRelation =>
-      mayComeToBe || spark.sessionState.catalog.isTempView(named.multipartIdentifier) ||
+      mayBeCreated || spark.sessionState.catalog.isTempView(named.multipartIdentifier) ||
       queries.exists(query => named.multipartIdentifier.corresponds(Seq(query))(conf.resolver))
     case _: PlanWithUnresolvedIdentifier => true
     case _ => false
@@ -100,8 +100,8 @@ private[sql] final class ViewTargets(spark: SparkSession, mayComeToBe: Boolean)
 }
 
 /**
- * Takes a temporary view off the target of a statement where all that the view does is to show columns of a table: any
- * of them, in any order, by any names, of all rows.
+ * Replaces a temporary view in the target of a statement by its table, if the view only projects columns of the table:
+ * any of them, in any order, by any names, of all rows.
  *
  * {{{
  *   DeleteFromTable [id = 1]               DeleteFromTable [id = 1]
@@ -113,8 +113,8 @@ private[sql] final class ViewTargets(spark: SparkSession, mayComeToBe: Boolean)
  *                  +- DataSourceV2Relation t [id, s]
  * }}}
  *
- * If the view shows some columns only, or by other names, the statement is resolved with these first. Then it goes on
- * with the table: a row that is updated keeps what the view leaves out, a row that is inserted gets the defaults there.
+ * If the view has only some columns, or other names, the statement is resolved with these first, and then rewritten to
+ * the table: an updated row keeps the values of other columns, an inserted row gets their defaults.
  *
  * {{{
  *   UpdateTable [s = 'a'], id = 1           UpdateTable [s = 'a'], id = 1
@@ -123,12 +123,12 @@ private[sql] final class ViewTargets(spark: SparkSession, mayComeToBe: Boolean)
  *         +- TargetTable t [id, hidden, s]
  * }}}
  *
- * A query of the WITH clause is taken like such a view. Any other view or query stays, for [[RefuseChanges]] and
- * [[RefuseOtherTargets]] to name. Like the resolution of a table by its name, it reads the log: a
- * view of a DataFrame may be older than the table.
+ * A query of the WITH clause is treated like such a view. Any other view or query stays in the plan, and
+ * [[CheckUnsupportedDml]] and [[RefuseOtherTargets]] report it. Like the resolution of a table by name, it reads the log:
+ * a view of a DataFrame may be older than the table.
  *
- * `DataFrame.mergeInto(view)` comes without a mark, and Spark has resolved it with the view's columns: these become
- * the table's. It has taken DEFAULT for null then, so the columns may have no defaults.
+ * `DataFrame.mergeInto(view)` has no marker, and Spark has resolved it with the view's columns: these are replaced by
+ * the table's. Spark has resolved DEFAULT to null then, so the columns must have no defaults.
  */
 private[spark] object ResolveViewTargets extends Rule[LogicalPlan] {
 
@@ -179,9 +179,9 @@ private[spark] object ResolveViewTargets extends Rule[LogicalPlan] {
 
   private def tableShownBy(rows: LogicalPlan): Option[LogicalPlan] = {
     val stored =
-      AnalysisHelper.allowInvokingTransformsInAnalyzer(PaddingShims.withoutPadding(rows))
+      AnalysisHelper.allowInvokingTransformsInAnalyzer(PaddingInternals.withoutPadding(rows))
     shownIn(stored).filter(_.isUnambiguous).flatMap { shown =>
-      val now = asItIsNow(shown.relation)
+      val now = atNewestVersion(shown.relation)
       val columns = shown.columns.flatMap { case (name, column) =>
         now.output.find(isSame(_, column)).map(_.withName(name))
       }
@@ -191,7 +191,7 @@ private[spark] object ResolveViewTargets extends Rule[LogicalPlan] {
     }
   }
 
-  /** Nothing but names for columns of a table. */
+  /** The exposed columns, if the plan only projects columns of a table. */
   private def shownIn(plan: LogicalPlan): Option[Shown] = plan match {
     case relation @ ExtractV2Table(_: DeltaicTable) =>
       Some(Shown(relation, relation.output.map(column => column.name -> column)))
@@ -208,9 +208,9 @@ private[spark] object ResolveViewTargets extends Rule[LogicalPlan] {
     case _ => None
   }
 
-  private def asItIsNow(relation: DataSourceV2Relation): DataSourceV2Relation = {
+  private def atNewestVersion(relation: DataSourceV2Relation): DataSourceV2Relation = {
     val table = relation.table.asInstanceOf[DeltaicTable].forCommandOnView(relation.options)
-    val options = AnalysedColumns.without(relation.options)
+    val options = AnalyzedColumns.without(relation.options)
     DataSourceV2Relation.create(table, relation.catalog, relation.identifier, options)
   }
 
@@ -226,7 +226,7 @@ private[spark] object ResolveViewTargets extends Rule[LogicalPlan] {
       columns: Seq[(String, Attribute)]
   ) {
 
-    /** Whether each name is of one column, and each column has one name. */
+    /** Whether names and columns correspond one to one. */
     def isUnambiguous: Boolean = {
       val names = columns.map { case (name, _) =>
         if (conf.caseSensitiveAnalysis) name else name.toLowerCase(Locale.ROOT)

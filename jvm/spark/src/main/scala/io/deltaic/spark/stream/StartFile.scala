@@ -10,10 +10,11 @@ import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileMana
 import io.deltaic.protocol.ActionJson
 
 /**
- * Where a stream begins, written down in the checkpoint of its query: Spark asks for it until the first batch is
- * done, by a query that is started again, too, and meanwhile the table goes on.
+ * Records the initial offset of a stream in the checkpoint of its query. Until the first batch is
+ * done, Spark may request it again, also after a restart of the query, while the table gets new
+ * commits.
  *
- * @param directory the one in the checkpoint that is the source's own
+ * @param directory the source's directory in the checkpoint
  */
 private[stream] final class StartFile(spark: SparkSession, directory: String) {
   private val file = new Path(directory, "deltaic-start")
@@ -22,20 +23,20 @@ private[stream] final class StartFile(spark: SparkSession, directory: String) {
     CheckpointFileManager.create(file.getParent, spark.sessionState.newHadoopConf())
 
   /**
-   * The offset that was written down for this start, or else this one, which is written down now.
+   * The offset that was recorded for this start, or else this one, which is recorded now.
    *
-   * @param asked in which way the stream is to begin: if a query is given another one before it has read
-   *   anything, that counts
+   * @param requested how the stream starts: if a query is restarted with another start before it has
+   *   read anything, that one applies
    */
-  def offsetFor(asked: StreamStart)(offset: => String): String = written
-    .collect { case (start, known) if start == asked.toString => known }
+  def offsetFor(requested: StreamStart)(offset: => String): String = written
+    .collect { case (start, stored) if start == requested.toString => stored }
     .getOrElse {
       val begins = offset
-      write(asked.toString, begins)
+      write(requested.toString, begins)
       begins
     }
 
-  /** None of a file that was cut off, too. */
+  /** None also for a truncated file. */
   private def written: Option[(String, String)] = Option.when(files.exists(file)) {
     val in = files.open(file)
     try ActionJson.mapper.readTree(new String(in.readAllBytes(), UTF_8))
@@ -44,12 +45,12 @@ private[stream] final class StartFile(spark: SparkSession, directory: String) {
   }.filter(found => found.has("asked") && found.has("offset"))
     .map(found => (found.get("asked").asText, found.get("offset").asText))
 
-  private def write(asked: String, offset: String): Unit = {
-    val text = ActionJson.mapper.createObjectNode().put("asked", asked).put("offset", offset)
+  private def write(requested: String, offset: String): Unit = {
+    val json = ActionJson.mapper.createObjectNode().put("asked", requested).put("offset", offset)
     files.mkdirs(file.getParent)
     val out = files.createAtomic(file, true)
     try {
-      out.write(text.toString.getBytes(UTF_8))
+      out.write(json.toString.getBytes(UTF_8))
       out.close()
     } catch {
       case e: Throwable =>

@@ -7,8 +7,8 @@ import org.apache.spark.sql.connector.read.streaming.Offset
 import io.deltaic.protocol.{ActionJson, DeltaicException}
 
 /**
- * How far a stream has read a table: up to this file, inclusive. Its JSON is that of delta-spark, so that each
- * of the two goes on from checkpoints of the other.
+ * The position of a stream in a table: it has read up to this file, inclusive. The JSON is that of
+ * delta-spark, so that each of the two can continue from checkpoints of the other.
  *
  * @param tableId of the table's metadata
  * @param version the next commit to read, or the one that is being read
@@ -22,7 +22,7 @@ private[spark] final case class StreamOffset(
     inSnapshot: Boolean
 ) extends Offset {
 
-  /** The last version of which a batch that ends here has any file. */
+  /** The last version whose files are in a batch that ends here. */
   def lastVersion: Long = if (index == StreamOffset.Base) version - 1 else version
 
   /** Whether it comes after another offset, as far as the two can be compared. */
@@ -41,10 +41,10 @@ private[spark] final case class StreamOffset(
 
 private[spark] object StreamOffset {
 
-  /** The place before the first file. */
+  /** The index before the first file. */
   val Base: Long = -1L
 
-  /** What newer offsets have in its place, among others that stand for changes of the schema. */
+  /** The same in newer offsets, where other negative indexes represent schema changes. */
   private val BaseOfVersion3 = -100L
 
   /** The start of a table at a version, with all of its rows. */
@@ -72,14 +72,14 @@ private[spark] object StreamOffset {
       ).filter(_.isIntegralNumber).fold(malformed(s"$name is no number"))(_.longValue)
     val source = number("sourceVersion")
     val index = number("index")
-    val known = if (source == 3 && index == BaseOfVersion3) Base else index
+    val normalized = if (source == 3 && index == BaseOfVersion3) Base else index
     if (source != 1 && source != 3)
       malformed(s"this version of Deltaic does not know sourceVersion $source")
-    if (known < Base) malformed("it stands for a change of the schema that was to be tracked")
+    if (normalized < Base) malformed("it stands for a change of the schema that was to be tracked")
     StreamOffset(
       field("reservoirId").asText,
       number("reservoirVersion"),
-      known,
+      normalized,
       field("isStartingVersion").asBoolean
     )
   }

@@ -11,31 +11,31 @@ import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 import io.deltaic.spark.UnsupportedOperation
 import io.deltaic.spark.catalog.ChangeFeedOptions.{StartingTimestamp, StartingVersion}
 
-/** Where a stream that has not begun yet begins. */
+/** Where a new stream starts. */
 private[stream] sealed trait StreamStart
 
 private[stream] object StreamStart {
 
-  /** With all rows of the table. */
+  /** At the current snapshot, with all rows of the table. */
   case object Everything extends StreamStart
 
-  /** With the next commit. */
+  /** At the next commit. */
   case object Latest extends StreamStart
 
   final case class Version(version: Long) extends StreamStart
 
-  /** With the first commit of that time or after, as the option says it. */
+  /** At the first commit at or after this time, as specified by the option. */
   final case class Time(timestamp: String) extends StreamStart
 }
 
 /**
- * What the options of a streamed read ask for.
+ * The options of a streaming read.
  *
- * @param ignoresDeletes whether commits that only delete rows are passed over
- * @param ignoresChanges whether of commits that delete and add rows those are read that were added
- * @param skipsChanges whether commits that delete rows are passed over, with all they add
+ * @param ignoresDeletes whether commits that only delete rows are skipped
+ * @param ignoresChanges whether the added rows of commits that delete and add rows are read
+ * @param skipsChanges whether commits that delete rows are skipped, including the rows they add
  * @param excluded paths of files that are not read
- * @param failsOnLoss whether it is an error that commits to be read are gone
+ * @param failsOnLoss whether missing commits are an error
  */
 private[stream] final case class StreamOptions(
     start: StreamStart,
@@ -48,7 +48,7 @@ private[stream] final case class StreamOptions(
     failsOnLoss: Boolean
 ) {
 
-  /** Of each batch. */
+  /** The limit of each batch. */
   def limit: ReadLimit = (maxFiles, maxBytes) match {
     case (Some(files), Some(bytes)) =>
       ReadLimit.compositeLimit(Array(ReadLimit.maxFiles(files), ReadLimit.maxBytes(bytes)))
@@ -93,7 +93,8 @@ private[stream] object StreamOptions {
         read.flag("ignoreDeletes", default = false) || ignoresChanges || skipsChanges,
       ignoresChanges = ignoresChanges || skipsChanges,
       skipsChanges = skipsChanges,
-      excluded = read.text("excludeRegex").filter(_.nonEmpty).map(read.pattern("excludeRegex", _)),
+      excluded =
+        read.string("excludeRegex").filter(_.nonEmpty).map(read.pattern("excludeRegex", _)),
       failsOnLoss = read.flag("failOnDataLoss", default = true)
     )
   }
@@ -104,16 +105,18 @@ private[stream] object StreamOptions {
       Map("table" -> table, "option" -> option, "value" -> value, "reason" -> reason)
     )
 
-  private def bytes(text: String): Option[Long] =
-    try text.toLongOption.orElse(Some(JavaUtils.byteStringAsBytes(text))).filter(_ > 0)
+  private def bytes(string: String): Option[Long] =
+    try string.toLongOption.orElse(Some(JavaUtils.byteStringAsBytes(string))).filter(_ > 0)
     catch { case _: NumberFormatException => None }
 
   private final class Reader(table: String, options: CaseInsensitiveStringMap) {
 
-    def text(option: String): Option[String] = Option(options.get(option)).map(_.trim)
+    def string(option: String): Option[String] = Option(options.get(option)).map(_.trim)
 
     def value[A](option: String, reason: String)(parse: String => Option[A]): Option[A] =
-      text(option).map(given => parse(given).getOrElse(throw invalid(table, option, given, reason)))
+      string(option).map { given =>
+        parse(given).getOrElse(throw invalid(table, option, given, reason))
+      }
 
     def flag(option: String, default: Boolean): Boolean =
       value(option, "it is true or false")(_.toLowerCase(Locale.ROOT).toBooleanOption)
@@ -125,7 +128,7 @@ private[stream] object StreamOptions {
         case e: PatternSyntaxException => throw invalid(table, option, expression, e.getDescription)
       }
 
-    def start: StreamStart = (text(StartingVersion), text(StartingTimestamp)) match {
+    def start: StreamStart = (string(StartingVersion), string(StartingTimestamp)) match {
       case (Some(_), Some(time)) =>
         throw invalid(
           table,

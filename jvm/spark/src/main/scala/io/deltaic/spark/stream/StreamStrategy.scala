@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.types.DataTypeUtils.fromAttributes
 import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.connector.read.streaming.Offset
-import org.apache.spark.sql.deltaic.{PaddingShims, StreamedRowsExec}
+import org.apache.spark.sql.deltaic.{PaddingInternals, StreamedRowsExec}
 import org.apache.spark.sql.execution.datasources.v2.{
   DataSourceV2Relation,
   DataSourceV2ScanRelation,
@@ -37,27 +37,27 @@ private[spark] object StreamStrategy extends SparkStrategy {
       val table = DataSourceV2Relation
         .create(stream.source, None, None, CaseInsensitiveStringMap.empty())
         .copy(output = read.stored)
-      val asked = projects.map(read.named)
+      val requested = projects.map(read.named)
       val builder = stream.scanBuilder(stream.batch(start, end))
-      val left = builder.pushFilters(filters.map(read(_)))
-      val (scan, columns) = PushDownUtils.pruneColumns(builder, table, asked, left)
+      val remaining = builder.pushFilters(filters.map(read(_)))
+      val (scan, columns) = PushDownUtils.pruneColumns(builder, table, requested, remaining)
       val rows =
         StreamedRowsExec(planLater(DataSourceV2ScanRelation(table, scan, columns)), stream)
-      // Of structs only some fields are read.
+      // Structs may be read with only some of their fields.
       val overColumns = ProjectionOverSchema(fromAttributes(columns), AttributeSet(columns))
       def narrowed(expression: Expression): Expression =
         expression.transformDown { case overColumns(narrower) => narrower }
       DeletionVectorStrategy.planned(
-        asked.map(narrowed(_).asInstanceOf[NamedExpression]),
-        left.map(narrowed),
+        requested.map(narrowed(_).asInstanceOf[NamedExpression]),
+        remaining.map(narrowed),
         rows
       )
     case _ => Nil
   }
 
-  /** The columns of the stream as a query gets them, which may spell them in another letter case. */
+  /** The columns of the stream as the query references them, possibly in another letter case. */
   private final class ReadColumns(table: Table, columns: Seq[AttributeReference]) {
-    private val padded = PaddingShims.asRead(table, columns)
+    private val padded = PaddingInternals.asRead(table, columns)
     private val byId = AttributeMap(columns.zip(padded.map(_._2)))
 
     /** The columns as the scan returns them. */

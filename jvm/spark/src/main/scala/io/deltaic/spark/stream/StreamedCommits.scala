@@ -6,8 +6,8 @@ import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.changes.ReadCompatibility
 
 /**
- * What a stream reads of commits: the files of rows they add. Commits that do anything else to rows are refused
- * unless the options of the stream say what to do about them.
+ * Selects the files that a stream reads of a commit: those it adds. Commits that change or delete
+ * rows are an error unless the options of the stream specify how to handle them.
  *
  * @param read the version with whose columns all rows are read, that of the DataFrame
  */
@@ -15,7 +15,7 @@ private[stream] final class StreamedCommits(log: DeltaLog, read: Snapshot, optio
 
   private val table = log.table.toString
 
-  /** In the order of the commit. Rows that were only moved are no news. */
+  /** In the order of the commit. Files with only copied rows are excluded. */
   def filesOf(commit: CommitFile): IndexedSeq[AddFile] = {
     commit.protocol.foreach(TableFeatures.requireReadable(table, commit.version, _))
     commit.metadata.foreach(requireReadable(_, commit.version))
@@ -40,9 +40,9 @@ private[stream] final class StreamedCommits(log: DeltaLog, read: Snapshot, optio
   }
 
   /**
-   * Rows of older versions may lack some of the columns that they are read with, or have narrower ones;
-   * newer versions must have no others, lest values be left out unnoticed. A stream with the newer columns
-   * can read both if all that happened to columns is that some were added, were widened, or may now be null.
+   * Rows of older versions may lack some of the columns of the stream, or have narrower ones. Newer
+   * versions must have no other columns, otherwise values would be lost silently. A stream with the
+   * newer columns can read both if columns were only added, widened, or made nullable.
    */
   def requireReadable(metadata: Metadata, version: Long): Unit = {
     def reads(columns: Metadata, data: Metadata, dataIsOlder: Boolean) =

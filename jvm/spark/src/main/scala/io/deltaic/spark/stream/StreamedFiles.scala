@@ -22,10 +22,10 @@ private[stream] final case class StreamPlace(
 )
 
 /**
- * The files of a stream in order: those of the table it begins with, and those that each commit adds.
+ * The files of a stream in order: those of the initial snapshot, and those that each commit adds.
  *
  * @param read the version with whose columns all rows are read
- * @param settings of the read, which may tell how to reach the file system
+ * @param settings of the read, which may configure the file system
  */
 private[stream] final class StreamedFiles(
     spark: SparkSession,
@@ -38,17 +38,17 @@ private[stream] final class StreamedFiles(
 
   private val commits = new StreamedCommits(log, read, options)
 
-  /** Of the snapshot that the stream begins with, while it is being read. */
-  private var ofSnapshot = Kept.none
+  /** The files of the initial snapshot, while it is being read. */
+  private var ofSnapshot = CachedFiles.none
 
-  /** Of the commit that was looked at last, which may take several batches. */
-  private var ofCommit = Kept.none
+  /** The files of the last commit, which may take several batches. */
+  private var ofCommit = CachedFiles.none
 
-  /** The commits after that, one of which may have been read: the next batch goes on with them. */
+  /** The commits after that, one of which may have been read: the next batch continues with them. */
   private var following = Following.none
 
   /**
-   * What comes after an offset.
+   * The places after an offset.
    *
    * @param last the last version to read
    */
@@ -66,31 +66,31 @@ private[stream] final class StreamedFiles(
       }
 
   /**
-   * Fails if rows cannot be read with the columns of the stream as they are at a version. Commits after that
-   * say when they change columns.
+   * Fails if the rows of a version cannot be read with the columns of the stream. Later commits are
+   * checked when they are read.
    */
   def requireReadableAt(version: Long): Unit = {
     val latest = log.latest().version
     if (version != read.version) {
-      val asked = version.min(latest)
+      val checkedVersion = version.min(latest)
       val found =
-        try Some(log.at(asked))
+        try Some(log.at(checkedVersion))
         catch { case e: DeltaicThrowable if isLoss(e) => None }
       found match {
-        case Some(snapshot) => commits.requireReadable(snapshot.metadata, asked)
-        // A commit whose version cannot be rebuilt, since a checkpoint made older ones dispensable, is there.
-        case None if mapsColumns || (options.failsOnLoss && !log.holdsCommit(asked)) =>
-          throw lost(asked, log.earliestCommit)
+        case Some(snapshot) => commits.requireReadable(snapshot.metadata, checkedVersion)
+        // The commit may still exist if its version cannot be reconstructed because older commits were cleaned up.
+        case None if mapsColumns || (options.failsOnLoss && !log.hasCommit(checkedVersion)) =>
+          throw lost(checkedVersion, log.earliestCommit)
         case None => ()
       }
     }
   }
 
-  def forgetSnapshot(): Unit = ofSnapshot = Kept.none
+  def releaseSnapshot(): Unit = ofSnapshot = CachedFiles.none
 
-  def forgetAll(): Unit = {
-    forgetSnapshot()
-    ofCommit = Kept.none
+  def releaseAll(): Unit = {
+    releaseSnapshot()
+    ofCommit = CachedFiles.none
     following = Following.none
   }
 
@@ -99,7 +99,7 @@ private[stream] final class StreamedFiles(
       val snapshot = if (version == read.version) read else opened(version)
       val schema = TableSchema.of(snapshot)
       val files = SnapshotFiles(spark, log, snapshot, schema, settings).select(Nil, Nil)
-      ofSnapshot = Kept(version, files.sortBy(file => (file.modificationTimeMs, file.path)))
+      ofSnapshot = CachedFiles(version, files.sortBy(file => (file.modificationTimeMs, file.path)))
     }
     ofSnapshot.files
   }
@@ -121,11 +121,11 @@ private[stream] final class StreamedFiles(
       placesOfCommit(first, ofCommit.files) ++ placesFrom(first + 1, last)
     else
       commitsFrom(first, last).flatMap { commit =>
-        ofCommit = Kept(commit.version, commits.filesOf(commit))
+        ofCommit = CachedFiles(commit.version, commits.filesOf(commit))
         placesOfCommit(commit.version, ofCommit.files)
       }
 
-  /** The commits of these versions that the log still holds. */
+  /** The commits of these versions that are still in the log. */
   private def commitsFrom(first: Long, last: Long): Iterator[CommitFile] =
     Iterator.unfold(first) { version =>
       if (version > last) None else nextCommit(version, last).map(c => (c, c.version + 1))
@@ -136,7 +136,7 @@ private[stream] final class StreamedFiles(
       if (following.version == version && following.commits.hasNext && mayFollow(version))
         following.commits
       else held(log.commitFiles(firstHeld(version), last))
-    // One that fails is not gone on with.
+    // An iterator that has failed is not used again.
     following = Following.none
     found.nextOption().map { commit =>
       following = Following(commit.version + 1, found)
@@ -144,8 +144,8 @@ private[stream] final class StreamedFiles(
     }
   }
 
-  /** A stream that goes on without commits that are gone looks for them first. */
-  private def mayFollow(version: Long): Boolean = options.failsOnLoss || log.holdsCommit(version)
+  /** A stream that skips missing commits checks first whether they exist. */
+  private def mayFollow(version: Long): Boolean = options.failsOnLoss || log.hasCommit(version)
 
   private def placesOfCommit(version: Long, files: IndexedSeq[AddFile]): Iterator[StreamPlace] =
     Iterator.single(StreamPlace(version, StreamOffset.Base, None, isLast = false)) ++
@@ -159,15 +159,15 @@ private[stream] final class StreamedFiles(
     StreamPlace(version, i.toLong, Some(files(i)), isLast = i == files.size - 1)
   }
 
-  /** The first of these commits that the log still holds. */
+  /** The first of these commits that is still in the log. */
   private def firstHeld(version: Long): Long =
-    if (log.holdsCommit(version)) version
+    if (log.hasCommit(version)) version
     else {
       val earliest = log.earliestCommit
       if (options.failsOnLoss) throw lost(version, earliest)
       requireReadableAt(earliest)
       logger.warn(
-        "Table {}: commits {} to {} are gone, and the stream goes on without them",
+        "Table {}: commits {} to {} are missing, the stream continues without them",
         log.table,
         version,
         earliest - 1
@@ -175,7 +175,7 @@ private[stream] final class StreamedFiles(
       earliest
     }
 
-  /** Log cleanup may go on while commits are read. */
+  /** Log cleanup may run while commits are read. */
   private def held(found: Iterator[CommitFile]): Iterator[CommitFile] = new Iterator[CommitFile] {
     override def hasNext: Boolean = found.hasNext
     override def next(): CommitFile =
@@ -205,10 +205,10 @@ private[stream] final class StreamedFiles(
 private object StreamedFiles {
   private val logger = LoggerFactory.getLogger(classOf[StreamedFiles])
 
-  private final case class Kept(version: Long, files: IndexedSeq[AddFile])
+  private final case class CachedFiles(version: Long, files: IndexedSeq[AddFile])
 
-  private object Kept {
-    val none: Kept = Kept(-1L, Vector.empty)
+  private object CachedFiles {
+    val none: CachedFiles = CachedFiles(-1L, Vector.empty)
   }
 
   /** Commits from a version on. */
@@ -218,7 +218,7 @@ private object StreamedFiles {
     val none: Following = Following(-1L, Iterator.empty)
   }
 
-  /** Whether an error says that the log no longer leads to a version. */
+  /** Whether an error means that the log no longer has a version. */
   private def isLoss(e: DeltaicThrowable): Boolean =
     Set("DELTAIC_VERSION_NOT_FOUND", "DELTAIC_LOG_INCOMPLETE")(e.condition)
 }

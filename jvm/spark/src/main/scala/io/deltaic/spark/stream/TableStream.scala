@@ -12,13 +12,13 @@ import io.deltaic.spark.catalog.{ChangeFeedOptions, DeltaicTable, TimeTravel}
 import io.deltaic.spark.scan._
 
 /**
- * A table as a source of micro-batches: all its rows at first, then those that each commit adds.
+ * A table as a source of micro-batches: first all rows of the initial snapshot, then those that each commit adds.
  *
- * What a batch reads is planned by [[StreamStrategy]] as a scan of these files, so that a batch leaves out
- * columns, files and deleted rows as any query does. Spark's own plan for it never runs.
+ * [[StreamStrategy]] plans a batch as a scan of its files, so that a batch prunes columns, skips
+ * files and filters deleted rows as any query does. Spark's own plan for it never runs.
  *
  * @param table with whose columns all rows are read
- * @param checkpoint where the stream may keep something of its own
+ * @param checkpoint the source's checkpoint directory
  */
 private[spark] final class TableStream(
     spark: SparkSession,
@@ -35,12 +35,12 @@ private[spark] final class TableStream(
   private val fileSystemOptions = settings.asCaseSensitiveMap.asScala.toMap
   private val files = new StreamedFiles(spark, log, read, options, fileSystemOptions)
 
-  /** The last version to read, if the stream is to end. */
+  /** The last version to read, for a bounded stream. */
   private var bound: Option[Long] = None
 
   private var checkedStart = false
 
-  /** What [[latestOffset]] has found is what the next batch reads, and it may be planned several times. */
+  /** The files that [[latestOffset]] has found. The next batch reads them, and may be planned several times. */
   private var found: Option[FoundBatch] = None
 
   override def initialOffset(): StreamOffset = begins
@@ -104,10 +104,10 @@ private[spark] final class TableStream(
     val latest = log.latest()
     requireSameTable(latest.metadata.id)
     requireReadableFrom(start)
-    val room = Room.of(limit)
+    val limits = AdmissionLimits.of(limit)
     val admitted = files
       .after(start, bound.getOrElse(latest.version))
-      .takeWhile(place => room.admits(place.file.map(_.sizeBytes)))
+      .takeWhile(place => limits.admits(place.file.map(_.sizeBytes)))
       .toVector
     admitted.lastOption.fold[StreamOffset](null) { last =>
       val end = endOf(start, last)
@@ -116,7 +116,7 @@ private[spark] final class TableStream(
     }
   }
 
-  /** Where this run of the stream begins; the commits after that are checked when they are read. */
+  /** Checks the start of this run of the stream; later commits are checked when they are read. */
   private def requireReadableFrom(start: StreamOffset): Unit =
     if (!checkedStart) {
       if (!start.inSnapshot) files.requireReadableAt(start.version)
@@ -130,13 +130,13 @@ private[spark] final class TableStream(
       StreamOffset(tableId, last.version, last.index, inSnapshot)
     }
 
-  /** What a batch reads. */
-  private[stream] def batch(startOffset: Offset, endOffset: Offset): PrunedFiles = {
+  /** The files that a batch reads. */
+  private[stream] def batch(startOffset: Offset, endOffset: Offset): FilterableFiles = {
     val end = offsetOf(endOffset)
     val start = whereBegun(offsetOf(startOffset), end)
     if (start.isAfter(end))
       throw DeltaicException(
-        "DELTAIC_STREAM_BEGUN_OTHERWISE",
+        "DELTAIC_STREAM_CHECKPOINT_INCOMPATIBLE",
         Map("table" -> log.table.toString, "start" -> start.json(), "end" -> end.json())
       )
     requireReadableFrom(start)
@@ -145,8 +145,8 @@ private[spark] final class TableStream(
       found = Some(FoundBatch(start, end, between))
       between
     }
-    if (!end.inSnapshot) files.forgetSnapshot()
-    new PrunedFiles(
+    if (!end.inSnapshot) files.releaseSnapshot()
+    new FilterableFiles(
       log.table,
       end.lastVersion,
       all.filterNot(file => options.excludes(file.path)),
@@ -165,8 +165,8 @@ private[spark] final class TableStream(
       .toVector
 
   /**
-   * An engine that has not written down where its stream begins has begun with the snapshot that the end of the
-   * first batch lies in, or with the one right before that.
+   * An engine that does not record the initial offset of a stream has started with the snapshot
+   * that contains the end of the first batch, or with the one right before it.
    */
   private def whereBegun(start: StreamOffset, end: StreamOffset): StreamOffset = {
     val latestStart = if (end.inSnapshot) end.version else end.version - 1
@@ -174,13 +174,13 @@ private[spark] final class TableStream(
     if (start.inSnapshot && tooLate) start.copy(version = latestStart) else start
   }
 
-  private[stream] def scanBuilder(files: PrunedFiles): TableScanBuilder =
+  private[stream] def scanBuilder(files: FilterableFiles): TableScanBuilder =
     new TableScanBuilder(spark, files, table.tableSchema, settings)
 
   private[stream] def source: DeltaicTable = table
 
   private def offsetOf(offset: Offset): StreamOffset = offset match {
-    case known: StreamOffset => known
+    case parsed: StreamOffset => parsed
     case other => deserializeOffset(other.json())
   }
 
@@ -204,7 +204,7 @@ private[spark] final class TableStream(
 
   override def stop(): Unit = {
     found = None
-    files.forgetAll()
+    files.releaseAll()
   }
 
   override def toString: String = s"deltaic stream of ${log.table}"

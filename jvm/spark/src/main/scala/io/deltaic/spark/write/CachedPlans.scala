@@ -8,70 +8,70 @@ import scala.util.control.NonFatal
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.CacheShims
+import org.apache.spark.sql.deltaic.CacheInternals
 import org.slf4j.LoggerFactory
 
 import io.deltaic.spark.scan.{FollowsTable, LocalCommits}
 
-/** What the process has cached of tables, by path, by name, or through views. */
+/** The cached plans that read a table by path, by name, or through views. */
 private[spark] object CachedPlans {
   private val logger = LoggerFactory.getLogger(getClass)
 
-  /** Only a refresh takes it: nothing that a refresh plans or runs waits for it. */
+  /** Only a refresh acquires it: nothing that a refresh plans or runs waits for it. */
   private val refreshing = new ReentrantLock
 
-  private val LongestWaitSeconds = 60L
+  private val LockTimeoutSeconds = 60L
 
   /**
-   * Computes anew, when next asked for, all that was cached from a table before the newest commit of this process to it.
-   * A plan that the table no longer fits is dropped.
+   * Invalidates the data cached from a table before the newest commit of this process to it, which is recomputed on use.
+   * A plan that can no longer be analyzed is uncached.
    *
-   * Nothing is thrown: the commit is there, and who made it must not be told otherwise.
+   * Nothing is thrown: the commit has succeeded, and an error would report that it failed.
    */
   def refresh(spark: SparkSession, table: Path): Unit =
     oneAtATime(recache(spark, table, follows(_, table)))
 
-  /** Without a lock, which the caller has. */
-  private def recache(spark: SparkSession, table: Path, isChosen: FollowsTable => Boolean): Unit =
+  /** The caller must hold the lock. */
+  private def recache(spark: SparkSession, table: Path, isSelected: FollowsTable => Boolean): Unit =
     try {
       val newest = LocalCommits.of(table)
-      // None has the version before the older entry is gone: a query that has it must not find that entry.
-      val refreshed = CacheShims.recache(
+      // Tables get the version only after the older entry is removed: a query of it must not find that entry.
+      val refreshed = CacheInternals.recache(
         spark,
         {
-          case cached: FollowsTable => isChosen(cached)
+          case cached: FollowsTable => isSelected(cached)
           case _ => false
         }
       )
       val before = refreshed.before.collect { case t: FollowsTable if follows(t, table) => t }
       before.foreach(_.refreshedTo(newest))
-      // A DataFrame that has been cached, but not executed, still has the older one in its plan.
+      // A DataFrame that was cached, but not executed, still has the older table in its plan.
       for {
         newer <- refreshed.after.collect { case t: FollowsTable if follows(t, table) => t }
         older <- before
       } newer.replaces(older)
     } catch {
       case NonFatal(e) =>
-        logger.warn(s"$table: a plan cached from it no longer fits; dropped", e)
+        logger.warn(s"$table: cannot refresh a plan cached from it; the plan is uncached", e)
     }
 
   /**
-   * The plan of a query whose cached rows are none from before the newest commit of this process to their tables. Spark
-   * takes an entry out of the cache while it plans it again, as it does after each write by a name: a refresh that
-   * comes in between does not find it.
+   * The plan of a query without cached rows from before the newest commit of this process to their tables. Spark
+   * removes an entry from the cache while it plans it again, as after each write by name: a concurrent refresh
+   * does not find it.
    */
   def withFreshRows(spark: SparkSession, plan: LogicalPlan): LogicalPlan = {
-    val read = CacheShims.buildersIn(plan).map { case (builder, tables) =>
+    val read = CacheInternals.buildersIn(plan).map { case (builder, tables) =>
       builder -> tables.collect { case t: FollowsTable if t.followsNewVersions => t }
     }.filter(_._2.nonEmpty)
     val (builders, tables) = (read.map(_._1), read.flatMap(_._2))
-    if (read.isEmpty || !tables.exists(isStale) && CacheShims.areCurrent(spark, builders)) plan
+    if (read.isEmpty || !tables.exists(isStale) && CacheInternals.areCurrent(spark, builders)) plan
     else
       oneAtATime {
         // Another query may have refreshed them while this one waited.
         tables.map(_.location).distinct
           .foreach(table => recache(spark, table, t => follows(t, table) && isStale(t)))
-        CacheShims.withCurrent(spark, plan, builders)
+        CacheInternals.withCurrent(spark, plan, builders)
       }
   }
 
@@ -79,19 +79,19 @@ private[spark] object CachedPlans {
     cached.followsNewVersions && cached.isCachedBefore(LocalCommits.of(cached.location))
 
   /**
-   * While Spark computes an entry anew, it is not among those that another refresh finds: that one would leave it
-   * at the version it is computed from. So each waits for the other, but never so long that a write seems to hang.
+   * While Spark plans an entry again, another refresh does not find it, and would leave it at the older
+   * version. So refreshes wait for each other, but only up to a timeout, so that no write seems to hang.
    */
   private def oneAtATime[A](refresh: => A): A = {
-    val isMine =
-      try refreshing.tryLock() || refreshing.tryLock(LongestWaitSeconds, TimeUnit.SECONDS)
+    val isLocked =
+      try refreshing.tryLock() || refreshing.tryLock(LockTimeoutSeconds, TimeUnit.SECONDS)
       catch {
         case _: InterruptedException =>
           Thread.currentThread().interrupt()
           false
       }
     try refresh
-    finally if (isMine) refreshing.unlock()
+    finally if (isLocked) refreshing.unlock()
   }
 
   private def follows(cached: FollowsTable, table: Path): Boolean =

@@ -5,19 +5,19 @@ import java.time.ZoneId
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
+import io.deltaic.maintenance._
 import io.deltaic.protocol.{DeltaicThrowable, TableFeatures, TableProperties}
 import io.deltaic.replay.Snapshot
 import io.deltaic.spark.partition.PartitionValues
 import io.deltaic.spark.scan.{ClusteringColumns, ColumnMapping, PhysicalSchema, TableSchema}
-import io.deltaic.upkeep._
 
 /**
- * The columns that a table's checkpoints repeat with their own types: statistics of the columns that
- * new files get some for, and partition values (Protocol § Checkpoints).
+ * The columns that a table's checkpoints also store as structs: statistics of the columns that
+ * have them in new files, and partition values (Protocol § Checkpoints).
  */
 private[spark] object CheckpointColumns {
 
-  /** @param zone reads partition values that are timestamps without a zone */
+  /** @param zone to parse timestamps in partition values that have no zone */
   def of(snapshot: Snapshot, zone: ZoneId): CheckpointLayout = {
     def isSet(property: String): Boolean =
       TableProperties.value(snapshot.metadata, property).exists(TableProperties.isTrue)
@@ -49,7 +49,7 @@ private[spark] object CheckpointColumns {
     )
   }
 
-  /** None for what has no column below it. */
+  /** None if no column below it has statistics. */
   private def parsed(node: StatisticsNode)(
       kind: StatisticsLeaf => Option[ParsedType]
   ): Option[ParsedColumn] = node match {

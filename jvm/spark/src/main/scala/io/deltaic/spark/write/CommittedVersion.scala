@@ -6,11 +6,11 @@ import org.apache.spark.sql.classic.SparkSession
 import io.deltaic.spark.SessionSettings
 import io.deltaic.spark.scan.LocalCommits
 
-/** What a session learns of each version that it commits, whatever the table. */
+/** Updates the state of a session after each commit. */
 private[spark] object CommittedVersion {
 
   /** Nothing is thrown; see [[CachedPlans.refresh]]. */
-  def tell(spark: SparkSession, table: Path, version: Long): Unit = {
+  def record(spark: SparkSession, table: Path, version: Long): Unit = {
     spark.conf.set(SessionSettings.LastCommitVersion, version)
     LocalCommits.add(table, version)
     CachedPlans.refresh(spark, table)

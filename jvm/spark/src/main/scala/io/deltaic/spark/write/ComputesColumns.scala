@@ -3,22 +3,22 @@ package io.deltaic.spark.write
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.types.{Metadata, MetadataBuilder, StructType}
 
-/** A table that computes columns which a statement leaves out. */
+/** A table with columns that are computed if a statement leaves them out. */
 private[spark] trait ComputesColumns {
 
-  /** Where the table lies. */
+  /** The location of the table. */
   def location: Path
 
   /** The SQL expression of each generated column, by its name (Protocol § Generated Columns). */
   def generatedColumns: Map[String, String]
 
-  /** The columns that the table numbers. */
+  /** The identity columns (Protocol § Identity Columns). */
   def identityColumns: Seq[IdentityColumn]
 
   final def computesColumns: Boolean = generatedColumns.nonEmpty || identityColumns.nonEmpty
 }
 
-/** How a query tells its write which columns were computed and not given by the user. */
+/** Marks the columns of a query that were computed and not specified by the user, for its write. */
 private[spark] object ComputedColumns {
   private val Mark = "deltaic.computed"
 

@@ -9,8 +9,8 @@ import org.apache.hadoop.fs.{FSDataOutputStream, FileSystem, Path, StreamCapabil
 import org.apache.parquet.io.{DelegatingPositionOutputStream, OutputFile, PositionOutputStream}
 
 /**
- * A Parquet file that knows its own size when it is closed, so that nobody asks the file system
- * again, and that can be given up without finishing it.
+ * A Parquet output file that records its size when it is closed, to avoid a request to the file system,
+ * and that can be aborted.
  */
 private[write] final class CountingOutputFile(path: Path, conf: Configuration) extends OutputFile {
   private val fileSystem: FileSystem = path.getFileSystem(conf)
@@ -23,7 +23,7 @@ private[write] final class CountingOutputFile(path: Path, conf: Configuration) e
     closedSizeBytes
   }
 
-  /** Closes the file as it is, or drops it where the store can, and deletes what is left. */
+  /** Closes the file, or aborts it if the store supports that, and deletes what is left of it. */
   def abort(): Unit =
     try
       if (stream != null && closedSizeBytes < 0) {
@@ -38,7 +38,7 @@ private[write] final class CountingOutputFile(path: Path, conf: Configuration) e
   override def createOrOverwrite(blockSizeHint: Long): PositionOutputStream =
     open(blockSizeHint, overwrite = true)
 
-  /** A row group should fit into one block, where there are blocks. */
+  /** A row group should fit into one block, if the file system has blocks. */
   private def open(blockSizeHint: Long, overwrite: Boolean): PositionOutputStream = {
     stream =
       if (!supportsBlockSize()) fileSystem.create(path, overwrite)
@@ -72,8 +72,8 @@ private[write] final class CountingOutputFile(path: Path, conf: Configuration) e
 private object CountingOutputFile {
 
   /**
-   * Where a file's block size decides on which machines it lies; others report a size without
-   * meaning.
+   * File systems in which the block size determines the placement of a file; others report a meaningless
+   * size.
    */
   private val SchemesWithBlocks = Set("hdfs", "webhdfs", "viewfs")
 }

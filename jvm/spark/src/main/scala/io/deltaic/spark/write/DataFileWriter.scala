@@ -10,7 +10,7 @@ import org.apache.spark.sql.internal.SQLConf
 import io.deltaic.protocol.AddFile
 import io.deltaic.spark.partition.PartitionPaths
 
-/** A data file that is complete and that no commit names yet. */
+/** A complete data file that no commit has added yet. */
 private[deltaic] final case class WrittenFile(
     addFile: AddFile,
     relativePath: String,
@@ -18,8 +18,8 @@ private[deltaic] final case class WrittenFile(
 )
 
 /**
- * Writes the data columns of rows to one Parquet file, straight to its final path: the file counts
- * only when a commit names it, so there is nothing to rename.
+ * Writes the data columns of rows to one Parquet file, directly to its final path: the file is visible
+ * only after a commit adds it, so it needs no rename.
  *
  * @param relativePath    from the table's root, not URI-encoded
  * @param partitionValues by column, as the log spells them
@@ -77,8 +77,8 @@ private object DataFileWriter {
     override protected def self(): Builder = this
 
     /**
-     * Spark's writer asks the running session how to rebase dates; the answer was settled on the
-     * driver.
+     * Spark's writer reads the rebase mode from the active session's configuration; the driver has resolved
+     * it.
      */
     override protected def getWriteSupport(conf: Configuration): WriteSupport[InternalRow] = {
       val sqlConf = new SQLConf
@@ -88,7 +88,7 @@ private object DataFileWriter {
     }
 
     /**
-     * The settings that users give to Parquet's own output format, which this builder does not read
+     * Applies the settings of Parquet's own output format, which this builder does not read
      * by itself.
      */
     def configured(conf: Configuration): Builder = {

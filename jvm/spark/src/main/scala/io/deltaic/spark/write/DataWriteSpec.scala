@@ -11,7 +11,7 @@ import org.apache.parquet.hadoop.metadata.CompressionCodecName
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
-import org.apache.spark.sql.deltaic.WriteShims
+import org.apache.spark.sql.deltaic.WriteInternals
 import org.apache.spark.sql.execution.datasources.parquet.{ParquetOptions, ParquetWriteSupport}
 import org.apache.spark.sql.internal.{LegacyBehaviorPolicy, SQLConf}
 import org.apache.spark.sql.types._
@@ -28,23 +28,23 @@ import io.deltaic.spark.partition.PartitionPaths
 import io.deltaic.spark.scan.PhysicalSchema
 
 /**
- * All that a task needs to write data files of one table. Built on the driver, where every setting
- * is resolved and checked, and sent to the executors.
+ * Everything a task needs to write data files of one table. The driver builds it, after it has resolved and
+ * validated every setting, and sends it to the executors.
  *
  * @param tablePath         the table's root, not URI-encoded
  * @param schema            the columns of the rows, partition columns included, under users' names
- * @param tracked            how many of them, at the end, are none of the table's but keep what row
- *                           tracking knows of rows that move
+ * @param tracked            how many of them, at the end, are materialized row tracking columns of copied
+ *                           rows, which are not columns of the table
  * @param partitionOrdinals the positions of the partition columns in a row, in partition order
- * @param rowSchema         what the rows' plan promises about nulls, when known: not checked again
- * @param checks            what must be true of every row, over the columns of `schema` by position
+ * @param rowSchema         the nullability guaranteed by the rows' plan, if known: it is not checked again
+ * @param checks            conditions on every row, over the columns of `schema` by position
  * @param maxRecordsPerFile 0 for no limit
  * @param materializesPartitions whether the values of partition columns are in the files, too
  * @param randomPrefixLength how many random characters replace the partition directories, if any
- * @param kind               which folder the files go to, and how their names begin
- * @param tags               what the log says of each file besides
- * @param nameMark           half of the UUIDs in the names of the write's files: what a lost task wrote
- *                           is found by it
+ * @param kind               the folder of the files, and the prefix of their names
+ * @param tags               the tags of each file in the log
+ * @param nameMarker           half of the UUIDs in the names of the write's files, by which the files of lost
+ *                           tasks are found
  */
 private[deltaic] final class DataWriteSpec private (
     val tablePath: String,
@@ -58,7 +58,7 @@ private[deltaic] final class DataWriteSpec private (
     val randomPrefixLength: Option[Int],
     val tags: Map[String, String],
     private val kind: FileKind,
-    private val nameMark: Long,
+    private val nameMarker: Long,
     private val columnMapping: Boolean,
     materializesPartitions: Boolean,
     conf: Broadcast[SerializableConfiguration]
@@ -70,7 +70,7 @@ private[deltaic] final class DataWriteSpec private (
       .filterNot(i => partitionOrdinals.contains(i) || VoidColumns.isVoid(schema(i).dataType))
       .toArray ++ (if (materializesPartitions) partitionOrdinals else Array.empty[Int])
 
-  /** Whether files have all that is in a row, as it is there. */
+  /** Whether files contain exactly the columns of a row. */
   @transient lazy val storesWholeRows: Boolean =
     partitionOrdinals.isEmpty && !VoidColumns.areIn(schema)
 
@@ -78,14 +78,14 @@ private[deltaic] final class DataWriteSpec private (
   @transient lazy val partitionNames: Array[String] =
     partitionOrdinals.map(i => PhysicalSchema.nameOf(schema(i), columnMapping))
 
-  /** Complete for the Parquet writer. Shared by the tasks of an executor: not to be changed. */
+  /** Complete for the Parquet writer. The tasks of an executor share it, and must not change it. */
   def hadoopConf: Configuration = conf.value.value
 
   def compression: CompressionCodecName = ParquetOutputFormat.getCompression(hadoopConf)
 
   def absolutePath(relativePath: String): Path = new Path(new Path(tablePath), relativePath)
 
-  /** A path, relative to the table, that no other file has. */
+  /** A unique path, relative to the table. */
   def newRelativePath(taskPartition: Int, partitionValues: Seq[String]): String = {
     val extension = compression.getExtension + ".parquet"
     val uuid = newId()
@@ -106,10 +106,10 @@ private[deltaic] final class DataWriteSpec private (
       () => newId()
     )
 
-  private def newId(): UUID = new UUID(nameMark, UUID.randomUUID().getLeastSignificantBits)
+  private def newId(): UUID = new UUID(nameMarker, UUID.randomUUID().getLeastSignificantBits)
 }
 
-/** What the files of a write hold. */
+/** The kind of the files of a write. */
 private[write] sealed abstract class FileKind(val folder: Option[String], val prefix: String)
     extends Serializable
 
@@ -124,13 +124,13 @@ private[write] object FileKind {
 
 private[deltaic] object DataWriteSpec {
 
-  /** For the names of one write's files. */
+  /** A mark for the names of one write's files. */
   def newNameMark(): Long = UUID.randomUUID().getMostSignificantBits
 
   /** Whether a file in the table has a name with this mark, whatever its kind. */
-  def isNamed(nameMark: Long, fileName: String): Boolean =
+  def isNamed(nameMarker: Long, fileName: String): Boolean =
     prefixes.exists(fileName.startsWith) &&
-    fileName.contains(new UUID(nameMark, 0L).toString.take(19))
+    fileName.contains(new UUID(nameMarker, 0L).toString.take(19))
 
   private def prefixes: Seq[String] =
     DeletionVectorDescriptor.FilePrefix +: FileKind.all.map(_.prefix)
@@ -141,14 +141,14 @@ private[deltaic] object DataWriteSpec {
    * @param partitionColumns as in the table's metadata
    * @param configuration    the table's properties
    * @param options          the write's options
-   * @param rowSchema        what the incoming rows' plan promises about nulls, position by position
+   * @param rowSchema        the nullability guaranteed by the incoming rows' plan, by position
    * @param columnMapping    whether files and log have physical names (Protocol § Column Mapping)
-   * @param checks           what must be true of every row
-   * @param tracked          further columns of files, with what row tracking knows of rows that move
+   * @param checks           conditions on every row
+   * @param tracked          further columns of files: the materialized row tracking columns of copied rows
    * @param materializesPartitions whether the values of partition columns are in the files, too
-   * @param clusteredBy      the columns, by their names in files, that have statistics in any case
-   * @param tags             what the log says of each file besides
-   * @param nameMark         the same for all files of one write
+   * @param clusteredBy      the columns, by their physical names, that always have statistics
+   * @param tags             the tags of each file in the log
+   * @param nameMarker         the same for all files of one write
    */
   def forTable(
       spark: SparkSession,
@@ -164,12 +164,12 @@ private[deltaic] object DataWriteSpec {
       materializesPartitions: Boolean = false,
       clusteredBy: Seq[Seq[String]] = Nil,
       tags: Map[String, String] = Map.empty,
-      nameMark: Long = newNameMark()
+      nameMarker: Long = newNameMark()
   ): DataWriteSpec = {
-    val sqlConf = WriteShims.sqlConf(spark)
+    val sqlConf = WriteInternals.sqlConf(spark)
     val ignoringCase = CaseInsensitiveMap(options)
     val dataSchema = StructType(schema.filterNot(f => partitionColumns.contains(f.name)))
-    // A table without columns has no rows to write either, but a DELETE may ask how they were.
+    // A table without columns has no rows to write, but a DELETE may still build a spec for it.
     val storedSchema = VoidColumns.without(tablePath, dataSchema)
     if (storedSchema.isEmpty && (partitionColumns ++ dataSchema).nonEmpty)
       throw if (dataSchema.isEmpty) noDataColumns(tablePath) else VoidColumns.alone(tablePath)
@@ -178,7 +178,7 @@ private[deltaic] object DataWriteSpec {
         storedSchema ++ tracked ++
           (if (materializesPartitions) partitionColumns.map(schema(_)) else Nil)
       )
-    val hadoopConf = WriteShims.hadoopConf(spark, options)
+    val hadoopConf = WriteInternals.hadoopConf(spark, options)
     ParquetFormat.writerVersion(configuration, ignoringCase)
       .foreach(hadoopConf.set(ParquetOutputFormat.WRITER_VERSION, _))
     configureParquet(
@@ -204,7 +204,7 @@ private[deltaic] object DataWriteSpec {
       randomPrefixLength(configuration),
       tags,
       FileKind.Data,
-      nameMark,
+      nameMarker,
       columnMapping,
       materializesPartitions,
       spark.sparkContext.broadcast(new SerializableConfiguration(hadoopConf))
@@ -212,10 +212,10 @@ private[deltaic] object DataWriteSpec {
   }
 
   /**
-   * For the change data files of a write: its rows, with the kind of the change behind them. The rows
-   * are the table's already, or about to be, so nothing is checked.
+   * For the change data files of a write: its rows, with the change type as the last column. The rows
+   * are in the table already, or will be, so nothing is checked.
    *
-   * @param data how the data files of the write are laid out
+   * @param data the spec of the write's data files
    */
   def forChanges(
       spark: SparkSession,
@@ -228,7 +228,7 @@ private[deltaic] object DataWriteSpec {
       data.tablePath,
       StructType(schema.indices.filterNot(data.partitionOrdinals.contains(_)).map(schema(_)))
     )
-    val hadoopConf = WriteShims.hadoopConf(spark, options)
+    val hadoopConf = WriteInternals.hadoopConf(spark, options)
     hadoopConf.set(
       ParquetOutputFormat.WRITER_VERSION,
       ParquetOutputFormat.getWriterVersion(data.hadoopConf).toString
@@ -237,7 +237,7 @@ private[deltaic] object DataWriteSpec {
       hadoopConf,
       PhysicalSchema.of(inFiles, data.columnMapping),
       CaseInsensitiveMap(options),
-      WriteShims.sqlConf(spark)
+      WriteInternals.sqlConf(spark)
     )
     new DataWriteSpec(
       data.tablePath,
@@ -246,12 +246,12 @@ private[deltaic] object DataWriteSpec {
       data.partitionOrdinals,
       None,
       Nil,
-      StatisticsColumns(Nil, stringPrefixLength = 0), // nobody chooses among these files by bounds
+      StatisticsColumns(Nil, stringPrefixLength = 0), // these files are not skipped by statistics
       data.maxRecordsPerFile,
       data.randomPrefixLength,
       Map.empty,
       FileKind.Changes,
-      data.nameMark,
+      data.nameMarker,
       data.columnMapping,
       materializesPartitions = false,
       spark.sparkContext.broadcast(new SerializableConfiguration(hadoopConf))
@@ -259,8 +259,8 @@ private[deltaic] object DataWriteSpec {
   }
 
   /**
-   * Settles what Spark's writer reads from the configuration. Types are encoded as the Parquet
-   * format defines them, and timestamps as 64-bit microseconds, whatever the session prefers: the
+   * Sets what Spark's writer reads from the configuration. Types are encoded as the Parquet
+   * format defines them, and timestamps as 64-bit microseconds, regardless of the session's settings: the
    * statistics and other engines rely on it.
    */
   private def configureParquet(
@@ -287,8 +287,8 @@ private[deltaic] object DataWriteSpec {
   }
 
   /**
-   * Dates and times are never shifted to the Julian calendar: nothing in a table says that they
-   * were.
+   * Dates and times are never rebased to the Julian calendar: a table has no metadata for
+   * that.
    */
   private def rebaseMode(sqlConf: SQLConf): LegacyBehaviorPolicy.Value =
     sqlConf.getConf(SQLConf.PARQUET_REBASE_MODE_IN_WRITE) match {

@@ -15,16 +15,15 @@ import org.apache.parquet.column.statistics.Statistics
 import org.apache.parquet.hadoop.metadata.{ColumnChunkMetaData, ParquetMetadata}
 import org.apache.parquet.io.api.Binary
 import org.apache.parquet.schema.{GroupType, MessageType}
-import org.apache.spark.sql.deltaic.SchemaShims
+import org.apache.spark.sql.deltaic.SchemaInternals
 import org.apache.spark.sql.types._
 
 /**
- * The statistics of a data file, taken from the footer that its writer still holds in memory
- * (Protocol § Per-file Statistics). No row is looked at.
+ * The statistics of a data file, computed from the footer that its writer still has in memory
+ * (Protocol § Per-file Statistics). No row is read.
  *
- * The rule: a bound that cannot be exact is left out, never guessed. The footer in memory keeps the
- * whole smallest and largest value of each column chunk, so truncation happens here and nowhere
- * else.
+ * The rule: a bound that cannot be exact is left out, never guessed. The footer in memory has the
+ * complete smallest and largest value of each column chunk, so strings are truncated only here.
  */
 private[write] object FileStatistics {
 
@@ -81,7 +80,7 @@ private[write] object FileStatistics {
     LeafStatistics(min, max, nulls.map(n => Scalar(n.toString, quoted = false)))
   }
 
-  /** The first column of the file at or below a path; arrays, maps and variants have some below. */
+  /** The first column of the file at or below a path; arrays, maps and variants have theirs below. */
   private def firstColumn(schema: MessageType, path: Seq[String]): Option[ColumnDescriptor] = {
     @tailrec def descend(
         group: GroupType,
@@ -99,12 +98,11 @@ private[write] object FileStatistics {
   }
 
   /**
-   * In how many rows the column is null. A column below a null struct is null.
+   * The number of rows in which the column is null. A column below a null struct is null.
    *
-   * A plain column has its nulls counted. Below a repeated column one row has many values, so the
-   * rows with a null array or map are those that end at a definition level lower than its own: each
-   * of them stands in the histogram exactly once, while an empty array and each element end at its
-   * own level or deeper.
+   * A plain column has a null count in the footer. Below a repeated column one row has many values. A row with
+   * a null array or map has a definition level lower than the column's own, and is in the histogram
+   * exactly once, while an empty array and each element have that level or a deeper one.
    */
   private def nullCount(
       leaf: StatisticsLeaf,
@@ -136,7 +134,7 @@ private[write] object FileStatistics {
 
   /** Whether columns of this type have a minimum and a maximum. */
   def hasBounds(dataType: DataType): Boolean = dataType match {
-    case string: StringType => SchemaShims.isBinary(string)
+    case string: StringType => SchemaInternals.isBinary(string)
     case _: NumericType | DateType | TimestampType | TimestampNTZType => true
     case _ => false
   }
@@ -155,17 +153,17 @@ private[write] object FileStatistics {
   }
 
   /**
-   * The statistics over all row groups, or none when all values are null or a row group's are
-   * unknown.
+   * The statistics over all row groups; none if all values are null or the statistics of a row group are
+   * missing.
    */
   private def mergedStatistics(chunks: Seq[ColumnChunkMetaData]): Option[Statistics[_]] = {
-    val known = chunks.forall { chunk =>
+    val areKnown = chunks.forall { chunk =>
       val statistics: Statistics[_] = chunk.getStatistics
       statistics != null && statistics.isNumNullsSet &&
       (statistics.hasNonNullValue || statistics.getNumNulls == chunk.getValueCount)
     }
     val withValues = chunks.map(_.getStatistics).filter(s => s != null && s.hasNonNullValue)
-    if (!known || withValues.isEmpty) None
+    if (!areKnown || withValues.isEmpty) None
     else {
       val merged: Statistics[_] = withValues.head.copy()
       withValues.tail.foreach(merged.mergeStatistics(_))
@@ -198,8 +196,8 @@ private[write] object FileStatistics {
   }
 
   /**
-   * Parquet's writer orders NaN last, as Spark does, so NaN shows up as the largest value and JSON
-   * has no number for it. The two zeros are equal to some readers and ordered for others: the
+   * Parquet's writer orders NaN last, as Spark does, so that NaN is the largest value, and JSON
+   * has no number for it. Some readers treat the two zeros as equal and others order them: the
    * bounds enclose both.
    */
   private def floating(value: Double, text: String, isMin: Boolean): Option[Scalar] =
@@ -228,7 +226,7 @@ private[write] object FileStatistics {
     )
   }
 
-  /** Other years have no spelling that all readers agree on. */
+  /** Other years have no format that all readers parse alike. */
   private def hasFourDigitYear(year: Int): Boolean = year >= 1 && year <= 9999
 
   private def writeTree(

@@ -11,9 +11,9 @@ import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 import io.deltaic.spark.scan.ColumnKeys
 
 /**
- * A column whose values the table numbers (Protocol § Identity Columns).
+ * An identity column (Protocol § Identity Columns).
  *
- * @param highWaterMark the value furthest from `start` that any commit holds
+ * @param highWaterMark the value furthest from `start` in any commit
  */
 private[spark] final case class IdentityColumn(
     name: String,
@@ -23,7 +23,7 @@ private[spark] final case class IdentityColumn(
     highWaterMark: Option[Long]
 ) {
 
-  /** The first value of the sequence that lies beyond the mark. */
+  /** The first value of the sequence beyond the high-water mark. */
   def next(table: String): Long = {
     val steps = highWaterMark.fold(BigInt(0)) { mark =>
       val passed = BigInt(mark) - BigInt(start)
@@ -34,10 +34,10 @@ private[spark] final case class IdentityColumn(
     value.toLong
   }
 
-  /** Numbers the rows of an append or an overwrite. */
+  /** Generates the values for the rows of an append or an overwrite. */
   def value(table: String): IdentityValue = IdentityValue(table, name, next(table), step)
 
-  /** Whether a value is beyond another, or beyond none. */
+  /** Whether a value is beyond the mark, or there is no mark. */
   def isBeyond(value: Long, mark: Option[Long]): Boolean =
     mark.forall(m => if (step > 0) value > m else value < m)
 }
@@ -77,12 +77,12 @@ private[spark] object IdentityColumn {
 }
 
 /**
- * The next value of an identity column. The tasks of a stage take turns, so that no two give the same
- * value: that is all that ties them together, and it leaves gaps.
+ * The next value of an identity column. Each task of a stage generates every n-th value, so that values are unique
+ * without coordination. This leaves gaps.
  *
- * @param lane which of `lanes` expressions of one statement that number the same column this is
- * @param once whether the optimizer must know that each evaluation gives another value; where it may
- *             not be told, nothing may copy the expression
+ * @param lane the index of this expression among the `lanes` of one statement that generate values of the same column
+ * @param once whether the expression is nondeterministic to the optimizer, since each evaluation returns another
+ *             value; if it is not, nothing may copy the expression
  */
 private[spark] final case class IdentityValue(
     table: String,
@@ -112,8 +112,8 @@ private[spark] final case class IdentityValue(
   override protected def doGenCode(ctx: CodegenContext, ev: ExprCode): ExprCode = {
     val expression = ctx.addReferenceObj("identity", this)
     val state = ctx.addMutableState(classOf[IdentityCounter].getName, "identityCounter")
-    // On first use, not when a partition begins: where MERGE is not compiled as a whole, Spark says that to none of
-    // its projections.
+    // Initialized on first use, not at the start of a partition: without whole-stage code generation for MERGE, Spark
+    // does not initialize its projections.
     val code = code"""
       if ($state == null) $state = $expression.newCounter();
       final long ${ev.value} = $state.next();"""

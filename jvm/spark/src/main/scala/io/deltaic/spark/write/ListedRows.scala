@@ -6,15 +6,15 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.read.ScanBuilder
-import org.apache.spark.sql.deltaic.SchemaShims
+import org.apache.spark.sql.deltaic.SchemaInternals
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.spark.changes.{ChangesScanBuilder, ListedChanges}
 import io.deltaic.spark.scan.{ListedFiles, TableScanBuilder, TableSchema, TableWithSchema}
 
 /**
- * Rows of exactly these files, with the columns of the schema: one that is younger than a row is null
- * in it.
+ * Rows of exactly these files, with the columns of the schema: columns added after a row was written
+ * are null.
  */
 private[spark] final class ListedRows private (
     table: Path,
@@ -25,9 +25,9 @@ private[spark] final class ListedRows private (
 
   override def name(): String = table.toString
 
-  /** Nullability is checked where rows enter the table, not where they move within it. */
+  /** Nullability is checked when rows are written first, not when they are copied within the table. */
   override def columns(): Array[Column] =
-    SchemaShims.columns(SchemaShims.asNullable(schema.all))
+    SchemaInternals.columns(SchemaInternals.asNullable(schema.all))
 
   override def capabilities(): JSet[TableCapability] = EnumSet.of(TableCapability.BATCH_READ)
 
@@ -40,7 +40,7 @@ private[spark] object ListedRows {
   def live(spark: SparkSession, files: ListedFiles, schema: TableSchema): ListedRows =
     new ListedRows(files.table, schema, new TableScanBuilder(spark, files, schema, _))
 
-  /** Those rows of the files that are part of the changes. */
+  /** The rows of the files that are part of the changes. */
   def changed(spark: SparkSession, changes: ListedChanges, schema: TableSchema): ListedRows =
     new ListedRows(changes.table, schema, new ChangesScanBuilder(spark, changes, schema, _))
 }

@@ -2,10 +2,10 @@ package io.deltaic.spark.write
 
 import org.apache.spark.sql.types._
 
-/** Which casts may lose a part of a value without an error. A value that is too large is the cast's own concern. */
+/** Casts that may truncate a value without an error. Overflow is handled by the cast itself. */
 private[spark] object LossyCast {
 
-  /** Fractional digits, or the time of day: a value that lost them is another one when it is cast back. */
+  /** Whether a cast may drop fractional digits or the time of day, so that casting back does not restore the value. */
   def cuts(from: DataType, to: DataType): Boolean = (from, to) match {
     case (FloatType | DoubleType, ByteType | ShortType | IntegerType | LongType) => true
     case (other: DecimalType, ByteType | ShortType | IntegerType | LongType) => other.scale > 0
@@ -14,7 +14,7 @@ private[spark] object LossyCast {
     case _ => false
   }
 
-  /** Few floating-point numbers are decimals of any scale: it is no mistake that a decimal rounds them. */
+  /** Whether a cast rounds floating-point numbers to decimals. Few are exact decimals, so this is not an error. */
   def rounds(from: DataType, to: DataType): Boolean = (from, to) match {
     case (FloatType | DoubleType, _: DecimalType) => true
     case _ => false

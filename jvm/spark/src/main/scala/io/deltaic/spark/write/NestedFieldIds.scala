@@ -11,8 +11,8 @@ import org.apache.spark.sql.types._
 import io.deltaic.spark.scan.PhysicalSchema
 
 /**
- * Spark's writer, which gives fields of Parquet the ids of columns, and here ids to the elements of
- * arrays and the keys and values of maps as well, where the columns have some for them (Protocol §
+ * Spark's write support, which writes the field IDs of columns, extended to the elements of
+ * arrays and the keys and values of maps, if the columns have IDs for them (Protocol §
  * Iceberg Compatibility V2).
  */
 private[write] final class FieldIdWriteSupport extends ParquetWriteSupport {
@@ -27,7 +27,7 @@ private[write] final class FieldIdWriteSupport extends ParquetWriteSupport {
 
 private[write] object NestedFieldIds {
 
-  /** @param columns under the names they have in the file, in its order */
+  /** @param columns under their physical names, in the order of the file */
   def in(file: MessageType, columns: StructType): MessageType =
     new MessageType(file.getName, fields(file, columns).asJava)
 
@@ -40,7 +40,7 @@ private[write] object NestedFieldIds {
       within(field, column.dataType, column.name, ids)
     }
 
-  /** @param ids of the nearest column or field of a struct above, by path from it */
+  /** @param ids of the nearest enclosing column or struct field, by the path from it */
   private def within(node: Type, dataType: DataType, path: String, ids: Metadata): Type =
     dataType match {
       case struct: StructType =>
@@ -51,7 +51,7 @@ private[write] object NestedFieldIds {
       case _ => node
     }
 
-  /** A list or a map is a group with one repeated group, which has the parts. */
+  /** A list or a map is a group with one repeated group, which holds the elements or entries. */
   private def parts(
       node: Type,
       types: Seq[(String, DataType)],
@@ -60,11 +60,11 @@ private[write] object NestedFieldIds {
   ): Type = {
     val outer = node.asGroupType
     val repeated = outer.getType(0).asGroupType
-    val numbered = repeated.getFields.asScala.toSeq.lazyZip(types).map { case (part, (name, dt)) =>
+    val withIds = repeated.getFields.asScala.toSeq.lazyZip(types).map { case (part, (name, dt)) =>
       val here = s"$path.$name"
       val inner = within(part, dt, here, ids)
       if (ids.contains(here)) inner.withId(ids.getLong(here).toInt) else inner
     }
-    outer.withNewFields(repeated.withNewFields(numbered.asJava))
+    outer.withNewFields(repeated.withNewFields(withIds.asJava))
   }
 }

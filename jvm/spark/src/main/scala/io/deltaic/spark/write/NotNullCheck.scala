@@ -8,11 +8,11 @@ import org.apache.spark.sql.types._
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 
 /**
- * Refuses rows with a null where the table's schema has none, at any depth.
+ * Refuses rows with a null where the table's schema does not allow it, at any depth.
  *
- * The places to look at are worked out once: those that the table declares NOT NULL and that the
- * rows' own schema does not already promise. A row costs one null test for each of them and nothing
- * is allocated.
+ * The columns to check are determined once: those that the table declares NOT NULL and that the
+ * rows' own schema does not guarantee. A row costs one null test for each of them, without
+ * allocations.
  */
 private[spark] final class NotNullCheck private (table: String, root: NotNullCheck.StructCheck) {
   def check(row: InternalRow): Unit = {
@@ -24,8 +24,8 @@ private[spark] final class NotNullCheck private (table: String, root: NotNullChe
 private[spark] object NotNullCheck {
 
   /**
-   * None when every row of `rows` satisfies `required` anyway. `rows` is unknown when the writer
-   * gets any row.
+   * None if the schema `rows` guarantees `required`. `rows` is none if nothing is known about the
+   * rows.
    */
   def forRows(
       table: String,
@@ -39,10 +39,10 @@ private[spark] object NotNullCheck {
       Map("table" -> table, "column" -> column)
     )
 
-  /** Looks into one value that is not null. */
+  /** Checks inside of one value that is not null. */
   private[write] sealed trait ValueCheck {
 
-    /** The name of the column that must not be null and is, or null. */
+    /** The name of the column that violates the constraint, or null. */
     def violatedAt(values: SpecializedGetters, ordinal: Int): String
   }
 

@@ -5,16 +5,16 @@ import org.apache.spark.sql.classic.SparkSession
 import io.deltaic.protocol.TableProperties
 import io.deltaic.spark.SessionSettings
 
-/** Whether the rows of a write are shuffled to come out in few large files. */
+/** Whether the rows of a write are shuffled to write few large files. */
 private[spark] object OptimizedWrite {
 
   /**
-   * The first counts that says anything: the write, the session, the table.
+   * The first that is set applies: the option of the write, the session's setting, the table's property.
    *
    * @param properties of the table
    * @param option of the write, by its name
    */
-  def isAskedFor(
+  def isEnabled(
       spark: SparkSession,
       properties: Map[String, String],
       option: String => Option[String]
@@ -28,8 +28,8 @@ private[spark] object OptimizedWrite {
       .contains(true)
 
   /**
-   * How much of the shuffle goes to a file. A file is smaller than the rows in it are in a shuffle, which
-   * are not stored by columns.
+   * The bytes of the shuffle for one file. The file is smaller, since rows in a shuffle are not stored by
+   * columns.
    */
   def fileSizeBytes(spark: SparkSession): Long =
     SessionSettings.get(spark, BinSize).fold(DefaultMegabytes) { text =>

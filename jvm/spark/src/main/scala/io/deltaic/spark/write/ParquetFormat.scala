@@ -6,20 +6,20 @@ import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 
 import io.deltaic.protocol.{Metadata, Protocol, TableFeatures, TableProperties}
 
-/** What the properties and features of a table ask of the Parquet files that are written to it. */
+/** The requirements of a table's properties and features on its Parquet files. */
 private[write] object ParquetFormat {
 
   private val FormatVersion = "delta.parquet.format.version"
   private val WritePartitionColumns = "delta.writePartitionColumnsToParquet"
   private val CompatibilityTag = "ICEBERG_COMPAT_VERSION"
 
-  /** Every feature that asks for the values of partition columns in the files. */
+  /** The features that require the values of partition columns in the files. */
   private val materializing =
     Seq("icebergCompatV1", "icebergCompatV2", "materializePartitionColumns")
 
   /**
-   * The version of Parquet's writer that `delta.parquet.format.version` asks for: pages and encodings of version 2 from
-   * format 2 on. None if a write option says it, or if the table leaves it to the session.
+   * The version of Parquet's writer for `delta.parquet.format.version`: pages and encodings of version 2 from
+   * format 2 on. None if a write option specifies it, or if the table does not.
    */
   def writerVersion(
       properties: Map[String, String],
@@ -43,7 +43,7 @@ private[write] object ParquetFormat {
     materializing.exists(TableFeatures.isActive(protocol, metadata, _)) ||
     metadata.configuration.get(WritePartitionColumns).exists(TableProperties.isTrue)
 
-  /** By which engines that offer the table as an Iceberg table know files that were written for it. */
+  /** The tags by which engines identify files that conform to Iceberg compatibility. */
   def tags(protocol: Protocol, metadata: Metadata): Map[String, String] =
     Seq("icebergCompatV2" -> "2", "icebergCompatV1" -> "1")
       .find { case (feature, _) => TableFeatures.isActive(protocol, metadata, feature) }

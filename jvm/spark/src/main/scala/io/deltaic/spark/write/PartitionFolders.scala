@@ -4,10 +4,10 @@ import io.deltaic.replay.Snapshot
 import io.deltaic.spark.partition.PartitionPaths
 import io.deltaic.spark.scan.TableSchema
 
-/** By which name the partitions of a table have folders: `a=1/b=x`, in the order of the columns. */
+/** The folder names of a table's partitions: `a=1/b=x`, in the order of the columns. */
 private[spark] object PartitionFolders {
 
-  /** @return the folder for partition values as the log holds them */
+  /** @return the folder for partition values as in the log */
   def of(snapshot: Snapshot): Map[String, String] => String = {
     val schema = TableSchema.of(snapshot)
     val inLog = schema.partitionColumns.map(schema.logName)

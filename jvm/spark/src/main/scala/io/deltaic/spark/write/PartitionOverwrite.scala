@@ -9,20 +9,20 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.DeltaicException
 
-/** The option of an overwrite that says whether it replaces all partitions, or those it has rows for. */
+/** The partition overwrite mode: static, or dynamic for the partitions that have new rows. */
 private[spark] object PartitionOverwrite {
   private val Key = DataSourceUtils.PARTITION_OVERWRITE_MODE
 
-  /** What the history says of a write under the mode that replaces single partitions. */
+  /** The operation parameter of a write in dynamic mode. */
   val Recorded = "isDynamicPartitionOverwrite"
 
-  /** Whether a write replaces the partitions it has rows for: the option beats the session. */
-  def isInForce(spark: SparkSession, options: CaseInsensitiveStringMap): Boolean =
+  /** Whether a write is in dynamic mode: the option takes precedence over the session. */
+  def isEffective(spark: SparkSession, options: CaseInsensitiveStringMap): Boolean =
     isDynamic(key => Option(options.get(key))).getOrElse {
       spark.sessionState.conf.partitionOverwriteMode == PartitionOverwriteMode.DYNAMIC
     }
 
-  /** @return None where the write does not say; else whether partitions without new rows are kept */
+  /** @return none if the option is not set; else whether partitions without new rows are retained */
   def isDynamic(option: String => Option[String]): Option[Boolean] =
     option(Key.toLowerCase(Locale.ROOT)).map { text =>
       val mode = text.trim.toUpperCase(Locale.ROOT)

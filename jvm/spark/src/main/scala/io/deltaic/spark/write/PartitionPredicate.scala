@@ -13,10 +13,10 @@ import org.apache.spark.sql.connector.expressions.filter.{Predicate => V2Predica
 import org.apache.spark.sql.connector.expressions.{Literal => V2Literal, NamedReference}
 import org.apache.spark.sql.types.{BooleanType, DataType, NullType}
 
-/** The conditions that `INSERT OVERWRITE ... PARTITION (p = 1)` yields, as Catalyst expressions. */
+/** Converts the predicates of `INSERT OVERWRITE ... PARTITION (p = 1)` to Catalyst expressions. */
 private[write] object PartitionPredicate {
 
-  /** A condition over columns by their names; what type they have is for others to know. */
+  /** A condition over columns by name; the caller resolves their types. */
   def condition(predicate: V2Predicate): Option[Expression] =
     (predicate.name, predicate.children.toSeq) match {
       case ("=" | "<=>", Seq(reference: NamedReference, value: V2Literal[_])) =>

@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.{
   UnsafeProjection,
   UnsafeRow
 }
-import org.apache.spark.sql.deltaic.WriteShims
+import org.apache.spark.sql.deltaic.WriteInternals
 import org.apache.spark.sql.types.StructType
 
 import io.deltaic.protocol.AddFile
@@ -21,9 +21,9 @@ import io.deltaic.spark.partition.PartitionValues
  * One file is open at a time, so rows should come sorted by partition; a partition that comes back
  * gets another file. A task without rows writes no file. Not thread safe.
  *
- * @param taskPartition the Spark partition of the task, which the file names carry
- * @param rowsAreNew    whether the rows enter the table here, so that its conditions must hold; rows that
- *                      only move to another file are taken as they are
+ * @param taskPartition the Spark partition of the task, which is in the file names
+ * @param rowsAreNew    whether the rows are new to the table, so that its conditions are checked; copied rows are
+ *                      not checked
  */
 private[deltaic] final class PartitionedDataWriter(
     spec: DataWriteSpec,
@@ -37,45 +37,45 @@ private[deltaic] final class PartitionedDataWriter(
   private val checks: RowChecks =
     if (!rowsAreNew || spec.checks.isEmpty) null
     else new RowChecks(spec.tablePath, spec.checks, taskPartition)
-  private val marks: IdentityMarks =
-    Option.when(rowsAreNew)(new IdentityMarks(spec.schema)).filterNot(_.isEmpty).orNull
+  private val marks: IdentityHighWaterMarks =
+    Option.when(rowsAreNew)(new IdentityHighWaterMarks(spec.schema)).filterNot(_.isEmpty).orNull
   private val maxRecordsPerFile: Long =
     if (spec.maxRecordsPerFile > 0) spec.maxRecordsPerFile else Long.MaxValue
   private val split: PartitionSplit =
     if (spec.partitionOrdinals.isEmpty) null else new PartitionSplit(spec)
 
-  /** What the files have of a row; null if that is all of it. */
+  /** The columns of a row that are in the files; null if that is all of them. */
   private val stored: UnsafeProjection =
     if (spec.storesWholeRows) null
     else PartitionSplit.projection(spec.schema, spec.fileOrdinals, VoidColumns.cut)
   private var current: DataFileWriter = _
 
-  WriteShims.onKilled(() => abort())
+  WriteInternals.onKilled(() => abort())
 
   def write(row: InternalRow): Unit = {
     if (notNull != null) notNull.check(row)
     if (checks != null) checks.check(row)
-    if (marks != null) marks.see(row)
+    if (marks != null) marks.update(row)
     if (split != null && split.enters(row)) closeCurrent()
     if (current == null) open(if (split == null) Nil else split.values)
     current.write(if (stored == null) row else stored(row))
     if (current.numRecords >= maxRecordsPerFile) closeCurrent()
   }
 
-  /** Completes the last file. The files are the table's when a commit holds these actions. */
+  /** Closes the last file. The files become part of the table when these actions are committed. */
   def commit(): Seq[AddFile] = {
     closeCurrent()
-    WriteShims.addOutputMetrics(written.iterator.map(_.addFile.sizeBytes).sum, numRecords)
+    WriteInternals.addOutputMetrics(written.iterator.map(_.addFile.sizeBytes).sum, numRecords)
     written.iterator.map(_.addFile).toSeq
   }
 
-  /** How far the rows take identity columns beyond what the table has seen, by column. */
-  def identityMarks: Map[String, Long] = if (marks == null) Map.empty else marks.result
+  /** The high-water marks of identity columns beyond those of the table, by column. */
+  def identityHighWaterMarks: Map[String, Long] = if (marks == null) Map.empty else marks.result
 
-  /** The rows in files that are complete. */
+  /** The number of rows in closed files. */
   def numRecords: Long = written.iterator.map(_.numRecords).sum
 
-  /** Deletes everything this writer wrote; to be called when the task or the whole write fails. */
+  /** Deletes everything that this writer wrote; called when the task or the whole write fails. */
   def abort(): Unit = {
     val unfinished = Option(current)
     current = null
@@ -97,13 +97,13 @@ private[deltaic] final class PartitionedDataWriter(
     }
 }
 
-/** Tells the partitions of rows apart, by generated code. */
+/** Detects partition changes between rows, by generated code. */
 private final class PartitionSplit(spec: DataWriteSpec) {
 
   private val key = PartitionSplit.projection(spec.schema, spec.partitionOrdinals)
   private var currentKey: UnsafeRow = _
 
-  /** Moves to the partition of this row; true if the row before, if any, was in another. */
+  /** Moves to the partition of this row; false if the previous row was in the same one. */
   def enters(row: InternalRow): Boolean = {
     val rowKey = key(row)
     val changed = !rowKey.equals(currentKey)
@@ -116,7 +116,7 @@ private final class PartitionSplit(spec: DataWriteSpec) {
     val field = spec.schema(spec.partitionOrdinals(i))
     val value = currentKey.get(i, field.dataType)
     val text = PartitionValues.toLog(field.name, field.dataType, value)
-    // The check of the rows does not know that an empty string is a null partition value.
+    // The null check of rows does not cover empty strings, which are null partition values.
     if (text == null && !field.nullable) throw NotNullCheck.violation(spec.tablePath, field.name)
     text
   }

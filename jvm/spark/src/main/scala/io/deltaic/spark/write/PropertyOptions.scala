@@ -4,10 +4,10 @@ import java.util.Locale
 
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 
-/** Options of a DataFrame's writer that name table properties, for the table that it creates. */
+/** Options of a DataFrame writer that are table properties of the table that it creates. */
 private[spark] object PropertyOptions {
 
-  /** The spelling of properties matters, so they keep their case. */
+  /** Property names are case-sensitive, so they keep their case. */
   def of(options: Map[String, String]): Map[String, String] = {
     val asSpelled = options match {
       case ignoringCase: CaseInsensitiveMap[String @unchecked] => ignoringCase.originalMap

@@ -4,18 +4,18 @@ import java.util.Locale
 
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 
-/** Options that ask for an older version. A write goes to the newest one; to ignore them would be to lie. */
+/** Refuses time travel options of a write. A write is always based on the newest version. */
 private[spark] object ReadOnlyOptions {
   private val names = Seq("versionAsOf", "timestampAsOf")
 
   def refuse(table: String, options: Iterable[String]): Unit = {
-    val asked = options.iterator.map(_.toLowerCase(Locale.ROOT)).toSet
-    names.find(name => asked(name.toLowerCase(Locale.ROOT))).foreach { name =>
+    val present = options.iterator.map(_.toLowerCase(Locale.ROOT)).toSet
+    names.find(name => present(name.toLowerCase(Locale.ROOT))).foreach { name =>
       throw refusal(table, s"option $name")
     }
   }
 
-  /** @param what asks for an older version */
+  /** @param what the option or suffix that specifies an older version */
   def refusal(table: String, what: String): DeltaicThrowable =
     DeltaicException("DELTAIC_WRITE_TO_OLDER_VERSION", Map("table" -> table, "what" -> what))
 }

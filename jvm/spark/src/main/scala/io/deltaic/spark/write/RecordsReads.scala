@@ -7,52 +7,52 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}
 
 import io.deltaic.replay.DeltaLog
-import io.deltaic.spark.scan.{AnswerFromLog, TableScan}
+import io.deltaic.spark.scan.{MetadataOnlyScan, TableScan}
 
 /**
- * What a query reads of the table it writes to.
+ * What a query reads of the table that it writes to.
  *
- * @param rowsAlone whether what becomes of a row of the table that it changes depends on no other row of
- *   the table, except for those in scans of their own, such as subqueries
- * @param matches what a join of the statement looks for in the table
+ * @param rowsAlone whether the change of a row depends on no other row of
+ *   the table, except for those in other scans, such as subqueries
+ * @param matches the rows of the table that match a join of the statement
  */
 private[spark] final case class RecordedReads(
     scans: Seq[TableScan],
     rowsAlone: Boolean,
-    matches: Option[JoinMatches] = None
+    matches: Option[MergeReadPredicate] = None
 )
 
 private[spark] object RecordedReads {
   val none: RecordedReads = RecordedReads(Nil, rowsAlone = false)
 
-  /** Of a condition on single rows. */
+  /** The reads of a condition on single rows. */
   val ofRowsAlone: RecordedReads = RecordedReads(Nil, rowsAlone = true)
 }
 
-/** A write that wants to know what its query reads of the table it writes to. */
+/** A write that records what its query reads of the table that it writes to. */
 private[spark] trait RecordsReads {
-  private var known = RecordedReads.none
+  private var reads = RecordedReads.none
 
-  /** The table written to. */
+  /** The table that is written. */
   def log: DeltaLog
 
   /** The version that the write is based on; -1 if there is none. */
   def readVersion: Long
 
-  /** What is known of the query, scans of older versions left out: they never change. */
-  final def recorded: RecordedReads = synchronized(known)
+  /** The recorded reads, without scans of older versions, which never change. */
+  final def recorded: RecordedReads = synchronized(reads)
 
   private[write] final def record(all: RecordedReads): Unit = synchronized {
-    known =
+    reads =
       all.copy(scans = all.scans.filter(s => s.table == log.table && s.version >= readVersion))
   }
 }
 
 /**
- * Tells a write what its query reads, subqueries included: `INSERT INTO t SELECT ... FROM t`, or a
- * MERGE that only inserts and so is an append, depends on what others commit meanwhile.
+ * Records in a write what its query reads, including subqueries: `INSERT INTO t SELECT ... FROM t`, or an
+ * insert-only MERGE, which is an append, may conflict with concurrent commits.
  *
- * It is a planner strategy that plans nothing, because only now every scan has its filters, and only
+ * It is a planner strategy that plans nothing. Only at this point do all scans have their filters, and only
  * the planner sees the write and its query together.
  */
 private[spark] object RecordReads extends SparkStrategy {
@@ -62,7 +62,11 @@ private[spark] object RecordReads extends SparkStrategy {
       case command: V2WriteCommand =>
         val query = command.query
         writeOf(command).foreach(
-          _.record(RecordedReads(scans(query), changesRowsAlone(query), JoinMatches.in(command)))
+          _.record(RecordedReads(
+            scans(query),
+            changesRowsAlone(query),
+            MergeReadPredicate.in(command)
+          ))
         )
       case _ => ()
     }
@@ -82,8 +86,8 @@ private[spark] object RecordReads extends SparkStrategy {
   }
 
   /**
-   * A DELETE or UPDATE does. So does a MERGE, unless it inserts source rows without a match and leaves
-   * some matches as they are: then such a row of the table keeps another one from being inserted.
+   * True for a DELETE or UPDATE, and for a MERGE, unless it inserts source rows without a match and leaves
+   * some matching rows unchanged: then such a row of the table prevents an insert.
    */
   private def changesRowsAlone(query: LogicalPlan): Boolean =
     query.collect { case merge: MergeRows => merge }.forall { merge =>
@@ -92,14 +96,14 @@ private[spark] object RecordReads extends SparkStrategy {
     }
 
   /**
-   * Those whose rows matter. Spark has an UPDATE or MERGE look up its own condition once more, to leave
-   * out files at run time; what that reads is not part of the outcome.
+   * The scans whose rows affect the result. Spark evaluates the condition of an UPDATE or MERGE a second time, to
+   * prune files at run time; the scans of that do not affect the result.
    */
   private def scans(query: LogicalPlan): Seq[TableScan] =
     query.transformAllExpressionsWithSubqueries { case _: DynamicPruning => Literal.TrueLiteral }
       .collectWithSubqueries { case relation: DataSourceV2ScanRelation => relation.scan }
       .collect {
         case scan: TableScan => scan
-        case answer: AnswerFromLog => answer.replaced
+        case metadataOnly: MetadataOnlyScan => metadataOnly.replaced
       }
 }

@@ -7,52 +7,52 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.parser.ParseException
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.write.LogicalWriteInfo
-import org.apache.spark.sql.deltaic.ExpressionShims
+import org.apache.spark.sql.deltaic.ExpressionInternals
 import org.apache.spark.sql.types.{ArrayType, DataType, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 import io.deltaic.spark.SessionSettings
 
-/** The options by which a DataFrame's writer says which rows it replaces. */
+/** The options of a DataFrame writer that specify which rows it replaces. */
 private[spark] object ReplaceWhere {
   val Key = "replaceWhere"
 
-  /** Those that go with a new row: a condition over both, or the columns in which they are the same. */
+  /** Options for rows that match a new row: a condition over both, or columns in which they are equal. */
   val OnKey = "replaceOn"
   val UsingKey = "replaceUsing"
 
-  /** What a condition over both calls the table. */
+  /** The name of the table in a condition over both. */
   val AliasKey = "targetAlias"
 
-  /** The options that say which rows are replaced. */
+  /** All options that specify the replaced rows. */
   val Keys: Seq[String] = Seq(Key, OnKey, UsingKey)
 
-  /** The setting by which a session confines conditions to partition columns. */
+  /** The setting that restricts conditions to partition columns if it is false. */
   private val DataColumns = "replaceWhere.dataColumns.enabled"
 
-  /** Refuses a write that would replace other rows than its options say. */
-  def requireHeeded(
+  /** Refuses a write that would replace other rows than its options specify. */
+  def requireHonored(
       table: String,
       options: CaseInsensitiveStringMap,
       replaced: Replaced
   ): Unit = {
-    val heeded = replaced match {
+    val honored = replaced match {
       case Replaced.Rows(_) => Seq(Key)
       case Replaced.Matching(_, _, _) => Seq(OnKey, UsingKey)
       case _ => Nil
     }
-    Keys.filter(options.containsKey).filterNot(heeded.contains)
+    Keys.filter(options.containsKey).filterNot(honored.contains)
       .foreach { key =>
-        val reason = s"this way of writing does not take the option $key, which goes with mode " +
-          "overwrite of a DataFrame's writer, and with no other of its kind"
+        val reason = s"this write API does not support the option $key, which requires mode " +
+          "overwrite of a DataFrame writer, and excludes the other options of its kind"
         throw refused(table, options.get(key), reason)
       }
   }
 
   /**
-   * A write by such options to a table that it creates. There is nothing to replace; what they say is which
-   * rows it may write.
+   * A write with such options to a table that it creates. It replaces no rows; the condition restricts the
+   * rows that it may write.
    *
    * @param columns of the new table
    */
@@ -83,7 +83,11 @@ private[spark] object ReplaceWhere {
       columns: StructType
   ): Expression = {
     val resolved =
-      try ExpressionShims.resolved(target.spark, condition, ExpressionShims.attributes(columns))
+      try ExpressionInternals.resolved(
+          target.spark,
+          condition,
+          ExpressionInternals.attributes(columns)
+        )
       catch {
         case e @ (_: AnalysisException | _: IllegalArgumentException) =>
           throw refused(target.table, condition, e.getMessage)
@@ -92,7 +96,7 @@ private[spark] object ReplaceWhere {
     resolved
   }
 
-  /** Refuses a condition that cannot be asked twice, and one that the session does not allow. */
+  /** Refuses a nondeterministic condition, and one that the session does not allow. */
   def requireAllowed(target: WriteTarget, condition: Expression): Unit = {
     if (!condition.deterministic)
       throw refused(target.table, condition.sql, "it is not deterministic")
@@ -100,22 +104,22 @@ private[spark] object ReplaceWhere {
     if (others.nonEmpty && !SessionSettings.isOn(target.spark, DataColumns, default = true)) {
       val reason = s"the table is not partitioned by ${others.distinct.mkString(", ")}, and " +
         s"${SessionSettings.Prefix}$DataColumns is false (or its older name " +
-        s"spark.databricks.delta.$DataColumns); a condition can speak of partition columns only"
+        s"spark.databricks.delta.$DataColumns); a condition can reference partition columns only"
       throw refused(target.table, condition.sql, reason)
     }
   }
 
   /**
-   * Refuses a condition on what the write itself adds to the table: rows that are there have no such
-   * column, or no such field.
+   * Refuses a condition on a column or field that the write itself adds to the table: existing rows do not
+   * have it.
    *
-   * @param columns of the table before the write, with which the condition is asked
+   * @param columns of the table before the write, on which the condition is evaluated
    */
   def requirePresent(table: String, condition: Expression, columns: StructType): Unit = {
     def missing(name: String) = refused(
       table,
       condition.sql,
-      s"the table has no $name; it comes with this write, so no row of the table has a value of it"
+      s"the table has no $name; this write adds it, so no row of the table has a value for it"
     )
     val types = columns.fields.map(column => column.name -> column.dataType).toMap
     condition.transformUp {
@@ -134,14 +138,14 @@ private[spark] object ReplaceWhere {
   private def lacks(struct: DataType, ordinal: Int): Boolean =
     struct.asInstanceOf[StructType].length <= ordinal
 
-  /** @throws DeltaicThrowable if it is no expression */
+  /** @throws DeltaicThrowable if it cannot be parsed */
   def parse(spark: SparkSession, table: String, condition: String): Expression =
     try spark.sessionState.sqlParser.parseExpression(condition)
     catch {
       case e: ParseException => throw refused(table, condition, e.getMessage)
     }
 
-  /** Whether rows that would not be replaced themselves are kept out. */
+  /** Whether new rows must satisfy the condition of the replaced rows. */
   def isChecked(spark: SparkSession): Boolean =
     SessionSettings.isOn(spark, "replaceWhere.constraintCheck.enabled", default = true)
 

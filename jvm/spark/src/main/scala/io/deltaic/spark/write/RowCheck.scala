@@ -8,13 +8,13 @@ import org.apache.spark.unsafe.types.UTF8String
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 
 /**
- * A condition that is true of every row of a table.
+ * A condition that every row of a table must satisfy.
  *
- * @param name what the error calls it, such as `CHECK constraint positive`
- * @param sql the condition as the table states it
+ * @param name its name in errors, such as `CHECK constraint positive`
+ * @param sql the condition as the table defines it
  * @param condition over the columns of a row to be written, by position
- * @param shown the columns it speaks of, by name, as texts
- * @param error the condition of the error when it is broken
+ * @param shown the columns it references, by name, as strings
+ * @param error the error condition of a violation
  */
 private[deltaic] final case class RowCheck(
     name: String,
@@ -24,11 +24,11 @@ private[deltaic] final case class RowCheck(
     error: String = "DELTAIC_CHECK_VIOLATED"
 ) {
 
-  /** A condition that is null has not been met (Protocol § Column Invariants, § CHECK Constraints). */
+  /** A condition that is null is violated (Protocol § Column Invariants, § CHECK Constraints). */
   def isTrue: Expression = EqualNullSafe(condition, TrueLiteral)
 }
 
-/** Refuses rows that break a condition. One generated predicate stands for all of them. */
+/** Refuses rows that violate a condition. One generated predicate evaluates all conditions. */
 private[write] final class RowChecks(table: String, checks: Seq[RowCheck], taskPartition: Int) {
 
   private val allTrue: BasePredicate = Predicate.create(checks.map(_.isTrue).reduce(And(_, _)))
@@ -37,14 +37,14 @@ private[write] final class RowChecks(table: String, checks: Seq[RowCheck], taskP
   def check(row: InternalRow): Unit = if (!allTrue.eval(row)) throw violation(row)
 
   private def violation(row: InternalRow): DeltaicThrowable = {
-    val broken = checks.find(!isMet(_, row)).getOrElse(checks.head)
-    val values = broken.shown.map { case (name, text) => s"$name = ${shown(text, row)}" }
+    val violated = checks.find(!isMet(_, row)).getOrElse(checks.head)
+    val values = violated.shown.map { case (name, text) => s"$name = ${shown(text, row)}" }
     DeltaicException(
-      broken.error,
+      violated.error,
       Map(
         "table" -> table,
-        "constraint" -> broken.name,
-        "expression" -> broken.sql,
+        "constraint" -> violated.name,
+        "expression" -> violated.sql,
         "row" -> (if (values.isEmpty) "(it names no column)" else values.mkString(", "))
       )
     )
@@ -66,6 +66,6 @@ private[write] final class RowChecks(table: String, checks: Seq[RowCheck], taskP
 
 private object RowChecks {
 
-  /** An error message is for reading. */
+  /** Longer values would make an error message unreadable. */
   val maxShownChars = 200
 }

@@ -7,11 +7,11 @@ import org.apache.spark.sql.types._
 import io.deltaic.spark.scan.TypeChange
 
 /**
- * A table's columns with those that rows bring along, at the end of the struct they belong to. What the
- * table may become is decided when the write is planned; this says what the rows are to be cast to.
+ * A table's columns with those that rows add, at the end of the struct they belong to. The plan of the write decides
+ * which changes the table allows; this computes the types to which rows are cast.
  *
- * @param byName whether columns and fields go by their names; else by their positions
- * @param takes whether a column of the first type is to become one of the second, that of the rows
+ * @param byName whether columns and fields are matched by name; else by position
+ * @param takes whether a column of the first type changes to the second, that of the rows
  */
 private[spark] final class SchemaEvolution(
     byName: Boolean,
@@ -21,10 +21,10 @@ private[spark] final class SchemaEvolution(
   def evolved(table: StructType, rows: StructType): StructType =
     if (byName) {
       val byKey = rows.fields.map(field => key(field) -> field).toMap
-      val known = table.fields.map(key).toSet
+      val existing = table.fields.map(key).toSet
       StructType(
         table.map(field => byKey.get(key(field)).fold(field)(followed(field, _))) ++
-          rows.filterNot(field => known(key(field))).map(SchemaEvolution.added)
+          rows.filterNot(field => existing(key(field))).map(SchemaEvolution.added)
       )
     } else
       StructType(
@@ -38,7 +38,7 @@ private[spark] final class SchemaEvolution(
   private def followed(field: StructField, rows: StructField): StructField =
     field.copy(dataType = followed(field.dataType, rows.dataType))
 
-  /** What does not fit is left to Spark, which casts it or says that it cannot. */
+  /** Types that do not match are left to Spark, which casts values or reports an error. */
   private def followed(table: DataType, rows: DataType): DataType = (table, rows) match {
     case (own: StructType, other: StructType) => evolved(own, other)
     case (own: ArrayType, other: ArrayType) =>
@@ -48,7 +48,7 @@ private[spark] final class SchemaEvolution(
         keyType = followed(own.keyType, other.keyType),
         valueType = followed(own.valueType, other.valueType)
       )
-    // No file has a value of it yet.
+    // No file has a value of a void column.
     case (NullType, other) => SchemaEvolution.nullable(other)
     case (own, other) if takes(own, other) => other
     case (own, _) => own
@@ -59,12 +59,12 @@ private[spark] final class SchemaEvolution(
 
 private[spark] object SchemaEvolution {
 
-  /** The dotted names of what the evolved columns have and the table's have not. */
+  /** The dotted names of the evolved columns and fields that the table lacks. */
   def addedTo(table: DataType, evolved: DataType): Seq[String] = (table, evolved) match {
     case (own: StructType, now: StructType) =>
-      val known = own.fields.map(field => key(field) -> field).toMap
+      val existing = own.fields.map(field => key(field) -> field).toMap
       now.toSeq.flatMap { field =>
-        known.get(key(field)) match {
+        existing.get(key(field)) match {
           case None => Seq(field.name)
           case Some(before) =>
             addedTo(before.dataType, field.dataType).map(inner => s"${field.name}.$inner")
@@ -78,16 +78,16 @@ private[spark] object SchemaEvolution {
     case _ => Nil
   }
 
-  /** The dotted names of what has another type in the evolved columns, with the type before and after. */
+  /** The dotted names of the columns and fields whose type changes, with the type before and after. */
   def retyped(
       table: DataType,
       evolved: DataType,
       path: Seq[String] = Nil
   ): Seq[(String, DataType, DataType)] = (table, evolved) match {
     case (own: StructType, now: StructType) =>
-      val known = now.fields.map(field => key(field) -> field).toMap
+      val evolvedFields = now.fields.map(field => key(field) -> field).toMap
       own.toSeq.flatMap { field =>
-        known.get(key(field)).toSeq.flatMap { after =>
+        evolvedFields.get(key(field)).toSeq.flatMap { after =>
           retyped(field.dataType, after.dataType, path :+ field.name)
         }
       }
@@ -99,7 +99,7 @@ private[spark] object SchemaEvolution {
     case (own, now) => if (own == now) Nil else Seq((path.mkString("."), own, now))
   }
 
-  /** Older rows have no value for it, whatever the new ones have. */
+  /** An added column is nullable, since existing rows have no value for it. */
   private def added(field: StructField): StructField =
     field.copy(dataType = nullable(field.dataType), nullable = true)
 
@@ -112,7 +112,7 @@ private[spark] object SchemaEvolution {
     case other => other
   }
 
-  /** Of the changes that the protocol allows, those to a type of the same kind. */
+  /** Whether the protocol allows the change, and the types are of the same kind. */
   def isWider(table: DataType, rows: DataType): Boolean =
     table != rows && TypeChange.widens(table, rows) && {
       (table, rows) match {
@@ -123,7 +123,7 @@ private[spark] object SchemaEvolution {
       }
     }
 
-  /** Of these, the ones that Iceberg reads: a decimal keeps its scale. */
+  /** Whether Iceberg also allows the change: a decimal keeps its scale. */
   def isWiderInIceberg(table: DataType, rows: DataType): Boolean = isWider(table, rows) && {
     (table, rows) match {
       case (own: DecimalType, other: DecimalType) => own.scale == other.scale
@@ -132,13 +132,13 @@ private[spark] object SchemaEvolution {
   }
 
   /**
-   * Whether the rows' type is wider, or a cast to the table's would take something off values without a
-   * word: what stands behind the point, or the time of day. Of values that are too large, the session's policy of casts decides.
+   * Whether the rows' type is wider, or a cast to the table's would silently truncate values: fractional digits, or the
+   * time of day. The session's store assignment policy decides about overflow.
    */
   def exceeds(table: DataType, rows: DataType): Boolean =
     isWider(table, rows) || cuts(table, rows)
 
-  /** Whether a cast to the table's type could take something off values without a word. */
+  /** Whether a cast to the table's type could truncate values silently. */
   def cuts(table: DataType, rows: DataType): Boolean =
     LossyCast.cuts(rows, table) || LossyCast.rounds(rows, table)
 

@@ -6,25 +6,25 @@ import io.deltaic.replay.Snapshot
 import io.deltaic.spark.SessionSettings
 
 /**
- * Options that a session may set for all its writes, SQL statements included: progress that makes a
- * write count once, and a remark for the history. What a write states itself takes precedence.
+ * Options that a session may set for all its writes, including SQL statements: `txnAppId` and `txnVersion` for
+ * idempotent writes, and `userMetadata`. The options of a write take precedence.
  *
- * @param stated the write's own options, keys in lower case
+ * @param own the write's own options, keys in lower case
  */
-private[spark] final class SessionWriteOptions(spark: SparkSession, stated: Map[String, String]) {
+private[spark] final class SessionWriteOptions(spark: SparkSession, own: Map[String, String]) {
 
   import SessionWriteOptions._
 
-  /** Application and version belong together: neither is taken from elsewhere than the other. */
+  /** Application and version come from the same source: both from the write, or both from the session. */
   private val txn: Map[String, String] =
-    if (stated.contains("txnappid") || stated.contains("txnversion")) Map.empty
+    if (own.contains("txnappid") || own.contains("txnversion")) Map.empty
     else
       setting("write.txnAppId").map("txnappid" -> _).toMap ++
         setting("write.txnVersion").map("txnversion" -> _)
 
-  val all: Map[String, String] = userMetadata(spark) ++ txn ++ stated
+  val all: Map[String, String] = userMetadata(spark) ++ txn ++ own
 
-  /** Whether an earlier write has made this one (Protocol § Transaction Identifiers). */
+  /** Whether this write has already been committed (Protocol § Transaction Identifiers). */
   def isApplied(snapshot: Snapshot): Boolean = {
     val applied = for {
       appId <- all.get("txnappid")
@@ -35,8 +35,8 @@ private[spark] final class SessionWriteOptions(spark: SparkSession, stated: Map[
   }
 
   /**
-   * A statement has been made under the session's progress, or was not made again. A session that is
-   * set so forgets the version then, so that no other statement is taken for the same.
+   * Called after a statement has been committed or skipped under the session's `txnVersion`. With
+   * `write.txnVersion.autoReset.enabled` the version is unset, so that the next statement is not skipped.
    */
   def used(): Unit =
     if (
@@ -50,7 +50,7 @@ private[spark] final class SessionWriteOptions(spark: SparkSession, stated: Map[
 
 private[spark] object SessionWriteOptions {
 
-  /** The remark alone, for commits that are not writes. */
+  /** The user metadata alone, for commits that are not writes. */
   def userMetadata(spark: SparkSession): Map[String, String] =
     SessionSettings.get(spark, "commitInfo.userMetadata").map("usermetadata" -> _).toMap
 }

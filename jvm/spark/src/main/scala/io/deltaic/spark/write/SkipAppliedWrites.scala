@@ -6,19 +6,19 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.datasources.v2.LeafV2CommandExec
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}
 
-/** A write that counts once under its progress (Protocol § Transaction Identifiers). */
+/** An idempotent write (Protocol § Transaction Identifiers). */
 private[spark] trait CountsOnce {
 
-  /** Whether there is nothing to do, because an earlier write has done it. */
+  /** Whether an earlier write has already been committed with the same transaction identifier. */
   def isApplied: Boolean
 
-  /** Says that the progress was used, as the write would. */
+  /** Marks the transaction identifier as used, as the write would. */
   def skip(): Unit
 }
 
 /**
- * Plans nothing for a write that an earlier one with the same `txnAppId` and `txnVersion` has made: its
- * query is not run. One that another writer makes in the meantime is found when it commits.
+ * Skips a write if an earlier one has been committed with the same `txnAppId` and `txnVersion`: its
+ * query is not run. A concurrent write with the same identifier is detected at the commit.
  */
 private[spark] object SkipAppliedWrites extends SparkStrategy {
 

@@ -35,7 +35,7 @@ private[write] final case class StatisticsLeaf(
     mayHoldFloats: Boolean
 ) extends StatisticsNode
 
-/** Which columns of the data files get statistics, and how long a prefix of a string is kept. */
+/** The columns with statistics, and the length of string prefixes in them. */
 private[write] final case class StatisticsColumns(
     roots: Seq[StatisticsNode],
     stringPrefixLength: Int
@@ -60,8 +60,8 @@ private[write] object StatisticsColumns {
    * (a struct stands for all below it), else the first `delta.dataSkippingNumIndexedCols` leaves
    * (-1: all).
    *
-   * @param needed columns that have statistics whatever the properties say, by their names in files
-   * @param dataSchema the columns in the data files, under the names users know
+   * @param needed columns that have statistics regardless of the properties, by their physical names
+   * @param dataSchema the columns in the data files, under their logical names
    */
   def select(
       dataSchema: StructType,
@@ -83,14 +83,14 @@ private[write] object StatisticsColumns {
     )
   }
 
-  /** A walk over the schema that numbers the leaves it passes and those it takes. */
+  /** A traversal of the schema that counts the leaves it visits and those it selects. */
   private final class Selection(
       wanted: (Seq[String], Int) => Boolean,
       needed: Set[Seq[String]],
       physicalName: StructField => String
   ) {
-    private var seen = 0
-    private var taken = 0
+    private var visited = 0
+    private var selected = 0
 
     def children(
         schema: StructType,
@@ -112,17 +112,17 @@ private[write] object StatisticsColumns {
         physical: Seq[String],
         field: StructField
     ): Option[StatisticsLeaf] = {
-      val position = seen
-      seen += 1
+      val position = visited
+      visited += 1
       Option.when(wanted(logical, position) || needed(physical)) {
-        taken += 1
+        selected += 1
         val mayHoldFloats = TypeChange.of(field).exists(_.from == "float")
-        StatisticsLeaf(physical.last, taken - 1, physical, field.dataType, mayHoldFloats)
+        StatisticsLeaf(physical.last, selected - 1, physical, field.dataType, mayHoldFloats)
       }
     }
   }
 
-  /** Splits at the commas that stand outside of backticks. */
+  /** Splits at the commas outside of backticks. */
   private def splitNames(list: String): Seq[String] =
     list.split(",(?=(?:[^`]*`[^`]*`)*[^`]*$)").toSeq.map(_.trim).filter(_.nonEmpty)
 

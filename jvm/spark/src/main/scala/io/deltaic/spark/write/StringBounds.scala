@@ -4,12 +4,12 @@ import java.nio.charset.StandardCharsets
 import java.nio.{ByteBuffer, CharBuffer}
 
 /**
- * Bounds for strings that keep only a prefix (Protocol § Per-file Statistics, footnote 1).
+ * Bounds for strings that are truncated to a prefix (Protocol § Per-file Statistics, footnote 1).
  *
  * Strings are compared by their UTF-8 bytes, which is the order of their code points. A prefix is
  * never greater than the whole, so it is a lower bound. An upper bound needs one more character
- * that is greater than the character cut off. Bytes that are not UTF-8 cannot be written to JSON,
- * so they get no bound; nor can a bound be read that looks like such bytes, as U+FFFD does.
+ * that is greater than the first truncated character. Bytes that are not UTF-8 cannot be written to JSON,
+ * so they get no bound. Readers ignore a bound with U+FFFD, which may stand for such bytes.
  */
 private[write] object StringBounds {
 
@@ -18,7 +18,7 @@ private[write] object StringBounds {
     leading(utf8, length).map(text => text.substring(0, prefixEnd(text, length)))
 
   /**
-   * The string itself when it is short enough, else a prefix with a character appended: greater
+   * The string itself if it is short enough, else a prefix with a character appended, which is greater
    * than it.
    */
   def upper(utf8: Array[Byte], length: Int): Option[String] =

@@ -6,7 +6,7 @@ import org.apache.spark.sql.connector.write._
 
 import io.deltaic.protocol.{AddCdcFile, AddFile}
 import io.deltaic.replay.Snapshot
-import io.deltaic.spark.bridge.{FileChanges, ReadSet}
+import io.deltaic.spark.bridge.{CommitFiles, ReadSet}
 import io.deltaic.spark.scan.FileSplits.sessionZone
 import io.deltaic.spark.scan.{SnapshotFiles, TableSchema}
 
@@ -32,7 +32,7 @@ private[spark] final class TableBatchWrite(
     intent
   )
 
-  /** Ends what the tasks' jobs are called. Spark lets them run between two calls on one thread. */
+  /** Resets the description of the tasks' jobs. Spark runs them between two calls on one thread. */
   private var tasksDone: () => Unit = () => ()
 
   override def createBatchWriterFactory(info: PhysicalWriteInfo): DataWriterFactory = {
@@ -41,12 +41,12 @@ private[spark] final class TableBatchWrite(
     factory
   }
 
-  /** Files written on the driver's side of the commit; they are cleaned up with the tasks' own. */
-  private var ended: EndedFiles = EndedFiles.none
+  /** Files written by the driver for this commit; on abort they are deleted with those of the tasks. */
+  private var deletions: RowDeletionActions = RowDeletionActions.none
 
   @volatile private var committed = false
 
-  /** Whether it is a version of the table: a write that has been made already is not made again. */
+  /** Whether it is a version of the table; false for a write that was skipped as already applied. */
   def isCommitted: Boolean = committed
 
   override def commit(messages: Array[WriterCommitMessage]): Unit = {
@@ -54,27 +54,28 @@ private[spark] final class TableBatchWrite(
     val scannedAtMs = System.currentTimeMillis()
     val adds = written(messages)
     val replacedRows = target.snapshot.map(replacedIn(_, adds))
-    ended = replacedRows.fold(EndedFiles.none)(_.files)
+    deletions = replacedRows.fold(RowDeletionActions.none)(_.files)
     val marks = messages.collect { case WrittenFiles(_, marks) => marks }
     committed = transaction.commit(
-      FileChanges(
-        ended.removes.map(_.copy(dataChange = transaction.plan.changesData)),
-        ended.adds ++ adds.map(_.copy(dataChange = transaction.plan.changesData)),
-        ended.changeFiles.map(f => AddCdcFile(f.path, f.partitionValues, f.sizeBytes))
+      CommitFiles(
+        deletions.removes.map(_.copy(dataChange = transaction.plan.changesData)),
+        deletions.adds ++ adds.map(_.copy(dataChange = transaction.plan.changesData)),
+        deletions.changeFiles.map(f => AddCdcFile(f.path, f.partitionValues, f.sizeBytes))
       ),
-      ended.newFiles(adds),
+      deletions.newFiles(adds),
       ReadSet.union(replacedRows.fold(readOfNoTable)(_.readSet), queryReads),
       replacedRows.flatMap(_.numRows).fold(Map.empty[String, Long]) { rows =>
         Map(
           "numDeletedRows" -> rows,
-          "numCopiedRows" -> ended.copiedRows,
-          "numPreservedRows" -> (if (transaction.movedSpec.tracked > 0) ended.copiedRows else 0L),
-          "numInsertedRows" -> adds.flatMap(FileChanges.rows).sum,
-          "numRecordedChanges" -> ended.changeFiles.flatMap(FileChanges.rows).sum
+          "numCopiedRows" -> deletions.copiedRows,
+          "numPreservedRows" ->
+            (if (transaction.copySpec.tracked > 0) deletions.copiedRows else 0L),
+          "numInsertedRows" -> adds.flatMap(CommitFiles.rows).sum,
+          "numRecordedChanges" -> deletions.changeFiles.flatMap(CommitFiles.rows).sum
         )
       } ++ timesOf(scannedAtMs),
-      identityMarks = IdentityMarks.merged(transaction.schema.stored, marks),
-      rowEnds = replacedRows.flatMap(_.rowEnds)
+      identityHighWaterMarks = IdentityHighWaterMarks.merged(transaction.schema.stored, marks),
+      rowDeletions = replacedRows.flatMap(_.rowDeletions)
     )
   }
 
@@ -89,26 +90,29 @@ private[spark] final class TableBatchWrite(
 
   override def abort(messages: Array[WriterCommitMessage]): Unit = {
     tasksDone()
-    transaction.abort(ended.newFiles(written(messages)), tasksLost = messages.contains(null))
+    transaction.abort(deletions.newFiles(written(messages)), tasksLost = messages.contains(null))
   }
 
-  private def replacedIn(snapshot: Snapshot, adds: Seq[AddFile]): EndedRows = replaced match {
+  private def replacedIn(
+      snapshot: Snapshot,
+      adds: Seq[AddFile]
+  ): RowDeletionResult = replaced match {
     case Replaced.Rows(condition) if !isOfPartitions(condition) =>
-      target.endsRows(transaction, snapshot, replaced, adds)
-    case Replaced.Matching(_, _, _) => target.endsRows(transaction, snapshot, replaced, adds)
+      target.deletesRows(transaction, snapshot, replaced, adds)
+    case Replaced.Matching(_, _, _) => target.deletesRows(transaction, snapshot, replaced, adds)
     case _ =>
       val schema = transaction.schema
       val candidates = SnapshotFiles(target.spark, target.log, snapshot, schema)
       val zone = sessionZone(target.spark)
-      val whole = new ReplacedFiles(snapshot, schema, zone, candidates, replaced, adds)
+      val whole = new OverwrittenFiles(snapshot, schema, zone, candidates, replaced, adds)
       val deletionTimestampMs = System.currentTimeMillis()
       val removes = whole.files.map(_.remove(deletionTimestampMs))
-      EndedRows(EndedFiles(removes), whole.readSet, countOf(whole.files))
+      RowDeletionResult(RowDeletionActions(removes), whole.readSet, countOf(whole.files))
   }
 
-  /** Counted where the history tells of it: when the user said which rows. */
+  /** Counted only if it is an operation metric: when the user specified a condition. */
   private def countOf(files: => Seq[AddFile]): Option[Long] = replaced match {
-    case Replaced.Rows(_) => Some(files.flatMap(FileChanges.liveRows).sum)
+    case Replaced.Rows(_) => Some(files.flatMap(CommitFiles.liveRows).sum)
     case _ => None
   }
 
@@ -119,22 +123,22 @@ private[spark] final class TableBatchWrite(
 
   private def intent: WriteIntent = {
     val own = target.intent
-    val stated = own.copy(
+    val configured = own.copy(
       mode = if (replaced == Replaced.Nothing) own.mode else "overwrite",
       operationParameters = own.operationParameters ++ modeParameters,
       options = own.options ++ options ++ own.evolved.map(_ => "mergeschema" -> "true"),
       computed = computed
     )
     replaced match {
-      case Replaced.Rows(condition) => replacing(stated, condition)
-      case Replaced.Matching(_, _, told) =>
-        stated.copy(operationParameters = stated.operationParameters + told)
-      case _ => stated
+      case Replaced.Rows(condition) => replacing(configured, condition)
+      case Replaced.Matching(_, _, parameter) =>
+        configured.copy(operationParameters = configured.operationParameters + parameter)
+      case _ => configured
     }
   }
 
-  private def replacing(stated: WriteIntent, condition: Expression): WriteIntent = {
-    val changesData = !stated.options.get("datachange").exists(_.trim.equalsIgnoreCase("false"))
+  private def replacing(configured: WriteIntent, condition: Expression): WriteIntent = {
+    val changesData = !configured.options.get("datachange").exists(_.trim.equalsIgnoreCase("false"))
     ReplaceWhere.requireAllowed(target, condition)
     target.snapshot.foreach { snapshot =>
       ReplaceWhere.requirePresent(target.table, condition, TableSchema.of(snapshot).all)
@@ -143,17 +147,17 @@ private[spark] final class TableBatchWrite(
       throw ReplaceWhere.refused(
         target.table,
         condition.sql,
-        "with dataChange=false, a condition can speak of partition columns only"
+        "with dataChange=false, a condition can reference partition columns only"
       )
-    val predicate = stated.options.get("replacewhere").orElse(target.replacedSql)
-    stated.copy(
+    val predicate = configured.options.get("replacewhere").orElse(target.replacedSql)
+    configured.copy(
       operationParameters =
-        stated.operationParameters + ("predicate" -> predicate.getOrElse(condition.sql)),
+        configured.operationParameters + ("predicate" -> predicate.getOrElse(condition.sql)),
       rowCondition = Option.when(ReplaceWhere.isChecked(target.spark))(condition)
     )
   }
 
-  /** `mode` is what the user asked for, also when the table is created on the way. */
+  /** `mode` is what the user specified, also if the write creates the table. */
   private def modeParameters: Map[String, String] =
     if (target.intent.operation != "WRITE" || target.intent.operationParameters.contains("mode"))
       Map.empty
@@ -166,11 +170,11 @@ private[spark] final class TableBatchWrite(
   private def written(messages: Array[WriterCommitMessage]): Seq[AddFile] =
     messages.toSeq.collect { case WrittenFiles(files, _) => files }.flatten
 
-  /** An overwrite has read that there is no table. */
+  /** An overwrite of a missing table has read that there is no table. */
   private def readOfNoTable: ReadSet =
     if (replaced == Replaced.Nothing) ReadSet.nothing else ReadSet.everything
 
-  /** Of its target, a MERGE that only inserts has read what matches its source. */
+  /** An insert-only MERGE has read the rows of its target that match its source. */
   private def queryReads: ReadSet = {
     val zone = sessionZone(target.spark)
     val (ofMerge, others) = reads.scans.partition(scan => reads.matches.exists(_.reads(scan)))
@@ -189,7 +193,7 @@ private[spark] final class TableWriterFactory(spec: DataWriteSpec, rowsAreNew: B
       private val writer = new PartitionedDataWriter(spec, partitionId, rowsAreNew)
       override def write(row: InternalRow): Unit = writer.write(row)
       override def commit(): WriterCommitMessage =
-        WrittenFiles(writer.commit(), writer.identityMarks)
+        WrittenFiles(writer.commit(), writer.identityHighWaterMarks)
       override def abort(): Unit = writer.abort()
       override def close(): Unit = ()
     }

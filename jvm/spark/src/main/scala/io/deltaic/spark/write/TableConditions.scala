@@ -4,7 +4,7 @@ import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.util.QuotingUtils
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.{ExpressionShims, FunctionShims}
+import org.apache.spark.sql.deltaic.{ExpressionInternals, FunctionInternals}
 import org.apache.spark.sql.types._
 
 import io.deltaic.protocol.{
@@ -18,7 +18,7 @@ import io.deltaic.spark.bridge.Json
 import io.deltaic.spark.scan.ColumnKeys
 
 /**
- * The conditions that a table sets its rows, each only where the protocol supports its feature
+ * The conditions of a table on its rows, each only if the protocol supports its feature
  * (Protocol § Column Invariants, § CHECK Constraints, § Generated Columns).
  */
 private[spark] object TableConditions {
@@ -51,7 +51,7 @@ private[spark] object TableConditions {
         invariantsIn(table, rows, Nil).map { case (column, sql) =>
           resolver.check(s"invariant of column $column", sql)
         }
-    // What generates a value knows nothing of how it is stored.
+    // A generation expression is evaluated on values, not on their stored form.
     val ofValues = new ConditionResolver(spark, table, rows)
     val generated =
       if (!TableFeatures.supports(protocol, "generatedColumns")) Nil
@@ -67,7 +67,7 @@ private[spark] object TableConditions {
     constraints ++ invariants ++ generated
   }
 
-  /** The invariants of columns and of fields in structs, with the dotted names of those. */
+  /** The invariants of columns and of fields in structs, with their dotted names. */
   private def invariantsIn(
       table: String,
       struct: StructType,
@@ -89,7 +89,7 @@ private[spark] object TableConditions {
     own.toSeq ++ below
   }
 
-  /** Those of fields that a row may have any number of. */
+  /** The invariants of fields in arrays and maps, which are not supported. */
   private def elementInvariants(
       dataType: DataType,
       path: Seq[String]
@@ -143,9 +143,9 @@ private[spark] object TableConditions {
 }
 
 /**
- * Finds the columns that conditions speak of.
+ * Resolves conditions on the columns of a table.
  *
- * @param partitionColumns those in which an empty text is stored as null, so that conditions see null
+ * @param partitionColumns columns in which an empty string is stored as null, so that conditions see null
  */
 private[spark] final class ConditionResolver(
     spark: SparkSession,
@@ -153,17 +153,17 @@ private[spark] final class ConditionResolver(
     rows: StructType,
     partitionColumns: Seq[String] = Nil
 ) {
-  private val columns = ExpressionShims.attributes(rows)
+  private val columns = ExpressionInternals.attributes(rows)
 
-  /** @throws DeltaicThrowable if it is no condition on one row of the table */
+  /** @throws DeltaicThrowable if it is not a condition on single rows of the table */
   def check(name: String, sql: String): RowCheck = {
     val condition =
-      try ExpressionShims.resolved(spark, sql, columns)
+      try ExpressionInternals.resolved(spark, sql, columns)
       catch {
         case e: AnalysisException => throw invalid(name, sql, e.getMessage, e)
         case e: IllegalArgumentException =>
-          // Spark plans functions in SQL as subqueries, and those in Python beside the expression.
-          val function = FunctionShims.ofSession(spark, sql)
+          // Spark plans SQL functions as subqueries, and Python functions outside of the expression.
+          val function = FunctionInternals.ofSession(spark, sql)
           throw invalid(name, sql, function.fold(e.getMessage)(notElsewhere), e)
       }
     if (condition.dataType != BooleanType)
@@ -172,10 +172,10 @@ private[spark] final class ConditionResolver(
   }
 
   /**
-   * The same for a condition that a table is to have from now on: other writers must be able to evaluate it, and
-   * come to the same result.
+   * The same for a new condition of a table: other writers must be able to evaluate it with
+   * the same result.
    *
-   * @throws DeltaicThrowable also if it is not deterministic, or takes something of the session
+   * @throws DeltaicThrowable also if it is not deterministic, or depends on the session
    */
   def checkNew(name: String, sql: String): RowCheck = {
     val checked = check(name, sql)
@@ -190,9 +190,9 @@ private[spark] final class ConditionResolver(
     checked
   }
 
-  /** @param resolved the condition as Spark understands it */
+  /** @param resolved the condition as Spark has resolved it */
   def requireBuiltIn(name: String, sql: String, resolved: Expression): Unit =
-    FunctionShims.ofSession(spark, sql).orElse(FunctionShims.ofSession(resolved)).foreach {
+    FunctionInternals.ofSession(spark, sql).orElse(FunctionInternals.ofSession(resolved)).foreach {
       found => throw invalid(name, sql, notElsewhere(found), null)
     }
 
@@ -223,7 +223,7 @@ private[spark] final class ConditionResolver(
     cause
   )
 
-  /** The values that the condition looks at: nested fields alone, not all that is around them. */
+  /** The values that the condition references: nested fields without their enclosing structs. */
   private def shown(condition: Expression): Seq[(String, Expression)] = {
     val zone = Some(spark.sessionState.conf.sessionLocalTimeZone)
     valuesIn(condition).distinct.map { case (name, value) =>
@@ -231,9 +231,9 @@ private[spark] final class ConditionResolver(
     }
   }
 
-  /** Over the rows as they will be stored. */
+  /** The expression over rows in their stored form. */
   private def bound(expression: Expression): Expression =
-    ExpressionShims.bound(
+    ExpressionInternals.bound(
       expression.transformUp { case column: Attribute => stored(column) },
       columns
     )

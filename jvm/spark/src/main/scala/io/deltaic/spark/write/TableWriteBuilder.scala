@@ -9,18 +9,17 @@ import org.apache.spark.sql.connector.distributions.{Distribution, Distributions
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.expressions.{Expressions, SortDirection, SortOrder}
 import org.apache.spark.sql.connector.write._
-import org.apache.spark.sql.deltaic.SchemaShims
+import org.apache.spark.sql.deltaic.SchemaInternals
 
 import io.deltaic.protocol.AddFile
 import io.deltaic.replay.{DeltaLog, Snapshot}
 
 /**
- * What a write is about to change: an existing table, or one that its commit creates.
+ * The target of a write: an existing table, or one that its commit creates.
  *
- * @param endsRows what ends single rows, where a write replaces those
- * @param replacing the rows that it replaces, where Spark's own way of saying so is narrower than what
- *   we can do
- * @param replacedSql how the statement says which rows these are
+ * @param deletesRows deletes single rows, if a write replaces those
+ * @param replacing the rows that it replaces, if Spark's V2 predicates cannot express them
+ * @param replacedSql the condition of these rows as in the statement
  */
 private[spark] final case class WriteTarget(
     spark: SparkSession,
@@ -28,53 +27,53 @@ private[spark] final case class WriteTarget(
     snapshot: Option[Snapshot],
     partitionColumns: Seq[String],
     intent: WriteIntent,
-    endsRows: EndsRows,
+    deletesRows: DeletesRows,
     replacing: Option[Replaced] = None,
     replacedSql: Option[String] = None
 ) {
   def table: String = log.table.toString
 
-  /** The table's, or those that it is created with. */
+  /** The properties of the table, or those with which it is created. */
   def properties: Map[String, String] =
     snapshot.fold(intent.properties)(_.metadata.configuration)
 }
 
-/** A table of ours in the plan of a write, for rules to change what the write does. */
+/** A Deltaic table in the plan of a write, whose target rules can change. */
 private[spark] trait WriteTargets {
   def writeTarget: WriteTarget
 
-  /** The same table, to be written as stated. */
+  /** The same table with another write target. */
   def forWriting(target: WriteTarget): SupportsWrite
 }
 
-/** Which of the table's present files a write replaces. */
+/** The rows or files of the table that a write replaces. */
 private[spark] sealed trait Replaced
 
 private[spark] object Replaced {
   case object Nothing extends Replaced
   case object Everything extends Replaced
 
-  /** The rows of which the condition is true: whole files, where it speaks of partition columns alone. */
+  /** The rows that satisfy the condition: whole files, if it references only partition columns. */
   final case class Rows(condition: Expression) extends Replaced
 
   /**
-   * The rows for which there is a new one that the condition is true of.
+   * The rows that match a new one.
    *
-   * @param condition over the columns of both, by their names
-   * @param ofNewRows those that are the new row's
-   * @param told how the history tells of it, with the name it does it under
+   * @param condition over the columns of both, by name
+   * @param ofNewRows the columns of the new row
+   * @param parameter name and value of the operation parameter for the history
    */
   final case class Matching(
       condition: Expression,
       ofNewRows: AttributeSet,
-      told: (String, String)
+      parameter: (String, String)
   ) extends Replaced
 
-  /** The files of those partitions into which the write puts a row. */
+  /** The files of the partitions to which the write adds rows. */
   case object WrittenPartitions extends Replaced
 }
 
-/** Configures an append or an overwrite. Nothing is decided or written before the query runs. */
+/** Configures an append or an overwrite. Nothing is planned or written before the query runs. */
 private[spark] final class TableWriteBuilder(target: WriteTarget, info: LogicalWriteInfo)
     extends WriteBuilder
     with SupportsOverwriteV2
@@ -85,7 +84,7 @@ private[spark] final class TableWriteBuilder(target: WriteTarget, info: LogicalW
   /** Whether the plan itself names the partitions of the rows; see [[PartitionOverwrite]]. */
   private var isDynamic: Boolean = false
 
-  /** What Spark can say, for sessions without our extension; see [[WriteTarget.replacing]]. */
+  /** V2 predicates on partition columns, for sessions without our extension; see [[WriteTarget.replacing]]. */
   override def canOverwrite(predicates: Array[Predicate]): Boolean =
     predicates.forall { predicate =>
       PartitionPredicate.condition(predicate).isDefined && predicate.references.forall {
@@ -101,12 +100,12 @@ private[spark] final class TableWriteBuilder(target: WriteTarget, info: LogicalW
     this
   }
 
-  /** Of the option, Spark itself only looks at the session's default. */
+  /** Spark itself does not evaluate the option, only the session's mode. */
   override def truncate(): WriteBuilder = {
     val dynamic =
       PartitionOverwrite.isDynamic(key => Option(info.options.get(key))).contains(true)
-    val unsaid = if (dynamic) partitionsWritten else Replaced.Everything
-    replaced = target.replacing.getOrElse(unsaid)
+    val default = if (dynamic) partitionsWritten else Replaced.Everything
+    replaced = target.replacing.getOrElse(default)
     this
   }
 
@@ -116,40 +115,40 @@ private[spark] final class TableWriteBuilder(target: WriteTarget, info: LogicalW
     this
   }
 
-  /** Without partitions there is one "partition", the table. */
+  /** A table without partition columns is one partition. */
   private def partitionsWritten: Replaced =
     if (target.partitionColumns.isEmpty) Replaced.Everything else Replaced.WrittenPartitions
 
   override def build(): Write = {
     ReadOnlyOptions.refuse(target.table, info.options.keySet.asScala)
     WriteFlags.requireValid(option => Option(info.options.get(option)))
-    ReplaceWhere.requireHeeded(target.table, info.options, replaced)
+    ReplaceWhere.requireHonored(target.table, info.options, replaced)
     new TableWrite(target.copy(intent = intent), replaced, info)
   }
 
-  /** As delta-spark records it: the mode that is in force, of appends and of tables without partitions, too. */
+  /** As delta-spark records it: the effective mode, also for appends and tables without partitions. */
   private def intent: WriteIntent = {
     val own = withProperties(target.intent)
     val isSave = own.operation == "WRITE" || own.keepsDefinition
-    def isInForce = isDynamic || PartitionOverwrite.isInForce(target.spark, info.options)
+    def isEffective = isDynamic || PartitionOverwrite.isEffective(target.spark, info.options)
     replaced match {
       case Replaced.Rows(_) | Replaced.Matching(_, _, _) => own
-      case _ if isSave && isInForce =>
+      case _ if isSave && isEffective =>
         val recorded = PartitionOverwrite.Recorded -> "true"
         own.copy(operationParameters = own.operationParameters + recorded)
       case _ => own
     }
   }
 
-  /** Properties among the options of a write to a table that is there: Python looks at them, and sets none. */
+  /** Properties in the options of a write to an existing table: Python checks them, and sets none. */
   private def withProperties(own: WriteIntent): WriteIntent =
     if (own.properties.nonEmpty) own
     else own.copy(properties = PropertyOptions.of(info.options.asCaseSensitiveMap.asScala.toMap))
 }
 
 /**
- * Sorts each task's rows by partition, so that a task has one file open at a time. How rows are
- * spread over tasks is left to the query.
+ * Requires each task's rows to be sorted by partition, so that a task has one file open at a time. The
+ * distribution of rows over tasks is left to the query.
  */
 private[spark] final class TableWrite(
     target: WriteTarget,
@@ -161,7 +160,7 @@ private[spark] final class TableWrite(
   override val log: DeltaLog = target.log
   override val readVersion: Long = target.snapshot.fold(-1L)(_.version)
 
-  /** Keys are in lower case, as Spark has them where case does not count. */
+  /** Keys are in lower case, as in Spark's case-insensitive map. */
   private val options: Map[String, String] = info.options.asScala.toMap
 
   @volatile private var batch: Option[TableBatchWrite] = None
@@ -197,9 +196,9 @@ private[spark] final class TableWrite(
 private[spark] object TableWrite {
 
   def orderedBy(partitionColumns: Seq[String]): Array[SortOrder] = partitionColumns.map { column =>
-    Expressions.sort(SchemaShims.reference(column), SortDirection.ASCENDING)
+    Expressions.sort(SchemaInternals.reference(column), SortDirection.ASCENDING)
   }.toArray
 }
 
-private[spark] final case class WrittenFiles(files: Seq[AddFile], identityMarks: Map[String, Long])
+private[spark] final case class WrittenFiles(files: Seq[AddFile], identityHighWaterMarks: Map[String, Long])
     extends WriterCommitMessage

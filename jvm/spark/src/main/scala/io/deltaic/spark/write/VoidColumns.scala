@@ -12,10 +12,10 @@ import org.apache.spark.sql.types._
 
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 
-/** Columns of type void are null in every row, and data files have no place for them (Protocol § Primitive Types). */
+/** Columns of type void are null in every row, and are not stored in data files (Protocol § Primitive Types). */
 private[write] object VoidColumns {
 
-  /** Whether there is one, be it in a struct. */
+  /** Whether there is a void type at any depth. */
   def areIn(dataType: DataType): Boolean = dataType match {
     case NullType => true
     case struct: StructType => struct.exists(field => areIn(field.dataType))
@@ -27,9 +27,9 @@ private[write] object VoidColumns {
   def isVoid(dataType: DataType): Boolean = dataType == NullType
 
   /**
-   * The columns as files have them.
+   * The columns in data files.
    *
-   * @throws DeltaicThrowable for what files cannot have: an array or a map of nothing, and what has no other fields
+   * @throws DeltaicThrowable for an array or a map of void, and for a struct without other fields
    */
   def without(table: String, columns: StructType): StructType =
     if (!areIn(columns)) columns
@@ -50,7 +50,7 @@ private[write] object VoidColumns {
       case other => other
     }
 
-  /** A value without what is void in it. */
+  /** A value without its void fields. */
   def cut(value: Expression): Expression = value.dataType match {
     case struct: StructType if areIn(struct) =>
       val fields = struct.fields.zipWithIndex.filterNot { case (f, _) => isVoid(f.dataType) }
@@ -61,7 +61,7 @@ private[write] object VoidColumns {
     case _ => value
   }
 
-  /** The error of rows for a table that has no column of another type. */
+  /** The error for a write to a table whose columns are all void. */
   def alone(table: String): DeltaicThrowable =
     DeltaicException("DELTAIC_VOID_COLUMNS_ALONE", Map("table" -> table))
 

@@ -5,7 +5,7 @@ import java.util.Locale
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.spark.SessionSettings
 
-/** Options of a write that are true or false. One that is neither is an error, as in delta-spark. */
+/** Boolean options of a write. Any other value is an error, as in delta-spark. */
 private[spark] object WriteFlags {
   val MergeSchema = "mergeSchema"
   val OverwriteSchema = "overwriteSchema"
@@ -20,11 +20,11 @@ private[spark] object WriteFlags {
       )
     }
 
-  /** Whether an option is true; None if it is not given. It is asked for in lower case. */
+  /** Whether an option is true; none if it is not set. It is looked up in lower case. */
   def of(flag: String, option: String => Option[String]): Option[Boolean] =
     option(flag.toLowerCase(Locale.ROOT)).map(isTrue(flag, _))
 
-  /** Refuses values that no flag can have, of those too that this write does not ask about. */
+  /** Refuses invalid values, also of flags that this write does not use. */
   def requireValid(option: String => Option[String]): Unit =
     all.foreach(of(_, option))
 }

@@ -5,7 +5,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.{JobShims, WriteShims}
+import org.apache.spark.sql.deltaic.{JobInternals, WriteInternals}
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.slf4j.LoggerFactory
 
@@ -22,20 +22,20 @@ import io.deltaic.spark.scan.{
 }
 
 /**
- * What a write means to do, as its commit will record it.
+ * The specification of a write, as its commit records it.
  *
- * @param mode how it treats what is there: `append`, `overwrite`, `delete`, ...
- * @param schema the columns a new or replaced table is to have
- * @param constraints the conditions of the CHECK constraints a new or replaced table is to have, by name
- * @param clusterBy the columns a new or replaced table is to be clustered by
+ * @param mode how it treats existing rows: `append`, `overwrite`, `delete`, ...
+ * @param schema the columns of a new or replaced table
+ * @param constraints the conditions of the CHECK constraints of a new or replaced table, by name
+ * @param clusterBy the clustering columns of a new or replaced table
  * @param computed the generated columns that the query computes
  * @param options the writer's options, keys in lower case
- * @param joinsIfCreated whether a write that finds no table appends to one that appears meanwhile
- * @param evolved the table's columns with those that the rows bring along, if they may bring any
- * @param keepsDefinition whether the table's definition stays although the operation's name says otherwise
- * @param rowCondition what the rows must meet because the write replaces none but such, if it is checked
- * @param movesRows whether rows that were there before are written anew, and bring their ids along
- * @param measured what has been counted by the time of the commit, by the names of engine metrics
+ * @param appendsIfCreatedConcurrently whether a write that finds no table appends to one that is created concurrently
+ * @param evolved the table's columns with those that the rows add, if schema evolution is enabled
+ * @param keepsDefinition whether the table's definition is retained although the operation's name implies otherwise
+ * @param rowCondition the condition of the replaced rows, if new rows must satisfy it
+ * @param copiesRows whether existing rows are copied to new files, with their row IDs
+ * @param measured metrics counted before the commit, by the names of engine metrics
  */
 private[spark] final case class WriteIntent(
     operation: String,
@@ -49,11 +49,11 @@ private[spark] final case class WriteIntent(
     description: Option[String] = None,
     computed: Set[String] = Set.empty,
     options: Map[String, String] = Map.empty,
-    joinsIfCreated: Boolean = false,
+    appendsIfCreatedConcurrently: Boolean = false,
     evolved: Option[StructType] = None,
     keepsDefinition: Boolean = false,
     rowCondition: Option[Expression] = None,
-    movesRows: Boolean = false,
+    copiesRows: Boolean = false,
     measured: () => Map[String, Long] = WriteIntent.nothingMeasured
 )
 
@@ -61,7 +61,7 @@ private[spark] object WriteIntent {
   val nothingMeasured: () => Map[String, Long] = () => Map.empty
 }
 
-/** The files that a write has made, and that nothing needs if it fails. */
+/** The files that a write has written, which are deleted if it fails. */
 private[spark] final case class NewFiles(dataFiles: Seq[AddFile], vectorFiles: Seq[Path] = Nil)
 
 private[spark] object NewFiles {
@@ -69,21 +69,21 @@ private[spark] object NewFiles {
 }
 
 /**
- * One write, from the question what it may do to the version it becomes. Creating it asks Python for
- * the plan, so a write that is refused, or that has no Python to decide it, fails before any data is
+ * One write, from its plan to its commit. Its creation requests the plan from
+ * Python, so that a write that is refused, or for which Python is unavailable, fails before any data is
  * written.
  *
- * @param snapshot what the write is based on; none when it creates the table
+ * @param snapshot the version that the write is based on; none if it creates the table
  */
 private[spark] final class WriteTransaction(
     val spark: SparkSession,
     val log: DeltaLog,
     val snapshot: Option[Snapshot],
-    stated: WriteIntent
+    specified: WriteIntent
 ) {
 
-  private val sessionOptions = new SessionWriteOptions(spark, stated.options)
-  private val intent = stated.copy(options = sessionOptions.all)
+  private val sessionOptions = new SessionWriteOptions(spark, specified.options)
+  private val intent = specified.copy(options = sessionOptions.all)
 
   val readVersion: Long = snapshot.fold(-1L)(_.version)
   private val logger = LoggerFactory.getLogger(getClass)
@@ -92,34 +92,34 @@ private[spark] final class WriteTransaction(
   log.requireWritable()
 
   val plan: CommitPlan =
-    new CommitPlan(CommitterReply.toQuestion(request)(committer.plan(spark, _)))
+    new CommitPlan(CommitterReply.toRequest(request)(committer.plan(spark, _)))
 
   val schema: TableSchema = TableSchema.of(log.table.toString, plan.protocol, plan.metadata)
 
-  // The table may have such columns already.
+  // An existing table may already have such columns.
   private val reserved = schema.stored.fieldNames.toSeq.filter(ScanColumns.isReserved)
   if (reserved.nonEmpty) {
-    val known = snapshot.fold(Seq.empty[String])(TableSchema.of(_).stored.fieldNames.toSeq)
-    SchemaChecks.requireNewNames(log.table.toString, reserved.diff(known))
+    val existing = snapshot.fold(Seq.empty[String])(TableSchema.of(_).stored.fieldNames.toSeq)
+    SchemaChecks.requireNewNames(log.table.toString, reserved.diff(existing))
   }
 
-  /** Protocol § Clustered Table: files need statistics of these, by the names that files have. */
+  /** Protocol § Clustered Table: files need statistics of these columns; by their physical names. */
   private def clusteredBy: Seq[Seq[String]] = plan.domain(ClusteringColumns.Domain) match {
     case Some(configuration) => ClusteringColumns.physical(configuration)
     case None => snapshot.toSeq.flatMap(ClusteringColumns.physical(_))
   }
 
-  /** Lost tasks' files are found by it, whatever they hold. */
-  private val nameMark = DataWriteSpec.newNameMark()
+  /** Files of lost tasks are found by it, whatever their kind. */
+  private val nameMarker = DataWriteSpec.newNameMark()
 
-  /** How this write's data files are laid out and described. */
-  lazy val dataSpec: DataWriteSpec = specOf(if (intent.movesRows) keptOfRows else Nil)
+  /** The spec of this write's data files. */
+  lazy val dataSpec: DataWriteSpec = specOf(if (intent.copiesRows) trackingColumns else Nil)
 
-  /** The same for files of rows that only move: they bring their ids along. */
-  lazy val movedSpec: DataWriteSpec = if (intent.movesRows) dataSpec else specOf(keptOfRows)
+  /** The spec of files with copied rows, which keep their row IDs. */
+  lazy val copySpec: DataWriteSpec = if (intent.copiesRows) dataSpec else specOf(trackingColumns)
 
-  /** Columns in which moved rows keep what row tracking knows of them. */
-  private def keptOfRows: Seq[StructField] =
+  /** The materialized row tracking columns of copied rows. */
+  private def trackingColumns: Seq[StructField] =
     schema.rowTracking.fold(Seq.empty[StructField])(_.materialized)
 
   private def specOf(tracked: Seq[StructField]): DataWriteSpec = DataWriteSpec.forTable(
@@ -146,44 +146,44 @@ private[spark] final class WriteTransaction(
     materializesPartitions = ParquetFormat.materializesPartitions(plan.protocol, plan.metadata),
     tags = ParquetFormat.tags(plan.protocol, plan.metadata),
     tracked = tracked,
-    nameMark = nameMark
+    nameMarker = nameMarker
   )
 
-  /** The same for its change data files. */
+  /** The spec of its change data files. */
   lazy val changeSpec: DataWriteSpec =
     DataWriteSpec.forChanges(spark, dataSpec, ChangeColumns.changeTypeField, intent.options)
 
-  /** What the jobs of a phase of the write are called where Spark lists jobs. */
-  def jobs(phase: String): String = JobShims.name(intent.operation, phase, log.table.toString)
+  /** The description of the Spark jobs of a phase of the write. */
+  def jobs(phase: String): String = JobInternals.name(intent.operation, phase, log.table.toString)
 
   def describing[A](phase: String)(body: => A): A =
-    JobShims.described(spark, jobs(phase))(body)
+    JobInternals.described(spark, jobs(phase))(body)
 
-  /** The same until the result is called, on this thread. */
-  def describe(phase: String): () => Unit = JobShims.describe(spark, jobs(phase))
+  /** Sets the description on this thread until the result is called. */
+  def describe(phase: String): () => Unit = JobInternals.describe(spark, jobs(phase))
 
   /**
-   * Makes the changes a version of the table. A write that an earlier one with the same `txnAppId` and
-   * `txnVersion` has made already is not made again, and its files are deleted.
+   * Commits the changes as a version of the table. If an earlier write was committed with the same `txnAppId` and
+   * `txnVersion`, this write is skipped, and its files are deleted.
    *
-   * @param identityMarks how far the rows take identity columns, by column
-   * @param rowEnds given if the rows of files that are removed or changed were ended one by one
-   * @return whether they are a version now
+   * @param identityHighWaterMarks the high-water marks of identity columns that the rows reach, by column
+   * @param rowDeletions set if single rows of the removed or changed files were deleted
+   * @return false if the write was skipped
    */
   def commit(
-      changes: FileChanges,
+      changes: CommitFiles,
       written: NewFiles,
       readSet: ReadSet,
       engineMetrics: Map[String, Long] = Map.empty,
-      identityMarks: Map[String, Long] = Map.empty,
-      rowEnds: Option[RowEnds] = None
+      identityHighWaterMarks: Map[String, Long] = Map.empty,
+      rowDeletions: Option[RowDeletions] = None
   ): Boolean = {
-    val skipped = plan.alreadyApplied || decide(
+    val skipped = plan.alreadyApplied || commitInPython(
       changes,
       readSet,
       engineMetrics,
-      identityMarks,
-      rowEnds,
+      identityHighWaterMarks,
+      rowDeletions,
       written.vectorFiles
     )
     sessionOptions.used()
@@ -191,22 +191,22 @@ private[spark] final class WriteTransaction(
     !skipped
   }
 
-  /** Commits a version without rows: all files that the table has are removed. */
+  /** Commits a version without rows: all files of the table are removed. */
   def commitWithoutRows(engineMetrics: => Map[String, Long] = Map.empty): Unit = {
     val now = System.currentTimeMillis()
     val removes = snapshot.fold(Vector.empty[RemoveFile]) { s =>
       log.withReadableFiles(s)(_.adds.map(_.remove(now)).toVector)
     }
-    commit(FileChanges(removes), NewFiles.none, ReadSet.everything, engineMetrics)
+    commit(CommitFiles(removes), NewFiles.none, ReadSet.everything, engineMetrics)
   }
 
-  /** @return whether the commit turned out to have been made before */
-  private def decide(
-      changes: FileChanges,
+  /** @return whether the commit was skipped as already applied */
+  private def commitInPython(
+      changes: CommitFiles,
       readSet: ReadSet,
       engineMetrics: Map[String, Long],
-      identityMarks: Map[String, Long],
-      rowEnds: Option[RowEnds],
+      identityHighWaterMarks: Map[String, Long],
+      rowDeletions: Option[RowDeletions],
       vectorFiles: Seq[Path]
   ): Boolean = {
     val commit = new PreparedCommit(
@@ -221,21 +221,21 @@ private[spark] final class WriteTransaction(
         changes,
         readSet,
         metrics(engineMetrics, intent.measured()),
-        identityMarks,
-        identityMarks.keySet.filter(mayBeNumbered),
-        rowEnds,
+        identityHighWaterMarks,
+        identityHighWaterMarks.keySet.filter(mayBeGenerated),
+        rowDeletions,
         vectorFiles,
         snapshot.flatMap(_.commitFile)
       ),
-      CommittedVersion.tell(spark, log.table, _)
+      CommittedVersion.record(spark, log.table, _)
     )
     prepared = Some(commit)
-    val told = Told.beforeCommit(spark, commit)
+    val prefetched = PrefetchedState.beforeCommit(spark, commit)
     try
-      CommitterReply.toQuestion(told)(committer.commit(spark, commit, _))
+      CommitterReply.toRequest(prefetched)(committer.commit(spark, commit, _))
         .path("skipped").asBoolean(false)
     catch {
-      // The version exists: what failed came after it and must not undo the write.
+      // The version exists: a later failure must not undo the write.
       case e: Exception if commit.committedVersion.isDefined =>
         logger.warn(
           s"${log.table}: committed version ${commit.committedVersion.get}, then failed",
@@ -245,39 +245,39 @@ private[spark] final class WriteTransaction(
     }
   }
 
-  /** Storing the source of a MERGE is part of the statement, too, and comes before the write begins. */
+  /** The materialization of a MERGE source is part of the statement, and precedes the write. */
   private def metrics(own: Map[String, Long], measured: Map[String, Long]): Map[String, Long] = {
     val storingMs = measured.getOrElse("materializeSourceTimeMs", 0L)
     (own ++ measured).updatedWith("executionTimeMs")(_.map(_ + storingMs))
   }
 
-  /** Whether rows of this write may hold values that the table gave, and not the user alone. */
-  private def mayBeNumbered(column: String): Boolean = {
-    val isStated = schema.stored.fields.filter(_.name == column)
+  /** Whether rows of this write may hold generated values of an identity column, and not only the user's. */
+  private def mayBeGenerated(column: String): Boolean = {
+    val isExplicit = schema.stored.fields.filter(_.name == column)
       .flatMap(IdentityColumn.of).exists(_.allowExplicitInsert) && !intent.computed(column)
-    // Rows that a MERGE inserts do not tell which values they brought along.
-    !isStated || intent.operation == "MERGE"
+    // For rows that a MERGE inserts, it is not known which values are explicit.
+    !isExplicit || intent.operation == "MERGE"
   }
 
   /**
-   * Deletes what a write that failed for certain has written.
+   * Deletes the files of a write that has certainly failed.
    *
-   * @param tasksLost whether there are tasks that reported nothing
+   * @param tasksLost whether there are tasks without a report
    */
   def abort(written: NewFiles, tasksLost: Boolean): Unit =
-    // Once it is abandoned, a commit that Python may still be deciding on can no longer be made.
+    // After `abandon`, a commit that Python may still be processing can no longer succeed.
     if (prepared.forall(_.abandon())) {
       val files = written.dataFiles.map(f => LogPath.toAbsolute(log.table, f.path)) ++
         (written.vectorFiles ++ prepared.toSeq.flatMap(_.ownVectorFiles)).distinct
       discard(files)
       if (tasksLost)
-        new StrayFiles(log.table, configuration).delete(DataWriteSpec.isNamed(nameMark, _))
+        new UncommittedFiles(log.table, configuration).delete(DataWriteSpec.isNamed(nameMarker, _))
     }
 
-  /** Deletes files that nothing needs. */
-  def discard(files: Seq[Path]): Unit = UselessFiles.delete(log.table, files, configuration)
+  /** Deletes files that are no longer needed. */
+  def discard(files: Seq[Path]): Unit = OrphanFiles.delete(log.table, files, configuration)
 
-  private def configuration: Configuration = WriteShims.hadoopConf(spark, intent.options)
+  private def configuration: Configuration = WriteInternals.hadoopConf(spark, intent.options)
 
   private def committer: Committer = Committers.current(spark)
 
@@ -295,9 +295,13 @@ private[spark] final class WriteTransaction(
       "clusterBy" -> intent.clusterBy,
       "description" -> intent.description,
       "options" -> intent.options,
-      "joinsIfCreated" -> intent.joinsIfCreated,
+      "appendsIfCreatedConcurrently" -> intent.appendsIfCreatedConcurrently,
       "evolvedSchema" -> intent.evolved.map(_.json),
       "keepsDefinition" -> intent.keepsDefinition,
-      "told" -> Told.beforeWrite(spark, snapshot, intent.options.get("txnappid").contains)
+      "prefetched" -> PrefetchedState.beforeWrite(
+        spark,
+        snapshot,
+        intent.options.get("txnappid").contains
+      )
     )
 }

@@ -5,7 +5,7 @@ import org.apache.parquet.schema.MessageTypeParser
 
 import io.deltaic.protocol.Metadata
 
-/** Footers against what a table asks of its files (Protocol § Iceberg Compatibility V1, V2). */
+/** Footers against the requirements of a table on its files (Protocol § Iceberg Compatibility V1, V2). */
 class IcebergFilesSuite extends FunSuite {
 
   private def column(name: String, dataType: String, id: Int, nested: String = "{}"): String =
@@ -60,8 +60,8 @@ class IcebergFilesSuite extends FunSuite {
   private def problems(footer: String): (Option[String], Option[String]) = {
     val file = MessageTypeParser.parseMessageType(footer)
     (
-      IcebergFiles.of(table, numbers = false).problem(file),
-      IcebergFiles.of(table, numbers = true).problem(file)
+      IcebergFiles.of(table, requiresFieldIds = false).problem(file),
+      IcebergFiles.of(table, requiresFieldIds = true).problem(file)
     )
   }
 
@@ -70,7 +70,7 @@ class IcebergFilesSuite extends FunSuite {
     problems(whole.replace(from, to))
   }
 
-  test("a file with all columns, and one written before some of them were added, fit") {
+  test("a file with all columns, and one written before some of them were added, are valid") {
     assertEquals(problems(whole), (None, None))
     assertEquals(
       problems("message m { optional int64 c-id = 1; optional int32 c-p = 8; }"),
@@ -78,7 +78,7 @@ class IcebergFilesSuite extends FunSuite {
     )
   }
 
-  test("a file without a partition column fits neither version") {
+  test("a file without a partition column is invalid for both versions") {
     val both = (Some("partitionColumn"), Some("partitionColumn"))
     assertEquals(changed("optional int32 c-p = 8;", ""), both)
   }
@@ -91,12 +91,12 @@ class IcebergFilesSuite extends FunSuite {
     ("c-a (LIST) = 4", "c-a (LIST)"),
     ("element = 7", "element")
   ).foreach { case (from, to) =>
-    test(s"version 2 asks for the id in '$from', version 1 does not: '$to'") {
+    test(s"version 2 requires the id in '$from', version 1 does not: '$to'") {
       assertEquals(changed(from, to), (None, Some("fieldId")))
     }
   }
 
-  test("version 2 asks for timestamps of 64 bits and lists of three levels") {
+  test("version 2 requires 64-bit timestamps and three-level lists") {
     assertEquals(changed("int64 c-at", "int96 c-at"), (None, Some("timestamp")))
     val older = "repeated group list { optional int32 element = 7; }"
     assertEquals(changed(older, "repeated int32 array = 7;"), (None, Some("layout")))

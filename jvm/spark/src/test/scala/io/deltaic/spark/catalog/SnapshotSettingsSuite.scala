@@ -14,7 +14,7 @@ class SnapshotSettingsSuite extends munit.FunSuite with LocalSpark {
     SnapshotSettings.bytesInMemory(session)
   }
 
-  test("by default a checkpoint of more than a thirty-second of the heap stays where it is") {
+  test("by default a snapshot is distributed if its checkpoint exceeds 1/32 of the heap") {
     assertEquals(bytesInMemory(None), Runtime.getRuntime.maxMemory / 32)
   }
 
@@ -25,7 +25,7 @@ class SnapshotSettingsSuite extends munit.FunSuite with LocalSpark {
       }
     }
 
-  test("a setting that is no number of bytes is refused") {
+  test("a setting that is not a number of bytes is refused") {
     val e = intercept[DeltaicThrowable](bytesInMemory(Some("much")))
     assertEquals(e.condition, "DELTAIC_INVALID_SESSION_SETTING")
   }

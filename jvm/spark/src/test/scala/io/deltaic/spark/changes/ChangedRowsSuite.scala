@@ -12,7 +12,7 @@ import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor}
 import io.deltaic.spark.scan.DeletionVectorSource
 import io.deltaic.spark.write.LocalSpark
 
-/** Which rows a probe lets through, against plain sets of the same rows. */
+/** Compares the rows that a probe selects with plain sets of the same rows. */
 class ChangedRowsSuite extends PatientSuite with LocalSpark {
 
   private val file = AddFile("a.parquet", Map.empty, 1L, 0L, dataChange = true)
@@ -31,7 +31,7 @@ class ChangedRowsSuite extends PatientSuite with LocalSpark {
     rows.filterNot(probe.isDeleted(constant, _))
   }
 
-  test("rows that count are those of the sets, wherever a split begins") {
+  test("selected rows are those of the sets, wherever a split begins") {
     val random = new Random(7)
     (1 to 60).foreach { _ =>
       val limit = 1 + random.nextInt(300)

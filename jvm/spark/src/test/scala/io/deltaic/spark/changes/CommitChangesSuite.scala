@@ -5,7 +5,7 @@ import org.apache.hadoop.fs.Path
 import io.deltaic.log.CommitFile
 import io.deltaic.protocol._
 
-/** Which files of a commit hold its changes, from the protocol's rules alone. */
+/** Which files of a commit contain its changes, from the protocol's rules alone. */
 class CommitChangesSuite extends munit.FunSuite {
   import RowSelection._
 
@@ -57,7 +57,7 @@ class CommitChangesSuite extends munit.FunSuite {
     )
   }
 
-  test("cdc files alone tell the changes of a commit that has any") {
+  test("cdc files alone describe the changes of a commit that has any") {
     val cdc = AddCdcFile("_change_data/c", Map("p" -> "2"), 7)
     val found = changes(remove("a"), add("b"), cdc)
     assertEquals(
@@ -70,7 +70,7 @@ class CommitChangesSuite extends munit.FunSuite {
     )
   }
 
-  test("actions that do not change data, and those on no files, are no changes") {
+  test("actions that do not change data, or are not on files, are no changes") {
     val metadata = Metadata("m", schemaString = Metadata.EmptySchema)
     assertEquals(
       shown(
@@ -91,14 +91,14 @@ class CommitChangesSuite extends munit.FunSuite {
     )
   }
 
-  test("a vector taken away brings its rows back") {
+  test("a removed vector restores its rows") {
     assertEquals(
       shown(add("a"), remove("a", Some(old))),
       Seq(("a", Some("insert"), Only(old, None)))
     )
   }
 
-  test("another vector deletes what only it marks and brings back what it no longer marks") {
+  test("a new vector deletes the rows that only it marks and restores those it no longer marks") {
     assertEquals(
       shown(remove("a", Some(old)), add("a", Some(now))),
       Seq(
@@ -108,18 +108,18 @@ class CommitChangesSuite extends munit.FunSuite {
     )
   }
 
-  test("the same vector is no change, nor is the same file spelled otherwise") {
+  test("the same vector, or the same file under an equivalent path, is no change") {
     assertEquals(shown(remove("a", Some(now)), add("a", Some(now))), Nil)
     assertEquals(shown(remove("a%20b"), add("file:/tables/t/a%20b")), Nil)
   }
 
-  test("deleted rows keep the bounds from before, restored ones those from after") {
+  test("deleted rows have the old bounds, restored rows the new ones") {
     val found = changes(remove("a", Some(old)), add("a", Some(now)))
     assertEquals(found.map(_.file.stats), Seq(Some("of the remove"), Some("of the add")))
     assert(found.forall(_.file.deletionVector.isEmpty))
   }
 
-  test("a remove that knows neither size nor partition values is refused, unless its add does") {
+  test("a remove without size and partition values is rejected, unless its add has them") {
     val bare = RemoveFile("a", Some(6), dataChange = true)
     val error = intercept[DeltaicThrowable](changes(bare))
     assertEquals(error.condition, "DELTAIC_CHANGES_REMOVED_FILE_UNKNOWN")
@@ -127,7 +127,7 @@ class CommitChangesSuite extends munit.FunSuite {
     assertEquals(changes(bare, add("a", Some(now))).map(_.file.sizeBytes), Seq(10L))
   }
 
-  test("a MERGE that says that it changed no rows has no changes") {
+  test("a MERGE whose metrics report no changed rows has no changes") {
     def info(updated: Int): CommitInfo = CommitInfo(
       ActionJson.mapper
         .readTree(

@@ -31,7 +31,7 @@ class ReadCompatibilitySuite extends munit.FunSuite {
     assertEquals(holds(wider, base), (false, true))
   }
 
-  test("a column may not change its type, its case or where it lies") {
+  test("a column may not change its type, its case or where it is stored") {
     Seq("id INT", "ID BIGINT", "other BIGINT").foreach { changed =>
       assertEquals(holds(metadata("id BIGINT"), metadata(changed)), (false, false), changed)
     }
@@ -41,15 +41,15 @@ class ReadCompatibilitySuite extends munit.FunSuite {
   }
 
   test(
-    "a wider type is read where the column says that it was widened, or files do not differ by it"
+    "a wider type is read if the column's metadata records it, or files do not differ by it"
   ) {
     def readsOlder(before: String, after: String, change: Option[String] = None): Boolean = {
-      val said = change.fold("{}")(c => s"""{"delta.typeChanges":[$c]}""")
+      val typeChanges = change.fold("{}")(c => s"""{"delta.typeChanges":[$c]}""")
       def field(name: String, metadata: String) =
         s"""{"type":"struct","fields":[{"name":"a","type":$name,"nullable":true,"metadata":$metadata}]}"""
       ReadCompatibility.holds(
         Metadata("m", schemaString = field(before, "{}")),
-        Metadata("m", schemaString = field(after, said)),
+        Metadata("m", schemaString = field(after, typeChanges)),
         dataIsOlder = true,
         readsWidened = true
       )
@@ -67,7 +67,7 @@ class ReadCompatibilitySuite extends munit.FunSuite {
     assert(!readsOlder("\"integer\"", "\"long\""))
   }
 
-  test("nulls need a column that may be null to be read into") {
+  test("data with nulls can be read only into a nullable column") {
     assertEquals(holds(metadata("a INT"), metadata("a INT NOT NULL")), (false, false))
     assertEquals(holds(metadata("a INT NOT NULL"), metadata("a INT")), (true, true))
   }

@@ -18,10 +18,10 @@ class PartitionValuesSuite extends munit.ScalaCheckSuite {
   private def toLog(dataType: DataType, value: Any): String =
     PartitionValues.toLog("p", dataType, value)
 
-  private def fromLog(dataType: DataType, text: String, zone: ZoneId = utc): Any =
-    PartitionValues.fromLog("p", dataType, text, zone)
+  private def fromLog(dataType: DataType, string: String, zone: ZoneId = utc): Any =
+    PartitionValues.fromLog("p", dataType, string, zone)
 
-  private def bytes(text: String): Array[Byte] = text.getBytes(StandardCharsets.UTF_8)
+  private def bytes(string: String): Array[Byte] = string.getBytes(StandardCharsets.UTF_8)
 
   private val spellings: Seq[(DataType, Any, String)] = Seq(
     (StringType, UTF8String.fromString("a b/c%ü"), "a b/c%ü"),
@@ -48,11 +48,11 @@ class PartitionValuesSuite extends munit.ScalaCheckSuite {
     (TimestampNTZType, -1L, "1969-12-31 23:59:59.999999")
   )
 
-  spellings.foreach { case (dataType, value, text) =>
-    test(s"a ${dataType.sql} is spelled '$text' and read back, in any time zone") {
-      assertEquals(toLog(dataType, value), text)
-      assertEquals(fromLog(dataType, text, utc), value)
-      assertEquals(fromLog(dataType, text, berlin), value)
+  spellings.foreach { case (dataType, value, string) =>
+    test(s"a ${dataType.sql} is written as '$string' and read back, in any time zone") {
+      assertEquals(toLog(dataType, value), string)
+      assertEquals(fromLog(dataType, string, utc), value)
+      assertEquals(fromLog(dataType, string, berlin), value)
     }
   }
 
@@ -62,7 +62,7 @@ class PartitionValuesSuite extends munit.ScalaCheckSuite {
     assert(fromLog(FloatType, "nan").asInstanceOf[Float].isNaN)
   }
 
-  test("binary is the text its bytes are in UTF-8, as in the protocol's example") {
+  test("binary is the UTF-8 string of its bytes, as in the protocol's example") {
     assertEquals(toLog(BinaryType, Array[Byte](1, 2, 3)), "\u0001\u0002\u0003")
     val read = fromLog(BinaryType, "\u0001\u0002\u0003").asInstanceOf[Array[Byte]]
     assertEquals(read.toSeq, Seq[Byte](1, 2, 3))
@@ -86,7 +86,7 @@ class PartitionValuesSuite extends munit.ScalaCheckSuite {
     assertEquals(fromLog(TimestampType, "1970-01-01T12:00:00Z", berlin), noon)
   }
 
-  test("what other writers call infinity is understood") {
+  test("names of infinity in other writers are supported") {
     assertEquals(fromLog(DoubleType, "inf"), Double.PositiveInfinity)
     assertEquals(fromLog(FloatType, "-inf"), Float.NegativeInfinity)
   }
@@ -97,7 +97,7 @@ class PartitionValuesSuite extends munit.ScalaCheckSuite {
     assertEquals(fromLog(DecimalType(5, 2), "1.5000"), expected)
   }
 
-  test("what a folder was called that delta-spark converted is read as it reads it") {
+  test("a directory name that delta-spark converted is read as delta-spark reads it") {
     Seq[(DataType, String, Any)](
       (BooleanType, "1", true),
       (BooleanType, "no", false),
@@ -105,8 +105,8 @@ class PartitionValuesSuite extends munit.ScalaCheckSuite {
       (LongType, " 7 ", 7L),
       (DecimalType(4, 2), "1.234", Decimal(BigDecimal("1.23"), 4, 2)),
       (TimestampNTZType, "1970-01-01T00:00:01Z", 1000000L)
-    ).foreach { case (dataType, text, value) =>
-      assertEquals(fromLog(dataType, text, berlin), value, text)
+    ).foreach { case (dataType, string, value) =>
+      assertEquals(fromLog(dataType, string, berlin), value, string)
     }
   }
 
@@ -119,18 +119,18 @@ class PartitionValuesSuite extends munit.ScalaCheckSuite {
     TimestampNTZType -> "1970-01-01 00:00:61",
     DecimalType(4, 2) -> "123.45",
     ArrayType(IntegerType) -> "1"
-  ).foreach { case (dataType, text) =>
-    test(s"'$text' as ${dataType.sql} is refused, naming column, value and type") {
-      val error = intercept[DeltaicThrowable](fromLog(dataType, text))
+  ).foreach { case (dataType, string) =>
+    test(s"'$string' as ${dataType.sql} is rejected, naming column, value and type") {
+      val error = intercept[DeltaicThrowable](fromLog(dataType, string))
       assertEquals(error.condition, "DELTAIC_INVALID_PARTITION_VALUE")
       assertEquals(
         error.parameters,
-        Map("column" -> "p", "value" -> text, "type" -> dataType.sql)
+        Map("column" -> "p", "value" -> string, "type" -> dataType.sql)
       )
     }
   }
 
-  test("bytes that are not UTF-8 are refused instead of changed") {
+  test("bytes that are not UTF-8 are rejected instead of changed") {
     val error = intercept[DeltaicThrowable](toLog(BinaryType, Array(0xc3.toByte, 0x28.toByte)))
     assertEquals(error.condition, "DELTAIC_INVALID_PARTITION_VALUE")
   }

@@ -13,12 +13,12 @@ import io.deltaic.TableBuilder
 import io.deltaic.TableBuilder.add
 import io.deltaic.replay.{CheckpointRows, DeltaLog, FileCounts}
 
-/** What replay says in the log, here because Spark brings one to say it in. */
+/** Log messages of replay, tested here because Spark provides a logging implementation. */
 class ReplayWarningsSuite extends munit.FunSuite {
 
-  private def warnings(body: => Any): Seq[String] = said(Level.WARN)(body)
+  private def warnings(body: => Any): Seq[String] = logged(Level.WARN)(body)
 
-  private def said(level: Level)(body: => Any): Seq[String] = {
+  private def logged(level: Level)(body: => Any): Seq[String] = {
     val found = mutable.ArrayBuffer.empty[String]
     val appender = new AbstractAppender("warnings", null, null, false, Property.EMPTY_ARRAY) {
       override def append(event: LogEvent): Unit = found.synchronized {
@@ -37,22 +37,22 @@ class ReplayWarningsSuite extends munit.FunSuite {
   }
 
   private def onlyWarning(table: TableBuilder)(parts: String*): Unit = {
-    val said = warnings(table.open().latest())
-    assertEquals(said.size, 1, said.toString)
-    (table.directory.toString +: parts).foreach(p => assert(said.head.contains(p), said.head))
+    val logged = warnings(table.open().latest())
+    assertEquals(logged.size, 1, logged.toString)
+    (table.directory.toString +: parts).foreach(p => assert(logged.head.contains(p), logged.head))
   }
 
-  test("a checkpoint that is passed over is named, with its table and what is wrong with it") {
+  test("a skipped checkpoint is logged, with its table and the reason") {
     val name = f"${0}%020d.checkpoint.parquet"
     onlyWarning(TableBuilder.created(add("a")).file(name, "damaged"))(name, "version 0", "Parquet")
   }
 
-  test("a checksum file that differs is named by its version, with the difference") {
+  test("a checksum file that differs is logged with its version and the difference") {
     val table = TableBuilder.created(add("a")).file(f"${0}%020d.crc", """{"numFiles":2}""")
     onlyWarning(table)("version 0", "numFiles is 1 instead of 2")
   }
 
-  test("a log compaction that is passed over is named") {
+  test("a skipped log compaction is logged") {
     val name = f"${1}%020d.${2}%020d.compacted.json"
     val table = TableBuilder.created().commit(1, add("a")).commit(2, add("b")).file(name, "{")
     onlyWarning(table)(name)
@@ -65,35 +65,35 @@ class ReplayWarningsSuite extends munit.FunSuite {
       "checkpoint" -> f"${1}%020d.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json"
     )
   )
-    test(s"of a damaged $kind no byte gets into the log as it is") {
+    test(s"bytes of a damaged $kind are escaped in the log") {
       val damaged = "to\u0000\u0007ken\u009f\ufffd"
       val table = TableBuilder.created().commit(1, add("a")).commit(2, add("b")).file(name, damaged)
-      val said = warnings(table.open().latest())
-      assert(said.nonEmpty)
-      said.foreach { text =>
-        assert(!text.exists(c => c.isControl && c != '\n' || c == '\ufffd'), text)
+      val logged = warnings(table.open().latest())
+      assert(logged.nonEmpty)
+      logged.foreach { string =>
+        assert(!string.exists(c => c.isControl && c != '\n' || c == '\ufffd'), string)
       }
     }
 
-  test("a hint with a wrong checksum is named") {
+  test("a hint with a wrong checksum is logged") {
     val table = TableBuilder.created()
     onlyWarning(table.file("_last_checkpoint", """{"version":0,"checksum":"0"}"""))(
       "_last_checkpoint"
     )
   }
 
-  test("what a snapshot cost is told when it is loaded, and not when it is only asked for") {
+  test("the cost of a snapshot is logged when it is loaded, not when it is only requested") {
     val table = TableBuilder.created(add("a"), add("b"))
     val log = table.open()
-    val loaded = said(Level.INFO)(log.latest())
+    val loaded = logged(Level.INFO)(log.latest())
     assertEquals(loaded.size, 1, loaded.toString)
     val bytes = log.latest().retainedBytes
     Seq(table.directory.toString, "version 0 ", " ms", "2 files", s"$bytes bytes of heap", "local")
       .foreach(part => assert(loaded.head.contains(part), loaded.head))
-    assertEquals(said(Level.INFO)(log.latest()), Nil)
+    assertEquals(logged(Level.INFO)(log.latest()), Nil)
     table.commit(1, add("c"))
-    assert(said(Level.INFO)(log.latest()).head.contains("version 1 "))
-    val again = said(Level.INFO)(log.at(0))
+    assert(logged(Level.INFO)(log.latest()).head.contains("version 1 "))
+    val again = logged(Level.INFO)(log.at(0))
     assert(again.size == 1 && again.head.contains("version 0 "), again.toString)
   }
 
@@ -103,7 +103,7 @@ class ReplayWarningsSuite extends munit.FunSuite {
     CheckpointRows.write(
       table,
       checkpoint,
-      CheckpointRows.schema(CheckpointRows.header, CheckpointRows.plainAdd)
+      CheckpointRows.schema(CheckpointRows.definitionColumns, CheckpointRows.plainAdd)
     )(
       Seq(CheckpointRows.protocolRow _, CheckpointRows.metadataRow _) ++
         paths.map(p => CheckpointRows.addRow(p) _): _*
@@ -111,27 +111,27 @@ class ReplayWarningsSuite extends munit.FunSuite {
     new DeltaLog(table.path, table.conf, bytesInMemory = 0)
   }
 
-  test("of a distributed snapshot it is told what stays in the checkpoint") {
+  test("what stays in the checkpoint of a distributed snapshot is logged") {
     val log = distributed(TableBuilder.created(add("a")), Seq("x"))
-    val loaded = said(Level.INFO)(log.latest())
+    val loaded = logged(Level.INFO)(log.latest())
     val parts = Seq("0 files in memory", "distributed", "checkpoint.parquet")
     parts.foreach(part => assert(loaded.head.contains(part), loaded.head))
   }
 
-  test("a distributed snapshot whose files are not as its checksum file says is named, once") {
+  test("a distributed snapshot whose files differ from its checksum file is logged once") {
     val table = TableBuilder.created(add("a"))
-    val told =
+    val checksum =
       """{"numFiles":2,"tableSizeBytes":7,"numDeletionVectorsOpt":1,"numDeletedRecordsOpt":4}"""
-    table.file(f"${0}%020d.crc", told)
+    table.file(f"${0}%020d.crc", checksum)
     val snapshot = distributed(table, Seq("x")).latest()
-    val said = warnings(Seq(1, 2).foreach(_ => snapshot.noteCounted(FileCounts(1, 7, 1, 3))))
-    assertEquals(said.size, 1, said.toString)
+    val logged = warnings(Seq(1, 2).foreach(_ => snapshot.recordCounts(FileCounts(1, 7, 1, 3))))
+    assertEquals(logged.size, 1, logged.toString)
     val differences = "numFiles is 1 instead of 2; numDeletedRecords is 3 instead of 4"
     Seq(table.directory.toString, "version 0 ", differences)
-      .foreach(part => assert(said.head.contains(part), said.head))
+      .foreach(part => assert(logged.head.contains(part), logged.head))
   }
 
-  test("a checkpoint of a distributed snapshot that turns out to be unreadable is named") {
+  test("an unreadable checkpoint of a distributed snapshot is logged") {
     val table = TableBuilder.created(add("a"))
     val log = distributed(table, (0 until 500).map(i => s"f-$i-${"x" * 50}"))
     val snapshot = log.latest()
@@ -140,13 +140,13 @@ class ReplayWarningsSuite extends munit.FunSuite {
     java.util.Arrays.fill(bytes, 4, bytes.length / 2, 0.toByte)
     Files.write(file, bytes)
     def read() = log.withReadableFiles(snapshot)(_.adds.map(_.path).toList)
-    val told = warnings(assertEquals(read(), List("a")))
-    assertEquals(told.size, 1, told.toString)
+    val logged = warnings(assertEquals(read(), List("a")))
+    assertEquals(logged.size, 1, logged.toString)
     Seq(table.directory.toString, "version 0 ", checkpoint)
-      .foreach(part => assert(told.head.contains(part), told.head))
+      .foreach(part => assert(logged.head.contains(part), logged.head))
   }
 
-  test("a log in order is read without a word") {
+  test("a valid log is read without warnings") {
     assertEquals(warnings(TableBuilder.created(add("a")).commit(1).open().latest()), Nil)
   }
 }

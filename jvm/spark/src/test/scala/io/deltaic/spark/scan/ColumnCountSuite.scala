@@ -39,7 +39,7 @@ class ColumnCountSuite extends munit.FunSuite {
     assertEquals(counted(s"optional group s (LIST) { $fields }"), 3)
   }
 
-  test("an element of one field is told by its name") {
+  test("an element with one field is recognized by its name") {
     for (name <- Seq("array", "s_tuple"))
       assertEquals(
         counted(s"optional group s (LIST) { repeated group $name { optional int32 x; } }"),

@@ -18,7 +18,7 @@ class DeletionVectorCacheSuite extends munit.FunSuite {
 
   private def vectorOf(key: Key): DeletionVector = DeletionVector.of(key.constant.numBytes.toLong)
 
-  /** Counts what is loaded, and how often. */
+  /** Counts how often each vector is loaded. */
   private final class Loader(loadMs: Long = 0) {
     val loads = new AtomicInteger
     val keys = new java.util.concurrent.ConcurrentLinkedQueue[Key]
@@ -46,7 +46,7 @@ class DeletionVectorCacheSuite extends munit.FunSuite {
     } finally pool.shutdownNow(): Unit
   }
 
-  test("tasks that ask for the same vector at the same time load it once") {
+  test("tasks that request the same vector concurrently load it once") {
     val cache = new DeletionVectorCache(bytes)
     val loader = new Loader(loadMs = 50)
     val answers =
@@ -69,7 +69,7 @@ class DeletionVectorCacheSuite extends munit.FunSuite {
     assertEquals(loader.keys.size, all.size)
   }
 
-  test("what is prefetched is loaded together, without what is there") {
+  test("vectors are prefetched together, except those already cached") {
     val cache = new DeletionVectorCache(bytes)
     val loader = new Loader
     cache.get(key("b"))(loader.load)
@@ -90,7 +90,7 @@ class DeletionVectorCacheSuite extends munit.FunSuite {
     assertEquals(cache.get(key("a"))(new Loader().load), vectorOf(key("a")))
   }
 
-  test("a task that waited for one that was killed loads the vector itself") {
+  test("a task that waited for a killed task loads the vector itself") {
     val cache = new DeletionVectorCache(bytes)
     val began = new CountDownLatch(1)
     val first = new Thread(() =>
@@ -124,7 +124,7 @@ class DeletionVectorCacheSuite extends munit.FunSuite {
     assertEquals(loader.loads.get, 1)
   }
 
-  test("a vector that is larger than the cache is returned all the same") {
+  test("a vector that is larger than the cache is still returned") {
     val cache = new DeletionVectorCache(1L)
     val loader = new Loader
     (1 to 2).foreach(_ => assertEquals(cache.get(key("a"))(loader.load), vectorOf(key("a"))))

@@ -17,7 +17,7 @@ import io.deltaic.spark.skipping._
 import io.deltaic.spark.write.LocalSpark
 import io.deltaic.{PatientSuite, TableBuilder}
 
-/** Choosing files in executors against choosing them on the driver, whose answers [[SkippingSoundnessSuite]] checks. */
+/** Compares file selection in executors with that on the driver, whose results [[SkippingSoundnessSuite]] checks. */
 class DistributedFilesSuite extends PatientSuite with LocalSpark {
   import DistributedFilesSuite._
 
@@ -37,7 +37,7 @@ class DistributedFilesSuite extends PatientSuite with LocalSpark {
   )
 
   forms.foreach { case (form, checkpoint) =>
-    test(s"of a checkpoint of $form executors choose the files that the driver chooses") {
+    test(s"executors select the same files of a checkpoint of $form as the driver") {
       val table = build(checkpoint)
       val (local, distributed) = (open(table, DeltaLog.NeverDistributed), open(table, 0))
       assert(distributed.snapshot.isDistributed && !local.snapshot.isDistributed)
@@ -47,12 +47,12 @@ class DistributedFilesSuite extends PatientSuite with LocalSpark {
       chosen.foreach { case (expected, predicate) =>
         assertSameFiles(expected, distributed, predicate)
       }
-      // Else this would prove nothing.
+      // Otherwise the test would be trivial.
       assert(chosen.count(_._1.toOption.exists(_.size < 140)) > predicates.size / 3)
     }
   }
 
-  test("of the first files that have enough rows, executors send no more than are needed") {
+  test("executors send no more of the first files than have enough rows") {
     val table = build(writeParts)
     val (local, distributed) = (open(table, DeltaLog.NeverDistributed), open(table, 0))
     Seq(0L, 1L, 7L, 100L, 100000L).foreach { rows =>
@@ -61,15 +61,15 @@ class DistributedFilesSuite extends PatientSuite with LocalSpark {
     }
   }
 
-  test("aggregates of the log are the same, by group and of all rows") {
+  test("aggregates from the log are the same, by group and for all rows") {
     val table = build(writeClassic(_, rowGroupBytes = 8192))
     val (local, distributed) = (open(table, DeltaLog.NeverDistributed), open(table, 0))
     val (p, q) = (attribute("p"), attribute("q"))
     val aggregates = Seq(
       RowAggregate.CountRows,
       RowAggregate.CountValues(q),
-      RowAggregate.Least(q),
-      RowAggregate.Greatest(q)
+      RowAggregate.Min(q),
+      RowAggregate.Max(q)
     )
     val filters = Seq(EqualTo(p, Literal("a")))
     for (groupBy <- Seq(Nil, Seq(p), Seq(p, q)); some <- Seq(Nil, filters)) {
@@ -83,7 +83,7 @@ class DistributedFilesSuite extends PatientSuite with LocalSpark {
     )
   }
 
-  test("executors answer with exact counts where every file says how many rows it has") {
+  test("executors return exact counts if every file has a record count") {
     val table = TableBuilder().commit(0, protocol, metadata)
     val adds = (0 until 500).map(i =>
       AddFile(
@@ -95,28 +95,28 @@ class DistributedFilesSuite extends PatientSuite with LocalSpark {
         stats = Some(s"""{"numRecords":$i}""")
       )
     )
-    writeFile(table, classicName, adds, header = true, rowGroupBytes = 4096)
+    writeFile(table, classicName, adds, withDefinition = true, rowGroupBytes = 4096)
     table.commit(1, adds(7).remove(System.currentTimeMillis))
     val distributed = open(table, 0)
     val p = attribute("p")
     val aggregates = Seq(
       RowAggregate.CountRows,
       RowAggregate.CountValues(attribute("q")),
-      RowAggregate.Least(attribute("q")),
-      RowAggregate.Greatest(attribute("q"))
+      RowAggregate.Min(attribute("q")),
+      RowAggregate.Max(attribute("q"))
     )
     val found = distributed.aggregate(Nil, Seq(p), aggregates).get
     val live = adds.indices.filter(_ != 7)
     val expected = (0 until 3).map { value =>
       val rows = live.filter(_ % 3 == value)
       val known = rows.filter(_ % 5 != 0)
-      // A file of no rows makes no group and no bound.
+      // A file without rows adds no group and no bound.
       Seq[Any](value.toString, rows.sum.toLong, known.sum.toLong, known.min, known.max)
     }
     assertEquals(found.map(row => row(0).toString +: row.toSeq.tail).toSet, expected.toSet)
   }
 
-  test("a slice that executors cannot read is passed over with its checkpoint") {
+  test("a checkpoint with a slice that executors cannot read is skipped") {
     val table = TableBuilder()
       .commit(0, protocol, metadata, AddFile("a", Map.empty, 1, 0, dataChange = true))
     writeClassic(table, rowGroupBytes = 1L << 27)
@@ -148,9 +148,9 @@ class DistributedFilesSuite extends PatientSuite with LocalSpark {
     assertEquals(left.select(Nil, Nil), expected.filterNot(_.path == files(9).path))
   }
 
-  test("what a query counts of a distributed table is its size, whatever its checksum file says") {
+  test("the size of a distributed table is what a query counts, whatever its checksum file has") {
     val table = TableBuilder().commit(0, protocol, metadata)
-    writeFile(table, classicName, files, header = true)
+    writeFile(table, classicName, files, withDefinition = true)
     table.commit(1, files(0).remove(System.currentTimeMillis), addOf(later.head, "later"))
       .file(f"${1}%020d.crc", """{"numFiles":7,"tableSizeBytes":70}""")
     val expected = open(table, DeltaLog.NeverDistributed).snapshot.size
@@ -174,12 +174,12 @@ class DistributedFilesSuite extends PatientSuite with LocalSpark {
       predicate: Expression
   ): Unit = {
     val found = Try(distributed.select(Seq(predicate), Nil))
-    def told(files: Try[IndexedSeq[AddFile]]): Either[String, IndexedSeq[AddFile]] =
+    def described(files: Try[IndexedSeq[AddFile]]): Either[String, IndexedSeq[AddFile]] =
       files.toEither.left.map {
         case e: DeltaicThrowable => e.condition
         case other => throw other
       }
-    assertEquals(told(found), told(expected), predicate.toString)
+    assertEquals(described(found), described(expected), predicate.toString)
   }
 
   private def build(checkpoint: TableBuilder => Unit): TableBuilder = {
@@ -213,17 +213,17 @@ class DistributedFilesSuite extends PatientSuite with LocalSpark {
     stored.zipWithIndex.map { case (f, i) => addOf(f, s"stored-$i") }
 
   private def writeClassic(table: TableBuilder, rowGroupBytes: Long): Unit =
-    writeFile(table, classicName, files, header = true, rowGroupBytes)
+    writeFile(table, classicName, files, withDefinition = true, rowGroupBytes)
 
   private def writeParts(table: TableBuilder): Unit =
     files.grouped(files.size / 2).zipWithIndex.foreach { case (some, i) =>
       val name = f"${0}%020d.checkpoint.${i + 1}%010d.${2}%010d.parquet"
-      writeFile(table, name, some, header = i == 0)
+      writeFile(table, name, some, withDefinition = i == 0)
     }
 
   private def writeSidecars(table: TableBuilder): Unit = {
     val names = files.grouped(files.size / 2).zipWithIndex.map { case (some, i) =>
-      writeFile(table, s"_sidecars/$i.parquet", some, header = false)
+      writeFile(table, s"_sidecars/$i.parquet", some, withDefinition = false)
       s"$i.parquet"
     }
     json(table, names.map(Sidecar(_, 1, 1)).toSeq)
@@ -290,7 +290,7 @@ private object DistributedFilesSuite {
         optional binary storageType (UTF8); optional binary pathOrInlineDv (UTF8);
         optional int32 offset; optional int32 sizeInBytes; optional int64 cardinality; } }"""
 
-  private val headerColumns =
+  private val definitionColumns =
     """
     optional group protocol {
       optional int32 minReaderVersion; optional int32 minWriterVersion;
@@ -308,11 +308,11 @@ private object DistributedFilesSuite {
       table: TableBuilder,
       name: String,
       adds: Seq[AddFile],
-      header: Boolean,
+      withDefinition: Boolean,
       rowGroupBytes: Long = 1L << 27
   ): Unit = {
-    val first = if (header) Seq(protocolRow _, metadataRow _) else Nil
-    val schema = columns((if (header) Seq(headerColumns) else Nil) :+ addColumn: _*)
+    val first = if (withDefinition) Seq(protocolRow _, metadataRow _) else Nil
+    val schema = columns((if (withDefinition) Seq(definitionColumns) else Nil) :+ addColumn: _*)
     CheckpointRows.write(table, name, schema, rowGroupBytes)(
       first ++ adds.map(a => addRow(a) _): _*
     )

@@ -68,7 +68,7 @@ class IsDeletedSuite extends munit.FunSuite with LocalSpark {
     }
   }
 
-  test("ascending, repeated, descending and random positions get the same answers") {
+  test("ascending, repeated, descending and random positions have the same results") {
     val random = new Random(7)
     val members = Seq.fill(500)(random.nextInt(5000).toLong).toSet ++ (2000L to 2300L)
     val vector = constant("a.parquet", members.toSeq: _*)
@@ -81,11 +81,11 @@ class IsDeletedSuite extends munit.FunSuite with LocalSpark {
       }
   }
 
-  test("each file is judged by its own vector, also when their rows alternate") {
+  test("each file is checked with its own vector, even if rows of files alternate") {
     val vectors = Seq(constant("a", 1, 5), constant("b", 2, 5), null, constant("c", 1L << 33))
     val deleted: Seq[Set[Long]] = Seq(Set(1, 5), Set(2, 5), Set.empty, Set(1L << 33))
     for ((form, isDeleted) <- both; row <- (0L to 8L) :+ (1L << 33); i <- vectors.indices) {
-      // Row-based readers hand out a new string object for each row.
+      // Row-based readers return a new string object for each row.
       val vector = Option(vectors(i)).map(_.clone()).orNull
       assertEquals(
         isDeleted(InternalRow(vector, row)),

@@ -33,49 +33,52 @@ class JoinPruningSuite extends munit.FunSuite {
       bounds: Int => Option[(Long, Long)]
   ): IndexedSeq[AddFile] = (0 until count).map(i => file(i, p(i), bounds(i)))
 
-  private def telling(files: IndexedSeq[AddFile]): Seq[String] = {
+  private def selective(files: IndexedSeq[AddFile]): Seq[String] = {
     val attributes =
       columns.fields.toSeq.map(field => AttributeReference(field.name, field.dataType)())
-    val known = TableBuilder.created(files: _*).open().latest().filesInMemory
-    val found = Seq(None, Some(known)).map { table =>
-      JoinPruning.telling(attributes, table, files, schema, ZoneOffset.UTC).map(_.name)
+    val inMemory = TableBuilder.created(files: _*).open().latest().filesInMemory
+    val found = Seq(None, Some(inMemory)).map { table =>
+      JoinPruning.selective(attributes, table, files, schema, ZoneOffset.UTC).map(_.name)
     }
     assertEquals(found.head, found.last)
     found.head
   }
 
-  test("a column that the table is sorted by tells files apart, in any order of the files") {
-    assertEquals(telling(files(10)(i => Some((10L * i, 10L * i + 9)))), Seq("id"))
+  test("a column that the table is sorted by is selective, in any order of the files") {
+    assertEquals(selective(files(10)(i => Some((10L * i, 10L * i + 9)))), Seq("id"))
     assertEquals(
-      telling(files(1000)(i => Some((10L * (i * 7 % 1000), 10L * (i * 7 % 1000) + 10)))),
+      selective(files(1000)(i => Some((10L * (i * 7 % 1000), 10L * (i * 7 % 1000) + 10)))),
       Seq("id")
     )
     // Ten sorted writes of a hundred files each.
-    assertEquals(telling(files(1000)(i => Some((10L * (i % 100), 10L * (i % 100) + 9)))), Seq("id"))
+    assertEquals(
+      selective(files(1000)(i => Some((10L * (i % 100), 10L * (i % 100) + 9)))),
+      Seq("id")
+    )
   }
 
-  test("a column whose range each file has does not") {
-    assertEquals(telling(files(10)(i => Some((i.toLong, 1000L - i)))), Nil)
-    // Half of the pairs have something in common.
-    assertEquals(telling(files(100)(i => Some((100L * (i % 2), 100L * (i % 2) + 9)))), Nil)
+  test("a column whose range each file has is not selective") {
+    assertEquals(selective(files(10)(i => Some((i.toLong, 1000L - i)))), Nil)
+    // Half of the pairs overlap.
+    assertEquals(selective(files(100)(i => Some((100L * (i % 2), 100L * (i % 2) + 9)))), Nil)
   }
 
   test("a file without bounds may have any value") {
-    assertEquals(telling(files(10)(_ => None)), Nil)
+    assertEquals(selective(files(10)(_ => None)), Nil)
     assertEquals(
-      telling(files(10)(i => Option.when(i > 0)((10L * i, 10L * i + 9)))),
+      selective(files(10)(i => Option.when(i > 0)((10L * i, 10L * i + 9)))),
       Seq("id")
     )
-    assertEquals(telling(files(10)(i => Option.when(i > 4)((10L * i, 10L * i + 9)))), Nil)
+    assertEquals(selective(files(10)(i => Option.when(i > 4)((10L * i, 10L * i + 9)))), Nil)
   }
 
   test("two partition values are enough") {
-    assertEquals(telling(files(10, i => s"p${i % 2}")(_ => None)), Seq("p"))
-    assertEquals(telling(files(10)(_ => None)), Nil)
-    assertEquals(telling(files(1)(_ => Some((1L, 1L)))), Nil)
+    assertEquals(selective(files(10, i => s"p${i % 2}")(_ => None)), Seq("p"))
+    assertEquals(selective(files(10)(_ => None)), Nil)
+    assertEquals(selective(files(1)(_ => Some((1L, 1L)))), Nil)
   }
 
-  test("few files or bytes do not pay") {
+  test("few files or bytes are not worth pruning") {
     val pruning = JoinPruning(minFiles = 8, minBytes = 64, openCostBytes = 4)
     assert(!pruning.pays(numFiles = 7, sizeBytes = 1000))
     assert(pruning.pays(numFiles = 8, sizeBytes = 32))

@@ -16,7 +16,7 @@ class LocalCommitsSuite extends munit.FunSuite {
     assert(!LocalCommits.of(table).isNewerThan(LocalCommits.at(table, 6)))
   }
 
-  test("the newest commit stays whatever is told of late") {
+  test("the newest commit stays if older ones are added later") {
     val table = new Path("/raced")
     Seq(3L, 5L, 4L).foreach(LocalCommits.add(table, _))
     assertEquals(LocalCommits.of(table).version, 5L)

@@ -9,7 +9,7 @@ import org.scalacheck.Prop.forAll
 import io.deltaic.Damage
 import io.deltaic.protocol.{DeltaicThrowable, Metadata => TableMetadata, Protocol}
 
-/** Schemas that hold anything at all are refused by an error of ours, or read. */
+/** Schemas with arbitrary content are rejected with an error of Deltaic, or read. */
 class MalformedSchemaSuite extends ScalaCheckSuite {
 
   override def scalaCheckTestParameters: org.scalacheck.Test.Parameters =
@@ -89,7 +89,7 @@ class MalformedSchemaSuite extends ScalaCheckSuite {
     forAll(Damage.json(mapper.readTree(schema)))(json => check(json.toString, configuration))
   }
 
-  property("damaged text") {
+  property("damaged string") {
     forAll(Damage.bytes(schema.getBytes))(bytes => check(new String(bytes), configuration))
   }
 

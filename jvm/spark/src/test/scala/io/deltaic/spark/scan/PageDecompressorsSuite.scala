@@ -12,7 +12,7 @@ import org.apache.parquet.compression.CompressionCodecFactory.BytesInputDecompre
 import org.apache.parquet.hadoop.CodecFactory
 import org.apache.parquet.hadoop.metadata.CompressionCodecName
 
-/** Pages that Parquet's own codecs have compressed, in all the ways in which a file's bytes may lie in memory. */
+/** Pages that Parquet's own codecs have compressed, in all the ways in which a file's bytes may be stored in memory. */
 class PageDecompressorsSuite extends FunSuite {
   private val configuration = new Configuration()
   private val parquet = new CodecFactory(configuration, 64)
@@ -89,14 +89,14 @@ class PageDecompressorsSuite extends FunSuite {
       }
     }
 
-    test(s"$codec: a page that is longer or shorter than its header says is refused") {
+    test(s"$codec: a page that is longer or shorter than specified in its header is rejected") {
       withDecompressor(codec) { decompressor =>
         for (page <- pages; bytes = compressed(codec, page); wrong <- Seq(-1, 1))
           refused(decompressor, bytes, page.length + wrong)
       }
     }
 
-    test(s"$codec: damaged bytes are refused, or make a page of the right length") {
+    test(s"$codec: damaged bytes are rejected, or give a page of the right length") {
       val random = new Random(2)
       withDecompressor(codec) { decompressor =>
         for (page <- pages; bytes = compressed(codec, page); _ <- 1 to 50) {

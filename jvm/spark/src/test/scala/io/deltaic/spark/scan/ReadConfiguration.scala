@@ -9,7 +9,7 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.SerializableConfiguration
 
-/** What readers of some columns get where there is no session. */
+/** The configuration of readers of some columns, without a session. */
 object ReadConfiguration {
 
   def of(stored: StructType): ScanConfiguration = {
@@ -20,7 +20,7 @@ object ReadConfiguration {
   }
 }
 
-/** What every executor has already. */
+/** The configuration that every executor already has. */
 final class Constantly[T: ClassTag](value: T) extends Broadcast[T](0L) {
   override protected def getValue(): T = value
   override protected def doUnpersist(blocking: Boolean): Unit = ()

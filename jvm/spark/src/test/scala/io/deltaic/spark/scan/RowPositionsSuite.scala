@@ -43,7 +43,7 @@ class RowPositionsSuite extends PatientSuite {
   override def afterAll(): Unit =
     org.apache.commons.io.FileUtils.deleteDirectory(directory.toFile)
 
-  /** Every third row has a row id of its own. */
+  /** Every third row has a materialized row id. */
   private def written(rowGroupBytes: Long, pageRows: Int): Path = {
     val file = new Path(directory.resolve(s"$rowGroupBytes-$pageRows.parquet").toUri)
     val schema = MessageTypeParser.parseMessageType(
@@ -92,7 +92,7 @@ class RowPositionsSuite extends PatientSuite {
     val size = file.getFileSystem(new Configuration()).getFileStatus(file).getLen
     val step = (size + count - 1) / count
     (0L until size by step).map { start =>
-      // What ScanLayout adds behind the partition's value: the base row id and the commit version.
+      // The constants that ScanLayout adds after the partition value: the base row id and the commit version.
       val constants = new GenericInternalRow(Array[Any](UTF8String.fromString("x"), 70000L, 4L))
       val path = SparkPath.fromPath(file)
       PartitionedFile(constants, path, start, step.min(size - start), fileSize = size)
@@ -103,7 +103,7 @@ class RowPositionsSuite extends PatientSuite {
     try while (reader.next()) each(reader.get())
     finally reader.close()
 
-  /** What `read` makes of each row of the splits. */
+  /** The result of `read` for each row of the splits. */
   private def rows[A](readers: TableReaderFactory, splits: Seq[PartitionedFile], columnar: Boolean)(
       read: InternalRow => A
   ): Seq[A] = {
@@ -119,7 +119,7 @@ class RowPositionsSuite extends PatientSuite {
 
   private val layouts = Seq((1L << 27) -> 100000, (1L << 27) -> 100, 4096L -> 50)
 
-  test("a wide table is read in smaller batches unless somebody set their size") {
+  test("a wide table is read in smaller batches unless their size is configured") {
     def batchRows(columns: Int, set: Option[Int] = None): Int = {
       val conf = new SQLConf
       set.foreach(conf.setConf(SQLConf.PARQUET_VECTORIZED_READER_BATCH_SIZE, _))
@@ -134,7 +134,7 @@ class RowPositionsSuite extends PatientSuite {
     assertEquals(Seq(1, 5000).map(batchRows(_, Some(300))), Seq(300, 300))
   }
 
-  test("a position is where the row is, whichever row groups and pages are left out") {
+  test("positions are correct, whichever row groups and pages are skipped") {
     val random = new Random(5)
     for {
       (rowGroupBytes, pageRows) <- layouts
@@ -159,7 +159,7 @@ class RowPositionsSuite extends PatientSuite {
     }
   }
 
-  test("pages are left out of files whose positions are asked for") {
+  test("pages are skipped in files whose positions are requested") {
     val file = written(1L << 27, 100)
     val filters = Seq(EqualTo("id", 2222L))
     Seq(Seq(ScanColumns.rowIndexField), Nil).foreach { computed =>

@@ -36,14 +36,14 @@ class RuntimeFilteringSuite extends munit.FunSuite {
   private def filtering(read: String*): RuntimeFiltering =
     new RuntimeFiltering(schema, StructType(read.map(columns(_)) :+ ScanColumns.rowIndexField))
 
-  private def file(path: String, p: String, least: Long, greatest: Long): AddFile = AddFile(
+  private def file(path: String, p: String, min: Long, max: Long): AddFile = AddFile(
     path,
     Map("p" -> p),
     sizeBytes = 1,
     modificationTimeMs = 1,
     dataChange = true,
     stats = Some(
-      s"""{"numRecords":9,"minValues":{"id":$least},"maxValues":{"id":$greatest},"nullCount":{"id":0}}"""
+      s"""{"numRecords":9,"minValues":{"id":$min},"maxValues":{"id":$max},"nullCount":{"id":0}}"""
     )
   )
 
@@ -62,13 +62,13 @@ class RuntimeFilteringSuite extends munit.FunSuite {
     runtime.prune(files, None, runtime.take().get, ZoneOffset.UTC).map(_.path)
   }
 
-  test("columns to filter by are those with bounds or partition values that the scan returns") {
+  test("filter columns are the returned columns with bounds or partition values") {
     val found = filtering("id", "text", "bytes", "list", "st", "p").columns
     assertEquals(found.map(_.name), Seq("id", "text", "p"))
     assertEquals(filtering("text").columns.map(_.name), Seq("text"))
   }
 
-  test("keys leave the files in which one of them may be") {
+  test("keys select the files that may contain one of them") {
     assertEquals(left(predicate("IN", "id", long(5), long(25))), Seq("f0", "f2"))
     assertEquals(left(predicate("IN", "p", text("b"), text("c"))), Seq("f2"))
     assertEquals(left(predicate("IN", "id", long(99))), Nil)
@@ -79,7 +79,7 @@ class RuntimeFilteringSuite extends munit.FunSuite {
     )
   }
 
-  test("comparisons with a value leave the files that may satisfy them") {
+  test("comparisons with a value select the files that may satisfy them") {
     assertEquals(left(predicate("=", "p", text("a"))), Seq("f0", "f1"))
     assertEquals(left(predicate("<", "id", long(10))), Seq("f0"))
     assertEquals(left(predicate("<=", "id", long(10))), Seq("f0", "f1"))
@@ -87,7 +87,7 @@ class RuntimeFilteringSuite extends munit.FunSuite {
     assertEquals(left(predicate(">=", "id", long(19))), Seq("f1", "f2"))
   }
 
-  test("other predicates leave the files that may satisfy them") {
+  test("other predicates select the files that may satisfy them") {
     assertEquals(left(predicate("<>", "p", text("a"))), Seq("f2"))
     assertEquals(left(predicate("<=>", "id", long(15))), Seq("f1"))
     assertEquals(left(predicate("STARTS_WITH", "p", text("b"))), Seq("f2"))
@@ -110,7 +110,7 @@ class RuntimeFilteringSuite extends munit.FunSuite {
     assertEquals(left(predicate("=", "p", text("b")), predicate("IN", "id", long(5))), Nil)
   }
 
-  test("what is not understood leaves out nothing") {
+  test("unsupported predicates skip no files") {
     val all = Seq("f0", "f1", "f2")
     assertEquals(left(predicate("SOUNDS_LIKE", "p", text("a"))), all)
     assertEquals(left(predicate("IN", "absent", long(1))), all)
@@ -118,7 +118,7 @@ class RuntimeFilteringSuite extends munit.FunSuite {
     assertEquals(left(), all)
   }
 
-  test("a predicate holds for the next batch of its thread and for no other") {
+  test("a predicate applies only to the next batch of its thread") {
     val runtime = filtering("id")
     assertEquals(runtime.take(), None)
     runtime.push(Seq(predicate("IN", "id", long(5))))
@@ -131,15 +131,15 @@ class RuntimeFilteringSuite extends munit.FunSuite {
     assertEquals(runtime.take(), None)
   }
 
-  test("files of a snapshot are pruned by what is decoded of it already") {
+  test("files of a snapshot are pruned by its decoded statistics") {
     val table = TableBuilder.created(files: _*)
-    val known = table.open().latest().filesInMemory
+    val inMemory = table.open().latest().filesInMemory
     val runtime = filtering("id")
     runtime.push(Seq(predicate("IN", "id", long(5), long(25))))
     val keys = runtime.take().get
     def left(files: IndexedSeq[AddFile]) =
-      runtime.prune(files, Some(known), keys, ZoneOffset.UTC).map(_.path)
-    // What these say themselves is not asked, so they need not be parsed.
+      runtime.prune(files, Some(inMemory), keys, ZoneOffset.UTC).map(_.path)
+    // The statistics of these actions are not used, so they need not be parsed.
     val silent = files.reverse.map(_.copy(stats = None))
     assertEquals(left(silent), Seq("f2", "f0"))
     val stranger = files.head.copy(path = "another", stats = None)

@@ -11,7 +11,7 @@ import org.apache.spark.sql.types._
 
 import io.deltaic.protocol.{Metadata => TableMetadata, Protocol}
 
-/** What the Parquet reader is asked for, as a function of the table's metadata alone. */
+/** The columns requested from the Parquet reader, as a function of the table's metadata alone. */
 class TableSchemaSuite extends munit.FunSuite {
 
   private def mapped(name: String, dataType: DataType, id: Long): StructField = StructField(
@@ -49,19 +49,19 @@ class TableSchemaSuite extends munit.FunSuite {
   private val wanted =
     new StructType().add("s", new StructType().add("t", new StructType().add("Y", StringType)))
 
-  test("a pruned nested column goes by physical names, all of it nullable") {
-    val asked = schema("name").inFiles(wanted.head)
+  test("a pruned nested column has physical names and is nullable at every level") {
+    val requested = schema("name").inFiles(wanted.head)
     val expected = new StructType().add("col-3", new StructType().add("col-5", StringType))
-    assertEquals(asked, StructField("col-2", expected))
+    assertEquals(requested, StructField("col-2", expected))
   }
 
-  test("mode id asks by field ids alone, under names that no file has") {
+  test("mode id requests columns by field ids alone, under names that no file has") {
     def named(n: Long) = s"__deltaic_field_id_$n"
     def id(n: Long) = new MetadataBuilder().putLong("parquet.field.id", n).build()
-    val asked = schema("id").inFiles(wanted.head)
+    val requested = schema("id").inFiles(wanted.head)
     val deep = StructType(Seq(StructField(named(5), StringType, nullable = true, id(5))))
     val expected = StructType(Seq(StructField(named(3), deep, nullable = true, id(3))))
-    assertEquals(asked, StructField(named(2), expected, nullable = true, id(2)))
+    assertEquals(requested, StructField(named(2), expected, nullable = true, id(2)))
   }
 
   test("keys and values of maps and elements of arrays are renamed") {
@@ -82,7 +82,7 @@ class TableSchemaSuite extends munit.FunSuite {
     assertEquals(schema("name").logName("p"), "col-1")
   }
 
-  test("users see no metadata of the mapping, and all other") {
+  test("users see all column metadata except that of column mapping") {
     val comments = schema("name").all
     assertEquals(comments("s").metadata.json, """{"comment":"s"}""")
     assert(!comments.json.contains("columnMapping"), comments.json)
@@ -98,7 +98,7 @@ class TableSchemaSuite extends munit.FunSuite {
         GetStructField(parent, struct.fieldIndex(name), Some(name))
     }
 
-  test("filters are handed over in physical names, but none on partitions or by id") {
+  test("filters are pushed down in physical names, except on partitions or in mode id") {
     val nested = GreaterThan(below(columns("s"), "t", "x"), Literal(1))
     val partition = GreaterThan(below(columns("p")), Literal("a"))
     val pushed = ParquetPredicates.of(Seq(nested, partition), schema("name"))
@@ -112,7 +112,7 @@ class TableSchemaSuite extends munit.FunSuite {
     assertEquals(handedOver("none", columns, nested).size, 1)
   }
 
-  test("a filter on a column whose type was changed is not handed over") {
+  test("a filter on a column whose type was changed is not pushed down") {
     val changes = """{"delta.typeChanges":[{"fromType":"integer","toType":"decimal(12,2)"}]}"""
     val changed = StructField("w", DecimalType(12, 2), nullable = true, Metadata.fromJson(changes))
     val stored = new StructType()

@@ -31,7 +31,7 @@ class TaskPackingSuite extends munit.FunSuite {
     assertEquals(packed(splits(Seq.fill(10)(30L): _*), 4).map(_.size), Seq(3, 3, 2, 2))
   }
 
-  test("tasks are rounded up to what runs at a time") {
+  test("tasks are rounded up to the number that run concurrently") {
     assertEquals(packed(splits(Seq.fill(12)(30L): _*), 3).map(_.size), Seq(3, 3, 3, 3))
   }
 
@@ -40,11 +40,11 @@ class TaskPackingSuite extends munit.FunSuite {
     assertEquals(packed(splits(Seq.fill(12)(30L): _*), 3, slots = 8).size, 3)
   }
 
-  test("many rounds keep the number of tasks, which the last one hardly delays") {
+  test("with many rounds the number of tasks is unchanged, because the last round hardly matters") {
     assertEquals(packed(splits(Seq.fill(100)(30L): _*), 33).size, 33)
   }
 
-  test("a limit on tasks is kept") {
+  test("a limit on tasks is respected") {
     assertEquals(packed(splits(Seq.fill(12)(30L): _*), 3, maxTasks = Some(3)).size, 3)
   }
 

@@ -32,7 +32,7 @@ class FileSelectionSuite extends FunSuite {
 
   check("equal", EqualTo(col("p"), lit("a")))(0)
   check("not equal leaves nulls out", Not(EqualTo(col("p"), lit("a"))))(1)
-  check("is null, for an empty text too", IsNull(col("p")))(2, 3)
+  check("is null, for an empty string too", IsNull(col("p")))(2, 3)
   check("null-safe equal", EqualNullSafe(col("q"), Literal(null, IntegerType)))(3)
   check(
     "any expression",
@@ -52,10 +52,10 @@ class FileSelectionSuite extends FunSuite {
   )
   check("a case expression", CaseWhen(Seq(IsNull(col("p")) -> Literal(true)), Literal(false)))(2, 3)
   check(
-    "an error of one file keeps it",
+    "an error of one file does not skip it",
     EqualTo(Divide(lit(4.0), cast("q", DoubleType)), lit(4.0))
   )(0)
-  check("a cast that fails keeps the file", EqualTo(cast("p", IntegerType), lit(1)))(0, 1)
+  check("a cast that fails does not skip the file", EqualTo(cast("p", IntegerType), lit(1)))(0, 1)
   check(
     "a value the filter rules out first cannot fail",
     And(EqualTo(cast("p", IntegerType), lit(1)), EqualTo(col("q"), lit(2)))
@@ -103,7 +103,7 @@ class FileSelectionSuite extends FunSuite {
     }
   }
 
-  test("metrics tell partition values from statistics") {
+  test("metrics distinguish partition values from statistics") {
     val files = columns(file("a", "1"), file("a", "1", 10, 20), file("b", "1", 10, 20))
     val selection = FileSelection.select(
       files,
@@ -113,7 +113,7 @@ class FileSelectionSuite extends FunSuite {
     assertEquals(selection.totalFiles, 3)
     assertEquals(selection.skippedByPartitions, 1)
     assertEquals(selection.skippedByStats, 1)
-    assertEquals(selection.undecided.toSeq, Nil)
+    assertEquals(selection.unevaluated.toSeq, Nil)
   }
 
   test("no filter and no file") {
@@ -121,30 +121,30 @@ class FileSelectionSuite extends FunSuite {
     assertEquals(select(columns(), EqualTo(col("int"), lit(1))), Nil)
   }
 
-  test("a value that cannot be read leaves the file undecided, unless something else skips it") {
+  test("a value that cannot be parsed leaves its file unevaluated unless another filter skips it") {
     val files =
       columns(file("a", "1"), file("a", "oops"), file("b", "oops"), file("a", "oops", 50, 60))
     val filters =
       Seq(EqualTo(col("p"), lit("a")), EqualTo(col("q"), lit(2)), LessThan(col("int"), lit(10)))
     val selection = FileSelection.select(files, filters)
     assertEquals(selection.files.toSeq, Seq(1))
-    assertEquals(selection.undecided.toSeq, Seq(1))
+    assertEquals(selection.unevaluated.toSeq, Seq(1))
     assertEquals(select(files, filters.head), Seq(0, 1, 3))
   }
 
-  test("an expression that fails decides nothing, and is left to Spark") {
+  test("an expression that fails skips nothing, and is left to Spark") {
     val risky = EqualTo(cast("p", IntegerType), lit(1))
     val selection = FileSelection.select(table, Seq(risky))
-    assertEquals(selection.undecided.toSeq, Nil)
+    assertEquals(selection.unevaluated.toSeq, Nil)
     assertEquals(FileSelection.split(Seq(risky), skippingSchema), FilterSplit(Nil, Seq(risky)))
   }
 
-  test("a filter that fails on file after file is given up, and skips nothing more") {
+  test("a filter that fails too often is no longer evaluated, and skips nothing more") {
     val files = columns((0 to 3000).map(i => file(if (i == 3000) "7" else "a", "1")): _*)
     assertEquals(select(files, EqualTo(cast("p", IntegerType), lit(1))).size, 3001)
   }
 
-  test("a part that fails decides nothing where another part decides, compiled or not") {
+  test("a failing part does not matter where another part is sufficient, compiled or not") {
     val risky = EqualTo(cast("p", IntegerType), lit(1))
     val predicate =
       Or(
@@ -157,8 +157,8 @@ class FileSelectionSuite extends FunSuite {
     }
   }
 
-  test("split keeps what rows or errors may still decide") {
-    val decided = Seq(
+  test("split returns filters that must still be evaluated for rows or may fail") {
+    val fullyEvaluated = Seq(
       EqualTo(col("p"), lit("a")),
       Or(Not(In(col("q"), Seq(lit(1), lit(2)))), IsNull(col("p"))),
       GreaterThan(Cast(col("q"), LongType), lit(3L)),
@@ -173,12 +173,12 @@ class FileSelectionSuite extends FunSuite {
       Exists(OneRowRelation())
     )
     assertEquals(
-      FileSelection.split(decided ++ remaining, skippingSchema),
-      FilterSplit(decided, remaining)
+      FileSelection.split(fullyEvaluated ++ remaining, skippingSchema),
+      FilterSplit(fullyEvaluated, remaining)
     )
   }
 
-  /** Files of which each holds one number. Counts what is read of them. */
+  /** Files that contain one number each. Counts reads of their statistics. */
   private final class Numbered(first: Int, override val size: Int) extends FileStatsSource {
     val statsReads = new AtomicInteger
     val partitionReads = new AtomicInteger
@@ -199,7 +199,7 @@ class FileSelectionSuite extends FunSuite {
     def reads: (Int, Int) = (partitionReads.get, statsReads.get)
   }
 
-  test("what is known of files is read once, statistics only near what partition values leave") {
+  test("values are decoded once, statistics only near the files that partition values select") {
     val source = new Numbered(0, 1000)
     val files = new FileStatsColumns(source, skippingSchema, parser)
     val filters = Seq(EqualTo(col("p"), lit("a")), EqualTo(col("int"), lit(500)))
@@ -213,7 +213,7 @@ class FileSelectionSuite extends FunSuite {
   }
 
   test(
-    "files that lie in several parts are chosen as if they lay in one, and each part is read once"
+    "files in several parts are selected as if they were in one, and each part is read once"
   ) {
     val old = new Numbered(0, 1000)
     val added = new Numbered(1000, 10)
@@ -226,17 +226,17 @@ class FileSelectionSuite extends FunSuite {
     val before = view(Seq(first), Array.range(0, 1000))
     val wanted = In(col("int"), Seq(lit(7), lit(500), lit(1003)))
     assertEquals(select(before, wanted), Seq(7, 500))
-    // One file has left, ten have come.
+    // One file was removed, ten were added.
     val after = view(Seq(first, second), Array.range(0, 1010).filterNot(_ == 7))
     assertEquals(select(after, wanted), Seq(499, 1002))
     assertEquals(select(after, EqualTo(col("p"), lit("a"))), Seq(499))
     assertEquals((old.reads, added.reads), ((1000, 1000), (10, 10)))
     assertEquals(after.numRecords(1002), Some(10L))
-    // In any order, as whoever names files may have them.
+    // In any order, as callers may list files.
     assertEquals(select(view(Seq(first, second), Array(1003, 8, 500)), wanted), Seq(0, 2))
   }
 
-  test("what was decoded of a snapshot's files serves the next one, and is counted") {
+  test("values decoded for a snapshot are reused by the next one, and included in the size") {
     def number(i: Int) = TableBuilder.add(s"f$i")
       .copy(stats = Some(between("int", i.toString, i.toString).stats))
     val table = TableBuilder.created((0 until 5000).map(number): _*)
@@ -259,15 +259,15 @@ class FileSelectionSuite extends FunSuite {
     assert(two.retainedBytes < decoded + 2000, s"$decoded, then ${two.retainedBytes}")
   }
 
-  test("how much was decoded is told while more is being decoded") {
-    val (reading, told) = (new CountDownLatch(1), new CountDownLatch(1))
+  test("the decoded size is available while more is being decoded") {
+    val (reading, reported) = (new CountDownLatch(1), new CountDownLatch(1))
     val source = new FileStatsSource {
       override def size: Int = 1
       override def partitionValue(i: Int, column: String): String = null
       override def stats(i: Int): String = {
         reading.countDown()
         // Not within an assert, which keeps every other assert of the suite waiting.
-        if (told.await(60, TimeUnit.SECONDS)) "{}" else throw new IllegalStateException("not told")
+        if (reported.await(60, TimeUnit.SECONDS)) "{}" else throw new IllegalStateException("late")
       }
       override def hasDeletionVector(i: Int): Boolean = false
     }
@@ -278,15 +278,15 @@ class FileSelectionSuite extends FunSuite {
       val query = Future(decoded.numRecords(0))
       reading.await()
       assert(Await.result(Future(decoded.retainedBytes), 10.seconds) > 0)
-      told.countDown()
+      reported.countDown()
       assertEquals(Await.result(query, 10.seconds), None)
     } finally {
-      told.countDown()
+      reported.countDown()
       threads.shutdown()
     }
   }
 
-  test("a failure to read statistics at all is the query's failure") {
+  test("a failure to read statistics fails the query") {
     val source = new FileStatsSource {
       override def size: Int = 20000
       override def partitionValue(i: Int, column: String): String = null

@@ -17,16 +17,14 @@ import org.scalacheck.Gen
 final case class RandomFile(stats: FileStats, validRows: Seq[InternalRow], deletedRows: Int)
 
 /**
- * Files of random rows, with statistics that are computed from the rows as the various writers do:
- * exact or wide, strings and timestamps cut off, NaN counted or left out, in part missing, in part
- * broken.
+ * Files of random rows, with statistics that are computed from the rows as the various writers do: exact or
+ * wide, strings and timestamps truncated, NaN included or left out, partly missing, partly invalid.
  */
 object RandomFiles {
   import StatsTable._
 
   /**
-   * Few values, so that predicates meet rows; among them all that differ in the parts that
-   * statistics cut off.
+   * Few values, so that predicates match rows; some of them differ only in the parts that statistics truncate.
    */
   def values(dataType: DataType): Seq[Any] = dataType match {
     case ByteType => Seq[Byte](-128, -1, 0, 1, 5, 127)
@@ -157,8 +155,8 @@ object RandomFiles {
  *
  * @param wide bounds beyond the values, and null counts that mean nothing unless 0 or all (Protocol
  *   § Per-file Statistics)
- * @param anyNullCount what a wide null count says when it has no meaning
- * @param cutAt what part of the text is written, 1.0 being all
+ * @param anyNullCount the value of a wide null count that has no meaning
+ * @param cutAt the fraction of the string that is written, 1.0 for all
  */
 final case class RandomWriter(
     wide: Boolean,
@@ -177,8 +175,8 @@ final case class RandomWriter(
     if (!missing("numRecords")) root.put("numRecords", numRecords)
     root.put("tightBounds", !wide)
     RandomFiles.leafPaths.foreach(describeLeaf(_, rows, numRecords, root))
-    val text = mapper.writeValueAsString(root)
-    text.take((text.length * cutAt).toInt)
+    val string = mapper.writeValueAsString(root)
+    string.take((string.length * cutAt).toInt)
   }
 
   private def describeLeaf(
@@ -203,7 +201,7 @@ final case class RandomWriter(
     }
   }
 
-  /** With wide bounds, 0 and `numRecords` may be claimed only where they are true. */
+  /** With wide bounds, null counts of 0 and `numRecords` may be written only if they are true. */
   private def nullCount(path: String, nulls: Int, valid: Int, numRecords: Int): Option[Int] = {
     val claimed = if (wide) anyNullCount(path) else nulls
     val isTrue = (claimed != 0 || nulls == 0) && (claimed != numRecords || nulls == valid)
@@ -250,7 +248,7 @@ final case class RandomWriter(
     DateTimeFormatter.ofPattern(pattern).format(time)
   }
 
-  /** To three characters; what is cut off an upper bound is replaced by the last one of Unicode. */
+  /** Truncates to three characters; the rest of an upper bound is replaced by the last character of Unicode. */
   private def cut(s: String, lower: Boolean): String =
     if (s.codePointCount(0, s.length) <= 3) s
     else s.substring(0, s.offsetByCodePoints(0, 3)) + (if (lower) "" else "\udbff\udfff")

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types._
 import org.scalacheck.Gen
 
-/** Functions of columns of [[StatsTable]], those that keep an order and those that nearly do. */
+/** Functions of columns of [[StatsTable]], monotone ones and nearly monotone ones. */
 object RandomFunctions {
   import StatsTable._
 
@@ -17,7 +17,7 @@ object RandomFunctions {
 
   def function: Gen[Expression] = Gen.oneOf(arithmetic, dates, timestamps, casts, prefixes)
 
-  /** What `f` makes of some values of its columns; null where it fails. */
+  /** The result of `f` for some values of its columns; null if it fails. */
   def result(f: Expression): Gen[Literal] = {
     val columns = f.collect {
       case a: Attribute => a

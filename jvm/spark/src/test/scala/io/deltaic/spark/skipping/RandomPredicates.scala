@@ -5,7 +5,7 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 import org.scalacheck.Gen
 
-/** Predicates over [[StatsTable]], with constants that its files hold or nearly hold. */
+/** Predicates over [[StatsTable]], with constants that its files contain or nearly contain. */
 object RandomPredicates {
   import StatsTable._
 
@@ -99,10 +99,10 @@ object RandomPredicates {
     Gen.oneOf(IsNull(column), IsNotNull(column))
 
   private def prefix(column: Expression): Gen[Expression] = {
-    val texts =
+    val strings =
       Gen.oneOf("", "a", "ab", "abcd", "abc\ud83d", "abc\ud83d\ude00", "\u00e9", "\udbff\udfff")
     Gen.oneOf(
-      texts.map(t => StartsWith(column, Literal(UTF8String.fromString(t), StringType))),
+      strings.map(t => StartsWith(column, Literal(UTF8String.fromString(t), StringType))),
       Gen.oneOf("a%", "ab_", "abcd%e", "%", "_bc", "abc\\%", "", "ab").map { pattern =>
         Like(column, Literal(UTF8String.fromString(pattern), StringType), '\\')
       }
@@ -133,7 +133,7 @@ object RandomPredicates {
     )
     .flatMap(c => Gen.oneOf(comparison(c), comparison(c), list(c), nullness(c)))
 
-  /** With constants that the function gives for values of the files. */
+  /** With constants that the function returns for values of the files. */
   def onFunction: Gen[Expression] = for {
     f <- RandomFunctions.function
     value = Gen.frequency(3 -> RandomFunctions.result(f), 1 -> constant(f.dataType))

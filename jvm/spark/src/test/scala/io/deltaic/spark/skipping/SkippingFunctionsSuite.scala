@@ -4,15 +4,15 @@ import munit.FunSuite
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types._
 
-/** Functions over columns: each with a file that it skips and files that it must keep. */
+/** Functions over columns: each with a file that it skips and files that it must select. */
 class SkippingFunctionsSuite extends FunSuite {
   import StatsTable._
 
-  private def check(name: String, filter: => Expression)(skipped: FileStats*)(kept: FileStats*)(
+  private def check(name: String, filter: => Expression)(skipped: FileStats*)(selected: FileStats*)(
       implicit loc: munit.Location
   ): Unit = test(name) {
-    val table = columns(skipped ++ kept: _*)
-    assertEquals(select(table, filter), skipped.size until (skipped.size + kept.size): Seq[Int])
+    val table = columns(skipped ++ selected: _*)
+    assertEquals(select(table, filter), skipped.size until (skipped.size + selected.size): Seq[Int])
   }
 
   private val NewYork = Some("America/New_York")
@@ -82,7 +82,7 @@ class SkippingFunctionsSuite extends FunSuite {
   check("more choices than are worth it", EqualTo(coalesce(Seq.fill(9)(int): _*), lit(9)))()(ten)
 
   private val spring = between("date", "\"2024-03-10\"", "\"2024-05-20\"")
-  private def day(text: String) = typed(text, DateType)
+  private def day(string: String) = typed(string, DateType)
   check("year of a date", EqualTo(Year(col("date")), lit(2023)))(spring, allNull("date"))(
     between("date", "\"2023-12-31\"", "\"2024-05-20\""),
     noStats
@@ -104,12 +104,12 @@ class SkippingFunctionsSuite extends FunSuite {
   check("a date less some days", LessThan(DateSub(col("date"), lit(7)), day("2024-03-03")))(spring)(
     between("date", "\"2024-03-09\"", "\"2024-05-20\"")
   )
-  check("a date as a text", GreaterThan(Cast(col("date"), StringType), lit("2024-06")))(spring)(
+  check("a date as a string", GreaterThan(Cast(col("date"), StringType), lit("2024-06")))(spring)(
     between("date", "\"2024-03-10\"", "\"2024-06-01\"")
   )
 
   private def nextDay(date: Expression) = Cast(DateAdd(date, lit(1)), StringType)
-  check("a date as a text, up to the year 9999", LessThan(nextDay(col("date")), lit("2024")))(
+  check("a date as a string, up to the year 9999", LessThan(nextDay(col("date")), lit("2024")))(
     spring,
     between("date", "\"2024-03-10\"", "\"9999-12-30\"")
   )(
@@ -118,7 +118,7 @@ class SkippingFunctionsSuite extends FunSuite {
     stats("date", max = Some("\"2024-05-20\""))
   )
   check(
-    "a local date as a text beside one that never ends",
+    "a local date as a string beside one that never ends",
     EqualTo(Cast(Cast(col("ts"), DateType, NewYork), StringType), lit("2022-05-05"))
   )()(between("ts", "\"2022-05-05T12:00:00.000Z\"", "\"9999-12-31T05:00:00.000Z\""))
 
@@ -128,7 +128,7 @@ class SkippingFunctionsSuite extends FunSuite {
     "\"2024-03-10T15:00:00.000Z\""
   )
   private def trunc(unit: String) = TruncTimestamp(lit(unit), col("ts"), NewYork)
-  private def time(text: String) = typed(text, TimestampType)
+  private def time(string: String) = typed(string, TimestampType)
   check(
     "date_trunc to a day, with a day's grace",
     EqualTo(trunc("day"), time("2024-03-12 04:00:00"))
@@ -151,7 +151,7 @@ class SkippingFunctionsSuite extends FunSuite {
 
   private def mode(wanted: EvalMode.Value) = NumericEvalContext(wanted)
   Seq(EvalMode.ANSI, EvalMode.LEGACY).map(mode).foreach { m =>
-    def named(text: String) = s"$text (${m.evalMode})"
+    def named(string: String) = s"$string (${m.evalMode})"
     check(named("column + constant"), EqualTo(Add(int, lit(1), m), lit(10)))(ten)(
       between("int", "9", "9"),
       stats("int", min = Some("10")),
@@ -214,10 +214,10 @@ class SkippingFunctionsSuite extends FunSuite {
   check("try_cast may be null", IsNull(Cast(long, IntegerType, None, EvalMode.TRY)))()(
     between("long", "10", "20")
   )
-  check("the start of a text", EqualTo(Substring(col("string"), lit(1), lit(2)), lit("zz")))(
+  check("the start of a string", EqualTo(Substring(col("string"), lit(1), lit(2)), lit("zz")))(
     between("string", "\"delta\"", "\"deltoid\"")
   )(between("string", "\"delta\"", "\"zzt\""))
-  check("the middle of a text", EqualTo(Substring(col("string"), lit(2), lit(2)), lit("zz")))()(
+  check("the middle of a string", EqualTo(Substring(col("string"), lit(2), lit(2)), lit("zz")))()(
     between("string", "\"delta\"", "\"deltoid\"")
   )
   check(

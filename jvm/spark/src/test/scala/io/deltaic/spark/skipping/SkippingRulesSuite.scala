@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
-/** Each rule with a file that it skips and files that it must keep. */
+/** Each rule with a file that it skips and files that it must select. */
 class SkippingRulesSuite extends FunSuite {
   import StatsTable._
 
@@ -14,11 +14,11 @@ class SkippingRulesSuite extends FunSuite {
   private val allNull = stats("int", nullCount = Some(10))
   private val noStats = FileStats(null)
 
-  private def check(name: String, filter: => Expression)(skipped: FileStats*)(kept: FileStats*)(
+  private def check(name: String, filter: => Expression)(skipped: FileStats*)(selected: FileStats*)(
       implicit loc: munit.Location
   ): Unit = test(name) {
-    val table = columns(skipped ++ kept: _*)
-    assertEquals(select(table, filter), skipped.size until (skipped.size + kept.size): Seq[Int])
+    val table = columns(skipped ++ selected: _*)
+    assertEquals(select(table, filter), skipped.size until (skipped.size + selected.size): Seq[Int])
   }
 
   check(
@@ -167,7 +167,7 @@ class SkippingRulesSuite extends FunSuite {
   check("contains", Contains(col("string"), lit("zzz")))()(names)
   check("NOT contains", Not(Contains(col("string"), lit("delt"))))()(names)
   check("ends with", EndsWith(col("string"), lit("zzz")))()(names)
-  check("LIKE a text without wildcards", Like(col("string"), lit("demo"), '\\'))(names)(
+  check("LIKE a string without wildcards", Like(col("string"), lit("demo"), '\\'))(names)(
     between("string", "\"delta\"", "\"demo\"")
   )
   check("NOT LIKE", Not(Like(col("string"), lit("delt%"), '\\')))()(names)
@@ -220,11 +220,11 @@ class SkippingRulesSuite extends FunSuite {
 
   private def atMillis(field: String, zone: String) =
     between(field, s"\"2024-03-10T10:00:00.123$zone\"", s"\"2024-03-10T10:00:00.456$zone\"")
-  private def instant(text: String, dataType: DataType) = typed(s"2024-03-10 10:00:$text", dataType)
+  private def instant(time: String, dataType: DataType) = typed(s"2024-03-10 10:00:$time", dataType)
   Seq(("ts", TimestampType, "Z"), ("ntz", TimestampNTZType, "")).foreach {
     case (field, dataType, zone) =>
       val file = atMillis(field, zone)
-      def missed(text: String) = EqualTo(col(field), instant(text, dataType))
+      def missed(string: String) = EqualTo(col(field), instant(string, dataType))
       check(s"$field below the bounds", missed("00.122999"))(file)()
       check(s"$field within the cut-off millisecond", missed("00.456999"))()(file)
       check(s"$field above it", missed("00.457"))(file)()
@@ -232,19 +232,19 @@ class SkippingRulesSuite extends FunSuite {
       check(s">= on $field", GreaterThanOrEqual(col(field), instant("00.457", dataType)))(file)()
   }
 
-  /** As writers cut: 32 characters of the least value, and of the greatest with a larger one at its end. */
+  /** As writers truncate: 32 characters of the minimum, and of the maximum with a larger character at its end. */
   private val cutAt32 = {
     val emoji = "\ud83d\ude00"
     between("string", s"\"${"a" * 32}\"", s"\"${emoji * 31}z\udbff\udfff\"")
   }
   private val emoji32 = "\ud83d\ude00" * 31
-  check("a text longer than a cut lower bound", EqualTo(col("string"), lit("a" * 40)))()(cutAt32)
-  check("a text below a cut lower bound", EqualTo(col("string"), lit("a" * 31)))(cutAt32)()
-  check("a text longer than a cut upper bound", EqualTo(col("string"), lit(emoji32 + "zzz")))()(
+  check("a string longer than a cut lower bound", EqualTo(col("string"), lit("a" * 40)))()(cutAt32)
+  check("a string below a cut lower bound", EqualTo(col("string"), lit("a" * 31)))(cutAt32)()
+  check("a string longer than a cut upper bound", EqualTo(col("string"), lit(emoji32 + "zzz")))()(
     cutAt32
   )
   check(
-    "an astral text above a cut upper bound",
+    "an astral string above a cut upper bound",
     GreaterThan(col("string"), lit(emoji32 + "\ud83d\ude00"))
   )(cutAt32)()
   check("a prefix longer than the cut", StartsWith(col("string"), lit(emoji32 + "zy")))(
@@ -335,10 +335,10 @@ class SkippingRulesSuite extends FunSuite {
     ten
   )(between("int", "9", "9"))
   check("a cast to string", EqualTo(cast("int", StringType), lit("9")))()(ten)
-  check("a cast of a text to a date", EqualTo(cast("string", DateType), today))()(
+  check("a cast of a string to a date", EqualTo(cast("string", DateType), today))()(
     between("string", "\"2025-01-01\"", "\"2025-12-31\"")
   )
-  check("a cast of a text to a number", EqualTo(cast("string", IntegerType), lit(9)))()(
+  check("a cast of a string to a number", EqualTo(cast("string", IntegerType), lit(9)))()(
     between("string", "\"10\"", "\"20\"")
   )
   check("nullness of a widening cast", IsNull(cast("int", LongType)))(ten)(allNull)

@@ -67,14 +67,14 @@ class SkippingSoundnessSuite extends ScalaCheckSuite with PatientSuite {
     assert(skipped > 6000, s"$skipped of ${500 * 20 * 6}")
   }
 
-  property("filters that are decided hold of every row of the files they select") {
+  property("fully evaluated filters are true for every row of the files they select") {
     forAllNoShrink(files, Gen.listOfN(3, RandomPredicates.predicate(1))) { (some, predicates) =>
-      val decided = FileSelection.split(predicates, skippingSchema).decided
-      val selected = select(columns(some.map(_.stats): _*), decided: _*)
-      val bound = decided.map(BindReferences.bindReference(_, attributes))
+      val evaluated = FileSelection.split(predicates, skippingSchema).fullyEvaluated
+      val selected = select(columns(some.map(_.stats): _*), evaluated: _*)
+      val bound = evaluated.map(BindReferences.bindReference(_, attributes))
       val wrong =
         selected.map(some).filterNot(_.validRows.forall(r => bound.forall(_.eval(r) == true)))
-      Prop(wrong.isEmpty) :| explain(decided.reduceOption(And(_, _)).getOrElse(lit(true)), wrong)
+      Prop(wrong.isEmpty) :| explain(evaluated.reduceOption(And(_, _)).getOrElse(lit(true)), wrong)
     }
   }
 
@@ -130,13 +130,13 @@ class SkippingSoundnessSuite extends ScalaCheckSuite with PatientSuite {
         GreaterThanOrEqual(_, _)
       )
     } yield (file.validRows, make(col(path), Literal(value, col(path).dataType)))
-    val judged = Gen.listOfN(2000, cases).sample.get.collect {
+    val evaluated = Gen.listOfN(2000, cases).sample.get.collect {
       case (rows, predicate) if rows.nonEmpty =>
         val bound = BindReferences.bindReference(predicate, attributes)
         val skipped = select(columns(FileStats(exact.describe(rows, rows.size))), predicate).isEmpty
         (rows.exists(matches(bound)), skipped)
     }
-    val (matching, without) = judged.partition(_._1)
+    val (matching, without) = evaluated.partition(_._1)
     assert(matching.forall(!_._2))
     assert(without.count(_._2) * 2 > without.size, s"${without.count(_._2)} of ${without.size}")
   }

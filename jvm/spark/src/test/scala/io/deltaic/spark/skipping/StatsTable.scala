@@ -3,7 +3,7 @@ package io.deltaic.spark.skipping
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types._
 
-/** Files given by what the log says of them. */
+/** Files defined by their partition values and statistics in the log. */
 final case class ListedFileStats(files: IndexedSeq[FileStats]) extends FileStatsSource {
   override def size: Int = files.size
   override def partitionValue(i: Int, column: String): String =
@@ -62,9 +62,9 @@ object StatsTable {
 
   def lit(value: Any): Literal = Literal(value)
 
-  /** The literal that Spark's own cast makes of a text. */
-  def typed(text: String, dataType: DataType): Literal =
-    Literal(Cast(Literal(text), dataType, Some("UTC"), EvalMode.ANSI).eval(), dataType)
+  /** The literal that Spark's own cast returns for a string. */
+  def typed(string: String, dataType: DataType): Literal =
+    Literal(Cast(Literal(string), dataType, Some("UTC"), EvalMode.ANSI).eval(), dataType)
 
   val parser: PartitionValueParser =
     (value, dataType, _) => if (value.isEmpty) null else typed(value, dataType).value
@@ -75,7 +75,7 @@ object StatsTable {
   def select(columns: FileStatsColumns, filters: Expression*): Seq[Int] =
     FileSelection.select(columns, filters).files.toSeq
 
-  /** Statistics of one column, JSON texts by logical name. None leaves the field out. */
+  /** Statistics of one column, JSON strings by logical name. None leaves the field out. */
   def stats(
       path: String,
       min: Option[String] = None,

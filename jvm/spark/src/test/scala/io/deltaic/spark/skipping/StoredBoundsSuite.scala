@@ -5,8 +5,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types._
 
 /**
- * How texts in statistics become bounds: what is lost in writing is given back, what is wrong is
- * not known.
+ * How strings in statistics become bounds: truncation is compensated, invalid values are unknown.
  */
 class StoredBoundsSuite extends FunSuite {
   import StatsTable._
@@ -14,9 +13,9 @@ class StoredBoundsSuite extends FunSuite {
   private def skips(file: FileStats, filter: Expression): Boolean =
     select(columns(file), filter).isEmpty
 
-  private def equalTo(path: String, text: String): Expression = {
+  private def equalTo(path: String, string: String): Expression = {
     val column = col(path)
-    EqualTo(column, typed(text, column.dataType))
+    EqualTo(column, typed(string, column.dataType))
   }
 
   private def checkRange(path: String, min: String, max: String)(outside: String*)(inside: String*)(
@@ -81,7 +80,7 @@ class StoredBoundsSuite extends FunSuite {
     assert(skips(file, equalTo("big", "12345678901235567890")))
   }
 
-  test("a double column that held floats takes the float that the text stands for") {
+  test("a double column that held floats uses the float that the string represents") {
     def table(metadata: Metadata): Int = {
       val schema = new StructType().add("d", DoubleType, nullable = true, metadata)
       val file =
@@ -141,7 +140,7 @@ class StoredBoundsSuite extends FunSuite {
     """{"nullCount":{"x_int":-1},"numRecords":-1}"""
   )
   cutOff.foreach { json =>
-    test(s"unreadable statistics keep the file: $json") {
+    test(s"unreadable statistics do not skip the file: $json") {
       val file = FileStats(json)
       assert(!skips(file, EqualTo(col("int"), lit(5))))
       assert(!skips(file, IsNotNull(col("int"))))
@@ -149,7 +148,7 @@ class StoredBoundsSuite extends FunSuite {
     }
   }
 
-  test("fields that nobody asked for do not disturb") {
+  test("fields that were not requested are ignored") {
     val json =
       """{"other":[{"a":[1,2]}],"numRecords":3,"minValues":{"x_list":[1],
       "x_nest":{"x_deep":{"x_s":"a"},"x_n":10,"z":{}},"x_int":1},

@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
-/** Of which files it is known that every row satisfies conditions. */
+/** Files of which every row provably satisfies conditions. */
 class WholeFilesSuite extends FunSuite {
   import StatsTable._
 
@@ -23,7 +23,7 @@ class WholeFilesSuite extends FunSuite {
   private val ints = between("int", "10", "19")
   private def of(file: FileStats, p: String): FileStats =
     file.copy(partitionValues = Map("x_p" -> p, "x_q" -> "1"))
-  private def text(s: String): Literal = Literal(UTF8String.fromString(s), StringType)
+  private def string(s: String): Literal = Literal(UTF8String.fromString(s), StringType)
 
   hits("no condition", FileStats(null))()
   hits("a bound within", ints)(LessThan(col("int"), lit(20)))
@@ -34,7 +34,7 @@ class WholeFilesSuite extends FunSuite {
   )
   hits("constant", between("int", "7", "7"))(In(col("int"), Seq(lit(3), lit(7))))
   hits("not one of them", ints)(Not(InSet(col("int"), Set(3, 7))))
-  hits("nulls that are wanted", stats("int", nullCount = Some(10)))(IsNull(col("int")))
+  hits("nulls that are selected", stats("int", nullCount = Some(10)))(IsNull(col("int")))
   hits("nulls that compare", stats("int", nullCount = Some(10)))(
     EqualNullSafe(col("int"), Literal(null, IntegerType))
   )
@@ -43,7 +43,7 @@ class WholeFilesSuite extends FunSuite {
   )
   hits("wide bounds", ints.copy(hasDeletionVector = true))(LessThan(col("int"), lit(20)))
   hits("a nested field", between("nest.n", "1", "2"))(GreaterThan(col("nest.n"), lit(0)))
-  hits("a prefix", between("string", "\"ab\"", "\"abz\""))(StartsWith(col("string"), text("ab")))
+  hits("a prefix", between("string", "\"ab\"", "\"abz\""))(StartsWith(col("string"), string("ab")))
   hits(
     "a date of a timestamp",
     between("ts", "\"2024-05-03T00:00:00Z\"", "\"2024-05-04T00:00:00Z\"")
@@ -84,8 +84,8 @@ class WholeFilesSuite extends FunSuite {
   hits("NaN is above as well", between("double", "1.0", "2.0"))(
     GreaterThan(col("double"), lit(0.5))
   )
-  misses("a text that was cut", between("string", "\"aaaa\"", "\"aaab\""))(
-    EqualTo(col("string"), text("aaaa"))
+  misses("a string that was cut", between("string", "\"aaaa\"", "\"aaab\""))(
+    EqualTo(col("string"), string("aaaa"))
   )
   misses("what may fail on a row", ints)(
     LessThan(Divide(Cast(col("int"), DoubleType), col("double")), lit(1e9))

@@ -14,7 +14,7 @@ import org.apache.spark.sql.types._
 
 import io.deltaic.protocol.DeltaicThrowable
 
-/** Values that a cast must not cut, evaluated and in generated code alike. */
+/** Values that a cast must not truncate, interpreted and in generated code. */
 class ExactValueSuite extends FunSuite {
 
   private def row(value: Any, dataType: DataType): InternalRow =
@@ -23,7 +23,7 @@ class ExactValueSuite extends FunSuite {
   private def exact(from: DataType, to: DataType): ExactValue =
     ExactValue(BoundReference(0, from, nullable = true), to, Some("America/Los_Angeles"), "/t", "c")
 
-  /** What each way yields, as users see it. */
+  /** The results of both, as users see them. */
   private def values(expression: Expression, value: Any, from: DataType): Seq[Any] = {
     val wanted = expression.dataType
     val seen = CatalystTypeConverters.createToScalaConverter(wanted)
@@ -45,7 +45,7 @@ class ExactValueSuite extends FunSuite {
   private val decimal = DecimalType(5, 2)
   private def number(text: String): java.math.BigDecimal = new java.math.BigDecimal(text)
 
-  /** From, to, values that are kept with what they become, values that are not. */
+  /** From, to, exact values with their results, values that are truncated. */
   private val cases: Seq[(DataType, DataType, Seq[(Any, Any)], Seq[Any])] = Seq(
     (DoubleType, IntegerType, Seq(2.0 -> 2, -0.0 -> 0), Seq(2.5, -0.25)),
     (DoubleType, LongType, Seq(1e15 -> 1000000000000000L), Seq(0.1)),
@@ -110,13 +110,13 @@ class ExactValueSuite extends FunSuite {
     }
   }
 
-  /** A converter may give dates of java.sql, and sequences of another class. */
+  /** A converter may return java.sql dates, and sequences of another class. */
   private def shown(value: Any): String = value match {
     case elements: scala.collection.Seq[_] => elements.mkString("[", ", ", "]")
     case other => String.valueOf(other)
   }
 
-  test("a value that is too large is the cast's own error, in both ways") {
+  test("an overflow is the cast's own error, interpreted and in generated code") {
     val wide = exact(DoubleType, ByteType)
     val input = row(300.0, DoubleType)
     for (
@@ -127,13 +127,13 @@ class ExactValueSuite extends FunSuite {
     ) assert(intercept[ArithmeticException](way()).getMessage.contains("CAST_OVERFLOW"))
   }
 
-  test("two of them in one expression do not get into each other's way") {
+  test("two of them in one expression are independent") {
     val both = Add(exact(DoubleType, IntegerType), exact(DoubleType, IntegerType))
     assertEquals(values(both, 2.0, DoubleType), Seq[Any](4, 4, 4))
     assertEquals(failures(both, 2.5, DoubleType).map(_.condition).distinct.length, 1)
   }
 
-  test("a cast of another column that the projection shares is not taken for its own") {
+  test("a shared cast of another column in the projection is not used") {
     val first = Cast(
       BoundReference(0, DoubleType, nullable = true),
       IntegerType,

@@ -7,7 +7,7 @@ import scala.collection.mutable.ArrayBuffer
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.read.{Scan, ScanBuilder}
-import org.apache.spark.sql.deltaic.SessionShims
+import org.apache.spark.sql.deltaic.SessionInternals
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.sources.{EqualTo, Filter}
 import org.apache.spark.sql.types.{LongType, StructType}
@@ -15,7 +15,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.spark.DeltaicExtension
 
-/** Statements on tables of other formats are carried out by these, as if we were not there. */
+/** Statements on tables of other formats are executed by these formats. */
 class RefuseOtherTargetsSuite extends munit.FunSuite {
 
   private class Deletable extends Table with SupportsRead with SupportsDelete {
@@ -39,7 +39,7 @@ class RefuseOtherTargetsSuite extends munit.FunSuite {
       .asInstanceOf[SparkSession]
     try {
       val rows = DataSourceV2Relation.create(table, None, None, CaseInsensitiveStringMap.empty)
-      SessionShims.run(spark, rows).createOrReplaceTempView("others")
+      SessionInternals.run(spark, rows).createOrReplaceTempView("others")
       test(spark)
     } finally spark.stop()
   }

@@ -12,7 +12,7 @@ import org.apache.spark.unsafe.types.UTF8String
 
 import io.deltaic.protocol.DeltaicThrowable
 
-/** Values for columns, evaluated and in generated code alike. */
+/** Values for columns, interpreted and in generated code. */
 class StoredValueSuite extends FunSuite {
 
   private val text = BoundReference(0, StringType, nullable = true)
@@ -28,7 +28,7 @@ class StoredValueSuite extends FunSuite {
     case other => other
   })
 
-  /** What both ways yield. */
+  /** The results of both. */
   private def values(expression: Expression, value: Any): Seq[Any] = {
     val generated = GenerateMutableProjection.generate(Seq(expression))(row(value))
     Seq(expression.eval(row(value)), generated.get(0, expression.dataType))
@@ -39,7 +39,7 @@ class StoredValueSuite extends FunSuite {
     intercept[DeltaicThrowable](GenerateUnsafeProjection.generate(Seq(expression))(row(value)))
   )
 
-  test("a value that fits is the one that is cast") {
+  test("a value that fits is the cast value") {
     assertEquals(values(asInt, " 12 "), Seq[Any](12, 12))
     assertEquals(values(asInt, null), Seq[Any](null, null))
     assertEquals(values(asByte, -128), Seq[Any](-128.toByte, -128.toByte))
@@ -47,7 +47,7 @@ class StoredValueSuite extends FunSuite {
 
   test("a value that does not fit is an error that names table, column and value") {
     for {
-      (expression, value, column, told) <- Seq(
+      (expression, value, column, reason) <- Seq(
         (asInt, "x", "s.a", "'x'"),
         (asInt, "3000000000", "s.a", "3000000000"),
         (asByte, 300, "b", "300")
@@ -57,17 +57,17 @@ class StoredValueSuite extends FunSuite {
       assertEquals(failure.condition, "DELTAIC_VALUE_DOES_NOT_FIT")
       assertEquals(failure.parameters("table"), "/t")
       assertEquals(failure.parameters("column"), column)
-      assert(failure.parameters("reason").contains(told), failure.parameters("reason"))
+      assert(failure.parameters("reason").contains(reason), failure.parameters("reason"))
     }
   }
 
-  test("an error that is not about the value stays what it is") {
+  test("an error that is not about the value is unchanged") {
     val failing = StoredValue(RaiseError(Literal("mine")), "/t", "c")
     for (run <- Seq(() => failing.eval(row("x")), () => values(failing, "x")))
       assert(intercept[RuntimeException](run()).getMessage.contains("mine"))
   }
 
-  test("a null for a column that has none is an error that names table and column") {
+  test("a null for a NOT NULL column is an error that names table and column") {
     val required = RequiredValue(text, "/t", "s.a")
     assert(!required.nullable)
     assertEquals(values(required, "x").map(_.toString), Seq("x", "x"))

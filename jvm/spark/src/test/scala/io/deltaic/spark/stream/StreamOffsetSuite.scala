@@ -10,8 +10,8 @@ class StreamOffsetSuite extends munit.FunSuite {
     s"""{"sourceVersion":$source,"reservoirId":"t","reservoirVersion":$version,""" +
       s""""index":$index,"isStartingVersion":$starting}"""
 
-  private def refused(text: String): String = {
-    val error = intercept[DeltaicThrowable](StreamOffset.parse("/table", text))
+  private def refused(json: String): String = {
+    val error = intercept[DeltaicThrowable](StreamOffset.parse("/table", json))
     assertEquals(error.condition, "DELTAIC_STREAM_OFFSET_MALFORMED")
     assert(error.getMessage.contains("/table"), error.getMessage)
     error.parameters("reason")
@@ -32,13 +32,13 @@ class StreamOffsetSuite extends munit.FunSuite {
     assert(offset == other)
   }
 
-  test("the newer spelling of a start is read") {
+  test("the newer form of a start is read") {
     val offset = StreamOffset.parse("/table", json(3, 7, -100, starting = false))
     assertEquals(offset, StreamOffset.ofCommit("t", 7))
     assertEquals(StreamOffset.parse("/table", json(3, 7, 2, starting = false)).index, 2L)
   }
 
-  test("what is no offset, or one that is not understood, is refused") {
+  test("an invalid or unsupported offset is rejected") {
     assert(refused("{").nonEmpty)
     assertEquals(refused("{}"), "it has no field sourceVersion")
     assert(refused(json(2, 7, 0, starting = false)).contains("sourceVersion 2"))
@@ -49,8 +49,8 @@ class StreamOffsetSuite extends munit.FunSuite {
 
   /** How many of ten files fit, of 10 bytes each. */
   private def admitted(limit: ReadLimit): Int = {
-    val room = Room.of(limit)
-    Iterator.fill(10)(room.admits(Some(10L))).takeWhile(identity).size
+    val limits = AdmissionLimits.of(limit)
+    Iterator.fill(10)(limits.admits(Some(10L))).takeWhile(identity).size
   }
 
   test("a batch has as many files and bytes as its limits allow, and at least one file") {
@@ -62,10 +62,10 @@ class StreamOffsetSuite extends munit.FunSuite {
     assertEquals(admitted(both), 2)
   }
 
-  test("the start of a commit takes no room, and has none where there is none left") {
-    val room = Room.of(ReadLimit.maxFiles(1))
-    assert(room.admits(None))
-    assert(room.admits(Some(10L)))
-    assert(!room.admits(None))
+  test("the start of a commit does not count towards limits, but needs some left") {
+    val limits = AdmissionLimits.of(ReadLimit.maxFiles(1))
+    assert(limits.admits(None))
+    assert(limits.admits(Some(10L)))
+    assert(!limits.admits(None))
   }
 }

@@ -74,7 +74,7 @@ class CachedPlansSuite extends munit.FunSuite with LocalSpark {
 
   override def afterEach(context: AfterEach): Unit = manager.clearCache()
 
-  test("data that one refresh is computing anew is computed again for the version of another") {
+  test("data that one refresh is recomputing is recomputed again for the version of another") {
     @volatile var newest = 4L
     @volatile var hold = false
     val read = new AtomicReference[List[Long]](Nil)
@@ -110,20 +110,20 @@ class CachedPlansSuite extends munit.FunSuite with LocalSpark {
     assert(!manager.isEmpty)
   }
 
-  test("no table has a version as long as data of an older one is in the cache") {
+  test("no table has a version while data of an older one is in the cache") {
     var plan: Option[LogicalPlan] = None
     var older: Option[AnyRef] = None
-    var told = Seq.empty[Boolean]
+    var isOld = Seq.empty[Boolean]
     def entry: Option[AnyRef] =
       plan.flatMap(manager.lookupCachedData(
         session,
         _
       )).map(_.cachedRepresentation.cacheBuilder.cachedPlan)
     plan =
-      Some(cached(new Followed(() => (), () => told :+= older.exists(o => entry.exists(_ eq o)))))
+      Some(cached(new Followed(() => (), () => isOld :+= older.exists(o => entry.exists(_ eq o)))))
     older = entry
     assert(older.isDefined)
     CachedPlans.refresh(session, new Path("/followed"))
-    assertEquals(told.distinct, Seq(false))
+    assertEquals(isOld.distinct, Seq(false))
   }
 }

@@ -99,7 +99,7 @@ class FileStatisticsSuite extends PatientSuite with LocalSpark {
     private def text: String = {
       val length = if (random.nextBoolean()) random.nextInt(10) else 30 + random.nextInt(10)
       val alphabet = Seq("a", "b", "ü", "漢", "\ufffe", Character.toString(0x1f600))
-      // One letter most of the time, so that prefixes are equal and the cut matters.
+      // One letter most of the time, so that prefixes are equal and the truncation matters.
       Seq.fill(length)(if (random.nextInt(9) > 0) "a" else alphabet(random.nextInt(6))).mkString
     }
 
@@ -206,7 +206,7 @@ class FileStatisticsSuite extends PatientSuite with LocalSpark {
     val add = only(
       write(
         dir,
-        frame(rows, schema),
+        dataFrame(rows, schema),
         properties = Map("delta.dataSkippingNumIndexedCols" -> "-1"),
         options = options
       )
@@ -219,7 +219,7 @@ class FileStatisticsSuite extends PatientSuite with LocalSpark {
     json.readTree(add.stats.get)
   }
 
-  table.test("the bounds at zero enclose both zeros, decimals are spelled plainly") { dir =>
+  table.test("the bounds at zero enclose both zeros, decimals have no exponent") { dir =>
     val df = spark.sql("""
       select 0.0d as plus, -0.0d as minus, float(0) as f, cast(0 as decimal(38, 10)) as d,
         cast(-1e-3 as decimal(20, 4)) as e""")
@@ -229,7 +229,7 @@ class FileStatisticsSuite extends PatientSuite with LocalSpark {
     assert(stats.contains("maxValues\":{\"plus\":0.0," + numbers.format("")), stats)
   }
 
-  table.test("years that readers spell differently have no bounds, the other bound stays") { dir =>
+  table.test("years without four digits have no bound, the other bound is written") { dir =>
     val df = spark.sql("""
       select date_add(date'0001-01-01', -id) as d, timestamp_micros(-62135596800000000 - id) as ts,
         cast(timestamp_micros(253402300799999999 + 86400000000 * id) as timestamp_ntz) as ntz
@@ -242,14 +242,14 @@ class FileStatisticsSuite extends PatientSuite with LocalSpark {
     assert(!stats.get("minValues").has("d") && !stats.get("minValues").has("ts"))
   }
 
-  table.test("a value longer than a footer keeps has statistics all the same") { dir =>
+  table.test("a value longer than the footer's limit has statistics") { dir =>
     val long = "x" * 10000
-    val stats = statsOf(dir, frame(Seq(Row(long)), new StructType().add("s", StringType)))
+    val stats = statsOf(dir, dataFrame(Seq(Row(long)), new StructType().add("s", StringType)))
     assertEquals(stats.at("/minValues/s").asText, "x" * 32)
     assertEquals(stats.at("/maxValues/s").asText, "x" * 32 + "\u007f")
   }
 
-  table.test("only the first 32 leaves have statistics, a nested leaf counting as one") { dir =>
+  table.test("only the first 32 leaves have statistics, where a nested leaf is one") { dir =>
     val fields = (1 to 40).map(i => s"$i as c$i").mkString(", ")
     val df = spark.sql(s"select named_struct('x', 1, 'y', array(1)) as st, $fields")
     val nulls = statsOf(dir, df).get("nullCount")
@@ -258,7 +258,7 @@ class FileStatisticsSuite extends PatientSuite with LocalSpark {
     assert(nulls.has("c30") && !nulls.has("c31"))
   }
 
-  table.test("named columns replace the first ones, a struct stands for its fields") { dir =>
+  table.test("named columns replace the first ones, a struct includes its fields") { dir =>
     val df = spark.sql("select 1 as a, 2 as `b.c`, named_struct('x', 1, 'y', 2) as st, 3 as z")
     val stats = statsOf(
       dir,
@@ -270,7 +270,7 @@ class FileStatisticsSuite extends PatientSuite with LocalSpark {
     assertEquals(stats.get("numRecords").asLong, 1L)
   }
 
-  table.test("no column is chosen: the count of records remains") { dir =>
+  table.test("without selected columns there is only numRecords") { dir =>
     val stats = statsOf(dir, spark.range(3).toDF(), "delta.dataSkippingNumIndexedCols" -> "0")
     assertEquals(
       stats.toString,
@@ -278,7 +278,7 @@ class FileStatisticsSuite extends PatientSuite with LocalSpark {
     )
   }
 
-  table.test("strings under a collation have no bounds, which readers would take for bytes") {
+  table.test("strings with a collation have no bounds, since readers compare bounds as bytes") {
     dir =>
       val df =
         spark.sql("select 'B' collate UTF8_LCASE as s union all select 'a' collate UTF8_LCASE")
@@ -296,7 +296,7 @@ class FileStatisticsSuite extends PatientSuite with LocalSpark {
     )
   }
 
-  table.test("columns whose statistics are switched off in Parquet have none") { dir =>
+  table.test("columns whose statistics are disabled in Parquet have none") { dir =>
     val df = spark.sql("select 1 as a, 2 as b")
     val add = only(write(dir, df, options = Map("parquet.column.statistics.enabled#a" -> "false")))
     val stats = json.readTree(add.stats.get)

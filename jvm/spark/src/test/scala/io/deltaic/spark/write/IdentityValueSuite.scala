@@ -19,7 +19,7 @@ class IdentityValueSuite extends munit.FunSuite {
     Seq.fill(n)(projection(InternalRow.empty).getLong(0))
   }
 
-  test("generated code counts as eval does") {
+  test("generated code returns the same values as eval") {
     for {
       first <- Seq(1L, -7L, Long.MaxValue - 100)
       step <- Seq(1L, -3L, 9L)
@@ -33,13 +33,13 @@ class IdentityValueSuite extends munit.FunSuite {
     }
   }
 
-  test("lanes of one statement never give the same value") {
+  test("lanes of one statement never return the same value") {
     val lanes = (0 until 4).map(lane => IdentityValue("t", "id", 5, 2, lane, 4))
     val values = lanes.flatMap(interpreted(_, 50))
     assertEquals(values.distinct.size, values.size)
   }
 
-  test("the next value is the first of the sequence beyond the mark") {
+  test("the next value is the first of the sequence beyond the high-water mark") {
     assertEquals(column(5, 3, None).next("t"), 5L)
     assertEquals(column(5, 3, Some(5)).next("t"), 8L)
     assertEquals(column(5, 3, Some(7)).next("t"), 8L)
@@ -50,7 +50,7 @@ class IdentityValueSuite extends munit.FunSuite {
     assertEquals(column(Long.MinValue, 1, Some(Long.MaxValue - 1)).next("t"), Long.MaxValue)
   }
 
-  test("a value that does not fit is an error, never a smaller one") {
+  test("an overflow is an error, and never wraps around") {
     intercept[DeltaicThrowable](column(1, 1, Some(Long.MaxValue)).next("t"))
     intercept[DeltaicThrowable](column(0, -1, Some(Long.MinValue)).next("t"))
     val last = IdentityValue("t", "id", Long.MaxValue, 1)

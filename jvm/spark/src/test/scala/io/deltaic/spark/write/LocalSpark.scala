@@ -9,7 +9,7 @@ import org.apache.spark.sql.{DataFrame, Row, SparkSession, classic}
 
 import io.deltaic.protocol.AddFile
 
-/** A Spark session for the suite, a directory for each test, and rows as an executor gets them. */
+/** A Spark session for the suite, a directory for each test, and rows as an executor receives them. */
 trait LocalSpark { this: munit.FunSuite =>
   protected var spark: SparkSession = _
 
@@ -30,7 +30,7 @@ trait LocalSpark { this: munit.FunSuite =>
 
   override def afterAll(): Unit = spark.stop()
 
-  protected def frame(rows: Seq[Row], schema: StructType): DataFrame = {
+  protected def dataFrame(rows: Seq[Row], schema: StructType): DataFrame = {
     val list = new java.util.ArrayList[Row]()
     rows.foreach(list.add(_))
     spark.createDataFrame(list, schema)

@@ -48,7 +48,7 @@ class PartitionedDataWriterSuite extends munit.FunSuite with LocalSpark {
     assert(add.path.matches("part-00007-[-0-9a-f]{36}-c000\\.snappy\\.parquet"), add.path)
   }
 
-  table.test("timestamps are 64-bit microseconds whatever the session prefers") { dir =>
+  table.test("timestamps are 64-bit microseconds regardless of the session's settings") { dir =>
     spark.conf.set("spark.sql.parquet.outputTimestampType", "INT96")
     spark.conf.set("spark.sql.parquet.writeLegacyFormat", "true")
     try
@@ -80,7 +80,7 @@ class PartitionedDataWriterSuite extends munit.FunSuite with LocalSpark {
     val rows = Seq(("a b", 1), ("a b", 2), (null, 3), ("", 4), ("x/y", 5)).map { case (p, v) =>
       Row(p, v, java.sql.Date.valueOf("2020-02-29"))
     }
-    val adds = write(dir, frame(rows, partitioned), Seq("d", "p"))
+    val adds = write(dir, dataFrame(rows, partitioned), Seq("d", "p"))
     val byValue = adds.groupBy(_.partitionValues("p")).map { case (p, files) =>
       p -> files.map(_.path.split("/part-").head).distinct
     }
@@ -99,7 +99,7 @@ class PartitionedDataWriterSuite extends munit.FunSuite with LocalSpark {
 
   table.test("a partition that comes back gets another file") { dir =>
     val rows = Seq("a", "b", "a").zipWithIndex.map { case (p, v) => Row(p, v, null) }
-    val adds = write(dir, frame(rows, partitioned), Seq("p"))
+    val adds = write(dir, dataFrame(rows, partitioned), Seq("p"))
     assertEquals(adds.map(_.partitionValues), Seq("a", "b", "a").map(p => Map("p" -> p)))
     assertEquals(adds.map(_.path).distinct.size, 3)
   }
@@ -146,14 +146,14 @@ class PartitionedDataWriterSuite extends munit.FunSuite with LocalSpark {
     new ObjectOutputStream(out).writeObject(specOf(dir, partitioned, Seq("p")))
     val in = new ObjectInputStream(new ByteArrayInputStream(out.toByteArray))
     val writer = new PartitionedDataWriter(in.readObject().asInstanceOf[DataWriteSpec], 0)
-    internalRows(frame(Seq(Row("a", 1, null)), partitioned)).foreach(writer.write)
+    internalRows(dataFrame(Seq(Row("a", 1, null)), partitioned)).foreach(writer.write)
     assertEquals(writer.commit().map(_.partitionValues), Seq(Map("p" -> "a")))
     assertEquals(writer.numRecords, 1L)
   }
 
   table.test("random prefixes replace partition directories") { dir =>
     val properties = Map("delta.randomizeFilePrefixes" -> "true", "delta.randomPrefixLength" -> "3")
-    val rows = frame(Seq(Row("a", 1, null)), partitioned)
+    val rows = dataFrame(Seq(Row("a", 1, null)), partitioned)
     val add = only(write(dir, rows, Seq("p"), properties))
     assert(add.path.matches("[0-9A-Za-z]{3}/part-.*"), add.path)
     assertEquals(read(dir, add).count(), 1L)
@@ -170,7 +170,7 @@ class PartitionedDataWriterSuite extends munit.FunSuite with LocalSpark {
       .add("v", IntegerType, nullable = true, mapped("v", "col-v", 2))
     val spec = specOf(dir, schema, Seq("p"), columnMapping = true)
     val writer = new PartitionedDataWriter(spec, 0)
-    internalRows(frame(Seq(Row("a", 1)), schema)).foreach(writer.write)
+    internalRows(dataFrame(Seq(Row("a", 1)), schema)).foreach(writer.write)
     val add = only(writer.commit())
     assertEquals(add.partitionValues, Map("col-p" -> "a"))
     assert(add.stats.get.contains(""""minValues":{"col-v":1}"""), add.stats)
@@ -183,7 +183,7 @@ class PartitionedDataWriterSuite extends munit.FunSuite with LocalSpark {
     } finally reader.close()
   }
 
-  table.test("compression and Parquet's own settings are honoured") { dir =>
+  table.test("compression and Parquet's own settings are honored") { dir =>
     val options = Map("compression" -> "zstd", "parquet.block.row.count.limit" -> "10")
     val add = only(write(dir, spark.range(0, 100, 1, 1).toDF(), options = options))
     assert(add.path.endsWith(".zstd.parquet"), add.path)
@@ -210,7 +210,7 @@ class PartitionedDataWriterSuite extends munit.FunSuite with LocalSpark {
     val loose = StructType(strict.map(f => StructField(f.name, f.dataType.asNullableForTest)))
     val writer = new PartitionedDataWriter(specOf(dir, strict, Seq("p")), 0)
     try {
-      internalRows(frame(Seq(row), loose)).foreach(writer.write)
+      internalRows(dataFrame(Seq(row), loose)).foreach(writer.write)
       None
     } catch {
       case e: DeltaicThrowable =>
@@ -220,7 +220,7 @@ class PartitionedDataWriterSuite extends munit.FunSuite with LocalSpark {
     } finally writer.abort()
   }
 
-  table.test("a null is refused wherever the table has none, naming the column") { dir =>
+  table.test("a null in a NOT NULL column at any depth is refused with its name") { dir =>
     assertEquals(violation(dir, valid), None)
     assertEquals(violation(dir, Row(1L, null, null, null, "p")), None)
     assertEquals(violation(dir, Row(null, null, null, null, "p")), Some("id"))
@@ -233,7 +233,7 @@ class PartitionedDataWriterSuite extends munit.FunSuite with LocalSpark {
     assertEquals(dataFiles(dir), Nil)
   }
 
-  test("nothing is checked that the rows promise") {
+  test("no check is made that the rows' schema guarantees") {
     assertEquals(NotNullCheck.forRows("t", strict, Some(strict)).isEmpty, true)
     assertEquals(NotNullCheck.forRows("t", strict, None).isEmpty, false)
   }

@@ -11,14 +11,14 @@ class StringBoundsSuite extends munit.ScalaCheckSuite {
 
   private def codePoint(value: Int): String = Character.toString(value)
 
-  test("a string that fits is its own bound") {
+  test("a short string is its own bound") {
     Seq("", "a", "x" * 32, "漢" * 32, codePoint(0x1f600) * 32).foreach { text =>
       assertEquals(StringBounds.lower(utf8(text), 32), Some(text))
       assertEquals(StringBounds.upper(utf8(text), 32), Some(text))
     }
   }
 
-  test("a longer string is cut at a code point and the upper bound is closed by a character") {
+  test("a longer string is truncated, and the upper bound has a character appended") {
     val text = codePoint(0x1f600) * 33
     assertEquals(StringBounds.lower(utf8(text), 32), Some(codePoint(0x1f600) * 32))
     val next = codePoint(Character.MAX_CODE_POINT)

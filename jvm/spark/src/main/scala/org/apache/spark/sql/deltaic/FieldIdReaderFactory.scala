@@ -7,8 +7,8 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
 /**
- * Lets Spark's readers of Parquet rows find columns by field id. They ask the session's settings
- * whether to, and not those of the read, which are enough for its readers of batches.
+ * Lets Spark's readers of Parquet rows find columns by field id. These readers check the session's
+ * settings for it, not those of the read, which suffice for the readers of batches.
  */
 final class FieldIdReaderFactory(readers: PartitionReaderFactory) extends PartitionReaderFactory {
 
@@ -22,7 +22,7 @@ final class FieldIdReaderFactory(readers: PartitionReaderFactory) extends Partit
     new FieldIdReader(readers.createReader(partition))
 }
 
-/** A reader opens its next file, and looks for the columns there, when it is asked for a row. */
+/** A reader opens its next file, and finds the columns there, when a row is requested. */
 private final class FieldIdReader(rows: PartitionReader[InternalRow])
     extends PartitionReader[InternalRow] {
 

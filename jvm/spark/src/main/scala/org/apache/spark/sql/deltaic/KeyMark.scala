@@ -12,13 +12,13 @@ import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan}
 import org.apache.spark.sql.types.{DataType, IntegerType, NullType}
 
 /**
- * One for every row. A filter that asks for more than zero leaves all rows in, and has Spark hand the keys
- * of a join's broadcast side to the scan of the other: `PartitionPruning` does so where the broadcast side
- * is filtered, since otherwise all keys are likely to be there. The source of a change has few of them,
- * with or without a filter.
+ * Returns 1 for every row. A filter that this is greater than 0 selects all rows, and makes Spark
+ * pass the keys of a join's broadcast side to the scan of the other side: `PartitionPruning` does
+ * so only if the broadcast side is filtered, since otherwise all keys are likely to be present. The
+ * source of a MERGE has few keys, with or without a filter.
  *
- * @param never keeps the optimizer from evaluating the filter on rows that are in the plan, which would
- *   take it out; nothing else evaluates it either
+ * @param never prevents the optimizer from evaluating the filter on literal rows in the plan, which
+ *   would remove it; it is never evaluated
  */
 final case class KeyMark(key: Expression, never: Expression) extends BinaryExpression {
   override def left: Expression = key
@@ -41,7 +41,7 @@ final case class KeyMark(key: Expression, never: Expression) extends BinaryExpre
 
 object KeyMark {
 
-  /** The same rows, by whose keys the scan on the other side of a join is pruned if they are broadcast. */
+  /** The same rows with a filter by which the scan on the other side of a join is pruned if the rows are broadcast. */
   def filter(key: Expression, rows: LogicalPlan): Filter =
     Filter(GreaterThan(KeyMark(key, NeverEvaluated()), Literal(0)), rows)
 }

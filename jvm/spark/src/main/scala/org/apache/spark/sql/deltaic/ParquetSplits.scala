@@ -30,7 +30,7 @@ import org.apache.spark.sql.sources.Filter
 import org.apache.spark.sql.types._
 import org.apache.spark.util.Utils
 
-/** Looks at the columns of a file and throws if the file must not be read. */
+/** Checks the columns of a file and throws if the file must not be read. */
 trait FileInspection extends Serializable {
   def inspect(file: String, content: MessageType): Unit
 }
@@ -39,29 +39,29 @@ object FileInspection {
   val None: FileInspection = (_, _) => ()
 }
 
-/** Told by the vectorized reader which rows of the file its batches hold. */
+/** Receives from the vectorized reader which rows of the file its batches contain. */
 trait RowPositions {
 
   /**
    * The next batches come from the row group whose first row has this position in the file.
    *
-   * @param kept the rows that are read, counted from the row group's first one, ascending; null for
-   *   all of them
+   * @param selected the indexes of the rows that are read, relative to the row group's first one,
+   *   ascending; null for all rows
    */
-  def enterRowGroup(first: Long, kept: PrimitiveIterator.OfLong): Unit
+  def enterRowGroup(first: Long, selected: PrimitiveIterator.OfLong): Unit
 
-  /** The current batch holds the next so many rows of the row group. */
+  /** The current batch contains the next `rows` rows of the row group. */
   def enterBatch(rows: Int): Unit
 }
 
 /**
- * Opens splits of Parquet files in a task, with Spark's own readers. It does around them what the
- * factory of Spark's Parquet source does, which lets nobody near the vectorized reader.
+ * Opens splits of Parquet files in a task, with Spark's own readers. It does what the factory of
+ * Spark's Parquet source does, which gives no access to the vectorized reader.
  *
  * @param configuration for readers of the same columns
  * @param stored the columns to read, as the files name them
- * @param filters choose row groups and pages
- * @param inspection is told of each file what is in it before it is read
+ * @param filters used to skip row groups and pages
+ * @param inspection is called with the schema of each file before it is read
  */
 final class ParquetSplits(
     conf: SQLConf,
@@ -92,7 +92,7 @@ final class ParquetSplits(
   /**
    * A reader that is ready to return batches of the stored columns.
    *
-   * @param decompressors makes what decompresses the pages of one file
+   * @param decompressors creates the decompressors of one file
    */
   def openBatches(
       split: PartitionedFile,
@@ -121,10 +121,13 @@ final class ParquetSplits(
           new TaskAttemptContextImpl(asking(file), attemptId),
           Some(opened.inputFile),
           Some(opened.inputStream),
-          Some(RowGroupShims.withoutRowGroups(opened.footer))
+          Some(RowGroupInternals.withoutRowGroups(opened.footer))
         )
         streamIsOurs = false
-        RowGroupShims.follow(reader, rowGroups(split, opened, pushedFilter(file), decompressors))
+        RowGroupInternals.follow(
+          reader,
+          rowGroups(split, opened, pushedFilter(file), decompressors)
+        )
         reader.initBatch(new StructType, InternalRow.empty)
         reader.enableReturningBatches()
         positions.foreach(RowPositionHook.install(reader, _))
@@ -147,7 +150,7 @@ final class ParquetSplits(
       }
       ParquetRowIndexUtil.addRowIndexToRecordReaderIfNeeded(reader, stored)
     } { reader =>
-      // In a configuration of its own, into which the filter of this one file goes.
+      // Uses its own configuration, to which the filter of this file is added.
       val attempt = new TaskAttemptContextImpl(new JobConf(job), attemptId)
       pushed.foreach(ParquetInputFormat.setFilterPredicate(attempt.getConfiguration, _))
       reader.initialize(fileSplit(split), attempt)
@@ -168,12 +171,12 @@ final class ParquetSplits(
   private def fileSplit(split: PartitionedFile): FileSplit =
     new FileSplit(split.toPath, split.start, split.length, Array.empty[String])
 
-  /** Made once a task: the context of an attempt copies a configuration of any other kind. */
+  /** Created once per task: the context of an attempt copies a configuration that is not a JobConf. */
   @transient private lazy val job = configuration.newJob()
 
   /**
-   * Asks for the stored columns. Spark's vectorized reader cannot read bytes as decimals of up to 18 digits; of a file
-   * that has some, all of them come with the most digits there are.
+   * Requests the stored columns. Spark's vectorized reader cannot read bytes as decimals of up to
+   * 18 digits; if a file has such columns, all decimals are requested with the maximum precision.
    */
   private def asking(file: FileMetaData): JobConf =
     if (!hasShortDecimals || !ParquetSplits.hasShortDecimalsAsBytes(file)) job
@@ -201,7 +204,7 @@ final class ParquetSplits(
       reading.withMaxAllocationInBytes(ParquetSplits.BufferBytes)
     if (job.get(ParquetInputFormat.HADOOP_VECTORED_IO_ENABLED) == null && isLocal(split))
       reading.withUseHadoopVectoredIo(false)
-    // To choose row groups by their dictionaries it may decompress some.
+    // Filtering row groups by dictionary may decompress some.
     try
       new ParquetFileReader(opened.inputFile, opened.footer, reading.build(), opened.inputStream)
     catch {
@@ -249,12 +252,13 @@ final class ParquetSplits(
 
 object ParquetSplits {
 
-  /** Parquet's setting of how much of a file goes into one buffer at most; it names it for itself alone. */
+  /** Parquet's setting for the maximum size of one buffer; the constant is private in Parquet. */
   private val BufferSizeKey = "parquet.read.allocation.size"
 
   /**
-   * Less than half of the smallest region of the G1 collector, of 1 MiB. Larger buffers are humongous to it,
-   * and each of them may start a concurrent cycle, which takes processors from the tasks.
+   * Less than half of the smallest region of the G1 collector, of 1 MiB. Larger buffers are
+   * humongous objects, and each of them may start a concurrent cycle, which takes processors from
+   * the tasks.
    */
   private val BufferBytes = 500 * 1024
 
@@ -278,8 +282,8 @@ object ParquetSplits {
     }
 
   /**
-   * What the columns of one batch take at most, as far as their types tell: a batch is decoded
-   * column by column and then read row by row, which is faster while it is in the processor's
+   * The maximum size of the columns of one batch, estimated from their types: a batch is decoded
+   * column by column and then read row by row, which is faster if it fits into the processor's
    * cache.
    */
   private val BatchBytes = 512 * 1024

@@ -10,12 +10,13 @@ import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.internal.SQLConf
 
 /**
- * Which of Spark's dynamic pruning subqueries a scan keeps.
+ * Selects which of Spark's dynamic pruning subqueries a scan keeps.
  *
- * `PartitionPruning` copies the other side of a join into each of them, with the subqueries that it has inserted there, and does
- * not ask how large the copy becomes. Most are dropped when the query is planned, because they may only reuse a broadcast and
- * the other side is not broadcast; but each of them has been planned for that. So the ones that cannot help are dropped first,
- * and large ones are dropped in any case, which bounds the plan by the number of joins.
+ * `PartitionPruning` copies the other side of a join into each of them, with the subqueries that it
+ * has inserted there, whatever the size of the copy. Most are dropped when the query is planned,
+ * because they may only reuse a broadcast and the other side is not broadcast; but each of them has
+ * been planned for that. So the ones that cannot help are dropped first, and large ones are dropped
+ * in any case, which bounds the plan by the number of joins.
  */
 object PruningSubqueries {
 
@@ -23,8 +24,8 @@ object PruningSubqueries {
   private val MaxScans = 20L
 
   /**
-   * The decision stays with the plan of the subquery: adaptive execution plans a query several times, and the first time fixes
-   * which subqueries there are.
+   * The decision is stored in the plan of the subquery: adaptive execution plans a query several
+   * times, and the first planning determines which subqueries exist.
    */
   private val Decision = TreeNodeTag[Boolean]("deltaic_keeps_pruning_subquery")
 

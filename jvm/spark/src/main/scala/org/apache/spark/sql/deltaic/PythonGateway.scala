@@ -6,7 +6,7 @@ import org.apache.spark.SparkConf
 import org.apache.spark.api.python.{Py4JServer, PythonUtils}
 import org.apache.spark.internal.config.{PYSPARK_DRIVER_PYTHON, PYSPARK_PYTHON}
 
-/** PySpark's authenticated loopback gateway, for a Python process that the JVM starts. */
+/** PySpark's authenticated loopback gateway, for a Python process started by the JVM. */
 final class PythonGateway(conf: SparkConf) {
   private val server = PythonGateway.onOwnThread(new Py4JServer(conf))
 
@@ -19,10 +19,10 @@ final class PythonGateway(conf: SparkConf) {
 object PythonGateway {
 
   /**
-   * The gateway's threads inherit from the one that makes them. They must not keep the JVM from ending: a
-   * program ends with its `main`, whatever it committed on the way. And they serve all commits: what the
-   * user called the jobs of the first one (description, job group, call site) is not said of later ones.
-   * The classes of a user that a session can load, they can load, too.
+   * The gateway's threads inherit from the thread that creates them. They must be daemons, so that
+   * a program that committed still exits with its `main`. They serve all commits, so they must not
+   * inherit the first commit's job description, job group and call site. They can load the same
+   * user classes as the session.
    */
   private[deltaic] def onOwnThread[T](body: => T): T = {
     val task = new FutureTask[T](() => body)

@@ -17,15 +17,15 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.metric.{SQLLastAttemptMetric, SQLLastAttemptMetrics}
 import org.apache.spark.sql.types.DataType
 
-/** Counts rows that pass a place in a plan; those of tasks that run again count once. */
+/** Counts rows that pass a point in a plan; rows of rerun tasks are counted once. */
 final class RowCounter private (val metric: SQLLastAttemptMetric) extends Serializable {
 
-  /** On the driver, once the plan has run. Where Spark cannot say what ran again, all count. */
+  /** On the driver, after the plan has run. If Spark cannot identify rerun tasks, all their rows are counted. */
   def value: Long = metric.lastAttemptValueForHighestRDDId().getOrElse(metric.value).max(0L)
 
   def add(): Unit = metric.add(1L)
 
-  /** How long it took to store the rows that are counted, if they are stored; known to the driver. */
+  /** How long it took to store the counted rows, if they are stored; only on the driver. */
   @transient @volatile var storingTimeMs: Long = 0L
 }
 
@@ -36,7 +36,7 @@ object RowCounter {
 
 object CountedRows {
 
-  /** Rows that are read again, for another purpose, do not count. */
+  /** Removes the counter, for rows that are read again for another purpose. */
   def uncounted(rows: LogicalPlan): LogicalPlan =
     AnalysisHelper.allowInvokingTransformsInAnalyzer {
       rows.transform { case Filter(_: CountedRows, counted) => counted }
@@ -44,24 +44,24 @@ object CountedRows {
 }
 
 /**
- * A column of the table that a change equates with something of its source.
+ * A column of the table that the condition of a MERGE equates with an expression over its source.
  *
  * @param column an expression over the table's columns, on the driver alone
- * @param values those that rows of the source had
+ * @param values the values of the expression in the rows of the source
  */
-final class SeenKey(@transient val column: Expression, val values: SeenValues)
+final class CollectedKey(@transient val column: Expression, val values: CollectedKeys)
     extends Serializable
 
 /**
- * True for every row, and counts it. The optimizer is to leave it where it is, so it is not deterministic.
+ * True for every row, and counts it. It is non-deterministic, so that the optimizer does not move it.
  *
- * @param keys of the row, whose values are remembered
- * @param seen where, in the same order
+ * @param keys expressions whose values are collected
+ * @param seen the collectors of these values, in the same order
  */
 final case class CountedRows(
     counter: RowCounter,
     keys: Seq[Expression] = Nil,
-    seen: Seq[SeenKey] = Nil
+    seen: Seq[CollectedKey] = Nil
 ) extends Predicate {
   override lazy val deterministic: Boolean = false
   override def children: Seq[Expression] = keys
@@ -77,9 +77,9 @@ final case class CountedRows(
 
   override protected def doGenCode(ctx: CodegenContext, ev: ExprCode): ExprCode = {
     val counted = ctx.addReferenceObj("rowCounter", counter)
-    val remembered = keys.zip(seen).map { case (key, found) =>
+    val collected = keys.zip(seen).map { case (key, found) =>
       val value = key.genCode(ctx)
-      val values = ctx.addReferenceObj("seenValues", found.values)
+      val values = ctx.addReferenceObj("collectedKeys", found.values)
       code"""
         ${value.code}
         if (!${value.isNull}) {
@@ -89,7 +89,7 @@ final case class CountedRows(
     ev.copy(
       code = code"""
         $counted.add();
-        $remembered
+        $collected
         boolean ${ev.value} = true;
       """,
       isNull = FalseLiteral

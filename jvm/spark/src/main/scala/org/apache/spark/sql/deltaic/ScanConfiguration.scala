@@ -18,8 +18,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.util.SerializableConfiguration
 
 /**
- * The Hadoop configuration of a scan in the executors: a broadcast that is shared by scans of equal
- * settings, and the settings of the readers of one scan.
+ * The Hadoop configuration of a scan in the executors: a broadcast that is shared by scans with
+ * equal settings, and the settings of the readers of one scan.
  */
 final class ScanConfiguration private (
     shared: Broadcast[SerializableConfiguration],
@@ -27,11 +27,11 @@ final class ScanConfiguration private (
 ) extends Serializable {
 
   /**
-   * For file systems and codecs. Other scans have the same object: whoever changes it changes theirs, too.
+   * For file systems and codecs. Other scans share the object, so it must not be modified.
    */
   def hadoop: Configuration = shared.value.value
 
-  /** A copy from which readers learn their columns and the settings of their session. */
+  /** A copy with the columns and session settings of the readers. */
   def newJob(): JobConf = {
     val job = new JobConf(hadoop)
     readerSettings.foreach { case (key, value) => job.set(key, value) }
@@ -42,7 +42,7 @@ final class ScanConfiguration private (
 object ScanConfiguration {
 
   /**
-   * What Spark's Parquet readers need to read some columns.
+   * The settings that Spark's Parquet readers need to read some columns.
    *
    * @param byFieldId whether columns with a field id are found by it, and by nothing else: one that
    *   a file lacks, and every one of a file without ids, is null
@@ -72,16 +72,16 @@ object ScanConfiguration {
 
   /**
    * Broadcasts a session's Hadoop configuration with the options of a read, or returns the broadcast of an earlier
-   * scan with equal settings: to serialize the thousand or so of them takes several milliseconds.
+   * scan with equal settings: serializing about a thousand settings takes several milliseconds.
    *
-   * @param ignored settings of the session that no reader looks at, and that change often
+   * @param ignored session settings that no reader uses, and that change often
    */
   def broadcast(
       spark: SparkSession,
       options: CaseInsensitiveStringMap,
       ignored: String*
   ): Broadcast[SerializableConfiguration] = {
-    val hadoop = WriteShims.hadoopConf(spark, options.asCaseSensitiveMap.asScala.toMap)
+    val hadoop = WriteInternals.hadoopConf(spark, options.asCaseSensitiveMap.asScala.toMap)
     ignored.foreach(hadoop.unset)
     val settings = new java.util.HashMap[String, String](hadoop.size * 2)
     hadoop.forEach(entry => settings.put(entry.getKey, entry.getValue))
@@ -92,8 +92,8 @@ object ScanConfiguration {
   }
 
   /**
-   * @param artifacts names the class loader that executors have for the session: the first task to read the
-   *   configuration leaves its own in it
+   * @param artifacts identifies the class loader that executors use for the session: the first task
+   *   that reads the configuration sets its class loader in it
    */
   private final case class Key(
       application: String,

@@ -14,7 +14,7 @@ import org.apache.spark.sql.execution.{
   UnaryExecNode
 }
 
-/** Counts the rows that a micro-batch reads of a stream, for its progress. */
+/** Counts the rows that a micro-batch reads from a stream, for its progress report. */
 case class StreamedRowsExec(child: SparkPlan, @transient stream: SparkDataStream)
     extends UnaryExecNode
     with CodegenSupport

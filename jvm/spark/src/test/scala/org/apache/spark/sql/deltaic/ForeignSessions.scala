@@ -6,10 +6,10 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.SparkStrategy
 import org.apache.spark.sql.internal.{BaseSessionStateBuilder, SessionState, SessionStateBuilder}
 
-/** Sessions whose state another builder than Spark's has built. */
+/** Sessions whose state was not built by Spark's own builder. */
 object ForeignSessions {
 
-  /** A new session like `spark` that has all of its rules and strategies but the one of a class. */
+  /** A new session like `spark` with all of its rules and strategies except those of one class. */
   def without(spark: SparkSession, rule: String): SparkSession = {
     val session = spark.newSession()
     session.sessionState
@@ -24,18 +24,18 @@ object ForeignSessions {
       parent: Option[SessionState],
       leftOut: String
   ) extends SessionStateBuilder(session, parent) {
-    private def kept[A](rules: Seq[A]): Seq[A] = rules.filter(_.getClass.getName != leftOut)
+    private def retained[A](rules: Seq[A]): Seq[A] = rules.filter(_.getClass.getName != leftOut)
 
     override protected def customResolutionRules: Seq[Rule[LogicalPlan]] =
-      kept(super.customResolutionRules)
+      retained(super.customResolutionRules)
     override protected def customPostHocResolutionRules: Seq[Rule[LogicalPlan]] =
-      kept(super.customPostHocResolutionRules)
+      retained(super.customPostHocResolutionRules)
     override protected def customPreCBORules: Seq[Rule[LogicalPlan]] =
-      kept(super.customPreCBORules)
+      retained(super.customPreCBORules)
     override protected def planNormalizationRules: Seq[Rule[LogicalPlan]] =
-      kept(super.planNormalizationRules)
+      retained(super.planNormalizationRules)
     override protected def customPlanningStrategies: Seq[SparkStrategy] =
-      kept(super.customPlanningStrategies)
+      retained(super.customPlanningStrategies)
     override protected def newBuilder
         : (SparkSession, Option[SessionState]) => BaseSessionStateBuilder =
       new Builder(_, _, leftOut)

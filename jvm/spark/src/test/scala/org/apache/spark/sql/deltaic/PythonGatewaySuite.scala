@@ -11,7 +11,7 @@ class PythonGatewaySuite extends munit.FunSuite with LocalSpark {
   private val names =
     Seq(CallSite.SHORT_FORM, SparkContext.SPARK_JOB_DESCRIPTION, SparkContext.SPARK_JOB_GROUP_ID)
 
-  /** What a thread that the gateway's thread makes calls the jobs that it runs. */
+  /** The job properties of a thread that the gateway's thread creates. */
   private def inherited(): Seq[Option[String]] = PythonGateway.onOwnThread {
     var found = Seq.empty[Option[String]]
     val thread =
@@ -21,17 +21,17 @@ class PythonGatewaySuite extends munit.FunSuite with LocalSpark {
     found
   }
 
-  test("what names the jobs of the commit that starts the gateway does not name those of others") {
+  test("the job description of the commit that starts the gateway does not apply to others") {
     val context = spark.sparkContext
     names.foreach(context.setLocalProperty(_, "of the first commit"))
     try
-      JobShims.described(spark.asInstanceOf[classic.SparkSession], "WRITE: write, t") {
+      JobInternals.described(spark.asInstanceOf[classic.SparkSession], "WRITE: write, t") {
         assertEquals(inherited(), names.map(_ => None))
       }
     finally names.foreach(context.setLocalProperty(_, null))
   }
 
-  test("threads of the gateway keep no JVM from ending, and load what the session loads") {
+  test("threads of the gateway are daemons, and load the session's classes") {
     val loader = Thread.currentThread.getContextClassLoader
     val (isDaemon, found) = PythonGateway.onOwnThread {
       (Thread.currentThread.isDaemon, Thread.currentThread.getContextClassLoader)
@@ -40,7 +40,7 @@ class PythonGatewaySuite extends munit.FunSuite with LocalSpark {
     assert(found eq loader)
   }
 
-  test("what fails on a thread of the gateway fails as it is") {
+  test("an exception on a thread of the gateway is rethrown unchanged") {
     val e = intercept[IllegalStateException](
       PythonGateway.onOwnThread[Unit](throw new IllegalStateException("no port"))
     )

@@ -16,7 +16,7 @@ import org.apache.spark.util.SerializableConfiguration
 
 import io.deltaic.spark.write.LocalSpark
 
-/** Scans share what is the same for them, and nothing else. */
+/** Scans share equal configurations, and nothing else. */
 class ScanConfigurationSuite extends munit.FunSuite with LocalSpark {
 
   private val lastCommit = "spark.databricks.delta.lastCommitVersionInSession"
@@ -44,7 +44,7 @@ class ScanConfigurationSuite extends munit.FunSuite with LocalSpark {
     assert(broadcast(options = Map("fs.test.key" -> "a")) eq withOption)
   }
 
-  test("a session whose executors load classes for it alone has its own, planned or executed") {
+  test("a session with its own class loader in executors has its own broadcast") {
     val first = broadcast()
     val session = spark.newSession()
     val other = broadcast(session)
@@ -55,14 +55,14 @@ class ScanConfigurationSuite extends munit.FunSuite with LocalSpark {
     }
   }
 
-  test("scans that are planned at once have one broadcast") {
+  test("scans that are planned concurrently have one broadcast") {
     val options = Map("fs.test.key" -> "at once")
     implicit val threads: ExecutionContext = ExecutionContext.global
     val found = Future.traverse((1 to 8).toList)(_ => Future(broadcast(options = options)))
     assertEquals(Await.result(found, 1.minute).distinct.size, 1)
   }
 
-  test("a setting that changes is seen by the next scan and by none before it") {
+  test("a changed setting applies to the next scan and to none before it") {
     val key = "fs.test.secret"
     val before = broadcast()
     spark.sparkContext.hadoopConfiguration.set(key, "one")
@@ -83,7 +83,7 @@ class ScanConfigurationSuite extends munit.FunSuite with LocalSpark {
     )
   }
 
-  test("what the readers of one scan need is in no other's configuration") {
+  test("the settings of one scan's readers are in no other scan's configuration") {
     val shared = broadcast()
     val columns = new StructType().add("a", "int")
     val scan =
@@ -95,7 +95,7 @@ class ScanConfigurationSuite extends munit.FunSuite with LocalSpark {
     assertEquals(value(shared, "fs.test.key"), None)
   }
 
-  test("an application that starts after another one has its own") {
+  test("an application that starts after another one has its own broadcast") {
     val before = broadcast()
     spark.stop()
     SparkSession.clearActiveSession()
@@ -105,7 +105,7 @@ class ScanConfigurationSuite extends munit.FunSuite with LocalSpark {
     assertEquals(after.value.value.get("fs.test.key"), null)
   }
 
-  test("settings that nobody has asked for lately are not kept") {
+  test("settings that were not requested lately are not cached") {
     val first = broadcast()
     (1 to 40).foreach(i => broadcast(options = Map("fs.test.key" -> s"$i")))
     assert(broadcast() ne first)

@@ -6,11 +6,11 @@ import org.apache.parquet.column.page.PageReadStore
 import org.apache.spark.sql.deltaic.RowPositions
 
 /**
- * Tells which rows of its file Spark's vectorized reader has put into a batch.
+ * Reports which rows of its file Spark's vectorized reader has put into a batch.
  *
- * The reader has a place for a generator of row indexes, which it tells of each row group and each
- * batch; Spark's own generator hands every index through an iterator of boxed numbers into a column.
- * This one passes on where a row group starts, and no row costs anything.
+ * The reader calls a generator of row indexes for each row group and each batch. Spark's own
+ * generator copies every index through an iterator of boxed numbers into a column. This one only
+ * reports where a row group starts, so it costs nothing per row.
  *
  * It is in Spark's package because a class that is private to it occurs in an overridden signature.
  */
@@ -19,7 +19,7 @@ private final class RowPositionHook(positions: RowPositions)
 
   override def initFromPageReadStore(pages: PageReadStore): Unit = {
     val first = pages.getRowIndexOffset.orElseThrow(() =>
-      new IllegalStateException("a row group does not know the position of its first row")
+      new IllegalStateException("a row group has no row index offset")
     )
     positions.enterRowGroup(first, pages.getRowIndexes.orElse(null))
   }
@@ -30,7 +30,7 @@ private final class RowPositionHook(positions: RowPositions)
 
 object RowPositionHook {
 
-  /** The reader makes a generator only for a column to be filled, so ours has to be put in its place. */
+  /** The reader creates a generator only if a row-index column is requested, so this one must be set explicitly. */
   private val setGenerator: MethodHandle = {
     val reader = classOf[VectorizedParquetRecordReader]
     MethodHandles

@@ -1,0 +1,104 @@
+package org.apache.spark.sql.deltaic
+
+import java.io.{ByteArrayInputStream, ByteArrayOutputStream}
+
+import scala.reflect.ClassTag
+
+import org.apache.spark.io.CompressionCodec
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.SQLExecution
+import org.apache.spark.util.CallSite
+import org.apache.spark.{SparkContext, SparkEnv}
+
+/** Jobs that Deltaic runs outside of a query plan. */
+object JobInternals {
+
+  /**
+   * Applies `f` to each item in a task of its own, under the session's SQL settings.
+   *
+   * @param description the job's description in the Spark UI
+   * @return all results, in the order of the items. They are sent compressed: together they may be
+   *   as large as `spark.driver.maxResultSize` allows.
+   */
+  def inExecutors[A: ClassTag, B](spark: SparkSession, description: String, items: Seq[A])(
+      f: A => Iterator[B]
+  ): Seq[B] =
+    if (items.isEmpty) Nil
+    else
+      described(spark, description) {
+        SQLExecution.withSQLConfPropagated(spark) {
+          spark.sparkContext
+            .parallelize(items, items.size)
+            .mapPartitions(part => Iterator(packed(part.flatMap(f))))
+            .collect()
+            .toSeq
+            .flatMap(unpacked[B])
+        }
+      }
+
+  /** A job description: the operation as in the table history, a phase of it, and the table's path. */
+  def name(operation: String, phase: String, table: String): String =
+    s"$operation: $phase, $table"
+
+  /** Runs `body` with a description of its jobs in the Spark UI. */
+  def described[A](spark: SparkSession, description: String)(body: => A): A = {
+    val end = describe(spark, description)
+    try calledAs(spark, s"deltaic $description")(body)
+    finally end()
+  }
+
+  /**
+   * Runs `body` with a call site for the Spark UI, unless the user has set one. Spark would take it
+   * from the stack, as the innermost line that is not its own, which is one of Deltaic's.
+   */
+  def calledAs[A](spark: SparkSession, call: String)(body: => A): A = {
+    val context = spark.sparkContext
+    if (context.getLocalProperty(CallSite.SHORT_FORM) != null) body
+    else {
+      context.setLocalProperty(CallSite.SHORT_FORM, call)
+      try body
+      finally context.setLocalProperty(CallSite.SHORT_FORM, null)
+    }
+  }
+
+  /**
+   * As [[described]], for jobs that this thread runs from now on.
+   *
+   * @return a function that restores the previous description. A user's description is kept as a
+   *   prefix, an outer description of Deltaic's is replaced.
+   */
+  def describe(spark: SparkSession, description: String): () => Unit = {
+    val context = spark.sparkContext
+    val names = Seq(SparkContext.SPARK_JOB_DESCRIPTION, OwnDescription, DescriptionOfUser)
+    val before = names.map(name => name -> context.getLocalProperty(name)).toMap
+    val now = before(SparkContext.SPARK_JOB_DESCRIPTION)
+    val isOurs = now != null && now == before(OwnDescription)
+    val ofUser = Option(if (isOurs) before(DescriptionOfUser) else now).filter(_.nonEmpty)
+    val full = (ofUser.toSeq :+ s"deltaic $description").mkString(": ")
+    names.zip(Seq(full, full, ofUser.orNull)).foreach { case (name, text) =>
+      context.setLocalProperty(name, text)
+    }
+    () => before.foreach { case (name, text) => context.setLocalProperty(name, text) }
+  }
+
+  /** Deltaic's last description, and the user's description before it. */
+  private val OwnDescription = "io.deltaic.job.description"
+  private val DescriptionOfUser = "io.deltaic.job.description.ofUser"
+
+  private def packed(results: Iterator[_]): Array[Byte] = {
+    val bytes = new ByteArrayOutputStream
+    val stream = serializer.serializeStream(codec.compressedOutputStream(bytes))
+    try results.foreach(result => stream.writeObject(result))
+    finally stream.close()
+    bytes.toByteArray
+  }
+
+  private def unpacked[B](bytes: Array[Byte]): Iterator[B] = {
+    val compressed = codec.compressedInputStream(new ByteArrayInputStream(bytes))
+    serializer.deserializeStream(compressed).asIterator.asInstanceOf[Iterator[B]]
+  }
+
+  private def serializer = SparkEnv.get.closureSerializer.newInstance()
+
+  private def codec = CompressionCodec.createCodec(SparkEnv.get.conf, "zstd")
+}
