@@ -33,6 +33,7 @@ object Dependencies {
   val test: Seq[ModuleID] = Seq(
     "org.scalameta" %% "munit" % "1.1.1" % Test,
     "org.scalameta" %% "munit-scalacheck" % "1.1.0" % Test,
+    "com.tngtech.archunit" % "archunit" % "1.4.1" % Test,
     "org.apache.hadoop" % "hadoop-client-runtime" % hadoop % Test
   )
 

@@ -14,10 +14,9 @@ from deltaic.arguments import wrong, wrong_type
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import DataType, StructField, StructType
+    from typing_extensions import Self
 
-    from deltaic.tables import DeltaTable
-
-__all__ = ["DeltaTableBuilder", "IdentityGenerator"]
+__all__ = ["DefinitionBuilder", "IdentityGenerator"]
 
 
 @dataclass(frozen=True)
@@ -45,24 +44,20 @@ class IdentityGenerator:
     step: int = 1
 
 
-class DeltaTableBuilder:
-    """Builder of a table to create or replace. `DeltaTable.create` and similar methods return one.
+class DefinitionBuilder:
+    """The definition of a table to create or replace, which `DeltaTableBuilder` executes.
 
-    Each method returns the builder; `execute` creates the table in one commit.
-
-    Examples
-    --------
-    >>> builder = DeltaTable.createOrReplace(spark).location(path)
-    >>> builder = builder.addColumn("id", "BIGINT", nullable=False, comment="a key")
-    >>> builder = builder.addColumn("day", "DATE")
-    >>> builder = builder.addColumn("year", "INT", generatedAlwaysAs="year(day)")
-    >>> table = builder.partitionedBy("year").property("delta.checkpointInterval", "5").execute()
-    >>> table.detail().select("partitionColumns").first()
-    Row(partitionColumns=['year'])
+    Each method returns the builder.
     """
 
-    def __init__(self, spark: SparkSession, verb: str) -> None:
-        self._spark = spark
+    def __init__(self, spark: SparkSession | None, verb: str) -> None:
+        from pyspark.sql import SparkSession
+
+        from deltaic.spark.jvm import require_session
+
+        if spark is not None:
+            require_session(spark)
+        self._spark = SparkSession.builder.getOrCreate() if spark is None else spark
         self._verb = verb
         self._name: str | None = None
         self._location: str | None = None
@@ -72,7 +67,7 @@ class DeltaTableBuilder:
         self._clustering_columns: list[str] | None = None
         self._properties: dict[str, str] = {}
 
-    def tableName(self, identifier: str) -> DeltaTableBuilder:
+    def tableName(self, identifier: str) -> Self:
         """Name the table in the catalog.
 
         Parameters
@@ -92,7 +87,7 @@ class DeltaTableBuilder:
         self._name = _text("identifier", identifier)
         return self
 
-    def location(self, location: str) -> DeltaTableBuilder:
+    def location(self, location: str) -> Self:
         """Set the location of the table's files.
 
         Parameters
@@ -111,7 +106,7 @@ class DeltaTableBuilder:
         self._location = _text("location", location)
         return self
 
-    def comment(self, comment: str) -> DeltaTableBuilder:
+    def comment(self, comment: str) -> Self:
         """Describe the table.
 
         Parameters
@@ -138,7 +133,7 @@ class DeltaTableBuilder:
         generatedAlwaysAs: str | IdentityGenerator | None = None,
         generatedByDefaultAs: IdentityGenerator | None = None,
         comment: str | None = None,
-    ) -> DeltaTableBuilder:
+    ) -> Self:
         """Add a column at the end.
 
         Parameters
@@ -199,7 +194,7 @@ class DeltaTableBuilder:
         self._columns.append(column)
         return self
 
-    def addColumns(self, cols: StructType | Sequence[StructField]) -> DeltaTableBuilder:
+    def addColumns(self, cols: StructType | Sequence[StructField]) -> Self:
         """Add columns at the end.
 
         Parameters
@@ -230,7 +225,7 @@ class DeltaTableBuilder:
         self._columns += [{"name": column.name, "field": column.json()} for column in cols]
         return self
 
-    def partitionedBy(self, *cols: str | Iterable[str]) -> DeltaTableBuilder:
+    def partitionedBy(self, *cols: str | Iterable[str]) -> Self:
         """Partition the table.
 
         Parameters
@@ -258,7 +253,7 @@ class DeltaTableBuilder:
         self._partition_columns = _names("cols", cols)
         return self
 
-    def clusterBy(self, *cols: str | Iterable[str]) -> DeltaTableBuilder:
+    def clusterBy(self, *cols: str | Iterable[str]) -> Self:
         """Cluster the table.
 
         Parameters
@@ -286,7 +281,7 @@ class DeltaTableBuilder:
         self._clustering_columns = _names("cols", cols)
         return self
 
-    def property(self, key: str, value: str) -> DeltaTableBuilder:
+    def property(self, key: str, value: str) -> Self:
         """Set a table property.
 
         Parameters
@@ -312,31 +307,13 @@ class DeltaTableBuilder:
         self._properties[_text("key", key)] = _text("value", value, may_be_empty=True)
         return self
 
-    def execute(self) -> DeltaTable:
-        """Create or replace the table.
-
-        Returns
-        -------
-        DeltaTable
-
-        Raises
-        ------
-        InvalidArgumentError
-            If there is neither a name nor a location, or the definition is not valid.
-        AnalysisException
-            Spark's own, if the table exists and must not, or does not exist and must.
-
-        Examples
-        --------
-        >>> DeltaTable.createIfNotExists(spark).location(path).execute().toDF().count()
-        10
-        """
+    def _create(self, method: str) -> str | None:
+        """Create or replace the table; return its location if one was specified."""
         from deltaic.spark.session_api import SessionApi
-        from deltaic.tables import DeltaTable
 
         if self._name is None and self._location is None:
             raise wrong("tableName", None, "a table has a name or a location, or both")
-        api = SessionApi(self._spark, "DeltaTableBuilder.execute")
+        api = SessionApi(self._spark, method)
         location = None if self._location is None else api.qualified(self._location)
         api.create_table(
             {
@@ -350,10 +327,7 @@ class DeltaTableBuilder:
                 "properties": self._properties,
             }
         )
-        if self._name is not None:
-            return DeltaTable.forName(self._spark, self._name)
-        assert location is not None
-        return DeltaTable.forPath(self._spark, location)
+        return location
 
 
 def _type(data_type: object) -> dict[str, str]:

@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from deltaic.arguments import require_string, wrong_type
+from deltaic.commands.alter.drop_feature import DropFeature, drop_feature
+from deltaic.commands.alter.upgrade_protocol import UpgradeProtocol, upgrade_protocol
 from deltaic.commands.detail import detail
 from deltaic.commands.domain_metadata import (
     remove_domain_metadata,
     set_domain_metadata,
     user_domains,
 )
-from deltaic.commands.drop_feature import DropFeature, drop_feature
-from deltaic.commands.upgrade_protocol import UpgradeProtocol, upgrade_protocol
 from deltaic.commit.clock import wall_clock_ms
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from deltaic.arguments import (
     wrong,
     wrong_type,
 )
-from deltaic.builders import DeltaTableBuilder, IdentityGenerator
+from deltaic.builders import DefinitionBuilder, IdentityGenerator
 from deltaic.commands.history import history
 from deltaic.exceptions import error
 from deltaic.merge import DeltaMergeBuilder
@@ -386,7 +386,7 @@ class DeltaTable(TableDefinition, UnsupportedCommands):
         0
         >>> dropped = spark.sql("DROP TABLE sales.returns")
         """
-        return _builder(sparkSession, "CREATE TABLE")
+        return DeltaTableBuilder(sparkSession, "CREATE TABLE")
 
     @classmethod
     def createIfNotExists(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
@@ -407,7 +407,7 @@ class DeltaTable(TableDefinition, UnsupportedCommands):
         >>> table.toDF().count()
         10
         """
-        return _builder(sparkSession, "CREATE TABLE IF NOT EXISTS")
+        return DeltaTableBuilder(sparkSession, "CREATE TABLE IF NOT EXISTS")
 
     @classmethod
     def replace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
@@ -428,7 +428,7 @@ class DeltaTable(TableDefinition, UnsupportedCommands):
         >>> builder.execute().toDF().columns
         ['n']
         """
-        return _builder(sparkSession, "REPLACE TABLE")
+        return DeltaTableBuilder(sparkSession, "REPLACE TABLE")
 
     @classmethod
     def createOrReplace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
@@ -449,14 +449,46 @@ class DeltaTable(TableDefinition, UnsupportedCommands):
         >>> builder.execute().history(1).first().operation
         'CREATE OR REPLACE TABLE'
         """
-        return _builder(sparkSession, "CREATE OR REPLACE TABLE")
+        return DeltaTableBuilder(sparkSession, "CREATE OR REPLACE TABLE")
 
 
-def _builder(spark: SparkSession | None, verb: str) -> DeltaTableBuilder:
-    from pyspark.sql import SparkSession
+class DeltaTableBuilder(DefinitionBuilder):
+    """Builder of a table to create or replace. `DeltaTable.create` and similar methods return one.
 
-    from deltaic.spark.jvm import require_session
+    Each method returns the builder; `execute` creates the table in one commit.
 
-    if spark is not None:
-        require_session(spark)
-    return DeltaTableBuilder(SparkSession.builder.getOrCreate() if spark is None else spark, verb)
+    Examples
+    --------
+    >>> builder = DeltaTable.createOrReplace(spark).location(path)
+    >>> builder = builder.addColumn("id", "BIGINT", nullable=False, comment="a key")
+    >>> builder = builder.addColumn("day", "DATE")
+    >>> builder = builder.addColumn("year", "INT", generatedAlwaysAs="year(day)")
+    >>> table = builder.partitionedBy("year").property("delta.checkpointInterval", "5").execute()
+    >>> table.detail().select("partitionColumns").first()
+    Row(partitionColumns=['year'])
+    """
+
+    def execute(self) -> DeltaTable:
+        """Create or replace the table.
+
+        Returns
+        -------
+        DeltaTable
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is neither a name nor a location, or the definition is not valid.
+        AnalysisException
+            Spark's own, if the table exists and must not, or does not exist and must.
+
+        Examples
+        --------
+        >>> DeltaTable.createIfNotExists(spark).location(path).execute().toDF().count()
+        10
+        """
+        location = self._create("DeltaTableBuilder.execute")
+        if self._name is not None:
+            return DeltaTable.forName(self._spark, self._name)
+        assert location is not None
+        return DeltaTable.forPath(self._spark, location)

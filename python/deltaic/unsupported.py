@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from deltaic.tables import DeltaTable
-
 
 def refuse(command: str) -> NoReturn:
     """Refuse a command, with advice on what to use instead.
@@ -124,7 +122,7 @@ class UnsupportedCommands:
         isShallow: bool = False,
         replace: bool = False,
         properties: Mapping[str, str] | None = None,
-    ) -> DeltaTable:
+    ) -> NoReturn:
         """Refuse to clone the table: not supported yet.
 
         Parameters
@@ -152,7 +150,7 @@ class UnsupportedCommands:
         isShallow: bool = False,
         replace: bool = False,
         properties: Mapping[str, str] | None = None,
-    ) -> DeltaTable:
+    ) -> NoReturn:
         """Refuse to clone a version of the table: not supported yet.
 
         Parameters
@@ -182,7 +180,7 @@ class UnsupportedCommands:
         isShallow: bool = False,
         replace: bool = False,
         properties: Mapping[str, str] | None = None,
-    ) -> DeltaTable:
+    ) -> NoReturn:
         """Refuse to clone the version at a timestamp: not supported yet.
 
         Parameters
@@ -211,7 +209,7 @@ class UnsupportedCommands:
         sparkSession: SparkSession,
         identifier: str,
         partitionSchema: str | StructType | None = None,
-    ) -> DeltaTable:
+    ) -> NoReturn:
         """Refuse to convert Parquet files to a Delta table: not supported yet.
 
         Parameters

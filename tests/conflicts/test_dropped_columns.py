@@ -11,7 +11,7 @@ from deltaic.commands.registry import run_command
 from deltaic.commit.operations import Operation
 from deltaic.commit.transaction import RetryPolicy, commit
 from deltaic.exceptions import MetadataChangedException, ProtocolChangedException
-from deltaic.protocol.clustering import clustering_columns
+from deltaic.protocol.columns.clustering import clustering_columns
 from deltaic.protocol.schema import parse_schema
 from tests.support.definitions import column, plan, schema, struct
 from tests.support.memory_log import MemoryCommit, MemoryLog

@@ -19,10 +19,10 @@ from typing import Any
 
 import pytest
 
+from deltaic.commands.alter.row_ids import backfill_row_ids
+from deltaic.commands.alter.upgrade_protocol import UpgradeProtocol, upgrade_protocol
 from deltaic.commands.domain_metadata import set_domain_metadata
 from deltaic.commands.registry import run_command
-from deltaic.commands.row_ids import backfill_row_ids
-from deltaic.commands.upgrade_protocol import UpgradeProtocol, upgrade_protocol
 from deltaic.commit.operations import Operation as Named
 from deltaic.commit.ports import TableSnapshot
 from deltaic.commit.transaction import RetryPolicy, commit

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from deltaic.commit.operations import Operation
 from deltaic.commit.transaction import commit
-from deltaic.protocol.validate import parse_commit, validate_log
+from deltaic.protocol.validation.log import parse_commit, validate_log
 from tests.support.definitions import create, plan, write
 from tests.support.memory_log import ROWS, MemoryCommit, MemoryFile, MemoryLog
 

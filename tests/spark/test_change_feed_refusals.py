@@ -95,8 +95,8 @@ def test_setting_reads_a_feed_of_a_table_of_which_all_columns_were_replaced(
     with session_settings(spark, {unsafe: "true"}):
         shown = changes(spark, table, startingVersion=0)
         assert shown.columns[:2] == ["x", "y"]
-        rows = [(r._commit_version, r._change_type, r.x, r.y) for r in shown.collect()]
-    assert sorted(rows, key=repr) == [
+        read = [(r._commit_version, r._change_type, r.x, r.y) for r in shown.collect()]
+    assert sorted(read, key=repr) == [
         (0, "insert", None, None),
         (0, "insert", None, None),
         (1, "delete", None, None),

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 CLASSES: tuple[type, ...] = (
     deltaic.tables.DeltaTable,
     deltaic.merge.DeltaMergeBuilder,
-    deltaic.builders.DeltaTableBuilder,
+    deltaic.builders.DefinitionBuilder,
+    deltaic.tables.DeltaTableBuilder,
     deltaic.table_definition.TableDefinition,
 )
 EXAMPLES: dict[type, list[doctest.DocTest]] = {

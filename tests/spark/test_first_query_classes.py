@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.spark_process import SparkProcess
 
-CLASSES = ("io.deltaic.spark.scan.BatchReader", "org.codehaus.janino.UnitCompiler")
+CLASSES = ("io.deltaic.spark.scan.vectorized.BatchReader", "org.codehaus.janino.UnitCompiler")
 SOON_S = 60
 THREADS = "result = [t.getName() for t in spark._jvm.Thread.getAllStackTraces().keySet()]"
 

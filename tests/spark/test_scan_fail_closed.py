@@ -160,7 +160,10 @@ def all_rules(spark: SparkSession) -> str:
         if not batch.rules().apply(i).ruleName().startswith("io.deltaic.")
     }
     assert len(names) > 80
-    own = [f"io.deltaic.spark.scan.{name}" for name in ("DeletionVectorStrategy", "IsDeleted")]
+    own = [
+        f"io.deltaic.spark.{name}"
+        for name in ("sql.planning.DeletionVectorStrategy", "scan.deletionvectors.IsDeleted")
+    ]
     return ",".join([*sorted(names), *own, "io.deltaic.spark.DeltaicExtension"])
 
 

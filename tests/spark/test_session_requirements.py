@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 EXTENSIONS = "spark.sql.extensions"
 CATALOG = "spark.sql.catalog.spark_catalog"
 OPTIMIZER_RULES = [
-    "io.deltaic.spark.sql.RewriteReplaceWhere",
-    "io.deltaic.spark.sql.RebalanceWrites",
+    "io.deltaic.spark.sql.optimizer.RewriteReplaceWhere",
+    "io.deltaic.spark.sql.optimizer.RebalanceWrites",
 ]
 
 #: Each assigns its outcome to `result`; SQL finds names only with the catalog.

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deltaic.protocol.actions import Metadata, Protocol
-from deltaic.protocol.file_columns import column_paths
-from deltaic.protocol.validate import parse_commit, validate_log
+from deltaic.protocol.columns.file_columns import column_paths
+from deltaic.protocol.validation.log import parse_commit, validate_log
 from tests.support.log import active_files, commit_path, data_path, versions
 
 Commit = tuple[int, list[tuple[str, Any]]]

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from deltaic.commands.table_properties import AlterProperties, alter_properties
+from deltaic.commands.alter.table_properties import AlterProperties, alter_properties
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import DeltaError, InvalidArgumentError, ProtocolError, TableStateError
 from deltaic.protocol.actions import Metadata
 from deltaic.protocol.change_data import require_recorded_changes
-from deltaic.protocol.identity import with_high_water_marks
+from deltaic.protocol.columns.identity import with_high_water_marks
 from tests.support.alterations import LIST
 from tests.support.definitions import column, create, plan, schema, struct, write
 from tests.support.memory_log import MemoryFile, MemoryLog

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from deltaic.commands.alter.upgrade_protocol import UpgradeProtocol, upgrade_protocol
 from deltaic.commands.detail import detail
 from deltaic.commands.registry import run_command
-from deltaic.commands.upgrade_protocol import UpgradeProtocol, upgrade_protocol
 from deltaic.commit.operations import Operation
 from deltaic.commit.transaction import RetryPolicy
 from deltaic.exceptions import DeltaError

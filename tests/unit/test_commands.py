@@ -13,7 +13,7 @@ from deltaic.commands.registry import run_command
 from deltaic.commands.rows import timestamp_text
 from deltaic.commit.transaction import RetryPolicy
 from deltaic.exceptions import InvalidArgumentError, TableStateError
-from deltaic.protocol.char_varchar import CHAR_VARCHAR_TYPE_KEY
+from deltaic.protocol.columns.char_varchar import CHAR_VARCHAR_TYPE_KEY
 from deltaic.resources import load_json
 from tests.support.definitions import column, create, plan, schema, struct, write
 from tests.support.memory_log import MemoryFile, MemoryLog

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from deltaic.commands.constraints import (
+from deltaic.commands.alter.constraints import (
     AddConstraint,
     DropConstraint,
     add_constraint,

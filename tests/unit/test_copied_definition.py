@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from deltaic.commands.copied_definition import copied_definition
+from deltaic.commands.definitions.copied_definition import copied_definition
 from deltaic.protocol.actions import Metadata, Protocol
 from tests.support.definitions import column, schema
 

@@ -15,16 +15,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from deltaic.commands.alter.upgrade_protocol import UpgradeProtocol, upgrade_protocol
 from deltaic.commands.registry import run_command
-from deltaic.commands.upgrade_protocol import UpgradeProtocol, upgrade_protocol
 from deltaic.commit.isolation import isolation_of
 from deltaic.commit.operations import Operation
 from deltaic.commit.transaction import RetryPolicy, commit
 from deltaic.exceptions import INTERNAL_ERROR, DeltaError, ProtocolError, TableStateError
-from deltaic.protocol import clustering, row_tracking
-from deltaic.protocol.identity_high_water_marks import differ_only_in_high_water_marks
+from deltaic.protocol import row_tracking
+from deltaic.protocol.columns import clustering
+from deltaic.protocol.columns.identity_high_water_marks import differ_only_in_high_water_marks
 from deltaic.protocol.properties import all_properties
-from deltaic.protocol.validate import validate_log
+from deltaic.protocol.validation.log import validate_log
 from tests.support.definitions import column, plan, schema, struct, write
 from tests.support.memory_log import EVERYTHING, MemoryCommit, MemoryFile, MemoryLog
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from deltaic.commands.table_properties import AlterProperties, alter_properties
+from deltaic.commands.alter.table_properties import AlterProperties, alter_properties
 from deltaic.commit.ports import IncompatibleFile
 from deltaic.commit.transaction import RetryPolicy, commit
 from deltaic.exceptions import DeltaError, MetadataChangedException
+from deltaic.protocol.columns.type_widening import widens, widens_in_iceberg
 from deltaic.protocol.schema import PrimitiveType
-from deltaic.protocol.type_widening import widens, widens_in_iceberg
 from tests.support.definitions import column, create, plan, schema, struct, write
 from tests.support.memory_log import MemoryCommit, MemoryFile, MemoryLog
 

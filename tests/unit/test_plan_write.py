@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from deltaic.commands.alter.table_properties import AlterProperties, alter_properties
+from deltaic.commands.alter.upgrade_protocol import UpgradeProtocol, upgrade_protocol
 from deltaic.commands.plan_write import WriteRequest
-from deltaic.commands.table_properties import AlterProperties, alter_properties
-from deltaic.commands.upgrade_protocol import UpgradeProtocol, upgrade_protocol
 from deltaic.commit.operations import Operation
 from deltaic.commit.plan import CommitPlan
 from deltaic.commit.transaction import RetryPolicy, commit

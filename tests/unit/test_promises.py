@@ -101,7 +101,7 @@ PROPERTIES: dict[str, Shown | Vacuous | str] = {
     "redirectWriterOnly-preview": REFUSED,
     "requireCheckpointProtectionBeforeVersion": Shown("tests/peers/test_checkpoint_protection.py"),
     "rowTracking.materializedRowCommitVersionColumnName": Shown(
-        f"{SCALA}/scan/MalformedSchemaSuite.scala"
+        f"{SCALA}/schema/MalformedSchemaSuite.scala"
     ),
     "rowTracking.materializedRowIdColumnName": Shown("tests/unit/test_alter_properties.py"),
     "rowTrackingSuspended": Shown("tests/conflicts/test_rebase.py"),

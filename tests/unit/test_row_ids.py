@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from deltaic.commands.table_properties import AlterProperties, alter_properties
+from deltaic.commands.alter.table_properties import AlterProperties, alter_properties
 from deltaic.commit.transaction import RetryPolicy, commit
 from deltaic.exceptions import ConcurrentModificationError, DeltaError
 from deltaic.protocol import row_tracking

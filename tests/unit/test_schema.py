@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaic.exceptions import InvalidArgumentError, ProtocolError
-from deltaic.protocol.schema import parse_schema, walk, write_schema
-from deltaic.protocol.schema_checks import (
+from deltaic.protocol.columns.schema_checks import (
     check_table_schema,
     extra_columns,
     resolve_partition_columns,
 )
+from deltaic.protocol.schema import parse_schema, walk, write_schema
 from tests.support.definitions import column, schema, struct
 
 #: The example of Protocol § Schema Serialization Format.

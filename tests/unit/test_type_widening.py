@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from deltaic.protocol.columns.type_widening import widens
 from deltaic.protocol.schema import PrimitiveType
-from deltaic.protocol.type_widening import widens
 
 
 @pytest.mark.parametrize(

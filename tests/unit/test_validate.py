@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from deltaic.protocol.log_state import Action
-from deltaic.protocol.validate import parse_commit, validate_log
+from deltaic.protocol.validation.log import parse_commit, validate_log
+from deltaic.protocol.validation.log_state import Action
 
 PROTOCOL: dict[str, Any] = {"minReaderVersion": 1, "minWriterVersion": 2}
 FEATURES: dict[str, Any] = {

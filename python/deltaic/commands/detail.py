@@ -5,10 +5,10 @@ from __future__ import annotations
 from deltaic.commands.rows import RowSet, result_schema, timestamp_text
 from deltaic.commit.ports import Tables, TableSnapshot
 from deltaic.exceptions import error
-from deltaic.protocol.clustering import clustering_columns
+from deltaic.protocol.columns.clustering import clustering_columns
+from deltaic.protocol.columns.schema_edits import quoted_path
 from deltaic.protocol.features import supported_features
 from deltaic.protocol.schema import parse_schema
-from deltaic.protocol.schema_edits import quoted_path
 
 DETAIL_SCHEMA = result_schema("describeDetail")
 

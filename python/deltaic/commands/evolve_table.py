@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from deltaic.commands.altered_schema import with_schema
-from deltaic.commands.definition import stored_column, upgraded_protocol
-from deltaic.commands.dependents import require_retypable
+from deltaic.commands.definitions.altered_schema import with_schema
+from deltaic.commands.definitions.definition import stored_column, upgraded_protocol
+from deltaic.commands.definitions.dependents import require_retypable
 from deltaic.commit.plan import Definition
 from deltaic.commit.ports import Tables, TableSnapshot
-from deltaic.protocol import type_widening
+from deltaic.protocol.columns import type_widening
+from deltaic.protocol.columns.schema_checks import check_duplicates
+from deltaic.protocol.columns.schema_evolution import SchemaEvolution
 from deltaic.protocol.schema import map_fields, parse_schema
-from deltaic.protocol.schema_checks import check_duplicates
-from deltaic.protocol.schema_evolution import SchemaEvolution
 
 
 def evolve_table(table: str, current: TableSnapshot, written: str, tables: Tables) -> Definition:

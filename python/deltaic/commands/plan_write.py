@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from deltaic.commands.definition import (
+from deltaic.commands.definitions.definition import (
     DefinitionRequest,
     clustering_of,
     define_table,
@@ -20,6 +20,7 @@ from deltaic.commit.operations import Operation, WriteMode
 from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import Tables, TableSnapshot
 from deltaic.exceptions import error
+from deltaic.protocol.columns.schema_checks import extra_columns, same_names
 from deltaic.protocol.constraints import constraint_properties, without_constraints
 from deltaic.protocol.features import is_append_only, require_writable
 from deltaic.protocol.properties import (
@@ -29,7 +30,6 @@ from deltaic.protocol.properties import (
     require_no_writer_binding_properties,
 )
 from deltaic.protocol.schema import parse_schema
-from deltaic.protocol.schema_checks import extra_columns, same_names
 
 #: Options that say which rows a write replaces.
 _REPLACES_ROWS = frozenset({"replacewhere", "replaceon", "replaceusing"})

@@ -5,25 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from deltaic.commands.add_columns import AddColumns, add_columns
-from deltaic.commands.clustering import ClusterBy, cluster_by
-from deltaic.commands.column_changes import AlterColumns, alter_columns
-from deltaic.commands.constraints import (
+from deltaic.commands.alter.add_columns import AddColumns, add_columns
+from deltaic.commands.alter.clustering import ClusterBy, cluster_by
+from deltaic.commands.alter.column_changes import AlterColumns, alter_columns
+from deltaic.commands.alter.constraints import (
     AddConstraint,
     DropConstraint,
     add_constraint,
     drop_constraint,
 )
-from deltaic.commands.create_table import CreateTable, create_table
+from deltaic.commands.alter.drop_columns import DropColumns, drop_columns
+from deltaic.commands.alter.drop_feature import DropFeature, drop_feature
+from deltaic.commands.alter.rename_column import RenameColumn, rename_column
+from deltaic.commands.alter.replace_columns import ReplaceColumns, replace_columns
+from deltaic.commands.alter.sync_identity import SyncIdentity, sync_identity
+from deltaic.commands.alter.table_properties import AlterProperties, alter_properties
+from deltaic.commands.definitions.create_statement import CreateTable
+from deltaic.commands.definitions.create_table import create_table
 from deltaic.commands.detail import detail
-from deltaic.commands.drop_columns import DropColumns, drop_columns
-from deltaic.commands.drop_feature import DropFeature, drop_feature
 from deltaic.commands.history import history
-from deltaic.commands.rename_column import RenameColumn, rename_column
-from deltaic.commands.replace_columns import ReplaceColumns, replace_columns
 from deltaic.commands.rows import RowSet
-from deltaic.commands.sync_identity import SyncIdentity, sync_identity
-from deltaic.commands.table_properties import AlterProperties, alter_properties
 from deltaic.commit.clock import Clock
 from deltaic.commit.ports import Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy

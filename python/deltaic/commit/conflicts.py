@@ -20,8 +20,8 @@ from deltaic.commit.current_transaction import CurrentTransaction
 from deltaic.commit.isolation import Isolation
 from deltaic.commit.ports import WinningCommit
 from deltaic.exceptions import DeltaError, error
-from deltaic.protocol.clustering import DOMAIN as CLUSTERING
-from deltaic.protocol.clustering import lost_columns
+from deltaic.protocol.columns.clustering import DOMAIN as CLUSTERING
+from deltaic.protocol.columns.clustering import lost_columns
 from deltaic.protocol.domains import FEATURE as DOMAINS
 from deltaic.protocol.features import supports
 

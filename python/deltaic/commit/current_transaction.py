@@ -14,8 +14,8 @@ from deltaic.commit.operations import Operation
 from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import CommitSummary
 from deltaic.protocol.actions import Metadata, SetTransaction
-from deltaic.protocol.identity import with_high_water_marks
-from deltaic.protocol.identity_high_water_marks import (
+from deltaic.protocol.columns.identity import with_high_water_marks
+from deltaic.protocol.columns.identity_high_water_marks import (
     changed_high_water_marks,
     differ_only_in_high_water_marks,
 )

@@ -49,7 +49,7 @@ _CLASSIC_NAME_EVERY = 10
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One maintenance task, as ``io.deltaic.spark.bridge.MaintenanceRequest`` reads it."""
+    """One maintenance task, as ``io.deltaic.spark.commit.MaintenanceRequest`` reads it."""
 
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)

@@ -11,8 +11,8 @@ from deltaic.commit.plan import Definition, PreviousVersion
 from deltaic.commit.ports import PreparedCommit, WinningCommit
 from deltaic.commit.row_evidence import RowEvidence
 from deltaic.protocol import row_tracking
-from deltaic.protocol.clustering import clustering_columns
-from deltaic.protocol.column_lists import has_statistics
+from deltaic.protocol.columns.clustering import clustering_columns
+from deltaic.protocol.columns.column_lists import has_statistics
 from deltaic.protocol.constraints import conditions
 from deltaic.protocol.features import is_writable
 from deltaic.protocol.properties import unsupported_properties

@@ -21,7 +21,7 @@ from deltaic.spark.prefetched_state import PrefetchedState
 
 
 class Committer:
-    """Implements ``io.deltaic.spark.bridge.Committer``. Its methods run on any thread.
+    """Implements ``io.deltaic.spark.commit.Committer``. Its methods run on any thread.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Committer:
     class Java:
         """Required by Py4J of a class that implements a Java interface."""
 
-        implements = ("io.deltaic.spark.bridge.Committer",)
+        implements = ("io.deltaic.spark.commit.Committer",)
 
 
 def reply(

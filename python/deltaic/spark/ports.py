@@ -257,7 +257,7 @@ def _positive(setting: str, value: str) -> int:
 
 
 class JvmPreparedCommit:
-    """A commit whose files are in the JVM: ``io.deltaic.spark.bridge.PreparedCommit``.
+    """A commit whose files are in the JVM: ``io.deltaic.spark.commit.PreparedCommit``.
 
     Parameters
     ----------

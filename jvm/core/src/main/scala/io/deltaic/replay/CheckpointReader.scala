@@ -8,6 +8,7 @@ import org.apache.hadoop.fs.{FileStatus, Path}
 
 import io.deltaic.log._
 import io.deltaic.protocol._
+import io.deltaic.replay.checkpoint.CheckpointFile
 
 /** A checkpoint that cannot be read, for any reason. Replay then uses an older checkpoint or the commits. */
 private[deltaic] final class UnreadableCheckpoint(

@@ -1,6 +1,7 @@
 package io.deltaic.replay
 
 import io.deltaic.protocol._
+import io.deltaic.replay.checkpoint.StructCell
 
 /** Non-file actions as rows of a checkpoint: each is one struct column (Protocol § Checkpoint Schema). */
 private[replay] object CheckpointRow {

@@ -5,6 +5,7 @@ import org.apache.hadoop.fs.{FileStatus, Path}
 
 import io.deltaic.log.{CommitFile, CommitReader, LogStore}
 import io.deltaic.protocol.{FileAction, RemoveFile}
+import io.deltaic.replay.checkpoint.CheckpointFile
 
 /**
  * A part of a checkpoint's file actions that can be read separately: one row group of a Parquet file, or a whole JSON

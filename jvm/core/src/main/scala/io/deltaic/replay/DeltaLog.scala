@@ -407,14 +407,8 @@ final class DeltaLog private (
     else if (tail.latest != base.version + added.size) None
     else if (added.isEmpty) Some(base)
     else {
-      val segment = LogSegment(
-        table,
-        tail.latest,
-        checkpoint = None,
-        added,
-        added.lastOption,
-        checksum = tail.checksum
-      )
+      val segment =
+        LogSegment(table, tail.latest, None, added, added.lastOption, checksum = tail.checksum)
       // Cleanup may delete a commit that a checkpoint covers: the whole log is then listed again.
       try Some(base.copy(replay.advance(base.snapshot, segment), segment.lastFile))
       catch { case _: FileNotFoundException => None }

@@ -1,6 +1,14 @@
 package io.deltaic.replay
 
 import io.deltaic.protocol.{DeletionVectorDescriptor, RemoveFile}
+import io.deltaic.replay.checkpoint.{
+  LongCell,
+  MalformedRow,
+  MapCell,
+  ParsedStats,
+  StringCell,
+  StructCell
+}
 
 /**
  * The `add` of the current row of a checkpoint. Its cells are looked up once for all rows, of which there may be

@@ -3,6 +3,7 @@ package io.deltaic.replay
 import org.apache.hadoop.fs.Path
 
 import io.deltaic.protocol.RemoveFile
+import io.deltaic.replay.checkpoint.{CheckpointFile, StructCell}
 
 /** The file actions of one row group of a checkpoint. */
 private[replay] final class RowGroupRead(table: Path, file: CheckpointFile, rowGroup: Int) {

@@ -7,6 +7,7 @@ import org.apache.hadoop.conf.Configuration
 
 import io.deltaic.log.{Checkpoint, LogThreads}
 import io.deltaic.protocol.{AddFile, DeltaicException, RemoveFile}
+import io.deltaic.replay.checkpoint.UnreadableContent
 
 /**
  * File actions that stay in a checkpoint because they may not fit into the driver's memory. Readers, in any process,

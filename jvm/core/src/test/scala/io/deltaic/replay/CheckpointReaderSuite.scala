@@ -21,7 +21,11 @@ class CheckpointReaderSuite extends munit.FunSuite {
 
   test("missing columns are null, unknown ones are ignored, and lists may have both layouts") {
     val table = TableBuilder()
-    write(table, checkpointName(3), schema(definitionColumns, plainAdd, "optional int32 whatever;"))(
+    write(
+      table,
+      checkpointName(3),
+      schema(definitionColumns, plainAdd, "optional int32 whatever;")
+    )(
       protocolRow,
       metadataRow,
       addRow("a"),
@@ -95,7 +99,11 @@ class CheckpointReaderSuite extends munit.FunSuite {
   test("a multi-part checkpoint is used only if it has all its parts") {
     val table = TableBuilder.created(add("from-commit")).commit(1)
     def part(n: Int) = f"${1}%020d.checkpoint.$n%010d.${2}%010d.parquet"
-    write(table, part(1), schema(definitionColumns, plainAdd))(protocolRow, metadataRow, addRow("x"))
+    write(
+      table,
+      part(1),
+      schema(definitionColumns, plainAdd)
+    )(protocolRow, metadataRow, addRow("x"))
     assertEquals(paths(table), List("from-commit"))
     write(table, part(2), schema(definitionColumns, plainAdd))(addRow("y"))
     assertEquals(paths(table), List("x", "y"))
@@ -126,7 +134,11 @@ class CheckpointReaderSuite extends munit.FunSuite {
     val table = TableBuilder.created(add("from-commit")).commit(1).commit(2)
     table.file("_last_checkpoint", """{"version":1,"size":4}""")
     assertEquals(paths(table), List("from-commit"))
-    write(table, checkpointName(2), schema(definitionColumns, plainAdd))(protocolRow, metadataRow, addRow("x"))
+    write(
+      table,
+      checkpointName(2),
+      schema(definitionColumns, plainAdd)
+    )(protocolRow, metadataRow, addRow("x"))
     assertEquals(paths(table), List("x"))
   }
 
@@ -142,7 +154,11 @@ class CheckpointReaderSuite extends munit.FunSuite {
 
   test("the newest readable one of several checkpoints is read") {
     val table = TableBuilder.created(add("from-commit")).commit(1).commit(2).commit(3, add("c"))
-    write(table, checkpointName(1), schema(definitionColumns, plainAdd))(protocolRow, metadataRow, addRow("x"))
+    write(
+      table,
+      checkpointName(1),
+      schema(definitionColumns, plainAdd)
+    )(protocolRow, metadataRow, addRow("x"))
     table.file(checkpointName(2), "damaged").file(checkpointName(3), "damaged as well")
     table.file("_last_checkpoint", """{"version":3,"size":4}""").delete(f"${0}%020d.json")
     assertEquals(paths(table), List("c", "x"))

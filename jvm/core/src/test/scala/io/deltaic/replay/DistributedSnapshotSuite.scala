@@ -11,6 +11,7 @@ import io.deltaic.TableBuilder.{add, dv}
 import io.deltaic.log.LogThreads
 import io.deltaic.maintenance.{MaintenanceFixture, MaintenanceTask}
 import io.deltaic.protocol._
+import io.deltaic.replay.checkpoint.UnreadableContent
 
 /** Snapshots whose files stay in the checkpoint. [[GoldenTablesSuite]] compares them with golden tables. */
 class DistributedSnapshotSuite extends munit.FunSuite {
@@ -60,7 +61,11 @@ class DistributedSnapshotSuite extends munit.FunSuite {
 
   private def checkpointed(rows: (Group => Unit)*): TableBuilder = {
     val table = created()
-    write(table, classic, schema(definitionColumns, files))(Seq(protocolRow _, metadataRow _) ++ rows: _*)
+    write(
+      table,
+      classic,
+      schema(definitionColumns, files)
+    )(Seq(protocolRow _, metadataRow _) ++ rows: _*)
     table
   }
 
@@ -80,7 +85,11 @@ class DistributedSnapshotSuite extends munit.FunSuite {
     "several parts" -> { () =>
       val table = created()
       def part(n: Int) = f"${0}%020d.checkpoint.$n%010d.${2}%010d.parquet"
-      write(table, part(1), schema(definitionColumns, files))(protocolRow, fileRow("a"), removeRow("x"))
+      write(
+        table,
+        part(1),
+        schema(definitionColumns, files)
+      )(protocolRow, fileRow("a"), removeRow("x"))
       write(table, part(2), schema(definitionColumns, files))(metadataRow, fileRow("b", Some("")))
       table
     },

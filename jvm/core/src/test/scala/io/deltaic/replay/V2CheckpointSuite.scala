@@ -152,7 +152,11 @@ class V2CheckpointSuite extends munit.FunSuite {
       )
       ()
     }
-    write(table, classic(0), schema(definitionColumns, plainAdd))(protocolRow, metadataRow, addRow("classic"))
+    write(
+      table,
+      classic(0),
+      schema(definitionColumns, plainAdd)
+    )(protocolRow, metadataRow, addRow("classic"))
     v2Json(first, "newer", 2000)
     v2Json(second, "older", 1000)
     assertEquals(paths(table), List("newer"))

@@ -21,14 +21,35 @@ import org.slf4j.{Logger, LoggerFactory}
 
 import io.deltaic.maintenance.{MaintenanceQueue, MaintenanceState}
 import io.deltaic.replay.DeltaLog
-import io.deltaic.spark.catalog._
+import io.deltaic.spark.catalog.definition.{
+  ColumnDefinitions,
+  TableAlteration,
+  TableCreation,
+  TableRelocation
+}
+import io.deltaic.spark.catalog.{
+  AsOf,
+  ChangesClause,
+  CreateStatement,
+  DeltaTableCatalog,
+  DeltaicTable,
+  ExistingTable,
+  FoundTable,
+  TableLocation,
+  TableOrigin,
+  TimeTravel,
+  TimeTravelSuffix,
+  UnstagedTable
+}
 import io.deltaic.spark.errors.DeltaicUnsupportedOperationException
 
 /**
  * The session catalog with Deltaic's tables in it: `spark.sql.catalog.spark_catalog`. Tables of other
  * providers go to the catalog it extends.
  */
-class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog {
+class DeltaicCatalog extends DelegatingCatalogExtension
+    with StagingTableCatalog
+    with DeltaTableCatalog {
 
   private def spark: SparkSession = SparkSession.active
 
@@ -95,7 +116,7 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
   override def createTable(identifier: Identifier, table: TableInfo): Table =
     if (isDeltaic(identifier, table.properties)) {
       if (tableExists(identifier)) throw new TableAlreadyExistsException(identifier)
-      new TableCreation(spark, identifier, table, TableCreation.Create).create()
+      new TableCreation(spark, identifier, table, CreateStatement.Create).create()
       loadTable(identifier)
     } else {
       ColumnDefinitions.requireSupported(super.capabilities, identifier, table)
@@ -110,7 +131,7 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
       else like.isDefined || TableLocation.pathOf(identifier).isDefined
     if (isOurs) {
       if (tableExists(identifier)) throw new TableAlreadyExistsException(identifier)
-      new TableCreation(spark, identifier, table, TableCreation.Create).create(like)
+      new TableCreation(spark, identifier, table, CreateStatement.Create).create(like)
       loadTable(identifier)
     } else super.createTable(identifier, table.columns, table.partitions, table.properties)
   }
@@ -123,7 +144,7 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
   ): StagedTable = stageCreate(identifier, DeltaicCatalog.info(columns, partitions, properties))
 
   override def stageCreate(identifier: Identifier, table: TableInfo): StagedTable =
-    stage(identifier, table, TableCreation.Create)
+    stage(identifier, table, CreateStatement.Create)
 
   override def stageReplace(
       identifier: Identifier,
@@ -134,7 +155,7 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
 
   override def stageReplace(identifier: Identifier, table: TableInfo): StagedTable = {
     if (!tableExists(identifier)) throw new NoSuchTableException(identifier)
-    stage(identifier, table, TableCreation.Replace)
+    stage(identifier, table, CreateStatement.Replace)
   }
 
   override def stageCreateOrReplace(
@@ -146,7 +167,7 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
     stageCreateOrReplace(identifier, DeltaicCatalog.info(columns, partitions, properties))
 
   override def stageCreateOrReplace(identifier: Identifier, table: TableInfo): StagedTable =
-    stage(identifier, table, TableCreation.CreateOrReplace)
+    stage(identifier, table, CreateStatement.CreateOrReplace)
 
   override def dropTable(identifier: Identifier): Boolean = {
     stopMaintenance(identifier)
@@ -193,7 +214,8 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
       new TableCreation(spark, identifier, table, statement).staged()
     else {
       ColumnDefinitions.requireSupported(super.capabilities, identifier, table)
-      if (statement != TableCreation.Create && tableExists(identifier)) super.dropTable(identifier)
+      if (statement != CreateStatement.Create && tableExists(identifier))
+        super.dropTable(identifier)
       super.createTable(identifier, table.columns, table.partitions, table.properties)
       new UnstagedTable(super.loadTable(identifier), () => super.dropTable(identifier))
     }
@@ -231,8 +253,7 @@ class DeltaicCatalog extends DelegatingCatalogExtension with StagingTableCatalog
         FoundTable(TableLocation.requireExists(spark, log), None, Some(table))
     }
 
-  /** The existing Deltaic table under a name, or at the path that an identifier holds. */
-  private[spark] def existing(identifier: Identifier): Option[ExistingTable] = {
+  private[spark] override def existing(identifier: Identifier): Option[ExistingTable] = {
     val found = TableLocation.pathOf(identifier) match {
       case Some(path) => Some(ExistingTable(TableLocation.log(spark, path), isManaged = false))
       case None =>

@@ -22,7 +22,18 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.sql.{DataFrame => ApiDataFrame, SQLContext, SaveMode}
 
 import io.deltaic.protocol.DeltaicException
-import io.deltaic.spark.catalog._
+import io.deltaic.spark.catalog.target.PathWrite
+import io.deltaic.spark.catalog.{
+  AbsentTable,
+  ChangeFeedOptions,
+  DeltaicTable,
+  FoundTable,
+  TableLocation,
+  TableOrigin,
+  TablePartition,
+  TimeTravel
+}
+import io.deltaic.spark.util.UnsupportedOperation
 import io.deltaic.spark.write.ReadOnlyOptions
 
 /**
@@ -108,7 +119,7 @@ class DeltaicDataSource extends SupportsV1OverwriteWithSaveAsTable with Creatabl
     SavedRelation(sqlContext, data.schema)
   }
 
-  /** `df.writeStream.start(path)`; see also [[io.deltaic.spark.sql.CheckUnsupportedDml]]. */
+  /** `df.writeStream.start(path)`; see also [[io.deltaic.spark.sql.analysis.CheckUnsupportedDml]]. */
   override def createSink(
       sqlContext: SQLContext,
       parameters: Map[String, String],

@@ -11,6 +11,7 @@ import org.apache.spark.internal.Logging
 import org.apache.spark.sql.classic.SparkSession
 
 import io.deltaic.log.DaemonThread
+import io.deltaic.spark.util.SessionSettings
 
 /**
  * The classes that the first query of a JVM loads. Loading them takes a large part of its time, so a background thread

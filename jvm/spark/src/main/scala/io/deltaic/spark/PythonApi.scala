@@ -15,16 +15,31 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import io.deltaic.maintenance.{Maintenance, MaintenanceQueue}
 import io.deltaic.protocol._
 import io.deltaic.replay.{DeltaLog, TableSummary}
-import io.deltaic.spark.bridge._
-import io.deltaic.spark.catalog._
-import io.deltaic.spark.scan.{FileSplits, SnapshotFiles, TableSchema}
-import io.deltaic.spark.sql.{TableToDescribe, UnreadableTable}
-import io.deltaic.spark.write.{
-  CheckpointColumns,
-  CommittedVersion,
-  PartitionFolders,
-  SessionWriteOptions
+import io.deltaic.spark.catalog.definition.{
+  ConstraintValidation,
+  IcebergFiles,
+  ReferredColumns,
+  TableBuilding
 }
+import io.deltaic.spark.catalog.{DeltaicTable, TableLocation, TableOrigin}
+import io.deltaic.spark.commit.{
+  ActionBody,
+  CommitFiles,
+  CommitRequest,
+  CommittedVersion,
+  Committer,
+  Committers,
+  MaintenanceRequest,
+  PrefetchedState,
+  PreparedCommit,
+  ReadSet
+}
+import io.deltaic.spark.scan.files.{FileSplits, SnapshotFiles}
+import io.deltaic.spark.schema.{PartitionFolders, TableSchema}
+import io.deltaic.spark.sql.command.{TableToDescribe, UnreadableTable}
+import io.deltaic.spark.util.{Json, Version}
+import io.deltaic.spark.write.SessionWriteOptions
+import io.deltaic.spark.write.files.CheckpointColumns
 
 /**
  * The JVM methods that Python calls, except those of [[RowChanges]]. Paths and names are passed as users

@@ -20,7 +20,8 @@ import org.apache.spark.sql.{AnalysisException, Column, DataFrame, classic}
 
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.spark.catalog.DeltaicTable
-import io.deltaic.spark.scan.{AnalyzedColumns, QuerySnapshots}
+import io.deltaic.spark.scan.files.QuerySnapshots
+import io.deltaic.spark.schema.AnalyzedColumns
 
 /**
  * DELETE, UPDATE and MERGE of `DeltaTable`, run as the same plans that Spark creates for these

@@ -10,7 +10,8 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.internal.SQLConf
 
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
-import io.deltaic.spark.sql.StatementParser
+import io.deltaic.spark.sql.parser.StatementParser
+import io.deltaic.spark.util.SparkVersions
 
 /**
  * What a session must have before it reads or writes a table: a tested Spark version, our catalog, our parser, and all
@@ -52,14 +53,14 @@ private[spark] object SessionRequirements {
   private def requireExtension(spark: SparkSession, table: => String): Unit = {
     val state = spark.sessionState
     val lacking = Seq(
-      SessionRules.resolution -> state.analyzer.extendedResolutionRules,
-      SessionRules.postHocResolution -> state.analyzer.postHocResolutionRules,
-      SessionRules.planNormalization -> state.planNormalizationRules,
-      SessionRules.optimizer -> state.optimizer.preCBORules
+      DeltaicExtension.resolution -> state.analyzer.extendedResolutionRules,
+      DeltaicExtension.postHocResolution -> state.analyzer.postHocResolutionRules,
+      DeltaicExtension.planNormalization -> state.planNormalizationRules,
+      DeltaicExtension.optimizer -> state.optimizer.preCBORules
     ).flatMap { case (ours, all) => namesOf(ours.map(_(spark))).diff(namesOf(all)) } ++
-      SessionRules.strategies.diff(state.planner.strategies).map(_.getClass.getName) ++
+      DeltaicExtension.strategies.diff(state.planner.strategies).map(_.getClass.getName) ++
       Option.when(!parsesOurStatements(spark))(classOf[StatementParser].getName)
-    if (lacking.length == SessionRules.count + 1)
+    if (lacking.length == DeltaicExtension.count + 1)
       throw DeltaicException(
         "DELTAIC_EXTENSION_MISSING",
         Map("table" -> table, "operation" -> "each statement")
@@ -97,7 +98,7 @@ private[spark] object SessionRequirements {
 
   private def requireNothingSwitchedOff(settings: SQLConf): Unit = {
     settings.optimizerExcludedRules.foreach { names =>
-      val excluded = names.split(',').map(_.trim).filter(SessionRules.isOptimizerRule).toSeq
+      val excluded = names.split(',').map(_.trim).filter(DeltaicExtension.isOptimizerRule).toSeq
       if (excluded.nonEmpty)
         throw rulesMissing(excluded, s"Remove them from the setting $ExcludedRules.")
     }

@@ -82,12 +82,12 @@ class SessionRequirementsSuite extends munit.FunSuite {
   test("a session built without one of the rules is refused, for each rule") {
     withSession(Ours) { spark =>
       val rules = Seq(
-        SessionRules.resolution,
-        SessionRules.postHocResolution,
-        SessionRules.planNormalization,
-        SessionRules.optimizer
-      ).flatten.map(_(spark)) ++ SessionRules.strategies
-      assertEquals(rules.length, SessionRules.count)
+        DeltaicExtension.resolution,
+        DeltaicExtension.postHocResolution,
+        DeltaicExtension.planNormalization,
+        DeltaicExtension.optimizer
+      ).flatten.map(_(spark)) ++ DeltaicExtension.strategies
+      assertEquals(rules.length, DeltaicExtension.count)
       assertAccepted(ForeignSessions.without(spark, "nothing"))
       rules.map(_.getClass.getName).foreach { rule =>
         val lacking = rule.substring(rule.lastIndexOf('.') + 1).stripSuffix("$")

@@ -9,9 +9,9 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable, Metadata}
 import io.deltaic.replay.{DeltaLog, Snapshot}
-import io.deltaic.spark.SessionSettings
 import io.deltaic.spark.changes.{ChangesTable, ShownChanges}
-import io.deltaic.spark.scan.RowTracking
+import io.deltaic.spark.schema.RowTracking
+import io.deltaic.spark.util.SessionSettings
 
 /** The options of a read of the change data feed. */
 private[spark] object ChangeFeedOptions {

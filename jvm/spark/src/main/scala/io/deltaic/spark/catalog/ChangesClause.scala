@@ -11,7 +11,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.replay.DeltaLog
 import io.deltaic.spark.errors.{DeltaicAnalysisException, DeltaicUnsupportedOperationException}
-import io.deltaic.spark.partition.PartitionValues
+import io.deltaic.spark.schema.PartitionValues
 
 /** Spark's CHANGES clause: `SELECT * FROM t CHANGES FROM VERSION 1 TO VERSION 3`. */
 private[spark] object ChangesClause {

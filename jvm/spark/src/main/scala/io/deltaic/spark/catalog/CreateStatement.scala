@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.catalyst.util.quoteIfNeeded
 import org.apache.spark.sql.types._
 
-import io.deltaic.spark.scan.ColumnKeys
+import io.deltaic.spark.schema.{CharVarchar, ColumnKeys}
 
 /**
  * A statement that creates or replaces a table, as SQL that Spark's parser accepts.
@@ -48,6 +48,11 @@ private[spark] final case class CreateStatement(
 }
 
 private[spark] object CreateStatement {
+
+  /** The statements, as the history names them. */
+  val Create = "CREATE TABLE"
+  val Replace = "REPLACE TABLE"
+  val CreateOrReplace = "CREATE OR REPLACE TABLE"
 
   private def columnSql(column: StructField): String =
     s"${quoteIfNeeded(column.name)} ${typeSql(CharVarchar.typeOf(column))}" +

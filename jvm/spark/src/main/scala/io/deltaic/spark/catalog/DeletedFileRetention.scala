@@ -7,7 +7,7 @@ import org.apache.spark.sql.classic.SparkSession
 
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable, TableProperties}
 import io.deltaic.replay.{DeltaLog, Snapshot}
-import io.deltaic.spark.SessionSettings
+import io.deltaic.spark.util.SessionSettings
 
 /**
  * Refuses a version whose files VACUUM may have deleted: one that is not the newest and is

@@ -12,18 +12,36 @@ import org.apache.spark.sql.connector.catalog.TableCapability._
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.read.ScanBuilder
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
 import org.apache.spark.sql.connector.write._
-import org.apache.spark.sql.deltaic.{SchemaInternals, SessionInternals}
+import org.apache.spark.sql.deltaic.SchemaInternals
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 import io.deltaic.replay.{DeltaLog, Snapshot}
-import io.deltaic.spark.changes.{ChangesTable, ReadCompatibility}
+import io.deltaic.spark.changes.ChangesTable
 import io.deltaic.spark.rowlevel.{MergeDetails, RowLevelChange, RowReplacement}
-import io.deltaic.spark.scan._
-import io.deltaic.spark.stream.TableStream
-import io.deltaic.spark.write._
-import io.deltaic.spark.{SessionRequirements, UnsupportedOperation}
+import io.deltaic.spark.scan.TableScanBuilder
+import io.deltaic.spark.scan.files.{
+  CachedVersions,
+  FollowsTable,
+  LoadedSnapshot,
+  LocalCommit,
+  LocalCommits,
+  QuerySnapshots,
+  ReadsNewest,
+  SnapshotFiles
+}
+import io.deltaic.spark.schema.{
+  AnalyzedColumns,
+  IdentityColumn,
+  ReadCompatibility,
+  ScanColumns,
+  SchemaChecks,
+  TableSchema
+}
+import io.deltaic.spark.util.{TableWithSchema, UnsupportedOperation}
+import io.deltaic.spark.write.{ComputesColumns, WriteIntent, WriteTarget, WriteTargets}
 
 /** How a table was loaded into a plan, which determines the version that its scans read. */
 private[spark] sealed trait TableOrigin
@@ -138,7 +156,7 @@ private[spark] class DeltaicTable(
 
   /** @param isChanged whether the statement changes the table */
   def scanBuilder(options: CaseInsensitiveStringMap, isChanged: Boolean): ScanBuilder = {
-    SessionRequirements.require(spark, log.table.toString)
+    TableServices.current.requireSession(spark, log.table.toString)
     UnsupportedReadOptions.refuse(log, options)
     if (isRefreshed && !AnalyzedColumns.hold(options, tableSchema)) throw schemaChanged(snapshot)
     val current = snapshotToRead()
@@ -158,14 +176,14 @@ private[spark] class DeltaicTable(
     )
   }
 
-  private def streaming(options: CaseInsensitiveStringMap, checkpoint: String): TableStream = {
+  private def streaming(options: CaseInsensitiveStringMap, checkpoint: String): MicroBatchStream = {
     requireWhole()
     if (origin == TableOrigin.TimeTravel)
       throw UnsupportedOperation(
         log.table.toString,
         s"a stream of the older version ${snapshot.version}"
       )
-    new TableStream(spark, this, options, checkpoint)
+    TableServices.current.stream(spark, this, options, checkpoint)
   }
 
   /**
@@ -250,8 +268,7 @@ private[spark] class DeltaicTable(
   }
 
   def requireExtension(operation: String): Unit =
-    if (!SessionInternals.plansWith(spark, DeletionVectorStrategy))
-      throw extensionMissing(operation)
+    if (!TableServices.current.hasExtension(spark)) throw extensionMissing(operation)
 
   private def extensionMissing(operation: String): DeltaicThrowable = DeltaicException(
     "DELTAIC_EXTENSION_MISSING",

@@ -7,7 +7,7 @@ import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.deltaic.spark.scan.TableWithSchema
+import io.deltaic.spark.util.TableWithSchema
 
 /**
  * A table for `DESCRIBE EXTENDED`: without metadata columns, since Spark would also list those that only our

@@ -7,8 +7,7 @@ import org.apache.spark.sql.deltaic.SchemaInternals
 
 import io.deltaic.protocol.TableProperties
 import io.deltaic.replay.Snapshot
-import io.deltaic.spark.scan.{ClusteringColumns, TableSchema}
-import io.deltaic.spark.write.TableConditions
+import io.deltaic.spark.schema.{ClusteringColumns, TableConditions, TableSchema}
 
 /**
  * The description of a table beside its columns, for statements such as `DESCRIBE` and `SHOW`.
@@ -65,7 +64,7 @@ private[catalog] final class TableDescription(
     val (checks, others) = metadata.configuration.partition(_._1.startsWith(ConstraintPrefix))
     val isManaged = entry.exists(_.tableType == CatalogTableType.MANAGED)
     CreateStatement(
-      TableCreation.Create,
+      CreateStatement.Create,
       name,
       schema.stored.fields.toSeq,
       schema.partitionColumns,

@@ -8,17 +8,23 @@ import scala.util.control.NonFatal
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.connector.catalog.Identifier
+import org.apache.spark.sql.connector.catalog.{Identifier, TableCatalog}
 import org.apache.spark.sql.deltaic.WriteInternals
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 import io.deltaic.replay.DeltaLog
-import io.deltaic.spark.SessionRequirements
-import io.deltaic.spark.scan.FileSplits
+import io.deltaic.spark.scan.files.{FileSplits, SnapshotSettings}
 
 /** An existing table, and whether it is a managed table of the catalog. */
 private[spark] final case class ExistingTable(log: DeltaLog, isManaged: Boolean)
+
+/** A catalog with Deltaic's tables in it. */
+private[spark] trait DeltaTableCatalog extends TableCatalog {
+
+  /** The existing Deltaic table under a name, or at the path that an identifier holds. */
+  private[spark] def existing(identifier: Identifier): Option[ExistingTable]
+}
 
 /** Finds the log of a table by a path, an option, or an identifier. */
 private[spark] object TableLocation {
@@ -31,7 +37,7 @@ private[spark] object TableLocation {
       path: String,
       options: Map[String, String] = Map.empty
   ): DeltaLog = {
-    SessionRequirements.require(spark, path)
+    TableServices.current.requireSession(spark, path)
     val configuration = WriteInternals.hadoopConf(spark, options)
     val unqualified = new Path(path)
     val qualified = unqualified.getFileSystem(configuration).makeQualified(unqualified)

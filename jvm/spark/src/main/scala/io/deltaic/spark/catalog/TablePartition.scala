@@ -12,8 +12,8 @@ import org.apache.spark.sql.classic.SparkSession
 
 import io.deltaic.protocol.DeltaicThrowable
 import io.deltaic.replay.{DeltaLog, Snapshot}
-import io.deltaic.spark.partition.PartitionValues
-import io.deltaic.spark.scan.{FileSplits, SnapshotFiles, TableSchema}
+import io.deltaic.spark.scan.files.{FileSplits, SnapshotFiles}
+import io.deltaic.spark.schema.{PartitionValues, TableSchema}
 
 /**
  * A partition of a table that `load` reads by its path, such as `/table/p=1/q=2`. Readers do not rely on the

@@ -4,8 +4,7 @@ import java.util.{EnumSet, Set => JSet}
 
 import org.apache.spark.sql.connector.catalog._
 
-import io.deltaic.spark.UnsupportedOperation
-import io.deltaic.spark.scan.TableWithSchema
+import io.deltaic.spark.util.{TableWithSchema, UnsupportedOperation}
 import io.deltaic.spark.write.{WriteIntent, WriteTransaction}
 
 /**

@@ -6,7 +6,7 @@ import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.expressions.Transform
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
 
-import io.deltaic.spark.scan.TableWithSchema
+import io.deltaic.spark.util.TableWithSchema
 
 /**
  * A table of another provider in the extended catalog. That catalog does not support staging, so the table is

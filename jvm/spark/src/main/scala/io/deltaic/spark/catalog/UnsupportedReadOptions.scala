@@ -3,7 +3,7 @@ package io.deltaic.spark.catalog
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.replay.DeltaLog
-import io.deltaic.spark.UnsupportedOperation
+import io.deltaic.spark.util.UnsupportedOperation
 
 /** Refuses options that change the result of a read where they are not supported, instead of ignoring them. */
 private[catalog] object UnsupportedReadOptions {

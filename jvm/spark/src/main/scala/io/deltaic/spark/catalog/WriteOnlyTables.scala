@@ -16,10 +16,10 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.replay.DeltaLog
-import io.deltaic.spark.scan.TableWithSchema
+import io.deltaic.spark.schema.IdentityColumn
+import io.deltaic.spark.util.TableWithSchema
 import io.deltaic.spark.write.{
   ComputesColumns,
-  IdentityColumn,
   PropertyOptions,
   ReplaceWhere,
   TableWriteBuilder,

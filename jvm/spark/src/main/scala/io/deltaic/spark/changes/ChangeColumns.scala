@@ -3,7 +3,7 @@ package io.deltaic.spark.changes
 import org.apache.spark.sql.types.{LongType, StringType, StructField, StructType, TimestampType}
 
 import io.deltaic.protocol.DeltaicException
-import io.deltaic.spark.scan.{FileMetadata, TableSchema}
+import io.deltaic.spark.schema.{FileMetadata, TableSchema}
 
 /** What the change data feed adds to the columns of a table (Protocol § Change Data Files). */
 private[spark] object ChangeColumns {

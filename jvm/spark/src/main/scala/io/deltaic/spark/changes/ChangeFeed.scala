@@ -5,7 +5,7 @@ import org.apache.hadoop.fs.Path
 import io.deltaic.log.CommitFile
 import io.deltaic.protocol._
 import io.deltaic.replay.{DeltaLog, Snapshot}
-import io.deltaic.spark.scan.RowTracking
+import io.deltaic.spark.schema.{ReadCompatibility, RowTracking}
 
 /** A change, and the commit that made it. */
 private[spark] final case class CommittedChange(

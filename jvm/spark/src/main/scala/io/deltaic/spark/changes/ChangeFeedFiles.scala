@@ -8,8 +8,8 @@ import org.apache.spark.sql.types.TimestampType
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.deltaic.protocol.AddFile
-import io.deltaic.spark.partition.PartitionValues
-import io.deltaic.spark.scan.{FileSource, TableSchema}
+import io.deltaic.spark.scan.files.FileSource
+import io.deltaic.spark.schema.{PartitionValues, TableSchema}
 import io.deltaic.spark.skipping.{FileSelection, SnapshotStatistics}
 
 /**

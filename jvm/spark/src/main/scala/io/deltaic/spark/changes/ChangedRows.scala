@@ -4,7 +4,12 @@ import org.apache.spark.unsafe.types.UTF8String
 
 import io.deltaic.dv.DeletionVectorCursor
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor}
-import io.deltaic.spark.scan._
+import io.deltaic.spark.scan.deletionvectors.{
+  DeletionVectorConstant,
+  DeletionVectorSource,
+  RowProbe,
+  RowProbeSource
+}
 
 /**
  * Finds in the executors the rows of a file that are not part of a change, from a constant that

@@ -10,8 +10,11 @@ import org.apache.spark.sql.types.{StructField, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.DeltaicException
-import io.deltaic.spark.UnsupportedOperation
-import io.deltaic.spark.scan._
+import io.deltaic.spark.scan.deletionvectors.ScanOfLiveRows
+import io.deltaic.spark.scan.files.{FileSplits, ListedFiles}
+import io.deltaic.spark.scan.{ComparedFilters, TableScan}
+import io.deltaic.spark.schema.{ScanColumns, TableSchema}
+import io.deltaic.spark.util.UnsupportedOperation
 
 /**
  * Reads the files of a feed as a table's scan does, in one scan for all commits.

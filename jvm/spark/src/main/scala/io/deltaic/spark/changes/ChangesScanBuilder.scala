@@ -8,7 +8,7 @@ import org.apache.spark.sql.internal.connector.SupportsPushDownCatalystFilters
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.deltaic.spark.scan.{FileMetadata, TableSchema}
+import io.deltaic.spark.schema.{FileMetadata, TableSchema}
 import io.deltaic.spark.skipping.FileSelection
 
 /** Accepts filters and columns from the optimizer for a [[ChangesScan]]. */

@@ -11,17 +11,16 @@ import org.apache.spark.sql.deltaic.SchemaInternals
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.replay.{DeltaLog, Snapshot}
-import io.deltaic.spark.scan.{
+import io.deltaic.spark.scan.files.{
   CachedVersions,
-  FileMetadata,
   FollowsTable,
   LocalCommit,
   LocalCommits,
   QuerySnapshots,
-  ReadsNewest,
-  TableSchema,
-  TableWithSchema
+  ReadsNewest
 }
+import io.deltaic.spark.schema.{FileMetadata, TableSchema}
+import io.deltaic.spark.util.TableWithSchema
 
 /**
  * Which changes of a table a query reads, and how.

@@ -7,8 +7,8 @@ import org.apache.spark.sql.deltaic.WriteInternals
 
 import io.deltaic.dv.{DeletionVector, DeletionVectorFileWriter, DeletionVectorStore}
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor}
-import io.deltaic.spark.bridge.CommitFiles
-import io.deltaic.spark.write.DataWriteSpec
+import io.deltaic.spark.commit.CommitFiles
+import io.deltaic.spark.write.files.DataWriteSpec
 
 /**
  * A file from which rows are deleted.

@@ -13,8 +13,9 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.AddFile
-import io.deltaic.spark.scan.TableWithSchema
-import io.deltaic.spark.write._
+import io.deltaic.spark.util.TableWithSchema
+import io.deltaic.spark.write.files.DataWriteSpec
+import io.deltaic.spark.write.{NewFiles, TableWriterFactory, WriteTransaction, WrittenFiles}
 
 /**
  * Copies the rows of a scan to new files, as a part of a write that commits these

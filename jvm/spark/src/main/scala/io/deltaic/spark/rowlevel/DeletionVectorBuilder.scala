@@ -5,7 +5,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.{JobInternals, WriteInternals}
 
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, TableFeatures}
-import io.deltaic.spark.bridge.{CommitFiles, LooseBounds}
+import io.deltaic.spark.commit.{CommitFiles, LooseBounds}
 import io.deltaic.spark.write.{NewFiles, RowDeletionActions, WriteTransaction}
 
 /**

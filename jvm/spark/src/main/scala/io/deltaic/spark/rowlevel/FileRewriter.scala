@@ -5,7 +5,9 @@ import org.apache.spark.sql.types.StructType
 
 import io.deltaic.protocol.AddFile
 import io.deltaic.replay.Snapshot
-import io.deltaic.spark.scan.{ListedFiles, ScanColumns, TableScanBuilder}
+import io.deltaic.spark.scan.TableScanBuilder
+import io.deltaic.spark.scan.files.ListedFiles
+import io.deltaic.spark.schema.ScanColumns
 import io.deltaic.spark.write.WriteTransaction
 
 /**

@@ -1,7 +1,14 @@
 package io.deltaic.spark.rowlevel
 
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor}
-import io.deltaic.spark.changes._
+import io.deltaic.spark.changes.{
+  ChangeColumns,
+  ChangesScanBuilder,
+  CommittedChange,
+  FileChange,
+  ListedChanges,
+  RowSelection
+}
 import io.deltaic.spark.write.WriteTransaction
 
 /**

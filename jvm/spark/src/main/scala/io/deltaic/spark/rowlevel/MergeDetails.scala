@@ -2,7 +2,7 @@ package io.deltaic.spark.rowlevel
 
 import org.apache.spark.sql.types.StructType
 
-import io.deltaic.spark.scan.TableSchema
+import io.deltaic.spark.schema.TableSchema
 
 /**
  * Properties of a MERGE besides the rows it changes.

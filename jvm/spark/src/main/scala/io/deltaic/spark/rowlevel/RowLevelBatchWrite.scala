@@ -8,9 +8,12 @@ import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 import org.apache.spark.sql.connector.write._
 
 import io.deltaic.protocol.{AddCdcFile, AddFile}
-import io.deltaic.spark.bridge.{CommitFiles, Json}
-import io.deltaic.spark.scan.WholeFiles
-import io.deltaic.spark.write._
+import io.deltaic.spark.commit.CommitFiles
+import io.deltaic.spark.commit.reads.RecordedReads
+import io.deltaic.spark.scan.files.WholeFiles
+import io.deltaic.spark.util.Json
+import io.deltaic.spark.write.files.IdentityHighWaterMarks
+import io.deltaic.spark.write.{NewFiles, RowDeletionActions, WriteIntent, WriteTransaction}
 
 /**
  * Collects the reports of the tasks and commits them.
@@ -99,7 +102,10 @@ private[spark] final class RowLevelBatchWrite(
         "rewriteTimeMs" -> (finishedAtMs - scannedAtMs),
         "executionTimeMs" -> (finishedAtMs - startedAtMs)
       ) ++ countsByClause,
-      IdentityHighWaterMarks.merged(transaction.schema.stored, reports.map(_.identityHighWaterMarks)),
+      IdentityHighWaterMarks.merged(
+        transaction.schema.stored,
+        reports.map(_.identityHighWaterMarks)
+      ),
       Some(VectorSettings.rowDeletions(transaction, deletions))
     )
     if (isVersion) committed = rows

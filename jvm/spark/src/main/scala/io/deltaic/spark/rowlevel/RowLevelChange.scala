@@ -13,9 +13,12 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.AddFile
 import io.deltaic.replay.{DeltaLog, Snapshot}
-import io.deltaic.spark.bridge.ReadSet
-import io.deltaic.spark.scan._
-import io.deltaic.spark.write._
+import io.deltaic.spark.commit.ReadSet
+import io.deltaic.spark.commit.reads.{RecordedReads, RecordsReads, ScannedRows}
+import io.deltaic.spark.scan.files.{FileSplits, SnapshotFiles, WholeFiles}
+import io.deltaic.spark.scan.{TableScan, TableScanBuilder}
+import io.deltaic.spark.schema.{AnalyzedColumns, ScanColumns, TableSchema}
+import io.deltaic.spark.write.{IdempotentWrite, SessionWriteOptions, TableWrite}
 
 /**
  * One DELETE, UPDATE or MERGE, from the snapshot it reads to its commit. Spark plans it; its
@@ -70,9 +73,9 @@ private[spark] final class RowLevelChange(
    * @param wholeFiles files that are removed without being read, if any, and what the statement had read
    *   of the table before they were left out
    */
-  private[rowlevel] final class ChangeWrite(wholeFiles: Option[(WholeFiles, RecordedReads)] = None)
+  private[spark] final class ChangeWrite(wholeFiles: Option[(WholeFiles, RecordedReads)] = None)
       extends DeltaWrite with RequiresDistributionAndOrdering
-      with RecordsReads with CountsOnce with ReportsAffectedRows {
+      with RecordsReads with IdempotentWrite with ReportsAffectedRows {
     @volatile private var batch: Option[RowLevelBatchWrite] = None
 
     override val log: DeltaLog = RowLevelChange.this.log

@@ -11,8 +11,8 @@ import org.apache.spark.unsafe.types.UTF8String
 import io.deltaic.dv.{DeletionVector, DeletionVectorFileWriter, DeletionVectorStore}
 import io.deltaic.protocol.AddFile
 import io.deltaic.spark.changes.ChangeColumns
-import io.deltaic.spark.scan.ScanColumns
-import io.deltaic.spark.write.{DataWriteSpec, PartitionedDataWriter}
+import io.deltaic.spark.schema.ScanColumns
+import io.deltaic.spark.write.files.{DataWriteSpec, PartitionedDataWriter}
 
 /**
  * @param reportedBytes a task with more bytes of bitmaps writes them to a file and reports the file

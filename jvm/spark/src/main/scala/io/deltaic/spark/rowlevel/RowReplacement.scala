@@ -16,8 +16,18 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.AddFile
 import io.deltaic.replay.Snapshot
-import io.deltaic.spark.scan.{ListedFiles, ScanColumns, TableSchema, TableWithSchema, WholeFiles}
-import io.deltaic.spark.write._
+import io.deltaic.spark.commit.reads.{ListedRows, RecordedReads}
+import io.deltaic.spark.scan.files.{ListedFiles, WholeFiles}
+import io.deltaic.spark.schema.{ScanColumns, TableSchema}
+import io.deltaic.spark.util.TableWithSchema
+import io.deltaic.spark.write.{
+  DeletesRows,
+  NewFiles,
+  Replaced,
+  RowDeletionActions,
+  RowDeletionResult,
+  WriteTransaction
+}
 
 /**
  * Deletes the rows that a write replaces. It is a DELETE that Spark plans as any other, except that the

@@ -2,9 +2,10 @@ package io.deltaic.spark.rowlevel
 
 import org.apache.spark.sql.classic.SparkSession
 
-import io.deltaic.spark.SessionSettings
-import io.deltaic.spark.bridge.RowDeletions
-import io.deltaic.spark.write.{DataWriteSpec, RowDeletionActions, WriteTransaction}
+import io.deltaic.spark.commit.RowDeletions
+import io.deltaic.spark.util.SessionSettings
+import io.deltaic.spark.write.files.DataWriteSpec
+import io.deltaic.spark.write.{RowDeletionActions, WriteTransaction}
 
 /**
  * Settings of deletion vectors.

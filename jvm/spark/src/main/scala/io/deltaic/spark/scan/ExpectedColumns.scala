@@ -5,10 +5,11 @@ import java.util.Locale
 import scala.jdk.CollectionConverters._
 
 import org.apache.parquet.schema.{MessageType, Type}
-import org.apache.spark.sql.deltaic.FileInspection
+import org.apache.spark.sql.deltaic.scan.FileInspection
 import org.apache.spark.sql.types._
 
 import io.deltaic.protocol.DeltaicException
+import io.deltaic.spark.schema.{ColumnMapping, PhysicalSchema, TableSchema}
 
 /**
  * Rejects a data file that has none of the expected columns: every row of it would be read as nulls

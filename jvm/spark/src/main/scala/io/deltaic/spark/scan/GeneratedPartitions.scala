@@ -11,6 +11,8 @@ import org.apache.spark.sql.deltaic.ExpressionInternals
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 
+import io.deltaic.spark.schema.TableSchema
+
 /**
  * What a filter on a column implies for the partition columns that are generated from it.
  *

@@ -9,8 +9,9 @@ import org.apache.spark.sql.classic.SparkSession
 
 import io.deltaic.protocol.AddFile
 import io.deltaic.replay.FileTable
-import io.deltaic.spark.SessionSettings
-import io.deltaic.spark.skipping.{FileOverlap, SkippingSchema, SnapshotStatistics}
+import io.deltaic.spark.schema.SkippingSchema
+import io.deltaic.spark.skipping.{FileOverlap, SnapshotStatistics}
+import io.deltaic.spark.util.SessionSettings
 
 /**
  * Which columns a scan offers Spark as `filterAttributes`.

@@ -3,7 +3,7 @@ package io.deltaic.spark.scan
 import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Expression, GetStructField}
 import org.apache.spark.sql.types.{DoubleType, FloatType, StructField, StructType}
 
-import io.deltaic.spark.skipping.SkippingSchema
+import io.deltaic.spark.schema.{ColumnMapping, SkippingSchema, TableSchema, TypeChange}
 
 /**
  * The filters by which the Parquet reader may skip row groups, under physical names. Filters that

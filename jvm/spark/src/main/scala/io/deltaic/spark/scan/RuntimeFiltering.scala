@@ -6,11 +6,12 @@ import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReaderFactory}
-import org.apache.spark.sql.deltaic.RuntimeFilterInternals
+import org.apache.spark.sql.deltaic.scan.RuntimeFilterInternals
 import org.apache.spark.sql.types.StructType
 
 import io.deltaic.protocol.AddFile
 import io.deltaic.replay.FileTable
+import io.deltaic.spark.schema.TableSchema
 import io.deltaic.spark.skipping.{FileSelection, SnapshotStatistics}
 
 /**

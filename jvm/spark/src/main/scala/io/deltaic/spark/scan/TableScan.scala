@@ -17,20 +17,24 @@ import org.apache.spark.sql.connector.read.{
   SupportsReportStatistics,
   SupportsRuntimeV2Filtering
 }
-import org.apache.spark.sql.deltaic.{
+import org.apache.spark.sql.deltaic.SchemaInternals
+import org.apache.spark.sql.deltaic.scan.{
   FieldIdReaderFactory,
   FileInspection,
   ParquetScanInternals,
   ParquetSplits,
-  ScanConfiguration,
-  SchemaInternals
+  ScanConfiguration
 }
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.util.SerializableConfiguration
 
 import io.deltaic.protocol.{AddFile, DeltaicException}
-import io.deltaic.spark.SessionSettings
+import io.deltaic.spark.scan.deletionvectors.{DeletionVectorSource, RowProbeSource, ScanOfLiveRows}
+import io.deltaic.spark.scan.files.{FileSource, FileSplits, SelectedFiles, WholeFiles}
+import io.deltaic.spark.scan.vectorized.{ScanLayout, TableReaderFactory}
+import io.deltaic.spark.schema.{ColumnMapping, FileMetadata, ScanColumns, TableSchema}
+import io.deltaic.spark.util.SessionSettings
 
 /**
  * Reads the selected files of a table with Spark's own vectorized Parquet reader.

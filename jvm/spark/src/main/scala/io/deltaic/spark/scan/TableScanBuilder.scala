@@ -16,6 +16,8 @@ import org.apache.spark.sql.internal.connector.SupportsPushDownCatalystFilters
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
+import io.deltaic.spark.scan.files.{FileSource, LimitedFiles, SnapshotFiles}
+import io.deltaic.spark.schema.{FileMetadata, ScanColumns, TableSchema}
 import io.deltaic.spark.skipping.FileSelection
 
 /**

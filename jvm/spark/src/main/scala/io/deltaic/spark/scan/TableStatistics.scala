@@ -12,6 +12,7 @@ import org.apache.spark.sql.connector.read.colstats.ColumnStatistics
 import org.apache.spark.sql.deltaic.SchemaInternals
 import org.apache.spark.sql.types._
 
+import io.deltaic.spark.schema.TableSchema
 import io.deltaic.spark.skipping.{FileStatsAggregator, RowAggregate}
 
 /**

@@ -5,6 +5,8 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types.DataType
 import org.apache.spark.unsafe.types.UTF8String
 
+import io.deltaic.spark.schema.LeafColumn
+
 /**
  * An expression over one column. Every value that is neither null nor NaN is in [min, max].
  *

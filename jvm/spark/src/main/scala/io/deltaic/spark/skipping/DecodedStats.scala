@@ -16,6 +16,7 @@ import scala.util.control.NonFatal
 
 import io.deltaic.log.DaemonThread
 import io.deltaic.replay.FileBlock
+import io.deltaic.spark.schema.{LeafColumn, PartitionColumn}
 
 /**
  * The decoded partition values and statistics of a fixed group of files, such as a [[FileBlock]],

@@ -2,6 +2,8 @@ package io.deltaic.spark.skipping
 
 import org.apache.spark.sql.types.{DataType, LongType}
 
+import io.deltaic.spark.schema.{LeafColumn, PartitionColumn}
+
 /** A field of a file's partition values or statistics that a skipping predicate reads. */
 sealed private[skipping] trait FileField {
   def dataType: DataType

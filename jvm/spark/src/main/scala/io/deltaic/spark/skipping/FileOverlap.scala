@@ -6,6 +6,8 @@ import scala.util.control.NonFatal
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.util.TypeUtils
 
+import io.deltaic.spark.schema.SkippingSchema
+
 /**
  * How selective the bounds of a column are: the share of pairs of files whose ranges overlap. It is
  * 0 if the table is sorted by the column, and 1 if each file has values from the whole range. It

@@ -6,6 +6,8 @@ import scala.util.control.NonFatal
 
 import org.apache.spark.sql.catalyst.expressions.{And, Attribute, Expression}
 
+import io.deltaic.spark.schema.SkippingSchema
+
 /**
  * The files that a query reads.
  *

@@ -7,6 +7,8 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.catalyst.util.TypeUtils
 import org.apache.spark.sql.types._
 
+import io.deltaic.spark.schema.{LeafColumn, PartitionColumn}
+
 /** An aggregate over the rows of some files, which the log may be able to provide. */
 private[spark] sealed trait RowAggregate
 

@@ -1,5 +1,7 @@
 package io.deltaic.spark.skipping
 
+import io.deltaic.spark.schema.SkippingSchema
+
 /**
  * The partition values and statistics of some files, by the columns of a schema.
  *

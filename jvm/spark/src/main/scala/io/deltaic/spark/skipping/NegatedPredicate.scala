@@ -4,6 +4,8 @@ import org.apache.spark.sql.catalyst.expressions.Literal.{FalseLiteral, TrueLite
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types.{DateType, TimestampNTZType, TimestampType}
 
+import io.deltaic.spark.schema.SkippingSchema
+
 /**
  * A predicate for the rows that do not satisfy some conditions. If a file cannot contain such a
  * row, all its rows satisfy the conditions.

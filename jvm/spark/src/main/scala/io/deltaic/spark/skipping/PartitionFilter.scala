@@ -3,6 +3,8 @@ package io.deltaic.spark.skipping
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types.{NumericType, StringType}
 
+import io.deltaic.spark.schema.SkippingSchema
+
 /** Filters that can be evaluated on a file's partition values alone. */
 private[skipping] object PartitionFilter {
 

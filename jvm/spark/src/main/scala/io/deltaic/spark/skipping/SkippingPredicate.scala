@@ -9,6 +9,8 @@ import org.apache.spark.sql.catalyst.expressions.codegen.GeneratePredicate
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
+import io.deltaic.spark.schema.{LeafColumn, SkippingSchema}
+
 /**
  * A predicate over the partition values and statistics of a file, derived from predicates over its rows.
  *

@@ -4,7 +4,7 @@ import java.time.ZoneId
 
 import io.deltaic.protocol.AddFile
 import io.deltaic.replay.{FileBlock, FileTable}
-import io.deltaic.spark.partition.PartitionValues
+import io.deltaic.spark.schema.{PartitionValues, SkippingSchema}
 
 /**
  * The statistics of files in memory, decoded once for all queries of this process that read them:

@@ -6,6 +6,8 @@ import java.util.{BitSet, HashMap => JHashMap}
 import com.fasterxml.jackson.core.json.JsonReadFeature
 import com.fasterxml.jackson.core.{JsonFactory, JsonFactoryBuilder, JsonParser, JsonToken}
 
+import io.deltaic.spark.schema.LeafColumn
+
 /**
  * The statistics of one column: its bounds, if its type has any, and its null count.
  */

@@ -6,6 +6,8 @@ import com.fasterxml.jackson.core.{JsonParser, JsonToken}
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
+import io.deltaic.spark.schema.LeafColumn
+
 /**
  * How the bounds of a type are read from a file's statistics.
  *

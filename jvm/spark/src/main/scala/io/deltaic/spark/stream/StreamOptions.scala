@@ -8,8 +8,8 @@ import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
-import io.deltaic.spark.UnsupportedOperation
 import io.deltaic.spark.catalog.ChangeFeedOptions.{StartingTimestamp, StartingVersion}
+import io.deltaic.spark.util.UnsupportedOperation
 
 /** Where a new stream starts. */
 private[stream] sealed trait StreamStart

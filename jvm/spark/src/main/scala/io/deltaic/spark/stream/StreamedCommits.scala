@@ -3,7 +3,7 @@ package io.deltaic.spark.stream
 import io.deltaic.log.CommitFile
 import io.deltaic.protocol.{AddFile, DeltaicException, Metadata, TableFeatures}
 import io.deltaic.replay.{DeltaLog, Snapshot}
-import io.deltaic.spark.changes.ReadCompatibility
+import io.deltaic.spark.schema.ReadCompatibility
 
 /**
  * Selects the files that a stream reads of a commit: those it adds. Commits that change or delete

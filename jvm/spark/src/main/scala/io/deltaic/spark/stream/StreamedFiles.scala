@@ -6,7 +6,8 @@ import org.slf4j.LoggerFactory
 import io.deltaic.log.CommitFile
 import io.deltaic.protocol.{AddFile, DeltaicException, DeltaicThrowable}
 import io.deltaic.replay.{DeltaLog, Snapshot}
-import io.deltaic.spark.scan.{SnapshotFiles, TableSchema}
+import io.deltaic.spark.scan.files.SnapshotFiles
+import io.deltaic.spark.schema.TableSchema
 
 /**
  * A place in the files of a stream.

@@ -9,7 +9,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.{AddFile, DeltaicException}
 import io.deltaic.spark.catalog.{ChangeFeedOptions, DeltaicTable, TimeTravel}
-import io.deltaic.spark.scan._
+import io.deltaic.spark.scan.TableScanBuilder
+import io.deltaic.spark.scan.files.{FileSplits, FilterableFiles}
 
 /**
  * A table as a source of micro-batches: first all rows of the initial snapshot, then those that each commit adds.
@@ -131,7 +132,7 @@ private[spark] final class TableStream(
     }
 
   /** The files that a batch reads. */
-  private[stream] def batch(startOffset: Offset, endOffset: Offset): FilterableFiles = {
+  private[spark] def batch(startOffset: Offset, endOffset: Offset): FilterableFiles = {
     val end = offsetOf(endOffset)
     val start = whereBegun(offsetOf(startOffset), end)
     if (start.isAfter(end))
@@ -174,10 +175,10 @@ private[spark] final class TableStream(
     if (start.inSnapshot && tooLate) start.copy(version = latestStart) else start
   }
 
-  private[stream] def scanBuilder(files: FilterableFiles): TableScanBuilder =
+  private[spark] def scanBuilder(files: FilterableFiles): TableScanBuilder =
     new TableScanBuilder(spark, files, table.tableSchema, settings)
 
-  private[stream] def source: DeltaicTable = table
+  private[spark] def source: DeltaicTable = table
 
   private def offsetOf(offset: Offset): StreamOffset = offset match {
     case parsed: StreamOffset => parsed

@@ -3,6 +3,8 @@ package io.deltaic.spark.write
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.types.{Metadata, MetadataBuilder, StructType}
 
+import io.deltaic.spark.schema.IdentityColumn
+
 /** A table with columns that are computed if a statement leaves them out. */
 private[spark] trait ComputesColumns {
 

@@ -3,7 +3,7 @@ package io.deltaic.spark.write
 import org.apache.spark.sql.classic.SparkSession
 
 import io.deltaic.protocol.TableProperties
-import io.deltaic.spark.SessionSettings
+import io.deltaic.spark.util.SessionSettings
 
 /** Whether the rows of a write are shuffled to write few large files. */
 private[spark] object OptimizedWrite {

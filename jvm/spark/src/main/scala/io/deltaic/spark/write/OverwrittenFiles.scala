@@ -7,9 +7,9 @@ import org.apache.spark.sql.catalyst.expressions._
 
 import io.deltaic.protocol.{AddFile, LogPath, RemoveFile}
 import io.deltaic.replay.Snapshot
-import io.deltaic.spark.bridge.ReadSet
-import io.deltaic.spark.partition.PartitionValues
-import io.deltaic.spark.scan.{SnapshotFiles, TableSchema}
+import io.deltaic.spark.commit.ReadSet
+import io.deltaic.spark.scan.files.SnapshotFiles
+import io.deltaic.spark.schema.{PartitionValues, TableSchema}
 
 /**
  * The files that a write replaces. One too many would lose rows, so partitions are compared by their values, not by

@@ -12,7 +12,7 @@ import org.apache.spark.sql.types.{ArrayType, DataType, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
-import io.deltaic.spark.SessionSettings
+import io.deltaic.spark.util.SessionSettings
 
 /** The options of a DataFrame writer that specify which rows it replaces. */
 private[spark] object ReplaceWhere {

@@ -4,7 +4,7 @@ import org.apache.hadoop.fs.Path
 
 import io.deltaic.protocol.{AddFile, RemoveFile}
 import io.deltaic.replay.Snapshot
-import io.deltaic.spark.bridge.{ReadSet, RowDeletions}
+import io.deltaic.spark.commit.{ReadSet, RowDeletions}
 
 /**
  * The file actions of a change that deletes rows.

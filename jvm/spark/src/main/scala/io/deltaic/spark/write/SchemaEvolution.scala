@@ -4,7 +4,7 @@ import java.util.Locale
 
 import org.apache.spark.sql.types._
 
-import io.deltaic.spark.scan.TypeChange
+import io.deltaic.spark.schema.TypeChange
 
 /**
  * A table's columns with those that rows add, at the end of the struct they belong to. The plan of the write decides

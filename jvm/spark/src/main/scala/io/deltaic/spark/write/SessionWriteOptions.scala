@@ -3,7 +3,7 @@ package io.deltaic.spark.write
 import org.apache.spark.sql.classic.SparkSession
 
 import io.deltaic.replay.Snapshot
-import io.deltaic.spark.SessionSettings
+import io.deltaic.spark.util.SessionSettings
 
 /**
  * Options that a session may set for all its writes, including SQL statements: `txnAppId` and `txnVersion` for

@@ -6,9 +6,12 @@ import org.apache.spark.sql.connector.write._
 
 import io.deltaic.protocol.{AddCdcFile, AddFile}
 import io.deltaic.replay.Snapshot
-import io.deltaic.spark.bridge.{CommitFiles, ReadSet}
-import io.deltaic.spark.scan.FileSplits.sessionZone
-import io.deltaic.spark.scan.{SnapshotFiles, TableSchema}
+import io.deltaic.spark.commit.reads.{RecordedReads, ScannedRows}
+import io.deltaic.spark.commit.{CommitFiles, ReadSet}
+import io.deltaic.spark.scan.files.FileSplits.sessionZone
+import io.deltaic.spark.scan.files.SnapshotFiles
+import io.deltaic.spark.schema.TableSchema
+import io.deltaic.spark.write.files.{DataWriteSpec, IdentityHighWaterMarks, PartitionedDataWriter}
 
 /**
  * Writes data files in the executors and commits them, with what they replace, as one version.

@@ -13,6 +13,7 @@ import org.apache.spark.sql.deltaic.SchemaInternals
 
 import io.deltaic.protocol.AddFile
 import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.spark.commit.reads.RecordsReads
 
 /**
  * The target of a write: an existing table, or one that its commit creates.
@@ -156,7 +157,7 @@ private[spark] final class TableWrite(
     info: LogicalWriteInfo
 ) extends RequiresDistributionAndOrdering
     with RecordsReads
-    with CountsOnce {
+    with IdempotentWrite {
   override val log: DeltaLog = target.log
   override val readVersion: Long = target.snapshot.fold(-1L)(_.version)
 
@@ -200,5 +201,7 @@ private[spark] object TableWrite {
   }.toArray
 }
 
-private[spark] final case class WrittenFiles(files: Seq[AddFile], identityHighWaterMarks: Map[String, Long])
-    extends WriterCommitMessage
+private[spark] final case class WrittenFiles(
+    files: Seq[AddFile],
+    identityHighWaterMarks: Map[String, Long]
+) extends WriterCommitMessage

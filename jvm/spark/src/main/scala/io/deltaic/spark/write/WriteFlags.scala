@@ -3,7 +3,7 @@ package io.deltaic.spark.write
 import java.util.Locale
 
 import io.deltaic.protocol.DeltaicException
-import io.deltaic.spark.SessionSettings
+import io.deltaic.spark.util.SessionSettings
 
 /** Boolean options of a write. Any other value is an error, as in delta-spark. */
 private[spark] object WriteFlags {

@@ -11,15 +11,34 @@ import org.slf4j.LoggerFactory
 
 import io.deltaic.protocol.{AddFile, LogPath, RemoveFile}
 import io.deltaic.replay.{DeltaLog, Snapshot}
-import io.deltaic.spark.bridge._
 import io.deltaic.spark.changes.ChangeColumns
-import io.deltaic.spark.scan.{
+import io.deltaic.spark.commit.{
+  CommitFiles,
+  CommitPlan,
+  CommitRequest,
+  CommittedVersion,
+  Committer,
+  CommitterReply,
+  Committers,
+  OrphanFiles,
+  PrefetchedState,
+  PreparedCommit,
+  ReadSet,
+  RowDeletions,
+  UncommittedFiles
+}
+import io.deltaic.spark.schema.{
   ClusteringColumns,
   ColumnMapping,
+  ConditionResolver,
+  IdentityColumn,
   ScanColumns,
   SchemaChecks,
+  TableConditions,
   TableSchema
 }
+import io.deltaic.spark.util.Json
+import io.deltaic.spark.write.files.{DataWriteSpec, ParquetFormat}
 
 /**
  * The specification of a write, as its commit records it.

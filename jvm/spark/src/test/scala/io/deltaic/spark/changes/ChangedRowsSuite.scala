@@ -9,8 +9,8 @@ import org.apache.spark.util.SerializableConfiguration
 import io.deltaic.PatientSuite
 import io.deltaic.dv.{DeletionVector, DeletionVectorStore}
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor}
-import io.deltaic.spark.scan.DeletionVectorSource
-import io.deltaic.spark.write.LocalSpark
+import io.deltaic.spark.scan.deletionvectors.DeletionVectorSource
+import io.deltaic.spark.util.LocalSpark
 
 /** Compares the rows that a probe selects with plain sets of the same rows. */
 class ChangedRowsSuite extends PatientSuite with LocalSpark {

@@ -7,6 +7,7 @@ import org.apache.spark.sql.types._
 
 import io.deltaic.TableBuilder
 import io.deltaic.protocol.{AddFile, Metadata, Protocol}
+import io.deltaic.spark.schema.TableSchema
 
 class JoinPruningSuite extends munit.FunSuite {
 

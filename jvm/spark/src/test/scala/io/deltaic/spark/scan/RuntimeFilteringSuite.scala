@@ -16,6 +16,7 @@ import org.apache.spark.unsafe.types.UTF8String
 
 import io.deltaic.TableBuilder
 import io.deltaic.protocol.{AddFile, Metadata, Protocol}
+import io.deltaic.spark.schema.{ScanColumns, TableSchema}
 
 class RuntimeFilteringSuite extends munit.FunSuite {
 

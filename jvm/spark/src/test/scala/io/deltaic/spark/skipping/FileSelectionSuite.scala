@@ -14,6 +14,7 @@ import org.apache.spark.sql.types._
 
 import io.deltaic.TableBuilder
 import io.deltaic.replay.Snapshot
+import io.deltaic.spark.schema.SkippingSchema
 
 class FileSelectionSuite extends FunSuite {
   import StatsTable._

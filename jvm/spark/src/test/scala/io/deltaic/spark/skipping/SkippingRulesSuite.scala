@@ -5,6 +5,8 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
+import io.deltaic.spark.schema.SkippingSchema
+
 /** Each rule with a file that it skips and files that it must select. */
 class SkippingRulesSuite extends FunSuite {
   import StatsTable._

@@ -3,6 +3,8 @@ package io.deltaic.spark.skipping
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types._
 
+import io.deltaic.spark.schema.SkippingSchema
+
 /** Files defined by their partition values and statistics in the log. */
 final case class ListedFileStats(files: IndexedSeq[FileStats]) extends FileStatsSource {
   override def size: Int = files.size

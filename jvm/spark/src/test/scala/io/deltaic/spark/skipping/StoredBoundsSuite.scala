@@ -4,6 +4,8 @@ import munit.FunSuite
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types._
 
+import io.deltaic.spark.schema.SkippingSchema
+
 /**
  * How strings in statistics become bounds: truncation is compensated, invalid values are unknown.
  */

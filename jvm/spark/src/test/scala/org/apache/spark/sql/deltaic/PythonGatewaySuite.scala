@@ -4,7 +4,7 @@ import org.apache.spark.SparkContext
 import org.apache.spark.sql.classic
 import org.apache.spark.util.CallSite
 
-import io.deltaic.spark.write.LocalSpark
+import io.deltaic.spark.util.LocalSpark
 
 class PythonGatewaySuite extends munit.FunSuite with LocalSpark {
 

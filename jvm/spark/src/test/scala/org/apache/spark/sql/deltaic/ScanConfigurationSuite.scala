@@ -9,12 +9,13 @@ import org.apache.spark.JobArtifactSet
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
+import org.apache.spark.sql.deltaic.scan.ScanConfiguration
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.util.SerializableConfiguration
 
-import io.deltaic.spark.write.LocalSpark
+import io.deltaic.spark.util.LocalSpark
 
 /** Scans share equal configurations, and nothing else. */
 class ScanConfigurationSuite extends munit.FunSuite with LocalSpark {

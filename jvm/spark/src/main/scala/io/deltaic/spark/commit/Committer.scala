@@ -1,0 +1,69 @@
+package io.deltaic.spark.commit
+
+import scala.jdk.CollectionConverters._
+
+import com.fasterxml.jackson.databind.JsonNode
+import com.fasterxml.jackson.databind.node.ObjectNode
+import org.apache.spark.sql.classic.SparkSession
+
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
+import io.deltaic.spark.util.Json
+
+/**
+ * Plans and commits the writes of a table. Python implements it, in the driver's own Python or in a committer process.
+ *
+ * Responses are JSON: `{"ok": ...}` or `{"error": {"condition", "parameters", "message"}}`. Nothing is
+ * thrown across the bridge; long strings are sent once (see [[InternedStrings]]). All methods may be called from
+ * any thread, on behalf of a session. A request includes the state that Python would otherwise have to request (see
+ * [[PrefetchedState]]).
+ */
+trait Committer {
+
+  /** Before any data is written: returns the protocol and metadata for the write. */
+  def plan(session: SparkSession, requestJson: String): String
+
+  /** After the data is written: commits it as a version of the table, or returns an error. */
+  def commit(session: SparkSession, prepared: PreparedCommit, prefetchedJson: String): String
+
+  /** Runs a command that starts in the JVM, such as `createTable`. */
+  def run(session: SparkSession, command: String, argumentsJson: String): String
+}
+
+private[spark] object CommitterReply {
+
+  /** The `ok` part of a response; an error is thrown as an exception with its own condition. */
+  def require(reply: String): ObjectNode = require(Json.parse(reply))
+
+  /** Sends a request that may hold long strings, and returns the `ok` part of the response. */
+  def toRequest(request: ObjectNode)(send: String => String): ObjectNode =
+    require(InternedStrings.send(request)(send))
+
+  private def require(reply: ObjectNode): ObjectNode = reply.get("error") match {
+    case null => reply.get("ok").asInstanceOf[ObjectNode]
+    case error => throw toException(error)
+  }
+
+  private def toException(error: JsonNode): DeltaicThrowable =
+    DeltaicException(error.get("condition").asText, Json.strings(error.get("parameters")))
+}
+
+/** The protocol and metadata of a write; the response to [[Committer.plan]]. */
+private[spark] final class CommitPlan(val json: ObjectNode) {
+  val metadata: io.deltaic.protocol.Metadata = ActionBody.metadata(json.get("effectiveMetaData"))
+  val protocol: io.deltaic.protocol.Protocol = ActionBody.protocol(json.get("effectiveProtocol"))
+  val isBlindAppend: Boolean = json.path("isBlindAppend").asBoolean(false)
+
+  /** Whether the commit changes rows; if not, it only rearranges them in files. */
+  val changesData: Boolean = json.path("changesData").asBoolean(true)
+
+  /** Whether the table has a change data feed, which this commit has to write. */
+  val feedsChanges: Boolean = json.path("feedsChanges").asBoolean(false)
+
+  /** The configuration that the commit sets for a metadata domain, if any. */
+  def domain(name: String): Option[String] = json.path("domains").elements.asScala
+    .find(domain => domain.path("domain").asText == name && !domain.path("removed").asBoolean)
+    .map(_.path("configuration").asText)
+
+  /** Whether an earlier write with the same `txnAppId` and `txnVersion` has already been committed. */
+  val alreadyApplied: Boolean = json.path("skipped").asBoolean(false)
+}

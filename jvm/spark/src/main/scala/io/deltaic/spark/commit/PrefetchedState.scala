@@ -1,0 +1,75 @@
+package io.deltaic.spark.commit
+
+import com.fasterxml.jackson.databind.JsonNode
+import com.fasterxml.jackson.databind.node.ObjectNode
+import org.apache.spark.sql.classic.SparkSession
+
+import io.deltaic.maintenance.MaintenanceState
+import io.deltaic.protocol._
+import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.spark.util.{Json, SessionSettings}
+
+/**
+ * State that Python needs to serve a request, sent along with it. To fetch it over the bridge would cost more
+ * than the decision itself.
+ */
+private[spark] object PrefetchedState {
+
+  /** The session's settings of Deltaic, and the Spark version. */
+  def session(spark: SparkSession): ObjectNode = Json.obj(
+    "sparkVersion" -> spark.version,
+    "settings" -> spark.conf.getAll.filter { case (name, _) => SessionSettings.isOurs(name) }
+  )
+
+  /** The state that a commit's maintenance depends on, as far as this process has it. */
+  def maintenance(log: DeltaLog): ObjectNode = Json.obj(
+    "failed" -> MaintenanceState.failed(log.table),
+    "newestCheckpoint" -> MaintenanceState.newestCheckpoint(log.table)
+  )
+
+  /** The non-file actions of a version, with the transactions of the requested applications. */
+  def nonFileActions(snapshot: Snapshot, isRequested: String => Boolean): ObjectNode = {
+    val transactions = snapshot.unexpiredTransactions(System.currentTimeMillis).collect {
+      case (appId, progress) if isRequested(appId) => appId -> progress.version
+    }
+    nonFileActions(
+      snapshot.version,
+      snapshot.timestampMs,
+      snapshot.protocol,
+      snapshot.metadata,
+      snapshot.domains
+    ).set[ObjectNode]("transactions", Json.of(transactions))
+  }
+
+  def nonFileActions(
+      version: Long,
+      timestampMs: Long,
+      protocol: Protocol,
+      metadata: Metadata,
+      domains: Map[String, DomainMetadata]
+  ): ObjectNode = Json.obj(
+    "version" -> version,
+    "timestampMs" -> timestampMs,
+    "protocol" -> ActionBody.write(protocol),
+    "metaData" -> ActionBody.write(metadata),
+    "domains" -> domains.map { case (name, domain) => name -> domain.configuration }
+  )
+
+  /** Sent with the request to plan a write. */
+  def beforeWrite(
+      spark: SparkSession,
+      snapshot: Option[Snapshot],
+      isRequested: String => Boolean
+  ): JsonNode =
+    Json.obj(
+      "session" -> session(spark),
+      "snapshot" -> snapshot.map(nonFileActions(_, isRequested))
+    )
+
+  /** Sent with the request to commit a finished write. */
+  def beforeCommit(spark: SparkSession, commit: PreparedCommit): ObjectNode = Json.obj(
+    "session" -> session(spark),
+    "maintenance" -> maintenance(commit.log),
+    "summary" -> commit.outline
+  )
+}

@@ -1,0 +1,303 @@
+package io.deltaic.spark.commit
+
+import scala.collection.mutable
+
+import com.fasterxml.jackson.databind.node.ObjectNode
+import org.apache.hadoop.fs.{FileStatus, Path}
+
+import io.deltaic.log.{CommitFile, WriteOutcome}
+import io.deltaic.protocol._
+import io.deltaic.replay.DeltaLog
+import io.deltaic.spark.util.Json
+
+/**
+ * Everything about a finished write that its commit needs.
+ *
+ * @param identityHighWaterMarks the high-water marks of identity columns that the rows reach, by column
+ * @param generatedIdentityColumns the identity columns whose values were generated
+ * @param rowDeletions set if the commit can be rebased onto files that other commits change
+ * @param vectorFiles the files that it wrote deletion vectors to
+ * @param readCommit the commit file of the version that was read, if there is one
+ */
+private[spark] final case class CommitRequest(
+    log: DeltaLog,
+    readVersion: Long,
+    operation: String,
+    operationParameters: Map[String, String],
+    plan: ObjectNode,
+    isBlindAppend: Boolean,
+    options: Map[String, String],
+    changes: CommitFiles,
+    readSet: ReadSet,
+    engineMetrics: Map[String, Long] = Map.empty,
+    identityHighWaterMarks: Map[String, Long] = Map.empty,
+    generatedIdentityColumns: Set[String] = Set.empty,
+    rowDeletions: Option[RowDeletions] = None,
+    vectorFiles: Seq[Path] = Nil,
+    readCommit: Option[FileStatus] = None
+)
+
+/**
+ * The handle that Python holds while it commits: it checks the winning commits for conflicts, and
+ * tries versions until one is free. The methods are called over Py4J; their results are small.
+ *
+ * @param onCommitted called with the committed version; it must not throw
+ */
+final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: Long => Unit) {
+  private var state: PreparedCommit.State = PreparedCommit.Open
+  private val rebase = new DeletionVectorRebase(request.log, request.rowDeletions)
+
+  /** The files of the commit, as rebased since the request. */
+  private var current = request.changes
+  private var vectorFiles = request.vectorFiles
+
+  /** Files that both this and a winning commit change, as the latter left them, by version and canonical path. */
+  private val rebasable = mutable.TreeMap.empty[Long, Map[String, AddFile]]
+
+  /** Files to which winners copied rows that this commit has read: the first such version, by canonical path. */
+  private val movedReads = mutable.Map.empty[String, Long]
+
+  private[spark] def log: DeltaLog = request.log
+
+  /** The committed version, once there is one. */
+  private[spark] def committedVersion: Option[Long] = synchronized(state) match {
+    case PreparedCommit.Committed(version) => Some(version)
+    case _ => None
+  }
+
+  /** Deletion vector files to be deleted if this is never committed. */
+  private[spark] def ownVectorFiles: Seq[Path] = synchronized(vectorFiles)
+
+  /**
+   * Makes sure that this is never committed, so that its files can be deleted.
+   *
+   * @return false if a log entry exists, or may exist
+   */
+  private[spark] def abandon(): Boolean = synchronized {
+    state match {
+      case PreparedCommit.Open | PreparedCommit.Abandoned =>
+        state = PreparedCommit.Abandoned
+        true
+      case PreparedCommit.Writing | PreparedCommit.Committed(_) => false
+    }
+  }
+
+  def summary(): String = outline.toString
+
+  private[spark] def outline: ObjectNode = Json
+    .obj(
+      "table" -> request.log.table.toString,
+      "readVersion" -> request.readVersion,
+      "operation" -> request.operation,
+      "operationParameters" -> request.operationParameters,
+      "plan" -> request.plan,
+      "isBlindAppend" -> request.isBlindAppend,
+      "readsWholeTable" -> request.readSet.wholeTable,
+      "options" -> request.options,
+      "engineMetrics" -> request.engineMetrics,
+      "identityHighWaterMarks" -> request.identityHighWaterMarks,
+      "generatedIdentityColumns" -> request.generatedIdentityColumns,
+      "files" -> changes.summary
+    )
+
+  /** The newest version's non-file actions, read with the file system options of this commit's log. */
+  def newestNonFileActions(): String =
+    PrefetchedState.nonFileActions(request.log.latest(), _ => true).toString
+
+  /**
+   * Writes the non-file actions and this commit's files as `version`, unless that version exists.
+   *
+   * @param firstRowId the first free row ID, if the table has row tracking; else negative
+   */
+  def tryCommit(version: Long, nonFileLines: String, firstRowId: Long): String = {
+    val changes = this.changes
+    val adds =
+      if (firstRowId < 0) changes.adds
+      else CommitFiles.withRowIds(
+        request.log.table.toString,
+        changes.adds,
+        firstRowId,
+        version
+      )
+    val fileActions =
+      changes.removes.iterator ++ adds.iterator ++ changes.changeFiles.iterator
+    val lines = nonFileLines.linesIterator ++ fileActions.map(ActionJson.write)
+    begin()
+    val outcome =
+      try request.log.tryCommit(version, lines, request.readCommit)
+      catch {
+        // The log store throws this only for failures that cannot have left a log entry.
+        case e: DeltaicThrowable =>
+          become(PreparedCommit.Open)
+          throw e
+      }
+    outcome match {
+      case WriteOutcome.Written =>
+        become(PreparedCommit.Committed(version))
+        onCommitted(version)
+        Json.obj("status" -> "committed").toString
+      case WriteOutcome.AlreadyExists =>
+        become(PreparedCommit.Open)
+        Json.obj("status" -> "exists").toString
+    }
+  }
+
+  private def begin(): Unit = synchronized {
+    if (state == PreparedCommit.Abandoned) throw noLongerPossible
+    state = PreparedCommit.Writing
+  }
+
+  private def noLongerPossible: DeltaicThrowable = DeltaicException(
+    "DELTAIC_COMMIT_ABANDONED",
+    Map("table" -> request.log.table.toString, "operation" -> request.operation)
+  )
+
+  private def become(next: PreparedCommit.State): Unit = synchronized { state = next }
+
+  /** Describes a winning commit, and its conflicts with this one. */
+  def winner(version: Long): String = {
+    val commit = request.log.commit(version)
+    val adds = commit.adds.toSeq
+    val removes = commit.removes.toSeq
+    val info = commit.commitInfo.map(_.json)
+    val conflicts = rebase.conflicts(changes, ours, adds, removes)
+    val disjoint = conflicts.filter(_.kind == DeletionVectorRebase.Disjoint)
+    synchronized {
+      rebasable(version) =
+        disjoint.flatMap(c => c.theirs.map(theirs => rebase.canonical(c.path) -> theirs)).toMap
+    }
+    Json
+      .obj(
+        "version" -> version,
+        "timestampMs" -> commit.timestampMs,
+        "operation" -> info.flatMap(i => Option(i.get("operation"))),
+        "isBlindAppend" -> info.flatMap(i => Option(i.get("isBlindAppend"))),
+        "protocol" -> commit.protocol.map(ActionBody.write),
+        "metaData" -> commit.metadata.map(ActionBody.write),
+        "txns" -> commit.actions.collect { case t: SetTransaction => t.appId -> t.version }.toMap,
+        "inCommitTimestampMs" -> commit.commitInfo.flatMap(_.inCommitTimestampMs),
+        "domains" -> commit.actions.collect { case d: DomainMetadata =>
+          d.domain -> Option.unless(d.removed)(d.configuration)
+        }.toMap,
+        "numAdded" -> adds.size,
+        "addMatchingReads" -> firstNew(adds, removes)(request.readSet.firstMatching),
+        "removedFileRead" -> removedRead(version, adds, removes),
+        "removedFileRemoved" -> conflicts.find(_.kind == DeletionVectorRebase.Inseparable)
+          .map(_.path),
+        "movedFile" -> conflicts.find(_.kind == DeletionVectorRebase.Moved).map(_.path),
+        "concurrentlyDeletedRows" -> conflicts.collectFirst {
+          case DeletionVectorRebase.FileConflict(path, _, DeletionVectorRebase.Overlapping(rows)) =>
+            Json.obj("path" -> path, "rows" -> rows)
+        },
+        "needsDeletionVectorRebase" -> disjoint.nonEmpty
+      )
+      .toString
+  }
+
+  /**
+   * The first file with deleted rows that this commit has read, wherever earlier winners have copied them.
+   * This is called once for each winner, in the order of their versions.
+   */
+  private def removedRead(
+      version: Long,
+      adds: Seq[AddFile],
+      removes: Seq[RemoveFile]
+  ): Option[String] =
+    synchronized {
+      val (deleted, moved) = removes.partition(_.dataChange)
+      val lost = request.readSet.firstRead(deleted).orElse(deleted.find(isMovedRead(_, version)))
+      if (request.readSet.firstRead(moved).isDefined || moved.exists(isMovedRead(_, version)))
+        adds.filterNot(_.dataChange).foreach { add =>
+          movedReads.getOrElseUpdate(rebase.canonical(add.path), version)
+        }
+      lost.map(_.path)
+    }
+
+  private def isMovedRead(remove: RemoveFile, version: Long): Boolean =
+    synchronized(movedReads.get(rebase.canonical(remove.path)).exists(_ <= version))
+
+  /**
+   * Whether any of these winning commits has deleted a row that this one depends on. Of a file with moved rows every
+   * row counts, since the log does not record which of them were read.
+   *
+   * @param versions a JSON list
+   */
+  def hasDeletedRow(versions: String): Boolean = {
+    val winners = commits(versions).map { commit =>
+      val deleted = commit.removes.filter(_.dataChange).toSeq
+      val lost = ConcurrentlyDeletedRows.in(deleted, commit.adds.toSeq, rebase.canonical)
+      deleted.exists(isMovedRead(_, commit.version)) -> lost
+    }.toSeq
+    winners.exists { case (wereMoved, _) => wereMoved } ||
+    winners.iterator.flatMap { case (_, lost) => lost }
+      .grouped(PreparedCommit.FilesInQuery).exists(request.readSet.firstDeleted(_).isDefined)
+  }
+
+  /**
+   * Whether any of these winning commits has added a row that this one would have read. Their files are read
+   * together.
+   *
+   * @param versions a JSON list
+   */
+  def hasMatchingRow(versions: String): Boolean =
+    commits(versions)
+      .flatMap(winner => rebase.withNewRows(ofOthers(winner.adds.toSeq), winner.removes.toSeq))
+      .grouped(PreparedCommit.FilesInQuery).exists(request.readSet.firstHolding(_).isDefined)
+
+  /** The commits of a JSON list of versions, each read once, lazily. */
+  private def commits(versions: String): Iterator[CommitFile] =
+    Json.parseStrings(versions).iterator.map(version => request.log.commit(version.toLong))
+
+  /** The first file with new rows that `find` finds. Files that both change have none if the changes do not conflict. */
+  private def firstNew(adds: Seq[AddFile], removes: Seq[RemoveFile])(
+      find: Seq[AddFile] => Option[AddFile]
+  ): Option[String] = {
+    val others = ofOthers(adds)
+    find(others).flatMap(_ => find(rebase.withNewRows(others, removes))).map(_.path)
+  }
+
+  private def ofOthers(adds: Seq[AddFile]): Seq[AddFile] =
+    adds.filter(add => add.dataChange && !ours(rebase.canonical(add.path)))
+
+  /** Rebases the deletions onto the files as winning commits up to this version left them. */
+  def rebaseDeletionVectors(version: Long): String = {
+    val before = changes
+    val theirs = synchronized(rebasable.rangeTo(version).values.flatten.toMap)
+    val (after, written) = rebase.rebaseOnto(before, theirs)
+    val (orphans, abandoned) = synchronized {
+      rebasable.clear()
+      if (state == PreparedCommit.Abandoned) (written, true)
+      else {
+        current = after
+        val all = vectorFiles ++ written
+        val unused = rebase.unused(all, after)
+        vectorFiles = all.diff(unused)
+        (unused, false)
+      }
+    }
+    rebase.delete(orphans)
+    if (abandoned) throw noLongerPossible
+    after.summary.toString
+  }
+
+  private def changes: CommitFiles = synchronized(current)
+
+  /** The paths of the changes, which a rebase does not change. */
+  private lazy val ours: Set[String] = rebase.paths(request.changes)
+}
+
+private object PreparedCommit {
+
+  /** The number of files of winning commits in one query, bounded by memory. */
+  private val FilesInQuery = 10000
+
+  sealed trait State
+  case object Open extends State
+
+  /** A log entry is being written; the state remains if the outcome of that is unknown. */
+  case object Writing extends State
+  final case class Committed(version: Long) extends State
+
+  /** Its files may have been deleted. */
+  case object Abandoned extends State
+}

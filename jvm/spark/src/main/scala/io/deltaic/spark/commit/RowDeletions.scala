@@ -1,0 +1,18 @@
+package io.deltaic.spark.commit
+
+/**
+ * Set for a commit that removes only the files from which it deletes rows, so that the deleted rows follow
+ * from the deletion vectors.
+ *
+ * @param restDeleted whether all rows of a file that is removed and not added again are deleted; else they
+ *   may have been copied to other files
+ * @param randomPrefixLength of the paths of deletion vectors
+ * @param maxVectorFileBytes the maximum size of a file of deletion vectors
+ * @param inlineBytes the maximum size of a vector that stays inline in the log if it was so before
+ */
+private[spark] final case class RowDeletions(
+    restDeleted: Boolean,
+    randomPrefixLength: Int,
+    maxVectorFileBytes: Long,
+    inlineBytes: Long
+)

@@ -1,0 +1,113 @@
+package io.deltaic.spark.scan.files
+
+import java.time.ZoneId
+
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.catalyst.expressions.Expression
+
+import io.deltaic.protocol.AddFile
+import io.deltaic.replay.{FileBlock, FileTable, TableSize}
+import io.deltaic.spark.schema.{FileMetadata, TableSchema}
+import io.deltaic.spark.skipping.{FileSelection, FileStatsAggregator, FileStatsColumns}
+
+/**
+ * Selects the files of a table that a scan reads. The driver applies it to files in memory,
+ * executors apply it to those of a checkpoint; so it is serializable.
+ *
+ * @param zone of the session: used to parse timestamps without a zone in partition values
+ * @param filters on rows
+ * @param fileFilters on `_metadata`, see [[FileMetadata.isFileFilter]]
+ * @param enoughRows if set, only the first files that together have this many rows are read
+ */
+private[scan] final case class FilePruning(
+    table: Path,
+    schema: TableSchema,
+    zone: ZoneId,
+    filters: Seq[Expression],
+    fileFilters: Seq[Expression],
+    enoughRows: Option[Long]
+) {
+
+  def among(files: FileTable, statistics: FileStatsColumns): PrunedFiles = {
+    val selection = FileSelection.select(statistics, filters)
+    val matchesFile = FileMetadata.predicate(table, fileFilters)
+    val ordinals =
+      if (fileFilters.isEmpty) selection.files
+      else selection.files.filter(i => matchesFile(files.add(i)))
+    val unevaluated = selection.unevaluated.headOption.map(files.path)
+    first(new PrunedFiles(files, statistics, ordinals, unevaluated))
+  }
+
+  /** The first files with enough rows. A file without a record count counts as zero rows. */
+  def first(chosen: PrunedFiles): PrunedFiles = enoughRows.fold(chosen) { limit =>
+    var found = 0L
+    chosen.keep(chosen.ordinals.takeWhile { file =>
+      val wanted = found < limit
+      if (wanted) found += chosen.rows.live(file).getOrElse(0L)
+      wanted
+    })
+  }
+
+  def sameAs(other: FilePruning): Boolean =
+    (filters eq other.filters) && (fileFilters eq other.fileFilters) &&
+    enoughRows == other.enoughRows
+}
+
+/**
+ * The selected files of a table in memory.
+ *
+ * @param unevaluated one of the files on which a filter failed that is no longer in the plan
+ */
+private[scan] final class PrunedFiles(
+    files: FileTable,
+    statistics: FileStatsColumns,
+    val ordinals: Array[Int],
+    val unevaluated: Option[String]
+) {
+
+  lazy val adds: IndexedSeq[AddFile] = ordinals.toIndexedSeq.map(files.add)
+
+  def rows: FileStatsAggregator = new FileStatsAggregator(statistics, ordinals, deletedRows)
+
+  /**
+   * The files of which every row satisfies all conditions and whose number of live rows is
+   * available, and the other files.
+   */
+  def split(conditions: Seq[Expression]): (WholeFiles, IndexedSeq[AddFile]) = {
+    val aggregator = rows
+    val whole = FileSelection.whole(statistics, ordinals, conditions)
+      .filter(aggregator.live(_).isDefined)
+    (
+      WholeFiles(keep(whole).adds, whole.iterator.flatMap(aggregator.live).sum),
+      keep(ordinals.diff(whole)).adds
+    )
+  }
+
+  def keep(some: Array[Int]): PrunedFiles = new PrunedFiles(files, statistics, some, unevaluated)
+
+  def size: TableSize =
+    TableSize(ordinals.length.toLong, ordinals.iterator.map(files.sizeBytes).sum)
+
+  /** The files in serializable form, if there are any. */
+  def toBatch: Option[PrunedBatch] =
+    if (ordinals.isEmpty) None else Some(PrunedBatch(files.block(ordinals), unevaluated))
+
+  private def deletedRows(file: Int): Long = files.deletionVector(file) match {
+    case null => 0L
+    case vector => vector.cardinality
+  }
+}
+
+/**
+ * Files of which all rows match.
+ *
+ * @param rows the number of these rows
+ */
+private[spark] final case class WholeFiles(adds: IndexedSeq[AddFile], rows: Long)
+
+private[spark] object WholeFiles {
+  val none: WholeFiles = WholeFiles(IndexedSeq.empty, 0L)
+}
+
+/** Selected files, as executors send them to the driver. */
+private[scan] final case class PrunedBatch(files: FileBlock, unevaluated: Option[String])

@@ -1,0 +1,45 @@
+package io.deltaic.spark.schema
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.types.{StructField, StructType}
+
+import io.deltaic.protocol.TableFeatures
+import io.deltaic.replay.Snapshot
+import io.deltaic.spark.util.Json
+
+/** The columns that a table is clustered by (Protocol § Clustered Table). */
+private[spark] object ClusteringColumns {
+  val Domain = "delta.clustering"
+
+  /** The columns of a version by their physical names, outermost first. */
+  def physical(snapshot: Snapshot): Seq[Seq[String]] =
+    if (!TableFeatures.supports(snapshot.protocol, "clustering")) Nil
+    else snapshot.domains.get(Domain).toSeq.flatMap(domain => physical(domain.configuration))
+
+  /** The columns that a domain's configuration lists: names, or name paths of nested fields. */
+  def physical(configuration: String): Seq[Seq[String]] =
+    Json.tryParse(configuration).toSeq.flatMap(_.path("clusteringColumns").elements.asScala).map {
+      case column if column.isArray => column.elements.asScala.map(_.asText).toSeq
+      case column => Seq(column.asText)
+    }
+
+  /** The same by logical names; without columns that the schema does not have. */
+  def logical(snapshot: Snapshot, schema: TableSchema): Seq[Seq[String]] =
+    physical(snapshot).flatMap(logical(_, schema.stored, schema.mapping != ColumnMapping.NoMapping))
+
+  private def logical(
+      path: Seq[String],
+      struct: StructType,
+      columnMapping: Boolean
+  ): Option[Seq[String]] = {
+    val found = struct.find(PhysicalSchema.nameOf(_, columnMapping) == path.head)
+    (found, path.tail) match {
+      case (None, _) => None
+      case (Some(field), Nil) => Some(Seq(field.name))
+      case (Some(StructField(name, inner: StructType, _, _)), rest) =>
+        logical(rest, inner, columnMapping).map(name +: _)
+      case _ => None
+    }
+  }
+}

@@ -1,0 +1,39 @@
+package io.deltaic.spark.schema
+
+import org.apache.spark.sql.types.{LongType, StructField}
+
+import io.deltaic.protocol.{Metadata, Protocol, TableFeatures}
+
+/**
+ * The row-tracking metadata of a table on which row tracking is enabled (Protocol § Reader Requirements
+ * for Row Tracking). If a row was copied, its id and commit version are in materialized columns of the
+ * data file, which are not part of the schema; for other rows they are derived from the file's `add`.
+ *
+ * @param rowIdColumn the column with the materialized row ids
+ * @param commitVersionColumn the column with the materialized row commit versions
+ */
+private[spark] final case class RowTracking(
+    rowIdColumn: Option[String],
+    commitVersionColumn: Option[String]
+) {
+  def rowId: Option[StructField] = rowIdColumn.map(StructField(_, LongType))
+  def commitVersion: Option[StructField] = commitVersionColumn.map(StructField(_, LongType))
+
+  /** The materialized columns of both, in the order of [[ScanColumns.tracked]]. */
+  def materialized: Seq[StructField] =
+    if (rowId.isDefined && commitVersion.isDefined) (rowId ++ commitVersion).toSeq else Nil
+}
+
+private[spark] object RowTracking {
+
+  /** None unless row tracking is supported and enabled: else files may lack row ids. */
+  def of(protocol: Protocol, metadata: Metadata): Option[RowTracking] = {
+    val properties = metadata.configuration
+    Option.when(TableFeatures.isEnabled(protocol, metadata, "rowTracking")) {
+      RowTracking(
+        properties.get("delta.rowTracking.materializedRowIdColumnName"),
+        properties.get("delta.rowTracking.materializedRowCommitVersionColumnName")
+      )
+    }
+  }
+}

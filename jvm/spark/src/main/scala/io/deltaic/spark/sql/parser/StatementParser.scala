@@ -1,0 +1,161 @@
+package io.deltaic.spark.sql.parser
+
+import java.util.Locale
+
+import org.antlr.v4.runtime.misc.{Interval, ParseCancellationException}
+import org.antlr.v4.runtime.{
+  BailErrorStrategy,
+  CharStreams,
+  CommonTokenStream,
+  ParserRuleContext,
+  Token
+}
+import org.apache.spark.sql.catalyst.analysis.UnresolvedTable
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.parser.{
+  NamedParameterContext,
+  ParameterContext,
+  ParserInterface
+}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.{FunctionIdentifier, TableIdentifier}
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.internal.VariableSubstitution
+import org.apache.spark.sql.types.{DataType, StructType}
+
+import io.deltaic.spark.sql.analysis.TableChanges
+import io.deltaic.spark.sql.command.{TableAtPath, TableCommand, TableToDescribe}
+import io.deltaic.spark.sql.grammar.DeltaicSqlParser._
+import io.deltaic.spark.sql.grammar.{DeltaicSqlBaseVisitor, DeltaicSqlLexer, DeltaicSqlParser}
+import io.deltaic.spark.util.UnsupportedOperation
+
+/**
+ * Parses the statements of `DeltaicSql.g4`, and delegates all others to Spark.
+ *
+ * Our grammar is tried first because Spark's parses some of them as other statements: `DESCRIBE
+ * HISTORY t` would describe a column. As in Spark's statements, variables such as `${name}` are substituted. It adds
+ * markers to the plans of the others (see [[ParsedStatement]]).
+ */
+private[spark] final class StatementParser(session: SparkSession, spark: ParserInterface)
+    extends ParserInterface {
+
+  private val parsed = new ParsedStatement(session)
+
+  override def parsePlan(sqlText: String): LogicalPlan =
+    ours(sqlText).getOrElse(parsed.of(spark.parsePlan(sqlText)))
+
+  override def parsePlanWithParameters(sqlText: String, parameters: ParameterContext): LogicalPlan =
+    ours(sqlText).getOrElse(parsed.of(spark.parsePlanWithParameters(sqlText, parameters)))
+
+  private val variables = new VariableSubstitution
+
+  private def ours(sqlText: String): Option[LogicalPlan] = {
+    val lexer = new DeltaicSqlLexer(CharStreams.fromString(variables.substitute(sqlText)))
+    lexer.removeErrorListeners()
+    val parser = new DeltaicSqlParser(new CommonTokenStream(lexer))
+    parser.removeErrorListeners()
+    parser.setErrorHandler(new BailErrorStrategy)
+    val statement =
+      try Some(parser.singleStatement())
+      catch { case _: ParseCancellationException => None }
+    statement.map((new Builder).visit(_))
+  }
+
+  private final class Builder extends DeltaicSqlBaseVisitor[LogicalPlan] {
+
+    override def visitSingleStatement(statement: SingleStatementContext): LogicalPlan =
+      visit(statement.statement)
+
+    override def visitDescribeHistory(statement: DescribeHistoryContext): LogicalPlan = {
+      val limit = Option(statement.limit).map(n => BigInt(n.getText).min(Int.MaxValue).toInt)
+      TableCommand.of(
+        "describeHistory",
+        described(statement.target, "DESCRIBE HISTORY"),
+        limit.map("limit" -> _).toMap
+      )
+    }
+
+    override def visitDescribeDetail(statement: DescribeDetailContext): LogicalPlan =
+      TableCommand.of(
+        TableCommand.DescribeDetail,
+        described(statement.target, "DESCRIBE DETAIL"),
+        Map.empty
+      )
+
+    override def visitSyncIdentity(statement: SyncIdentityContext): LogicalPlan =
+      TableCommand.of(
+        "syncIdentity",
+        table(statement.table, "ALTER TABLE ... ALTER COLUMN"),
+        Map("column" -> parts(statement.column))
+      )
+
+    override def visitDropFeature(statement: DropFeatureContext): LogicalPlan =
+      TableCommand.of(
+        "dropFeature",
+        table(statement.table, "ALTER TABLE ... DROP FEATURE"),
+        Map(
+          "feature" -> feature(statement.feature),
+          "truncateHistory" -> (statement.HISTORY != null)
+        )
+      )
+
+    override def visitUnsupportedCommand(statement: UnsupportedCommandContext): LogicalPlan = {
+      val words = statement.unsupported
+      val command =
+        if (words.CLONE != null) "CLONE"
+        else if (words.CONVERT != null) "CONVERT TO DELTA"
+        else words.start.getText.toUpperCase(Locale.ROOT)
+      throw UnsupportedOperation.command(command)
+    }
+
+    private def described(target: TargetContext, command: String): LogicalPlan =
+      if (target.path != null) TableAtPath(unquoted(target.path))
+      else TableToDescribe(parts(target.name), command)
+
+    private def table(name: NameContext, command: String): LogicalPlan =
+      UnresolvedTable(parts(name), command)
+
+    private def feature(named: FeatureContext): String =
+      if (named.text != null) unquoted(named.text) else parts(named.name).mkString(".")
+
+    private def unquoted(text: Token): String =
+      spark.parseExpression(text.getText).eval().toString
+
+    private def parts(name: NameContext): Seq[String] = spark.parseMultipartIdentifier(text(name))
+
+    private def text(context: ParserRuleContext): String =
+      context.start.getInputStream.getText(
+        Interval.of(context.start.getStartIndex, context.stop.getStopIndex)
+      )
+  }
+
+  override def parseExpression(sqlText: String): Expression = spark.parseExpression(sqlText)
+  override def parseTableIdentifier(sqlText: String): TableIdentifier =
+    spark.parseTableIdentifier(sqlText)
+  override def parseFunctionIdentifier(sqlText: String): FunctionIdentifier =
+    spark.parseFunctionIdentifier(sqlText)
+  override def parseMultipartIdentifier(sqlText: String): Seq[String] =
+    spark.parseMultipartIdentifier(sqlText)
+  override def parseQuery(sqlText: String): LogicalPlan =
+    parsed.of(spark.parseQuery(sqlText))
+  override def parseRoutineParam(sqlText: String): StructType = spark.parseRoutineParam(sqlText)
+  override def parseTableSchema(sqlText: String): StructType = spark.parseTableSchema(sqlText)
+  override def parseDataType(sqlText: String): DataType = spark.parseDataType(sqlText)
+}
+
+private[spark] object StatementParser {
+
+  /** A statement that Spark would parse as another. */
+  private val Statement = "DESCRIBE HISTORY probe"
+
+  /** A query to which our parser adds a marker. */
+  private val Query = "SELECT * FROM probe WITH ('readChangeFeed' = 'true')"
+
+  /** Whether a session's parser delegates to ours in all methods that Spark calls: `spark.sql` calls the second. */
+  def isBehind(parser: ParserInterface): Boolean =
+    isOurs(parser.parsePlan(Statement)) &&
+    isOurs(parser.parsePlanWithParameters(Statement, NamedParameterContext(Map.empty))) &&
+    parser.parseQuery(Query).exists(_.isInstanceOf[TableChanges])
+
+  private def isOurs(plan: LogicalPlan): Boolean = plan.isInstanceOf[TableCommand]
+}

@@ -1,0 +1,29 @@
+package io.deltaic.spark.util
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.SPARK_VERSION
+
+import io.deltaic.protocol.{DeltaicException, SharedResource}
+
+/** The Spark versions that Deltaic is tested with. It uses APIs that change between Spark versions. */
+private[spark] object SparkVersions {
+
+  lazy val tested: Seq[String] =
+    SharedResource.json("spark-versions.json").elements.asScala.map(_.asText).toSeq
+
+  /** @throws DeltaicThrowable if this is another Spark */
+  def requireTested(): Unit = requireTested(SPARK_VERSION)
+
+  /** @param version of Spark, possibly with a vendor's suffix, such as `4.2.0-vendor-1` */
+  def requireTested(version: String): Unit =
+    if (!tested.contains(version.takeWhile(c => c.isDigit || c == '.')))
+      throw DeltaicException(
+        "DELTAIC_SPARK_VERSION_UNSUPPORTED",
+        Map(
+          "version" -> version,
+          "tested" -> tested.mkString(" and "),
+          "suggested" -> tested.last
+        )
+      )
+}

@@ -1,0 +1,323 @@
+package io.deltaic.spark.write.files
+
+import java.util.UUID
+
+import scala.util.Random
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
+import org.apache.parquet.hadoop.ParquetOutputFormat
+import org.apache.parquet.hadoop.metadata.CompressionCodecName
+import org.apache.spark.broadcast.Broadcast
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
+import org.apache.spark.sql.deltaic.WriteInternals
+import org.apache.spark.sql.execution.datasources.parquet.{ParquetOptions, ParquetWriteSupport}
+import org.apache.spark.sql.internal.{LegacyBehaviorPolicy, SQLConf}
+import org.apache.spark.sql.types._
+import org.apache.spark.util.SerializableConfiguration
+
+import io.deltaic.dv.{DeletionVectorFileWriter, DeletionVectorStore}
+import io.deltaic.protocol.{
+  DeletionVectorDescriptor,
+  DeltaicException,
+  DeltaicThrowable,
+  TableProperties
+}
+import io.deltaic.spark.schema.{PartitionPaths, PhysicalSchema, RowCheck}
+
+/**
+ * Everything a task needs to write data files of one table. The driver builds it, after it has resolved and
+ * validated every setting, and sends it to the executors.
+ *
+ * @param tablePath         the table's root, not URI-encoded
+ * @param schema            the columns of the rows, partition columns included, under users' names
+ * @param tracked            how many of them, at the end, are materialized row tracking columns of copied
+ *                           rows, which are not columns of the table
+ * @param partitionOrdinals the positions of the partition columns in a row, in partition order
+ * @param rowSchema         the nullability guaranteed by the rows' plan, if known: it is not checked again
+ * @param checks            conditions on every row, over the columns of `schema` by position
+ * @param maxRecordsPerFile 0 for no limit
+ * @param materializesPartitions whether the values of partition columns are in the files, too
+ * @param randomPrefixLength how many random characters replace the partition directories, if any
+ * @param kind               the folder of the files, and the prefix of their names
+ * @param tags               the tags of each file in the log
+ * @param nameMarker           half of the UUIDs in the names of the write's files, by which the files of lost
+ *                           tasks are found
+ */
+private[deltaic] final class DataWriteSpec private (
+    val tablePath: String,
+    val schema: StructType,
+    val tracked: Int,
+    val partitionOrdinals: Array[Int],
+    val rowSchema: Option[StructType],
+    val checks: Seq[RowCheck],
+    val statistics: StatisticsColumns,
+    val maxRecordsPerFile: Long,
+    val randomPrefixLength: Option[Int],
+    val tags: Map[String, String],
+    private val kind: FileKind,
+    private val nameMarker: Long,
+    private val columnMapping: Boolean,
+    materializesPartitions: Boolean,
+    conf: Broadcast[SerializableConfiguration]
+) extends Serializable {
+
+  /** The columns in the files, by their positions in a row. */
+  @transient lazy val fileOrdinals: Array[Int] =
+    schema.indices
+      .filterNot(i => partitionOrdinals.contains(i) || VoidColumns.isVoid(schema(i).dataType))
+      .toArray ++ (if (materializesPartitions) partitionOrdinals else Array.empty[Int])
+
+  /** Whether files contain exactly the columns of a row. */
+  @transient lazy val storesWholeRows: Boolean =
+    partitionOrdinals.isEmpty && !VoidColumns.areIn(schema)
+
+  /** The partition columns' names in the log and in directories: physical under column mapping. */
+  @transient lazy val partitionNames: Array[String] =
+    partitionOrdinals.map(i => PhysicalSchema.nameOf(schema(i), columnMapping))
+
+  /** Complete for the Parquet writer. The tasks of an executor share it, and must not change it. */
+  def hadoopConf: Configuration = conf.value.value
+
+  def compression: CompressionCodecName = ParquetOutputFormat.getCompression(hadoopConf)
+
+  def absolutePath(relativePath: String): Path = new Path(new Path(tablePath), relativePath)
+
+  /** A unique path, relative to the table. */
+  def newRelativePath(taskPartition: Int, partitionValues: Seq[String]): String = {
+    val extension = compression.getExtension + ".parquet"
+    val uuid = newId()
+    val name = f"${kind.prefix}$taskPartition%05d-$uuid-c000$extension"
+    val directory = randomPrefixLength match {
+      case Some(length) => Random.alphanumeric.take(length).mkString
+      case None => PartitionPaths.directory(partitionNames.toSeq, partitionValues)
+    }
+    (kind.folder.toSeq :+ directory :+ name).filter(_.nonEmpty).mkString(Path.SEPARATOR)
+  }
+
+  /** Packs deletion vectors into files of the write. */
+  def newVectorFile(store: DeletionVectorStore, maxFileBytes: Long): DeletionVectorFileWriter =
+    store.newWriter(
+      new Path(tablePath),
+      randomPrefixLength.getOrElse(0),
+      maxFileBytes,
+      () => newId()
+    )
+
+  private def newId(): UUID = new UUID(nameMarker, UUID.randomUUID().getLeastSignificantBits)
+}
+
+/** The kind of the files of a write. */
+private[write] sealed abstract class FileKind(val folder: Option[String], val prefix: String)
+    extends Serializable
+
+private[write] object FileKind {
+  case object Data extends FileKind(None, "part-")
+
+  /** Protocol § Change Data Files. */
+  case object Changes extends FileKind(Some("_change_data"), "cdc-")
+
+  val all: Seq[FileKind] = Seq(Data, Changes)
+}
+
+private[deltaic] object DataWriteSpec {
+
+  /** A mark for the names of one write's files. */
+  def newNameMark(): Long = UUID.randomUUID().getMostSignificantBits
+
+  /** Whether a file in the table has a name with this mark, whatever its kind. */
+  def isNamed(nameMarker: Long, fileName: String): Boolean =
+    prefixes.exists(fileName.startsWith) &&
+    fileName.contains(new UUID(nameMarker, 0L).toString.take(19))
+
+  private def prefixes: Seq[String] =
+    DeletionVectorDescriptor.FilePrefix +: FileKind.all.map(_.prefix)
+
+  /**
+   * @param schema           the table's schema as in its metadata, with the nullability to enforce; rows
+   *                         have these columns in this order
+   * @param partitionColumns as in the table's metadata
+   * @param configuration    the table's properties
+   * @param options          the write's options
+   * @param rowSchema        the nullability guaranteed by the incoming rows' plan, by position
+   * @param columnMapping    whether files and log have physical names (Protocol § Column Mapping)
+   * @param checks           conditions on every row
+   * @param tracked          further columns of files: the materialized row tracking columns of copied rows
+   * @param materializesPartitions whether the values of partition columns are in the files, too
+   * @param clusteredBy      the columns, by their physical names, that always have statistics
+   * @param tags             the tags of each file in the log
+   * @param nameMarker         the same for all files of one write
+   */
+  def forTable(
+      spark: SparkSession,
+      tablePath: String,
+      schema: StructType,
+      partitionColumns: Seq[String],
+      configuration: Map[String, String],
+      options: Map[String, String],
+      rowSchema: Option[StructType] = None,
+      columnMapping: Boolean = false,
+      checks: Seq[RowCheck] = Nil,
+      tracked: Seq[StructField] = Nil,
+      materializesPartitions: Boolean = false,
+      clusteredBy: Seq[Seq[String]] = Nil,
+      tags: Map[String, String] = Map.empty,
+      nameMarker: Long = newNameMark()
+  ): DataWriteSpec = {
+    val sqlConf = WriteInternals.sqlConf(spark)
+    val ignoringCase = CaseInsensitiveMap(options)
+    val dataSchema = StructType(schema.filterNot(f => partitionColumns.contains(f.name)))
+    // A table without columns has no rows to write, but a DELETE may still build a spec for it.
+    val storedSchema = VoidColumns.without(tablePath, dataSchema)
+    if (storedSchema.isEmpty && (partitionColumns ++ dataSchema).nonEmpty)
+      throw if (dataSchema.isEmpty) noDataColumns(tablePath) else VoidColumns.alone(tablePath)
+    val fileSchema =
+      StructType(
+        storedSchema ++ tracked ++
+          (if (materializesPartitions) partitionColumns.map(schema(_)) else Nil)
+      )
+    val hadoopConf = WriteInternals.hadoopConf(spark, options)
+    ParquetFormat.writerVersion(configuration, ignoringCase)
+      .foreach(hadoopConf.set(ParquetOutputFormat.WRITER_VERSION, _))
+    configureParquet(
+      hadoopConf,
+      PhysicalSchema.of(fileSchema, columnMapping),
+      ignoringCase,
+      sqlConf
+    )
+    new DataWriteSpec(
+      tablePath,
+      StructType(schema ++ tracked),
+      tracked.length,
+      partitionColumns.map(schema.fieldIndex).toArray,
+      rowSchema,
+      checks,
+      StatisticsColumns.select(
+        dataSchema,
+        configuration,
+        PhysicalSchema.nameOf(_, columnMapping),
+        clusteredBy
+      ),
+      maxRecordsPerFile(ignoringCase, sqlConf),
+      randomPrefixLength(configuration),
+      tags,
+      FileKind.Data,
+      nameMarker,
+      columnMapping,
+      materializesPartitions,
+      spark.sparkContext.broadcast(new SerializableConfiguration(hadoopConf))
+    )
+  }
+
+  /**
+   * For the change data files of a write: its rows, with the change type as the last column. The rows
+   * are in the table already, or will be, so nothing is checked.
+   *
+   * @param data the spec of the write's data files
+   */
+  def forChanges(
+      spark: SparkSession,
+      data: DataWriteSpec,
+      changeType: StructField,
+      options: Map[String, String]
+  ): DataWriteSpec = {
+    val schema = StructType(data.schema.dropRight(data.tracked)).add(changeType)
+    val inFiles = VoidColumns.without(
+      data.tablePath,
+      StructType(schema.indices.filterNot(data.partitionOrdinals.contains(_)).map(schema(_)))
+    )
+    val hadoopConf = WriteInternals.hadoopConf(spark, options)
+    hadoopConf.set(
+      ParquetOutputFormat.WRITER_VERSION,
+      ParquetOutputFormat.getWriterVersion(data.hadoopConf).toString
+    )
+    configureParquet(
+      hadoopConf,
+      PhysicalSchema.of(inFiles, data.columnMapping),
+      CaseInsensitiveMap(options),
+      WriteInternals.sqlConf(spark)
+    )
+    new DataWriteSpec(
+      data.tablePath,
+      schema,
+      0,
+      data.partitionOrdinals,
+      None,
+      Nil,
+      StatisticsColumns(Nil, stringPrefixLength = 0), // these files are not skipped by statistics
+      data.maxRecordsPerFile,
+      data.randomPrefixLength,
+      Map.empty,
+      FileKind.Changes,
+      data.nameMarker,
+      data.columnMapping,
+      materializesPartitions = false,
+      spark.sparkContext.broadcast(new SerializableConfiguration(hadoopConf))
+    )
+  }
+
+  /**
+   * Sets what Spark's writer reads from the configuration. Types are encoded as the Parquet
+   * format defines them, and timestamps as 64-bit microseconds, regardless of the session's settings: the
+   * statistics and other engines rely on it.
+   */
+  private def configureParquet(
+      conf: Configuration,
+      fileSchema: StructType,
+      options: CaseInsensitiveMap[String],
+      sqlConf: SQLConf
+  ): Unit = {
+    ParquetWriteSupport.setSchema(fileSchema, conf)
+    val codec = new ParquetOptions(options, sqlConf).compressionCodecClassName
+    conf.set(ParquetOutputFormat.COMPRESSION, codec)
+    conf.set(SQLConf.PARQUET_WRITE_LEGACY_FORMAT.key, "false")
+    conf.set(
+      SQLConf.PARQUET_OUTPUT_TIMESTAMP_TYPE.key,
+      SQLConf.ParquetOutputTimestampType.TIMESTAMP_MICROS.toString
+    )
+    conf.set(SQLConf.PARQUET_FIELD_ID_WRITE_ENABLED.key, "true")
+    conf.set(SQLConf.LEGACY_PARQUET_NANOS_AS_LONG.key, "false")
+    conf.set(
+      SQLConf.PARQUET_ANNOTATE_VARIANT_LOGICAL_TYPE.key,
+      sqlConf.parquetAnnotateVariantLogicalType.toString
+    )
+    conf.set(SQLConf.PARQUET_REBASE_MODE_IN_WRITE.key, rebaseMode(sqlConf).toString)
+  }
+
+  /**
+   * Dates and times are never rebased to the Julian calendar: a table has no metadata for
+   * that.
+   */
+  private def rebaseMode(sqlConf: SQLConf): LegacyBehaviorPolicy.Value =
+    sqlConf.getConf(SQLConf.PARQUET_REBASE_MODE_IN_WRITE) match {
+      case LegacyBehaviorPolicy.EXCEPTION => LegacyBehaviorPolicy.EXCEPTION
+      case _ => LegacyBehaviorPolicy.CORRECTED
+    }
+
+  private def maxRecordsPerFile(options: CaseInsensitiveMap[String], sqlConf: SQLConf): Long =
+    options.get("maxRecordsPerFile") match {
+      case None => math.max(sqlConf.maxRecordsPerFile, 0L)
+      case Some(text) =>
+        text.trim.toLongOption.map(math.max(_, 0L)).getOrElse {
+          throw DeltaicException(
+            "DELTAIC_INVALID_WRITE_OPTION",
+            Map("option" -> "maxRecordsPerFile", "value" -> text)
+          )
+        }
+    }
+
+  def randomPrefixLength(properties: Map[String, String]): Option[Int] = {
+    val randomize = properties.get("delta.randomizeFilePrefixes")
+    Option.when(randomize.exists(TableProperties.isTrue)) {
+      val name = "delta.randomPrefixLength"
+      val text = properties.getOrElse(name, "2")
+      text.trim.toIntOption.filter(_ > 0).getOrElse {
+        throw StatisticsColumns.invalidProperty(name, text)
+      }
+    }
+  }
+
+  private def noDataColumns(tablePath: String): DeltaicThrowable =
+    DeltaicException("DELTAIC_NO_DATA_COLUMNS", Map("table" -> tablePath))
+}

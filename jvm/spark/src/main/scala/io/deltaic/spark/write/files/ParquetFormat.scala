@@ -1,0 +1,52 @@
+package io.deltaic.spark.write.files
+
+import org.apache.parquet.column.ParquetProperties.WriterVersion
+import org.apache.parquet.hadoop.ParquetOutputFormat
+import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
+
+import io.deltaic.protocol.{Metadata, Protocol, TableFeatures, TableProperties}
+
+/** The requirements of a table's properties and features on its Parquet files. */
+private[write] object ParquetFormat {
+
+  private val FormatVersion = "delta.parquet.format.version"
+  private val WritePartitionColumns = "delta.writePartitionColumnsToParquet"
+  private val CompatibilityTag = "ICEBERG_COMPAT_VERSION"
+
+  /** The features that require the values of partition columns in the files. */
+  private val materializing =
+    Seq("icebergCompatV1", "icebergCompatV2", "materializePartitionColumns")
+
+  /**
+   * The version of Parquet's writer for `delta.parquet.format.version`: pages and encodings of version 2 from
+   * format 2 on. None if a write option specifies it, or if the table does not.
+   */
+  def writerVersion(
+      properties: Map[String, String],
+      options: CaseInsensitiveMap[String]
+  ): Option[String] =
+    properties
+      .get(FormatVersion)
+      .filterNot(_ => options.contains(ParquetOutputFormat.WRITER_VERSION))
+      .map { text =>
+        val version = text.trim match {
+          case v if v.startsWith("1.") => WriterVersion.PARQUET_1_0
+          case v if v.startsWith("2.") => WriterVersion.PARQUET_2_0
+          case _ => throw StatisticsColumns.invalidProperty(FormatVersion, text)
+        }
+        version.toString
+      }
+
+  /** Whether the values of partition columns are in the files, too. A feature takes precedence over the property. */
+  def materializesPartitions(protocol: Protocol, metadata: Metadata): Boolean =
+    TableFeatures.supports(protocol, materializing.last) ||
+    materializing.exists(TableFeatures.isActive(protocol, metadata, _)) ||
+    metadata.configuration.get(WritePartitionColumns).exists(TableProperties.isTrue)
+
+  /** The tags by which engines identify files that conform to Iceberg compatibility. */
+  def tags(protocol: Protocol, metadata: Metadata): Map[String, String] =
+    Seq("icebergCompatV2" -> "2", "icebergCompatV1" -> "1")
+      .find { case (feature, _) => TableFeatures.isActive(protocol, metadata, feature) }
+      .map { case (_, version) => CompatibilityTag -> version }
+      .toMap
+}

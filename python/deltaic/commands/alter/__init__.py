@@ -1,0 +1,1 @@
+"""Commands that change the definition of a table."""

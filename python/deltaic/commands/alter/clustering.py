@@ -1,0 +1,77 @@
+"""ALTER TABLE CLUSTER BY (Protocol § Clustered Table)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from deltaic.commands.alter.alteration import Alteration, alter, current_snapshot
+from deltaic.commit.clock import Clock
+from deltaic.commit.operations import Operation
+from deltaic.commit.ports import Tables
+from deltaic.commit.transaction import CommitResult, RetryPolicy
+from deltaic.protocol.columns.clustering import (
+    FEATURE,
+    checked_columns,
+    clustering_columns,
+    clustering_domain,
+)
+from deltaic.protocol.columns.schema_edits import path_text
+from deltaic.protocol.features import supports
+from deltaic.protocol.properties import ProtocolRequest
+from deltaic.protocol.schema import parse_schema
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterBy:
+    """The arguments: the paths of columns; empty for CLUSTER BY NONE."""
+
+    table: str
+    columns: Sequence[Sequence[str]]
+
+    @staticmethod
+    def from_json(body: Mapping[str, Any]) -> ClusterBy:
+        """Read the JSON of ``Committer.run``."""
+        return ClusterBy(body["table"], tuple(tuple(path) for path in body["columns"]))
+
+
+def cluster_by(
+    arguments: ClusterBy, tables: Tables, policy: RetryPolicy, clock_ms: Clock
+) -> CommitResult:
+    """Set the clustering columns of a table; existing files do not change.
+
+    CLUSTER BY NONE is a no-op for a table that is not clustered.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the table is partitioned, or cannot be clustered by one of the columns.
+    """
+    table = arguments.table
+    current = current_snapshot(table, tables)
+    if not arguments.columns and not supports(current.protocol, FEATURE):
+        return CommitResult(current.version, skipped=True)
+    metadata = current.metadata
+    schema = parse_schema(metadata.schema_string, table)
+    before = clustering_columns(table, schema, current.domains)
+    after = checked_columns(
+        table, schema, metadata.partition_columns, metadata.configuration, arguments.columns
+    )
+    return alter(
+        Alteration(
+            table,
+            current,
+            metadata,
+            Operation.CLUSTER_BY,
+            {
+                "oldClusteringColumns": ",".join(map(path_text, before)),
+                "newClusteringColumns": ",".join(map(path_text, after)),
+            },
+            ProtocolRequest(features=(FEATURE,)),
+            domains=(clustering_domain(metadata, after),),
+        ),
+        tables,
+        policy,
+        clock_ms,
+    )

@@ -1,0 +1,1 @@
+"""Definitions of tables: of a new one, and of what a command changes."""

@@ -1,0 +1,1 @@
+"""Columns of tables: their schema, mapping to data files, types and requirements."""

@@ -1,0 +1,198 @@
+"""The columns that a table is clustered by (Protocol § Clustered Table)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from deltaic.exceptions import error
+from deltaic.protocol.actions import DomainMetadata, Metadata
+from deltaic.protocol.columns.column_lists import has_statistics
+from deltaic.protocol.columns.column_mapping import PHYSICAL_NAME, is_mapped
+from deltaic.protocol.columns.schema_edits import find_field, path_text, spelled
+from deltaic.protocol.domains import domain_body
+from deltaic.protocol.features import find_feature
+from deltaic.protocol.schema import (
+    DataType,
+    Field,
+    StructType,
+    has_bounds,
+    parse_schema,
+    type_text,
+)
+
+FEATURE = "clustering"
+DOMAIN = "delta.clustering"
+
+#: The limit of delta-spark, which refuses statements on tables with more.
+MAX_COLUMNS = 4
+
+
+def clustering_columns(
+    table: str, schema: StructType, domains: Mapping[str, str | None]
+) -> tuple[tuple[str, ...], ...]:
+    """Return the columns by their logical names, outermost first.
+
+    A column that the schema no longer has is returned by its physical name.
+    """
+    configuration = domains.get(DOMAIN)
+    if configuration is None:
+        return ()
+    return tuple(_logical(schema, path) for path in physical_paths(table, configuration))
+
+
+def physical_paths(table: str, configuration: str) -> list[list[str]]:
+    """Return the columns that a domain lists, by their physical names.
+
+    The protocol's example lists names; delta-spark lists a path of names for each column.
+
+    Raises
+    ------
+    ProtocolError
+        If it lists something else.
+    """
+    listed = domain_body(table, DOMAIN, configuration).get("clusteringColumns") or []
+    paths: list[Any] = [None]
+    if isinstance(listed, list):
+        paths = [[column] if isinstance(column, str) else column for column in listed]
+    if not all(map(_is_path, paths)):
+        raise error(
+            "DELTAIC_DOMAIN_INVALID",
+            table=table,
+            domain=DOMAIN,
+            reason=f"clusteringColumns is {listed!r}",
+        )
+    return [list(path) for path in paths]
+
+
+def _is_path(value: Any) -> bool:
+    names = isinstance(value, list) and value
+    return bool(names) and all(isinstance(name, str) for name in value)
+
+
+def clustering_domain(metadata: Metadata, columns: Sequence[Sequence[str]]) -> DomainMetadata:
+    """Return the action that sets the clustering columns of a table, maybe to none.
+
+    Parameters
+    ----------
+    metadata
+        The table's definition.
+    columns
+        Paths of its columns.
+    """
+    schema = parse_schema(metadata.schema_string, metadata.id)
+    mapped = is_mapped(metadata.configuration)
+    physical = [_physical(metadata.id, schema, path) if mapped else list(path) for path in columns]
+    configuration = json.dumps(
+        {"clusteringColumns": physical}, ensure_ascii=False, separators=(",", ":")
+    )
+    return DomainMetadata(DOMAIN, configuration)
+
+
+def lost_columns(table: str, metadata: Metadata, configuration: str) -> list[str]:
+    """Return the columns of a domain that a definition cannot cluster by, by physical names.
+
+    These are columns that the definition does not have, and all if it has partition columns.
+    """
+    schema = parse_schema(metadata.schema_string, table)
+    return [
+        path_text(path)
+        for path in physical_paths(table, configuration)
+        if metadata.partition_columns or not _has(schema, path)
+    ]
+
+
+def checked_columns(
+    table: str,
+    schema: StructType,
+    partition_columns: Sequence[str],
+    configuration: Mapping[str, str],
+    requested: Sequence[Sequence[str]],
+) -> tuple[tuple[str, ...], ...]:
+    """Return the columns in the schema's spelling.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the table cannot be clustered by them.
+    """
+
+    def refused(reason: str) -> Exception:
+        columns = ", ".join(path_text(path) for path in requested)
+        return error("DELTAIC_CLUSTERING_INVALID", table=table, columns=columns, reason=reason)
+
+    if not requested:
+        return ()
+    if partition_columns:
+        raise refused(f"it is partitioned by {', '.join(partition_columns)}")
+    if len(requested) > MAX_COLUMNS:
+        raise refused(f"there are more than {MAX_COLUMNS}")
+    columns = [spelled(schema, path) for path in requested]
+    if len(set(columns)) < len(columns):
+        raise refused("a column is named twice")
+    for path in columns:
+        name, column = path_text(path), find_field(schema, path)
+        if column is None:
+            names = ", ".join(field.name for field in schema.fields)
+            raise refused(f"there is no column {name} among {names}")
+        if not has_bounds(column.type):
+            kind = type_text(column.type)
+            raise refused(f"{name} is of type {kind}, which has no min/max statistics")
+        if not has_statistics(table, schema, path, configuration):
+            raise refused(
+                f"no statistics are collected for {name}; name it in "
+                "delta.dataSkippingStatsColumns, raise delta.dataSkippingNumIndexedCols, or move "
+                "it to the front with ALTER TABLE ... ALTER COLUMN ... FIRST"
+            )
+    return tuple(columns)
+
+
+def require_no_clustering(table: str, features: Sequence[str]) -> None:
+    """Refuse to add the feature clustering by name, without clustering columns.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is among the features.
+    """
+    if any(f is not None and f.name == FEATURE for f in map(find_feature, features)):
+        raise error("DELTAIC_CLUSTERING_BY_FEATURE", table=table)
+
+
+def _physical(table: str, schema: StructType, path: Sequence[str]) -> list[str]:
+    names = []
+    for end in range(1, len(path) + 1):
+        field = find_field(schema, path[:end])
+        assert field is not None, "the columns have been checked"
+        name = field.metadata.get(PHYSICAL_NAME)
+        if name is None:
+            reason = f"column {field.name} has no {PHYSICAL_NAME}, but the table maps its columns"
+            raise error("DELTAIC_INVALID_SCHEMA", table=table, reason=reason)
+        names.append(str(name))
+    return names
+
+
+def _logical(schema: StructType, path: Sequence[str]) -> tuple[str, ...]:
+    names: list[str] = []
+    struct: DataType | None = schema
+    for physical in path:
+        column = _by_physical_name(struct, physical)
+        names.append(physical if column is None else column.name)
+        struct = None if column is None else column.type
+    return tuple(names)
+
+
+def _has(schema: StructType, path: Sequence[str]) -> bool:
+    struct: DataType | None = schema
+    for physical in path:
+        column = _by_physical_name(struct, physical)
+        if column is None:
+            return False
+        struct = column.type
+    return True
+
+
+def _by_physical_name(struct: DataType | None, name: str) -> Field | None:
+    fields = struct.fields if isinstance(struct, StructType) else ()
+    return next((f for f in fields if f.metadata.get(PHYSICAL_NAME, f.name) == name), None)

@@ -1,0 +1,1 @@
+"""Checks whether a log follows the protocol."""

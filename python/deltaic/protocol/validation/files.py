@@ -1,0 +1,159 @@
+"""Checks of the file actions in a commit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from deltaic.protocol import row_tracking
+from deltaic.protocol.actions import Metadata, Protocol
+from deltaic.protocol.change_data import feeds_changes
+from deltaic.protocol.columns.file_columns import (
+    column_paths,
+    physical_partition_columns,
+    unknown_names,
+)
+from deltaic.protocol.features import writer_features
+from deltaic.protocol.validation.log_state import Action, Problems, Table, logical_file, stats_of
+
+
+def statistics_problems(
+    table: Table, protocol: Protocol, metadata: Metadata, actions: Sequence[Action]
+) -> Problems:
+    """Check that a file's statistics are those of columns of the table.
+
+    An existing file keeps the statistics of dropped columns.
+    """
+    columns = column_paths(protocol, metadata)
+    table.columns |= columns
+    known = {path for path, _ in table.files}
+    known |= {body["path"] for name, body in actions if name == "remove"}
+    for name, body in actions:
+        if name == "add":
+            may_name = table.columns if body["path"] in known else columns
+            for unknown in unknown_names(stats_of(body), may_name):
+                yield (
+                    "Protocol § Per-file Statistics: of columns of the table",
+                    f"{body['path']}: {unknown}",
+                )
+
+
+def file_problems(
+    table: Table, protocol: Protocol, metadata: Metadata, actions: Sequence[Action]
+) -> Problems:
+    """Check that removed files are in the table, and that added files are not."""
+    rule = "Protocol § Add File and Remove File"
+    for name, body in actions:
+        if name == "remove" and table.files.pop(logical_file(body), None) is None:
+            yield rule, f"{body['path']} is removed, but is not in the table"
+    for name, body in actions:
+        if name != "add":
+            continue
+        yield from _add_problems(protocol, metadata, body)
+        if logical_file(body) in table.files and body.get("dataChange"):
+            yield rule, f"{body['path']} is added, but is in the table"
+        table.files[logical_file(body)] = body
+    paths = Counter(path for path, _ in table.files)
+    for path in {body["path"] for name, body in actions if name == "add"}:
+        if paths[path] > 1:
+            yield rule, f"{path} is in the table with {paths[path]} deletion vectors"
+
+
+def _add_problems(protocol: Protocol, metadata: Metadata, add: Mapping[str, Any]) -> Problems:
+    path = add["path"]
+    rule = "Protocol § Add File and Remove File"
+    values = add.get("partitionValues")
+    expected = set(physical_partition_columns(protocol, metadata))
+    if not isinstance(values, dict) or set(values) != expected:
+        yield rule, f"{path}: partitionValues {values}, partition columns {sorted(expected)}"
+    for key, kind in (("size", int), ("modificationTime", int), ("dataChange", bool)):
+        if not isinstance(add.get(key), kind):
+            yield rule, f"{path}: {key} is {add.get(key)!r}"
+    stats = stats_of(add)
+    num_records = stats.get("numRecords")
+    if num_records is not None and (not isinstance(num_records, int) or num_records < 0):
+        yield "Protocol § Per-file Statistics", f"{path}: numRecords is {num_records!r}"
+    vector = add.get("deletionVector")
+    if vector is None:
+        return
+    rule = "Protocol § Deletion Vectors"
+    if "deletionVectors" not in writer_features(protocol):
+        yield rule, f"{path} has a deletion vector, but the table does not support them"
+    if not isinstance(num_records, int):
+        yield rule, f"{path} has a deletion vector, but no numRecords"
+    elif not 0 < vector["cardinality"] <= num_records:
+        yield rule, f"{path}: {vector['cardinality']} of {num_records} rows are deleted"
+
+
+def change_file_problems(
+    protocol: Protocol, metadata: Metadata, actions: Sequence[Action]
+) -> Problems:
+    """Check the files of a change data feed."""
+    rule = "Protocol § Add CDC File"
+    expected = set(physical_partition_columns(protocol, metadata))
+    for path, body in ((body["path"], body) for name, body in actions if name == "cdc"):
+        if not feeds_changes(protocol, metadata):
+            yield rule, f"{path}: the table has no change data feed"
+        if body.get("dataChange") is not False:
+            yield rule, f"{path}: dataChange is {body.get('dataChange')!r}"
+        if not isinstance(body.get("size"), int):
+            yield rule, f"{path}: size is {body.get('size')!r}"
+        if set(body.get("partitionValues") or {}) != expected:
+            yield rule, f"{path}: partition columns {sorted(expected)}"
+        if not path.startswith("_change_data/"):
+            yield "Protocol § Change Data Files", f"{path} is not in the folder _change_data"
+
+
+def row_id_problems(
+    table: Table,
+    protocol: Protocol,
+    metadata: Metadata,
+    version: int,
+    actions: Sequence[Action],
+) -> Problems:
+    """Check row ids, which every new file has if the feature is supported."""
+    if not row_tracking.assigns_row_ids(protocol, metadata):
+        return
+    rule = "Protocol § Row Tracking"
+    before = table.high_water_mark
+    for name, body in actions:
+        if name == "domainMetadata" and body["domain"] == row_tracking.DOMAIN:
+            table.high_water_mark = row_tracking.high_water_mark_in(
+                metadata.id, body["configuration"]
+            )
+    if table.high_water_mark < before:
+        yield rule, f"the high water mark falls from {before} to {table.high_water_mark}"
+    earlier = {path: body for (path, _), body in table.files.items()}
+    fresh: list[tuple[int, int, str]] = []
+    for name, body in actions:
+        if name != "add":
+            continue
+        first, path = body.get("baseRowId"), body["path"]
+        if first is None or body.get("defaultRowCommitVersion") is None:
+            yield rule, f"{path} has no baseRowId or defaultRowCommitVersion"
+            continue
+        if body["defaultRowCommitVersion"] > version:
+            yield rule, f"{path}: defaultRowCommitVersion is {body['defaultRowCommitVersion']}"
+        assigned = earlier.get(path, {}).get("baseRowId")
+        if assigned is None:
+            fresh.append((first, first + stats_of(body).get("numRecords", 0) - 1, path))
+        elif first != assigned:
+            yield rule, f"{path}: baseRowId is {first}, but was {assigned}"
+    yield from ((rule, detail) for detail in _fresh_row_ids(sorted(fresh), before, table))
+
+
+def _fresh_row_ids(
+    ranges: Sequence[tuple[int, int, str]], before: int, table: Table
+) -> Iterator[str]:
+    """Yield the problems of new ranges of ids, given by their first and last ids, ascending."""
+    taken, by = before, ""
+    for first, last, path in ranges:
+        if first <= before:
+            yield f"{path}: baseRowId {first} is not above the high water mark {before}"
+        elif first <= taken:
+            yield f"{path}: row id {first} is in {by}, too"
+        if last > table.high_water_mark:
+            yield f"{path}: row id {last} is above the high water mark {table.high_water_mark}"
+        if last > taken:
+            taken, by = last, path
