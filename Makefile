@@ -114,8 +114,26 @@ type: $(EDITABLE_STAMP) ## Check types (mypy strict)
 # Two at a time, since a Spark session of its own leaves the second core idle most of the time.
 .PHONY: test
 test: lint-python type build $(PEERS_STAMP) $(TPC_STAMP) $(CLASS_ARCHIVE) ## Everything that a change must pass
+	@rm -f build/junit-*.xml
 	@$(call beside,check-jvm,test-conformance-and-units)
 	@$(call beside,test-spark,test-peers test-hive-core)
+	@$(PY) -m tests.support.slowest
+
+# A minute of lint and types, then the tests of what has changed, the Scala suites and units beside those on Spark.
+.PHONY: quick
+quick: export CHANGED_SPARK = $(shell $(PY) -m tests.support.changed $(SINCE) spark)
+quick: export CHANGED_SCALA = $(shell $(PY) -m tests.support.changed $(SINCE) scala)
+quick: SINCE = main
+quick: lint-python type build $(CLASS_ARCHIVE) ## Check what changed since main in five minutes: lint, types, units, a part of the tests (SINCE=main)
+	@$(call beside,quick-spark,quick-others)
+
+.PHONY: quick-spark quick-others
+quick-spark:
+	@if [ -n "$$CHANGED_SPARK" ]; then $(call pytest_in_ci,spark) --every 5 $$CHANGED_SPARK; \
+	  else echo "No package with tests on Spark has changed."; fi
+quick-others: $(SBT_LAUNCHER)
+	@$(call pytest_in_ci,units) tests/conflicts tests/unit
+	@if [ -n "$$CHANGED_SCALA" ]; then $(call sbt,$(JVM_STYLE); testOnly $$CHANGED_SCALA); fi
 
 .PHONY: check-jvm
 check-jvm: $(SBT_LAUNCHER)
@@ -130,7 +148,7 @@ test-python: build $(PEERS_STAMP) $(TPC_STAMP) $(CLASS_ARCHIVE) ## Run the Pytho
 	@$(call beside,test-spark,test-conformance-and-units test-peers test-hive-core)
 
 # Tests whose Sparks are processes of their own: they run where there is a core to spare.
-APART = tests/spark/test_readme.py tests/spark/test_committer_process.py
+APART = tests/spark/session/test_readme.py tests/spark/commit/test_committer_process.py
 
 .PHONY: test-conformance-and-units test-peers test-spark
 test-conformance-and-units: build $(CLASS_ARCHIVE)
@@ -145,13 +163,13 @@ HIVE_SUITES = $(foreach suite,alter_table assigned_values catalog_tables change_
   change_feed_writes change_targets column_defaults column_mapping_writes constraints delta_table generated_columns \
   identity_columns inserted_values merge_columns merge_into_writer merge_plans one_version replace_where row_changes \
   schema_evolution show_statements sql_statements time_travel time_travel_spelling update_merge write_modes \
-  write_statements,tests/spark/test_$(suite).py)
+  write_statements,$(wildcard tests/spark/*/test_$(suite).py))
 
 .PHONY: test-hive-core
 test-hive-core: build $(CLASS_ARCHIVE)
-	$(call pytest_in_ci,hive) --hive core $(HIVE_SUITES)
+	$(call pytest_in_ci,hive) --hive --every 10 $(HIVE_SUITES)
 
-pytest_in_ci = $(run_python) -m pytest -m "not thorough" --basetemp build/pytest-$(1)
+pytest_in_ci = $(run_python) -m pytest -m "not thorough" --basetemp build/pytest-$(1) --junitxml build/junit-$(1).xml
 
 # $(call beside,targets,others): make both at once and show what the others said when both are done.
 beside = log="build/$(firstword $(2)).log"; mkdir -p build; \
@@ -169,7 +187,7 @@ test-thorough: build $(PEERS_STAMP) $(TPC_STAMP) ## Run the Python tests that ta
 test-workloads: export DELTAIC_WORKLOADS = $(or $(WORKLOADS),100)
 test-workloads: build $(PEERS_STAMP) ## Run random workloads against brute force and delta-spark (WORKLOADS=100 of each style, SEED=7)
 	$(run_python) -m pytest -m "not thorough" --basetemp build/pytest-workloads \
-	  $(if $(SEED),--hypothesis-seed=$(SEED)) tests/spark/test_random_workloads.py tests/peers/test_differential.py $(ARGS)
+	  $(if $(SEED),--hypothesis-seed=$(SEED)) tests/spark/session/test_random_workloads.py tests/peers/test_differential.py $(ARGS)
 
 .PHONY: test-peer-reads
 test-peer-reads: build $(PEERS_STAMP) $(TPC_STAMP) ## Have both peers read every table that the tests on Spark leave (ARGS="-k name")
@@ -180,7 +198,7 @@ test-peer-reads: build $(PEERS_STAMP) $(TPC_STAMP) ## Have both peers read every
 .PHONY: peer-reads-0 peer-reads-1
 peer-reads-0 peer-reads-1: peer-reads-%:
 	$(call pytest_in_ci,peer-reads-$*) --peers-read \
-	  $(if $(ARGS),tests/spark,$$(printf '%s\n' tests/spark/test_*.py | awk 'NR % 2 == $*')) $(ARGS)
+	  $(if $(ARGS),tests/spark,$$(printf '%s\n' tests/spark/*/test_*.py | awk 'NR % 2 == $*')) $(ARGS)
 
 .PHONY: test-py
 test-py: build $(PEERS_STAMP) $(TPC_STAMP) ## Run the Python tests: units, conflicts, Spark, peers (ARGS="-k name")
@@ -198,9 +216,9 @@ test-faults: build $(PEERS_STAMP) ## Kill writers and break disks on purpose, te
 # The class archive is of the Spark of the lock file, and goes unused on the other one.
 .PHONY: test-hive
 test-hive: build $(OTHER_SPARK_STAMP) ## Run the tests of SQL with Hive support, and on the newest Spark, too
-	$(call pytest_folder,--hive all $(HIVE_SUITES))
-	$(call other_spark_pytest,--hive all $(HIVE_SUITES))
-	$(call other_spark_pytest,$(HIVE_SUITES) tests/spark/test_session_requirements.py)
+	$(call pytest_folder,--hive $(HIVE_SUITES))
+	$(call other_spark_pytest,--hive $(HIVE_SUITES))
+	$(call other_spark_pytest,$(HIVE_SUITES) tests/spark/session/test_session_requirements.py)
 
 other_spark_pytest = $(with_java) PYSPARK_PYTHON="$(CURDIR)/$(OTHER_SPARK)/venv/bin/python" \
   $(OTHER_SPARK)/venv/bin/python -m pytest --basetemp build/pytest $(1) $(ARGS)

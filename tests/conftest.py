@@ -40,16 +40,15 @@ if CLASS_ARCHIVE.is_file() and CLASS_ARCHIVE.stat().st_size > 0:
 os.environ.setdefault("JAVA_TOOL_OPTIONS", " ".join(_JVM_OPTIONS))
 
 
-#: Every how many tests of a module one belongs to the core that `make test` runs with Hive support.
-CORE_OF_HIVE = 10
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add what `make test-peer-reads` and `make test-hive` pass."""
+    """Add what the targets of the Makefile pass."""
+    parser.addoption("--hive", action="store_true", help="give the shared session Hive support")
     parser.addoption(
-        "--hive",
-        choices=["all", "core"],
-        help="give the shared session Hive support; of each module run all tests, or every tenth",
+        "--every",
+        type=int,
+        default=1,
+        metavar="N",
+        help="run the first of each N tests of a module",
     )
     parser.addoption(
         "--peers-read",
@@ -59,16 +58,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave a core of each module, where that is asked for."""
-    if config.getoption("--hive") == "core":
+    """Select the first of each N tests of a module."""
+    every = config.getoption("--every")
+    if every > 1:
         seen: Counter[str] = Counter()
-        kept: list[pytest.Item] = []
+        selected: list[pytest.Item] = []
         left_out: list[pytest.Item] = []
         for item in items:
             module = item.nodeid.partition("::")[0]
-            (left_out if seen[module] % CORE_OF_HIVE else kept).append(item)
+            (left_out if seen[module] % every else selected).append(item)
             seen[module] += 1
-        items[:] = kept
+        items[:] = selected
         config.hook.pytest_deselected(items=left_out)
 
 

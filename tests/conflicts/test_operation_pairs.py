@@ -5,8 +5,8 @@ committed; of data there is one value to a file, in `MemoryLog`. All of them tha
 about the partition p = 1, which is in the file `one`.
 
 The expected answers follow from what each operation reads and writes, by the rules of delta-spark's
-documentation on concurrency control; `tests/spark/test_conflict_pairs.py` holds a sample of them
-against rows.
+documentation on concurrency control; `tests/spark/commit/test_conflict_pairs.py` runs a sample of
+them and compares rows.
 """
 
 from __future__ import annotations
@@ -482,7 +482,7 @@ def test_each_operation_of_the_history_is_tried_or_like_one_that_is() -> None:
         log = base("WriteSerializable")
         operation.run(log)
         tried |= {info["operation"] for info in log.actions(log.version, "commitInfo")}
-    # In tests/spark/test_conflict_pairs.py: there is no table yet.
+    # In tests/spark/commit/test_conflict_pairs.py: there is no table yet.
     creating = {"CREATE TABLE", "CREATE TABLE AS SELECT"}
     alike = {
         "CREATE OR REPLACE TABLE",

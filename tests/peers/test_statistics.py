@@ -41,7 +41,7 @@ AS t(ts, ntz, d)
 
 #: Bounds that need not be the same. Of floats, ours are none where there is a NaN or an infinity,
 #: and -0.0 is below 0.0; a string is truncated by characters here and by UTF-16 units there. What
-#: ours must be is in tests/spark/test_write_statistics.py.
+#: ours must be is in tests/spark/write/test_write_statistics.py.
 DIFFERENT = {
     "all types": [("minValues", "float"), ("maxValues", "float"), ("minValues", "double")],
     "strings": [("maxValues", name) for name in "cd"],

@@ -1,4 +1,4 @@
-"""Long strings cross the bridge once; see ``bridge.InternedStrings``."""
+"""Long strings cross the bridge once; see ``commit.InternedStrings``."""
 
 from __future__ import annotations
 

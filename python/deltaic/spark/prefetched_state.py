@@ -1,4 +1,4 @@
-"""State that the JVM sends with a request, to save round trips: ``bridge.PrefetchedState``."""
+"""State that the JVM sends with a request, to save round trips: ``commit.PrefetchedState``."""
 
 from __future__ import annotations
 

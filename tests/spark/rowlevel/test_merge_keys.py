@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.spark.test_change_plans import changes, joins
+from tests.spark.rowlevel.test_change_plans import changes, joins
 from tests.support import change_feed, log
 from tests.support.plans import nodes_below
 from tests.support.session_settings import session_settings

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.spark.test_merge_plans import FILES, SCHEMA, UPSERT
+from tests.spark.rowlevel.test_merge_plans import FILES, SCHEMA, UPSERT
 from tests.support import log
 from tests.support.lost_files import lose_files
 from tests.support.session_settings import session_settings
