@@ -237,6 +237,10 @@ pytest_folder = $(run_python) -m pytest --basetemp build/pytest $(1) $(ARGS)
 bench: build $(PEERS_STAMP) $(TPC_STAMP) $(TPC_DATA_STAMP) ## Measure against delta-spark and plain Parquet (ARGS="--scale 0.1")
 	$(run_python) -m bench $(ARGS)
 
+.PHONY: bench-results
+bench-results: $(VENV_STAMP) ## Rewrite bench/RESULTS.md, and keep only the raw results that it cites
+	$(run_python) -m bench --results
+
 .PHONY: first-query-classes
 first-query-classes: build ## List anew the classes that a first query loads
 	$(run_python) -m bench.first_query_classes

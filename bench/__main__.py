@@ -13,12 +13,16 @@ from pathlib import Path
 
 from bench.engines import ENGINES, SUBJECT, VARIANT
 from bench.report import Report
+from bench.results_page import publish
 from bench.runner import Runner
 from bench.scenarios import BY_NAME
 from bench.settings import LOCAL_CACHE, REPOSITORY, SPARK_TEMPORARY, Settings, quick_scale, root_uri
 
 _RESULTS = REPOSITORY / "bench" / "results"
-_QUICK_RESULTS = LOCAL_CACHE / "results"
+_PAGE = REPOSITORY / "bench" / "RESULTS.md"
+
+#: Not committed: of smoke tests and of selected queries, and what newer results supersede.
+_LOCAL_RESULTS = LOCAL_CACHE / "results"
 _DEFAULT_ENGINES = [name for name in ENGINES if name != VARIANT]
 # delta-spark with default settings runs the same code as tuned, but with jobs of 50 tasks.
 _QUICK_ENGINES = [name for name in _DEFAULT_ENGINES if name != "delta"]
@@ -32,6 +36,9 @@ def main() -> int:
         for name, scenario in BY_NAME.items():
             print(f"{name}: {(scenario.__doc__ or '').partition(chr(10))[0]}")
         return 0
+    if options.results:
+        _publish()
+        return 0
     settings = _settings(options)
     chosen = options.engines or (_QUICK_ENGINES if settings.quick else _DEFAULT_ENGINES)
     engines = [ENGINES[name] for name in chosen]
@@ -42,7 +49,8 @@ def main() -> int:
         subject=SUBJECT,
         started=datetime.now().astimezone(),
     )
-    folder = options.out or (_QUICK_RESULTS if settings.quick else _RESULTS)
+    is_local = settings.quick or settings.queries
+    folder = options.out or (_LOCAL_RESULTS if is_local else _RESULTS)
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     shutil.rmtree(_LOGS, ignore_errors=True)
     runner = Runner(engines, settings, _LOGS, options.timeout, options.rounds)
@@ -58,7 +66,17 @@ def main() -> int:
         runner.close()
         shutil.rmtree(SPARK_TEMPORARY, ignore_errors=True)
     print(f"\n{report.table()}\n\nWritten to {written}")
+    if folder.resolve() == _RESULTS:
+        _publish()
     return 1 if report.failures else 0
+
+
+def _publish() -> None:
+    """Rewrite the page of results, and move raw results that it does not cite to `build`."""
+    moved = publish(_RESULTS, _PAGE, _LOCAL_RESULTS)
+    print(f"{_PAGE} is up to date")
+    for path in moved:
+        print(f"Newest result of no scenario, moved to {path}")
 
 
 def _settings(options: argparse.Namespace) -> Settings:
@@ -81,6 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     add = parser.add_argument
     add("--list", action="store_true", help="list the scenarios and stop")
+    add("--results", action="store_true", help="rewrite bench/RESULTS.md, then stop")
     defaults_to_run = [name for name, scenario in BY_NAME.items() if not scenario.by_name_only]
     add("--only", nargs="+", metavar="NAME", choices=BY_NAME, default=defaults_to_run)
     add("--engines", nargs="+", metavar="NAME", choices=ENGINES, help=f"of {', '.join(ENGINES)}")
