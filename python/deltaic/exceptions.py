@@ -254,12 +254,12 @@ def render(condition: str, parameters: Mapping[str, str]) -> str:
         text = ", ".join(f"{name}: {value}" for name, value in parameters.items())
     else:
         text = _PARAMETER.sub(
-            lambda match: _printable(parameters.get(match[1], match[0])),
+            lambda match: printable(parameters.get(match[1], match[0])),
             "\n".join(entry["message"]),
         )
     return f"[{condition}] {text} SQLSTATE: {sql_state(condition)}"
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Escape unprintable characters: messages quote damaged files, which may hold anything."""
     return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

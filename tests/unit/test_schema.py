@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaic.exceptions import InvalidArgumentError, ProtocolError
+from deltaic.protocol.actions import Metadata
 from deltaic.protocol.columns.schema_checks import (
     check_table_schema,
     extra_columns,
@@ -93,6 +94,13 @@ def test_example_of_the_protocol_is_read() -> None:
 def test_string_that_is_no_schema_is_refused(text: str) -> None:
     with pytest.raises(ProtocolError, match="/t"):
         parse_schema(text, "/t")
+
+
+def test_schema_of_a_metadata_action_is_parsed_once() -> None:
+    metadata = Metadata("id", schema("a"))
+    assert metadata.schema is metadata.schema is parse_schema(schema("a"), "/t")
+    with pytest.raises(ProtocolError, match="table no-schema"):
+        Metadata("no-schema", "[]").schema  # noqa: B018
 
 
 def test_field_without_nullable_or_metadata_is_read() -> None:

@@ -30,7 +30,7 @@ def evolve_table(table: str, current: TableSnapshot, written: str, tables: Table
         If the new definition would activate a property that had no effect before.
     """
     before = current.metadata
-    schema = parse_schema(before.schema_string, table)
+    schema = before.schema
     evolution = SchemaEvolution(
         table,
         current.version,

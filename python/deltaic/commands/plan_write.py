@@ -180,7 +180,7 @@ def _write_to_existing(request: WriteRequest, current: TableSnapshot, tables: Ta
         definition = Definition(current.protocol, current.metadata)
     else:
         definition = evolve_table(request.table, current, request.evolved_schema_string, tables)
-    columns = parse_schema(definition.metadata.schema_string, request.table).fields
+    columns = definition.metadata.schema.fields
     if request.schema_string is not None and not columns:
         raise error("DELTAIC_NO_DATA_COLUMNS", table=request.table)
     return replace(
@@ -281,7 +281,7 @@ def _require_removes_allowed(request: WriteRequest, current: TableSnapshot) -> N
 def _require_columns_fit(request: WriteRequest, current: TableSnapshot) -> None:
     if request.schema_string is None:
         return
-    schema = parse_schema(current.metadata.schema_string, request.table)
+    schema = current.metadata.schema
     extra = extra_columns(schema, parse_schema(request.schema_string, request.table))
     if not extra:
         return

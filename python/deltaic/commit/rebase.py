@@ -16,7 +16,6 @@ from deltaic.protocol.columns.column_lists import has_statistics
 from deltaic.protocol.constraints import conditions
 from deltaic.protocol.features import is_writable
 from deltaic.protocol.properties import unsupported_properties
-from deltaic.protocol.schema import parse_schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,15 +130,12 @@ def _append_to_created_table(
 def _has_statistics_for(ours: CurrentTransaction, winner: WinningCommit) -> bool:
     """Whether our files have statistics for all clustering columns (§ Clustered Table)."""
     metadata = ours.plan.effective.metadata
-    schema = parse_schema(metadata.schema_string, ours.table)
     return all(
-        has_statistics(ours.table, schema, path, metadata.configuration)
-        for path in clustering_columns(ours.table, schema, winner.domains)
+        has_statistics(ours.table, metadata.schema, path, metadata.configuration)
+        for path in clustering_columns(ours.table, metadata.schema, winner.domains)
     )
 
 
 def _same_columns(ours: CurrentTransaction, created: Definition) -> bool:
     mine, theirs = ours.plan.effective.metadata, created.metadata
-    return mine.partition_columns == theirs.partition_columns and parse_schema(
-        mine.schema_string, ours.table
-    ) == parse_schema(theirs.schema_string, ours.table)
+    return mine.partition_columns == theirs.partition_columns and mine.schema == theirs.schema

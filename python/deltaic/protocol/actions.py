@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from deltaic.protocol.schema import StructType, parse_schema
+
 #: From these versions on, features are listed by name (Protocol § Table Features).
 READER_VERSION_WITH_FEATURES = 3
 WRITER_VERSION_WITH_FEATURES = 7
@@ -57,6 +59,18 @@ class Metadata:
     created_time_ms: int | None = None
     format_provider: str = "parquet"
     format_options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def schema(self) -> StructType:
+        """The table's columns, parsed from `schema_string`, which is parsed once.
+
+        Raises
+        ------
+        ProtocolError
+            If the string is not a schema; the message names the table by its id. `require_writable`
+            names its location, so commands check a version before they use its schema.
+        """
+        return parse_schema(self.schema_string, self.id)
 
     @staticmethod
     def from_json(body: Mapping[str, Any]) -> Metadata:

@@ -144,7 +144,6 @@ def _folded_letter(letter: str) -> str:
 DataType: TypeAlias = PrimitiveType | ArrayType | MapType | StructType | UserDefinedType
 
 
-@lru_cache(maxsize=32)
 def parse_schema(text: str, table: str) -> StructType:
     """Parse a schema string; the result is cached, as most commits have the same one.
 
@@ -154,7 +153,7 @@ def parse_schema(text: str, table: str) -> StructType:
         If it is not a schema; `table` is named in the message.
     """
     try:
-        schema = _parse_type(json.loads(text))
+        schema = _parse_text(text)
     except (ValueError, KeyError, TypeError, RecursionError) as problem:
         raise error("DELTAIC_INVALID_SCHEMA", table=table, reason=problem) from problem
     if not isinstance(schema, StructType):
@@ -232,6 +231,11 @@ def map_fields(schema: StructType, change: Callable[[Field], Field]) -> StructTy
         return StructType(tuple(change(replace(f, type=on_type(f.type))) for f in struct.fields))
 
     return on_struct(schema)
+
+
+@lru_cache(maxsize=32)
+def _parse_text(text: str) -> DataType:
+    return _parse_type(json.loads(text))
 
 
 def _parse_type(node: Any) -> DataType:

@@ -22,7 +22,6 @@ from deltaic.protocol.schema import (
     folded_name,
     map_fields,
     parse_field,
-    parse_schema,
     walk,
 )
 
@@ -129,7 +128,7 @@ def add_columns(
     """
     table = arguments.table
     current = current_snapshot(table, tables)
-    schema = parse_schema(current.metadata.schema_string, table)
+    schema = current.metadata.schema
     named = []
     for new in arguments.columns:
         _require_addable(table, new)

@@ -20,7 +20,6 @@ from deltaic.protocol.columns.clustering import (
 from deltaic.protocol.columns.schema_edits import path_text
 from deltaic.protocol.features import supports
 from deltaic.protocol.properties import ProtocolRequest
-from deltaic.protocol.schema import parse_schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +52,8 @@ def cluster_by(
     if not arguments.columns and not supports(current.protocol, FEATURE):
         return CommitResult(current.version, skipped=True)
     metadata = current.metadata
-    schema = parse_schema(metadata.schema_string, table)
-    before = clustering_columns(table, schema, current.domains)
-    after = checked_columns(
-        table, schema, metadata.partition_columns, metadata.configuration, arguments.columns
-    )
+    before = clustering_columns(table, metadata.schema, current.domains)
+    after = checked_columns(table, metadata, arguments.columns)
     return alter(
         Alteration(
             table,

@@ -35,7 +35,6 @@ from deltaic.protocol.schema import (
     Field,
     PrimitiveType,
     StructType,
-    parse_schema,
     type_text,
 )
 
@@ -102,7 +101,7 @@ def alter_columns(
     """
     table = arguments.table
     current = current_snapshot(table, tables)
-    schema = parse_schema(current.metadata.schema_string, table)
+    schema = current.metadata.schema
     named = []
     for change in arguments.changes:
         path = spelled(schema, change.column)

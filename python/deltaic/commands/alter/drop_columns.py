@@ -21,7 +21,7 @@ from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
 from deltaic.protocol.columns.column_lists import without_columns
 from deltaic.protocol.columns.schema_edits import edit_struct, find_field, path_text, spelled
-from deltaic.protocol.schema import StructType, parse_schema
+from deltaic.protocol.schema import StructType
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def drop_columns(
     """
     table = arguments.table
     current = current_snapshot(table, tables)
-    schema = parse_schema(current.metadata.schema_string, table)
+    schema = current.metadata.schema
     paths = [
         spelled(schema, path)
         for path in arguments.columns
@@ -63,7 +63,7 @@ def drop_columns(
     if not paths:
         return CommitResult(current.version, skipped=True)
     require_mapping(table, current, "drop the columns " + ", ".join(map(path_text, paths)))
-    require_droppable(table, current, schema, paths)
+    require_droppable(table, current, paths)
     after = schema
     for path in paths:
         after = _without(table, after, path)

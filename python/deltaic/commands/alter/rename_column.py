@@ -16,7 +16,7 @@ from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
 from deltaic.protocol.columns.column_lists import with_renamed_column
 from deltaic.protocol.columns.schema_edits import edit_field, path_text, spelled
-from deltaic.protocol.schema import Field, parse_schema
+from deltaic.protocol.schema import Field
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def rename_column(
     table = arguments.table
     current = current_snapshot(table, tables)
     before = current.metadata
-    schema = parse_schema(before.schema_string, table)
+    schema = before.schema
     path = spelled(schema, arguments.column)
     after_path = (*path[:-1], arguments.name)
 

@@ -33,7 +33,6 @@ from deltaic.protocol.schema import (
     PrimitiveType,
     StructType,
     folded_name,
-    parse_schema,
     type_text,
 )
 
@@ -72,7 +71,7 @@ def replace_columns(
     table = arguments.table
     current = current_snapshot(table, tables)
     before = current.metadata
-    schema = parse_schema(before.schema_string, table)
+    schema = before.schema
     identity = next(
         (column for column in schema.fields if "delta.identity.start" in column.metadata), None
     )
@@ -87,7 +86,7 @@ def replace_columns(
             reason = f"{dropped} would be dropped at the same time; RENAME COLUMN keeps values"
             raise _refused(table, merge.added[0], reason)
         require_mapping(table, current, f"drop the columns {dropped}")
-        require_droppable(table, current, schema, merge.dropped)
+        require_droppable(table, current, merge.dropped)
     for path, newer in merge.retyped:
         require_widening(table, path, current, tables)
         after = _retyped(table, after, path, newer.name)

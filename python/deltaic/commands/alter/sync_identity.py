@@ -19,7 +19,6 @@ from deltaic.protocol.columns.identity import (
     with_high_water_marks,
 )
 from deltaic.protocol.columns.schema_edits import find_field, path_text, spelled
-from deltaic.protocol.schema import parse_schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ def sync_identity(
     """
     table = arguments.table
     current = current_snapshot(table, tables)
-    schema = parse_schema(current.metadata.schema_string, table)
+    schema = current.metadata.schema
     path = spelled(schema, arguments.column)
     column = find_field(schema, path)
     step = None if column is None else identity_step(column)

@@ -35,7 +35,6 @@ from deltaic.protocol.properties_without_feature import (
     require_not_activated,
 )
 from deltaic.protocol.retention import check_retention
-from deltaic.protocol.schema import parse_schema
 
 _COMMENT = "comment"
 
@@ -105,9 +104,8 @@ def _alteration(
         description=_description(arguments, before.description),
     )
     check_retention(table, after.configuration, {*checked.configuration, *removed})
-    schema = parse_schema(after.schema_string, table)
-    check_feed_columns(table, schema, after.configuration)
-    check_statistics_columns(table, schema, after.partition_columns, checked.configuration)
+    check_feed_columns(table, after.schema, after.configuration)
+    check_statistics_columns(table, after.schema, after.partition_columns, checked.configuration)
     # Checked first: the code below assumes that files were written with the retained properties.
     require_not_activated(table, current.version, current.protocol, before, after)
     after = upgraded(table, after, retained)

@@ -14,7 +14,7 @@ from deltaic.protocol.columns.clustering import clustering_columns
 from deltaic.protocol.columns.column_mapping import PHYSICAL_NAME, is_mapped, with_new_columns
 from deltaic.protocol.columns.schema_checks import check_table_schema
 from deltaic.protocol.columns.schema_edits import path_text
-from deltaic.protocol.schema import Field, StructType, parse_schema, type_text, write_schema
+from deltaic.protocol.schema import Field, StructType, type_text, write_schema
 
 
 def with_schema(
@@ -34,7 +34,7 @@ def with_schema(
     """
     partitions = before.partition_columns if partition_columns is None else partition_columns
     properties = before.configuration if configuration is None else configuration
-    current = parse_schema(before.schema_string, table)
+    current = before.schema
     check_table_schema(table, schema, partitions, any_names=is_mapped(properties), before=current)
     check_feed_columns(table, schema, properties)
     _require_same_nested_type(table, current, schema)
@@ -90,9 +90,7 @@ def require_mapping(table: str, current: TableSnapshot, change: str) -> None:
         )
 
 
-def require_droppable(
-    table: str, current: TableSnapshot, schema: StructType, paths: Sequence[Sequence[str]]
-) -> None:
+def require_droppable(table: str, current: TableSnapshot, paths: Sequence[Sequence[str]]) -> None:
     """Refuse to drop partition and clustering columns.
 
     Raises
@@ -101,7 +99,7 @@ def require_droppable(
         If the table is partitioned or clustered by one of the columns.
     """
     partitions = [(name,) for name in current.metadata.partition_columns]
-    clustered = clustering_columns(table, schema, current.domains)
+    clustered = clustering_columns(table, current.metadata.schema, current.domains)
     for path in paths:
         if tuple(path) in partitions:
             reason, advice = "partitioned by it", "Write the rows to a new table without it."

@@ -10,7 +10,7 @@ from deltaic.protocol.columns.identity_high_water_marks import HIGH_WATER_MARK
 from deltaic.protocol.columns.type_widening import TYPE_CHANGES
 from deltaic.protocol.features import all_features
 from deltaic.protocol.properties import CONSTRAINT_PREFIX, FEATURE_PREFIX, find_property
-from deltaic.protocol.schema import Field, map_fields, parse_schema, write_schema
+from deltaic.protocol.schema import Field, map_fields, write_schema
 
 #: Column metadata that records the history of a table's rows, not its definition.
 _HISTORY = frozenset({HIGH_WATER_MARK, TYPE_CHANGES})
@@ -31,7 +31,7 @@ def copied_definition(protocol: Protocol, metadata: Metadata) -> CopiedDefinitio
 
     Internal properties, such as the maximum column id, are not copied: a new table gets its own.
     """
-    schema = map_fields(parse_schema(metadata.schema_string, metadata.id), _without_history)
+    schema = map_fields(metadata.schema, _without_history)
     constraints, properties = {}, {}
     for name, value in metadata.configuration.items():
         if name.casefold().startswith(CONSTRAINT_PREFIX):

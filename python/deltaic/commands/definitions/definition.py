@@ -176,7 +176,7 @@ def redefine_table(
         ),
         description=before.description if keep_properties else request.description,
     )
-    if _same_columns(request.table, before, schema, partition_columns) and keep_properties:
+    if _same_columns(before, schema, partition_columns) and keep_properties:
         metadata = before
     else:
         metadata = new_mapping(metadata, before)
@@ -291,15 +291,13 @@ def clustering_of(
                 version=current.version,
                 columns=", ".join(metadata.partition_columns),
             )
-        current_schema = parse_schema(current.metadata.schema_string, request.table)
-        before = clustering.clustering_columns(request.table, current_schema, current.domains)
-    schema = parse_schema(metadata.schema_string, request.table)
+        before = clustering.clustering_columns(
+            request.table, current.metadata.schema, current.domains
+        )
     wanted = request.cluster_by or ()
     if request.cluster_by is None and keep_properties:
-        wanted = [path for path in before if find_field(schema, path) is not None]
-    columns = clustering.checked_columns(
-        request.table, schema, metadata.partition_columns, metadata.configuration, wanted
-    )
+        wanted = [path for path in before if find_field(metadata.schema, path) is not None]
+    columns = clustering.checked_columns(request.table, metadata, wanted)
     domain = clustering.clustering_domain(metadata, columns)
     is_unchanged = current is not None and (
         current.domains.get(clustering.DOMAIN) == domain.configuration
@@ -363,8 +361,6 @@ def stored_column(column: Field) -> Field:
     return replace(column, metadata=metadata)
 
 
-def _same_columns(
-    table: str, before: Metadata, schema: StructType, partition_columns: Sequence[str]
-) -> bool:
-    current = map_fields(parse_schema(before.schema_string, table), stored_column)
+def _same_columns(before: Metadata, schema: StructType, partition_columns: Sequence[str]) -> bool:
+    current = map_fields(before.schema, stored_column)
     return current == schema and (tuple(partition_columns) == before.partition_columns)

@@ -11,7 +11,7 @@ from deltaic.protocol.actions import Metadata
 from deltaic.protocol.columns.column_expressions import GENERATED, INVARIANT
 from deltaic.protocol.columns.schema_edits import path_text
 from deltaic.protocol.properties import CONSTRAINT_PREFIX
-from deltaic.protocol.schema import folded_name, parse_schema, walk
+from deltaic.protocol.schema import folded_name, walk
 
 
 def require_independent(
@@ -33,7 +33,7 @@ def require_independent(
     InvalidArgumentError
         Naming the column, and the first expression that depends on it.
     """
-    expressions = list(_expressions(table, metadata))
+    expressions = list(_expressions(metadata))
     if not expressions or not paths:
         return
     referred = tables.columns_in(metadata.schema_string, [sql for _, sql in expressions])
@@ -61,7 +61,7 @@ def require_retypable(table: str, path: Sequence[str], metadata: Metadata, table
     InvalidArgumentError
         Naming the column, and the expression that computes it or depends on it.
     """
-    column = parse_schema(metadata.schema_string, table).find(path[0])
+    column = metadata.schema.find(path[0])
     if column is not None and GENERATED in column.metadata:
         raise error(
             "DELTAIC_UNSUPPORTED_COLUMN_CHANGE",
@@ -72,11 +72,11 @@ def require_retypable(table: str, path: Sequence[str], metadata: Metadata, table
     require_independent(table, "given another type", [path], metadata, tables)
 
 
-def _expressions(table: str, metadata: Metadata) -> Iterator[tuple[str, str]]:
+def _expressions(metadata: Metadata) -> Iterator[tuple[str, str]]:
     for key, sql in metadata.configuration.items():
         if key.casefold().startswith(CONSTRAINT_PREFIX):
             yield f"the CHECK constraint {key[len(CONSTRAINT_PREFIX) :]}", sql
-    for path, column in walk(parse_schema(metadata.schema_string, table)):
+    for path, column in walk(metadata.schema):
         if GENERATED in column.metadata:
             yield f"the generated column {path}", str(column.metadata[GENERATED])
         if INVARIANT in column.metadata:

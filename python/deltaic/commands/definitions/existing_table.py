@@ -54,8 +54,8 @@ def require_matching_table(
 
 def clustered_by(table: TableSnapshot) -> tuple[tuple[str, ...], ...]:
     """Return the columns that a table is clustered by, if any."""
-    schema = parse_schema(table.metadata.schema_string, table.metadata.id)
-    return clustering.clustering_columns(table.metadata.id, schema, table.domains)
+    metadata = table.metadata
+    return clustering.clustering_columns(metadata.id, metadata.schema, table.domains)
 
 
 def _differences(

@@ -18,7 +18,6 @@ from deltaic.protocol.schema import (
     Field,
     StructType,
     has_bounds,
-    parse_schema,
     type_text,
 )
 
@@ -81,7 +80,7 @@ def clustering_domain(metadata: Metadata, columns: Sequence[Sequence[str]]) -> D
     columns
         Paths of its columns.
     """
-    schema = parse_schema(metadata.schema_string, metadata.id)
+    schema = metadata.schema
     mapped = is_mapped(metadata.configuration)
     physical = [_physical(metadata.id, schema, path) if mapped else list(path) for path in columns]
     configuration = json.dumps(
@@ -95,20 +94,15 @@ def lost_columns(table: str, metadata: Metadata, configuration: str) -> list[str
 
     These are columns that the definition does not have, and all if it has partition columns.
     """
-    schema = parse_schema(metadata.schema_string, table)
     return [
         path_text(path)
         for path in physical_paths(table, configuration)
-        if metadata.partition_columns or not _has(schema, path)
+        if metadata.partition_columns or not _has(metadata.schema, path)
     ]
 
 
 def checked_columns(
-    table: str,
-    schema: StructType,
-    partition_columns: Sequence[str],
-    configuration: Mapping[str, str],
-    requested: Sequence[Sequence[str]],
+    table: str, metadata: Metadata, requested: Sequence[Sequence[str]]
 ) -> tuple[tuple[str, ...], ...]:
     """Return the columns in the schema's spelling.
 
@@ -124,10 +118,11 @@ def checked_columns(
 
     if not requested:
         return ()
-    if partition_columns:
-        raise refused(f"it is partitioned by {', '.join(partition_columns)}")
+    if metadata.partition_columns:
+        raise refused(f"it is partitioned by {', '.join(metadata.partition_columns)}")
     if len(requested) > MAX_COLUMNS:
         raise refused(f"there are more than {MAX_COLUMNS}")
+    schema = metadata.schema
     columns = [spelled(schema, path) for path in requested]
     if len(set(columns)) < len(columns):
         raise refused("a column is named twice")
@@ -139,7 +134,7 @@ def checked_columns(
         if not has_bounds(column.type):
             kind = type_text(column.type)
             raise refused(f"{name} is of type {kind}, which has no min/max statistics")
-        if not has_statistics(table, schema, path, configuration):
+        if not has_statistics(table, schema, path, metadata.configuration):
             raise refused(
                 f"no statistics are collected for {name}; name it in "
                 "delta.dataSkippingStatsColumns, raise delta.dataSkippingNumIndexedCols, or move "

@@ -17,7 +17,6 @@ from deltaic.protocol.schema import (
     MapType,
     StructType,
     map_fields,
-    parse_schema,
     walk,
     write_schema,
 )
@@ -87,7 +86,7 @@ def new_mapping(metadata: Metadata, before: Metadata | None = None) -> Metadata:
     if before is not None:
         last_id = stored_number(metadata.id, before.configuration, MAX_COLUMN_ID)
         if is_mapped(before.configuration):
-            known = _by_path(parse_schema(before.schema_string, metadata.id), ())
+            known = _by_path(before.schema, ())
     return _mapped(metadata, known, last_id, lambda _: f"col-{uuid.uuid4()}")
 
 
@@ -96,7 +95,7 @@ def with_new_columns(metadata: Metadata) -> Metadata:
     if not is_mapped(metadata.configuration):
         return metadata
     last_id = stored_number(metadata.id, metadata.configuration, MAX_COLUMN_ID)
-    known = _by_path(parse_schema(metadata.schema_string, metadata.id), ())
+    known = _by_path(metadata.schema, ())
     return _mapped(metadata, known, last_id, lambda _: f"col-{uuid.uuid4()}")
 
 
@@ -182,7 +181,7 @@ def _mapped(
             case _:
                 return data_type
 
-    schema = on_struct(parse_schema(metadata.schema_string, metadata.id), ())
+    schema = on_struct(metadata.schema, ())
     newest = max([last_id, *(i for _, column in walk(schema) for i in _ids_of(column))])
     return replace(
         metadata,

@@ -8,7 +8,7 @@ from typing import Any
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.columns.column_mapping import PHYSICAL_NAME, is_mapped
 from deltaic.protocol.features import is_listed
-from deltaic.protocol.schema import DataType, StructType, parse_schema
+from deltaic.protocol.schema import DataType, StructType
 
 #: The statistics that hold a value for each column (Protocol § Per-file Statistics).
 _BY_COLUMN = ("minValues", "maxValues", "nullCount")
@@ -19,13 +19,13 @@ ColumnPaths = Mapping[tuple[str, ...], bool]
 
 def column_paths(protocol: Protocol, metadata: Metadata) -> ColumnPaths:
     """Return every column of a table outside arrays and maps, including fields of structs."""
-    schema = parse_schema(metadata.schema_string, metadata.id)
+    schema = metadata.schema
     return dict(_below(schema, (), _have_physical_names(protocol, metadata)))
 
 
 def physical_partition_columns(protocol: Protocol, metadata: Metadata) -> Iterator[str]:
     """Yield the names of the partition columns in ``partitionValues``."""
-    columns = {c.name: c for c in parse_schema(metadata.schema_string, metadata.id).fields}
+    columns = {c.name: c for c in metadata.schema.fields}
     mapped = _have_physical_names(protocol, metadata)
     for name in metadata.partition_columns:
         column = columns.get(name)

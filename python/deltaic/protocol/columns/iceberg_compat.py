@@ -23,7 +23,6 @@ from deltaic.protocol.schema import (
     PrimitiveType,
     StructType,
     UserDefinedType,
-    parse_schema,
     walk,
 )
 
@@ -147,7 +146,7 @@ def _user_defined(metadata: Metadata) -> Iterator[str]:
 
 def _foreign_changes(metadata: Metadata) -> Iterator[str]:
     """Yield the type changes that Iceberg does not support without rewriting files."""
-    for path, column in walk(parse_schema(metadata.schema_string, metadata.id)):
+    for path, column in walk(metadata.schema):
         for change in column.metadata.get(TYPE_CHANGES, ()):
             older, newer = change["fromType"], change["toType"]
             if not widens_in_iceberg(PrimitiveType(older), PrimitiveType(newer)):
@@ -156,7 +155,7 @@ def _foreign_changes(metadata: Metadata) -> Iterator[str]:
 
 def _types(metadata: Metadata) -> Iterator[tuple[str, DataType]]:
     """Yield every type in the schema with the path of its column or field."""
-    for path, column in walk(parse_schema(metadata.schema_string, metadata.id)):
+    for path, column in walk(metadata.schema):
         yield from ((path, part) for part in _parts(column.type))
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from deltaic.exceptions import error
 from deltaic.protocol.actions import Metadata
 from deltaic.protocol.columns.identity_high_water_marks import HIGH_WATER_MARK
-from deltaic.protocol.schema import Field, PrimitiveType, StructType, parse_schema, write_schema
+from deltaic.protocol.schema import Field, PrimitiveType, StructType, write_schema
 
 _PREFIX = "delta.identity."
 START = "delta.identity.start"
@@ -77,6 +77,6 @@ def with_high_water_marks(metadata: Metadata, marks: Mapping[str, int]) -> Metad
         newest = mark if before is None else pick(mark, before)
         return column.with_entry(HIGH_WATER_MARK, newest)
 
-    schema = parse_schema(metadata.schema_string, metadata.id)
+    schema = metadata.schema
     after = StructType(tuple(with_high_water_mark(column) for column in schema.fields))
     return replace(metadata, schema_string=write_schema(after))

@@ -31,7 +31,7 @@ def _high_water_marks(table: str, metadata: Metadata) -> frozenset[tuple[str, in
 
 
 def _without_high_water_marks(metadata: Metadata) -> Metadata:
-    schema = map_fields(parse_schema(metadata.schema_string, metadata.id), _without_high_water_mark)
+    schema = map_fields(metadata.schema, _without_high_water_mark)
     return replace(metadata, schema_string=write_schema(schema))
 
 

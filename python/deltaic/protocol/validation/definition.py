@@ -18,7 +18,7 @@ from deltaic.protocol.columns.column_mapping import (
 )
 from deltaic.protocol.features import features_in_use, find_feature, supports
 from deltaic.protocol.properties import stored_number
-from deltaic.protocol.schema import StructType, parse_schema, walk
+from deltaic.protocol.schema import StructType, walk
 from deltaic.protocol.validation.log_state import Problems
 
 
@@ -40,7 +40,7 @@ def definition_problems(protocol: Protocol, metadata: Metadata) -> Problems:
             yield rule, f"{name} is not among the readerFeatures"
     try:
         used = features_in_use(metadata, metadata.id)
-        columns = parse_schema(metadata.schema_string, metadata.id)
+        columns = metadata.schema
     except DeltaError as invalid:
         yield "Protocol § Schema Serialization Format", str(invalid)
         return

@@ -1,7 +1,7 @@
 """Checks a whole log against the protocol's requirements on writers.
 
 It only uses the stored actions, and reports what is wrong with them. The test suite checks every
-log that its tests write; it can also be used to find out which writer corrupted a table.
+log that its tests write; ``python -m deltaic validate`` finds out which writer corrupted a table.
 """
 
 from __future__ import annotations
@@ -51,13 +51,25 @@ class Violation:
 
 
 def parse_commit(text: str) -> list[Action]:
-    """Return the actions of a commit file, in order; a line may hold several."""
-    return [
-        (name, body)
-        for line in text.split("\n")
-        if line.strip()
-        for name, body in json.loads(line).items()
-    ]
+    """Return the actions of a commit file, in order; a line may hold several.
+
+    Raises
+    ------
+    ValueError
+        If a line is not a JSON object; the message names the line.
+    """
+    actions: list[Action] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            body = json.loads(line)
+        except ValueError as problem:
+            raise ValueError(f"line {number}: {problem}") from problem
+        if not isinstance(body, dict):
+            raise ValueError(f"line {number} is not a JSON object")
+        actions += body.items()
+    return actions
 
 
 def validate_log(commits: Iterable[tuple[int, Sequence[Action]]]) -> list[Violation]:
@@ -87,6 +99,9 @@ def validate_log(commits: Iterable[tuple[int, Sequence[Action]]]) -> list[Violat
         except DeltaError as damage:
             # Other checks of the commit depend on the part that cannot be parsed.
             violations.append(Violation(version, "Protocol § Actions", str(damage)))
+        except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as damage:
+            detail = f"an action lacks a field, or has a value of another type: {damage!r}"
+            violations.append(Violation(version, "Protocol § Actions", detail))
     return violations
 
 
