@@ -79,7 +79,7 @@ def delete_some(value: int, dv_id: str) -> Operation:
     )
 
 
-def end_rows(rows: str, file: MemoryFile = ONE, reads: int | None = None) -> Operation:
+def delete_rows(rows: str, file: MemoryFile = ONE, reads: int | None = None) -> Operation:
     """DELETE WHERE p = 1 and something that is true of these rows, by a deletion vector."""
     return lambda log: MemoryCommit(
         log,
@@ -91,7 +91,7 @@ def end_rows(rows: str, file: MemoryFile = ONE, reads: int | None = None) -> Ope
     )
 
 
-def end_all_rows(log: MemoryLog) -> MemoryCommit:
+def delete_all_rows(log: MemoryLog) -> MemoryCommit:
     return MemoryCommit(log, "DELETE", removes=["one"], reads=frozenset({1}), row_by_row=True)
 
 
@@ -99,7 +99,7 @@ def update_rows(rows: str) -> Operation:
     """UPDATE ... WHERE p = 1, after which the rows are still there."""
 
     def prepare(log: MemoryLog) -> MemoryCommit:
-        deleted = end_rows(rows, reads=1)(log)
+        deleted = delete_rows(rows, reads=1)(log)
         return dataclasses.replace(
             deleted, operation="UPDATE", adds=[*deleted.adds, MemoryFile(f"new-{rows}", 1)]
         )
@@ -230,19 +230,19 @@ PAIRS = [
         DELETE_DELETE,
         DELETE_DELETE,
     ),
-    ("deletes of other rows of one file", end_rows("ab"), end_rows("cd"), NONE, NONE),
-    ("deletes of some rows", end_rows("abc"), end_rows("bcd"), DELETE_DELETE, DELETE_DELETE),
-    ("deletes of some rows and all", end_rows("a"), end_all_rows, DELETE_DELETE, DELETE_DELETE),
+    ("deletes of other rows of one file", delete_rows("ab"), delete_rows("cd"), NONE, NONE),
+    ("deletes of some rows", delete_rows("abc"), delete_rows("bcd"), DELETE_DELETE, DELETE_DELETE),
+    ("deletes of some rows and all", delete_rows("a"), delete_all_rows, DELETE_DELETE, DELETE_DELETE),
     # The rows of an update are still what the other one looks for: statistics cannot tell.
-    ("update and delete of other rows", update_rows("ab"), end_rows("c", reads=1), NONE, APPEND),
+    ("update and delete of other rows", update_rows("ab"), delete_rows("c", reads=1), NONE, APPEND),
     ("updates of other rows", update_rows("ab"), update_rows("cd"), APPEND, APPEND),
     ("updates of some rows", update_rows("ab"), update_rows("bc"), DELETE_DELETE, DELETE_DELETE),
-    ("delete of rows, rewrite", end_rows("a"), delete_some(1, "b"), NONE, DELETE_DELETE),
-    ("delete of rows, compaction", end_rows("a"), compact, DELETE_DELETE, DELETE_DELETE),
-    ("delete of rows, compaction of others", end_rows("a", TWO), compact_one, NONE, NONE),
-    ("delete of rows, loss of others", end_rows("a", TWO), delete(1), NONE, NONE),
+    ("delete of rows, rewrite", delete_rows("a"), delete_some(1, "b"), NONE, DELETE_DELETE),
+    ("delete of rows, compaction", delete_rows("a"), compact, DELETE_DELETE, DELETE_DELETE),
+    ("delete of rows, compaction of others", delete_rows("a", TWO), compact_one, NONE, NONE),
+    ("delete of rows, loss of others", delete_rows("a", TWO), delete(1), NONE, NONE),
     ("copy, compaction of what was read", append_what_was_read(1), compact_one, NONE, NONE),
-    ("copy, delete of some rows", append_what_was_read(1), end_rows("a"), DELETE_READ, APPEND),
+    ("copy, delete of some rows", append_what_was_read(1), delete_rows("a"), DELETE_READ, APPEND),
     ("deletes of rows of two files", delete_some(1, "x"), delete_some(2, "y"), NONE, NONE),
     ("delete, rows of the same file", delete(1), delete_some(1, "x"), DELETE_DELETE, DELETE_DELETE),
     ("delete, merge that inserts", delete(1), delete_nothing, APPEND, DELETE_READ),

@@ -17,7 +17,7 @@ from tests.support.memory_log import MemoryCommit, MemoryFile, MemoryLog, set_pr
 def creation(
     log: MemoryLog, path: str, joins: bool = True, mode: str = "append", **request: Any
 ) -> MemoryCommit:
-    planned = plan(log, mode, append_if_created_concurrently=joins, **request)
+    planned = plan(log, mode, appends_if_created_concurrently=joins, **request)
     return MemoryCommit(
         log,
         "WRITE",

@@ -13,7 +13,7 @@ from deltaic.commit.transaction import RetryPolicy, commit
 from deltaic.exceptions import MetadataChangedException, ProtocolChangedException
 from deltaic.protocol.columns.clustering import clustering_columns
 from deltaic.protocol.schema import parse_schema
-from tests.support.definitions import column, plan, schema, struct
+from tests.support.definitions import column, command_arguments, plan, schema, struct
 from tests.support.memory_log import MemoryCommit, MemoryLog
 
 Change = tuple[str, Mapping[str, Any]]
@@ -60,7 +60,8 @@ def clustered() -> MemoryLog:
 
 def run(log: MemoryLog, change: Change) -> None:
     name, arguments = change
-    run_command(name, {"table": log.table, **arguments}, log, RetryPolicy(), lambda: 1)
+    named = command_arguments(log, name, **arguments)
+    run_command(name, named, log, RetryPolicy(), lambda: 1)
 
 
 def race(log: MemoryLog, first: Change, second: Change) -> None:

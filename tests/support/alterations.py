@@ -11,7 +11,7 @@ import pytest
 from deltaic.commands.registry import run_command
 from deltaic.commit.transaction import RetryPolicy
 from deltaic.exceptions import DeltaError
-from tests.support.definitions import column, plan, schema, struct
+from tests.support.definitions import column, command_arguments, plan, schema, struct
 from tests.support.memory_log import MemoryCommit, MemoryLog
 
 MODE = "delta.columnMapping.mode"
@@ -52,7 +52,9 @@ def table(*columns: Any, mode: str = "none", **properties: str) -> MemoryLog:
 
 def alter(log: MemoryLog, command: str, **arguments: Any) -> dict[str, Any]:
     """Run a command on the table of a log."""
-    return run_command(command, {"table": log.table, **arguments}, log, RetryPolicy(), lambda: 1)
+    return run_command(
+        command, command_arguments(log, command, **arguments), log, RetryPolicy(), lambda: 1
+    )
 
 
 def metadata(log: MemoryLog) -> dict[str, Any]:

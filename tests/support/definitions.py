@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from typing import Any
 
+from deltaic.commands.definitions.create_statement import RequestedDefinition
 from deltaic.commands.plan_write import WriteRequest, plan_write
+from deltaic.commit.message import codecs
 from deltaic.commit.operations import Operation, WriteMode
 from deltaic.commit.plan import CommitPlan
+from deltaic.commit.ports import OperationInfo
 from deltaic.commit.transaction import CommitResult, commit
 from tests.support.memory_log import MemoryCommit, MemoryFile, MemoryLog
+
+#: The arguments of `write_request` that are part of the definition.
+_SPECIFIED = frozenset(field.name for field in fields(RequestedDefinition))
 
 
 def column(
@@ -32,14 +39,27 @@ def schema(*columns: Any) -> str:
 
 def write_request(log: MemoryLog, mode: str = "append", **changes: Any) -> WriteRequest:
     """Return a request to write columns `id` and `p` into a log's table."""
-    values: dict[str, Any] = {
+    values = {"schema_string": schema("id", "p"), **changes}
+    kind, options = values.pop("operation", Operation.WRITE), values.pop("options", {})
+    specified = {key: values.pop(key) for key in _SPECIFIED & values.keys()}
+    request: dict[str, Any] = {
         "table": log.table,
-        "operation": Operation.WRITE,
         "read_version": log.version,
+        "operation": OperationInfo(kind, options=options),
         "mode": WriteMode(mode),
-        "schema_string": schema("id", "p"),
+        "definition": RequestedDefinition(**specified),
     }
-    return WriteRequest(**{**values, **changes})
+    return WriteRequest(**{**request, **values})
+
+
+def command_arguments(log: MemoryLog, command: str, **arguments: Any) -> dict[str, Any]:
+    """Return the arguments of a command on a log's table; the definition is given flat."""
+    values: dict[str, Any] = {"table": log.table, **arguments}
+    if command == "createTable":
+        definition = {codec.key for codec in codecs(RequestedDefinition)}
+        specified = {key: values.pop(key) for key in definition & values.keys()}
+        values = {"isManaged": False, **values, "definition": specified}
+    return values
 
 
 def plan(log: MemoryLog, mode: str = "append", **changes: Any) -> CommitPlan:

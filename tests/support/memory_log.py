@@ -21,9 +21,11 @@ from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import (
     CommitRecord,
     CommitSummary,
-    ConcurrentlyDeletedRows,
+    ConcurrentRowDeletion,
     FileCounts,
+    IdentityValues,
     IncompatibleFile,
+    OperationInfo,
     PreparedCommit,
     TableSnapshot,
     WinningCommit,
@@ -184,11 +186,11 @@ class MemoryLog:
         """Prepare a commit that holds no file."""
         return MemoryCommit(
             self,
-            summary.operation.value,
+            summary.operation.kind.value,
             read_version=summary.read_version,
             plan=summary.plan,
-            options=summary.options,
-            parameters=summary.operation_parameters,
+            options=summary.operation.options,
+            parameters=summary.operation.parameters,
             is_blind_append=summary.is_blind_append,
             reads=EVERYTHING if summary.reads_whole_table else frozenset(),
         )
@@ -297,16 +299,15 @@ class MemoryCommit:
         return CommitSummary(
             table=self.log.table,
             read_version=self.read_version,
-            operation=Operation(self.operation),
-            operation_parameters=self.parameters,
+            operation=OperationInfo(Operation(self.operation), self.parameters, self.options),
             plan=self.plan,
             is_blind_append=self.is_blind_append,
             reads_whole_table=self.reads is EVERYTHING,
-            options=self.options,
             engine_metrics=self.metrics,
-            identity_high_water_marks=self.identity_high_water_marks,
-            generated_identity_columns=frozenset(self.identity_high_water_marks)
-            - self.stated_columns,
+            identity=IdentityValues(
+                self.identity_high_water_marks,
+                frozenset(self.identity_high_water_marks) - self.stated_columns,
+            ),
             files=self._counts(),
         )
 
@@ -418,7 +419,7 @@ class MemoryCommit:
             if path in mine:
                 both &= mine[path].deleted
             if both:
-                return {"concurrently_deleted_rows": ConcurrentlyDeletedRows(path, len(both))}
+                return {"concurrently_deleted_rows": ConcurrentRowDeletion(path, len(both))}
             followed[path] = theirs[path]
         self._theirs[version] = followed
         return {"needs_deletion_vector_rebase": bool(followed)}

@@ -13,7 +13,7 @@ from deltaic.commands.registry import run_command
 from deltaic.commit.operations import Operation
 from deltaic.commit.transaction import RetryPolicy
 from deltaic.exceptions import DeltaError
-from tests.support.definitions import column, plan, schema, struct
+from tests.support.definitions import column, command_arguments, plan, schema, struct
 from tests.support.memory_log import MemoryLog
 
 COLUMNS = schema("id", column("s", struct("x", column("t", "string"))), column("b", "boolean"), "p")
@@ -26,7 +26,9 @@ def create(**more: Any) -> MemoryLog:
 
 
 def run(log: MemoryLog, command: str, **arguments: Any) -> None:
-    run_command(command, {"table": log.table, **arguments}, log, RetryPolicy(), lambda: 1)
+    run_command(
+        command, command_arguments(log, command, **arguments), log, RetryPolicy(), lambda: 1
+    )
 
 
 def clustered_by(log: MemoryLog) -> Any:

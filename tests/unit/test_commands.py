@@ -15,22 +15,21 @@ from deltaic.commit.transaction import RetryPolicy
 from deltaic.exceptions import InvalidArgumentError, TableStateError
 from deltaic.protocol.columns.char_varchar import CHAR_VARCHAR_TYPE_KEY
 from deltaic.resources import load_json
-from tests.support.definitions import column, create, plan, schema, struct, write
+from tests.support.definitions import column, command_arguments, create, plan, schema, struct, write
 from tests.support.memory_log import MemoryFile, MemoryLog
 
 LIST = {"type": "array", "elementType": "string"}
 
 
 def create_table(log: MemoryLog, **changes: Any) -> dict[str, Any]:
-    arguments = {
-        "table": log.table,
+    specified = {
         "schema": schema("id", "p"),
         "partitionBy": ["p"],
         "properties": {"delta.appendOnly": "true", "owner": "me"},
         "description": "rows",
-        "isManaged": False,
         **changes,
     }
+    arguments = command_arguments(log, "createTable", **specified)
     return run_command("createTable", arguments, log, RetryPolicy(), lambda: 5_000)
 
 

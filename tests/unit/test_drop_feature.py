@@ -16,7 +16,7 @@ from deltaic.exceptions import (
     MetadataChangedException,
 )
 from deltaic.protocol.features import supports
-from tests.support.definitions import column, schema
+from tests.support.definitions import column, command_arguments, schema
 from tests.support.memory_log import MemoryLog
 
 PLAIN = {"minReaderVersion": 1, "minWriterVersion": 2}
@@ -31,7 +31,9 @@ def create(*features: str, **more: Any) -> MemoryLog:
 
 
 def run(log: MemoryLog, command: str, **arguments: Any) -> None:
-    run_command(command, {"table": log.table, **arguments}, log, RetryPolicy(), lambda: 1)
+    run_command(
+        command, command_arguments(log, command, **arguments), log, RetryPolicy(), lambda: 1
+    )
 
 
 def drop(log: MemoryLog, feature: str, **more: Any) -> None:

@@ -435,18 +435,22 @@ def test_request_is_read_from_what_the_jvm_sends() -> None:
     request = WriteRequest.from_json(
         {
             "table": "file:/t",
-            "operation": "WRITE",
-            "operationParameters": {"mode": "Append"},
+            "operation": {
+                "name": "WRITE",
+                "parameters": {"mode": "Append"},
+                "options": {"mergeschema": "TRUE"},
+            },
             "readVersion": -1,
             "mode": "append",
-            "schema": schema("id"),
-            "partitionBy": None,
-            "properties": {},
-            "description": None,
-            "options": {"mergeschema": "TRUE"},
+            "definition": {
+                "schema": schema("id"),
+                "partitionBy": [],
+                "properties": {},
+                "description": None,
+            },
         }
     )
-    assert request.partition_by == ()
+    assert request.definition.partition_by == ()
     assert request.option_is_true("mergeschema")
     assert not request.replaces_columns
 

@@ -10,14 +10,16 @@ from deltaic.commands.registry import run_command
 from deltaic.commit.operations import Operation
 from deltaic.commit.transaction import RetryPolicy
 from deltaic.exceptions import InvalidArgumentError
-from tests.support.definitions import column, create, plan, schema, struct
+from tests.support.definitions import column, command_arguments, create, plan, schema, struct
 from tests.support.memory_log import MemoryLog
 
 LOG, FILES = "delta.logRetentionDuration", "delta.deletedFileRetentionDuration"
 
 
 def run(log: MemoryLog, command: str, **arguments: Any) -> dict[str, Any]:
-    return run_command(command, {"table": log.table, **arguments}, log, RetryPolicy(), lambda: 1)
+    return run_command(
+        command, command_arguments(log, command, **arguments), log, RetryPolicy(), lambda: 1
+    )
 
 
 def days(number: int) -> str:

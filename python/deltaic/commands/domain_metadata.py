@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from deltaic.commit.operations import Operation
 from deltaic.commit.plan import CommitPlan, Definition
-from deltaic.commit.ports import CommitSummary, Tables, TableSnapshot
+from deltaic.commit.ports import CommitSummary, OperationInfo, Tables, TableSnapshot
 from deltaic.commit.transaction import CommitResult, RetryPolicy, commit
 from deltaic.exceptions import error
 from deltaic.protocol.actions import DomainMetadata
@@ -61,11 +61,10 @@ def _commit(
     summary = CommitSummary(
         table=table,
         read_version=current.version,
-        operation=Operation.SET_DOMAIN_METADATA,
-        operation_parameters={
-            "domain": action.domain,
-            "removed": "true" if action.removed else "false",
-        },
+        operation=OperationInfo(
+            Operation.SET_DOMAIN_METADATA,
+            {"domain": action.domain, "removed": "true" if action.removed else "false"},
+        ),
         plan=CommitPlan(
             Definition(current.protocol, current.metadata),
             current.as_previous_version(),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
+from deltaic.commands.definitions.create_statement import RequestedDefinition
 from deltaic.commands.definitions.definition import (
     DefinitionRequest,
     clustering_of,
@@ -15,10 +14,11 @@ from deltaic.commands.definitions.definition import (
 )
 from deltaic.commands.evolve_table import evolve_table
 from deltaic.commit.idempotence import requested_txn
+from deltaic.commit.message import Message, json_name
 from deltaic.commit.notices import warn_once
 from deltaic.commit.operations import Operation, WriteMode
 from deltaic.commit.plan import CommitPlan, Definition
-from deltaic.commit.ports import Tables, TableSnapshot
+from deltaic.commit.ports import OperationInfo, Tables, TableSnapshot
 from deltaic.exceptions import error
 from deltaic.protocol.columns.schema_checks import extra_columns, same_names
 from deltaic.protocol.constraints import constraint_properties, without_constraints
@@ -38,7 +38,7 @@ _WITHOUT_QUERY = frozenset({Operation.REPLACE_TABLE, Operation.CREATE_OR_REPLACE
 
 
 @dataclass(frozen=True, slots=True)
-class WriteRequest:
+class WriteRequest(Message):
     """A write, as the JVM requests it.
 
     Attributes
@@ -47,18 +47,11 @@ class WriteRequest:
         The version the write is based on; -1 if there is no table.
     mode
         How existing rows are treated.
-    append_if_created_concurrently
+    appends_if_created_concurrently
         Whether a write that creates the table appends instead if another writer creates it first.
-    schema_string
-        The columns of the data; None if they are the table's own.
-    partition_by
-        The requested partition columns; None or empty if there are none.
-    constraints
-        The conditions of CHECK constraints of a new or replaced table, by name.
-    cluster_by
-        The clustering columns of such a table; None if they are not specified.
-    options
-        The writer's options, their names in lower case.
+    definition
+        What the write specifies of the table; its columns are those of the data, or none if these
+        are the table's own.
     evolved_schema_string
         The table's columns merged with those of the data, if schema evolution is enabled.
     keeps_definition
@@ -66,44 +59,18 @@ class WriteRequest:
     """
 
     table: str
-    operation: Operation
     read_version: int
+    operation: OperationInfo
     mode: WriteMode
-    schema_string: str | None = None
-    partition_by: Sequence[str] = ()
-    properties: Mapping[str, str] = field(default_factory=dict)
-    constraints: Mapping[str, str] = field(default_factory=dict)
-    cluster_by: Sequence[Sequence[str]] | None = None
-    description: str | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
-    append_if_created_concurrently: bool = False
-    evolved_schema_string: str | None = None
+    definition: RequestedDefinition = field(default_factory=RequestedDefinition)
+    evolved_schema_string: str | None = field(default=None, metadata=json_name("evolvedSchema"))
     keeps_definition: bool = False
-
-    @staticmethod
-    def from_json(body: Mapping[str, Any]) -> WriteRequest:
-        """Read the JSON of ``Committer.plan``."""
-        return WriteRequest(
-            table=body["table"],
-            operation=Operation(body["operation"]),
-            read_version=body["readVersion"],
-            mode=WriteMode(body["mode"]),
-            schema_string=body.get("schema"),
-            partition_by=tuple(body.get("partitionBy") or ()),
-            properties=body.get("properties") or {},
-            constraints=body.get("constraints") or {},
-            cluster_by=body.get("clusterBy"),
-            description=body.get("description"),
-            options=body.get("options") or {},
-            append_if_created_concurrently=body.get("appendsIfCreatedConcurrently", False),
-            evolved_schema_string=body.get("evolvedSchema"),
-            keeps_definition=body.get("keepsDefinition", False),
-        )
+    appends_if_created_concurrently: bool = False
 
     @property
     def replaces_table(self) -> bool:
         """Whether the operation replaces the table, its properties included."""
-        return self.operation.replaces_table and not self.keeps_definition
+        return self.operation.kind.replaces_table and not self.keeps_definition
 
     @property
     def replaces_columns(self) -> bool:
@@ -111,17 +78,23 @@ class WriteRequest:
         overwrites = self.mode is WriteMode.OVERWRITE and self.option_is_true("overwriteschema")
         # A write without a schema has cast its rows to the table's columns, and rows that
         # replaceWhere retains keep their columns.
-        keeps_columns = self.schema_string is None or _REPLACES_ROWS & self.options.keys()
+        keeps_columns = (
+            self.definition.schema_string is None or _REPLACES_ROWS & self.operation.options.keys()
+        )
         return self.replaces_table or (overwrites and not keeps_columns)
 
     @property
     def changes_data(self) -> bool:
         """Whether the rows change; if not, they are only rewritten to other files."""
-        return self.options.get("datachange", "true").strip().casefold() == "true"
+        return self.option("datachange", "true") == "true"
 
     def option_is_true(self, name: str) -> bool:
         """Return a boolean option, given in lower case."""
-        return self.options.get(name, "false").strip().casefold() == "true"
+        return self.option(name, "false") == "true"
+
+    def option(self, name: str, default: str = "") -> str:
+        """Return an option, given in lower case, without surrounding spaces and in lower case."""
+        return self.operation.options.get(name, default).strip().casefold()
 
 
 def plan_write(request: WriteRequest, tables: Tables, now_ms: int) -> CommitPlan:
@@ -137,7 +110,7 @@ def plan_write(request: WriteRequest, tables: Tables, now_ms: int) -> CommitPlan
         If the table uses a feature that this build cannot write.
     """
     _refuse_options(request)
-    txn = requested_txn(request.table, request.options)
+    txn = requested_txn(request.table, request.operation.options)
     if request.read_version < 0:
         definition_request = _definition(request, tables)
         definition = define_table(definition_request, now_ms)
@@ -146,7 +119,7 @@ def plan_write(request: WriteRequest, tables: Tables, now_ms: int) -> CommitPlan
             is_blind_append=request.mode is WriteMode.APPEND,
             changes_protocol=True,
             changes_metadata=True,
-            append_if_created_concurrently=request.append_if_created_concurrently,
+            appends_if_created_concurrently=request.appends_if_created_concurrently,
             changes_data=request.changes_data,
             domains=clustering_of(definition_request, definition),
         )
@@ -181,7 +154,7 @@ def _write_to_existing(request: WriteRequest, current: TableSnapshot, tables: Ta
     else:
         definition = evolve_table(request.table, current, request.evolved_schema_string, tables)
     columns = definition.metadata.schema.fields
-    if request.schema_string is not None and not columns:
+    if request.definition.schema_string is not None and not columns:
         raise error("DELTAIC_NO_DATA_COLUMNS", table=request.table)
     return replace(
         plan_metadata_update(definition, current),
@@ -205,14 +178,14 @@ def _check_properties(request: WriteRequest, current: TableSnapshot, tables: Tab
     configuration = current.metadata.configuration
     checked = check_properties(
         request.table,
-        without_constraints(request.properties),
+        without_constraints(request.definition.properties),
         any_name=tables.allows_unknown_properties(),
     )
     for name, value in checked.configuration.items():
         is_property = name.casefold().startswith(PREFIX)
         if is_property and property_value(configuration, name).casefold() != value.casefold():
             _warn_of_option(request.table, name, value, "SET TBLPROPERTIES")
-    for name, condition in constraint_properties(request.properties).items():
+    for name, condition in constraint_properties(request.definition.properties).items():
         if configuration.get(name) != condition:
             _warn_of_option(request.table, name, condition, "ADD CONSTRAINT")
 
@@ -248,15 +221,10 @@ def _replacement(request: WriteRequest, current: TableSnapshot, tables: Tables) 
 def _definition(request: WriteRequest, tables: Tables) -> DefinitionRequest:
     return DefinitionRequest(
         request.table,
-        request.schema_string,
-        request.partition_by,
-        request.properties,
-        request.description,
+        request.definition,
         tables.default_properties(),
-        request.constraints,
-        request.cluster_by,
-        tables.allows_unknown_properties(),
-        specifies_columns=request.operation in _WITHOUT_QUERY,
+        any_properties=tables.allows_unknown_properties(),
+        specifies_columns=request.operation.kind in _WITHOUT_QUERY,
     )
 
 
@@ -274,15 +242,15 @@ def _require_removes_allowed(request: WriteRequest, current: TableSnapshot) -> N
             "DELTAIC_APPEND_ONLY",
             table=request.table,
             version=current.version,
-            operation=request.operation.value,
+            operation=request.operation.kind.value,
         )
 
 
 def _require_columns_fit(request: WriteRequest, current: TableSnapshot) -> None:
-    if request.schema_string is None:
+    if request.definition.schema_string is None:
         return
     schema = current.metadata.schema
-    extra = extra_columns(schema, parse_schema(request.schema_string, request.table))
+    extra = extra_columns(schema, parse_schema(request.definition.schema_string, request.table))
     if not extra:
         return
     raise error(
@@ -296,20 +264,21 @@ def _require_columns_fit(request: WriteRequest, current: TableSnapshot) -> None:
 
 def _require_partitioning_fits(request: WriteRequest, current: TableSnapshot) -> None:
     partition_columns = current.metadata.partition_columns
-    if request.partition_by and not same_names(request.partition_by, partition_columns):
+    requested = request.definition.partition_by
+    if requested and not same_names(requested, partition_columns):
         raise error(
             "DELTAIC_PARTITION_MISMATCH",
             table=request.table,
             version=current.version,
             tableColumns=", ".join(partition_columns),
-            columns=", ".join(request.partition_by),
+            columns=", ".join(requested),
         )
 
 
 def _refuse_options(request: WriteRequest) -> None:
-    for option in sorted(_REPLACES_ROWS & request.options.keys()):
-        _require_replacement(request, request.options[option])
-    data_change = request.options.get("datachange", "true").strip().casefold()
+    for option in sorted(_REPLACES_ROWS & request.operation.options.keys()):
+        _require_replacement(request, request.operation.options[option])
+    data_change = request.option("datachange", "true")
     if data_change not in ("true", "false"):
         raise error("DELTAIC_INVALID_WRITE_OPTION", option="dataChange", value=data_change)
 
@@ -321,7 +290,7 @@ def _require_replacement(request: WriteRequest, predicate: str) -> None:
         clash = f"mode {request.mode.value}, which replaces no row"
     elif request.replaces_table:
         clash = "a replacement of the table, which leaves no rows"
-    elif request.options.get("partitionoverwritemode", "").strip().casefold() == "dynamic":
+    elif request.option("partitionoverwritemode") == "dynamic":
         clash = "partitionOverwriteMode=dynamic, which replaces whole partitions"
     if clash is not None:
         raise error(

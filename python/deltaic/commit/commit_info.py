@@ -37,13 +37,13 @@ def commit_info(
     if in_commit_timestamp_ms is not None:
         body[in_commit_timestamps.FIELD] = in_commit_timestamp_ms
     body["timestamp"] = timestamp_ms
-    user_metadata = summary.options.get("usermetadata")
+    user_metadata = summary.operation.options.get("usermetadata")
     if user_metadata is not None:
         body["userMetadata"] = user_metadata
-    body["operation"] = summary.operation.value
+    body["operation"] = summary.operation.kind.value
     body["operationParameters"] = {
         name: value == "true" if name in _FLAGS else value
-        for name, value in summary.operation_parameters.items()
+        for name, value in summary.operation.parameters.items()
         if value is not None
     } | _permissions(summary)
     if ours.read_version >= 0:
@@ -62,13 +62,13 @@ def commit_info(
 
 def _permissions(summary: CommitSummary) -> dict[str, bool]:
     """Return which changes of columns the options of a write allow."""
-    if summary.operation is not Operation.WRITE:
+    if summary.operation.kind is not Operation.WRITE:
         return {}
     options = {"mergeschema": "canMergeSchema", "overwriteschema": "canOverwriteSchema"}
     return {
         name: True
         for option, name in options.items()
-        if summary.options.get(option, "").strip().casefold() == "true"
+        if summary.operation.options.get(option, "").strip().casefold() == "true"
     }
 
 
@@ -77,7 +77,7 @@ def _is_blind_append(summary: CommitSummary, ours: CurrentTransaction) -> bool:
 
     An append that adds columns is a blind append, although it must not be reordered with others.
     """
-    adds_columns = summary.is_blind_append and not summary.identity_high_water_marks
+    adds_columns = summary.is_blind_append and not summary.identity.high_water_marks
     return ours.is_blind_append or adds_columns or (ours.creates_table and _only_adds(summary))
 
 

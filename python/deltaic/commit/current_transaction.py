@@ -133,7 +133,7 @@ def current_transaction_of(
     return CurrentTransaction(
         table=summary.table,
         read_version=summary.read_version,
-        operation=summary.operation,
+        operation=summary.operation.kind,
         isolation=isolation_of(
             summary.table,
             plan.effective.metadata.configuration,
@@ -146,8 +146,8 @@ def current_transaction_of(
         txn=txn,
         redefines=summary.plan.changes_metadata,
         latest_metadata=summary.plan.effective.metadata,
-        high_water_marks=summary.identity_high_water_marks,
-        generated_identity_columns=summary.generated_identity_columns,
+        high_water_marks=summary.identity.high_water_marks,
+        generated_identity_columns=summary.identity.generated_columns,
         session_level=session_level,
     )
 
@@ -155,8 +155,8 @@ def current_transaction_of(
 def _with_identity_high_water_marks(summary: CommitSummary) -> CommitPlan:
     """Return the plan with the identity high-water marks of the written rows in its metadata."""
     plan = summary.plan
-    if not summary.identity_high_water_marks:
+    if not summary.identity.high_water_marks:
         return plan
-    marked = with_high_water_marks(plan.effective.metadata, summary.identity_high_water_marks)
+    marked = with_high_water_marks(plan.effective.metadata, summary.identity.high_water_marks)
     definition = Definition(plan.effective.protocol, marked)
     return replace(plan, effective=definition, changes_metadata=True)

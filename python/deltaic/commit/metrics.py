@@ -16,7 +16,7 @@ _Source = Callable[[CommitSummary], int]
 
 def operation_metrics(summary: CommitSummary) -> dict[str, str]:
     """Return the metrics of a commit for commitInfo, where all values are strings."""
-    kind = _kind(summary.operation)
+    kind = _kind(summary.operation.kind)
     metrics = {name: str(source(summary)) for name, source in _BY_OPERATION.get(kind, {}).items()}
     replaces_rows = kind is Operation.WRITE and "numDeletedRows" in summary.engine_metrics
     if replaces_rows or _overwrites(summary):
@@ -29,9 +29,9 @@ def operation_metrics(summary: CommitSummary) -> dict[str, str]:
 
 def _overwrites(summary: CommitSummary) -> bool:
     """Whether a write is an overwrite, even of an empty table."""
-    mode = summary.operation_parameters.get("mode") or ""
-    says_so = summary.operation.replaces_table or mode.casefold() == "overwrite"
-    return summary.operation.writes_a_query and (says_so or summary.files.num_removed > 0)
+    mode = summary.operation.parameters.get("mode") or ""
+    says_so = summary.operation.kind.replaces_table or mode.casefold() == "overwrite"
+    return summary.operation.kind.writes_a_query and (says_so or summary.files.num_removed > 0)
 
 
 def _kind(operation: Operation) -> Operation:

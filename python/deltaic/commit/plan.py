@@ -6,25 +6,25 @@ definition under which the data is written.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from deltaic.commit.message import Message, json_name
 from deltaic.protocol.actions import DomainMetadata, Metadata, Protocol
 from deltaic.protocol.change_data import feeds_changes
 from deltaic.protocol.features import is_append_only
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(Message):
     """Protocol and metadata of a table version."""
 
     protocol: Protocol
-    metadata: Metadata
+    metadata: Metadata = field(metadata=json_name("metaData"))
 
 
 @dataclass(frozen=True, slots=True)
-class PreviousVersion:
+class PreviousVersion(Message):
     """What the next commit needs from the version before it.
 
     Attributes
@@ -43,7 +43,7 @@ class PreviousVersion:
 
 
 @dataclass(frozen=True, slots=True)
-class CommitPlan:
+class CommitPlan(Message):
     """The plan of a write.
 
     Attributes
@@ -60,7 +60,7 @@ class CommitPlan:
         Whether schema or partition columns of an existing table change.
     enables_in_commit_timestamps
         Whether this commit enables in-commit timestamps on an existing table.
-    append_if_created_concurrently
+    appends_if_created_concurrently
         Whether a commit that creates the table may instead append to a table with the same columns
         that another writer created concurrently.
     domains
@@ -77,10 +77,10 @@ class CommitPlan:
     base: PreviousVersion = PreviousVersion()
     is_blind_append: bool = False
     changes_protocol: bool = False
-    changes_metadata: bool = False
+    changes_metadata: bool = field(default=False, metadata=json_name("changesMetaData"))
     changes_columns: bool = False
     enables_in_commit_timestamps: bool = False
-    append_if_created_concurrently: bool = False
+    appends_if_created_concurrently: bool = False
     domains: tuple[DomainMetadata, ...] = ()
     changes_data: bool = True
     replaces_append_only: bool = False
@@ -105,44 +105,5 @@ class CommitPlan:
 
     def to_json(self) -> dict[str, Any]:
         """Return the response of ``Committer.plan``."""
-        return {
-            "effectiveProtocol": self.effective.protocol.to_json(),
-            "effectiveMetaData": self.effective.metadata.to_json(),
-            "baseVersion": self.base.version,
-            "baseTimestampMs": self.base.timestamp_ms,
-            "baseRowIdHighWaterMark": self.base.row_id_high_water_mark,
-            "isBlindAppend": self.is_blind_append,
-            "changesProtocol": self.changes_protocol,
-            "changesMetaData": self.changes_metadata,
-            "changesColumns": self.changes_columns,
-            "enablesInCommitTimestamps": self.enables_in_commit_timestamps,
-            "appendsIfCreatedConcurrently": self.append_if_created_concurrently,
-            "domains": [domain.to_json() for domain in self.domains],
-            "changesData": self.changes_data,
-            "replacesAppendOnly": self.replaces_append_only,
-            "skipped": self.skipped,
-            "feedsChanges": feeds_changes(self.effective.protocol, self.effective.metadata),
-        }
-
-    @staticmethod
-    def from_json(body: Mapping[str, Any]) -> CommitPlan:
-        """Read what `to_json` wrote."""
-        return CommitPlan(
-            effective=Definition(
-                Protocol.from_json(body["effectiveProtocol"]),
-                Metadata.from_json(body["effectiveMetaData"]),
-            ),
-            base=PreviousVersion(
-                body["baseVersion"], body["baseTimestampMs"], body["baseRowIdHighWaterMark"]
-            ),
-            is_blind_append=body["isBlindAppend"],
-            changes_protocol=body["changesProtocol"],
-            changes_metadata=body["changesMetaData"],
-            changes_columns=body["changesColumns"],
-            enables_in_commit_timestamps=body["enablesInCommitTimestamps"],
-            append_if_created_concurrently=body["appendsIfCreatedConcurrently"],
-            domains=tuple(DomainMetadata.from_json(d) for d in body["domains"]),
-            changes_data=body["changesData"],
-            replaces_append_only=body["replacesAppendOnly"],
-            skipped=body["skipped"],
-        )
+        feeds = feeds_changes(self.effective.protocol, self.effective.metadata)
+        return {**Message.to_json(self), "feedsChanges": feeds}

@@ -106,7 +106,7 @@ def _append_to_created_table(
     table has no constraint that was not checked, and if we support all that its protocol requires
     of writers.
     """
-    may_append = ours.creates_table and ours.plan.append_if_created_concurrently
+    may_append = ours.creates_table and ours.plan.appends_if_created_concurrently
     if not may_append or winner.version != 0:
         return None
     if winner.protocol is None or winner.metadata is None:

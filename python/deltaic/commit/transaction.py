@@ -20,6 +20,7 @@ from deltaic.commit.conflicts import Conflict, conflict_error
 from deltaic.commit.current_transaction import CurrentTransaction, current_transaction_of
 from deltaic.commit.hooks import run_hooks
 from deltaic.commit.idempotence import requested_txn
+from deltaic.commit.message import Message
 from deltaic.commit.non_file_actions import NonFileActions, non_file_actions_after
 from deltaic.commit.ports import CommitSummary, PreparedCommit, Tables
 from deltaic.commit.rebase import rebase
@@ -51,7 +52,7 @@ class RetryPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class CommitResult:
+class CommitResult(Message):
     """The outcome of a commit.
 
     Attributes
@@ -98,7 +99,7 @@ def commit(
         If the table requires a feature that this build cannot write.
     """
     summary = prepared.summary()
-    txn = requested_txn(summary.table, summary.options, clock_ms())
+    txn = requested_txn(summary.table, summary.operation.options, clock_ms())
     ours = current_transaction_of(summary, txn, tables.isolation_level())
     if _is_noop(summary, ours):
         return CommitResult(summary.read_version, skipped=True)
@@ -173,7 +174,7 @@ def _is_noop(summary: CommitSummary, ours: CurrentTransaction) -> bool:
         summary.files.is_empty
         and not (ours.plan.changes_protocol or ours.plan.changes_metadata or ours.plan.domains)
         and ours.txn is None
-        and not summary.operation.always_commits
+        and not summary.operation.kind.always_commits
     )
 
 
@@ -191,7 +192,7 @@ def _require_allowed(summary: CommitSummary) -> None:
         require_recorded_changes(
             summary.table,
             summary.read_version,
-            summary.operation.value,
+            summary.operation.kind.value,
             summary.engine_metrics,
             summary.files.num_change_files,
         )
@@ -200,5 +201,5 @@ def _require_allowed(summary: CommitSummary) -> None:
             "DELTAIC_APPEND_ONLY",
             table=summary.table,
             version=summary.read_version,
-            operation=summary.operation.value,
+            operation=summary.operation.kind.value,
         )

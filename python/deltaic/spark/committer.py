@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from deltaic.commands.plan_write import WriteRequest, plan_write
@@ -38,7 +39,7 @@ class Committer:
 
         def decide(body: dict[str, Any]) -> Mapping[str, Any]:
             request = WriteRequest.from_json(body)
-            prefetched = PrefetchedState.from_json(body["prefetched"], request.table)
+            prefetched = replace(PrefetchedState.from_json(body["prefetched"]), table=request.table)
             tables = JvmTables(self._api, session, prefetched)
             tables.require_valid_settings()
             return plan_write(request, tables, wall_clock_ms()).to_json()
@@ -53,11 +54,7 @@ class Committer:
             tables = JvmTables(self._api, session, prefetched, handle)
             prepared = JvmPreparedCommit(handle, prefetched.summary)
             result = commit(prepared, tables, tables.retry_policy())
-            return {
-                "version": result.version,
-                "skipped": result.skipped,
-                "attempts": result.attempts,
-            }
+            return result.to_json()
 
         return self._strings.answer(request_json, lambda body: reply(decide, body))
 

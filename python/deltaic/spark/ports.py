@@ -108,15 +108,13 @@ class JvmTables:
     def prepare_metadata_commit(self, summary: CommitSummary) -> PreparedCommit:
         """Prepare a commit that holds no file."""
         with jvm_errors():
-            prepared = self._api.prepareNonFileCommit(
-                self._session, summary.table, _outline(summary)
-            )
+            prepared = self._api.prepareMetadataCommit(self._session, summary.table, summary.json())
         return JvmPreparedCommit(prepared)
 
     def prepare_row_ids(self, summary: CommitSummary) -> PreparedCommit | None:
         """Prepare a commit that adds every file without row ids again; None if all have them."""
         with jvm_errors():
-            prepared = self._api.prepareRowIds(self._session, summary.table, _outline(summary))
+            prepared = self._api.prepareRowIds(self._session, summary.table, summary.json())
         return None if prepared is None else JvmPreparedCommit(prepared)
 
     def first_violation(self, table: str, version: int, name: str, condition: str) -> str | None:
@@ -139,7 +137,7 @@ class JvmTables:
     def furthest_value(self, table: str, version: int, column: str, *, largest: bool) -> int | None:
         """Return the largest or smallest value of a whole-number column; None without rows."""
         with jvm_errors():
-            response = self._api.extremeValue(self._session, table, version, column, largest)
+            response = self._api.furthestValue(self._session, table, version, column, largest)
         value: int | None = json.loads(response)["value"]
         return value
 
@@ -204,22 +202,6 @@ class JvmTables:
         """Refuse invalid settings of the commit before any data is written."""
         self.retry_policy()
         self.isolation_level()
-
-
-def _outline(summary: CommitSummary) -> str:
-    """Return the JSON from which the JVM prepares a commit that Python starts."""
-    body = {
-        "readVersion": summary.read_version,
-        "operation": summary.operation.value,
-        "operationParameters": {
-            k: v for k, v in summary.operation_parameters.items() if v is not None
-        },
-        "plan": summary.plan.to_json(),
-        "isBlindAppend": summary.is_blind_append,
-        "readsWholeTable": summary.reads_whole_table,
-        "options": dict(summary.options),
-    }
-    return json.dumps(body)
 
 
 def _if_table(snapshot: Callable[[], str]) -> TableSnapshot | None:

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
+from deltaic.commit.message import Message, not_in_json
 from deltaic.commit.ports import CommitSummary, TableSnapshot
 
 
 @dataclass(frozen=True, slots=True)
-class SessionState:
+class SessionState(Message):
     """The version of Spark, and the settings of a session under our prefixes."""
 
     spark_version: str
     settings: Mapping[str, str]
-
-    @staticmethod
-    def from_json(body: Mapping[str, Any]) -> SessionState:
-        """Read the JSON of ``PythonApi.sessionState``."""
-        return SessionState(body["sparkVersion"], body["settings"])
 
     def first(self, names: Sequence[str]) -> tuple[str, str | None]:
         """Return the name and value of the first setting that is set.
@@ -33,47 +28,31 @@ class SessionState:
 
 
 @dataclass(frozen=True, slots=True)
-class MaintenanceState:
+class MaintenanceState(Message):
     """The tasks that failed when they last ran, and the newest known checkpoint, or -1."""
 
     failed: frozenset[str]
     newest_checkpoint: int
 
-    @staticmethod
-    def from_json(body: Mapping[str, Any]) -> MaintenanceState:
-        """Read the JSON of ``PythonApi.maintenanceState``."""
-        return MaintenanceState(frozenset(body["failed"]), body["newestCheckpoint"])
-
 
 @dataclass(frozen=True, slots=True)
-class PrefetchedState:
+class PrefetchedState(Message):
     """Prefetched state; None for what is not prefetched.
 
     Attributes
     ----------
+    table
+        The table of `snapshot`.
     snapshot
         The version that a write is based on. Of the ``txn`` actions, it has only that of the
         write's own application.
     """
 
     session: SessionState | None = None
-    table: str | None = None
+    table: str | None = field(default=None, metadata=not_in_json())
     snapshot: TableSnapshot | None = None
     maintenance: MaintenanceState | None = None
     summary: CommitSummary | None = None
-
-    @staticmethod
-    def from_json(body: Mapping[str, Any], table: str | None = None) -> PrefetchedState:
-        """Read the prefetched state of a request, which may be about a table."""
-        snapshot, summary = body.get("snapshot"), body.get("summary")
-        maintenance = body.get("maintenance")
-        return PrefetchedState(
-            SessionState.from_json(body["session"]),
-            table,
-            TableSnapshot.from_json(snapshot) if snapshot else None,
-            MaintenanceState.from_json(maintenance) if maintenance else None,
-            CommitSummary.from_json(summary) if summary else None,
-        )
 
     def snapshot_of(self, table: str, version: int | None) -> TableSnapshot | None:
         """Return the snapshot of a version, if it is prefetched."""

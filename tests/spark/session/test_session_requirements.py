@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 EXTENSIONS = "spark.sql.extensions"
 CATALOG = "spark.sql.catalog.spark_catalog"
 OPTIMIZER_RULES = [
+    "io.deltaic.spark.sql.optimizer.ReadFreshRows",
     "io.deltaic.spark.sql.optimizer.RewriteReplaceWhere",
+    "io.deltaic.spark.sql.optimizer.AlignScans",
     "io.deltaic.spark.sql.optimizer.RebalanceWrites",
 ]
 

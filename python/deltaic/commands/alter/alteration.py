@@ -10,7 +10,7 @@ from deltaic.commands.definitions.iceberg_files import require_iceberg_compatibl
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.plan import Definition
-from deltaic.commit.ports import CommitSummary, Tables, TableSnapshot
+from deltaic.commit.ports import CommitSummary, OperationInfo, Tables, TableSnapshot
 from deltaic.commit.transaction import CommitResult, RetryPolicy, commit
 from deltaic.exceptions import error
 from deltaic.protocol.actions import DomainMetadata, Metadata, Protocol
@@ -86,8 +86,7 @@ def alter(
     summary = CommitSummary(
         table=table,
         read_version=current.version,
-        operation=alteration.operation,
-        operation_parameters=alteration.parameters,
+        operation=OperationInfo(alteration.operation, alteration.parameters),
         plan=plan,
         is_blind_append=False,
         reads_whole_table=alteration.reads_whole_table or enabled is not None,

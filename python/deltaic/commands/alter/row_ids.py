@@ -9,7 +9,7 @@ from deltaic.commands.alter.alteration import Alteration, alter, current_snapsho
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.plan import CommitPlan, Definition
-from deltaic.commit.ports import CommitSummary, Tables
+from deltaic.commit.ports import CommitSummary, OperationInfo, Tables
 from deltaic.commit.transaction import RetryPolicy, commit
 from deltaic.exceptions import ConcurrentModificationError, error
 from deltaic.protocol import row_tracking
@@ -77,8 +77,7 @@ def _assign_row_ids(
     summary = CommitSummary(
         table=table,
         read_version=current.version,
-        operation=Operation.ROW_TRACKING_BACKFILL,
-        operation_parameters={"batchId": str(batch)},
+        operation=OperationInfo(Operation.ROW_TRACKING_BACKFILL, {"batchId": str(batch)}),
         plan=CommitPlan(
             Definition(current.protocol, current.metadata), current.as_previous_version()
         ),

@@ -1,15 +1,46 @@
-"""The arguments of CREATE TABLE and CREATE TABLE LIKE."""
+"""What a statement or a write specifies of a table to create or replace."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+
+from deltaic.commit.message import Message, json_name, not_in_json
 
 
 @dataclass(frozen=True, slots=True)
-class CreateTable:
-    """The arguments of the command.
+class RequestedDefinition(Message):
+    """The specified definition of a table.
+
+    Attributes
+    ----------
+    schema_string
+        The columns; None if none are specified.
+    constraints
+        The conditions of CHECK constraints, by name.
+    cluster_by
+        The paths of the clustering columns; None if they are not specified.
+    """
+
+    schema_string: str | None = field(default=None, metadata=json_name("schema"))
+    partition_by: Sequence[str] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+    constraints: Mapping[str, str] = field(default_factory=dict)
+    cluster_by: Sequence[Sequence[str]] | None = None
+    description: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LikeTable(Message):
+    """The table and version whose definition CREATE TABLE LIKE copies."""
+
+    table: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable(Message):
+    """The arguments of CREATE TABLE and CREATE TABLE LIKE.
 
     Attributes
     ----------
@@ -20,27 +51,7 @@ class CreateTable:
     """
 
     table: str
-    schema_string: str | None
-    partition_by: Sequence[str]
-    properties: Mapping[str, str]
-    description: str | None
+    definition: RequestedDefinition
     is_managed: bool
-    constraints: Mapping[str, str] = field(default_factory=dict)
-    like: tuple[str, int] | None = None
-    cluster_by: Sequence[Sequence[str]] | None = None
-    copied_properties: Mapping[str, str] = field(default_factory=dict)
-
-    @staticmethod
-    def from_json(body: Mapping[str, Any]) -> CreateTable:
-        """Read the JSON of ``Committer.run``."""
-        return CreateTable(
-            table=body["table"],
-            schema_string=body.get("schema"),
-            partition_by=tuple(body.get("partitionBy") or ()),
-            properties=body.get("properties") or {},
-            description=body.get("description"),
-            is_managed=body.get("isManaged", False),
-            constraints=body.get("constraints") or {},
-            like=(like["table"], like["version"]) if (like := body.get("like")) else None,
-            cluster_by=body.get("clusterBy"),
-        )
+    like: LikeTable | None = None
+    copied_properties: Mapping[str, str] = field(default_factory=dict, metadata=not_in_json())

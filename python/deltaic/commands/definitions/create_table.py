@@ -6,7 +6,11 @@ from dataclasses import replace
 
 from deltaic.commands.definitions.column_parameters import compact
 from deltaic.commands.definitions.copied_definition import copied_definition
-from deltaic.commands.definitions.create_statement import CreateTable
+from deltaic.commands.definitions.create_statement import (
+    CreateTable,
+    LikeTable,
+    RequestedDefinition,
+)
 from deltaic.commands.definitions.definition import (
     DefinitionRequest,
     clustering_of,
@@ -16,7 +20,7 @@ from deltaic.commands.definitions.existing_table import clustered_by, require_ma
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.plan import CommitPlan, Definition
-from deltaic.commit.ports import CommitSummary, Tables, TableSnapshot
+from deltaic.commit.ports import CommitSummary, OperationInfo, Tables, TableSnapshot
 from deltaic.commit.transaction import CommitResult, RetryPolicy, commit
 from deltaic.exceptions import ProtocolChangedException, error
 from deltaic.protocol.actions import DomainMetadata
@@ -37,21 +41,16 @@ def create_table(
         If the statement is not valid, or does not match the existing table.
     """
     if arguments.like is not None:
-        arguments = _like(arguments, *arguments.like, tables)
+        arguments = _like(arguments, arguments.like, tables)
     current = tables.snapshot(arguments.table)
     if current is not None:
         return _use_existing_table(arguments, current, tables)
     request = DefinitionRequest(
         arguments.table,
-        arguments.schema_string,
-        arguments.partition_by,
-        arguments.properties,
-        arguments.description,
+        arguments.definition,
         tables.default_properties(),
-        arguments.constraints,
-        arguments.cluster_by,
-        tables.allows_unknown_properties(),
-        tables.allows_no_columns(),
+        any_properties=tables.allows_unknown_properties(),
+        columnless=tables.allows_no_columns(),
         specifies_columns=arguments.like is None,
         copied_properties=arguments.copied_properties,
     )
@@ -67,22 +66,22 @@ def create_table(
         return _use_existing_table(arguments, created, tables)
 
 
-def _like(arguments: CreateTable, source: str, version: int, tables: Tables) -> CreateTable:
+def _like(arguments: CreateTable, source: LikeTable, tables: Tables) -> CreateTable:
     """Return the arguments with the definition copied from another table."""
-    found = tables.snapshot(source, version)
+    found = tables.snapshot(source.table, source.version)
     if found is None:
-        raise error("DELTAIC_NOT_A_TABLE", table=source)
+        raise error("DELTAIC_NOT_A_TABLE", table=source.table)
     copied = copied_definition(found.protocol, found.metadata)
-    return replace(
-        arguments,
+    specified = arguments.definition
+    definition = RequestedDefinition(
         schema_string=copied.schema_string,
         partition_by=found.metadata.partition_columns,
-        properties={**copied.protocol_properties, **arguments.properties},
-        constraints={**copied.constraints, **arguments.constraints},
-        description=arguments.description or found.metadata.description,
+        properties={**copied.protocol_properties, **specified.properties},
+        constraints={**copied.constraints, **specified.constraints},
+        description=specified.description or found.metadata.description,
         cluster_by=clustered_by(found) or None,
-        copied_properties=copied.properties,
     )
+    return replace(arguments, definition=definition, copied_properties=copied.properties)
 
 
 def _use_existing_table(
@@ -95,6 +94,7 @@ def _use_existing_table(
 def _summary(
     arguments: CreateTable, definition: Definition, domains: tuple[DomainMetadata, ...]
 ) -> CommitSummary:
+    specified = arguments.definition
     plan = CommitPlan(
         definition,
         is_blind_append=True,
@@ -105,14 +105,16 @@ def _summary(
     return CommitSummary(
         table=arguments.table,
         read_version=-1,
-        operation=Operation.CREATE_TABLE,
-        operation_parameters={
-            "isManaged": "true" if arguments.is_managed else "false",
-            "description": arguments.description,
-            "partitionBy": compact(list(definition.metadata.partition_columns)),
-            "clusterBy": compact([path_text(path) for path in arguments.cluster_by or ()]),
-            "properties": compact(dict(definition.metadata.configuration)),
-        },
+        operation=OperationInfo(
+            Operation.CREATE_TABLE,
+            {
+                "isManaged": "true" if arguments.is_managed else "false",
+                "description": specified.description,
+                "partitionBy": compact(list(definition.metadata.partition_columns)),
+                "clusterBy": compact([path_text(path) for path in specified.cluster_by or ()]),
+                "properties": compact(dict(definition.metadata.configuration)),
+            },
+        ),
         plan=plan,
         is_blind_append=True,
         reads_whole_table=False,

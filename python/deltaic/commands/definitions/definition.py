@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from deltaic.commands.definitions.create_statement import RequestedDefinition
 from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import TableSnapshot
 from deltaic.exceptions import error
@@ -67,19 +68,13 @@ _NO_PROPERTIES = CheckedProperties({}, _NO_REQUEST)
 
 @dataclass(frozen=True, slots=True)
 class DefinitionRequest:
-    """The user's definition of a table to create or replace.
+    """The definition of a table to create or replace, with what the session adds.
 
     Attributes
     ----------
-    schema_string
-        The columns; None if the user gave none.
     default_properties
         The properties that the session sets for every new or replaced table; those given take
         precedence.
-    constraints
-        The conditions of CHECK constraints, by name.
-    cluster_by
-        The paths of the clustering columns; None if they are not specified.
     any_properties
         Whether the session allows unknown properties of the ``delta.`` namespace.
     columnless
@@ -92,13 +87,8 @@ class DefinitionRequest:
     """
 
     table: str
-    schema_string: str | None
-    partition_by: Sequence[str] = ()
-    properties: Mapping[str, str] | None = None
-    description: str | None = None
+    requested: RequestedDefinition
     default_properties: Mapping[str, str] | None = None
-    constraints: Mapping[str, str] | None = None
-    cluster_by: Sequence[Sequence[str]] | None = None
     any_properties: bool = False
     columnless: bool = False
     specifies_columns: bool = False
@@ -130,7 +120,7 @@ def define_table(request: DefinitionRequest, now_ms: int) -> Definition:
         configuration=row_tracking.with_materialized_columns(
             {**configuration, **_constraint_properties(request)}, {}
         ),
-        description=request.description,
+        description=request.requested.description,
         created_time_ms=now_ms,
     )
     metadata = new_mapping(metadata)
@@ -174,7 +164,7 @@ def redefine_table(
         else _replaced_properties(
             {**configuration, **_constraint_properties(request)}, before.configuration
         ),
-        description=before.description if keep_properties else request.description,
+        description=before.description if keep_properties else request.requested.description,
     )
     if _same_columns(before, schema, partition_columns) and keep_properties:
         metadata = before
@@ -241,7 +231,7 @@ def plan_metadata_update(definition: Definition, current: TableSnapshot) -> Comm
 
 
 def _checked_properties(request: DefinitionRequest) -> CheckedProperties:
-    given = request.properties or {}
+    given = request.requested.properties
     checked = check_properties(
         request.table,
         {
@@ -258,7 +248,7 @@ def _checked_properties(request: DefinitionRequest) -> CheckedProperties:
 
 def _asked(request: DefinitionRequest, checked: CheckedProperties) -> ProtocolRequest:
     asked = checked.request
-    if not request.cluster_by:
+    if not request.requested.cluster_by:
         return asked
     return replace(asked, features=(*asked.features, clustering.FEATURE))
 
@@ -294,8 +284,8 @@ def clustering_of(
         before = clustering.clustering_columns(
             request.table, current.metadata.schema, current.domains
         )
-    wanted = request.cluster_by or ()
-    if request.cluster_by is None and keep_properties:
+    wanted = request.requested.cluster_by or ()
+    if request.requested.cluster_by is None and keep_properties:
         wanted = [path for path in before if find_field(metadata.schema, path) is not None]
     columns = clustering.checked_columns(request.table, metadata, wanted)
     domain = clustering.clustering_domain(metadata, columns)
@@ -307,8 +297,8 @@ def clustering_of(
 
 def _constraint_properties(request: DefinitionRequest) -> dict[str, str]:
     specified = {
-        **{constraint_key(name): sql for name, sql in (request.constraints or {}).items()},
-        **constraint_properties(request.properties or {}),
+        **{constraint_key(name): sql for name, sql in request.requested.constraints.items()},
+        **constraint_properties(request.requested.properties),
     }
     for key in specified:
         require_free_name(request.table, key.removeprefix(CONSTRAINT_PREFIX))
@@ -324,15 +314,17 @@ def _replaced_properties(given: Mapping[str, str], before: Mapping[str, str]) ->
 def _columns(
     request: DefinitionRequest, configuration: Mapping[str, str]
 ) -> tuple[StructType, tuple[str, ...]]:
-    if request.schema_string is None:
+    if request.requested.schema_string is None:
         raise error("DELTAIC_SCHEMA_MISSING", table=request.table)
-    specified = parse_schema(request.schema_string, request.table)
+    specified = parse_schema(request.requested.schema_string, request.table)
     schema = map_fields(specified, stored_column)
     if request.specifies_columns:
         if is_mapped(configuration):
             check_specified_mapping(request.table, specified)
         check_nested_not_null(request.table, schema)
-    partition_columns = resolve_partition_columns(request.table, schema, request.partition_by)
+    partition_columns = resolve_partition_columns(
+        request.table, schema, request.requested.partition_by
+    )
     check_table_schema(
         request.table,
         schema,

@@ -63,7 +63,7 @@ def _differences(
 ) -> Iterator[_Difference]:
     metadata = current.metadata
     empty = '{"type":"struct","fields":[]}'
-    schema = parse_schema(statement.schema_string or empty, statement.table)
+    schema = parse_schema(statement.definition.schema_string or empty, statement.table)
     current_schema = parse_schema(metadata.schema_string, statement.table)
     if schema.fields:
         requested = map_fields(schema, stored_column)
@@ -72,19 +72,19 @@ def _differences(
             yield "schema", current_columns, columns
         for now, wanted in zip(current_schema.fields, requested.fields, strict=True):
             yield from _computed_differently(now, wanted)
-    if (schema.fields or statement.partition_by) and not same_names(
-        statement.partition_by, metadata.partition_columns
+    if (schema.fields or statement.definition.partition_by) and not same_names(
+        statement.definition.partition_by, metadata.partition_columns
     ):
-        yield "partitioning", metadata.partition_columns, statement.partition_by
-    if statement.cluster_by is not None:
+        yield "partitioning", metadata.partition_columns, statement.definition.partition_by
+    if statement.definition.cluster_by is not None:
         current_clustering = [path_text(path) for path in clustered_by(current)]
-        clustering_columns = [path_text(path) for path in statement.cluster_by]
+        clustering_columns = [path_text(path) for path in statement.definition.cluster_by]
         if not same_names(current_clustering, clustering_columns):
             yield "clustering", current_clustering, clustering_columns
     configuration = metadata.configuration
     specified = check_properties(
         statement.table,
-        {**statement.copied_properties, **statement.properties},
+        {**statement.copied_properties, **statement.definition.properties},
         any_name=any_properties,
         copied=statement.copied_properties,
     ).configuration
@@ -92,7 +92,7 @@ def _differences(
         is_now = set_value(configuration, name)
         if is_now != value:
             yield f"table property {name}", is_now, value
-    for name, condition in statement.constraints.items():
+    for name, condition in statement.definition.constraints.items():
         is_now = configuration.get(find_constraint(configuration, name) or "")
         if is_now != condition:
             yield f"constraint {name}", is_now, condition

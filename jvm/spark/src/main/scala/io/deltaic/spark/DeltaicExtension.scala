@@ -22,7 +22,8 @@ class DeltaicExtension extends (SparkSessionExtensions => Unit) {
     extensions.injectParser { (session, spark) =>
       new StatementParser(session.asInstanceOf[classic.SparkSession], spark)
     }
-    // Sessions with Hive support do not have this hook in Spark 4.2.0: nothing else may depend on it.
+    // Not in the lists below, since no read depends on it alone: the parser marks CHANGES of SQL. Sessions with Hive
+    // support do not have this hook in Spark 4.2.0.
     extensions.injectHintResolutionRule(_ => MarkTableChanges)
     DeltaicExtension.resolution.foreach(rule => extensions.injectResolutionRule(rule(_)))
     DeltaicExtension.postHocResolution
@@ -75,7 +76,8 @@ private[spark] object DeltaicExtension {
     s => RewriteSaveAsTable(own(s)),
     // Writes: generated and identity columns; after EvolveWrittenColumns.
     ComputeWrittenColumns(_),
-    // UPDATE and MERGE: one assignment for each column; removes the mark, after EvolveMergedColumns.
+    // UPDATE and MERGE: one assignment for each column, and the details of a MERGE for the history; removes the mark,
+    // after EvolveMergedColumns.
     ComputeChangedColumns(_)
   )
 
@@ -119,7 +121,7 @@ private[spark] object DeltaicExtension {
     s => RebalanceWrites(own(s))
   )
 
-  /** Each plan is given to the first strategy that returns one. The first two return none for most writes. */
+  /** A plan is planned by the first strategy that returns a physical plan for it. */
   val strategies: Seq[SparkStrategy] = Seq(
     // Writes: records the scans of the query for the conflict check; plans nothing.
     RecordReads,
@@ -141,16 +143,9 @@ private[spark] object DeltaicExtension {
   lazy val count: Int =
     Seq(resolution, postHocResolution, planNormalization, optimizer, strategies).map(_.length).sum
 
-  /** Whether it names one of our optimizer rules, as in `spark.sql.optimizer.excludedRules`. */
-  def isOptimizerRule(name: String): Boolean = optimizerRules.contains(name)
-
-  private val optimizerRules: Set[String] =
-    Set(
-      classOf[ReadFreshRows].getName,
-      RewriteReplaceWhere.ruleName,
-      AlignScans.ruleName,
-      classOf[RebalanceWrites].getName
-    )
+  /** The names of the optimizer rules, as in `spark.sql.optimizer.excludedRules`. */
+  def optimizerRuleNames(session: SparkSession): Set[String] =
+    optimizer.map(_(session).ruleName).toSet
 
   private def own(session: SparkSession): classic.SparkSession =
     session.asInstanceOf[classic.SparkSession]

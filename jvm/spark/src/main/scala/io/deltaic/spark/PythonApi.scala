@@ -1,6 +1,5 @@
 package io.deltaic.spark
 
-import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, View}
@@ -30,6 +29,8 @@ import io.deltaic.spark.commit.{
   Committer,
   Committers,
   MaintenanceRequest,
+  Message,
+  OperationInfo,
   PrefetchedState,
   PreparedCommit,
   ReadSet
@@ -78,18 +79,8 @@ object PythonApi {
         )
       )
     }
-    PrefetchedState.nonFileActions(
-      summary.version,
-      summary.timestampMs,
-      summary.protocol,
-      summary.metadata,
-      summary.domains
-    ).put("numFiles", summary.size.numFiles).put("sizeBytes", summary.size.sizeBytes).toString
+    PrefetchedState.nonFileActions(summary).toString
   }
-
-  /** The last version committed at or before a time, in milliseconds since the epoch. */
-  def versionAt(spark: SparkSession, path: String, timestampMs: Long): Long =
-    TableLocation.requireExists(spark, TableLocation.log(spark, path)).versionAt(timestampMs)
 
   /** Commits, newest first, as a JSON array; all that the log retains for limit -1. */
   def commitInfos(spark: SparkSession, path: String, limit: Int): String = {
@@ -97,7 +88,7 @@ object PythonApi {
     val newest = Option.when(limit >= 0)(limit)
     val commits = log.commitInfos(newestFirst = true, newest).map {
       case (version, timestampMs, info) =>
-        Json.obj(
+        Message.of("CommitRecord")(
           "version" -> version,
           "timestampMs" -> timestampMs,
           "commitInfo" -> info.map(_.json)
@@ -107,7 +98,7 @@ object PythonApi {
   }
 
   /** A commit of non-file actions only, for commands that change no file. */
-  def prepareNonFileCommit(spark: SparkSession, path: String, summary: String): PreparedCommit =
+  def prepareMetadataCommit(spark: SparkSession, path: String, summary: String): PreparedCommit =
     prepare(spark, TableLocation.log(spark, path), Json.parse(summary), CommitFiles())
 
   /** A commit that re-adds the files without row IDs, which assigns them; null if all files have them. */
@@ -122,27 +113,26 @@ object PythonApi {
   private def prepare(
       spark: SparkSession,
       log: DeltaLog,
-      summary: JsonNode,
+      summary: ObjectNode,
       changes: CommitFiles
   ): PreparedCommit = {
-    val readVersion = summary.required("readVersion").longValue
+    Message.checked("CommitSummary", summary)
+    val readVersion = summary.get("readVersion").longValue
+    val operation = summary.get("operation")
     new PreparedCommit(
       CommitRequest(
         log = log,
         readVersion = readVersion,
-        operation = summary.path("operation").asText,
-        operationParameters = Json.strings(summary.get("operationParameters")),
-        plan = summary.get("plan") match {
-          case plan: ObjectNode => plan
-          case _ => Json.obj()
-        },
-        isBlindAppend = summary.path("isBlindAppend").asBoolean(false),
-        options =
-          SessionWriteOptions.userMetadata(spark) ++ Json.strings(summary.get("options")),
+        operation = OperationInfo(
+          operation.get("name").asText,
+          Json.strings(operation.get("parameters")),
+          SessionWriteOptions.userMetadata(spark) ++ Json.strings(operation.get("options"))
+        ),
+        plan = summary.get("plan").asInstanceOf[ObjectNode],
+        isBlindAppend = summary.get("isBlindAppend").asBoolean,
         changes = changes,
         readSet =
-          if (summary.path("readsWholeTable").asBoolean(false)) ReadSet.everything
-          else ReadSet.nothing,
+          if (summary.get("readsWholeTable").asBoolean) ReadSet.everything else ReadSet.nothing,
         readCommit = Option.when(readVersion >= 0)(readVersion).flatMap(log.commitFile)
       ),
       CommittedVersion.record(spark, log.table, _)
@@ -216,7 +206,7 @@ object PythonApi {
   }
 
   /** The largest or smallest value of a column in a version, as `{"value": ...}`; null if there is none. */
-  def extremeValue(
+  def furthestValue(
       spark: SparkSession,
       path: String,
       version: Long,

@@ -47,7 +47,7 @@ private[spark] object SessionRequirements {
         requireCatalog(state.conf)
         complete.put(state, true)
       }
-      requireNothingSwitchedOff(state.conf)
+      requireNothingSwitchedOff(spark)
     }
 
   private def requireExtension(spark: SparkSession, table: => String): Unit = {
@@ -96,9 +96,11 @@ private[spark] object SessionRequirements {
       )
   }
 
-  private def requireNothingSwitchedOff(settings: SQLConf): Unit = {
+  private def requireNothingSwitchedOff(spark: SparkSession): Unit = {
+    val settings = spark.sessionState.conf
     settings.optimizerExcludedRules.foreach { names =>
-      val excluded = names.split(',').map(_.trim).filter(DeltaicExtension.isOptimizerRule).toSeq
+      val ours = DeltaicExtension.optimizerRuleNames(spark)
+      val excluded = names.split(',').map(_.trim).filter(ours).toSeq
       if (excluded.nonEmpty)
         throw rulesMissing(excluded, s"Remove them from the setting $ExcludedRules.")
     }

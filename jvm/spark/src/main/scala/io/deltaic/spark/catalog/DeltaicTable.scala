@@ -20,6 +20,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.changes.ChangesTable
+import io.deltaic.spark.commit.OperationInfo
 import io.deltaic.spark.rowlevel.{MergeDetails, RowLevelChange, RowReplacement}
 import io.deltaic.spark.scan.TableScanBuilder
 import io.deltaic.spark.scan.files.{
@@ -229,7 +230,7 @@ private[spark] class DeltaicTable(
       log,
       Some(snapshotToChange()),
       tableSchema.partitionColumns,
-      WriteIntent("WRITE", Map.empty, mode = "append"),
+      WriteIntent(OperationInfo("WRITE"), mode = "append"),
       RowReplacement
     )
   }

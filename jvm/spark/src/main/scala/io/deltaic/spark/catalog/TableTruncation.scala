@@ -4,6 +4,7 @@ import java.util.{EnumSet, Set => JSet}
 
 import org.apache.spark.sql.connector.catalog._
 
+import io.deltaic.spark.commit.OperationInfo
 import io.deltaic.spark.util.{TableWithSchema, UnsupportedOperation}
 import io.deltaic.spark.write.{WriteIntent, WriteTransaction}
 
@@ -25,7 +26,7 @@ private[spark] final class TableTruncation(table: DeltaicTable) extends TableWit
         table.log.table.toString,
         s"TRUNCATE TABLE of the older version ${table.snapshot.version}"
       )
-    val intent = WriteIntent("TRUNCATE", Map.empty, mode = "delete")
+    val intent = WriteIntent(OperationInfo("TRUNCATE"), mode = "delete")
     new WriteTransaction(table.spark, table.log, Some(table.snapshot), intent)
       .commitWithoutRows(Map("executionTimeMs" -> (System.currentTimeMillis() - startedAtMs)))
     true

@@ -25,7 +25,7 @@ private[spark] final case class CommitFiles(
     val goneFiles = removes.filterNot(remove => keptPaths(remove.path))
     val oldVectors = removes.filter(_.deletionVector.isDefined).map(_.path).toSet
     val newVectors = adds.filter(_.deletionVector.isDefined).map(_.path).toSet
-    Json.obj(
+    Message.of("FileCounts")(
       "numAdded" -> newFiles.size,
       "addedBytes" -> newFiles.map(_.sizeBytes).sum,
       "addedRows" -> newFiles.flatMap(CommitFiles.rows).sum,

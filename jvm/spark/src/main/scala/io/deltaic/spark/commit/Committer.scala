@@ -49,21 +49,24 @@ private[spark] object CommitterReply {
 
 /** The protocol and metadata of a write; the response to [[Committer.plan]]. */
 private[spark] final class CommitPlan(val json: ObjectNode) {
-  val metadata: io.deltaic.protocol.Metadata = ActionBody.metadata(json.get("effectiveMetaData"))
-  val protocol: io.deltaic.protocol.Protocol = ActionBody.protocol(json.get("effectiveProtocol"))
-  val isBlindAppend: Boolean = json.path("isBlindAppend").asBoolean(false)
+  Message.checked("CommitPlan", json)
+
+  private val effective = json.get("effective")
+  val metadata: io.deltaic.protocol.Metadata = ActionBody.metadata(effective.get("metaData"))
+  val protocol: io.deltaic.protocol.Protocol = ActionBody.protocol(effective.get("protocol"))
+  val isBlindAppend: Boolean = json.get("isBlindAppend").asBoolean
 
   /** Whether the commit changes rows; if not, it only rearranges them in files. */
-  val changesData: Boolean = json.path("changesData").asBoolean(true)
+  val changesData: Boolean = json.get("changesData").asBoolean
 
   /** Whether the table has a change data feed, which this commit has to write. */
-  val feedsChanges: Boolean = json.path("feedsChanges").asBoolean(false)
+  val feedsChanges: Boolean = json.get("feedsChanges").asBoolean
 
   /** The configuration that the commit sets for a metadata domain, if any. */
-  def domain(name: String): Option[String] = json.path("domains").elements.asScala
+  def domain(name: String): Option[String] = json.get("domains").elements.asScala
     .find(domain => domain.path("domain").asText == name && !domain.path("removed").asBoolean)
     .map(_.path("configuration").asText)
 
   /** Whether an earlier write with the same `txnAppId` and `txnVersion` has already been committed. */
-  val alreadyApplied: Boolean = json.path("skipped").asBoolean(false)
+  val alreadyApplied: Boolean = json.get("skipped").asBoolean
 }

@@ -6,8 +6,8 @@ import org.apache.spark.sql.classic.SparkSession
 
 import io.deltaic.maintenance.MaintenanceState
 import io.deltaic.protocol._
-import io.deltaic.replay.{DeltaLog, Snapshot}
-import io.deltaic.spark.util.{Json, SessionSettings}
+import io.deltaic.replay.{DeltaLog, Snapshot, TableSize, TableSummary}
+import io.deltaic.spark.util.SessionSettings
 
 /**
  * State that Python needs to serve a request, sent along with it. To fetch it over the bridge would cost more
@@ -16,13 +16,13 @@ import io.deltaic.spark.util.{Json, SessionSettings}
 private[spark] object PrefetchedState {
 
   /** The session's settings of Deltaic, and the Spark version. */
-  def session(spark: SparkSession): ObjectNode = Json.obj(
+  def session(spark: SparkSession): ObjectNode = Message.of("SessionState")(
     "sparkVersion" -> spark.version,
     "settings" -> spark.conf.getAll.filter { case (name, _) => SessionSettings.isOurs(name) }
   )
 
   /** The state that a commit's maintenance depends on, as far as this process has it. */
-  def maintenance(log: DeltaLog): ObjectNode = Json.obj(
+  def maintenance(log: DeltaLog): ObjectNode = Message.of("MaintenanceState")(
     "failed" -> MaintenanceState.failed(log.table),
     "newestCheckpoint" -> MaintenanceState.newestCheckpoint(log.table)
   )
@@ -32,26 +32,42 @@ private[spark] object PrefetchedState {
     val transactions = snapshot.unexpiredTransactions(System.currentTimeMillis).collect {
       case (appId, progress) if isRequested(appId) => appId -> progress.version
     }
-    nonFileActions(
+    tableSnapshot(
       snapshot.version,
       snapshot.timestampMs,
       snapshot.protocol,
       snapshot.metadata,
-      snapshot.domains
-    ).set[ObjectNode]("transactions", Json.of(transactions))
+      snapshot.domains,
+      transactions = transactions
+    )
   }
 
-  def nonFileActions(
+  /** The non-file actions of a version with the number and size of its files, without transactions. */
+  def nonFileActions(summary: TableSummary): ObjectNode = tableSnapshot(
+    summary.version,
+    summary.timestampMs,
+    summary.protocol,
+    summary.metadata,
+    summary.domains,
+    size = summary.size
+  )
+
+  private def tableSnapshot(
       version: Long,
       timestampMs: Long,
       protocol: Protocol,
       metadata: Metadata,
-      domains: Map[String, DomainMetadata]
-  ): ObjectNode = Json.obj(
+      domains: Map[String, DomainMetadata],
+      transactions: Map[String, Long] = Map.empty,
+      size: TableSize = TableSize(0, 0)
+  ): ObjectNode = Message.of("TableSnapshot")(
     "version" -> version,
     "timestampMs" -> timestampMs,
     "protocol" -> ActionBody.write(protocol),
     "metaData" -> ActionBody.write(metadata),
+    "numFiles" -> size.numFiles,
+    "sizeBytes" -> size.sizeBytes,
+    "transactions" -> transactions,
     "domains" -> domains.map { case (name, domain) => name -> domain.configuration }
   )
 
@@ -61,15 +77,16 @@ private[spark] object PrefetchedState {
       snapshot: Option[Snapshot],
       isRequested: String => Boolean
   ): JsonNode =
-    Json.obj(
+    Message.of("PrefetchedState")(
       "session" -> session(spark),
       "snapshot" -> snapshot.map(nonFileActions(_, isRequested))
     )
 
   /** Sent with the request to commit a finished write. */
-  def beforeCommit(spark: SparkSession, commit: PreparedCommit): ObjectNode = Json.obj(
-    "session" -> session(spark),
-    "maintenance" -> maintenance(commit.log),
-    "summary" -> commit.outline
-  )
+  def beforeCommit(spark: SparkSession, commit: PreparedCommit): ObjectNode =
+    Message.of("PrefetchedState")(
+      "session" -> session(spark),
+      "maintenance" -> maintenance(commit.log),
+      "summary" -> commit.outline
+    )
 }

@@ -13,8 +13,6 @@ import io.deltaic.spark.util.Json
 /**
  * Everything about a finished write that its commit needs.
  *
- * @param identityHighWaterMarks the high-water marks of identity columns that the rows reach, by column
- * @param generatedIdentityColumns the identity columns whose values were generated
  * @param rowDeletions set if the commit can be rebased onto files that other commits change
  * @param vectorFiles the files that it wrote deletion vectors to
  * @param readCommit the commit file of the version that was read, if there is one
@@ -22,16 +20,13 @@ import io.deltaic.spark.util.Json
 private[spark] final case class CommitRequest(
     log: DeltaLog,
     readVersion: Long,
-    operation: String,
-    operationParameters: Map[String, String],
+    operation: OperationInfo,
     plan: ObjectNode,
     isBlindAppend: Boolean,
-    options: Map[String, String],
     changes: CommitFiles,
     readSet: ReadSet,
     engineMetrics: Map[String, Long] = Map.empty,
-    identityHighWaterMarks: Map[String, Long] = Map.empty,
-    generatedIdentityColumns: Set[String] = Set.empty,
+    identity: IdentityValues = IdentityValues(),
     rowDeletions: Option[RowDeletions] = None,
     vectorFiles: Seq[Path] = Nil,
     readCommit: Option[FileStatus] = None
@@ -84,21 +79,17 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
 
   def summary(): String = outline.toString
 
-  private[spark] def outline: ObjectNode = Json
-    .obj(
-      "table" -> request.log.table.toString,
-      "readVersion" -> request.readVersion,
-      "operation" -> request.operation,
-      "operationParameters" -> request.operationParameters,
-      "plan" -> request.plan,
-      "isBlindAppend" -> request.isBlindAppend,
-      "readsWholeTable" -> request.readSet.wholeTable,
-      "options" -> request.options,
-      "engineMetrics" -> request.engineMetrics,
-      "identityHighWaterMarks" -> request.identityHighWaterMarks,
-      "generatedIdentityColumns" -> request.generatedIdentityColumns,
-      "files" -> changes.summary
-    )
+  private[spark] def outline: ObjectNode = Message.of("CommitSummary")(
+    "table" -> request.log.table.toString,
+    "readVersion" -> request.readVersion,
+    "operation" -> request.operation.json,
+    "plan" -> request.plan,
+    "isBlindAppend" -> request.isBlindAppend,
+    "readsWholeTable" -> request.readSet.wholeTable,
+    "engineMetrics" -> request.engineMetrics,
+    "files" -> changes.summary,
+    "identity" -> request.identity.json
+  )
 
   /** The newest version's non-file actions, read with the file system options of this commit's log. */
   def newestNonFileActions(): String =
@@ -149,7 +140,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
 
   private def noLongerPossible: DeltaicThrowable = DeltaicException(
     "DELTAIC_COMMIT_ABANDONED",
-    Map("table" -> request.log.table.toString, "operation" -> request.operation)
+    Map("table" -> request.log.table.toString, "operation" -> request.operation.name)
   )
 
   private def become(next: PreparedCommit.State): Unit = synchronized { state = next }
@@ -166,8 +157,8 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
       rebasable(version) =
         disjoint.flatMap(c => c.theirs.map(theirs => rebase.canonical(c.path) -> theirs)).toMap
     }
-    Json
-      .obj(
+    Message
+      .of("WinningCommit")(
         "version" -> version,
         "timestampMs" -> commit.timestampMs,
         "operation" -> info.flatMap(i => Option(i.get("operation"))),
@@ -187,7 +178,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
         "movedFile" -> conflicts.find(_.kind == DeletionVectorRebase.Moved).map(_.path),
         "concurrentlyDeletedRows" -> conflicts.collectFirst {
           case DeletionVectorRebase.FileConflict(path, _, DeletionVectorRebase.Overlapping(rows)) =>
-            Json.obj("path" -> path, "rows" -> rows)
+            Message.of("ConcurrentRowDeletion")("path" -> path, "count" -> rows)
         },
         "needsDeletionVectorRebase" -> disjoint.nonEmpty
       )

@@ -8,8 +8,8 @@ import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 import org.apache.spark.sql.connector.write._
 
 import io.deltaic.protocol.{AddCdcFile, AddFile}
-import io.deltaic.spark.commit.CommitFiles
 import io.deltaic.spark.commit.reads.RecordedReads
+import io.deltaic.spark.commit.{CommitFiles, OperationInfo}
 import io.deltaic.spark.scan.files.WholeFiles
 import io.deltaic.spark.util.Json
 import io.deltaic.spark.write.files.IdentityHighWaterMarks
@@ -33,9 +33,10 @@ private[spark] final class RowLevelBatchWrite(
     change.log,
     Some(change.snapshot),
     WriteIntent(
-      operation = change.command.toString,
-      operationParameters =
-        change.merge.fold(Map("predicate" -> predicateParameter))(_.parameters),
+      OperationInfo(
+        change.command.toString,
+        change.merge.fold(Map("predicate" -> predicateParameter))(_.parameters)
+      ),
       mode = change.command.toString.toLowerCase(java.util.Locale.ROOT),
       evolved = change.merge.flatMap(_.evolved),
       copiesRows = true,

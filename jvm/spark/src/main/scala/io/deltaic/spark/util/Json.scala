@@ -54,7 +54,12 @@ private[deltaic] object Json {
     try Some(parse(text))
     catch { case _: JsonProcessingException | _: IllegalArgumentException => None }
 
+  /** The fields of an object that are not null, as strings. */
   def strings(node: JsonNode): Map[String, String] =
     if (node == null || node.isNull) Map.empty
-    else node.properties().asScala.map(e => e.getKey -> e.getValue.asText).toMap
+    else
+      node.properties().asScala
+        .filterNot(_.getValue.isNull)
+        .map(field => field.getKey -> field.getValue.asText)
+        .toMap
 }

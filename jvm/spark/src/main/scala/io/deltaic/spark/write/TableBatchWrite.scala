@@ -126,22 +126,25 @@ private[spark] final class TableBatchWrite(
 
   private def intent: WriteIntent = {
     val own = target.intent
-    val configured = own.copy(
-      mode = if (replaced == Replaced.Nothing) own.mode else "overwrite",
-      operationParameters = own.operationParameters ++ modeParameters,
-      options = own.options ++ options ++ own.evolved.map(_ => "mergeschema" -> "true"),
-      computed = computed
-    )
+    val evolving = own.evolved.map(_ => "mergeschema" -> "true")
+    val configured = own
+      .copy(
+        mode = if (replaced == Replaced.Nothing) own.mode else "overwrite",
+        computed = computed
+      )
+      .withParameters(modeParameters.toSeq: _*)
+      .withOptions(own.operation.options ++ options ++ evolving)
     replaced match {
       case Replaced.Rows(condition) => replacing(configured, condition)
       case Replaced.Matching(_, _, parameter) =>
-        configured.copy(operationParameters = configured.operationParameters + parameter)
+        configured.withParameters(parameter)
       case _ => configured
     }
   }
 
   private def replacing(configured: WriteIntent, condition: Expression): WriteIntent = {
-    val changesData = !configured.options.get("datachange").exists(_.trim.equalsIgnoreCase("false"))
+    val changesData =
+      !configured.operation.options.get("datachange").exists(_.trim.equalsIgnoreCase("false"))
     ReplaceWhere.requireAllowed(target, condition)
     target.snapshot.foreach { snapshot =>
       ReplaceWhere.requirePresent(target.table, condition, TableSchema.of(snapshot).all)
@@ -152,17 +155,17 @@ private[spark] final class TableBatchWrite(
         condition.sql,
         "with dataChange=false, a condition can reference partition columns only"
       )
-    val predicate = configured.options.get("replacewhere").orElse(target.replacedSql)
-    configured.copy(
-      operationParameters =
-        configured.operationParameters + ("predicate" -> predicate.getOrElse(condition.sql)),
-      rowCondition = Option.when(ReplaceWhere.isChecked(target.spark))(condition)
-    )
+    val predicate = configured.operation.options.get("replacewhere").orElse(target.replacedSql)
+    configured
+      .copy(rowCondition = Option.when(ReplaceWhere.isChecked(target.spark))(condition))
+      .withParameters("predicate" -> predicate.getOrElse(condition.sql))
   }
 
   /** `mode` is what the user specified, also if the write creates the table. */
   private def modeParameters: Map[String, String] =
-    if (target.intent.operation != "WRITE" || target.intent.operationParameters.contains("mode"))
+    if (
+      target.intent.operation.name != "WRITE" || target.intent.operation.parameters.contains("mode")
+    )
       Map.empty
     else
       Map(

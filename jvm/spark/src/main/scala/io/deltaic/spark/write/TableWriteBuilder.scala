@@ -36,7 +36,7 @@ private[spark] final case class WriteTarget(
 
   /** The properties of the table, or those with which it is created. */
   def properties: Map[String, String] =
-    snapshot.fold(intent.properties)(_.metadata.configuration)
+    snapshot.fold(intent.definition.properties)(_.metadata.configuration)
 }
 
 /** A Deltaic table in the plan of a write, whose target rules can change. */
@@ -130,21 +130,23 @@ private[spark] final class TableWriteBuilder(target: WriteTarget, info: LogicalW
   /** As delta-spark records it: the effective mode, also for appends and tables without partitions. */
   private def intent: WriteIntent = {
     val own = withProperties(target.intent)
-    val isSave = own.operation == "WRITE" || own.keepsDefinition
+    val isSave = own.operation.name == "WRITE" || own.keepsDefinition
     def isEffective = isDynamic || PartitionOverwrite.isEffective(target.spark, info.options)
     replaced match {
       case Replaced.Rows(_) | Replaced.Matching(_, _, _) => own
       case _ if isSave && isEffective =>
-        val recorded = PartitionOverwrite.Recorded -> "true"
-        own.copy(operationParameters = own.operationParameters + recorded)
+        own.withParameters(PartitionOverwrite.Recorded -> "true")
       case _ => own
     }
   }
 
   /** Properties in the options of a write to an existing table: Python checks them, and sets none. */
   private def withProperties(own: WriteIntent): WriteIntent =
-    if (own.properties.nonEmpty) own
-    else own.copy(properties = PropertyOptions.of(info.options.asCaseSensitiveMap.asScala.toMap))
+    if (own.definition.properties.nonEmpty) own
+    else {
+      val properties = PropertyOptions.of(info.options.asCaseSensitiveMap.asScala.toMap)
+      own.copy(definition = own.definition.copy(properties = properties))
+    }
 }
 
 /**

@@ -20,10 +20,14 @@ import io.deltaic.spark.commit.{
   Committer,
   CommitterReply,
   Committers,
+  IdentityValues,
+  Message,
+  OperationInfo,
   OrphanFiles,
   PrefetchedState,
   PreparedCommit,
   ReadSet,
+  RequestedDefinition,
   RowDeletions,
   UncommittedFiles
 }
@@ -37,18 +41,14 @@ import io.deltaic.spark.schema.{
   TableConditions,
   TableSchema
 }
-import io.deltaic.spark.util.Json
 import io.deltaic.spark.write.files.{DataWriteSpec, ParquetFormat}
 
 /**
  * The specification of a write, as its commit records it.
  *
  * @param mode how it treats existing rows: `append`, `overwrite`, `delete`, ...
- * @param schema the columns of a new or replaced table
- * @param constraints the conditions of the CHECK constraints of a new or replaced table, by name
- * @param clusterBy the clustering columns of a new or replaced table
+ * @param definition what it specifies of a new or replaced table
  * @param computed the generated columns that the query computes
- * @param options the writer's options, keys in lower case
  * @param appendsIfCreatedConcurrently whether a write that finds no table appends to one that is created concurrently
  * @param evolved the table's columns with those that the rows add, if schema evolution is enabled
  * @param keepsDefinition whether the table's definition is retained although the operation's name implies otherwise
@@ -57,24 +57,23 @@ import io.deltaic.spark.write.files.{DataWriteSpec, ParquetFormat}
  * @param measured metrics counted before the commit, by the names of engine metrics
  */
 private[spark] final case class WriteIntent(
-    operation: String,
-    operationParameters: Map[String, String],
+    operation: OperationInfo,
     mode: String,
-    schema: Option[StructType] = None,
-    partitionBy: Option[Seq[String]] = None,
-    properties: Map[String, String] = Map.empty,
-    constraints: Map[String, String] = Map.empty,
-    clusterBy: Option[Seq[Seq[String]]] = None,
-    description: Option[String] = None,
+    definition: RequestedDefinition = RequestedDefinition(),
     computed: Set[String] = Set.empty,
-    options: Map[String, String] = Map.empty,
     appendsIfCreatedConcurrently: Boolean = false,
     evolved: Option[StructType] = None,
     keepsDefinition: Boolean = false,
     rowCondition: Option[Expression] = None,
     copiesRows: Boolean = false,
     measured: () => Map[String, Long] = WriteIntent.nothingMeasured
-)
+) {
+  def withParameters(parameters: (String, String)*): WriteIntent =
+    copy(operation = operation.copy(parameters = operation.parameters ++ parameters))
+
+  def withOptions(options: Map[String, String]): WriteIntent =
+    copy(operation = operation.copy(options = options))
+}
 
 private[spark] object WriteIntent {
   val nothingMeasured: () => Map[String, Long] = () => Map.empty
@@ -101,8 +100,8 @@ private[spark] final class WriteTransaction(
     specified: WriteIntent
 ) {
 
-  private val sessionOptions = new SessionWriteOptions(spark, specified.options)
-  private val intent = specified.copy(options = sessionOptions.all)
+  private val sessionOptions = new SessionWriteOptions(spark, specified.operation.options)
+  private val intent = specified.withOptions(sessionOptions.all)
 
   val readVersion: Long = snapshot.fold(-1L)(_.version)
   private val logger = LoggerFactory.getLogger(getClass)
@@ -147,7 +146,7 @@ private[spark] final class WriteTransaction(
     schema.stored,
     schema.partitionColumns,
     plan.metadata.configuration,
-    intent.options,
+    intent.operation.options,
     columnMapping = schema.mapping != ColumnMapping.NoMapping,
     clusteredBy = clusteredBy,
     checks =
@@ -170,10 +169,16 @@ private[spark] final class WriteTransaction(
 
   /** The spec of its change data files. */
   lazy val changeSpec: DataWriteSpec =
-    DataWriteSpec.forChanges(spark, dataSpec, ChangeColumns.changeTypeField, intent.options)
+    DataWriteSpec.forChanges(
+      spark,
+      dataSpec,
+      ChangeColumns.changeTypeField,
+      intent.operation.options
+    )
 
   /** The description of the Spark jobs of a phase of the write. */
-  def jobs(phase: String): String = JobInternals.name(intent.operation, phase, log.table.toString)
+  def jobs(phase: String): String =
+    JobInternals.name(intent.operation.name, phase, log.table.toString)
 
   def describing[A](phase: String)(body: => A): A =
     JobInternals.described(spark, jobs(phase))(body)
@@ -233,15 +238,15 @@ private[spark] final class WriteTransaction(
         log,
         readVersion,
         intent.operation,
-        intent.operationParameters,
         plan.json,
         plan.isBlindAppend && readSet.isEmpty,
-        intent.options,
         changes,
         readSet,
         metrics(engineMetrics, intent.measured()),
-        identityHighWaterMarks,
-        identityHighWaterMarks.keySet.filter(mayBeGenerated),
+        IdentityValues(
+          identityHighWaterMarks,
+          identityHighWaterMarks.keySet.filter(mayBeGenerated)
+        ),
         rowDeletions,
         vectorFiles,
         snapshot.flatMap(_.commitFile)
@@ -275,7 +280,7 @@ private[spark] final class WriteTransaction(
     val isExplicit = schema.stored.fields.filter(_.name == column)
       .flatMap(IdentityColumn.of).exists(_.allowExplicitInsert) && !intent.computed(column)
     // For rows that a MERGE inserts, it is not known which values are explicit.
-    !isExplicit || intent.operation == "MERGE"
+    !isExplicit || intent.operation.name == "MERGE"
   }
 
   /**
@@ -296,31 +301,24 @@ private[spark] final class WriteTransaction(
   /** Deletes files that are no longer needed. */
   def discard(files: Seq[Path]): Unit = OrphanFiles.delete(log.table, files, configuration)
 
-  private def configuration: Configuration = WriteInternals.hadoopConf(spark, intent.options)
+  private def configuration: Configuration =
+    WriteInternals.hadoopConf(spark, intent.operation.options)
 
   private def committer: Committer = Committers.current(spark)
 
-  private def request: ObjectNode = Json
-    .obj(
-      "table" -> log.table.toString,
-      "operation" -> intent.operation,
-      "operationParameters" -> intent.operationParameters,
-      "readVersion" -> readVersion,
-      "mode" -> intent.mode,
-      "schema" -> intent.schema.map(_.json),
-      "partitionBy" -> intent.partitionBy,
-      "properties" -> intent.properties,
-      "constraints" -> intent.constraints,
-      "clusterBy" -> intent.clusterBy,
-      "description" -> intent.description,
-      "options" -> intent.options,
-      "appendsIfCreatedConcurrently" -> intent.appendsIfCreatedConcurrently,
-      "evolvedSchema" -> intent.evolved.map(_.json),
-      "keepsDefinition" -> intent.keepsDefinition,
-      "prefetched" -> PrefetchedState.beforeWrite(
-        spark,
-        snapshot,
-        intent.options.get("txnappid").contains
-      )
+  private def request: ObjectNode = Message.of("WriteRequest")(
+    "table" -> log.table.toString,
+    "readVersion" -> readVersion,
+    "operation" -> intent.operation.json,
+    "mode" -> intent.mode,
+    "definition" -> intent.definition.json,
+    "evolvedSchema" -> intent.evolved.map(_.json),
+    "keepsDefinition" -> intent.keepsDefinition,
+    "appendsIfCreatedConcurrently" -> intent.appendsIfCreatedConcurrently,
+    "prefetched" -> PrefetchedState.beforeWrite(
+      spark,
+      snapshot,
+      intent.operation.options.get("txnappid").contains
     )
+  )
 }

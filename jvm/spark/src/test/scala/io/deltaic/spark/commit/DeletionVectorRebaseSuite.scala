@@ -62,11 +62,9 @@ class DeletionVectorRebaseSuite extends munit.FunSuite {
       CommitRequest(
         log,
         -1,
-        "DELETE",
-        Map.empty,
-        Json.obj(),
+        OperationInfo("DELETE"),
+        Plans.ofRows,
         isBlindAppend = false,
-        Map.empty,
         changes,
         reads,
         rowDeletions = Some(RowDeletions(restDeleted, 0, maxVectorFileBytes, inlineBytes = 4096)),
@@ -203,7 +201,7 @@ class DeletionVectorRebaseSuite extends munit.FunSuite {
     t.commitWinner(0, CommitFiles(Seq(base.remove(1)), Seq(spelled)))
     for ((commit, count) <- Seq(mine -> 2, all -> 3)) {
       val winner = Json.parse(commit.winner(0))
-      assertEquals(winner.get("concurrentlyDeletedRows").get("rows").asInt, count)
+      assertEquals(winner.get("concurrentlyDeletedRows").get("count").asInt, count)
       assertEquals(winner.get("concurrentlyDeletedRows").get("path").asText, base.path)
       assert(!winner.get("needsDeletionVectorRebase").asBoolean)
     }

@@ -53,11 +53,9 @@ class PreparedCommitSuite extends munit.FunSuite {
     CommitRequest(
       log,
       readVersion,
-      "WRITE",
-      Map.empty,
-      Json.obj(),
+      OperationInfo("WRITE"),
+      Plans.ofRows,
       true,
-      Map.empty,
       changes,
       reads
     ),

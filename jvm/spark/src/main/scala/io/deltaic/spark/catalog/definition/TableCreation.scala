@@ -27,7 +27,13 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.catalog.{CreateStatement, StagedWriteTable, TableLocation}
-import io.deltaic.spark.commit.{CommitterReply, Committers}
+import io.deltaic.spark.commit.{
+  CommitterReply,
+  Committers,
+  Message,
+  OperationInfo,
+  RequestedDefinition
+}
 import io.deltaic.spark.rowlevel.RowReplacement
 import io.deltaic.spark.schema.{ConditionResolver, SchemaChecks, TableSchema}
 import io.deltaic.spark.util.Json
@@ -147,18 +153,13 @@ private[spark] final class TableCreation(
   def create(like: Option[Snapshot] = None): Unit = {
     requireConditions(like.fold(schema)(TableSchema.of(_).all))
     requireUnusedLocation()
-    val arguments = Json.obj(
+    val arguments = Message.of("CreateTable")(
       "table" -> log.table.toString,
-      "schema" -> schema.json,
-      "partitionBy" -> partitionColumns,
-      "clusterBy" -> clusterBy,
-      "properties" -> tableProperties,
-      "constraints" -> constraints,
-      "description" -> declared.get(TableCatalog.PROP_COMMENT),
+      "definition" -> definition(tableProperties, schema).json,
       "isManaged" -> !external,
-      "like" -> like.map(source =>
-        Json.obj("table" -> source.table.toString, "version" -> source.version)
-      )
+      "like" -> like.map { source =>
+        Message.of("LikeTable")("table" -> source.table.toString, "version" -> source.version)
+      }
     )
     CommitterReply.require(Committers.current(spark).run(spark, "createTable", arguments.toString))
     register()
@@ -177,7 +178,7 @@ private[spark] final class TableCreation(
     val rows = ColumnDefinitions.ofRows(schema)
     def target(ofOptions: Map[String, String]): WriteTarget = {
       val asSelect =
-        intent(s"$statement AS SELECT", ofOptions ++ tableProperties).copy(schema = Some(rows))
+        intent(s"$statement AS SELECT", ofOptions ++ tableProperties, rows)
       // The whole table is replaced, regardless of the partition overwrite mode.
       val replacing = Option.when(statement != CreateStatement.Create)(Replaced.Everything)
       WriteTarget(spark, log, snapshot, partitionColumns, asSelect, RowReplacement, replacing)
@@ -262,28 +263,42 @@ private[spark] final class TableCreation(
     transform.references.headOption.exists(_.fieldNames.length == 1)
 
   private def commitReplacement(snapshot: Option[Snapshot]): Unit = {
-    val replace = intent(statement, tableProperties).copy(mode = "overwrite")
+    val replace = intent(statement, tableProperties, schema).copy(mode = "overwrite")
     new WriteTransaction(spark, log, snapshot, replace).commitWithoutRows()
   }
 
-  private def intent(operation: String, properties: Map[String, String]): WriteIntent = WriteIntent(
-    operation = operation,
-    operationParameters = Map(
-      "isManaged" -> (!external).toString,
-      "description" -> declared.getOrElse(TableCatalog.PROP_COMMENT, null),
-      "partitionBy" -> Json.of(partitionColumns).toString,
-      "clusterBy" -> Json.of(clusterBy.getOrElse(Nil).map(UnresolvedAttribute(_).name)).toString,
-      "properties" -> Json.of(properties ++ constraintProperties).toString
+  private def intent(
+      operation: String,
+      properties: Map[String, String],
+      columns: StructType
+  ): WriteIntent = WriteIntent(
+    OperationInfo(
+      operation,
+      Map(
+        "isManaged" -> (!external).toString,
+        "description" -> declared.getOrElse(TableCatalog.PROP_COMMENT, null),
+        "partitionBy" -> Json.of(partitionColumns).toString,
+        "clusterBy" -> Json.of(clusterBy.getOrElse(Nil).map(UnresolvedAttribute(_).name)).toString,
+        "properties" -> Json.of(properties ++ constraintProperties).toString
+      ),
+      options = Map("overwriteschema" -> "true")
     ),
     mode = "append",
-    schema = Some(schema),
-    partitionBy = Some(partitionColumns),
-    properties = properties,
-    constraints = constraints,
-    clusterBy = clusterBy,
-    description = declared.get(TableCatalog.PROP_COMMENT),
-    options = Map("overwriteschema" -> "true")
+    definition(properties, columns)
   )
+
+  private def definition(
+      properties: Map[String, String],
+      columns: StructType
+  ): RequestedDefinition =
+    RequestedDefinition(
+      Some(columns),
+      partitionColumns,
+      properties,
+      constraints,
+      clusterBy,
+      declared.get(TableCatalog.PROP_COMMENT)
+    )
 
   /**
    * Registers the table in the session catalog, without schema or properties: the log is authoritative,

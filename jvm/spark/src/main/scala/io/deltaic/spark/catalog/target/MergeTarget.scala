@@ -13,6 +13,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.spark.catalog.DeltaicTable
+import io.deltaic.spark.commit.OperationInfo
 import io.deltaic.spark.rowlevel.MergeDetails
 import io.deltaic.spark.scan.TableScanBuilder
 import io.deltaic.spark.scan.files.SnapshotFiles
@@ -62,7 +63,12 @@ private[spark] final class MergeTarget(
   private def target: WriteTarget = {
     val present = table.writeTarget
     present.copy(intent =
-      WriteIntent("MERGE", parameters, mode = "append", evolved = evolved, measured = measured)
+      WriteIntent(
+        OperationInfo("MERGE", parameters),
+        mode = "append",
+        evolved = evolved,
+        measured = measured
+      )
     )
   }
 

@@ -18,6 +18,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.catalog.definition.ColumnDefinitions
 import io.deltaic.spark.catalog.{CreateStatement, DeltaicTable, TableOrigin, WriteOnlyTable}
+import io.deltaic.spark.commit.{OperationInfo, RequestedDefinition}
 import io.deltaic.spark.rowlevel.RowReplacement
 import io.deltaic.spark.util.{Json, UnsupportedOperation}
 import io.deltaic.spark.write.{
@@ -169,13 +170,17 @@ private[spark] final class PathWrite(
   }
 
   private def intent: WriteIntent = WriteIntent(
-    operation = statement.operation,
-    operationParameters = statement.parameters(mode, partitionBy.getOrElse(Nil), kept),
+    OperationInfo(
+      statement.operation,
+      statement.parameters(mode, partitionBy.getOrElse(Nil), kept)
+    ),
     mode = if (mode == SaveMode.Overwrite) "overwrite" else "append",
-    schema = Some(columnsOfRows),
-    partitionBy = partitionBy,
-    clusterBy = if (snapshot.isEmpty) clusterBy else None,
-    properties = PropertyOptions.of(parameters),
+    RequestedDefinition(
+      schema = Some(columnsOfRows),
+      partitionBy = partitionBy.getOrElse(Nil),
+      clusterBy = if (snapshot.isEmpty) clusterBy else None,
+      properties = PropertyOptions.of(parameters)
+    ),
     appendsIfCreatedConcurrently = mode == SaveMode.Append,
     keepsDefinition = true
   )
