@@ -232,7 +232,13 @@ PAIRS = [
     ),
     ("deletes of other rows of one file", delete_rows("ab"), delete_rows("cd"), NONE, NONE),
     ("deletes of some rows", delete_rows("abc"), delete_rows("bcd"), DELETE_DELETE, DELETE_DELETE),
-    ("deletes of some rows and all", delete_rows("a"), delete_all_rows, DELETE_DELETE, DELETE_DELETE),
+    (
+        "deletes of some rows and all",
+        delete_rows("a"),
+        delete_all_rows,
+        DELETE_DELETE,
+        DELETE_DELETE,
+    ),
     # The rows of an update are still what the other one looks for: statistics cannot tell.
     ("update and delete of other rows", update_rows("ab"), delete_rows("c", reads=1), NONE, APPEND),
     ("updates of other rows", update_rows("ab"), update_rows("cd"), APPEND, APPEND),

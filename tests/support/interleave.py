@@ -10,27 +10,45 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from deltaic.commit import transaction
+from deltaic.commit.clock import Clock
 from deltaic.commit.current_transaction import CurrentTransaction
-from deltaic.commit.ports import CommitSummary
+from deltaic.commit.ports import CommitSummary, Tables
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 
 
 @contextmanager
 def committed_meanwhile(theirs: Callable[[], object]) -> Iterator[None]:
-    """Run `theirs` right before the first commit within the ``with`` block."""
+    """Run `theirs` right before the first commit within the ``with`` block.
+
+    A command of the JVM leaves its first attempt to it: `theirs` then runs before the command
+    returns the attempt.
+    """
     attempts = transaction._Attempts
-    run = attempts.run
+    run, first_attempt = attempts.run, transaction._first_attempt
+
+    def restore() -> None:
+        attempts.run = run  # type: ignore[method-assign]
+        transaction._first_attempt = first_attempt
 
     def run_after_theirs(
         self: transaction._Attempts, ours: CurrentTransaction, policy: RetryPolicy
     ) -> tuple[CommitResult, CommitSummary]:
-        attempts.run = run  # type: ignore[method-assign]
+        restore()
         theirs()
         return run(self, ours, policy)
 
+    def attempt_after_theirs(
+        summary: CommitSummary, tables: Tables, clock_ms: Clock
+    ) -> CommitResult:
+        restore()
+        result = first_attempt(summary, tables, clock_ms)
+        theirs()
+        return result
+
     attempts.run = run_after_theirs  # type: ignore[method-assign]
+    transaction._first_attempt = attempt_after_theirs
     try:
         yield
         assert attempts.run is run, "nothing was committed"
     finally:
-        attempts.run = run  # type: ignore[method-assign]
+        restore()

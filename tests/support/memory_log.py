@@ -97,6 +97,7 @@ class MemoryLog:
         self.columnless = True
         self.session_level: Isolation | None = None
         self.kept_up = MemoryMaintenance()
+        self.is_of_command = False
         self.violation: str | None = None
         self.furthest: int | None = None
         self.unfit: IncompatibleFile | None = None
@@ -133,6 +134,11 @@ class MemoryLog:
                 file = MemoryFile.of(body)
                 active[file.path] = file
         return list(active.values())
+
+    @property
+    def leaves_first_attempt(self) -> bool:
+        """Whether a command returns its first attempt."""
+        return self.is_of_command
 
     def snapshot(self, table: str, version: int | None = None) -> TableSnapshot | None:
         """Return a version's non-file actions."""
@@ -229,7 +235,7 @@ class MemoryLog:
         """Return the session's defaults."""
         return self.defaults
 
-    def maintenance(self, prepared: PreparedCommit) -> MemoryMaintenance:
+    def maintenance(self, prepared: PreparedCommit | None) -> MemoryMaintenance:
         """Return the maintenance, which the log shares among its commits."""
         return self.kept_up
 
@@ -244,6 +250,10 @@ class MemoryLog:
     def isolation_level(self) -> Isolation | None:
         """Return what `session_level` says."""
         return self.session_level
+
+    def user_metadata(self) -> dict[str, str]:
+        """Return the user metadata of the session."""
+        return {}
 
     def engine_info(self) -> str:
         """Return the engine's name."""

@@ -46,6 +46,9 @@ class MemoryMaintenance:
     def failed(self) -> frozenset[str]:
         return frozenset(self._failed)
 
+    def request(self, tasks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        return {"background": False, "tasks": list(tasks)}
+
     def run(self, version: int, tasks: Sequence[Mapping[str, Any]]) -> None:
         for task in tasks:
             kind = "checkpoint" if task["task"] in _CHECKPOINTS else task["task"]

@@ -28,7 +28,7 @@ from deltaic.commit.ports import (
     TableSnapshot,
     WinningCommit,
 )
-from deltaic.commit.transaction import CommitResult
+from deltaic.commit.transaction import CommitResult, FirstAttempt
 from deltaic.protocol.actions import DomainMetadata, Metadata, Protocol
 from deltaic.resources import load_json
 from deltaic.spark.prefetched_state import MaintenanceState, PrefetchedState, SessionState
@@ -42,6 +42,7 @@ RECORDS: tuple[type[Message], ...] = (
     CreateTable,
     Definition,
     FileCounts,
+    FirstAttempt,
     IdentityValues,
     LikeTable,
     MaintenanceState,

@@ -54,13 +54,16 @@ def _commits(
     parse: Callable[[Mapping[str, Any]], _Arguments],
     run: Callable[[_Arguments, Tables, RetryPolicy, Clock], CommitResult],
 ) -> _Command:
-    """Return a command that commits and returns the version."""
+    """Return a command that commits, or returns the first attempt that the JVM has to make."""
 
     def command(
         arguments: Mapping[str, Any], tables: Tables, policy: RetryPolicy, clock_ms: Clock
     ) -> dict[str, Any]:
         result = run(parse(arguments), tables, policy, clock_ms)
-        return {"version": result.version, "skipped": result.skipped}
+        response: dict[str, Any] = {"version": result.version, "skipped": result.skipped}
+        if result.first_attempt is not None:
+            response["firstAttempt"] = result.first_attempt.to_json()
+        return response
 
     return command
 

@@ -75,11 +75,7 @@ def run_hooks(
     """
     try:
         maintenance = tables.maintenance(prepared)
-        definition = summary.plan.effective
-        _warn_of_unsupported_properties(summary.table, definition.metadata)
-        if maintenance.settings().wants_small_files_compacted:
-            warn_once("", AUTO_COMPACT_SETTING, f"{AUTO_COMPACT_SETTING}: {_NO_AUTO_COMPACT}")
-        tasks = due_tasks(version, definition.protocol, definition.metadata, maintenance)
+        tasks = _tasks_after(summary, version, maintenance)
         if tasks:
             maintenance.run(version, [task.to_json() for task in tasks])
     except Exception:
@@ -90,6 +86,36 @@ def run_hooks(
             version,
             exc_info=True,
         )
+
+
+def maintenance_request(
+    summary: CommitSummary, version: int, tables: Tables
+) -> Mapping[str, Any] | None:
+    """Return the maintenance that is due after a commit that the JVM makes; None if none is.
+
+    It is planned before the commit, which it cannot fail: an error is only logged.
+    """
+    try:
+        maintenance = tables.maintenance(None)
+        tasks = _tasks_after(summary, version, maintenance)
+        return maintenance.request([task.to_json() for task in tasks]) if tasks else None
+    except Exception:
+        _logger.warning(
+            "Table %s: the maintenance after version %d could not be planned; a later commit "
+            "retries it",
+            summary.table,
+            version,
+            exc_info=True,
+        )
+        return None
+
+
+def _tasks_after(summary: CommitSummary, version: int, maintenance: Maintenance) -> Sequence[Task]:
+    definition = summary.plan.effective
+    _warn_of_unsupported_properties(summary.table, definition.metadata)
+    if maintenance.settings().wants_small_files_compacted:
+        warn_once("", AUTO_COMPACT_SETTING, f"{AUTO_COMPACT_SETTING}: {_NO_AUTO_COMPACT}")
+    return due_tasks(version, definition.protocol, definition.metadata, maintenance)
 
 
 def _warn_of_unsupported_properties(table: str, metadata: Metadata) -> None:

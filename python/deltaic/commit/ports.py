@@ -311,9 +311,16 @@ class Maintenance(Protocol):
     def run(self, version: int, tasks: Sequence[Mapping[str, Any]]) -> None:
         """Run the tasks due after a version, now or in background; failures are only logged."""
 
+    def request(self, tasks: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+        """Return the request with which the JVM runs the tasks."""
+
 
 class Tables(Protocol):
     """The tables of this process."""
+
+    @property
+    def leaves_first_attempt(self) -> bool:
+        """Whether the JVM makes the first attempt of a commit without files."""
 
     def snapshot(self, table: str, version: int | None = None) -> TableSnapshot | None:
         """Return a version's snapshot, the newest by default; None if there is no table.
@@ -377,8 +384,11 @@ class Tables(Protocol):
     def isolation_level(self) -> Isolation | None:
         """Return the isolation level that the session sets for tables that set none."""
 
+    def user_metadata(self) -> Mapping[str, str]:
+        """Return the session's user metadata as an option of a commit, if it is set."""
+
     def engine_info(self) -> str:
         """Return the ``engineInfo`` of commits."""
 
-    def maintenance(self, prepared: PreparedCommit) -> Maintenance:
-        """Return the maintenance of the table that a commit belongs to."""
+    def maintenance(self, prepared: PreparedCommit | None) -> Maintenance:
+        """Return the maintenance of the table that a commit belongs to, or that a command is on."""

@@ -12,13 +12,15 @@ from __future__ import annotations
 import random
 import time
 import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from deltaic.commit.clock import Clock, wall_clock_ms
 from deltaic.commit.commit_info import Provenance
 from deltaic.commit.conflicts import Conflict, conflict_error
 from deltaic.commit.current_transaction import CurrentTransaction, current_transaction_of
-from deltaic.commit.hooks import run_hooks
+from deltaic.commit.hooks import maintenance_request, run_hooks
 from deltaic.commit.idempotence import requested_txn
 from deltaic.commit.message import Message
 from deltaic.commit.non_file_actions import NonFileActions, non_file_actions_after
@@ -52,6 +54,29 @@ class RetryPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class FirstAttempt(Message):
+    """The first attempt of a commit without files, which the JVM makes on its own.
+
+    Attributes
+    ----------
+    summary
+        The commit, for further attempts.
+    version
+        The version to write, unless it exists.
+    lines
+        The actions.
+    maintenance
+        The maintenance that is due after the commit; None if none is.
+    """
+
+    summary: CommitSummary
+    version: int
+    txn_id: str
+    lines: Sequence[str]
+    maintenance: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CommitResult(Message):
     """The outcome of a commit.
 
@@ -62,11 +87,14 @@ class CommitResult(Message):
     skipped
         Whether the commit was a no-op: it had no actions, or the table already recorded the same or
         a newer ``txnVersion`` for its ``txnAppId``.
+    first_attempt
+        The attempt that the JVM has to make, if the commit is left to it.
     """
 
     version: int
     skipped: bool = False
     attempts: int = 0
+    first_attempt: FirstAttempt | None = None
 
 
 def commit(
@@ -114,6 +142,43 @@ def commit(
     result, committed = attempts.run(ours, policy or RetryPolicy())
     run_hooks(committed, result.version, prepared, tables)
     return result
+
+
+def commit_metadata(
+    summary: CommitSummary, tables: Tables, policy: RetryPolicy, clock_ms: Clock = wall_clock_ms
+) -> CommitResult:
+    """Commit non-file actions, or leave the first attempt to the JVM if it has asked for that.
+
+    Raises
+    ------
+    ConcurrentModificationError, TableStateError, ProtocolError
+        As for `commit`.
+    """
+    if not tables.leaves_first_attempt:
+        return commit(tables.prepare_metadata_commit(summary), tables, policy, clock_ms)
+    return _first_attempt(summary, tables, clock_ms)
+
+
+def _first_attempt(summary: CommitSummary, tables: Tables, clock_ms: Clock) -> CommitResult:
+    """Return the first attempt of a commit for the JVM, or that there is nothing to commit."""
+    options = {**tables.user_metadata(), **summary.operation.options}
+    summary = replace(summary, operation=replace(summary.operation, options=options))
+    ours = current_transaction_of(summary, None, tables.isolation_level())
+    if _is_noop(summary, ours):
+        return CommitResult(summary.read_version, skipped=True)
+    _require_allowed(summary)
+    previous = summary.plan.base
+    provenance = Provenance(str(uuid.uuid4()), tables.engine_info())
+    actions = non_file_actions_after(previous, summary, ours, provenance, clock_ms())
+    version = previous.version + 1
+    attempt = FirstAttempt(
+        summary,
+        version,
+        provenance.txn_id,
+        actions.lines,
+        maintenance_request(summary, version, tables),
+    )
+    return CommitResult(version, attempts=1, first_attempt=attempt)
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,8 @@ class Committer:
         """Run a command that the JVM calls."""
 
         def decide(body: dict[str, Any]) -> Mapping[str, Any]:
-            tables = JvmTables(self._api, session)
+            prefetched = PrefetchedState.from_json(body.pop("prefetched", None) or {})
+            tables = JvmTables(self._api, session, replace(prefetched, table=body.get("table")))
             return run_command(command, body, tables, tables.retry_policy(), wall_clock_ms)
 
         return self._strings.answer(arguments_json, lambda body: reply(decide, body))

@@ -29,8 +29,10 @@ class JvmMaintenance:
         ``io.deltaic.spark.PythonApi``.
     session
         The JVM's session.
+    table
+        The path of the table.
     prepared
-        A commit of the table, in the JVM.
+        A commit of the table, in the JVM; None if the JVM makes it later.
     state
         The session, whose settings apply.
     prefetched
@@ -41,12 +43,14 @@ class JvmMaintenance:
         self,
         api: Any,
         session: Any,
+        table: str,
         prepared: Any,
         state: SessionState,
         prefetched: MaintenanceState | None = None,
     ) -> None:
         self._api = api
         self._session = session
+        self._table = table
         self._prepared = prepared
         self._state = state
         self._prefetched = prefetched
@@ -78,6 +82,8 @@ class JvmMaintenance:
         if self._maintenance_state.newest_checkpoint >= not_below:
             return self._maintenance_state.newest_checkpoint
         with jvm_errors():
+            if self._prepared is None:
+                return int(self._api.newestCheckpoint(self._session, self._table, not_below))
             return int(self._api.newestCheckpoint(self._session, self._prepared, not_below))
 
     def failed(self) -> frozenset[str]:
@@ -86,12 +92,14 @@ class JvmMaintenance:
 
     def run(self, version: int, tasks: Sequence[Mapping[str, Any]]) -> None:
         """Run the tasks on a background thread of the JVM, unless the session waits for them."""
-        request = {
-            "background": self._is_true(_BACKGROUND, default=True),
-            "tasks": [dict(task) for task in tasks],
-        }
+        request = json.dumps(self.request(tasks))
         with jvm_errors():
-            self._api.maintenance(self._session, self._prepared, version, json.dumps(request))
+            self._api.maintenance(self._session, self._prepared, version, request)
+
+    def request(self, tasks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Return the request with which the JVM runs the tasks."""
+        background = self._is_true(_BACKGROUND, default=True)
+        return {"background": background, "tasks": [dict(task) for task in tasks]}
 
     def _is_true(self, names: Sequence[str], *, default: bool) -> bool:
         name, value = self._state.first(names)

@@ -40,6 +40,10 @@ _NO_COLUMNS = (
     "spark.databricks.delta.createEmptySchemaTable.enabled",
 )
 _ISOLATION_LEVEL = "spark.deltaic.isolationLevel"
+_USER_METADATA = (
+    "spark.deltaic.commitInfo.userMetadata",
+    "spark.databricks.delta.commitInfo.userMetadata",
+)
 _MAX_ATTEMPTS = ("spark.deltaic.maxCommitAttempts", "spark.databricks.delta.maxCommitAttempts")
 
 #: The first row id if files get none.
@@ -75,6 +79,7 @@ class JvmTables:
         self._session = session
         self._prefetched = prefetched if prefetched is not None else PrefetchedState()
         self._prepared = prepared
+        self._newest_is_prefetched = self._prefetched.is_of_command
 
     @cached_property
     def _state(self) -> SessionState:
@@ -83,8 +88,17 @@ class JvmTables:
         with jvm_errors():
             return SessionState.from_json(json.loads(self._api.sessionState(self._session)))
 
+    @property
+    def leaves_first_attempt(self) -> bool:
+        """Whether the JVM makes the first attempt of a commit without files."""
+        return self._prefetched.is_of_command
+
     def snapshot(self, table: str, version: int | None = None) -> TableSnapshot | None:
         """Return a version's snapshot, the newest by default; None if there is no table."""
+        if version is None and self._newest_is_prefetched and table == self._prefetched.table:
+            # Once: the command may have committed before it looks again.
+            self._newest_is_prefetched = False
+            return self._prefetched.snapshot
         snapshot = self._prefetched.snapshot_of(table, version)
         if snapshot is not None:
             return snapshot
@@ -172,6 +186,11 @@ class JvmTables:
         name, value = self._state.first(_NO_COLUMNS)
         return value is None or _boolean(name, value)
 
+    def user_metadata(self) -> Mapping[str, str]:
+        """Return the session's user metadata as an option of a commit, if it is set."""
+        _, value = self._state.first(_USER_METADATA)
+        return {} if value is None else {"usermetadata": value}
+
     def engine_info(self) -> str:
         """Return the ``engineInfo`` of commits."""
         return f"Deltaic/{__version__} Apache-Spark/{self._state.spark_version}"
@@ -181,14 +200,15 @@ class JvmTables:
         value = self._state.settings.get(_ISOLATION_LEVEL)
         return None if value is None else session_isolation(_ISOLATION_LEVEL, value)
 
-    def maintenance(self, prepared: PreparedCommit) -> Maintenance:
-        """Return the maintenance of the table that a commit belongs to."""
-        if not isinstance(prepared, JvmPreparedCommit):
+    def maintenance(self, prepared: PreparedCommit | None) -> Maintenance:
+        """Return the maintenance of the table that a commit belongs to, or that a command is on."""
+        if prepared is not None and not isinstance(prepared, JvmPreparedCommit):
             raise TypeError(f"not a commit of the JVM: {prepared!r}")
         return JvmMaintenance(
             self._api,
             self._session,
-            prepared.handle,
+            self._prefetched.table or "",
+            None if prepared is None else prepared.handle,
             self._state,
             self._prefetched.maintenance,
         )

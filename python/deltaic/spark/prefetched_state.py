@@ -43,6 +43,9 @@ class PrefetchedState(Message):
     ----------
     table
         The table of `snapshot`.
+    is_of_command
+        Whether it is sent with a command: `snapshot` is then the newest version of the table, or
+        None if there is no table, and the JVM makes the first attempt of its commit.
     snapshot
         The version that a write is based on. Of the ``txn`` actions, it has only that of the
         write's own application.
@@ -53,6 +56,7 @@ class PrefetchedState(Message):
     snapshot: TableSnapshot | None = None
     maintenance: MaintenanceState | None = None
     summary: CommitSummary | None = None
+    is_of_command: bool = False
 
     def snapshot_of(self, table: str, version: int | None) -> TableSnapshot | None:
         """Return the snapshot of a version, if it is prefetched."""

@@ -230,7 +230,7 @@ def test_ends_of_a_range_are_inclusive_and_times_name_the_commits_between_them(
         ({"startingVersion": -1}, "DELTAIC_CHANGES_OPTION_INVALID"),
         (
             {"startingVersion": 0, "startingTimestamp": "2020-01-01"},
-            "DELTAIC_CHANGES_OPTION_INVALID.*startingTimestamp.*startingVersion is given",
+            "DELTAIC_CHANGES_OPTION_INVALID.*startingTimestamp.*startingVersion is specified",
         ),
         ({"startingVersion": 0, "readChangeFeed": "yes"}, "DELTAIC_CHANGES_OPTION_INVALID"),
         ({"startingTimestamp": "some day"}, "DELTAIC_INVALID_TIME_TRAVEL"),

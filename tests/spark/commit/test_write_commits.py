@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
-import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from py4j.clientserver import JavaClient
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType
 
 from deltaic import __version__
 from deltaic.exceptions import ConcurrentWriteException, DeltaError
-from deltaic.spark.committer import Committer
 from tests.support import log
 from tests.support.interleave import committed_meanwhile
 from tests.support.session_settings import session_settings
@@ -363,38 +359,3 @@ def test_a_table_that_was_dropped_meanwhile_does_not_come_back(
         assert len(list(Path(table).glob("*.parquet"))) == versions
     else:
         assert not Path(table).exists()
-
-
-def test_append_asks_the_jvm_for_nothing_but_to_write_and_what_follows(
-    spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each round trip over the bridge costs more than the decision it is for."""
-    asked: list[str] = []
-    deciding = threading.local()
-    send = JavaClient.send_command
-
-    def counted(self: JavaClient, command: str, *more: Any, **named: Any) -> Any:
-        if getattr(deciding, "now", False):
-            asked.append(command)
-        return send(self, command, *more, **named)
-
-    def watched(decide: Callable[..., str]) -> Callable[..., str]:
-        def run(*arguments: Any) -> str:
-            deciding.now = True
-            try:
-                return decide(*arguments)
-            finally:
-                deciding.now = False
-
-        return run
-
-    for version in range(2):  # Methods are looked up the first time.
-        asked.clear()
-        with monkeypatch.context() as patch:
-            patch.setattr(JavaClient, "send_command", counted)
-            for name in ("plan", "commit"):
-                patch.setattr(Committer, name, watched(getattr(Committer, name)))
-            spark.range(3).coalesce(1).write.format("delta").mode("append").save(table)
-        assert log.newest(table) == version
-    tried, followed = (command.split("\n") for command in asked)
-    assert "tryCommit" in tried and "maintenance" in followed

@@ -144,6 +144,6 @@ def test_other_version_of_spark_is_refused_by_both_languages(
     )
     with pytest.raises(TableStateError, match=expected):
         require_tested_spark(version)
-    versions = getattr(spark._jvm.io.deltaic.spark, "SparkVersions$")  # type: ignore[union-attr]
+    versions = getattr(spark._jvm.io.deltaic.spark.util, "SparkVersions$")  # type: ignore[union-attr]
     with pytest.raises(Exception, match=expected):
         getattr(versions, "MODULE$").requireTested(version)

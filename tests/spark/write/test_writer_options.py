@@ -164,7 +164,7 @@ def test_like_and_an_overwrite_that_repeats_it_keep_clustering(
         assert detail.clusteringColumns == ["id"]
         assert detail.properties == {"delta.constraints.small": "id < 10"}
     assert ids(spark, "t") == [0, 1, 2]
-    with pytest.raises(Exception, match=r"cluster a table that exists by other columns"):
+    with pytest.raises(Exception, match=r"cluster an existing table by other columns"):
         rows(spark, 0, 1).write.format("delta").clusterBy("p").mode("overwrite").saveAsTable("t")
     assert ids(spark, "t") == [0, 1, 2]
 
@@ -175,7 +175,7 @@ def test_save_to_a_path_clusters_a_new_table_and_may_repeat_it(
     path = str(tmp_path / "t")
     for mode in ("error", "append", "overwrite"):
         rows(spark, 0, 3).write.format("delta").clusterBy("ID").mode(mode).save(path)
-    with pytest.raises(Exception, match=r"cluster a table that exists by other columns"):
+    with pytest.raises(Exception, match=r"cluster an existing table by other columns"):
         rows(spark, 0, 1).write.format("delta").clusterBy("p").mode("append").save(path)
     (detail,) = spark.sql(f"DESCRIBE DETAIL delta.`{path}`").collect()
     assert detail.clusteringColumns == ["id"]

@@ -11,7 +11,7 @@ from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.plan import Definition
 from deltaic.commit.ports import CommitSummary, OperationInfo, Tables, TableSnapshot
-from deltaic.commit.transaction import CommitResult, RetryPolicy, commit
+from deltaic.commit.transaction import CommitResult, RetryPolicy, commit, commit_metadata
 from deltaic.exceptions import error
 from deltaic.protocol.actions import DomainMetadata, Metadata, Protocol
 from deltaic.protocol.columns import iceberg_compat
@@ -67,9 +67,20 @@ def current_snapshot(table: str, tables: Tables) -> TableSnapshot:
 
 
 def alter(
-    alteration: Alteration, tables: Tables, policy: RetryPolicy, clock_ms: Clock
+    alteration: Alteration,
+    tables: Tables,
+    policy: RetryPolicy,
+    clock_ms: Clock,
+    *,
+    more_follows: bool = False,
 ) -> CommitResult:
-    """Commit a new definition, with the protocol that it requires."""
+    """Commit a new definition, with the protocol that it requires.
+
+    Parameters
+    ----------
+    more_follows
+        Whether the command continues after the commit, which cannot be left to the JVM then.
+    """
     table, current, metadata = alteration.table, alteration.current, alteration.metadata
     protocol = required_protocol(alteration)
     enabled = iceberg_compat.newly_active(metadata.configuration, current.metadata.configuration)
@@ -91,7 +102,9 @@ def alter(
         is_blind_append=False,
         reads_whole_table=alteration.reads_whole_table or enabled is not None,
     )
-    return commit(tables.prepare_metadata_commit(summary), tables, policy, clock_ms)
+    if more_follows:
+        return commit(tables.prepare_metadata_commit(summary), tables, policy, clock_ms)
+    return commit_metadata(summary, tables, policy, clock_ms)
 
 
 def required_protocol(alteration: Alteration) -> Protocol:

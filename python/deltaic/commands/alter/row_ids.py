@@ -64,6 +64,7 @@ def _add_feature(table: str, tables: Tables, policy: RetryPolicy, clock_ms: Cloc
         tables,
         policy,
         clock_ms,
+        more_follows=True,
     )
 
 

@@ -21,7 +21,7 @@ from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import CommitSummary, OperationInfo, Tables, TableSnapshot
-from deltaic.commit.transaction import CommitResult, RetryPolicy, commit
+from deltaic.commit.transaction import CommitResult, RetryPolicy, commit_metadata
 from deltaic.exceptions import ProtocolChangedException, error
 from deltaic.protocol.actions import DomainMetadata
 from deltaic.protocol.columns.schema_edits import path_text
@@ -56,9 +56,8 @@ def create_table(
     )
     definition = define_table(request, clock_ms())
     domains = clustering_of(request, definition)
-    prepared = tables.prepare_metadata_commit(_summary(arguments, definition, domains))
     try:
-        return commit(prepared, tables, policy, clock_ms)
+        return commit_metadata(_summary(arguments, definition, domains), tables, policy, clock_ms)
     except ProtocolChangedException:
         created = tables.snapshot(arguments.table)
         if created is None:

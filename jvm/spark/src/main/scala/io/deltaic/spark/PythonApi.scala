@@ -15,6 +15,8 @@ import io.deltaic.maintenance.{Maintenance, MaintenanceQueue}
 import io.deltaic.protocol._
 import io.deltaic.replay.{DeltaLog, TableSummary}
 import io.deltaic.spark.catalog.definition.{
+  CommitMaintenance,
+  PythonCommand,
   ConstraintValidation,
   IcebergFiles,
   ReferredColumns,
@@ -99,7 +101,7 @@ object PythonApi {
 
   /** A commit of non-file actions only, for commands that change no file. */
   def prepareMetadataCommit(spark: SparkSession, path: String, summary: String): PreparedCommit =
-    prepare(spark, TableLocation.log(spark, path), Json.parse(summary), CommitFiles())
+    PythonCommand.prepare(spark, TableLocation.log(spark, path), Json.parse(summary), CommitFiles())
 
   /** A commit that re-adds the files without row IDs, which assigns them; null if all files have them. */
   def prepareRowIds(spark: SparkSession, path: String, summary: String): PreparedCommit = {
@@ -107,36 +109,8 @@ object PythonApi {
     val log = TableLocation.log(spark, path)
     val snapshot = log.at(outline.required("readVersion").longValue)
     val older = snapshot.adds.filter(_.baseRowId.isEmpty).map(_.copy(dataChange = false)).toVector
-    if (older.isEmpty) null else prepare(spark, log, outline, CommitFiles(adds = older))
-  }
-
-  private def prepare(
-      spark: SparkSession,
-      log: DeltaLog,
-      summary: ObjectNode,
-      changes: CommitFiles
-  ): PreparedCommit = {
-    Message.checked("CommitSummary", summary)
-    val readVersion = summary.get("readVersion").longValue
-    val operation = summary.get("operation")
-    new PreparedCommit(
-      CommitRequest(
-        log = log,
-        readVersion = readVersion,
-        operation = OperationInfo(
-          operation.get("name").asText,
-          Json.strings(operation.get("parameters")),
-          SessionWriteOptions.userMetadata(spark) ++ Json.strings(operation.get("options"))
-        ),
-        plan = summary.get("plan").asInstanceOf[ObjectNode],
-        isBlindAppend = summary.get("isBlindAppend").asBoolean,
-        changes = changes,
-        readSet =
-          if (summary.get("readsWholeTable").asBoolean) ReadSet.everything else ReadSet.nothing,
-        readCommit = Option.when(readVersion >= 0)(readVersion).flatMap(log.commitFile)
-      ),
-      CommittedVersion.record(spark, log.table, _)
-    )
+    if (older.isEmpty) null
+    else PythonCommand.prepare(spark, log, outline, CommitFiles(adds = older))
   }
 
   /** The Spark version and the session's settings of Deltaic. */
@@ -148,7 +122,11 @@ object PythonApi {
 
   /** See [[io.deltaic.maintenance.Maintenance.newestCheckpoint]]. */
   def newestCheckpoint(spark: SparkSession, commit: PreparedCommit, notBelow: Long): Long =
-    maintenanceOf(spark, commit.log).newestCheckpoint(notBelow)
+    CommitMaintenance.of(spark, commit.log).newestCheckpoint(notBelow)
+
+  /** The same for the table at a path, before its commit is prepared. */
+  def newestCheckpoint(spark: SparkSession, path: String, notBelow: Long): Long =
+    CommitMaintenance.of(spark, TableLocation.log(spark, path)).newestCheckpoint(notBelow)
 
   /** Runs the maintenance due after a commit, here or on a background thread. Failures are logged. */
   def maintenance(
@@ -156,7 +134,7 @@ object PythonApi {
       commit: PreparedCommit,
       version: Long,
       requestJson: String
-  ): Unit = run(spark, commit.log, version, requestJson)
+  ): Unit = CommitMaintenance.run(spark, commit.log, version, MaintenanceRequest.parse(requestJson))
 
   /** As `maintenance`, for a version that any writer may have committed. */
   def maintenanceOfTable(
@@ -166,25 +144,11 @@ object PythonApi {
       requestJson: String
   ): Unit = {
     val log = TableLocation.requireExists(spark, TableLocation.log(spark, path))
-    run(spark, log, version, requestJson)
-  }
-
-  /** Background threads have no active session, so the task runs under this session's settings. */
-  private def run(spark: SparkSession, log: DeltaLog, version: Long, requestJson: String): Unit = {
-    val maintenance = maintenanceOf(spark, log)
-    val request = MaintenanceRequest.parse(requestJson)
-    val due = maintenance.due(version, request.tasks)
-    val work = SessionInternals.underSettingsOf(spark)(due)
-    if (request.inBackground) MaintenanceQueue.submit(maintenance.table)(work) else work()
+    CommitMaintenance.run(spark, log, version, MaintenanceRequest.parse(requestJson))
   }
 
   /** Waits until background maintenance of earlier commits is done; false on timeout. */
   def awaitMaintenance(timeoutMs: Long): Boolean = MaintenanceQueue.await(timeoutMs)
-
-  private def maintenanceOf(spark: SparkSession, log: DeltaLog): Maintenance = {
-    val zone = FileSplits.sessionZone(spark)
-    new Maintenance(log, CheckpointColumns.of(_, zone), PartitionFolders.of)
-  }
 
   /** A row of a version that violates a condition, as `{"row": ...}`; null if all rows satisfy it. */
   def firstViolation(

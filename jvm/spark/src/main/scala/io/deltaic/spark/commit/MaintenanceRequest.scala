@@ -16,13 +16,13 @@ private[spark] final case class MaintenanceRequest(
 
 private[spark] object MaintenanceRequest {
 
-  def parse(json: String): MaintenanceRequest = {
-    val request = Json.parse(json)
+  def parse(json: String): MaintenanceRequest = of(Json.parse(json))
+
+  def of(request: ObjectNode): MaintenanceRequest =
     MaintenanceRequest(
       request.get("tasks").elements.asScala.map(task).toVector,
       request.path("background").asBoolean(true)
     )
-  }
 
   private def task(node: JsonNode): MaintenanceTask = node match {
     case json: ObjectNode =>

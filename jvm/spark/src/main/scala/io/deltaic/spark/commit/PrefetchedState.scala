@@ -79,7 +79,21 @@ private[spark] object PrefetchedState {
   ): JsonNode =
     Message.of("PrefetchedState")(
       "session" -> session(spark),
-      "snapshot" -> snapshot.map(nonFileActions(_, isRequested))
+      "snapshot" -> snapshot.map(nonFileActions(_, isRequested)),
+      "isOfCommand" -> false
+    )
+
+  /**
+   * Sent with a command on a table.
+   *
+   * @param newest the newest version; none if there is no table
+   */
+  def ofCommand(spark: SparkSession, log: DeltaLog, newest: Option[Snapshot]): ObjectNode =
+    Message.of("PrefetchedState")(
+      "session" -> session(spark),
+      "snapshot" -> newest.map(nonFileActions(_, _ => true)),
+      "maintenance" -> maintenance(log),
+      "isOfCommand" -> true
     )
 
   /** Sent with the request to commit a finished write. */
@@ -87,6 +101,7 @@ private[spark] object PrefetchedState {
     Message.of("PrefetchedState")(
       "session" -> session(spark),
       "maintenance" -> maintenance(commit.log),
-      "summary" -> commit.outline
+      "summary" -> commit.outline,
+    "isOfCommand" -> false
     )
 }

@@ -46,8 +46,10 @@ private[deltaic] object Json {
       throw new IllegalArgumentException(s"expected a JSON object, got ${other.getNodeType}")
   }
 
-  def parseStrings(text: String): Seq[String] =
-    mapper.readTree(text).elements.asScala.map(_.asText).toVector
+  def parseStrings(text: String): Seq[String] = stringsIn(mapper.readTree(text))
+
+  /** The items of a list. */
+  def stringsIn(list: JsonNode): Seq[String] = list.elements.asScala.map(_.asText).toVector
 
   /** Parses a string that another writer wrote; none if it is not a JSON object. */
   def tryParse(text: String): Option[ObjectNode] =

@@ -7,7 +7,6 @@ import org.apache.spark.sql.connector.catalog.{TableCatalog, TableChange}
 
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.spark.catalog.DeltaicTable
-import io.deltaic.spark.commit.{CommitterReply, Committers}
 import io.deltaic.spark.schema.CharVarchar
 import io.deltaic.spark.util.{Json, SessionSettings, UnsupportedOperation}
 
@@ -64,11 +63,9 @@ private[spark] final class TableAlteration(spark: SparkSession, table: DeltaicTa
     case _ => false
   }
 
-  private def run(command: String, arguments: (String, Any)*): Unit = {
-    val json = Json.obj(("table" -> location) +: arguments: _*).toString
-    CommitterReply.require(Committers.current(spark).run(spark, command, json))
-    ()
-  }
+  private def run(command: String, arguments: (String, Any)*): Unit =
+    new PythonCommand(spark, table.log, command)
+      .run(Json.obj(("table" -> location) +: arguments: _*))
 }
 
 private[spark] object TableAlteration {

@@ -161,7 +161,9 @@ private[spark] final class TableCreation(
         Message.of("LikeTable")("table" -> source.table.toString, "version" -> source.version)
       }
     )
-    CommitterReply.require(Committers.current(spark).run(spark, "createTable", arguments.toString))
+    val command = new PythonCommand(spark, log, "createTable")
+    // A table that another writer creates first must match the statement.
+    command.run(arguments, onLost = _ => command.runAgain(arguments))
     register()
   }
 

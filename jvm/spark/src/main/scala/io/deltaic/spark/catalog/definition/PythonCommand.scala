@@ -1,0 +1,135 @@
+package io.deltaic.spark.catalog.definition
+
+import scala.util.control.NonFatal
+
+import com.fasterxml.jackson.databind.JsonNode
+import com.fasterxml.jackson.databind.node.ObjectNode
+import org.apache.spark.sql.classic.SparkSession
+import org.slf4j.{Logger, LoggerFactory}
+
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
+import io.deltaic.replay.DeltaLog
+import io.deltaic.spark.commit.{
+  CommitFiles,
+  CommitRequest,
+  CommittedVersion,
+  CommitterReply,
+  Committers,
+  MaintenanceRequest,
+  Message,
+  OperationInfo,
+  PrefetchedState,
+  PreparedCommit,
+  ReadSet
+}
+import io.deltaic.spark.util.Json
+import io.deltaic.spark.write.SessionWriteOptions
+
+/**
+ * A command that commits non-file actions. Python returns the actions, and the first attempt to commit them is made
+ * here. Python is called again only if another writer has committed the version.
+ */
+private[spark] final class PythonCommand(spark: SparkSession, log: DeltaLog, name: String) {
+  private val committer = Committers.current(spark)
+
+  /** @param onLost called if another writer has committed the version: by default, Python tries further versions */
+  def run(arguments: ObjectNode, onLost: PreparedCommit => Unit = retry): Unit = {
+    val newest = Option.when(log.exists)(log.latest())
+    val request = arguments.deepCopy()
+    request.set[JsonNode]("prefetched", PrefetchedState.ofCommand(spark, log, newest))
+    CommitterReply.toRequest(request)(committer.run(spark, name, _)).get("firstAttempt") match {
+      case attempt: ObjectNode => tryFirst(Message.checked("FirstAttempt", attempt), onLost)
+      case _ => () // Python has committed, or there is nothing to commit.
+    }
+  }
+
+  /** Runs the command again. It sees what the other writer has committed. */
+  def runAgain(arguments: ObjectNode): Unit = {
+    CommitterReply.toRequest(arguments)(committer.run(spark, name, _))
+    ()
+  }
+
+  private def tryFirst(attempt: ObjectNode, onLost: PreparedCommit => Unit): Unit = {
+    val version = attempt.get("version").longValue
+    val summary = attempt.get("summary").asInstanceOf[ObjectNode]
+    val prepared = PythonCommand.prepare(spark, log, summary, CommitFiles())
+    val lines = Json.stringsIn(attempt.get("lines")).mkString("\n")
+    val isCommitted =
+      try
+        Json.parse(prepared.tryCommit(version, lines, PythonCommand.NoRowIds))
+          .get("status").asText == "committed"
+      catch {
+        case e: DeltaicThrowable => throw e // Certainly not committed.
+        case NonFatal(e) =>
+          throw DeltaicException(
+            "DELTAIC_COMMIT_STATE_UNKNOWN",
+            Map(
+              "table" -> log.table.toString,
+              "version" -> version.toString,
+              "txnId" -> attempt.get("txnId").asText,
+              "reason" -> e.toString
+            ),
+            e
+          )
+      }
+    if (isCommitted) maintain(version, attempt.get("maintenance")) else onLost(prepared)
+  }
+
+  private def maintain(version: Long, due: JsonNode): Unit = due match {
+    case request: ObjectNode =>
+      try CommitMaintenance.run(spark, log, version, MaintenanceRequest.of(request))
+      catch {
+        case NonFatal(e) =>
+          PythonCommand.logger.warn(
+            s"${log.table}: version $version is committed, but its maintenance failed",
+            e
+          )
+      }
+    case _ => ()
+  }
+
+  private def retry(prepared: PreparedCommit): Unit = {
+    val request = PrefetchedState.beforeCommit(spark, prepared)
+    CommitterReply.toRequest(request)(committer.commit(spark, prepared, _))
+    ()
+  }
+}
+
+private[spark] object PythonCommand {
+  private val logger: Logger = LoggerFactory.getLogger(classOf[PythonCommand])
+  private val NoRowIds = -1L
+
+  /**
+   * A commit that Python has planned.
+   *
+   * @param summary a `CommitSummary`
+   */
+  def prepare(
+      spark: SparkSession,
+      log: DeltaLog,
+      summary: ObjectNode,
+      files: CommitFiles
+  ): PreparedCommit = {
+    Message.checked("CommitSummary", summary)
+    val readVersion = summary.get("readVersion").longValue
+    val operation = summary.get("operation")
+    new PreparedCommit(
+      CommitRequest(
+        log = log,
+        readVersion = readVersion,
+        operation = OperationInfo(
+          operation.get("name").asText,
+          Json.strings(operation.get("parameters")),
+          SessionWriteOptions.userMetadata(spark) ++ Json.strings(operation.get("options"))
+        ),
+        plan = summary.get("plan").asInstanceOf[ObjectNode],
+        isBlindAppend = summary.get("isBlindAppend").asBoolean,
+        changes = files,
+        readSet =
+          if (summary.get("readsWholeTable").asBoolean) ReadSet.everything else ReadSet.nothing,
+        readCommit = Option.when(readVersion >= 0)(readVersion).flatMap(log.commitFile)
+      ),
+      CommittedVersion.record(spark, log.table, _)
+    )
+  }
+}
