@@ -12,7 +12,6 @@ from deltaic.commit.operations import Operation
 from deltaic.commit.transaction import RetryPolicy, commit
 from deltaic.exceptions import MetadataChangedException, ProtocolChangedException
 from deltaic.protocol.columns.clustering import clustering_columns
-from deltaic.protocol.schema import parse_schema
 from tests.support.definitions import column, command_arguments, plan, schema, struct
 from tests.support.memory_log import MemoryCommit, MemoryLog
 
@@ -80,8 +79,7 @@ def race(log: MemoryLog, first: Change, second: Change) -> None:
 def clustering_of(log: MemoryLog) -> tuple[tuple[str, ...], ...]:
     snapshot = log.snapshot(log.table)
     assert snapshot is not None
-    known = parse_schema(snapshot.metadata.schema_string, log.table)
-    return clustering_columns(log.table, known, snapshot.domains)
+    return clustering_columns(log.table, snapshot.protocol, snapshot.metadata, snapshot.domains)
 
 
 @pytest.mark.parametrize("gone", TAKEN_AWAY)

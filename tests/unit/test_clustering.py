@@ -13,10 +13,14 @@ from deltaic.commands.registry import run_command
 from deltaic.commit.operations import Operation
 from deltaic.commit.transaction import RetryPolicy
 from deltaic.exceptions import DeltaError
+from deltaic.protocol.actions import Metadata, Protocol
+from deltaic.protocol.columns.clustering import clustering_columns
 from tests.support.definitions import column, command_arguments, plan, schema, struct
 from tests.support.memory_log import MemoryLog
 
 COLUMNS = schema("id", column("s", struct("x", column("t", "string"))), column("b", "boolean"), "p")
+
+MAPPED, CLUSTERED = frozenset({"columnMapping"}), frozenset({"clustering", "domainMetadata"})
 
 
 def create(**more: Any) -> MemoryLog:
@@ -215,3 +219,25 @@ def test_protocol_is_raised_and_never_lowered() -> None:
         upgrade(log, features=("warpDrive",))
     with pytest.raises(DeltaError, match="DELTAIC_UNSUPPORTED_FEATURE_REQUESTED"):
         upgrade(log, features=("collations",))
+
+
+@pytest.mark.parametrize(
+    ("protocol", "mode", "expected"),
+    [
+        (Protocol(3, 7, MAPPED, MAPPED | CLUSTERED), "name", (("c", "x"),)),
+        (Protocol(1, 7, None, CLUSTERED), "name", (("b", "x"),)),  # the mode is ignored
+        (Protocol(3, 7, MAPPED, MAPPED | CLUSTERED), "none", (("b", "x"),)),
+        (Protocol(3, 7, MAPPED, MAPPED), "name", ()),
+    ],
+)
+def test_columns_of_a_domain_go_by_physical_names_only_if_the_table_has_them(
+    protocol: Protocol, mode: str, expected: tuple[tuple[str, ...], ...]
+) -> None:
+    inner = struct(column("x"))
+    columns = schema(
+        column("b", inner, metadata={"delta.columnMapping.physicalName": "c"}),
+        column("c", inner, metadata={"delta.columnMapping.physicalName": "b"}),
+    )
+    metadata = Metadata("/t", columns, configuration={"delta.columnMapping.mode": mode})
+    domains = {"delta.clustering": '{"clusteringColumns":[["b","x"]]}'}
+    assert clustering_columns("/t", protocol, metadata, domains) == expected

@@ -106,6 +106,9 @@ def test_cleanup_follows_a_checkpoint_unless_the_table_forbids_it() -> None:
     assert "cleanup" not in tasks_at(10, maintenance, metadata(enableExpiredLogCleanup="false"))
     kept = tasks_at(10, maintenance, metadata(logRetentionDuration="interval 2 days"))["cleanup"]
     assert kept["retentionMs"] == 2 * 86_400_000
+    # The JVM would take it for a negative number, and delete all commits before the checkpoint.
+    overflowing = metadata(logRetentionDuration="interval 20000000000 weeks")
+    assert "cleanup" not in tasks_at(10, maintenance, overflowing)
 
 
 def test_a_cleanup_that_failed_is_tried_again_by_the_next_commit_without_a_checkpoint() -> None:

@@ -272,6 +272,9 @@ def test_feature_is_in_use_by_a_property(configuration: dict[str, str], used: se
         (Protocol(1, 6), schema(column("a", metadata={"delta.identity.step": 1})), {}),
         # In use, but not supported by the protocol: then it is not active.
         (Protocol(1, 2), PLAIN, {"delta.enableChangeDataFeed": "true"}),
+        (Protocol(1, 1), PLAIN, {"delta.enableIcebergCompatV2": "true"}),
+        # Other writers list draft names.
+        (Protocol(1, 7, None, frozenset({"columnInvariants", "CheckConstraints"})), PLAIN, {}),
     ],
 )
 def test_table_that_can_be_written(
@@ -306,6 +309,11 @@ def test_table_with_a_feature_this_build_cannot_write_is_refused_by_name(
 def test_writer_version_of_the_future_is_refused() -> None:
     with pytest.raises(ProtocolError, match="writer version 8"):
         require_writable("/t", 5, Protocol(1, 8), Metadata("id", PLAIN))
+
+
+def test_writer_version_with_features_that_lists_none_is_refused() -> None:
+    with pytest.raises(ProtocolError, match="writer version 7 without writerFeatures"):
+        require_writable("/t", 5, Protocol(1, 7), Metadata("id", PLAIN))
 
 
 def test_protocol_and_metadata_are_written_as_they_were_read() -> None:

@@ -21,6 +21,7 @@ from deltaic.protocol.properties import (
     property_value,
     recognized_defaults,
     require_no_writer_binding_properties,
+    stored_number,
 )
 
 #: From the project's parity checklist.
@@ -275,6 +276,14 @@ def test_what_is_asked_of_the_protocol_is_not_stored() -> None:
 def test_value_of_a_property_that_is_not_set_is_its_default() -> None:
     assert property_value({}, "delta.checkpointInterval") == "10"
     assert property_value({}, "delta.dataSkippingStatsColumns") == ""
+    assert stored_number("/t", {}, "delta.dataSkippingNumIndexedCols") == 32
+    assert stored_number("/t", {}, "delta.columnMapping.maxColumnId") == 0
+
+
+def test_stored_number_that_is_empty_is_no_number() -> None:
+    with pytest.raises(DeltaError) as caught:
+        stored_number("/t", {"delta.checkpointInterval": ""}, "delta.checkpointInterval")
+    assert caught.value.condition == "DELTAIC_STORED_PROPERTY_INVALID"
 
 
 @pytest.mark.parametrize(
@@ -291,6 +300,12 @@ def test_value_of_a_property_that_is_not_set_is_its_default() -> None:
         ("interval -1 microsecond", None),
         ("interval -1 days", None),
         ("interval 1 year", None),
+        (" \t interval\n1 day ", 86_400_000),
+        ("interval 7625142226 weeks", 7_625_142_226 * 604_800_000),
+        ("interval 7625142227 weeks", None),  # the JVM could not subtract it from a time
+        ("interval \u0661 day", None),
+        ("interval 1 \u017fecond", None),
+        ("\u00a0interval 1 day", None),
         ("interval", None),
         ("", None),
     ],

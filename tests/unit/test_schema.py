@@ -16,7 +16,13 @@ from deltaic.protocol.columns.schema_checks import (
     extra_columns,
     resolve_partition_columns,
 )
-from deltaic.protocol.schema import parse_schema, walk, write_schema
+from deltaic.protocol.schema import (
+    PrimitiveType,
+    folded_name,
+    parse_schema,
+    walk,
+    write_schema,
+)
 from tests.support.definitions import column, schema, struct
 
 #: The example of Protocol § Schema Serialization Format.
@@ -184,3 +190,27 @@ def test_partition_column_that_is_missing_is_refused_with_what_there_is() -> Non
 def test_columns_that_the_table_lacks_are_found(written: str, extra: list[str]) -> None:
     table = parse_schema(schema("a", column("s", struct("x"))), "/t")
     assert extra_columns(table, parse_schema(written, "/t")) == extra
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("decimal", (10, 0)),
+        ("decimal( 38 ,38)", (38, 38)),
+        ("decimal(5,2)", (5, 2)),
+        ("decimal(39,0)", None),
+        ("decimal(5,6)", None),
+        ("decimal(5,-2)", None),
+        ("double", None),
+    ],
+)
+def test_decimal(name: str, expected: tuple[int, int] | None) -> None:
+    assert PrimitiveType(name).decimal == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "other", "equal"),
+    [("ΠΟΛΙΣ", "πολις", True), ("πολισ", "πολις", True), ("İd", "id", True), ("ß", "ss", False)],
+)
+def test_names_are_compared_letter_by_letter(name: str, other: str, equal: bool) -> None:
+    assert (folded_name(name) == folded_name(other)) == equal

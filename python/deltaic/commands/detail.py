@@ -8,7 +8,6 @@ from deltaic.exceptions import error
 from deltaic.protocol.columns.clustering import clustering_columns
 from deltaic.protocol.columns.schema_edits import quoted_path
 from deltaic.protocol.features import supported_features
-from deltaic.protocol.schema import parse_schema
 
 DETAIL_SCHEMA = result_schema("describeDetail")
 
@@ -60,5 +59,5 @@ def detail(table: str, tables: Tables, name: str | None = None) -> RowSet:
 
 
 def _clustering_columns(table: str, snapshot: TableSnapshot) -> list[str]:
-    schema = parse_schema(snapshot.metadata.schema_string, table)
-    return [quoted_path(path) for path in clustering_columns(table, schema, snapshot.domains)]
+    columns = clustering_columns(table, snapshot.protocol, snapshot.metadata, snapshot.domains)
+    return [quoted_path(path) for path in columns]

@@ -178,8 +178,8 @@ def clustering_changed(ours: CurrentTransaction, winner: WinningCommit) -> Confl
     configuration = winner.domains.get(CLUSTERING)
     if configuration is None or not ours.redefines:
         return None
-    metadata = ours.plan.effective.metadata
-    columns = lost_columns(ours.table, metadata, configuration)
+    after = ours.plan.effective
+    columns = lost_columns(ours.table, after.protocol, after.metadata, configuration)
     if not columns and not ours.operation.replaces_table:
         return None
     detail = "it chose other clustering columns"

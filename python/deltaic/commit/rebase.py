@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from deltaic.commit.conflicts import Conflict, find_conflict
@@ -11,6 +11,7 @@ from deltaic.commit.plan import Definition, PreviousVersion
 from deltaic.commit.ports import PreparedCommit, WinningCommit
 from deltaic.commit.row_evidence import RowEvidence
 from deltaic.protocol import row_tracking
+from deltaic.protocol.actions import Protocol
 from deltaic.protocol.columns.clustering import clustering_columns
 from deltaic.protocol.columns.column_lists import has_statistics
 from deltaic.protocol.constraints import conditions
@@ -122,17 +123,19 @@ def _append_to_created_table(
         return None
     if any(winner.domains.get(d.domain) != d.configuration for d in ours.plan.domains):
         return None
-    if not _has_statistics_for(ours, winner):
+    if not _has_statistics_for(ours, winner.protocol, winner.domains):
         return None
     return ours.as_append_to(created, winner.version)
 
 
-def _has_statistics_for(ours: CurrentTransaction, winner: WinningCommit) -> bool:
+def _has_statistics_for(
+    ours: CurrentTransaction, protocol: Protocol, domains: Mapping[str, str | None]
+) -> bool:
     """Whether our files have statistics for all clustering columns (§ Clustered Table)."""
     metadata = ours.plan.effective.metadata
     return all(
         has_statistics(ours.table, metadata.schema, path, metadata.configuration)
-        for path in clustering_columns(ours.table, metadata.schema, winner.domains)
+        for path in clustering_columns(ours.table, protocol, metadata, domains)
     )
 
 

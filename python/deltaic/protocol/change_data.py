@@ -15,7 +15,7 @@ from deltaic.exceptions import error
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.features import is_enabled
 from deltaic.protocol.properties import is_true
-from deltaic.protocol.schema import StructType
+from deltaic.protocol.schema import StructType, folded_name
 
 _PROPERTY = "delta.enableChangeDataFeed"
 _RESERVED = frozenset({"_change_type", "_commit_version", "_commit_timestamp"})
@@ -37,7 +37,7 @@ def check_feed_columns(table: str, schema: StructType, configuration: Mapping[st
     if not is_true(configuration, _PROPERTY):
         return
     for column in schema.fields:
-        if column.name.casefold() in _RESERVED:
+        if folded_name(column.name) in _RESERVED:
             raise error("DELTAIC_RESERVED_COLUMN_NAME", table=table, column=column.name)
 
 

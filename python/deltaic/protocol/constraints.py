@@ -19,19 +19,19 @@ def require_free_name(table: str, name: str) -> None:
     InvalidArgumentError
         If the name is reserved.
     """
-    if name.casefold() == _RESERVED_NAME:
+    if name.lower() == _RESERVED_NAME:
         raise error("DELTAIC_RESERVED_CONSTRAINT_NAME", table=table, constraint=name)
 
 
 def constraint_key(name: str) -> str:
     """Return the property that holds a constraint, whose name is case-insensitive."""
-    return CONSTRAINT_PREFIX + name.casefold()
+    return CONSTRAINT_PREFIX + name.lower()
 
 
 def find_constraint(configuration: Mapping[str, str], name: str) -> str | None:
     """Return the property of an existing constraint of this name, in its stored spelling."""
     wanted = constraint_key(name)
-    return next((key for key in configuration if key.casefold() == wanted), None)
+    return next((key for key in configuration if key.lower() == wanted), None)
 
 
 def constraint_properties(given: Mapping[str, str]) -> dict[str, str]:
@@ -54,4 +54,4 @@ def conditions(configuration: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _is_constraint(name: str) -> bool:
-    return name.casefold().startswith(CONSTRAINT_PREFIX)
+    return name.lower().startswith(CONSTRAINT_PREFIX)

@@ -91,7 +91,7 @@ class Feature:
         """Whether its own property makes it active."""
         name = self.property_name
         return name is not None and (
-            property_value(configuration, name).casefold() in self.property_values
+            property_value(configuration, name).lower() in self.property_values
         )
 
 
@@ -108,7 +108,7 @@ def all_features() -> tuple[Feature, ...]:
                 min_reader_version=record["minReaderVersion"],
                 min_writer_version=record["minWriterVersion"],
                 property_name=enabled_by["property"],
-                property_values=frozenset(enabled_by["value"].casefold().split("|")),
+                property_values=frozenset(enabled_by["value"].split("|")),
                 used_by=UsedBy.from_json(record.get("usedBy", {})),
                 requires=tuple(record["requires"]),
                 aliases=frozenset(record["aliases"]),
@@ -122,7 +122,7 @@ def all_features() -> tuple[Feature, ...]:
 
 def find_feature(name: str) -> Feature | None:
     """Return the feature of this name or alias; names are case-insensitive."""
-    return _by_name().get(name.casefold())
+    return _by_name().get(name.lower())
 
 
 def writer_features(protocol: Protocol) -> frozenset[str]:
@@ -181,7 +181,7 @@ def is_enabled(protocol: Protocol, metadata: Metadata, name: str) -> bool:
 def canonical_name(name: str) -> str:
     """Return the canonical name of a feature; an unknown name is returned in lower case."""
     feature = find_feature(name)
-    return name.casefold() if feature is None else feature.name
+    return name.lower() if feature is None else feature.name
 
 
 def is_append_only(protocol: Protocol, metadata: Metadata) -> bool:
@@ -235,7 +235,7 @@ def require_writable(table: str, version: int, protocol: Protocol, metadata: Met
     Raises
     ------
     ProtocolError
-        Naming the unsupported features, or the writer version if that is too new.
+        Naming the unsupported features, or the writer version if that is too new or lists none.
     """
     if protocol.min_writer_version > WRITER_VERSION_WITH_FEATURES:
         raise error(
@@ -245,6 +245,9 @@ def require_writable(table: str, version: int, protocol: Protocol, metadata: Met
             required=protocol.min_writer_version,
             supported=WRITER_VERSION_WITH_FEATURES,
         )
+    if not _lists_features(protocol):
+        reason = f"writer version {protocol.min_writer_version} without writerFeatures"
+        raise error("DELTAIC_PROTOCOL_INVALID", table=table, version=version, reason=reason)
     refused = _unwritable_features(table, protocol, metadata)
     if refused:
         raise error(
@@ -257,8 +260,9 @@ def require_writable(table: str, version: int, protocol: Protocol, metadata: Met
 
 def is_writable(table: str, protocol: Protocol, metadata: Metadata) -> bool:
     """Whether this build can write to a table, as `require_writable` checks."""
-    is_supported = protocol.min_writer_version <= WRITER_VERSION_WITH_FEATURES
-    return is_supported and not _unwritable_features(table, protocol, metadata)
+    if protocol.min_writer_version > WRITER_VERSION_WITH_FEATURES or not _lists_features(protocol):
+        return False
+    return not _unwritable_features(table, protocol, metadata)
 
 
 def require_definable(table: str, protocol: Protocol, metadata: Metadata) -> None:
@@ -299,6 +303,11 @@ def _require_plain_files(table: str, metadata: Metadata) -> None:
             )
 
 
+def _lists_features(protocol: Protocol) -> bool:
+    is_legacy = protocol.min_writer_version < WRITER_VERSION_WITH_FEATURES
+    return is_legacy or protocol.writer_features is not None
+
+
 def _unwritable_features(table: str, protocol: Protocol, metadata: Metadata) -> list[str]:
     used = features_in_use(metadata, table)
     return [n for n in sorted(writer_features(protocol)) if not _is_feature_writable(n, used)]
@@ -323,7 +332,7 @@ def _contains(features: Iterable[str], name: str) -> bool:
 @cache
 def _by_name() -> dict[str, Feature]:
     return {
-        spelling.casefold(): feature
+        spelling.lower(): feature
         for feature in all_features()
         for spelling in (feature.name, *feature.aliases)
     }

@@ -277,14 +277,18 @@ def stored_number(table: str, configuration: Mapping[str, str], name: str) -> in
     TableStateError
         As `stored_value`.
     """
-    if not property_value(configuration, name):
+    if set_value(configuration, name) is None and not property_value(configuration, name):
         return 0
     return int(stored_value(table, configuration, name))
 
 
 _AMOUNT = r"[+-]?(?:\d+(?:\.\d{0,9})?|\.\d{1,9})"
-_INTERVAL = re.compile(rf"(?:interval\s+)?((?:{_AMOUNT}\s+[a-z]+\s*)+)", re.IGNORECASE)
-_INTERVAL_PART = re.compile(rf"({_AMOUNT})\s+([a-z]+)", re.IGNORECASE)
+#: ASCII, as in the JVM, whose digits, letters and spaces these are.
+_FLAGS = re.IGNORECASE | re.ASCII
+_INTERVAL = re.compile(rf"\s*(?:interval\s+)?((?:{_AMOUNT}\s+[a-z]+\s*)+)", _FLAGS)
+_INTERVAL_PART = re.compile(rf"({_AMOUNT})\s+([a-z]+)", _FLAGS)
+#: The JVM subtracts it from the current time, which must not overflow.
+_LONGEST_MS = (2**63 - 1) // 2
 _UNIT_MICROS = {
     "week": 604_800_000_000,
     "day": 86_400_000_000,
@@ -299,9 +303,9 @@ _UNIT_MICROS = {
 def interval_ms(text: str) -> int | None:
     """Return a duration in milliseconds; None if it is not one, or its length is not fixed.
 
-    The format is Spark's: only seconds may have a fraction.
+    The format is Spark's: only seconds may have a fraction. A duration that overflows is none.
     """
-    whole = _INTERVAL.fullmatch(text.strip())
+    whole = _INTERVAL.fullmatch(text)
     if whole is None:
         return None
     total_micros = 0
@@ -311,7 +315,8 @@ def interval_ms(text: str) -> int | None:
         if unit_micros is None or ("." in amount and name != "second"):
             return None
         total_micros += int(Fraction(amount) * unit_micros)
-    return total_micros // 1000 if total_micros >= 0 else None
+    total_ms = total_micros // 1000
+    return total_ms if 0 <= total_ms <= _LONGEST_MS else None
 
 
 def unsupported_properties(configuration: Mapping[str, str]) -> tuple[TableProperty, ...]:

@@ -37,8 +37,14 @@ _METADATA_KINDS: Mapping[str, type] = {
     "delta.identity.start": int,
     "delta.identity.step": int,
     "delta.identity.highWaterMark": int,
+    "delta.identity.allowExplicitInsert": bool,
+    "delta.invariants": str,
+    "delta.generationExpression": str,
+    "CURRENT_DEFAULT": str,
+    "EXISTS_DEFAULT": str,
 }
-_DECIMAL = re.compile(r"decimal\(\d+,\s*-?\d+\)|decimal")
+_DECIMAL = re.compile(r"decimal(?:\(\s*([0-9]+)\s*,\s*([0-9]+)\s*\))?")
+_MAX_DECIMAL_PRECISION = 38
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +56,16 @@ class PrimitiveType:
     @property
     def is_known(self) -> bool:
         """Whether the protocol lists the type."""
-        return self.name in PRIMITIVE_TYPES or _DECIMAL.fullmatch(self.name) is not None
+        return self.name in PRIMITIVE_TYPES or self.decimal is not None
+
+    @property
+    def decimal(self) -> tuple[int, int] | None:
+        """The precision and scale of a decimal, as Spark reads its name; None for other types."""
+        found = _DECIMAL.fullmatch(self.name)
+        if found is None:
+            return None
+        precision, scale = int(found[1] or 10), int(found[2] or 0)
+        return (precision, scale) if scale <= precision <= _MAX_DECIMAL_PRECISION else None
 
 
 #: The type of columns that are null in every row, which files do not store.
@@ -137,8 +152,8 @@ def folded_name(name: str) -> str:
 def _folded_letter(letter: str) -> str:
     upper = letter.upper()
     letter = upper if len(upper) == 1 else letter
-    lower = letter.lower()
-    return lower if len(lower) == 1 else letter
+    # Only ``İ`` has two lower-case letters; the first is the one of the JVM.
+    return letter.lower()[0]
 
 
 DataType: TypeAlias = PrimitiveType | ArrayType | MapType | StructType | UserDefinedType
@@ -263,7 +278,7 @@ def _parse_field(node: Any) -> Field:
         raise ValueError(f"this is no column: {node}")
     for key, value in metadata.items():
         kind = _METADATA_KINDS.get(key)
-        if kind is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+        if kind is not None and type(value) is not kind:
             raise ValueError(f"{key} of column {name} is {value!r}")
     return Field(name, _parse_type(node["type"]), nullable, metadata)
 

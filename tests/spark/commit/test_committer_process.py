@@ -197,7 +197,7 @@ def test_scala_program_writes_and_its_committer_process_is_replaced_when_it_dies
     wait_until_gone([next_process])
 
 
-def test_no_committer_process_is_left_when_the_jvm_is_killed(loop: StatementLoop, table: str) -> None:
+def test_committer_process_ends_when_the_jvm_is_killed(loop: StatementLoop, table: str) -> None:
     loop.run(f"!append {table} 0 10")
     [process] = loop.committer_processes()
     loop.process.kill()

@@ -52,7 +52,7 @@ def cluster_by(
     if not arguments.columns and not supports(current.protocol, FEATURE):
         return CommitResult(current.version, skipped=True)
     metadata = current.metadata
-    before = clustering_columns(table, metadata.schema, current.domains)
+    before = clustering_columns(table, current.protocol, metadata, current.domains)
     after = checked_columns(table, metadata, arguments.columns)
     return alter(
         Alteration(

@@ -99,7 +99,7 @@ def require_droppable(table: str, current: TableSnapshot, paths: Sequence[Sequen
         If the table is partitioned or clustered by one of the columns.
     """
     partitions = [(name,) for name in current.metadata.partition_columns]
-    clustered = clustering_columns(table, current.metadata.schema, current.domains)
+    clustered = clustering_columns(table, current.protocol, current.metadata, current.domains)
     for path in paths:
         if tuple(path) in partitions:
             reason, advice = "partitioned by it", "Write the rows to a new table without it."

@@ -282,7 +282,7 @@ def clustering_of(
                 columns=", ".join(metadata.partition_columns),
             )
         before = clustering.clustering_columns(
-            request.table, current.metadata.schema, current.domains
+            request.table, current.protocol, current.metadata, current.domains
         )
     wanted = request.requested.cluster_by or ()
     if request.requested.cluster_by is None and keep_properties:

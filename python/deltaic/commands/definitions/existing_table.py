@@ -55,7 +55,7 @@ def require_matching_table(
 def clustered_by(table: TableSnapshot) -> tuple[tuple[str, ...], ...]:
     """Return the columns that a table is clustered by, if any."""
     metadata = table.metadata
-    return clustering.clustering_columns(metadata.id, metadata.schema, table.domains)
+    return clustering.clustering_columns(metadata.id, table.protocol, metadata, table.domains)
 
 
 def _differences(

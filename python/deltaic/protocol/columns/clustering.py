@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deltaic.exceptions import error
-from deltaic.protocol.actions import DomainMetadata, Metadata
+from deltaic.protocol.actions import DomainMetadata, Metadata, Protocol
 from deltaic.protocol.columns.column_lists import has_statistics
-from deltaic.protocol.columns.column_mapping import PHYSICAL_NAME, is_mapped
+from deltaic.protocol.columns.column_mapping import PHYSICAL_NAME, has_physical_names, is_mapped
 from deltaic.protocol.columns.schema_edits import find_field, path_text, spelled
 from deltaic.protocol.domains import domain_body
-from deltaic.protocol.features import find_feature
+from deltaic.protocol.features import find_feature, supports
 from deltaic.protocol.schema import (
     DataType,
     Field,
@@ -29,16 +29,17 @@ MAX_COLUMNS = 4
 
 
 def clustering_columns(
-    table: str, schema: StructType, domains: Mapping[str, str | None]
+    table: str, protocol: Protocol, metadata: Metadata, domains: Mapping[str, str | None]
 ) -> tuple[tuple[str, ...], ...]:
-    """Return the columns by their logical names, outermost first.
+    """Return the columns by their logical names, outermost first; none without the feature.
 
     A column that the schema no longer has is returned by its physical name.
     """
     configuration = domains.get(DOMAIN)
-    if configuration is None:
+    if configuration is None or not supports(protocol, FEATURE):
         return ()
-    return tuple(_logical(schema, path) for path in physical_paths(table, configuration))
+    columns = _Columns(protocol, metadata)
+    return tuple(columns.logical(path) for path in physical_paths(table, configuration))
 
 
 def physical_paths(table: str, configuration: str) -> list[list[str]]:
@@ -89,15 +90,18 @@ def clustering_domain(metadata: Metadata, columns: Sequence[Sequence[str]]) -> D
     return DomainMetadata(DOMAIN, configuration)
 
 
-def lost_columns(table: str, metadata: Metadata, configuration: str) -> list[str]:
+def lost_columns(
+    table: str, protocol: Protocol, metadata: Metadata, configuration: str
+) -> list[str]:
     """Return the columns of a domain that a definition cannot cluster by, by physical names.
 
     These are columns that the definition does not have, and all if it has partition columns.
     """
+    columns = _Columns(protocol, metadata)
     return [
         path_text(path)
         for path in physical_paths(table, configuration)
-        if metadata.partition_columns or not _has(metadata.schema, path)
+        if metadata.partition_columns or None in columns.along(path)
     ]
 
 
@@ -168,26 +172,28 @@ def _physical(table: str, schema: StructType, path: Sequence[str]) -> list[str]:
     return names
 
 
-def _logical(schema: StructType, path: Sequence[str]) -> tuple[str, ...]:
-    names: list[str] = []
-    struct: DataType | None = schema
-    for physical in path:
-        column = _by_physical_name(struct, physical)
-        names.append(physical if column is None else column.name)
-        struct = None if column is None else column.type
-    return tuple(names)
+class _Columns:
+    """The columns of a table by their physical names, which are the logical names if not mapped."""
 
+    def __init__(self, protocol: Protocol, metadata: Metadata) -> None:
+        self._schema = metadata.schema
+        self._is_mapped = has_physical_names(protocol, metadata)
 
-def _has(schema: StructType, path: Sequence[str]) -> bool:
-    struct: DataType | None = schema
-    for physical in path:
-        column = _by_physical_name(struct, physical)
-        if column is None:
-            return False
-        struct = column.type
-    return True
+    def logical(self, path: Sequence[str]) -> tuple[str, ...]:
+        """Return the logical names of a path; a name without a column stays as it is."""
+        pairs = zip(path, self.along(path), strict=True)
+        return tuple(name if column is None else column.name for name, column in pairs)
 
+    def along(self, path: Sequence[str]) -> list[Field | None]:
+        """Return the column and the fields that a path names, each None if there is none."""
+        found: list[Field | None] = []
+        struct: DataType | None = self._schema
+        for name in path:
+            fields = struct.fields if isinstance(struct, StructType) else ()
+            column = next((field for field in fields if self._physical(field) == name), None)
+            found.append(column)
+            struct = None if column is None else column.type
+        return found
 
-def _by_physical_name(struct: DataType | None, name: str) -> Field | None:
-    fields = struct.fields if isinstance(struct, StructType) else ()
-    return next((f for f in fields if f.metadata.get(PHYSICAL_NAME, f.name) == name), None)
+    def _physical(self, field: Field) -> str:
+        return field.metadata.get(PHYSICAL_NAME, field.name) if self._is_mapped else field.name

@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from deltaic.exceptions import error
-from deltaic.protocol.actions import Metadata
+from deltaic.protocol.actions import Metadata, Protocol
+from deltaic.protocol.features import is_listed
 from deltaic.protocol.properties import is_true, property_value, stored_number
 from deltaic.protocol.schema import (
     ArrayType,
@@ -36,6 +37,11 @@ ICEBERG_COMPAT_V2 = "delta.enableIcebergCompatV2"
 def is_mapped(configuration: Mapping[str, str]) -> bool:
     """Whether columns have physical names, by the properties; the protocol is not checked."""
     return _mode(configuration) != "none"
+
+
+def has_physical_names(protocol: Protocol, metadata: Metadata) -> bool:
+    """Whether columns are mapped; a mode without the feature is ignored (§ Column Mapping)."""
+    return is_listed(protocol, "columnMapping") and is_mapped(metadata.configuration)
 
 
 def check_specified_mapping(table: str, schema: StructType) -> None:
@@ -139,7 +145,7 @@ def _by_path(data_type: DataType, path: tuple[str, ...]) -> dict[tuple[str, ...]
 
 
 def _mode(configuration: Mapping[str, str]) -> str:
-    return property_value(configuration, MODE).strip().casefold() or "none"
+    return property_value(configuration, MODE).lower()
 
 
 def _mapped(

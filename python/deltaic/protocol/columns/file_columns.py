@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from deltaic.protocol.actions import Metadata, Protocol
-from deltaic.protocol.columns.column_mapping import PHYSICAL_NAME, is_mapped
-from deltaic.protocol.features import is_listed
+from deltaic.protocol.columns.column_mapping import PHYSICAL_NAME, has_physical_names
 from deltaic.protocol.schema import DataType, StructType
 
 #: The statistics that hold a value for each column (Protocol § Per-file Statistics).
@@ -19,23 +18,17 @@ ColumnPaths = Mapping[tuple[str, ...], bool]
 
 def column_paths(protocol: Protocol, metadata: Metadata) -> ColumnPaths:
     """Return every column of a table outside arrays and maps, including fields of structs."""
-    schema = metadata.schema
-    return dict(_below(schema, (), _have_physical_names(protocol, metadata)))
+    return dict(_below(metadata.schema, (), has_physical_names(protocol, metadata)))
 
 
 def physical_partition_columns(protocol: Protocol, metadata: Metadata) -> Iterator[str]:
     """Yield the names of the partition columns in ``partitionValues``."""
     columns = {c.name: c for c in metadata.schema.fields}
-    mapped = _have_physical_names(protocol, metadata)
+    mapped = has_physical_names(protocol, metadata)
     for name in metadata.partition_columns:
         column = columns.get(name)
         physical = column.metadata.get(PHYSICAL_NAME) if column else None
         yield str(physical) if mapped and physical is not None else name
-
-
-def _have_physical_names(protocol: Protocol, metadata: Metadata) -> bool:
-    """Whether columns are mapped; a mode without the feature is ignored (§ Column Mapping)."""
-    return is_listed(protocol, "columnMapping") and is_mapped(metadata.configuration)
 
 
 def unknown_names(stats: Mapping[str, Any], known: ColumnPaths) -> Iterator[str]:

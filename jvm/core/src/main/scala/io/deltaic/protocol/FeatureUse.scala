@@ -2,8 +2,8 @@ package io.deltaic.protocol
 
 import scala.jdk.CollectionConverters._
 
-import com.fasterxml.jackson.core.JsonProcessingException
-import com.fasterxml.jackson.core.JsonToken.{FIELD_NAME, VALUE_STRING}
+import com.fasterxml.jackson.core.JsonToken.{FIELD_NAME, START_OBJECT, VALUE_STRING}
+import com.fasterxml.jackson.core.{JsonParser, JsonProcessingException}
 import com.fasterxml.jackson.databind.JsonNode
 
 /**
@@ -61,7 +61,7 @@ private[protocol] object FeatureUse {
     }
 }
 
-/** All keys in a schema, including those of column metadata, and the names of all types. */
+/** The keys of column metadata in a schema, and the names of all types. */
 private[protocol] final case class ColumnTraits(keys: Set[String], types: Set[String])
 
 private[protocol] object ColumnTraits {
@@ -76,7 +76,7 @@ private[protocol] object ColumnTraits {
       val types = Set.newBuilder[String]
       var token = parser.nextToken()
       while (token != null) {
-        if (token == FIELD_NAME) keys += parser.currentName
+        if (token == FIELD_NAME && parser.currentName == "metadata") keys ++= keysOfNext(parser)
         else if (token == VALUE_STRING && typeFields(parser.currentName)) types += parser.getText
         token = parser.nextToken()
       }
@@ -85,5 +85,17 @@ private[protocol] object ColumnTraits {
       // The code that interprets the schema reports the error, with the table.
       case _: JsonProcessingException => none
     } finally parser.close()
+  }
+
+  /** The keys of the next value, if that is an object, without those within them. */
+  private def keysOfNext(parser: JsonParser): Seq[String] = {
+    val keys = Seq.newBuilder[String]
+    if (parser.nextToken() == START_OBJECT)
+      while (parser.nextToken() == FIELD_NAME) {
+        keys += parser.currentName
+        parser.nextToken()
+        parser.skipChildren()
+      }
+    keys.result()
   }
 }

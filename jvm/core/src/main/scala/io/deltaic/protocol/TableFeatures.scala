@@ -13,9 +13,6 @@ import com.fasterxml.jackson.databind.JsonNode
  * @param minWriterVersion the legacy writer version that implies the feature, if any
  * @param usedBy the table metadata that uses the feature
  * @param read whether this build can read a table that uses it
- * @param write whether this build can write to a table that uses it
- * @param writableWhenInactive whether a table that supports the feature but does not use it requires nothing of a
- *   writer
  */
 private[deltaic] final case class TableFeature(
     name: String,
@@ -24,12 +21,13 @@ private[deltaic] final case class TableFeature(
     minWriterVersion: Option[Int],
     usedBy: FeatureUse,
     aliases: Set[String],
-    read: Boolean,
-    write: Boolean,
-    writableWhenInactive: Boolean
+    read: Boolean
 )
 
-/** Protocol § Table Features: which features a table requires, and whether this build supports them. */
+/**
+ * Protocol § Table Features: which features a table requires, and whether this build can read them. Python decides
+ * whether it can write to a table.
+ */
 object TableFeatures {
 
   /** From these versions on, features are listed by name. */
@@ -118,18 +116,25 @@ object TableFeatures {
       protocol: Protocol,
       metadata: Option[Metadata]
   ): Unit = {
+    def refuse(condition: String, details: (String, String)*): Nothing = throw DeltaicException(
+      condition,
+      Map("table" -> table, "version" -> version.toString) ++ details
+    )
     if (protocol.minReaderVersion > ReaderVersionWithFeatures) {
-      refuseVersion("READER", table, version, protocol.minReaderVersion, ReaderVersionWithFeatures)
+      refuse(
+        "DELTAIC_UNSUPPORTED_READER_VERSION",
+        "required" -> protocol.minReaderVersion.toString,
+        "supported" -> ReaderVersionWithFeatures.toString
+      )
     }
     if (protocol.minReaderVersion == ReaderVersionWithFeatures && protocol.readerFeatures.isEmpty) {
-      invalid(table, version, "reader version 3 without readerFeatures")
+      refuse("DELTAIC_PROTOCOL_INVALID", "reason" -> "reader version 3 without readerFeatures")
     }
-    refuseFeatures("READER", table, version, unreadable(protocol))
+    val refused = unreadable(protocol).toSeq.sorted
+    if (refused.nonEmpty)
+      refuse("DELTAIC_UNSUPPORTED_READER_FEATURE", "features" -> refused.mkString(", "))
     metadata.map(_.format.provider).filterNot(isKnownFormat).foreach { provider =>
-      throw DeltaicException(
-        "DELTAIC_UNSUPPORTED_FILE_FORMAT",
-        Map("table" -> table, "version" -> version.toString, "provider" -> provider)
-      )
+      refuse("DELTAIC_UNSUPPORTED_FILE_FORMAT", "provider" -> provider)
     }
   }
 
@@ -149,69 +154,8 @@ object TableFeatures {
     needed.filterNot(name => find(name).exists(_.read))
   }
 
-  /** Refuses a table to which this build cannot write without violating a feature that it lacks. */
-  def requireWritable(
-      table: String,
-      version: Long,
-      protocol: Protocol,
-      metadata: Metadata
-  ): Unit = {
-    requireReadable(table, version, protocol, Some(metadata))
-    if (protocol.minWriterVersion > WriterVersionWithFeatures) {
-      refuseVersion("WRITER", table, version, protocol.minWriterVersion, WriterVersionWithFeatures)
-    }
-    if (protocol.minWriterVersion == WriterVersionWithFeatures && protocol.writerFeatures.isEmpty) {
-      invalid(table, version, "writer version 7 without writerFeatures")
-    }
-    val used = inUse(metadata)
-    val unwritable = writerFeaturesOf(protocol).filterNot { name =>
-      find(name).exists { feature =>
-        feature.write || (feature.writableWhenInactive && !used(feature.name))
-      }
-    }
-    refuseFeatures("WRITER", table, version, unwritable)
-  }
-
   private def implied(legacyVersion: TableFeature => Option[Int], version: Int): Set[String] =
     all.filter(f => legacyVersion(f).exists(_ <= version)).map(_.name).toSet
-
-  private def refuseVersion(
-      side: String,
-      table: String,
-      version: Long,
-      required: Int,
-      supported: Int
-  ): Nothing = throw DeltaicException(
-    s"DELTAIC_UNSUPPORTED_${side}_VERSION",
-    Map(
-      "table" -> table,
-      "version" -> version.toString,
-      "required" -> required.toString,
-      "supported" -> supported.toString
-    )
-  )
-
-  private[deltaic] def refuseFeatures(
-      side: String,
-      table: String,
-      version: Long,
-      features: Set[String]
-  ): Unit = if (features.nonEmpty) {
-    throw DeltaicException(
-      s"DELTAIC_UNSUPPORTED_${side}_FEATURE",
-      Map(
-        "table" -> table,
-        "version" -> version.toString,
-        "features" -> features.toSeq.sorted.mkString(", ")
-      )
-    )
-  }
-
-  private def invalid(table: String, version: Long, reason: String): Nothing =
-    throw DeltaicException(
-      "DELTAIC_PROTOCOL_INVALID",
-      Map("table" -> table, "version" -> version.toString, "reason" -> reason)
-    )
 
   private def read(json: JsonNode): TableFeature = TableFeature(
     name = json.get("name").textValue,
@@ -220,9 +164,7 @@ object TableFeatures {
     minWriterVersion = legacyVersion(json, "minWriterVersion"),
     usedBy = FeatureUse.read(json),
     aliases = json.get("aliases").elements.asScala.map(_.textValue).toSet,
-    read = json.get("read").booleanValue,
-    write = json.get("write").booleanValue,
-    writableWhenInactive = json.path("writableWhenInactive").asBoolean(false)
+    read = json.get("read").booleanValue
   )
 
   private def legacyVersion(json: JsonNode, field: String): Option[Int] =

@@ -2,16 +2,18 @@ package io.deltaic.protocol
 
 import scala.jdk.CollectionConverters._
 
-/** The table properties that reading needs. Names and defaults are those of `table-properties.json`. */
+import com.fasterxml.jackson.databind.JsonNode
+
+/** The table properties that the JVM needs. Names, defaults and minima are those of `table-properties.json`. */
 private[deltaic] object TableProperties {
 
-  private lazy val defaults: Map[String, String] = SharedResource
-    .json("table-properties.json")
-    .elements
-    .asScala
-    .filter(_.path("default").isTextual)
-    .map(p => p.get("name").textValue -> p.get("default").textValue)
-    .toMap
+  private lazy val byName: Map[String, JsonNode] =
+    SharedResource
+      .json("table-properties.json")
+      .elements
+      .asScala
+      .map(record => record.get("name").textValue -> record)
+      .toMap
 
   private val amount = """[+-]?(?:\d+(?:\.\d{0,9})?|\.\d{1,9})"""
   private val interval = s"(?i)\\s*(?:interval\\s+)?((?:$amount\\s+[a-z]+\\s*)+)".r
@@ -32,41 +34,39 @@ private[deltaic] object TableProperties {
 
   /** How long a tombstone is retained; None, which means forever, if the property cannot be parsed. */
   def deletedFileRetentionMs(metadata: Metadata): Option[Long] =
-    value(metadata, "delta.deletedFileRetentionDuration").flatMap(intervalMs)
+    value(metadata.configuration, "delta.deletedFileRetentionDuration").flatMap(intervalMs)
 
   /** How long a `txn` is retained after its last update; None means forever. */
   def transactionRetentionMs(metadata: Metadata): Option[Long] =
-    value(metadata, "delta.setTransactionRetentionDuration").flatMap(intervalMs)
+    value(metadata.configuration, "delta.setTransactionRetentionDuration").flatMap(intervalMs)
 
   /** Whether only writers, and not users, may set the property. */
-  def isInternal(name: String): Boolean = internal(name)
+  def isInternal(name: String): Boolean =
+    byName.get(name).exists(_.path("internal").asBoolean(false))
 
-  private lazy val internal: Set[String] = SharedResource
-    .json("table-properties.json")
-    .elements
-    .asScala
-    .filter(_.path("internal").asBoolean(false))
-    .map(_.get("name").textValue)
-    .toSet
+  /** Whether the value of a property, or its default, is `true`; any other value is false. */
+  def isTrue(configuration: Map[String, String], name: String): Boolean =
+    value(configuration, name).exists(_.equalsIgnoreCase("true"))
+
+  /** The value of a property of type `int`, or its default; None if it is no such number, or below the minimum. */
+  def int(configuration: Map[String, String], name: String): Option[Int] =
+    value(configuration, name)
+      .filter(_.matches("[+-]?[0-9]+"))
+      .flatMap(_.toIntOption)
+      .filter(_ >= byName.get(name).fold(Int.MinValue)(_.path("minimum").asInt(Int.MinValue)))
 
   /** The value of a property, or its default. */
-  def value(metadata: Metadata, name: String): Option[String] =
-    set(metadata.configuration, name).orElse(defaults.get(name))
+  def value(configuration: Map[String, String], name: String): Option[String] =
+    set(configuration, name)
+      .orElse(byName.get(name).flatMap(record => Option(record.path("default").textValue)))
 
   /** The explicit value of a property, under its name or else under an older spelling, which other writers use. */
   def set(configuration: Map[String, String], name: String): Option[String] =
     (name +: olderSpellings.getOrElse(name, Nil)).flatMap(configuration.get).headOption
 
-  private lazy val olderSpellings: Map[String, Seq[String]] = SharedResource
-    .json("table-properties.json")
-    .elements
-    .asScala
-    .filter(_.path("replacedBy").isTextual)
-    .toSeq
-    .groupMap(_.get("replacedBy").textValue)(_.get("name").textValue)
-
-  /** Whether a property or an option is `true`; any other value is false. */
-  def isTrue(text: String): Boolean = text.trim.equalsIgnoreCase("true")
+  private lazy val olderSpellings: Map[String, Seq[String]] = byName.toSeq
+    .filter { case (_, record) => record.path("replacedBy").isTextual }
+    .groupMap { case (_, record) => record.get("replacedBy").textValue } { case (name, _) => name }
 
   /**
    * A duration such as `interval 1 week` in milliseconds; None if its length is not fixed. The syntax is Spark's: only

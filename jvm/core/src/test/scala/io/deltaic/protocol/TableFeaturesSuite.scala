@@ -48,13 +48,9 @@ class TableFeaturesSuite extends munit.FunSuite {
     ).foreach(TableFeatures.requireReadable("/t", 4, _, Some(metadata)))
   }
 
-  test("column mapping is read and written in every mode") {
-    val mapped = withProperty("delta.columnMapping.mode", "name")
-    val none = withProperty("delta.columnMapping.mode", "none")
+  test("column mapping is readable") {
     Seq(Protocol(2, 5), features("columnMapping")("columnMapping")).foreach { protocol =>
       TableFeatures.requireReadable("/t", 4, protocol)
-      TableFeatures.requireWritable("/t", 4, protocol, none)
-      TableFeatures.requireWritable("/t", 4, protocol, mapped)
     }
   }
 
@@ -79,10 +75,6 @@ class TableFeaturesSuite extends munit.FunSuite {
   test("writer-only features, even unknown ones, do not prevent reads") {
     val protocol = Protocol(1, 7, None, Some(Set("collations-preview", "fromTheFuture")))
     TableFeatures.requireReadable("/t", 4, protocol, Some(metadata))
-    assertEquals(
-      refusedFeatures(TableFeatures.requireWritable("/t", 4, protocol, metadata)),
-      "collations-preview, fromTheFuture"
-    )
   }
 
   test("unknown protocol versions and missing feature lists are refused") {
@@ -94,39 +86,6 @@ class TableFeaturesSuite extends munit.FunSuite {
       refusedFeatures(TableFeatures.requireReadable("/t", 4, Protocol(3, 7))),
       "DELTAIC_PROTOCOL_INVALID"
     )
-    assertEquals(
-      refusedFeatures(TableFeatures.requireWritable("/t", 4, Protocol(1, 8), metadata)),
-      "DELTAIC_UNSUPPORTED_WRITER_VERSION"
-    )
-  }
-
-  test("a table with implied or listed features is writable while its metadata does not use them") {
-    val listed =
-      features()(
-        "invariants",
-        "checkConstraints",
-        "identityColumns",
-        "changeDataFeed",
-        "appendOnly"
-      )
-    (Seq(listed) ++ (1 to 6).map(Protocol(1, _))).foreach(
-      TableFeatures.requireWritable("/t", 4, _, metadata)
-    )
-  }
-
-  test("a property of a feature that the writer version does not support is ignored") {
-    val compatible = withProperty("delta.enableIcebergCompatV2", "true")
-    TableFeatures.requireWritable("/t", 4, Protocol(1, 1), compatible)
-  }
-
-  test("features that affect writers by support alone are refused, used or not") {
-    Seq("collations", "somethingNew").foreach { feature =>
-      val protocol = Protocol(1, 7, None, Some(Set(feature, "domainMetadata")))
-      assertEquals(
-        refusedFeatures(TableFeatures.requireWritable("/t", 4, protocol, metadata)),
-        feature
-      )
-    }
   }
 
   private def bothSides(readers: String*)(writers: String*): Protocol =
@@ -196,14 +155,13 @@ class TableFeaturesSuite extends munit.FunSuite {
       case (draft, name) =>
         val protocol = features(draft)()
         TableFeatures.requireReadable("/t", 4, protocol, Some(metadata))
-        TableFeatures.requireWritable("/t", 4, protocol, metadata)
         assert(TableFeatures.supports(protocol, name), draft)
     }
     val invariants = Protocol(1, 7, None, Some(Set("columnInvariants")))
     assert(TableFeatures.supports(invariants, "invariants"))
   }
 
-  test("a draft feature that stores its state elsewhere is refused by name") {
+  test("a draft feature that stores its state elsewhere is another feature") {
     Seq(
       "rowIds" -> "rowTracking",
       "delta.rowIds" -> "rowTracking",
@@ -211,10 +169,6 @@ class TableFeaturesSuite extends munit.FunSuite {
     ).foreach { case (draft, feature) =>
       val protocol = Protocol(1, 7, None, Some(Set(draft)))
       TableFeatures.requireReadable("/t", 4, protocol, Some(metadata))
-      assertEquals(
-        refusedFeatures(TableFeatures.requireWritable("/t", 4, protocol, metadata)),
-        draft
-      )
       assert(!TableFeatures.supports(protocol, feature))
     }
   }
@@ -234,8 +188,5 @@ class TableFeaturesSuite extends munit.FunSuite {
     val names = TableFeatures.all.flatMap(f => f.aliases + f.name)
     // timestampNTZ differs from timestampNtz only by case; both are the same feature.
     assertEquals(names.distinct.size, names.size)
-    TableFeatures.all.foreach { f =>
-      assert(!f.write || f.read, s"${f.name} is written but not read")
-    }
   }
 }

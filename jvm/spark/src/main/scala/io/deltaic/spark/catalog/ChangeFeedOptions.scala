@@ -7,10 +7,10 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.deltaic.protocol.{DeltaicException, DeltaicThrowable, Metadata}
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.changes.{ChangesTable, ShownChanges}
-import io.deltaic.spark.schema.RowTracking
+import io.deltaic.spark.schema.{ColumnMapping, RowTracking}
 import io.deltaic.spark.util.SessionSettings
 
 /** The options of a read of the change data feed. */
@@ -148,14 +148,9 @@ private[spark] final class ChangeFeedRequest(
       .getOrElse("endVersion")
     val end = last.map(_.version).filter(_ < snapshot.version)
     if (timeTravelled || end.isEmpty || !mode.equalsIgnoreCase("endVersion")) snapshot
-    else if (Seq(start, snapshot).exists(s => mapsColumns(s.metadata))) at(end.get)
+    else if (Seq(start, snapshot).exists(ColumnMapping.isUsed)) at(end.get)
     else snapshot
   }
-
-  private def mapsColumns(metadata: Metadata): Boolean =
-    metadata.configuration
-      .get("delta.columnMapping.mode")
-      .exists(!_.equalsIgnoreCase("none"))
 
   private def at(version: Long): Snapshot =
     if (version == snapshot.version) snapshot else log.at(version)

@@ -19,7 +19,7 @@ private[catalog] final class TableDescription(
     schema: TableSchema,
     entry: Option[CatalogTable]
 ) {
-  import TableConditions.ConstraintPrefix
+  import TableConditions.{isConstraint, ConstraintPrefix}
 
   private val metadata = snapshot.metadata
   private val protocol = snapshot.protocol
@@ -61,7 +61,7 @@ private[catalog] final class TableDescription(
    * @param isPath whether the name is the table's path, which is its location
    */
   def createStatement(name: String, isPath: Boolean): CreateStatement = {
-    val (checks, others) = metadata.configuration.partition(_._1.startsWith(ConstraintPrefix))
+    val (checks, others) = metadata.configuration.partition { case (key, _) => isConstraint(key) }
     val isManaged = entry.exists(_.tableType == CatalogTableType.MANAGED)
     CreateStatement(
       CreateStatement.Create,
@@ -72,7 +72,7 @@ private[catalog] final class TableDescription(
       metadata.description,
       Option.when(!isPath && !isManaged)(snapshot.table.toString),
       others.filterNot { case (key, _) => TableProperties.isInternal(key) } ++ ofProtocol,
-      checks.map { case (key, condition) => key.stripPrefix(ConstraintPrefix) -> condition }
+      checks.map { case (key, condition) => key.drop(ConstraintPrefix.length) -> condition }
     )
   }
 }

@@ -104,7 +104,8 @@ private[spark] final class ChangeFeed(
       val tracking = RowTracking.of(protocol, metadata)
       if (tracking.isEmpty || tracking != RowTracking.of(read.protocol, read.metadata))
         fail("DELTAIC_CHANGES_ROWS_NOT_TRACKED", version)
-    } else if (!ChangeFeed.isRecorded(metadata)) fail("DELTAIC_CHANGES_NOT_RECORDED", version)
+    } else if (!ChangeFeed.isRecorded(protocol, metadata))
+      fail("DELTAIC_CHANGES_NOT_RECORDED", version)
 
   /** A commit that replaces a table and enables row tracking removes files from before it. */
   private def requireIdentified(change: FileChange, version: Long): Unit =
@@ -152,7 +153,6 @@ private[spark] final class ChangeFeed(
 private[spark] object ChangeFeed {
 
   /** Whether writers record changes, or write commits from which they can be derived (Protocol § Change Data Files). */
-  def isRecorded(metadata: Metadata): Boolean =
-    TableProperties.value(metadata, "delta.enableChangeDataFeed")
-      .exists("true".equalsIgnoreCase(_))
+  def isRecorded(protocol: Protocol, metadata: Metadata): Boolean =
+    TableFeatures.isEnabled(protocol, metadata, "changeDataFeed")
 }

@@ -1,14 +1,12 @@
 package io.deltaic.spark.scan
 
-import java.util.Locale
-
 import scala.jdk.CollectionConverters._
 
 import org.apache.parquet.schema.{MessageType, Type}
 import org.apache.spark.sql.deltaic.scan.FileInspection
 import org.apache.spark.sql.types._
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.{ColumnNames, DeltaicException}
 import io.deltaic.spark.schema.{ColumnMapping, PhysicalSchema, TableSchema}
 
 /**
@@ -55,13 +53,13 @@ private[scan] final class ExpectedColumns(
   /** Only for files that have none of the requested columns by their exact names. */
   private def reasonToRefuse(content: MessageType): Option[String] = {
     val fields = content.getFields.asScala.toSeq
-    lazy val names = fields.map(field => folded(field.getName)).toSet
+    lazy val names = fields.map(field => ColumnNames.folded(field.getName)).toSet
     mapping match {
       case ColumnMapping.ById =>
         Option.when(fields.forall(_.getId == null))(
           "in column mapping mode id, files have field ids"
         )
-      case _ if columns.exists(column => names(folded(column.physicalName))) => None
+      case _ if columns.exists(column => names(ColumnNames.folded(column.physicalName))) => None
       case ColumnMapping.NoMapping => Some("no column of the table is in it")
       case ColumnMapping.ByName =>
         Option.when(fields.exists(isMisnamed(_, ColumnCount.of(content))))(
@@ -78,17 +76,14 @@ private[scan] final class ExpectedColumns(
    */
   private def isMisnamed(field: Type, columnsInFile: Int): Boolean =
     columns.exists { column =>
-      folded(column.logicalName) == folded(field.getName) && column.id.exists { id =>
-        idOf(field).fold(id <= columnsInFile)(_ == id)
-      }
+      ColumnNames.folded(column.logicalName) == ColumnNames.folded(field.getName) &&
+      column.id.exists(id => idOf(field).fold(id <= columnsInFile)(_ == id))
     }
 
   private def idOf(field: Type): Option[Long] = Option(field.getId).map(_.intValue.toLong)
 
   private def described(field: Type): String =
     idOf(field).fold(field.getName)(id => s"${field.getName} (field id $id)")
-
-  private def folded(name: String): String = name.toLowerCase(Locale.ROOT)
 }
 
 /** A column of a table, with its logical name, physical name and field id. */

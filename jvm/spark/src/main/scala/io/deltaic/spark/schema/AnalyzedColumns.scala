@@ -1,10 +1,12 @@
 package io.deltaic.spark.schema
 
-import java.util.{HashMap => JHashMap, Locale, Map => JMap}
+import java.util.{HashMap => JHashMap, Map => JMap}
 
 import org.apache.spark.sql.catalyst.util.quoteIfNeeded
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+import io.deltaic.protocol.ColumnNames
 
 /**
  * The physical names of a plan's columns at the time of analysis, stored as an option of its relation.
@@ -57,7 +59,7 @@ private[spark] object AnalyzedColumns {
   private def namesOf(dataType: DataType, path: Seq[String] = Nil): Seq[String] = dataType match {
     case struct: StructType =>
       struct.flatMap { field =>
-        val here = path :+ quoteIfNeeded(field.name.toLowerCase(Locale.ROOT))
+        val here = path :+ quoteIfNeeded(ColumnNames.folded(field.name))
         val physical = PhysicalSchema.nameOf(field, columnMapping = true)
         s"${here.mkString(".")}=$physical" +: namesOf(field.dataType, here)
       }

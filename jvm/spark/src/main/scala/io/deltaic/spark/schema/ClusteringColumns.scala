@@ -17,12 +17,15 @@ private[spark] object ClusteringColumns {
     if (!TableFeatures.supports(snapshot.protocol, "clustering")) Nil
     else snapshot.domains.get(Domain).toSeq.flatMap(domain => physical(domain.configuration))
 
-  /** The columns that a domain's configuration lists: names, or name paths of nested fields. */
-  def physical(configuration: String): Seq[Seq[String]] =
-    Json.tryParse(configuration).toSeq.flatMap(_.path("clusteringColumns").elements.asScala).map {
-      case column if column.isArray => column.elements.asScala.map(_.asText).toSeq
-      case column => Seq(column.asText)
+  /** The columns that a domain's configuration lists: names, or name paths of nested fields. None if it is malformed. */
+  def physical(configuration: String): Seq[Seq[String]] = {
+    val listed = Json.tryParse(configuration).map(_.path("clusteringColumns")).filter(_.isArray)
+    val paths = listed.toSeq.flatMap(_.elements.asScala).map { column =>
+      if (column.isArray) column.elements.asScala.toSeq else Seq(column)
     }
+    if (!paths.forall(path => path.nonEmpty && path.forall(_.isTextual))) Nil
+    else paths.map(_.map(_.textValue))
+  }
 
   /** The same by logical names; without columns that the schema does not have. */
   def logical(snapshot: Snapshot, schema: TableSchema): Seq[Seq[String]] =

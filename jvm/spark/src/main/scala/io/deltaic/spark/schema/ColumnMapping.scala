@@ -3,6 +3,7 @@ package io.deltaic.spark.schema
 import java.util.Locale
 
 import io.deltaic.protocol.{DeltaicException, Metadata, Protocol, TableFeatures}
+import io.deltaic.replay.Snapshot
 
 /** How the columns of a table are found in its data files (Protocol § Column Mapping). */
 private[spark] sealed trait ColumnMapping
@@ -35,6 +36,10 @@ private[spark] object ColumnMapping {
             Map("property" -> s"$ModeProperty of $table", "value" -> other)
           )
       }
+
+  /** Whether the columns of a version have physical names. */
+  def isUsed(snapshot: Snapshot): Boolean =
+    of(snapshot.table.toString, snapshot.protocol, snapshot.metadata) != NoMapping
 
   private val ModeProperty = "delta.columnMapping.mode"
 }

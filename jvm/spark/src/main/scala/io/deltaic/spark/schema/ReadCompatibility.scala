@@ -1,10 +1,8 @@
 package io.deltaic.spark.schema
 
-import java.util.Locale
-
 import org.apache.spark.sql.types._
 
-import io.deltaic.protocol.Metadata
+import io.deltaic.protocol.{ColumnNames, Metadata}
 
 /**
  * Whether data written under one schema means the same when read under another.
@@ -54,9 +52,9 @@ private final class ReadCompatibility(val olderIsData: Boolean, mayWiden: Boolea
 
   /** Whether `newer` is `older` with columns added. */
   def grew(older: StructType, newer: StructType): Boolean = {
-    val byName = newer.fields.map(f => f.name.toLowerCase(Locale.ROOT) -> f).toMap
+    val byName = newer.fields.map(f => ColumnNames.folded(f.name) -> f).toMap
     older.fields.forall { before =>
-      byName.get(before.name.toLowerCase(Locale.ROOT)).exists { after =>
+      byName.get(ColumnNames.folded(before.name)).exists { after =>
         before.name == after.name &&
         ReadCompatibility.storedAs(before) == ReadCompatibility.storedAs(after) &&
         nullabilityHolds(before.nullable, after.nullable) &&

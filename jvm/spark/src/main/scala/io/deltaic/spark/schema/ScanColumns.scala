@@ -1,12 +1,12 @@
 package io.deltaic.spark.schema
 
-import java.util.Locale
-
 import org.apache.spark.sql.catalyst.util.RowDeltaUtils
 import org.apache.spark.sql.connector.catalog.MetadataColumn
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 import org.apache.spark.sql.deltaic.scan.ParquetScanInternals
 import org.apache.spark.sql.types.{DataType, LongType, StringType, StructField, StructType}
+
+import io.deltaic.protocol.ColumnNames
 
 /**
  * The columns a scan can produce beside the table's own. They are flat and, where they identify a
@@ -16,11 +16,11 @@ private[spark] object ScanColumns {
 
   /** Whether new columns must not use the name, so that future versions have names for their columns. */
   def isReserved(name: String): Boolean =
-    name.toLowerCase(Locale.ROOT).startsWith("__deltaic_") || isTaken(name)
+    ColumnNames.folded(name).startsWith("__deltaic_") || isTaken(name)
 
   /** Whether scans use the name: for a column below, or in requests to Spark's Parquet reader. */
   def isTaken(name: String): Boolean = {
-    val folded = name.toLowerCase(Locale.ROOT)
+    val folded = ColumnNames.folded(name)
     taken(folded) || PhysicalSchema.isByFieldId(folded)
   }
 
@@ -30,7 +30,7 @@ private[spark] object ScanColumns {
    * two.
    */
   def isTakenBy(command: Command, name: String): Boolean = {
-    val folded = name.toLowerCase(Locale.ROOT)
+    val folded = ColumnNames.folded(name)
     command != Command.DELETE &&
     (ofChanges(folded) || command == Command.MERGE && ofMerges(folded))
   }

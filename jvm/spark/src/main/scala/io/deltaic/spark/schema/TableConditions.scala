@@ -1,5 +1,7 @@
 package io.deltaic.spark.schema
 
+import java.util.Locale
+
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.util.QuotingUtils
@@ -24,6 +26,10 @@ private[spark] object TableConditions {
 
   val ConstraintPrefix = "delta.constraints."
 
+  /** Whether a property defines a CHECK constraint; as in delta-spark, its name is case-insensitive. */
+  def isConstraint(property: String): Boolean =
+    property.toLowerCase(Locale.ROOT).startsWith(ConstraintPrefix)
+
   /**
    * @param rows the columns of the rows that will be written, in their order
    * @param computed generated columns that the write's own query computes
@@ -41,7 +47,7 @@ private[spark] object TableConditions {
       if (!TableFeatures.supports(protocol, "checkConstraints")) Nil
       else
         metadata.configuration.toSeq.sorted.collect {
-          case (key, sql) if key.startsWith(ConstraintPrefix) =>
+          case (key, sql) if isConstraint(key) =>
             resolver.check(s"CHECK constraint ${key.drop(ConstraintPrefix.length)}", sql)
         }
     val invariants =

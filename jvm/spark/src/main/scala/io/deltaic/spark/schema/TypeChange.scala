@@ -1,8 +1,12 @@
 package io.deltaic.spark.schema
 
+import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
+import com.fasterxml.jackson.databind.JsonNode
 import org.apache.spark.sql.types._
+
+import io.deltaic.protocol.SharedResource
 
 /**
  * A change of a column's type; older data files still have the old type (Protocol § Type Change
@@ -36,22 +40,22 @@ private[spark] object TypeChange {
 
   /** Protocol § Type Widening lists these and no others. */
   def widens(older: DataType, newer: DataType): Boolean = (older, newer) match {
-    case (ByteType, ShortType | IntegerType | LongType) => true
-    case (ShortType, IntegerType | LongType) => true
-    case (IntegerType, LongType) => true
-    case (ByteType | ShortType | IntegerType | FloatType, DoubleType) => true
-    case (DateType, TimestampNTZType) => true
-    case (ByteType | ShortType | IntegerType, decimal: DecimalType) => holds(10, 0, decimal)
-    case (LongType, decimal: DecimalType) => holds(20, 0, decimal)
     case (from: DecimalType, to: DecimalType) => holds(from.precision, from.scale, to)
-    case _ => false
+    case (_, to: DecimalType) => decimalDigits.get(older.typeName).exists(holds(_, 0, to))
+    case _ => wider.get(older.typeName).exists(_(newer.typeName))
   }
 
   /** Whether Parquet stores both as the same type, so that readers need no conversion. */
-  def isStoredAlike(older: DataType, newer: DataType): Boolean = (older, newer) match {
-    case (ByteType, ShortType | IntegerType) | (ShortType, IntegerType) => true
-    case _ => false
-  }
+  def isStoredAlike(older: DataType, newer: DataType): Boolean =
+    storedAlike.get(older.typeName).exists(_(newer.typeName))
+
+  private lazy val changes = SharedResource.json("type-changes.json")
+  private lazy val wider = byType("wider")(_.elements.asScala.map(_.asText).toSet)
+  private lazy val decimalDigits = byType("decimalDigits")(_.asInt)
+  private lazy val storedAlike = byType("storedAlike")(_.elements.asScala.map(_.asText).toSet)
+
+  private def byType[A](table: String)(read: JsonNode => A): Map[String, A] =
+    changes.get(table).properties().asScala.map(e => e.getKey -> read(e.getValue)).toMap
 
   private def holds(precision: Int, scale: Int, wider: DecimalType): Boolean =
     wider.scale >= scale && wider.precision - wider.scale >= precision - scale

@@ -7,7 +7,7 @@ import io.deltaic.log.CommitFile
 import io.deltaic.protocol.{AddFile, DeltaicException, DeltaicThrowable}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.scan.files.SnapshotFiles
-import io.deltaic.spark.schema.TableSchema
+import io.deltaic.spark.schema.{ColumnMapping, TableSchema}
 
 /**
  * A place in the files of a stream.
@@ -80,7 +80,9 @@ private[stream] final class StreamedFiles(
       found match {
         case Some(snapshot) => commits.requireReadable(snapshot.metadata, checkedVersion)
         // The commit may still exist if its version cannot be reconstructed because older commits were cleaned up.
-        case None if mapsColumns || (options.failsOnLoss && !log.hasCommit(checkedVersion)) =>
+        case None
+            if ColumnMapping.isUsed(read) ||
+            (options.failsOnLoss && !log.hasCommit(checkedVersion)) =>
           throw lost(checkedVersion, log.earliestCommit)
         case None => ()
       }
@@ -186,9 +188,6 @@ private[stream] final class StreamedFiles(
           throw lost(e.parameters("version").toLong, log.earliestCommit)
       }
   }
-
-  private def mapsColumns: Boolean =
-    read.metadata.configuration.get("delta.columnMapping.mode").exists(!_.equalsIgnoreCase("none"))
 
   private def lost(version: Long, earliest: Long) =
     fail("DELTAIC_STREAM_DATA_LOST", version, earliest)

@@ -21,11 +21,7 @@ private[spark] object OptimizedWrite {
   ): Boolean =
     WriteFlags.of(WriteFlags.OptimizeWrite, option)
       .orElse(SessionSettings.flag(spark, "optimizeWrite.enabled"))
-      .orElse(
-        TableProperties.set(properties, "delta.autoOptimize.optimizeWrite")
-          .map(TableProperties.isTrue)
-      )
-      .contains(true)
+      .getOrElse(TableProperties.isTrue(properties, "delta.autoOptimize.optimizeWrite"))
 
   /**
    * The bytes of the shuffle for one file. The file is smaller, since rows in a shuffle are not stored by

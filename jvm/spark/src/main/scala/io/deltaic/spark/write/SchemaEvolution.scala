@@ -1,9 +1,8 @@
 package io.deltaic.spark.write
 
-import java.util.Locale
-
 import org.apache.spark.sql.types._
 
+import io.deltaic.protocol.ColumnNames
 import io.deltaic.spark.schema.TypeChange
 
 /**
@@ -142,5 +141,5 @@ private[spark] object SchemaEvolution {
   def cuts(table: DataType, rows: DataType): Boolean =
     LossyCast.cuts(rows, table) || LossyCast.rounds(rows, table)
 
-  private def key(field: StructField): String = field.name.toLowerCase(Locale.ROOT)
+  private def key(field: StructField): String = ColumnNames.folded(field.name)
 }

@@ -1,15 +1,10 @@
 package io.deltaic.spark.catalog.definition
 
-import java.util.Locale
-
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.spark.schema.TableConditions
 
 /** Properties of a new table that define CHECK constraints: `delta.constraints.name` = condition. */
 private[spark] object ConstraintProperties {
-
-  def isOne(property: String): Boolean =
-    property.toLowerCase(Locale.ROOT).startsWith(TableConditions.ConstraintPrefix)
 
   /**
    * The constraints of a statement by name, including those in its properties.

@@ -35,7 +35,7 @@ import io.deltaic.spark.commit.{
   RequestedDefinition
 }
 import io.deltaic.spark.rowlevel.RowReplacement
-import io.deltaic.spark.schema.{ConditionResolver, SchemaChecks, TableSchema}
+import io.deltaic.spark.schema.{ConditionResolver, SchemaChecks, TableConditions, TableSchema}
 import io.deltaic.spark.util.Json
 import io.deltaic.spark.write.{
   PropertyOptions,
@@ -130,7 +130,7 @@ private[spark] final class TableCreation(
 
   /** Properties may define constraints, as in delta-spark. */
   private val (constraintProperties, tableProperties) =
-    specified.partition { case (key, _) => ConstraintProperties.isOne(key) }
+    specified.partition { case (key, _) => TableConditions.isConstraint(key) }
 
   private val constraints: Map[String, String] = ConstraintProperties.joined(
     log.table.toString,

@@ -1,7 +1,6 @@
 package io.deltaic.spark.catalog.target
 
-import java.util.Locale
-
+import io.deltaic.protocol.ColumnNames
 import io.deltaic.replay.Snapshot
 import io.deltaic.spark.schema.{ClusteringColumns, TableSchema}
 import io.deltaic.spark.util.UnsupportedOperation
@@ -21,5 +20,5 @@ private[spark] object KeptClustering {
   }
 
   private def folded(columns: Seq[Seq[String]]): Seq[Seq[String]] =
-    columns.map(_.map(_.toLowerCase(Locale.ROOT)))
+    columns.map(_.map(ColumnNames.folded))
 }

@@ -25,7 +25,7 @@ private[spark] object CheckpointColumns {
   /** @param zone to parse timestamps in partition values that have no zone */
   def of(snapshot: Snapshot, zone: ZoneId): CheckpointLayout = {
     def isSet(property: String): Boolean =
-      TableProperties.value(snapshot.metadata, property).exists(TableProperties.isTrue)
+      TableProperties.isTrue(snapshot.metadata.configuration, property)
     val schema = TableSchema.of(snapshot)
     val asStruct = isSet("delta.checkpoint.writeStatsAsStruct")
     CheckpointLayout(

@@ -307,16 +307,10 @@ private[deltaic] object DataWriteSpec {
         }
     }
 
-  def randomPrefixLength(properties: Map[String, String]): Option[Int] = {
-    val randomize = properties.get("delta.randomizeFilePrefixes")
-    Option.when(randomize.exists(TableProperties.isTrue)) {
-      val name = "delta.randomPrefixLength"
-      val text = properties.getOrElse(name, "2")
-      text.trim.toIntOption.filter(_ > 0).getOrElse {
-        throw StatisticsColumns.invalidProperty(name, text)
-      }
+  def randomPrefixLength(properties: Map[String, String]): Option[Int] =
+    Option.when(TableProperties.isTrue(properties, "delta.randomizeFilePrefixes")) {
+      StatisticsColumns.intProperty(properties, "delta.randomPrefixLength")
     }
-  }
 
   private def noDataColumns(tablePath: String): DeltaicThrowable =
     DeltaicException("DELTAIC_NO_DATA_COLUMNS", Map("table" -> tablePath))

@@ -41,7 +41,7 @@ private[write] object ParquetFormat {
   def materializesPartitions(protocol: Protocol, metadata: Metadata): Boolean =
     TableFeatures.supports(protocol, materializing.last) ||
     materializing.exists(TableFeatures.isActive(protocol, metadata, _)) ||
-    metadata.configuration.get(WritePartitionColumns).exists(TableProperties.isTrue)
+    TableProperties.isTrue(metadata.configuration, WritePartitionColumns)
 
   /** The tags by which engines identify files that conform to Iceberg compatibility. */
   def tags(protocol: Protocol, metadata: Metadata): Map[String, String] =

@@ -1,11 +1,9 @@
 package io.deltaic.spark.write.files
 
-import java.util.Locale
-
 import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.types.{DataType, StructField, StructType}
 
-import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
+import io.deltaic.protocol.{ColumnNames, DeltaicException, DeltaicThrowable, TableProperties}
 import io.deltaic.spark.schema.TypeChange
 
 /**
@@ -71,15 +69,15 @@ private[write] object StatisticsColumns {
   ): StatisticsColumns = {
     val wanted: (Seq[String], Int) => Boolean = properties.get(NamedColumns) match {
       case Some(list) =>
-        val named = splitNames(list).map(parseName(_).map(ignoringCase))
-        (path, _) => named.exists(name => path.map(ignoringCase).startsWith(name))
+        val named = splitNames(list).map(parseName(_).map(ColumnNames.folded))
+        (path, _) => named.exists(name => path.map(ColumnNames.folded).startsWith(name))
       case None =>
-        val limit = intProperty(properties, NumIndexedColumns, default = 32, minimum = -1)
+        val limit = intProperty(properties, NumIndexedColumns)
         (_, position) => limit < 0 || position < limit
     }
     StatisticsColumns(
       new Selection(wanted, needed.toSet, physicalName).children(dataSchema, Nil, Nil),
-      intProperty(properties, StringPrefixLength, default = 32, minimum = 0)
+      intProperty(properties, StringPrefixLength)
     )
   }
 
@@ -130,16 +128,11 @@ private[write] object StatisticsColumns {
     try CatalystSqlParser.parseMultipartIdentifier(name)
     catch { case e: Exception => throw invalidProperty(NamedColumns, name, e) }
 
-  private def ignoringCase(name: String): String = name.toLowerCase(Locale.ROOT)
-
-  private def intProperty(
-      properties: Map[String, String],
-      name: String,
-      default: Int,
-      minimum: Int
-  ): Int = properties.get(name).fold(default) { text =>
-    text.trim.toIntOption.filter(_ >= minimum).getOrElse(throw invalidProperty(name, text))
-  }
+  /** A number that the table sets, or its default. */
+  private[write] def intProperty(properties: Map[String, String], name: String): Int =
+    TableProperties.int(properties, name).getOrElse {
+      throw invalidProperty(name, TableProperties.value(properties, name).getOrElse(""))
+    }
 
   private[write] def invalidProperty(
       name: String,

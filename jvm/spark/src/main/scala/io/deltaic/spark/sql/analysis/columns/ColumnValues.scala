@@ -1,12 +1,12 @@
 package io.deltaic.spark.sql.analysis.columns
 
-import java.util.Locale
-
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.ExpressionInternals
 import org.apache.spark.sql.types.StructType
+
+import io.deltaic.protocol.ColumnNames
 
 /**
  * Generation expressions with values in place of the columns that they reference.
@@ -47,5 +47,5 @@ private[sql] final class ColumnValues(
     as(computed, column)
   }
 
-  private def key(name: String): String = name.toLowerCase(Locale.ROOT)
+  private def key(name: String): String = ColumnNames.folded(name)
 }
