@@ -69,7 +69,7 @@ private[deltaic] final class CheckpointReader(
    */
   def verify(checkpoint: Checkpoint): Unit = {
     val base = readBase(checkpoint)
-    if (base.state.protocol.isEmpty || base.state.metadata.isEmpty)
+    if (base.state.nonFile.protocol.isEmpty || base.state.nonFile.metadata.isEmpty)
       throw new UnreadableCheckpoint(checkpoint, "it lacks the protocol or the metaData action")
     open(checkpoint, base.sidecars)
     ()
@@ -132,7 +132,7 @@ private[deltaic] final class CheckpointReader(
   ): TableState = {
     val state = base.copy(
       files = FileTable.of(table, guarded(checkpoint)(reads.map(_.result()))),
-      tombstones = HashMap.from(reads.iterator.flatMap(_.removes))
+      tombstones = Tombstones(HashMap.from(reads.iterator.flatMap(_.removes)))
     )
     if (inline.isEmpty) state
     else state.advanced(Iterator(new CommitFile(checkpoint.version, 0, inline)))
@@ -172,11 +172,13 @@ private[deltaic] final class CheckpointReader(
       require(spec.version == checkpoint.version, s"its content is of version ${spec.version}")
     }
     Base(
-      TableState.empty(table).copy(
-        protocol = protocols.headOption,
-        metadata = metadatas.headOption,
-        transactions = actions.collect { case t: SetTransaction => t.appId -> t }.toMap,
-        domains = actions.collect { case d: DomainMetadata if !d.removed => d.domain -> d }.toMap
+      TableState.empty(table).copy(nonFile =
+        NonFileState(
+          protocols.headOption,
+          metadatas.headOption,
+          actions.collect { case t: SetTransaction => t.appId -> t }.toMap,
+          actions.collect { case d: DomainMetadata if !d.removed => d.domain -> d }.toMap
+        )
       ),
       all { case s: Sidecar => s }
     )

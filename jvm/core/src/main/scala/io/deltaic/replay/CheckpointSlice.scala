@@ -35,7 +35,9 @@ private[deltaic] final case class CheckpointSlice(
   def tombstones(conf: Configuration)(visit: (String, RemoveFile) => Unit): Unit =
     rowGroup match {
       case Some(number) => opened(number, conf).tombstones(visit)
-      case None => inline(conf).tombstones.foreach { case (key, remove) => visit(key, remove) }
+      case None => inline(conf).tombstones.byKey.foreach { case (key, remove) =>
+          visit(key, remove)
+        }
     }
 
   private def root: Path = new Path(table)

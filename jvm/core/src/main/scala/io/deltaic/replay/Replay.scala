@@ -92,10 +92,10 @@ private[replay] final class Replay(
    * build lacks (Protocol § Action Reconciliation).
    */
   private def requireReadable(base: TableState, segment: LogSegment): Unit =
-    base.protocol.foreach { protocol =>
-      if (refusesUnreadable && !TableFeatures.isReadable(protocol, base.metadata)) {
+    base.nonFile.protocol.foreach { protocol =>
+      if (refusesUnreadable && !TableFeatures.isReadable(protocol, base.nonFile.metadata)) {
         val (newest, metadata) =
-          commits(segment.entries).foldLeft(protocol -> base.metadata) {
+          commits(segment.entries).foldLeft(protocol -> base.nonFile.metadata) {
             case ((p, m), commit) =>
               commit.protocol.getOrElse(p) -> commit.metadata.orElse(m)
           }
@@ -145,8 +145,8 @@ private[replay] final class Replay(
       state: TableState,
       checksum: Option[VersionChecksum]
   ): Snapshot = {
-    val protocol = state.protocol.getOrElse(missing("PROTOCOL", segment))
-    val metadata = state.metadata.getOrElse(missing("METADATA", segment))
+    val protocol = state.nonFile.protocol.getOrElse(missing("PROTOCOL", segment))
+    val metadata = state.nonFile.metadata.getOrElse(missing("METADATA", segment))
     if (refusesUnreadable)
       TableFeatures.requireReadable(table.toString, segment.version, protocol, Some(metadata))
     val inCommit =

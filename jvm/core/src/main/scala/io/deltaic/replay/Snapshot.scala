@@ -90,7 +90,7 @@ final class Snapshot private[replay] (
   }
 
   /** The newest `txn` of each application, expired or not. */
-  def transactions: Map[String, SetTransaction] = state.transactions
+  def transactions: Map[String, SetTransaction] = state.nonFile.transactions
 
   /**
    * The transactions that have not expired. One that was updated longer ago than
@@ -102,15 +102,15 @@ final class Snapshot private[replay] (
     }
 
   /** The metadata domains that are not removed. */
-  def domains: Map[String, DomainMetadata] = state.domains
+  def domains: Map[String, DomainMetadata] = state.nonFile.domains
 
   /**
    * The tombstones that a checkpoint must retain: those that had not expired when the snapshot was created (Protocol §
    * Add File and Remove File).
    */
   def tombstones: Iterator[RemoveFile] =
-    state.stored.iterator.flatMap(_.tombstones).filter(state.isUnexpired) ++
-      state.tombstones.valuesIterator
+    state.stored.iterator.flatMap(_.tombstones).filter(state.tombstones.isUnexpired) ++
+      state.tombstones.byKey.valuesIterator
 
   /**
    * The approximate current heap size of this snapshot in bytes, some of which older snapshots may share. Queries add
@@ -129,14 +129,12 @@ final class Snapshot private[replay] (
 
   private[replay] def withoutExpiredTombstones(nowMs: Long): Snapshot =
     TableProperties.deletedFileRetentionMs(metadata).fold(this) { retentionMs =>
-      val kept = state.withoutTombstonesBefore(nowMs - retentionMs)
+      val kept = state.copy(tombstones = state.tombstones.withoutExpired(nowMs - retentionMs))
       new Snapshot(table, version, timestampMs, protocol, metadata, kept, checksum, commitFile)
     }
 
-  /** Checking all tombstones after every commit would cost more than they do. */
   private[replay] def withFewerTombstones(nowMs: Long): Snapshot =
-    if (state.tombstones.size <= 2 * state.unexpired + 1000) this
-    else withoutExpiredTombstones(nowMs)
+    if (state.tombstones.needPruning) withoutExpiredTombstones(nowMs) else this
 }
 
 private object Snapshot {

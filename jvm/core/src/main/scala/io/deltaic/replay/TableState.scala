@@ -12,26 +12,17 @@ import io.deltaic.protocol._
  * The state of a table during replay (Protocol § Action Reconciliation).
  *
  * @param files the files in memory: all, or, if `stored` is set, those that later commits added
- * @param tombstones the newest `remove` of each logical file that is not in the table, by [[FileKey]]; without
- *   statistics and tags, which checkpoints do not store either
- * @param domains the domains that are not removed
- * @param unexpired the number of tombstones after expired ones were last dropped
+ * @param tombstones in memory, as with the files
  * @param stored the file actions that stay in the checkpoint, including tombstones
  * @param checkpointBytes the size of the checkpoint that replay began with, if any
- * @param expiredUntilMs the `deletionTimestamp` up to which tombstones have been dropped
  */
 private[replay] final case class TableState(
     table: Path,
-    protocol: Option[Protocol],
-    metadata: Option[Metadata],
     files: FileTable,
-    tombstones: HashMap[String, RemoveFile],
-    transactions: Map[String, SetTransaction],
-    domains: Map[String, DomainMetadata],
-    unexpired: Int = 0,
+    nonFile: NonFileState = NonFileState(),
+    tombstones: Tombstones = Tombstones(),
     stored: Option[StoredFiles] = None,
-    checkpointBytes: Long = 0,
-    expiredUntilMs: Long = Long.MinValue
+    checkpointBytes: Long = 0
 ) {
 
   /**
@@ -43,65 +34,88 @@ private[replay] final case class TableState(
    *   1. A newest `remove` becomes a tombstone; an `add` deletes the tombstone of its file.
    */
   def advanced(commits: Iterator[CommitFile]): TableState = {
-    var protocol = this.protocol
-    var metadata = this.metadata
-    var transactions = this.transactions
-    var domains = this.domains
+    var nonFile = this.nonFile
     val newest = mutable.LinkedHashMap.empty[String, FileAction]
     commits.flatMap(_.actions).foreach {
       case file: FileAction => newest(FileKey.of(table, file.path, file.dvId)) = file
-      case p: Protocol => protocol = Some(p)
-      case m: Metadata => metadata = Some(m)
-      case t: SetTransaction => transactions = transactions.updated(t.appId, t)
-      case d: DomainMetadata if d.removed => domains = domains.removed(d.domain)
-      case d: DomainMetadata => domains = domains.updated(d.domain, d)
-      case _: AddCdcFile | _: CommitInfo | _: CheckpointMetadata | _: Sidecar => ()
+      case other => nonFile = nonFile.updated(other)
     }
     val added = new FileBlockBuilder(table)
-    var tombstones = this.tombstones
+    var removes = tombstones.byKey
     newest.foreach {
       case (key, add: AddFile) =>
         added.append(add, key)
-        tombstones = tombstones.removed(key)
-      case (key, remove: RemoveFile) => tombstones = tombstones.updated(key, bare(remove))
+        removes = removes.removed(key)
+      case (key, remove: RemoveFile) => removes = removes.updated(key, Tombstones.bare(remove))
     }
     val nowFiles =
       if (newest.isEmpty) files else files.updated(newest.keysIterator, added.result())
     copy(
-      protocol = protocol,
-      metadata = metadata,
       files = nowFiles,
-      tombstones = tombstones,
-      transactions = transactions,
-      domains = domains,
+      nonFile = nonFile,
+      tombstones = tombstones.copy(byKey = removes),
       stored = if (newest.isEmpty) stored else stored.map(_.without(newest.keys))
     )
   }
+}
+
+private[replay] object TableState {
+  def empty(table: Path): TableState = TableState(table, FileTable.empty(table))
+}
+
+/**
+ * The newest of the actions that are not about files.
+ *
+ * @param transactions by application
+ * @param domains the domains that are not removed
+ */
+private[replay] final case class NonFileState(
+    protocol: Option[Protocol] = None,
+    metadata: Option[Metadata] = None,
+    transactions: Map[String, SetTransaction] = Map.empty,
+    domains: Map[String, DomainMetadata] = Map.empty
+) {
+
+  def updated(newer: Action): NonFileState = newer match {
+    case p: Protocol => copy(protocol = Some(p))
+    case m: Metadata => copy(metadata = Some(m))
+    case t: SetTransaction => copy(transactions = transactions.updated(t.appId, t))
+    case d: DomainMetadata if d.removed => copy(domains = domains.removed(d.domain))
+    case d: DomainMetadata => copy(domains = domains.updated(d.domain, d))
+    case _: FileAction | _: AddCdcFile | _: CommitInfo | _: CheckpointMetadata | _: Sidecar => this
+  }
+}
+
+/**
+ * The newest `remove` of each logical file that is not in the table.
+ *
+ * @param byKey by [[FileKey]]; without statistics and tags, which checkpoints do not store either
+ * @param unexpired the number of tombstones after expired ones were last dropped
+ * @param expiredUntilMs the `deletionTimestamp` up to which tombstones have been dropped
+ */
+private[replay] final case class Tombstones(
+    byKey: HashMap[String, RemoveFile] = HashMap.empty,
+    unexpired: Int = 0,
+    expiredUntilMs: Long = Long.MinValue
+) {
+  def size: Int = byKey.size
 
   /** A `remove` without a timestamp is treated as the oldest, as in delta-spark. */
-  def withoutTombstonesBefore(timestampMs: Long): TableState = {
-    val dropping = copy(expiredUntilMs = timestampMs)
-    val kept = tombstones.filter { case (_, remove) => dropping.isUnexpired(remove) }
-    dropping.copy(tombstones = kept, unexpired = kept.size)
+  def withoutExpired(expiredUntilMs: Long): Tombstones = {
+    val dropping = copy(expiredUntilMs = expiredUntilMs)
+    val kept = byKey.filter { case (_, remove) => dropping.isUnexpired(remove) }
+    dropping.copy(byKey = kept, unexpired = kept.size)
   }
 
   def isUnexpired(remove: RemoveFile): Boolean =
     expiredUntilMs == Long.MinValue || remove.deletionTimestampMs.exists(_ > expiredUntilMs)
 
-  private def bare(remove: RemoveFile): RemoveFile =
-    if (remove.stats.isEmpty && remove.tags.isEmpty) remove
-    else remove.copy(stats = None, tags = Map.empty)
+  /** Whether many were added since the last time. Checking all after every commit would cost more than they do. */
+  def needPruning: Boolean = size > 2 * unexpired + 1000
 }
 
-private[replay] object TableState {
-
-  def empty(table: Path): TableState = TableState(
-    table,
-    protocol = None,
-    metadata = None,
-    FileTable.empty(table),
-    HashMap.empty,
-    Map.empty,
-    Map.empty
-  )
+private[replay] object Tombstones {
+  def bare(remove: RemoveFile): RemoveFile =
+    if (remove.stats.isEmpty && remove.tags.isEmpty) remove
+    else remove.copy(stats = None, tags = Map.empty)
 }

@@ -86,7 +86,7 @@ class FileTableSuite extends ScalaCheckSuite {
     assertEquals(files.totalSizeBytes, adds.toSeq.map(_.sizeBytes).sum)
     assertEquals(files.withDeletionVectors, adds.count(_.deletionVector.isDefined))
     assertEquals(
-      state.tombstones.values.toSet,
+      state.tombstones.byKey.values.toSet,
       removes.map(_.copy(stats = None, tags = Map.empty))
     )
   }

@@ -36,7 +36,7 @@ import io.deltaic.spark.catalog.{
   ExistingTable,
   FoundTable,
   TableLocation,
-  TableOrigin,
+  TableVersion,
   TimeTravel,
   TimeTravelSuffix,
   UnstagedTable
@@ -67,9 +67,7 @@ class DeltaicCatalog extends DelegatingCatalogExtension
       case Some(FoundTable(log, None, entry)) =>
         new DeltaicTable(
           spark,
-          log,
-          log.latest(),
-          TableOrigin.Catalog,
+          TableVersion.ofCatalog(log, log.latest()),
           displayName(identifier),
           entry
         )
@@ -292,9 +290,7 @@ class DeltaicCatalog extends DelegatingCatalogExtension
   private def travelled(identifier: Identifier, log: DeltaLog, asOf: AsOf): Table =
     new DeltaicTable(
       spark,
-      log,
-      TimeTravel.open(spark, log, asOf),
-      TableOrigin.TimeTravel,
+      TableVersion.timeTravel(log, TimeTravel.open(spark, log, asOf)),
       displayName(identifier)
     )
 

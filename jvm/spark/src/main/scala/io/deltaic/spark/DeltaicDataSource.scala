@@ -29,8 +29,8 @@ import io.deltaic.spark.catalog.{
   DeltaicTable,
   FoundTable,
   TableLocation,
-  TableOrigin,
   TablePartition,
+  TableVersion,
   TimeTravel
 }
 import io.deltaic.spark.util.UnsupportedOperation
@@ -73,13 +73,13 @@ class DeltaicDataSource extends SupportsV1OverwriteWithSaveAsTable with Creatabl
       partition: Option[Path]
   ): Table = {
     val log = found.log
-    val (snapshot, origin) = TimeTravel.of(spark, found, options) match {
-      case Some(asOf) => (TimeTravel.open(spark, log, asOf), TableOrigin.TimeTravel)
-      case None => (log.latest(), TableOrigin.Path)
+    val version = TimeTravel.of(spark, found, options) match {
+      case Some(asOf) => TableVersion.timeTravel(log, TimeTravel.open(spark, log, asOf))
+      case None => TableVersion.ofPath(log, log.latest())
     }
-    val within = partition.map(TablePartition.of(spark, _, snapshot))
-    within.foreach(_.requireFiles(log, snapshot))
-    val table = new DeltaicTable(spark, log, snapshot, origin, within = within)
+    val within = partition.map(TablePartition.of(spark, _, version.snapshot))
+    within.foreach(_.requireFiles(log, version.snapshot))
+    val table = new DeltaicTable(spark, version, within = within)
     if (ChangeFeedOptions.areIn(options)) table.changes(options) else table
   }
 

@@ -1,6 +1,5 @@
 package io.deltaic.spark
 
-import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, View}
 import org.apache.spark.sql.catalyst.util.quoteIfNeeded
@@ -11,38 +10,32 @@ import org.apache.spark.sql.functions.{max, min}
 import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.deltaic.maintenance.{Maintenance, MaintenanceQueue}
+import io.deltaic.maintenance.MaintenanceQueue
 import io.deltaic.protocol._
-import io.deltaic.replay.{DeltaLog, TableSummary}
+import io.deltaic.replay.TableSummary
 import io.deltaic.spark.catalog.definition.{
   CommitMaintenance,
-  PythonCommand,
   ConstraintValidation,
   IcebergFiles,
+  PythonCommand,
   ReferredColumns,
   TableBuilding
 }
-import io.deltaic.spark.catalog.{DeltaicTable, TableLocation, TableOrigin}
+import io.deltaic.spark.catalog.{DeltaicTable, TableLocation, TableVersion}
 import io.deltaic.spark.commit.{
   ActionBody,
   CommitFiles,
-  CommitRequest,
-  CommittedVersion,
   Committer,
   Committers,
   MaintenanceRequest,
   Message,
-  OperationInfo,
   PrefetchedState,
-  PreparedCommit,
-  ReadSet
+  PreparedCommit
 }
-import io.deltaic.spark.scan.files.{FileSplits, SnapshotFiles}
-import io.deltaic.spark.schema.{PartitionFolders, TableSchema}
+import io.deltaic.spark.scan.files.SnapshotFiles
+import io.deltaic.spark.schema.TableSchema
 import io.deltaic.spark.sql.command.{TableToDescribe, UnreadableTable}
 import io.deltaic.spark.util.{Json, Version}
-import io.deltaic.spark.write.SessionWriteOptions
-import io.deltaic.spark.write.files.CheckpointColumns
 
 /**
  * The JVM methods that Python calls, except those of [[RowChanges]]. Paths and names are passed as users
@@ -178,7 +171,7 @@ object PythonApi {
       largest: Boolean
   ): String = {
     val log = TableLocation.log(spark, path)
-    val table = new DeltaicTable(spark, log, log.at(version), TableOrigin.TimeTravel)
+    val table = new DeltaicTable(spark, TableVersion.timeTravel(log, log.at(version)))
     val relation = DataSourceV2Relation.create(table, None, None, CaseInsensitiveStringMap.empty())
     val rows = SessionInternals.run(spark, relation)
     val value = rows.col(quoteIfNeeded(column))

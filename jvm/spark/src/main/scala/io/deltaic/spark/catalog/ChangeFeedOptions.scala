@@ -11,7 +11,7 @@ import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.changes.{ChangesTable, ShownChanges}
 import io.deltaic.spark.schema.{ColumnMapping, RowTracking}
-import io.deltaic.spark.util.SessionSettings
+import io.deltaic.spark.util.{SessionSettings, UnsupportedOperation}
 
 /** The options of a read of the change data feed. */
 private[spark] object ChangeFeedOptions {
@@ -32,6 +32,16 @@ private[spark] object ChangeFeedOptions {
       )
     }
   }
+
+  /** Refuses the options in a read of rows: the rows must not be returned for a read of changes. */
+  def refuse(log: DeltaLog, options: CaseInsensitiveStringMap): Unit =
+    if (areIn(options))
+      throw UnsupportedOperation(
+        log.table.toString,
+        s"reading with option $ReadChangeFeed, where the query names a version " +
+          "or is a stream, or the session lacks " +
+          "spark.sql.extensions=io.deltaic.spark.DeltaicExtension,"
+      )
 
   /** The other options. */
   def removedFrom(options: CaseInsensitiveStringMap): CaseInsensitiveStringMap = {
@@ -55,16 +65,14 @@ private[spark] object ChangeFeedOptions {
 /**
  * Resolves the range and the schema of a change data feed read.
  *
- * @param snapshot the newest version, or the one of a time travel query
+ * @param tableVersion the newest version, or the one of a time travel query
  * @param mayBeEmpty whether an end right before the start, or a start right after the latest version, is
  *   allowed
  */
 private[spark] final class ChangeFeedRequest(
     spark: SparkSession,
-    log: DeltaLog,
+    tableVersion: TableVersion,
     name: String,
-    snapshot: Snapshot,
-    timeTravelled: Boolean,
     options: CaseInsensitiveStringMap,
     mayBeEmpty: Boolean,
     identifiesRows: Boolean
@@ -72,6 +80,8 @@ private[spark] final class ChangeFeedRequest(
   import ChangeFeedOptions._
   import ChangeFeedRequest._
 
+  private val log = tableVersion.log
+  private val snapshot = tableVersion.snapshot
   private val allowsOutOfRange = ChangeFeedOptions.allowsOutOfRange(spark)
 
   /** The changes as a table. All checks of the range that do not need its commits are made. */
@@ -147,7 +157,7 @@ private[spark] final class ChangeFeedRequest(
       .get(spark, "changeDataFeed.defaultSchemaModeForColumnMappingTable")
       .getOrElse("endVersion")
     val end = last.map(_.version).filter(_ < snapshot.version)
-    if (timeTravelled || end.isEmpty || !mode.equalsIgnoreCase("endVersion")) snapshot
+    if (tableVersion.isTimeTravel || end.isEmpty || !mode.equalsIgnoreCase("endVersion")) snapshot
     else if (Seq(start, snapshot).exists(ColumnMapping.isUsed)) at(end.get)
     else snapshot
   }

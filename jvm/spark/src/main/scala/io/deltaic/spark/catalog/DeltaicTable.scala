@@ -22,48 +22,23 @@ import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.changes.ChangesTable
 import io.deltaic.spark.commit.OperationInfo
 import io.deltaic.spark.rowlevel.{MergeDetails, RowLevelChange, RowReplacement}
-import io.deltaic.spark.scan.TableScanBuilder
 import io.deltaic.spark.scan.files.{
-  CachedVersions,
   FollowsTable,
-  LoadedSnapshot,
   LocalCommit,
-  LocalCommits,
   QuerySnapshots,
   ReadsNewest,
   SnapshotFiles
 }
+import io.deltaic.spark.scan.{ScanContext, TableScanBuilder}
 import io.deltaic.spark.schema.{
   AnalyzedColumns,
   IdentityColumn,
-  ReadCompatibility,
   ScanColumns,
   SchemaChecks,
   TableSchema
 }
-import io.deltaic.spark.util.{TableWithSchema, UnsupportedOperation}
+import io.deltaic.spark.util.TableWithSchema
 import io.deltaic.spark.write.{ComputesColumns, WriteIntent, WriteTarget, WriteTargets}
-
-/** How a table was loaded into a plan, which determines the version that its scans read. */
-private[spark] sealed trait TableOrigin
-
-private[spark] object TableOrigin {
-
-  /** Through the catalog: Spark itself reloads the table for each query, by its version. */
-  case object Catalog extends TableOrigin
-
-  /** By path, without a catalog: each query reads the newest version. */
-  case object Path extends TableOrigin
-
-  /** At a version that the user specified, which is fixed. */
-  case object TimeTravel extends TableOrigin
-
-  /** At the version that its statement is pinned to. */
-  case object Statement extends TableOrigin
-}
-
-/** @param newest the snapshots that all scans of the query use */
-private[spark] final case class QueriedTable(table: DeltaicTable, newest: QuerySnapshots)
 
 /**
  * A table as Spark's planner sees it. It has no `id`: with one, Spark would refuse a DataFrame of a table name after
@@ -73,18 +48,16 @@ private[spark] final case class QueriedTable(table: DeltaicTable, newest: QueryS
  * (docs/decisions/0032).
  *
  * @param entry its entry in the session catalog, if it was loaded by name
- * @param query the query that it is a part of; none for the table of a DataFrame that is not executed, or for a target
  * @param within the partition to which reads are limited, if a path names one
+ * @param original the table of the DataFrame, if this one is its copy in a query
  */
 private[spark] class DeltaicTable(
     val spark: SparkSession,
-    val log: DeltaLog,
-    val snapshot: Snapshot,
-    origin: TableOrigin,
+    tableVersion: TableVersion,
     displayName: Option[String] = None,
     entry: Option[CatalogTable] = None,
-    query: Option[QueriedTable] = None,
-    within: Option[TablePartition] = None
+    within: Option[TablePartition] = None,
+    original: Option[DeltaicTable] = None
 ) extends TableWithSchema
     with SupportsRead
     with SupportsWrite
@@ -94,17 +67,12 @@ private[spark] class DeltaicTable(
     with ComputesColumns
     with WriteTargets {
 
-  private val loaded: LoadedSnapshot = query.fold(
-    LoadedSnapshot(snapshot, LocalCommits.at(log.table, snapshot.version))
-  )(_.table.loaded)
+  def log: DeltaLog = tableVersion.log
 
-  @volatile private var ownCachedVersions: CachedVersions = new CachedVersions(loaded.commit)
+  /** The snapshot with which plans are analyzed. */
+  def snapshot: Snapshot = tableVersion.snapshot
 
-  /** The versions for which data cached from this table is valid; see [[equals]]. */
-  private def cachedVersions: CachedVersions =
-    query.fold(ownCachedVersions)(_.table.ownCachedVersions)
-
-  val tableSchema: TableSchema = query.fold(TableSchema.of(snapshot))(_.table.tableSchema)
+  val tableSchema: TableSchema = original.fold(TableSchema.of(snapshot))(_.tableSchema)
 
   override def generatedColumns: Map[String, String] = tableSchema.generated
 
@@ -131,8 +99,8 @@ private[spark] class DeltaicTable(
    * A table loaded by path does not support Spark's V2 writes: `save(path)` must reach
    * [[io.deltaic.spark.DeltaicDataSource]], which alone can create the table.
    */
-  override def capabilities(): JSet[TableCapability] = origin match {
-    case TableOrigin.Catalog =>
+  override def capabilities(): JSet[TableCapability] =
+    if (isRefreshed)
       EnumSet.of(
         BATCH_READ,
         MICRO_BATCH_READ,
@@ -143,8 +111,7 @@ private[spark] class DeltaicTable(
         OVERWRITE_DYNAMIC,
         ACCEPT_ANY_SCHEMA
       )
-    case _ => EnumSet.of(BATCH_READ, MICRO_BATCH_READ)
-  }
+    else EnumSet.of(BATCH_READ, MICRO_BATCH_READ)
 
   override def metadataColumns(): Array[MetadataColumn] =
     ScanColumns.metadataColumns(tableSchema.rowTracking)
@@ -158,32 +125,22 @@ private[spark] class DeltaicTable(
   /** @param isChanged whether the statement changes the table */
   def scanBuilder(options: CaseInsensitiveStringMap, isChanged: Boolean): ScanBuilder = {
     TableServices.current.requireSession(spark, log.table.toString)
-    UnsupportedReadOptions.refuse(log, options)
-    if (isRefreshed && !AnalyzedColumns.hold(options, tableSchema)) throw schemaChanged(snapshot)
-    val current = snapshotToRead()
+    ChangeFeedOptions.refuse(log, options)
+    if (isRefreshed && !AnalyzedColumns.hold(options, tableSchema))
+      throw tableVersion.schemaChanged(snapshot)
+    val current = tableVersion.toRead
     val readOptions = AnalyzedColumns.without(options)
     val settings = readOptions.asCaseSensitiveMap.asScala.toMap
     val schema = schemaOf(current)
     val conditions = within.fold(Seq.empty[Expression])(_.conditions)
     val files = SnapshotFiles(spark, log, current, schema, settings, conditions)
-    val streams = Some(streaming(readOptions, _))
-    new TableScanBuilder(
-      spark,
-      files,
-      schema,
-      readOptions,
-      streams = streams,
-      isChanged = isChanged
-    )
+    val context = ScanContext(Some(streaming(readOptions, _)), isChanged)
+    new TableScanBuilder(spark, files, schema, readOptions, context)
   }
 
   private def streaming(options: CaseInsensitiveStringMap, checkpoint: String): MicroBatchStream = {
     requireWhole()
-    if (origin == TableOrigin.TimeTravel)
-      throw UnsupportedOperation(
-        log.table.toString,
-        s"a stream of the older version ${snapshot.version}"
-      )
+    tableVersion.requireNoTimeTravel("a stream")
     TableServices.current.stream(spark, this, options, checkpoint)
   }
 
@@ -199,22 +156,13 @@ private[spark] class DeltaicTable(
       identifiesRows: Boolean = false
   ): ChangesTable = {
     requireWhole()
-    new ChangeFeedRequest(
-      spark,
-      log,
-      name(),
-      snapshot,
-      timeTravelled = origin == TableOrigin.TimeTravel,
-      options,
-      mayBeEmpty,
-      identifiesRows
-    ).table
+    new ChangeFeedRequest(spark, tableVersion, name(), options, mayBeEmpty, identifiesRows).table
   }
 
   /** The same table as the target of a statement, which Spark then resolves. */
   def asTarget: TargetTable = {
     requireWhole()
-    new TargetTable(spark, log, snapshot, origin, displayName, entry)
+    new TargetTable(spark, tableVersion.reloaded, displayName, entry)
   }
 
   def isTarget: Boolean = false
@@ -228,7 +176,7 @@ private[spark] class DeltaicTable(
     WriteTarget(
       spark,
       log,
-      Some(snapshotToChange()),
+      Some(tableVersion.toChange),
       tableSchema.partitionColumns,
       WriteIntent(OperationInfo("WRITE"), mode = "append"),
       RowReplacement
@@ -253,18 +201,14 @@ private[spark] class DeltaicTable(
       merge: Option[MergeDetails] = None
   ): RowLevelChange = {
     requireWhole()
-    if (origin == TableOrigin.TimeTravel)
-      throw UnsupportedOperation(
-        log.table.toString,
-        s"$command of the older version ${snapshot.version}"
-      )
+    tableVersion.requireNoTimeTravel(command.toString)
     requireExtension(command.toString)
     val columns = merge.flatMap(_.evolved).getOrElse(tableSchema.all)
     SchemaChecks.requireChangeableNames(log.table.toString, columns.fieldNames.toSeq, command)
-    val read = snapshotToChange()
+    val read = tableVersion.toChange
     // The statement generates identity values from the high-water marks at its analysis.
     if (read.version != snapshot.version && TableSchema.of(read).stored != tableSchema.stored)
-      throw schemaChanged(read)
+      throw tableVersion.schemaChanged(read)
     new RowLevelChange(spark, log, read, command, merge = merge)
   }
 
@@ -280,34 +224,8 @@ private[spark] class DeltaicTable(
   def requireCanCompute(): Unit =
     if (computesColumns) requireExtension("a write that computes columns")
 
-  /** The pinned version, or the query's snapshot if it still has the columns with which this plan was analyzed. */
-  private def snapshotToRead(): Snapshot = origin match {
-    case TableOrigin.Catalog => query.fold(snapshot)(q => withSameColumns(q.newest.ofLoaded(log)))
-    case TableOrigin.TimeTravel | TableOrigin.Statement => snapshot
-    case TableOrigin.Path =>
-      withSameColumns(query.fold(log.latest())(_.newest.of(log)))
-  }
-
-  /** A statement changes the version that Spark loaded for it, regardless of the snapshot pinned for a query. */
-  private def snapshotToChange(): Snapshot =
-    if (origin == TableOrigin.Catalog) snapshot else snapshotToRead()
-
-  /** Requires that a newer version still has the columns of this one. */
-  private def withSameColumns(latest: Snapshot): Snapshot =
-    if (hasColumns(latest)) latest else throw schemaChanged(latest)
-
-  private def schemaChanged(latest: Snapshot): DeltaicThrowable = DeltaicException(
-    "DELTAIC_SCHEMA_CHANGED",
-    Map("table" -> log.table.toString, "version" -> latest.version.toString)
-  )
-
-  /** Whether a version has all columns of this one. Its other columns are not in plans for this one. */
-  private def hasColumns(version: Snapshot): Boolean =
-    hasSameDefinition(version) ||
-    ReadCompatibility.holds(version.metadata, snapshot.metadata, dataIsOlder = false)
-
   private def schemaOf(version: Snapshot): TableSchema =
-    if (hasSameDefinition(version)) tableSchema else TableSchema.of(version)
+    if (tableVersion.hasSameDefinition(version)) tableSchema else TableSchema.of(version)
 
   /** Whether it is the same table with the same columns, at any version. */
   def hasSameColumns(other: DeltaicTable): Boolean =
@@ -315,122 +233,90 @@ private[spark] class DeltaicTable(
     tableSchema.all == other.tableSchema.all &&
     AnalyzedColumns.of(tableSchema) == AnalyzedColumns.of(other.tableSchema)
 
-  private def hasSameDefinition(version: Snapshot): Boolean = (version eq snapshot) ||
-    version.metadata == snapshot.metadata && version.protocol == snapshot.protocol
-
-  /**
-   * The same table pinned to the version of a statement, so that all its reads use the version that its
-   * write is based on. A table whose columns have changed since is not pinned, and fails when it is read.
-   */
-  def pinnedTo(version: Snapshot): DeltaicTable =
-    if (origin == TableOrigin.Path && hasColumns(version)) atStatementVersion(version) else this
-
-  /**
-   * The same for a row-level change of this table: its conditions and its source also read the table at
-   * the version that is changed.
-   */
-  def pinnedToChanged(version: Snapshot): DeltaicTable = origin match {
-    case TableOrigin.TimeTravel => this
-    case _ if hasColumns(version) => atStatementVersion(version)
-    case _ => throw schemaChanged(version)
-  }
-
-  private def atStatementVersion(version: Snapshot): DeltaicTable =
-    new DeltaicTable(spark, log, version, TableOrigin.Statement, displayName, within = within)
+  /** The same table pinned to the version of a statement; see [[TableVersion]]. */
+  def pinnedTo(version: Snapshot): DeltaicTable = pinnedAt(tableVersion.pinnedTo(version))
 
   /** The same, pinned to the newest version as all reads of the statement see it. */
-  def pinnedTo(newest: QuerySnapshots): DeltaicTable =
-    if (origin == TableOrigin.Path) pinnedTo(newest.of(log)) else this
+  def pinnedTo(newest: QuerySnapshots): DeltaicTable = pinnedAt(tableVersion.pinnedTo(newest))
+
+  /** The same for a row-level change of the table. */
+  def pinnedToChanged(version: Snapshot): DeltaicTable =
+    pinnedAt(tableVersion.pinnedToChanged(version))
+
+  private def pinnedAt(version: TableVersion): DeltaicTable =
+    if (version eq tableVersion) this
+    else new DeltaicTable(spark, version, displayName, within = within)
 
   override def pinnedTo(newest: Option[QuerySnapshots]): DeltaicTable =
     if (followsNewVersions && !isTarget) {
-      val table = query.fold(this)(_.table)
+      val table = original.getOrElse(this)
       newest.fold(table) { snapshots =>
-        if (origin == TableOrigin.Catalog) snapshots.load(log, loaded)
-        val queried = Some(QueriedTable(table, snapshots))
-        new DeltaicTable(spark, log, snapshot, origin, displayName, entry, queried, within)
+        val version = tableVersion.inQuery(snapshots)
+        new DeltaicTable(spark, version, displayName, entry, within, original = Some(table))
       }
     } else this
 
   /** Whether two scans of one plan read the same rows even if there are commits in between. */
-  def readsOneVersion: Boolean = origin != TableOrigin.Path
+  def readsOneVersion: Boolean = tableVersion.readsOneVersion
 
-  /**
-   * The table as the target of a command that is planned immediately. Spark may have resolved a name from its cache
-   * of tables; the command changes the newest version.
-   */
+  /** The table as the target of a command that is planned immediately; see [[TableVersion.forCommand]]. */
   def forCommand: DeltaicTable = {
     requireWhole()
-    origin match {
-      case TableOrigin.Path =>
-        new DeltaicTable(spark, log, snapshot, TableOrigin.Catalog, displayName)
-      case TableOrigin.Catalog =>
-        val latest = withSameColumns(log.latest())
-        new DeltaicTable(spark, log, latest, TableOrigin.Catalog, displayName, entry)
-      case TableOrigin.TimeTravel | TableOrigin.Statement => this
-    }
+    commandAt(tableVersion.forCommand)
   }
 
   /**
-   * The same for a statement on a view of the table, which may have been created from an older version.
+   * The same for a statement on a view of the table.
    *
    * @param options of the relation in the view
    */
   def forCommandOnView(options: CaseInsensitiveStringMap): DeltaicTable = {
     requireWhole()
-    val table = origin match {
-      case TableOrigin.Path =>
-        val latest = withSameColumns(log.latest())
-        new DeltaicTable(spark, log, latest, TableOrigin.Catalog, displayName)
-      case _ => forCommand
-    }
-    if (!AnalyzedColumns.hold(options, table.tableSchema)) throw schemaChanged(table.snapshot)
+    val version = tableVersion.forCommandOnView
+    val table = commandAt(version)
+    if (!AnalyzedColumns.hold(options, table.tableSchema))
+      throw version.schemaChanged(table.snapshot)
     table
   }
 
+  private def commandAt(version: TableVersion): DeltaicTable =
+    if (version eq tableVersion) this else new DeltaicTable(spark, version, displayName, entry)
+
   override def location: Path = log.table
 
-  override def followsNewVersions: Boolean = origin match {
-    case TableOrigin.Catalog | TableOrigin.Path => true
-    case TableOrigin.TimeTravel | TableOrigin.Statement => false
-  }
+  override def followsNewVersions: Boolean = tableVersion.followsNewVersions
 
   /** Whether Spark may replace it by a newer version after the analysis of a plan. */
-  def isRefreshed: Boolean = origin == TableOrigin.Catalog
+  def isRefreshed: Boolean = tableVersion.isRefreshed
 
-  override def isCachedBefore(commit: LocalCommit): Boolean = cachedVersions.areBefore(commit)
+  private lazy val identity: PlanIdentity = new PlanIdentity(
+    TableReference(
+      log.table,
+      tableVersion.productPrefix,
+      tableVersion.isInQuery,
+      isTarget,
+      within.map(_.path)
+    ),
+    snapshot,
+    original.fold(new CachedData(tableVersion.loaded.commit))(_.identity.cached)
+  )
 
-  override def refreshedTo(commit: LocalCommit): Unit = cachedVersions.add(commit)
+  override def isCachedBefore(commit: LocalCommit): Boolean = identity.isCachedBefore(commit)
+
+  override def refreshedTo(commit: LocalCommit): Unit = identity.refreshedTo(commit)
 
   override def replaces(older: FollowsTable): Unit = older match {
-    case older: DeltaicTable if origin == TableOrigin.Catalog && older.planKey == planKey =>
-      val table = query.fold(this)(_.table)
-      table.ownCachedVersions = cachedVersions.joinedTo(older.cachedVersions)
+    case older: DeltaicTable if isRefreshed => identity.replaces(older.identity)
     case _ => ()
   }
 
-  /**
-   * Spark finds cached data by comparing plans. Data cached at one version must not be used for another,
-   * unless this process has refreshed it since. A plan of a query equals only plans of queries.
-   * A target is never equal to a table that is read, so that a rule that inserts it changes the plan. A table that
-   * replaced another at the same path is not equal to it: its metadata id differs.
-   */
+  /** See [[PlanIdentity]]. */
   override def equals(other: Any): Boolean = other match {
-    case that: DeltaicTable =>
-      (this eq that) || hash == that.hash && planKey == that.planKey &&
-      ((cachedVersions eq that.cachedVersions) ||
-      snapshot.metadata.id == that.snapshot.metadata.id &&
-      cachedVersions.meet(that.cachedVersions))
+    case that: DeltaicTable => (this eq that) || identity == that.identity
     case _ => false
   }
 
-  override def hashCode(): Int = hash
+  override def hashCode(): Int = identity.hashCode()
 
   override def toString: String = name()
-
-  /** How a plan refers to the table. */
-  private lazy val planKey: (Path, TableOrigin, Boolean, Boolean, Option[Path]) =
-    (log.table, origin, query.isDefined, isTarget, within.map(_.path))
-
-  private lazy val hash: Int = planKey.hashCode()
 }

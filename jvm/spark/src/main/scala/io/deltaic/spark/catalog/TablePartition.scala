@@ -12,7 +12,7 @@ import org.apache.spark.sql.classic.SparkSession
 
 import io.deltaic.protocol.DeltaicThrowable
 import io.deltaic.replay.{DeltaLog, Snapshot}
-import io.deltaic.spark.scan.files.{FileSplits, SnapshotFiles}
+import io.deltaic.spark.scan.files.{FileSplits, ScanFilters, SnapshotFiles}
 import io.deltaic.spark.schema.{PartitionValues, TableSchema}
 
 /**
@@ -43,7 +43,7 @@ private[spark] final class TablePartition private (
   /** Refuses a path of a partition without files, which may be a typing error. */
   def requireFiles(log: DeltaLog, snapshot: Snapshot): Unit = {
     val files = SnapshotFiles(spark, log, snapshot, schema, within = conditions)
-    if (files.select(Nil, Nil).isEmpty) throw refusal
+    if (files.select(ScanFilters.none).isEmpty) throw refusal
   }
 
   def refusal: DeltaicThrowable = TableLocation.isInside(path, table)

@@ -7,7 +7,6 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.{SupportsRowLevelOperations, TableCapability}
 import org.apache.spark.sql.connector.write._
 
-import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.write.TableWriteBuilder
 
 /**
@@ -17,12 +16,10 @@ import io.deltaic.spark.write.TableWriteBuilder
  */
 private[spark] final class TargetTable(
     spark: SparkSession,
-    log: DeltaLog,
-    snapshot: Snapshot,
-    origin: TableOrigin,
+    tableVersion: TableVersion,
     displayName: Option[String],
     entry: Option[CatalogTable]
-) extends DeltaicTable(spark, log, snapshot, origin, displayName, entry)
+) extends DeltaicTable(spark, tableVersion, displayName, entry)
     with SupportsRowLevelOperations {
 
   override def asTarget: TargetTable = this

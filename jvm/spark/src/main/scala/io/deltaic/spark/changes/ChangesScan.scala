@@ -11,8 +11,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.spark.scan.deletionvectors.ScanOfLiveRows
-import io.deltaic.spark.scan.files.{FileSplits, ListedFiles}
-import io.deltaic.spark.scan.{ComparedFilters, TableScan}
+import io.deltaic.spark.scan.files.{FileSplits, ListedFiles, ScanFilters}
+import io.deltaic.spark.scan.{ComparedFilters, ScanContext, TableScan}
 import io.deltaic.spark.schema.{ScanColumns, TableSchema}
 import io.deltaic.spark.util.UnsupportedOperation
 
@@ -170,10 +170,9 @@ private[spark] final class ChangesScan(
       ListedFiles(feed.table, feed.version, Vector.empty),
       schema,
       readSchema(),
-      filters,
-      Nil,
+      ScanFilters(filters),
       options,
-      mayLackColumns = feed.mayLackColumns
+      ScanContext(mayLackColumns = feed.mayLackColumns)
     )
 
     /** A scan puts constants last, and kinds of files have different constants. */

@@ -102,6 +102,6 @@ private[spark] object PrefetchedState {
       "session" -> session(spark),
       "maintenance" -> maintenance(commit.log),
       "summary" -> commit.outline,
-    "isOfCommand" -> false
+      "isOfCommand" -> false
     )
 }

@@ -3,10 +3,12 @@ package io.deltaic.spark.rowlevel
 import scala.collection.mutable.ArrayBuffer
 
 import org.apache.hadoop.fs.Path
+import org.apache.parquet.hadoop.ParquetFileReader
+import org.apache.parquet.hadoop.util.HadoopInputFile
 import org.apache.spark.sql.deltaic.WriteInternals
 
 import io.deltaic.dv.{DeletionVector, DeletionVectorFileWriter, DeletionVectorStore}
-import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor}
+import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, LogPath}
 import io.deltaic.spark.commit.CommitFiles
 import io.deltaic.spark.write.files.DataWriteSpec
 
@@ -203,9 +205,7 @@ private[rowlevel] final case class BitmapMerge(
     // Spark checks for rows with two matches within a task, but a skewed source is split over several tasks.
     if (all.cardinality < deleted.cardinality + numUpdates) throw WriteInternals.matchedTwice
     touched.before.foreach(vector => all.or(read(touched.path, Bitmap.Stored(vector))))
-    val numRecords = touched.numRecords.getOrElse(
-      PhysicalRows.fromFooter(new Path(spec.tablePath), touched.path, spec.hadoopConf)
-    )
+    val numRecords = touched.numRecords.getOrElse(rowsInFooter(touched.path))
     val outcome =
       if (all.cardinality >= numRecords) MergedFile.Removed
       else if (
@@ -242,5 +242,13 @@ private[rowlevel] final case class BitmapMerge(
         case inline: Bitmap.Inline => inline.vector
         case Bitmap.Stored(descriptor) => read(path -> descriptor.uniqueId).get
       }
+  }
+
+  /** The row count in the Parquet footer, for files without statistics. */
+  private def rowsInFooter(file: String): Long = {
+    val path = LogPath.toAbsolute(new Path(spec.tablePath), file)
+    val reader = ParquetFileReader.open(HadoopInputFile.fromPath(path, spec.hadoopConf))
+    try reader.getRecordCount
+    finally reader.close()
   }
 }

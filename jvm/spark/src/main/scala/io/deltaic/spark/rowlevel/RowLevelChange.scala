@@ -9,6 +9,7 @@ import org.apache.spark.sql.connector.expressions.{Expressions, NamedReference, 
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 import org.apache.spark.sql.connector.write._
+import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.AddFile
@@ -16,7 +17,7 @@ import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.commit.ReadSet
 import io.deltaic.spark.commit.reads.{RecordedReads, RecordsReads, ScannedRows}
 import io.deltaic.spark.scan.files.{FileSplits, SnapshotFiles, WholeFiles}
-import io.deltaic.spark.scan.{TableScan, TableScanBuilder}
+import io.deltaic.spark.scan.{ScanContext, TableScan, TableScanBuilder}
 import io.deltaic.spark.schema.{AnalyzedColumns, ScanColumns, TableSchema}
 import io.deltaic.spark.write.{IdempotentWrite, SessionWriteOptions, TableWrite}
 
@@ -57,8 +58,8 @@ private[spark] final class RowLevelChange(
       SnapshotFiles(spark, log, snapshot, read),
       read,
       AnalyzedColumns.without(options),
-      scan => synchronized(scans += scan),
-      isChanged = true
+      ScanContext(isChanged = true),
+      scan => synchronized(scans += scan)
     )
   }
 
@@ -154,3 +155,18 @@ private[spark] final class RowLevelChange(
 
   private def currentScans: Seq[TableScan] = synchronized(scans.toList)
 }
+
+/**
+ * Properties of a MERGE besides the rows it changes.
+ *
+ * @param parameters the operation parameters for the history
+ * @param measured metrics counted while the statement runs
+ * @param evolved the table's columns afterwards, if the statement evolves them
+ * @param schema the columns to read: old rows have nulls in added columns
+ */
+private[spark] final class MergeDetails(
+    val parameters: Map[String, String],
+    val measured: () => Map[String, Long],
+    val evolved: Option[StructType],
+    val schema: () => TableSchema
+)

@@ -31,7 +31,7 @@ import org.apache.spark.util.SerializableConfiguration
 
 import io.deltaic.protocol.{AddFile, DeltaicException}
 import io.deltaic.spark.scan.deletionvectors.{DeletionVectorSource, RowProbeSource, ScanOfLiveRows}
-import io.deltaic.spark.scan.files.{FileSource, FileSplits, SelectedFiles, WholeFiles}
+import io.deltaic.spark.scan.files.{FileSource, FileSplits, ScanFilters, SelectedFiles, WholeFiles}
 import io.deltaic.spark.scan.vectorized.{ScanLayout, TableReaderFactory}
 import io.deltaic.spark.schema.{ColumnMapping, FileMetadata, ScanColumns, TableSchema}
 import io.deltaic.spark.util.SessionSettings
@@ -44,24 +44,15 @@ import io.deltaic.spark.util.SessionSettings
  * it fails when it plans its partitions, so that no path through Spark returns a deleted row.
  *
  * @param requiredColumns the requested columns: table columns (nested ones pruned) and row ids
- * @param filters predicates that are true for every row of the result; used to skip files, never to filter rows
- * @param fileFilters the same for predicates on `_metadata` that [[FileMetadata]] can evaluate for a file
- * @param streams creates the stream that reads the table, given its checkpoint directory
- * @param isChanged whether the statement changes the table: then files are skipped whatever their
- *   number and size, since a concurrent commit may change them
- * @param mayLackColumns whether files that have none of the columns are read as nulls instead of rejected
  */
 private[spark] final class TableScan(
     spark: SparkSession,
     val files: FileSource,
     val schema: TableSchema,
     private val requiredColumns: StructType,
-    val filters: Seq[Expression],
-    private val fileFilters: Seq[Expression],
-    private val options: CaseInsensitiveStringMap,
-    streams: Option[String => MicroBatchStream] = None,
-    val isChanged: Boolean = false,
-    mayLackColumns: Boolean = false
+    pushed: ScanFilters,
+    options: CaseInsensitiveStringMap,
+    context: ScanContext = ScanContext()
 ) extends Scan
     with Batch
     with ScanOfLiveRows
@@ -72,16 +63,21 @@ private[spark] final class TableScan(
 
   def version: Long = files.version
 
+  /** Predicates that are true for every row of the result. */
+  def filters: Seq[Expression] = pushed.ofRows
+
+  def isChanged: Boolean = context.isChanged
+
   private val (computedColumns, tableColumns) = requiredColumns.fields.toSeq.partition(isComputed)
   private val (constantColumns, dataColumns) = tableColumns.partition(isConstant)
 
   /** Selected on first use, which is after the optimizer has pushed down filters. */
-  lazy val selectedFiles: IndexedSeq[AddFile] = files.select(fileSelectionFilters, fileFilters)
+  lazy val selectedFiles: IndexedSeq[AddFile] = files.select(selectionFilters)
 
-  private lazy val fileSelectionFilters: Seq[Expression] =
+  private lazy val selectionFilters: ScanFilters =
     new GeneratedPartitions(spark, schema).implied(filters) match {
-      case Nil => filters // the same object: its selection is cached
-      case implied => filters ++ implied
+      case Nil => pushed // the same object: its selection is cached
+      case implied => pushed.copy(ofRows = filters ++ implied)
     }
 
   /** The Hadoop configuration that readers and deletion vectors need in the executors. */
@@ -118,34 +114,19 @@ private[spark] final class TableScan(
    * @param conditions the query's conditions on rows besides `filters`
    */
   def splitOffWhole(conditions: Seq[Expression]): (WholeFiles, TableScan) = {
-    val (whole, others) =
-      files.split(fileSelectionFilters, fileFilters, filters ++ conditions)
+    val (whole, others) = files.split(selectionFilters, filters ++ conditions)
     (whole, reading(others, requiredColumns))
   }
 
   private def reading(some: IndexedSeq[AddFile], columns: StructType): TableScan =
-    copied(new SelectedFiles(files, some), columns, None)
+    copied(new SelectedFiles(files, some), columns, context.copy(streams = None))
 
   /** A scan of the same rows that reads the columns of all of these scans. */
   def withColumnsOf(scans: Seq[TableScan]): TableScan =
-    copied(files, StructType(scans.flatMap(_.requiredColumns.fields).distinctBy(_.name)), streams)
+    copied(files, StructType(scans.flatMap(_.requiredColumns.fields).distinctBy(_.name)), context)
 
-  private def copied(
-      files: FileSource,
-      columns: StructType,
-      streams: Option[String => MicroBatchStream]
-  ): TableScan = new TableScan(
-    spark,
-    files,
-    schema,
-    columns,
-    filters,
-    fileFilters,
-    options,
-    streams,
-    isChanged,
-    mayLackColumns
-  )
+  private def copied(files: FileSource, columns: StructType, context: ScanContext): TableScan =
+    new TableScan(spark, files, schema, columns, pushed, options, context)
 
   private val columns = StructType(dataColumns ++ computedColumns ++ constantColumns)
 
@@ -161,7 +142,7 @@ private[spark] final class TableScan(
 
   override def toMicroBatchStream(checkpointLocation: String): MicroBatchStream = {
     isStreamed = true
-    streams.fold(super.toMicroBatchStream(checkpointLocation))(_(checkpointLocation))
+    context.streams.fold(super.toMicroBatchStream(checkpointLocation))(_(checkpointLocation))
   }
 
   private lazy val runtimeFiltering = new RuntimeFiltering(schema, readSchema())
@@ -221,7 +202,7 @@ private[spark] final class TableScan(
       storedColumns,
       ParquetScanInternals.sourceFilters(ParquetPredicates.of(filters, schema)).toArray,
       ParquetScanInternals.parquetOptions(spark, options),
-      if (mayLackColumns) FileInspection.None
+      if (context.mayLackColumns) FileInspection.None
       else ExpectedColumns.of(table.toString, version, schema, dataColumns)
     )
     val readers = new TableReaderFactory(
@@ -250,7 +231,7 @@ private[spark] final class TableScan(
     val sizeBytes = (selectedBytes * share).toLong.max(1L)
     val rowStatistics =
       if (TableStatistics.areCheap(selectedFiles.size, spark.sessionState.conf.cboEnabled))
-        files.rows(fileSelectionFilters, fileFilters)
+        files.rows(selectionFilters)
       else None
     new TableStatistics(sizeBytes, rowStatistics, schema, readSchema())
   }
@@ -259,7 +240,7 @@ private[spark] final class TableScan(
 
   private lazy val describedAs: String =
     s"deltaic ${files.table} version ${files.version}, ${readSchema().simpleString}, " +
-      s"filters: ${(filters ++ fileFilters).mkString("[", ", ", "]")}"
+      s"filters: ${pushed.all.mkString("[", ", ", "]")}"
 
   override def equals(other: Any): Boolean = other match {
     case that: TableScan =>
@@ -274,8 +255,8 @@ private[spark] final class TableScan(
   /** Which rows the scan reads, regardless of columns. */
   lazy val selection: ScanSelection = ScanSelection(
     files,
-    new ComparedFilters(filters),
-    new ComparedFilters(fileFilters),
+    new ComparedFilters(pushed.ofRows),
+    new ComparedFilters(pushed.ofFiles),
     options
   )
 
@@ -314,6 +295,20 @@ private[spark] final class TableScan(
   private def isColumnar: Boolean =
     isVectorized && ParquetScanInternals.wantsBatches(spark, readSchema())
 }
+
+/**
+ * What a scan takes from its statement.
+ *
+ * @param streams creates the stream that reads the table, given its checkpoint directory
+ * @param isChanged whether the statement changes the table: then files are skipped whatever their
+ *   number and size, since a concurrent commit may change them
+ * @param mayLackColumns whether files that have none of the columns are read as nulls instead of rejected
+ */
+private[spark] final case class ScanContext(
+    streams: Option[String => MicroBatchStream] = None,
+    isChanged: Boolean = false,
+    mayLackColumns: Boolean = false
+)
 
 /** What determines which rows a scan reads: equal for scans of the same rows. */
 private[spark] final case class ScanSelection(

@@ -4,7 +4,6 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, Subquer
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation
 import org.apache.spark.sql.connector.expressions.filter.Predicate
-import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
 import org.apache.spark.sql.connector.read.{
   Scan,
   ScanBuilder,
@@ -16,7 +15,7 @@ import org.apache.spark.sql.internal.connector.SupportsPushDownCatalystFilters
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.deltaic.spark.scan.files.{FileSource, LimitedFiles, SnapshotFiles}
+import io.deltaic.spark.scan.files.{FileSource, LimitedFiles, ScanFilters, SnapshotFiles}
 import io.deltaic.spark.schema.{FileMetadata, ScanColumns, TableSchema}
 import io.deltaic.spark.skipping.FileSelection
 
@@ -26,25 +25,21 @@ import io.deltaic.spark.skipping.FileSelection
  * version.
  *
  * @param onBuild called with each scan built, so that a row-level operation can record what it read
- * @param streams see [[TableScan]]
- * @param isChanged see [[TableScan]]
  */
 private[spark] final class TableScanBuilder(
     spark: SparkSession,
     files: FileSource,
     schema: TableSchema,
     options: CaseInsensitiveStringMap,
-    onBuild: TableScan => Unit = _ => (),
-    streams: Option[String => MicroBatchStream] = None,
-    isChanged: Boolean = false
+    context: ScanContext = ScanContext(),
+    onBuild: TableScan => Unit = _ => ()
 ) extends ScanBuilder
     with SupportsPushDownCatalystFilters
     with SupportsPushDownRequiredColumns
     with SupportsPushDownLimit
     with SupportsPushDownAggregates {
 
-  private var filters: Seq[Expression] = Nil
-  private var fileFilters: Seq[Expression] = Nil
+  private var filters: ScanFilters = ScanFilters.none
   private var requiredColumns: StructType = schema.all
   private var source: FileSource = files
   private var tried: Option[(Aggregation, Option[MetadataOnlyScan])] = None
@@ -56,8 +51,7 @@ private[spark] final class TableScanBuilder(
    */
   override def pushFilters(candidates: Seq[Expression]): Seq[Expression] = {
     val (usable, unusable) = candidates.partition(isUsable)
-    filters = usable
-    fileFilters = unusable.filter(FileMetadata.isFileFilter(_, schema))
+    filters = ScanFilters(usable, unusable.filter(FileMetadata.isFileFilter(_, schema)))
     val remaining =
       if (files.honorsFilters) FileSelection.split(usable, schema.skipping).remaining else usable
     unusable ++ remaining
@@ -84,17 +78,7 @@ private[spark] final class TableScanBuilder(
   }
 
   override def build(): Scan = metadataOnly.getOrElse {
-    val scan = new TableScan(
-      spark,
-      source,
-      schema,
-      requiredColumns,
-      filters,
-      fileFilters,
-      options,
-      streams,
-      isChanged
-    )
+    val scan = new TableScan(spark, source, schema, requiredColumns, filters, options, context)
     onBuild(scan)
     scan
   }
@@ -106,14 +90,16 @@ private[spark] final class TableScanBuilder(
   private def metadataOnlyScan(aggregation: Aggregation): Option[MetadataOnlyScan] = tried match {
     case Some((same, found)) if same eq aggregation => found
     case _ =>
-      val scan = new TableScan(spark, files, schema, new StructType(), filters, Nil, options)
+      val rowFilters = ScanFilters(filters.ofRows)
+      val scan = new TableScan(spark, files, schema, new StructType(), rowFilters, options)
       val found = if (filtersAreFullyEvaluated) MetadataAggregation.of(scan, aggregation) else None
       tried = Some((aggregation, found))
       found
   }
 
   private def filtersAreFullyEvaluated: Boolean =
-    fileFilters.isEmpty && FileSelection.split(filters, schema.skipping).remaining.isEmpty
+    filters.ofFiles.isEmpty &&
+    FileSelection.split(filters.ofRows, schema.skipping).remaining.isEmpty
 
   private def isUsable(filter: Expression): Boolean =
     filter.deterministic && !SubqueryExpression.hasSubquery(filter) &&

@@ -5,6 +5,8 @@ import java.nio.charset.StandardCharsets.UTF_8
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils
 
+import io.deltaic.replay.Snapshot
+
 /**
  * Where a partition's files are stored and how the log names them.
  *
@@ -40,4 +42,19 @@ private[deltaic] object PartitionPaths {
    * File).
    */
   def logPath(relativePath: String): String = new Path(relativePath).toUri.toString
+}
+
+/** The folder names of a table's partitions: `a=1/b=x`, in the order of the columns. */
+private[spark] object PartitionFolders {
+
+  /** @return the folder for partition values as in the log */
+  def of(snapshot: Snapshot): Map[String, String] => String = {
+    val schema = TableSchema.of(snapshot)
+    val inLog = schema.partitionColumns.map(schema.logName)
+    values =>
+      PartitionPaths.directory(
+        schema.partitionColumns,
+        inLog.map(name => values.get(name).filter(v => v != null && v.nonEmpty).orNull)
+      )
+  }
 }

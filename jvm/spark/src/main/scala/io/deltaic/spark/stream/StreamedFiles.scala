@@ -6,7 +6,7 @@ import org.slf4j.LoggerFactory
 import io.deltaic.log.CommitFile
 import io.deltaic.protocol.{AddFile, DeltaicException, DeltaicThrowable}
 import io.deltaic.replay.{DeltaLog, Snapshot}
-import io.deltaic.spark.scan.files.SnapshotFiles
+import io.deltaic.spark.scan.files.{ScanFilters, SnapshotFiles}
 import io.deltaic.spark.schema.{ColumnMapping, TableSchema}
 
 /**
@@ -101,7 +101,7 @@ private[stream] final class StreamedFiles(
     if (ofSnapshot.version != version) {
       val snapshot = if (version == read.version) read else opened(version)
       val schema = TableSchema.of(snapshot)
-      val files = SnapshotFiles(spark, log, snapshot, schema, settings).select(Nil, Nil)
+      val files = SnapshotFiles(spark, log, snapshot, schema, settings).select(ScanFilters.none)
       ofSnapshot = CachedFiles(version, files.sortBy(file => (file.modificationTimeMs, file.path)))
     }
     ofSnapshot.files

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import io.deltaic.protocol.{AddFile, LogPath, RemoveFile}
 import io.deltaic.replay.Snapshot
 import io.deltaic.spark.commit.ReadSet
-import io.deltaic.spark.scan.files.SnapshotFiles
+import io.deltaic.spark.scan.files.{ScanFilters, SnapshotFiles}
 import io.deltaic.spark.schema.{PartitionValues, TableSchema}
 
 /**
@@ -69,7 +69,7 @@ private[write] final class OverwrittenFiles(
    * many, but never too few.
    */
   private def active: Iterator[AddFile] =
-    if (snapshot.isDistributed) candidates.select(filters, Nil).iterator else snapshot.adds
+    if (snapshot.isDistributed) candidates.select(ScanFilters(filters)).iterator else snapshot.adds
 
   private def filters: Seq[Expression] = replaced match {
     case Replaced.Nothing | Replaced.Everything | Replaced.Matching(_, _, _) => Nil

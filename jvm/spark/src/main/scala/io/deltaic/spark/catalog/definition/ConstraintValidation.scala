@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.replay.DeltaLog
-import io.deltaic.spark.catalog.{DeltaicTable, TableOrigin}
+import io.deltaic.spark.catalog.{DeltaicTable, TableVersion}
 import io.deltaic.spark.schema.{ConditionResolver, TableSchema}
 
 /** Checks whether a condition can be a constraint of a table, and whether its rows satisfy it. */
@@ -32,7 +32,7 @@ private[spark] object ConstraintValidation {
     val columns = TableSchema.of(snapshot).all
     new ConditionResolver(spark, log.table.toString, columns)
       .checkNew(s"CHECK constraint $name", condition)
-    val table = new DeltaicTable(spark, log, snapshot, TableOrigin.TimeTravel)
+    val table = new DeltaicTable(spark, TableVersion.timeTravel(log, snapshot))
     val relation = DataSourceV2Relation.create(table, None, None, CaseInsensitiveStringMap.empty())
     val parsed = spark.sessionState.sqlParser.parseExpression(condition)
     val violating: LogicalPlan = Filter(Not(EqualNullSafe(parsed, TrueLiteral)), relation)

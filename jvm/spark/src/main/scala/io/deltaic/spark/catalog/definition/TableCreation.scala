@@ -27,13 +27,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.catalog.{CreateStatement, StagedWriteTable, TableLocation}
-import io.deltaic.spark.commit.{
-  CommitterReply,
-  Committers,
-  Message,
-  OperationInfo,
-  RequestedDefinition
-}
+import io.deltaic.spark.commit.{Message, OperationInfo, RequestedDefinition}
 import io.deltaic.spark.rowlevel.RowReplacement
 import io.deltaic.spark.schema.{ConditionResolver, SchemaChecks, TableConditions, TableSchema}
 import io.deltaic.spark.util.Json

@@ -15,8 +15,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import io.deltaic.spark.catalog.DeltaicTable
 import io.deltaic.spark.commit.OperationInfo
 import io.deltaic.spark.rowlevel.MergeDetails
-import io.deltaic.spark.scan.TableScanBuilder
 import io.deltaic.spark.scan.files.SnapshotFiles
+import io.deltaic.spark.scan.{ScanContext, TableScanBuilder}
 import io.deltaic.spark.schema.{AnalyzedColumns, IdentityColumn, TableSchema}
 import io.deltaic.spark.util.TableWithSchema
 import io.deltaic.spark.write.{
@@ -96,7 +96,13 @@ private[spark] final class MergeTarget(
     else {
       val files = SnapshotFiles(table.spark, table.log, table.snapshot, schemaAfter)
       val readOptions = AnalyzedColumns.without(options)
-      new TableScanBuilder(table.spark, files, schemaAfter, readOptions, isChanged = true)
+      new TableScanBuilder(
+        table.spark,
+        files,
+        schemaAfter,
+        readOptions,
+        ScanContext(isChanged = true)
+      )
     }
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {

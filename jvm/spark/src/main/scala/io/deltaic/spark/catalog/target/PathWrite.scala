@@ -17,7 +17,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.catalog.definition.ColumnDefinitions
-import io.deltaic.spark.catalog.{CreateStatement, DeltaicTable, TableOrigin, WriteOnlyTable}
+import io.deltaic.spark.catalog.{CreateStatement, DeltaicTable, TableVersion, WriteOnlyTable}
 import io.deltaic.spark.commit.{OperationInfo, RequestedDefinition}
 import io.deltaic.spark.rowlevel.RowReplacement
 import io.deltaic.spark.util.{Json, UnsupportedOperation}
@@ -73,7 +73,7 @@ private[spark] final class PathWrite(
 
   /** The table, if this write leaves its columns in place. */
   private val kept: Option[DeltaicTable] = snapshot
-    .map(new DeltaicTable(spark, log, _, TableOrigin.Path))
+    .map(latest => new DeltaicTable(spark, TableVersion.ofPath(log, latest)))
     .filterNot(_ => replacesColumns)
 
   private val condition: Option[Expression] =

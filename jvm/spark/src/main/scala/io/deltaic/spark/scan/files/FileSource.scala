@@ -27,15 +27,11 @@ private[spark] sealed trait FileSource {
   /** Whether [[select]] skips the files whose partition values do not match the filters. */
   def honorsFilters: Boolean = true
 
-  /**
-   * The files that may contain a row for which all filters are true.
-   *
-   * @param fileFilters on `_metadata`, such that [[FileMetadata.isFileFilter]]
-   */
-  def select(filters: Seq[Expression], fileFilters: Seq[Expression]): IndexedSeq[AddFile]
+  /** The files that may contain a row for which all filters are true. */
+  def select(filters: ScanFilters): IndexedSeq[AddFile]
 
   /** The statistics in the log of those files; none if they would have to be computed first. */
-  def rows(filters: Seq[Expression], fileFilters: Seq[Expression]): Option[FileStatsAggregator]
+  def rows(filters: ScanFilters): Option[FileStatsAggregator]
 
   /**
    * The files of [[select]]: those of which every row satisfies the conditions, as the log proves, and the other files.
@@ -43,8 +39,7 @@ private[spark] sealed trait FileSource {
    * @param conditions the filters and any further conditions on rows
    */
   def split(
-      filters: Seq[Expression],
-      fileFilters: Seq[Expression],
+      filters: ScanFilters,
       conditions: Seq[Expression]
   ): (WholeFiles, IndexedSeq[AddFile])
 
@@ -54,7 +49,7 @@ private[spark] sealed trait FileSource {
       groupBy: Seq[Attribute],
       aggregates: Seq[RowAggregate]
   ): Option[Seq[Array[Any]]] =
-    rows(filters, Nil).flatMap(_.aggregate(groupBy, aggregates))
+    rows(ScanFilters(filters)).flatMap(_.aggregate(groupBy, aggregates))
 }
 
 private[spark] object FileSource {
@@ -95,22 +90,15 @@ private[spark] final class SnapshotFiles private (
   /** The last selection: a scan requests its files and their statistics with the same filters. */
   @volatile private var chosen: Option[(FilePruning, PrunedFiles)] = None
 
-  override def select(
-      filters: Seq[Expression],
-      fileFilters: Seq[Expression]
-  ): IndexedSeq[AddFile] = choose(filters, fileFilters, None).adds
+  override def select(filters: ScanFilters): IndexedSeq[AddFile] = choose(filters, None).adds
 
-  override def rows(
-      filters: Seq[Expression],
-      fileFilters: Seq[Expression]
-  ): Option[FileStatsAggregator] =
-    Some(choose(filters, fileFilters, None).rows)
+  override def rows(filters: ScanFilters): Option[FileStatsAggregator] =
+    Some(choose(filters, None).rows)
 
   override def split(
-      filters: Seq[Expression],
-      fileFilters: Seq[Expression],
+      filters: ScanFilters,
       conditions: Seq[Expression]
-  ): (WholeFiles, IndexedSeq[AddFile]) = choose(filters, fileFilters, None).split(conditions)
+  ): (WholeFiles, IndexedSeq[AddFile]) = choose(filters, None).split(conditions)
 
   override def aggregate(
       filters: Seq[Expression],
@@ -118,37 +106,34 @@ private[spark] final class SnapshotFiles private (
       aggregates: Seq[RowAggregate]
   ): Option[Seq[Array[Any]]] =
     distributed.fold(super.aggregate(filters, groupBy, aggregates)) {
-      _.aggregate(pruningOf(filters, Nil, None), groupBy, aggregates)
+      _.aggregate(pruningOf(ScanFilters(filters), None), groupBy, aggregates)
     }
 
   /** The number and total size of all files. */
   def size: TableSize = {
-    val everything = FilePruning(table, schema, zone, Nil, Nil, None)
+    val everything = FilePruning(table, schema, zone, ScanFilters.none, None)
     distributed.fold(inMemory(everything).size)(_.size(everything))
   }
 
-  private[scan] def choose(
-      filters: Seq[Expression],
-      fileFilters: Seq[Expression],
-      enoughRows: Option[Long]
-  ): PrunedFiles = {
-    val requested = FilePruning(table, schema, zone, filters, fileFilters, enoughRows)
+  private[scan] def choose(filters: ScanFilters, enoughRows: Option[Long]): PrunedFiles = {
+    val requested = FilePruning(table, schema, zone, filters, enoughRows)
     chosen match {
       case Some((same, files)) if same.sameAs(requested) => files
       case _ =>
-        val pruning = pruningOf(filters, fileFilters, enoughRows)
+        val pruning = pruningOf(filters, enoughRows)
         val files = distributed.fold(inMemory(pruning))(_.choose(pruning))
-        files.unevaluated.foreach(FileSource.failUnevaluated(table, version, _, pruning.filters))
+        files.unevaluated.foreach {
+          FileSource.failUnevaluated(table, version, _, pruning.filters.ofRows)
+        }
         chosen = Some((requested, files))
         files
     }
   }
 
-  private def pruningOf(
-      filters: Seq[Expression],
-      fileFilters: Seq[Expression],
-      enoughRows: Option[Long]
-  ): FilePruning = FilePruning(table, schema, zone, within ++ filters, fileFilters, enoughRows)
+  private def pruningOf(filters: ScanFilters, enoughRows: Option[Long]): FilePruning = {
+    val limited = filters.copy(ofRows = within ++ filters.ofRows)
+    FilePruning(table, schema, zone, limited, enoughRows)
+  }
 
   private def inMemory(pruning: FilePruning): PrunedFiles =
     pruning.among(snapshot.files, SnapshotStatistics.of(snapshot.files, schema.skipping, zone))
@@ -184,17 +169,12 @@ private[spark] object SnapshotFiles {
 
 /** Files given by a list: their statistics are not used for aggregates. */
 private[spark] sealed trait NamedFiles extends FileSource {
-  override def rows(
-      filters: Seq[Expression],
-      fileFilters: Seq[Expression]
-  ): Option[FileStatsAggregator] =
-    None
+  override def rows(filters: ScanFilters): Option[FileStatsAggregator] = None
 
   override def split(
-      filters: Seq[Expression],
-      fileFilters: Seq[Expression],
+      filters: ScanFilters,
       conditions: Seq[Expression]
-  ): (WholeFiles, IndexedSeq[AddFile]) = (WholeFiles.none, select(filters, fileFilters))
+  ): (WholeFiles, IndexedSeq[AddFile]) = (WholeFiles.none, select(filters))
 }
 
 /** Exactly these files, with the deletion vectors in these actions: the input of a rewrite. */
@@ -215,10 +195,8 @@ private[spark] sealed case class ListedFiles(
 
   override def hashCode(): Int = (table, version, files.size).hashCode()
 
-  override def select(
-      filters: Seq[Expression],
-      fileFilters: Seq[Expression]
-  ): IndexedSeq[AddFile] = FileMetadata.select(table, files, fileFilters)
+  override def select(filters: ScanFilters): IndexedSeq[AddFile] =
+    FileMetadata.select(table, files, filters.ofFiles)
 }
 
 private[spark] object ListedFiles {
@@ -239,16 +217,13 @@ private[spark] final class FilterableFiles(
     zone: ZoneId
 ) extends NamedFiles {
 
-  override def select(
-      filters: Seq[Expression],
-      fileFilters: Seq[Expression]
-  ): IndexedSeq[AddFile] = {
+  override def select(filters: ScanFilters): IndexedSeq[AddFile] = {
     val statistics = SnapshotStatistics.ofFiles(listed, schema.skipping, zone)
-    val selection = FileSelection.select(statistics, filters)
+    val selection = FileSelection.select(statistics, filters.ofRows)
     selection.unevaluated.headOption.foreach { i =>
-      FileSource.failUnevaluated(table, version, listed(i).path, filters)
+      FileSource.failUnevaluated(table, version, listed(i).path, filters.ofRows)
     }
-    FileMetadata.select(table, selection.files.toIndexedSeq.map(listed), fileFilters)
+    FileMetadata.select(table, selection.files.toIndexedSeq.map(listed), filters.ofFiles)
   }
 }
 
@@ -267,20 +242,14 @@ private[spark] final case class LimitedFiles(all: SnapshotFiles, limit: Long) ex
   override def version: Long = all.version
   override def filesInMemory: Option[FileTable] = all.filesInMemory
 
-  override def select(
-      filters: Seq[Expression],
-      fileFilters: Seq[Expression]
-  ): IndexedSeq[AddFile] = all.choose(filters, fileFilters, Some(limit)).adds
+  override def select(filters: ScanFilters): IndexedSeq[AddFile] =
+    all.choose(filters, Some(limit)).adds
 
-  override def rows(
-      filters: Seq[Expression],
-      fileFilters: Seq[Expression]
-  ): Option[FileStatsAggregator] =
-    Some(all.choose(filters, fileFilters, Some(limit)).rows)
+  override def rows(filters: ScanFilters): Option[FileStatsAggregator] =
+    Some(all.choose(filters, Some(limit)).rows)
 
   override def split(
-      filters: Seq[Expression],
-      fileFilters: Seq[Expression],
+      filters: ScanFilters,
       conditions: Seq[Expression]
-  ): (WholeFiles, IndexedSeq[AddFile]) = (WholeFiles.none, select(filters, fileFilters))
+  ): (WholeFiles, IndexedSeq[AddFile]) = (WholeFiles.none, select(filters))
 }

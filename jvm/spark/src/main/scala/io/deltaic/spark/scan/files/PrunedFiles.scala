@@ -15,24 +15,21 @@ import io.deltaic.spark.skipping.{FileSelection, FileStatsAggregator, FileStatsC
  * executors apply it to those of a checkpoint; so it is serializable.
  *
  * @param zone of the session: used to parse timestamps without a zone in partition values
- * @param filters on rows
- * @param fileFilters on `_metadata`, see [[FileMetadata.isFileFilter]]
  * @param enoughRows if set, only the first files that together have this many rows are read
  */
 private[scan] final case class FilePruning(
     table: Path,
     schema: TableSchema,
     zone: ZoneId,
-    filters: Seq[Expression],
-    fileFilters: Seq[Expression],
+    filters: ScanFilters,
     enoughRows: Option[Long]
 ) {
 
   def among(files: FileTable, statistics: FileStatsColumns): PrunedFiles = {
-    val selection = FileSelection.select(statistics, filters)
-    val matchesFile = FileMetadata.predicate(table, fileFilters)
+    val selection = FileSelection.select(statistics, filters.ofRows)
+    val matchesFile = FileMetadata.predicate(table, filters.ofFiles)
     val ordinals =
-      if (fileFilters.isEmpty) selection.files
+      if (filters.ofFiles.isEmpty) selection.files
       else selection.files.filter(i => matchesFile(files.add(i)))
     val unevaluated = selection.unevaluated.headOption.map(files.path)
     first(new PrunedFiles(files, statistics, ordinals, unevaluated))
@@ -49,8 +46,7 @@ private[scan] final case class FilePruning(
   }
 
   def sameAs(other: FilePruning): Boolean =
-    (filters eq other.filters) && (fileFilters eq other.fileFilters) &&
-    enoughRows == other.enoughRows
+    filters.areSame(other.filters) && enoughRows == other.enoughRows
 }
 
 /**

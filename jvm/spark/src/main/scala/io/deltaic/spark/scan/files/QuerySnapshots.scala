@@ -43,6 +43,13 @@ private[spark] final case class LoadedSnapshot(snapshot: Snapshot, commit: Local
   def isSuperseded(log: DeltaLog): Boolean = LocalCommits.of(log.table).isNewerThan(commit)
 }
 
+private[spark] object LoadedSnapshot {
+
+  /** A snapshot that is loaded now. */
+  def of(log: DeltaLog, snapshot: Snapshot): LoadedSnapshot =
+    LoadedSnapshot(snapshot, LocalCommits.at(log.table, snapshot.version))
+}
+
 /** A table in a plan whose scans could otherwise read different versions in one query. */
 private[spark] trait ReadsNewest extends Table {
 

@@ -1,16 +1,22 @@
 package io.deltaic.spark.sql.analysis
 
+import java.util.{Map => JMap, Set => JSet}
+
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.analysis.{ResolvedTable, UnresolvedPartitionSpec}
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.connector.catalog.{Column, SupportsRead, TableCapability}
+import org.apache.spark.sql.connector.expressions.Transform
+import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.deltaic.protocol.DeltaicException
-import io.deltaic.spark.catalog.{DeltaicTable, DescribedTable, TableLocation}
+import io.deltaic.spark.catalog.{DeltaicTable, TableLocation}
+import io.deltaic.spark.util.TableWithSchema
 
 /**
  * Plans `SHOW CREATE TABLE` and `SHOW PARTITIONS` for Deltaic tables, and leaves metadata columns out of
@@ -81,4 +87,20 @@ private[spark] object PlanShowStatements extends Rule[LogicalPlan] {
     val found = Aggregate(columns, columns, rows)
     Sort(columns.map(SortOrder(_, Ascending)), global = true, found)
   }
+}
+
+/**
+ * A table for `DESCRIBE EXTENDED`: without metadata columns, since Spark would also list those that only our
+ * own plans use.
+ */
+private final class DescribedTable(table: DeltaicTable)
+    extends TableWithSchema
+    with SupportsRead {
+  override def name(): String = table.name()
+  override def columns(): Array[Column] = table.columns()
+  override def partitioning(): Array[Transform] = table.partitioning()
+  override def properties(): JMap[String, String] = table.properties()
+  override def capabilities(): JSet[TableCapability] = table.capabilities()
+  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder =
+    table.newScanBuilder(options)
 }

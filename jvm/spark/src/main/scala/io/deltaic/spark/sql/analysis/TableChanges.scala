@@ -14,7 +14,7 @@ import org.apache.spark.sql.execution.datasources.v2.{
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.DeltaicException
-import io.deltaic.spark.catalog.{ChangeFeedOptions, DeltaicTable, TableLocation, TableOrigin}
+import io.deltaic.spark.catalog.{ChangeFeedOptions, DeltaicTable, TableLocation, TableVersion}
 import io.deltaic.spark.changes.ChangesTable
 import io.deltaic.spark.util.UnsupportedOperation
 
@@ -116,7 +116,7 @@ private[spark] final case class ResolveTableChanges(spark: SparkSession) extends
     case PathChanges(path, options) =>
       val classic = spark.asInstanceOf[org.apache.spark.sql.classic.SparkSession]
       val log = TableLocation.requireExists(classic, TableLocation.log(classic, path))
-      val table = new DeltaicTable(classic, log, log.latest(), TableOrigin.Path)
+      val table = new DeltaicTable(classic, TableVersion.ofPath(log, log.latest()))
       relation(table.changes(options), options)
   }
 

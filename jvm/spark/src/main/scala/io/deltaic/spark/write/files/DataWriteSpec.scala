@@ -1,9 +1,5 @@
 package io.deltaic.spark.write.files
 
-import java.util.UUID
-
-import scala.util.Random
-
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.parquet.hadoop.ParquetOutputFormat
@@ -18,12 +14,7 @@ import org.apache.spark.sql.types._
 import org.apache.spark.util.SerializableConfiguration
 
 import io.deltaic.dv.{DeletionVectorFileWriter, DeletionVectorStore}
-import io.deltaic.protocol.{
-  DeletionVectorDescriptor,
-  DeltaicException,
-  DeltaicThrowable,
-  TableProperties
-}
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable, TableProperties}
 import io.deltaic.spark.schema.{PartitionPaths, PhysicalSchema, RowCheck}
 
 /**
@@ -31,51 +22,28 @@ import io.deltaic.spark.schema.{PartitionPaths, PhysicalSchema, RowCheck}
  * validated every setting, and sends it to the executors.
  *
  * @param tablePath         the table's root, not URI-encoded
- * @param schema            the columns of the rows, partition columns included, under users' names
- * @param tracked            how many of them, at the end, are materialized row tracking columns of copied
- *                           rows, which are not columns of the table
- * @param partitionOrdinals the positions of the partition columns in a row, in partition order
- * @param rowSchema         the nullability guaranteed by the rows' plan, if known: it is not checked again
  * @param checks            conditions on every row, over the columns of `schema` by position
  * @param maxRecordsPerFile 0 for no limit
- * @param materializesPartitions whether the values of partition columns are in the files, too
- * @param randomPrefixLength how many random characters replace the partition directories, if any
- * @param kind               the folder of the files, and the prefix of their names
- * @param tags               the tags of each file in the log
- * @param nameMarker           half of the UUIDs in the names of the write's files, by which the files of lost
- *                           tasks are found
+ * @param tags              the tags of each file in the log
  */
 private[deltaic] final class DataWriteSpec private (
     val tablePath: String,
-    val schema: StructType,
-    val tracked: Int,
-    val partitionOrdinals: Array[Int],
-    val rowSchema: Option[StructType],
+    private val layout: RowLayout,
+    private val paths: NewFilePaths,
     val checks: Seq[RowCheck],
     val statistics: StatisticsColumns,
     val maxRecordsPerFile: Long,
-    val randomPrefixLength: Option[Int],
     val tags: Map[String, String],
-    private val kind: FileKind,
-    private val nameMarker: Long,
-    private val columnMapping: Boolean,
-    materializesPartitions: Boolean,
     conf: Broadcast[SerializableConfiguration]
 ) extends Serializable {
 
-  /** The columns in the files, by their positions in a row. */
-  @transient lazy val fileOrdinals: Array[Int] =
-    schema.indices
-      .filterNot(i => partitionOrdinals.contains(i) || VoidColumns.isVoid(schema(i).dataType))
-      .toArray ++ (if (materializesPartitions) partitionOrdinals else Array.empty[Int])
-
-  /** Whether files contain exactly the columns of a row. */
-  @transient lazy val storesWholeRows: Boolean =
-    partitionOrdinals.isEmpty && !VoidColumns.areIn(schema)
-
-  /** The partition columns' names in the log and in directories: physical under column mapping. */
-  @transient lazy val partitionNames: Array[String] =
-    partitionOrdinals.map(i => PhysicalSchema.nameOf(schema(i), columnMapping))
+  /** See [[RowLayout]]. */
+  def schema: StructType = layout.schema
+  def tracked: Int = layout.tracked
+  def partitionOrdinals: Array[Int] = layout.partitionOrdinals
+  def fileOrdinals: Array[Int] = layout.fileOrdinals
+  def storesWholeRows: Boolean = layout.storesWholeRows
+  def partitionNames: Array[String] = layout.partitionNames
 
   /** Complete for the Parquet writer. The tasks of an executor share it, and must not change it. */
   def hadoopConf: Configuration = conf.value.value
@@ -85,54 +53,31 @@ private[deltaic] final class DataWriteSpec private (
   def absolutePath(relativePath: String): Path = new Path(new Path(tablePath), relativePath)
 
   /** A unique path, relative to the table. */
-  def newRelativePath(taskPartition: Int, partitionValues: Seq[String]): String = {
-    val extension = compression.getExtension + ".parquet"
-    val uuid = newId()
-    val name = f"${kind.prefix}$taskPartition%05d-$uuid-c000$extension"
-    val directory = randomPrefixLength match {
-      case Some(length) => Random.alphanumeric.take(length).mkString
-      case None => PartitionPaths.directory(partitionNames.toSeq, partitionValues)
-    }
-    (kind.folder.toSeq :+ directory :+ name).filter(_.nonEmpty).mkString(Path.SEPARATOR)
-  }
+  def newRelativePath(taskPartition: Int, partitionValues: Seq[String]): String =
+    paths.next(
+      taskPartition,
+      PartitionPaths.directory(partitionNames.toSeq, partitionValues),
+      compression.getExtension + ".parquet"
+    )
 
   /** Packs deletion vectors into files of the write. */
   def newVectorFile(store: DeletionVectorStore, maxFileBytes: Long): DeletionVectorFileWriter =
     store.newWriter(
       new Path(tablePath),
-      randomPrefixLength.getOrElse(0),
+      paths.randomPrefixLength.getOrElse(0),
       maxFileBytes,
-      () => newId()
+      () => paths.newId()
     )
-
-  private def newId(): UUID = new UUID(nameMarker, UUID.randomUUID().getLeastSignificantBits)
-}
-
-/** The kind of the files of a write. */
-private[write] sealed abstract class FileKind(val folder: Option[String], val prefix: String)
-    extends Serializable
-
-private[write] object FileKind {
-  case object Data extends FileKind(None, "part-")
-
-  /** Protocol § Change Data Files. */
-  case object Changes extends FileKind(Some("_change_data"), "cdc-")
-
-  val all: Seq[FileKind] = Seq(Data, Changes)
 }
 
 private[deltaic] object DataWriteSpec {
 
   /** A mark for the names of one write's files. */
-  def newNameMark(): Long = UUID.randomUUID().getMostSignificantBits
+  def newNameMark(): Long = NewFilePaths.newMarker()
 
   /** Whether a file in the table has a name with this mark, whatever its kind. */
   def isNamed(nameMarker: Long, fileName: String): Boolean =
-    prefixes.exists(fileName.startsWith) &&
-    fileName.contains(new UUID(nameMarker, 0L).toString.take(19))
-
-  private def prefixes: Seq[String] =
-    DeletionVectorDescriptor.FilePrefix +: FileKind.all.map(_.prefix)
+    NewFilePaths.isMarked(nameMarker, fileName)
 
   /**
    * @param schema           the table's schema as in its metadata, with the nullability to enforce; rows
@@ -140,7 +85,6 @@ private[deltaic] object DataWriteSpec {
    * @param partitionColumns as in the table's metadata
    * @param configuration    the table's properties
    * @param options          the write's options
-   * @param rowSchema        the nullability guaranteed by the incoming rows' plan, by position
    * @param columnMapping    whether files and log have physical names (Protocol § Column Mapping)
    * @param checks           conditions on every row
    * @param tracked          further columns of files: the materialized row tracking columns of copied rows
@@ -156,7 +100,6 @@ private[deltaic] object DataWriteSpec {
       partitionColumns: Seq[String],
       configuration: Map[String, String],
       options: Map[String, String],
-      rowSchema: Option[StructType] = None,
       columnMapping: Boolean = false,
       checks: Seq[RowCheck] = Nil,
       tracked: Seq[StructField] = Nil,
@@ -188,10 +131,14 @@ private[deltaic] object DataWriteSpec {
     )
     new DataWriteSpec(
       tablePath,
-      StructType(schema ++ tracked),
-      tracked.length,
-      partitionColumns.map(schema.fieldIndex).toArray,
-      rowSchema,
+      RowLayout(
+        StructType(schema ++ tracked),
+        tracked.length,
+        partitionColumns.map(schema.fieldIndex).toArray,
+        columnMapping,
+        materializesPartitions
+      ),
+      NewFilePaths(FileKind.Data, nameMarker, randomPrefixLength(configuration)),
       checks,
       StatisticsColumns.select(
         dataSchema,
@@ -200,12 +147,7 @@ private[deltaic] object DataWriteSpec {
         clusteredBy
       ),
       maxRecordsPerFile(ignoringCase, sqlConf),
-      randomPrefixLength(configuration),
       tags,
-      FileKind.Data,
-      nameMarker,
-      columnMapping,
-      materializesPartitions,
       spark.sparkContext.broadcast(new SerializableConfiguration(hadoopConf))
     )
   }
@@ -234,25 +176,18 @@ private[deltaic] object DataWriteSpec {
     )
     configureParquet(
       hadoopConf,
-      PhysicalSchema.of(inFiles, data.columnMapping),
+      PhysicalSchema.of(inFiles, data.layout.columnMapping),
       CaseInsensitiveMap(options),
       WriteInternals.sqlConf(spark)
     )
     new DataWriteSpec(
       data.tablePath,
-      schema,
-      0,
-      data.partitionOrdinals,
-      None,
+      data.layout.copy(schema = schema, tracked = 0, materializesPartitions = false),
+      data.paths.copy(kind = FileKind.Changes),
       Nil,
       StatisticsColumns(Nil, stringPrefixLength = 0), // these files are not skipped by statistics
       data.maxRecordsPerFile,
-      data.randomPrefixLength,
       Map.empty,
-      FileKind.Changes,
-      data.nameMarker,
-      data.columnMapping,
-      materializesPartitions = false,
       spark.sparkContext.broadcast(new SerializableConfiguration(hadoopConf))
     )
   }

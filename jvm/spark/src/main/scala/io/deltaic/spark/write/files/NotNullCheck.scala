@@ -10,9 +10,8 @@ import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 /**
  * Refuses rows with a null where the table's schema does not allow it, at any depth.
  *
- * The columns to check are determined once: those that the table declares NOT NULL and that the
- * rows' own schema does not guarantee. A row costs one null test for each of them, without
- * allocations.
+ * The columns to check are determined once: those that the table declares NOT NULL. A row costs one null test for each
+ * of them, without allocations.
  */
 private[spark] final class NotNullCheck private (table: String, root: NotNullCheck.StructCheck) {
   def check(row: InternalRow): Unit = {
@@ -23,15 +22,9 @@ private[spark] final class NotNullCheck private (table: String, root: NotNullChe
 
 private[spark] object NotNullCheck {
 
-  /**
-   * None if the schema `rows` guarantees `required`. `rows` is none if nothing is known about the
-   * rows.
-   */
-  def forRows(
-      table: String,
-      required: StructType,
-      rows: Option[StructType]
-  ): Option[NotNullCheck] = structCheck(required, rows, "").map(new NotNullCheck(table, _))
+  /** None if the table allows nulls in all columns. */
+  def of(table: String, schema: StructType): Option[NotNullCheck] =
+    structCheck(schema, "").map(new NotNullCheck(table, _))
 
   def violation(table: String, column: String): DeltaicThrowable =
     DeltaicException(
@@ -106,20 +99,15 @@ private[spark] object NotNullCheck {
     }
   }
 
-  private def structCheck(
-      required: StructType,
-      rows: Option[StructType],
-      parent: String
-  ): Option[StructCheck] = {
+  private def structCheck(required: StructType, parent: String): Option[StructCheck] = {
     val fields = required.fields.zipWithIndex
-    def rowField(i: Int): Option[StructField] = rows.map(_.fields(i))
     def name(field: StructField): String =
       if (parent.isEmpty) field.name else s"$parent.${field.name}"
     val flat = fields.collect {
-      case (field, i) if !field.nullable && rowField(i).forall(_.nullable) => (i, name(field))
+      case (field, i) if !field.nullable => (i, name(field))
     }
     val nested = fields.flatMap { case (field, i) =>
-      valueCheck(field.dataType, rowField(i).map(_.dataType), name(field)).map(i -> _)
+      valueCheck(field.dataType, name(field)).map(i -> _)
     }
     Option.when(flat.nonEmpty || nested.nonEmpty)(
       new StructCheck(
@@ -132,41 +120,23 @@ private[spark] object NotNullCheck {
     )
   }
 
-  private def valueCheck(
-      required: DataType,
-      rows: Option[DataType],
-      name: String
-  ): Option[ValueCheck] = (required, rows) match {
-    case (struct: StructType, row) =>
-      structCheck(struct, row.collect { case s: StructType => s }, name)
-    case (ArrayType(element, containsNull), row) =>
-      val rowArray = row.collect { case a: ArrayType => a }
-      elementsCheck(
-        element,
-        rowArray.map(_.elementType),
-        !containsNull && rowArray.forall(_.containsNull),
-        s"$name.element"
-      ).map(new ArrayCheck(_))
-    case (MapType(key, value, valueContainsNull), row) =>
-      val rowMap = row.collect { case m: MapType => m }
-      val keys = elementsCheck(key, rowMap.map(_.keyType), required = false, s"$name.key")
-      val values = elementsCheck(
-        value,
-        rowMap.map(_.valueType),
-        !valueContainsNull && rowMap.forall(_.valueContainsNull),
-        s"$name.value"
-      )
+  private def valueCheck(required: DataType, name: String): Option[ValueCheck] = required match {
+    case struct: StructType => structCheck(struct, name)
+    case ArrayType(element, containsNull) =>
+      elementsCheck(element, !containsNull, s"$name.element").map(new ArrayCheck(_))
+    case MapType(key, value, valueContainsNull) =>
+      val keys = elementsCheck(key, required = false, s"$name.key")
+      val values = elementsCheck(value, !valueContainsNull, s"$name.value")
       Option.when(keys.nonEmpty || values.nonEmpty)(new MapCheck(keys, values))
     case _ => None
   }
 
   private def elementsCheck(
       element: DataType,
-      rows: Option[DataType],
       required: Boolean,
       name: String
   ): Option[ElementsCheck] = {
-    val nested = valueCheck(element, rows, name)
+    val nested = valueCheck(element, name)
     Option.when(required || nested.nonEmpty)(new ElementsCheck(required, name, nested.orNull))
   }
 }

@@ -33,7 +33,7 @@ private[deltaic] final class PartitionedDataWriter(
   private val written = mutable.ArrayBuffer.empty[WrittenFile]
   private val notNull: NotNullCheck =
     if (!rowsAreNew) null
-    else NotNullCheck.forRows(spec.tablePath, spec.schema, spec.rowSchema).orNull
+    else NotNullCheck.of(spec.tablePath, spec.schema).orNull
   private val checks: RowChecks =
     if (!rowsAreNew || spec.checks.isEmpty) null
     else new RowChecks(spec.tablePath, spec.checks, taskPartition)

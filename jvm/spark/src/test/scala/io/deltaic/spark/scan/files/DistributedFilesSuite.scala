@@ -49,8 +49,8 @@ class DistributedFilesSuite extends PatientSuite with LocalSpark {
       val (local, distributed) = (open(table, DeltaLog.NeverDistributed), open(table, 0))
       assert(distributed.snapshot.isDistributed && !local.snapshot.isDistributed)
       assertEquals(distributed.size, local.size)
-      assertEquals(distributed.select(Nil, Nil), local.select(Nil, Nil))
-      val chosen = predicates.map(p => Try(local.select(Seq(p), Nil)) -> p)
+      assertEquals(distributed.select(ScanFilters.none), local.select(ScanFilters.none))
+      val chosen = predicates.map(p => Try(local.select(ScanFilters(Seq(p)))) -> p)
       chosen.foreach { case (expected, predicate) =>
         assertSameFiles(expected, distributed, predicate)
       }
@@ -63,7 +63,7 @@ class DistributedFilesSuite extends PatientSuite with LocalSpark {
     val table = build(writeParts)
     val (local, distributed) = (open(table, DeltaLog.NeverDistributed), open(table, 0))
     Seq(0L, 1L, 7L, 100L, 100000L).foreach { rows =>
-      def first(files: SnapshotFiles) = LimitedFiles(files, rows).select(Nil, Nil)
+      def first(files: SnapshotFiles) = LimitedFiles(files, rows).select(ScanFilters.none)
       assertEquals(first(distributed), first(local))
     }
   }
@@ -132,19 +132,19 @@ class DistributedFilesSuite extends PatientSuite with LocalSpark {
     val bytes = LocalFiles.readAllBytes(file)
     java.util.Arrays.fill(bytes, 4, bytes.length / 2, 0.toByte)
     LocalFiles.write(file, bytes)
-    assertEquals(distributed.select(Nil, Nil).map(_.path).toList, List("a"))
+    assertEquals(distributed.select(ScanFilters.none).map(_.path).toList, List("a"))
     assertEquals(distributed.size.numFiles, 1L)
     table.delete(f"${0}%020d.json").commit(1, AddFile("b", Map.empty, 1, 0, dataChange = true))
-    val e = intercept[DeltaicThrowable](open(table, 0).select(Nil, Nil))
+    val e = intercept[DeltaicThrowable](open(table, 0).select(ScanFilters.none))
     assertEquals(e.condition, "DELTAIC_CHECKPOINT_UNREADABLE")
     assert(e.getMessage.contains(classicName), e.getMessage)
   }
 
   test("executors read a checkpoint once, and leave out what commits have superseded since") {
     val table = build(writeClassic(_, rowGroupBytes = 8192))
-    val expected = open(table, DeltaLog.NeverDistributed).select(Nil, Nil)
+    val expected = open(table, DeltaLog.NeverDistributed).select(ScanFilters.none)
     val log = new DeltaLog(table.path, table.conf, 0)
-    assertEquals(newest(log).select(Nil, Nil), expected)
+    assertEquals(newest(log).select(ScanFilters.none), expected)
     val file = table.log.resolve(classicName)
     val modified = LocalFiles.getLastModifiedTime(file)
     LocalFiles.write(file, new Array[Byte](LocalFiles.size(file).toInt))
@@ -152,7 +152,7 @@ class DistributedFilesSuite extends PatientSuite with LocalSpark {
     table.commit(5, files(9).remove(System.currentTimeMillis))
     val left = newest(log)
     assert(left.snapshot.isDistributed && left.snapshot.version == 5)
-    assertEquals(left.select(Nil, Nil), expected.filterNot(_.path == files(9).path))
+    assertEquals(left.select(ScanFilters.none), expected.filterNot(_.path == files(9).path))
   }
 
   test("the size of a distributed table is what a query counts, whatever its checksum file has") {
@@ -162,8 +162,8 @@ class DistributedFilesSuite extends PatientSuite with LocalSpark {
       .file(f"${1}%020d.crc", """{"numFiles":7,"tableSizeBytes":70}""")
     val expected = open(table, DeltaLog.NeverDistributed).snapshot.size
     val few: Seq[SnapshotFiles => Any] = Seq(
-      _.select(Seq(EqualTo(attribute("p"), Literal("a"))), Nil),
-      LimitedFiles(_, 1).select(Nil, Nil),
+      _.select(ScanFilters(Seq(EqualTo(attribute("p"), Literal("a"))))),
+      LimitedFiles(_, 1).select(ScanFilters.none),
       _.aggregate(Nil, Nil, Seq(RowAggregate.CountRows)),
       _.size
     )
@@ -180,7 +180,7 @@ class DistributedFilesSuite extends PatientSuite with LocalSpark {
       distributed: SnapshotFiles,
       predicate: Expression
   ): Unit = {
-    val found = Try(distributed.select(Seq(predicate), Nil))
+    val found = Try(distributed.select(ScanFilters(Seq(predicate))))
     def described(files: Try[IndexedSeq[AddFile]]): Either[String, IndexedSeq[AddFile]] =
       files.toEither.left.map {
         case e: DeltaicThrowable => e.condition
