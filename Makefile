@@ -114,26 +114,27 @@ type: $(EDITABLE_STAMP) ## Check types (mypy strict)
 # Two at a time, since a Spark session of its own leaves the second core idle most of the time.
 .PHONY: test
 test: lint-python type build $(PEERS_STAMP) $(TPC_STAMP) $(CLASS_ARCHIVE) ## Everything that a change must pass
-	@rm -f build/junit-*.xml
+	@rm -rf build/junit-*.xml jvm/*/target/test-reports
 	@$(call beside,check-jvm,test-conformance-and-units)
 	@$(call beside,test-spark,test-peers test-hive-core)
 	@$(PY) -m tests.support.slowest
 
 # A minute of lint and types, then the tests of what has changed, the Scala suites and units beside those on Spark.
 .PHONY: quick
-quick: export CHANGED_SPARK = $(shell $(PY) -m tests.support.changed $(SINCE) spark)
-quick: export CHANGED_SCALA = $(shell $(PY) -m tests.support.changed $(SINCE) scala)
-quick: SINCE = main
+quick: export SINCE ?= main
 quick: lint-python type build $(CLASS_ARCHIVE) ## Check what changed since main in five minutes: lint, types, units, a part of the tests (SINCE=main)
 	@$(call beside,quick-spark,quick-others)
 
 .PHONY: quick-spark quick-others
 quick-spark:
-	@if [ -n "$$CHANGED_SPARK" ]; then $(call pytest_in_ci,spark) --every 5 $$CHANGED_SPARK; \
+	@tests="$$($(PY) -m tests.support.changed "$$SINCE" spark)"; \
+	  if [ -n "$$tests" ]; then $(call pytest_in_ci,spark) --every 5 $$tests; \
 	  else echo "No package with tests on Spark has changed."; fi
 quick-others: $(SBT_LAUNCHER)
 	@$(call pytest_in_ci,units) tests/conflicts tests/unit
-	@if [ -n "$$CHANGED_SCALA" ]; then $(call sbt,$(JVM_STYLE); testOnly $$CHANGED_SCALA); fi
+	@suites="$$($(PY) -m tests.support.changed "$$SINCE" scala)"; \
+	  if [ -n "$$suites" ]; then $(call sbt,$(JVM_STYLE); testOnly '"$$suites"'); \
+	  else echo "No Scala package has changed."; fi
 
 .PHONY: check-jvm
 check-jvm: $(SBT_LAUNCHER)

@@ -57,7 +57,7 @@ def configure_spark(builder: SparkSession.Builder) -> SparkSession.Builder:
     catalog = options.get(_CATALOG_KEY, CATALOG)
     if catalog != CATALOG:
         raise error(
-            "DELTAIC_CATALOG_TAKEN", setting=_CATALOG_KEY, catalog=catalog, required=CATALOG
+            "DELTAIC_CATALOG_CONFLICT", setting=_CATALOG_KEY, catalog=catalog, required=CATALOG
         )
     builder.config(_EXTENSIONS_KEY, _with_item(options.get(_EXTENSIONS_KEY), EXTENSION))
     builder.config(_CATALOG_KEY, CATALOG)

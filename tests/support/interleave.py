@@ -42,6 +42,7 @@ def committed_meanwhile(theirs: Callable[[], object]) -> Iterator[None]:
     ) -> CommitResult:
         restore()
         result = first_attempt(summary, tables, clock_ms)
+        assert result.first_attempt is not None, "nothing is committed"
         theirs()
         return result
 

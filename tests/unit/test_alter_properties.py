@@ -144,10 +144,10 @@ def test_property_outside_of_the_namespace_keeps_its_spelling() -> None:
         ({"delta.appendOnly": "maybe"}, (), "DELTAIC_INVALID_TABLE_PROPERTY"),
         ({MODE: "id"}, (), "DELTAIC_COLUMN_MAPPING_CHANGE"),
         ({"delta.columnMapping.maxColumnId": "9"}, (), "DELTAIC_INTERNAL_TABLE_PROPERTY"),
-        ({}, ("delta.constraints.c",), "DELTAIC_PROPERTY_KEPT"),
-        ({}, ("DELTA.columnMapping.MODE",), "DELTAIC_PROPERTY_KEPT"),
-        ({}, ("delta.rowTracking.materializedRowIdColumnName",), "DELTAIC_PROPERTY_KEPT"),
-        ({}, ("delta.inCommitTimestampEnablementVersion",), "DELTAIC_PROPERTY_KEPT"),
+        ({}, ("delta.constraints.c",), "DELTAIC_CANNOT_UNSET_PROPERTY"),
+        ({}, ("DELTA.columnMapping.MODE",), "DELTAIC_CANNOT_UNSET_PROPERTY"),
+        ({}, ("delta.rowTracking.materializedRowIdColumnName",), "DELTAIC_CANNOT_UNSET_PROPERTY"),
+        ({}, ("delta.inCommitTimestampEnablementVersion",), "DELTAIC_CANNOT_UNSET_PROPERTY"),
     ],
 )
 def test_what_cannot_be_changed_is_refused(

@@ -53,7 +53,7 @@ def test_domains_of_the_protocol_are_refused(domain: str) -> None:
 
 def test_table_without_the_feature_is_refused_with_what_to_do() -> None:
     log = create(MemoryFile("f"))
-    with pytest.raises(ProtocolError, match=r"delta\.feature\.domainMetadata"):
+    with pytest.raises(ProtocolError, match=r"addFeatureSupport\('domainMetadata'\)"):
         set_domain_metadata(log.table, "app", "{}", log, POLICY)
 
 

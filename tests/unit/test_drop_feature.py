@@ -111,7 +111,7 @@ def test_domains_are_removed_before_their_feature() -> None:
         (("deletionVectors",), {"feature": "deletionVectors"}, "rewritten or deleted"),
         ((), {"feature": "appendOnly"}, "not supported"),
         (("rowTracking",), {"feature": "domainMetadata"}, "rowTracking requires it"),
-        (("rowTracking",), {"feature": "rowTracking"}, "DELTAIC_FEATURE_KEPT"),
+        (("rowTracking",), {"feature": "rowTracking"}, "DELTAIC_CANNOT_DROP_FEATURE"),
         (
             ("checkConstraints",),
             {"feature": "checkConstraints", "truncateHistory": True},
@@ -155,11 +155,11 @@ def test_use_that_another_commit_begins_keeps_the_feature(
     snapshot = log.snapshot(log.table)
     assert snapshot is not None and supports(snapshot.protocol, feature)
     log.before_try = lambda _: None
-    assert "DELTAIC_FEATURE_KEPT" in refusal(log, feature), "it is seen without a race"
+    assert "DELTAIC_CANNOT_DROP_FEATURE" in refusal(log, feature), "it is seen without a race"
 
 
 def test_columns_keep_their_features() -> None:
     log = create()
     generated = column("g", metadata={"delta.generationExpression": "id + 1"})
     run(log, "addColumns", columns=[{"parent": [], "field": generated}])
-    assert "DELTAIC_FEATURE_KEPT" in refusal(log, "generatedColumns")
+    assert "DELTAIC_CANNOT_DROP_FEATURE" in refusal(log, "generatedColumns")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import pickle
 import re
 import subprocess
@@ -252,3 +253,15 @@ def test_errors_are_of_pysparks_classes_before_there_is_a_session() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert ran.stdout.strip() == "InvalidArgumentError", ran.stderr
+
+
+def test_no_name_of_a_resource_is_defined_twice() -> None:
+    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        names = [name for name, _ in pairs]
+        assert len(names) == len(set(names)), sorted(n for n in names if names.count(n) > 1)
+        return dict(pairs)
+
+    resources = sorted((PACKAGE / "resources").glob("*.json"))
+    assert len(resources) > 5
+    for resource in resources:
+        json.loads(resource.read_text(encoding="utf-8"), object_pairs_hook=unique)

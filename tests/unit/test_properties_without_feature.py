@@ -53,7 +53,7 @@ def test_no_other_definition_puts_it_into_force(
     name: str, value: str, command: str, arguments: dict[str, Any]
 ) -> None:
     log = having(**{name: value})
-    assert refusal(log, command, **arguments) == "DELTAIC_DORMANT_PROPERTY"
+    assert refusal(log, command, **arguments) == "DELTAIC_PROPERTY_WITHOUT_FEATURE"
 
 
 @pytest.mark.parametrize(("name", "value"), DORMANT)
@@ -94,6 +94,6 @@ def test_property_that_is_unset_and_set_again_names_columns_as_files_do(spelled:
 
 def test_each_is_to_be_taken_away() -> None:
     log = having(**{MODE: "name", "delta.enableRowTracking": "true"})
-    assert refusal(log, "alterProperties", unset=[MODE]) == "DELTAIC_DORMANT_PROPERTY"
+    assert refusal(log, "alterProperties", unset=[MODE]) == "DELTAIC_PROPERTY_WITHOUT_FEATURE"
     alter(log, "alterProperties", unset=[MODE, "delta.enableRowTracking"])
     assert not metadata(log)["configuration"]

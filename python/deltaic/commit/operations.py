@@ -1,4 +1,4 @@
-"""The operations that commit, by their names in commitInfo and the history."""
+"""Operations by their names in commitInfo and the history, also those of other writers."""
 
 from __future__ import annotations
 

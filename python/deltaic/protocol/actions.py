@@ -62,7 +62,7 @@ class Metadata:
 
     @property
     def schema(self) -> StructType:
-        """The table's columns, parsed from `schema_string`, which is parsed once.
+        """The table's columns, parsed from `schema_string`, which is cached.
 
         Raises
         ------

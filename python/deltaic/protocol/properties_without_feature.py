@@ -44,7 +44,7 @@ def require_not_activated(
     for name, feature in properties_without_feature(protocol, before).items():
         if feature.is_set(after.configuration):
             raise error(
-                "DELTAIC_DORMANT_PROPERTY",
+                "DELTAIC_PROPERTY_WITHOUT_FEATURE",
                 table=table,
                 version=version,
                 property=name,

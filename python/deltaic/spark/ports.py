@@ -210,7 +210,8 @@ class JvmTables:
             self._prefetched.table or "",
             None if prepared is None else prepared.handle,
             self._state,
-            self._prefetched.maintenance,
+            # A command may have committed before, and its maintenance may have run.
+            None if self._prefetched.is_of_command and prepared else self._prefetched.maintenance,
         )
 
     def retry_policy(self) -> RetryPolicy:

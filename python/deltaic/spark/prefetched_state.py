@@ -47,8 +47,8 @@ class PrefetchedState(Message):
         Whether it is sent with a command: `snapshot` is then the newest version of the table, or
         None if there is no table, and the JVM makes the first attempt of its commit.
     snapshot
-        The version that a write is based on. Of the ``txn`` actions, it has only that of the
-        write's own application.
+        The version that a write or command is based on. Of the ``txn`` actions, it has only that
+        of the write's own application.
     """
 
     session: SessionState | None = None

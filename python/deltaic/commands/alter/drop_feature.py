@@ -146,4 +146,6 @@ def _undroppable_reason(feature: Feature) -> tuple[str, str]:
 
 
 def _cannot_drop(table: str, feature: str, reason: str, advice: str) -> DeltaError:
-    return error("DELTAIC_FEATURE_KEPT", table=table, feature=feature, reason=reason, advice=advice)
+    return error(
+        "DELTAIC_CANNOT_DROP_FEATURE", table=table, feature=feature, reason=reason, advice=advice
+    )

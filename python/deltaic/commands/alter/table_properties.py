@@ -143,7 +143,7 @@ def _removable(table: str, stored_name: str) -> tuple[str, ...]:
         advice = "Use ALTER TABLE ... DROP CONSTRAINT."
     else:
         return (stored_name,) if known is None else spellings(known.replaced_by or stored_name)
-    raise error("DELTAIC_PROPERTY_KEPT", table=table, property=stored_name, advice=advice)
+    raise error("DELTAIC_CANNOT_UNSET_PROPERTY", table=table, property=stored_name, advice=advice)
 
 
 def _description(arguments: AlterProperties, before: str | None) -> str | None:

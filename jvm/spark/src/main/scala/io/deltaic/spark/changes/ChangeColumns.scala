@@ -43,7 +43,7 @@ private[spark] object ChangeColumns {
     val added = (if (identifiesRows) Seq(rowField) else Nil) ++ fields
     added.find(f => columns.fieldNames.exists(_.equalsIgnoreCase(f.name))).foreach { taken =>
       throw DeltaicException(
-        "DELTAIC_CHANGES_COLUMN_TAKEN",
+        "DELTAIC_CHANGES_COLUMN_RESERVED",
         Map("table" -> table, "column" -> taken.name)
       )
     }

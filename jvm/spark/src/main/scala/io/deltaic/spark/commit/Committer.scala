@@ -22,7 +22,10 @@ trait Committer {
   /** Before any data is written: returns the protocol and metadata for the write. */
   def plan(session: SparkSession, requestJson: String): String
 
-  /** After the data is written: commits it as a version of the table, or returns an error. */
+  /**
+   * Commits what has been prepared as a version of the table, or returns an error: after the data is written, or after
+   * the first attempt of a command was lost.
+   */
   def commit(session: SparkSession, prepared: PreparedCommit, prefetchedJson: String): String
 
   /** Runs a command that starts in the JVM, such as `createTable`. */

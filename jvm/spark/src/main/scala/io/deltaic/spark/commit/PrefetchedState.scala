@@ -91,7 +91,7 @@ private[spark] object PrefetchedState {
   def ofCommand(spark: SparkSession, log: DeltaLog, newest: Option[Snapshot]): ObjectNode =
     Message.of("PrefetchedState")(
       "session" -> session(spark),
-      "snapshot" -> newest.map(nonFileActions(_, _ => true)),
+      "snapshot" -> newest.map(nonFileActions(_, _ => false)),
       "maintenance" -> maintenance(log),
       "isOfCommand" -> true
     )

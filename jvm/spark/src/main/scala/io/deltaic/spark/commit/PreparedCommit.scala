@@ -33,8 +33,8 @@ private[spark] final case class CommitRequest(
 )
 
 /**
- * The handle that Python holds while it commits: it checks the winning commits for conflicts, and
- * tries versions until one is free. The methods are called over Py4J; their results are small.
+ * A commit that is ready to be written as a version of the table. Python holds it while it commits: it checks the winning
+ * commits for conflicts, and tries versions until one is free. The results of its methods are small.
  *
  * @param onCommitted called with the committed version; it must not throw
  */
@@ -161,8 +161,9 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
       .of("WinningCommit")(
         "version" -> version,
         "timestampMs" -> commit.timestampMs,
-        "operation" -> info.flatMap(i => Option(i.get("operation"))),
-        "isBlindAppend" -> info.flatMap(i => Option(i.get("isBlindAppend"))),
+        // Another writer's commitInfo may hold anything.
+        "operation" -> info.map(_.path("operation")).filter(_.isTextual),
+        "isBlindAppend" -> info.map(_.path("isBlindAppend")).filter(_.isBoolean),
         "protocol" -> commit.protocol.map(ActionBody.write),
         "metaData" -> commit.metadata.map(ActionBody.write),
         "txns" -> commit.actions.collect { case t: SetTransaction => t.appId -> t.version }.toMap,

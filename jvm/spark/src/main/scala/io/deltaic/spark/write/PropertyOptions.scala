@@ -7,13 +7,13 @@ import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 /** Options of a DataFrame writer that are table properties of the table that it creates. */
 private[spark] object PropertyOptions {
 
-  /** Property names are case-sensitive, so they keep their case. */
+  /** The names keep their case: that of a property of the user's own is significant. */
   def of(options: Map[String, String]): Map[String, String] = {
     val asSpelled = options match {
       case ignoringCase: CaseInsensitiveMap[String @unchecked] => ignoringCase.originalMap
       case plain => plain
     }
-    asSpelled.filter { case (key, _) => isProperty(key) }
+    asSpelled.filter { case (key, value) => value != null && isProperty(key) }
   }
 
   def isProperty(option: String): Boolean = option.toLowerCase(Locale.ROOT).startsWith("delta.")

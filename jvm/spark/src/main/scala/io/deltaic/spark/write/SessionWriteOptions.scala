@@ -9,11 +9,14 @@ import io.deltaic.spark.util.SessionSettings
  * Options that a session may set for all its writes, including SQL statements: `txnAppId` and `txnVersion` for
  * idempotent writes, and `userMetadata`. The options of a write take precedence.
  *
- * @param own the write's own options, keys in lower case
+ * @param options the write's own options, keys in lower case
  */
-private[spark] final class SessionWriteOptions(spark: SparkSession, own: Map[String, String]) {
+private[spark] final class SessionWriteOptions(spark: SparkSession, options: Map[String, String]) {
 
   import SessionWriteOptions._
+
+  /** PySpark passes None as null. Such an option is not set. */
+  private val own: Map[String, String] = options.filter(_._2 != null)
 
   /** Application and version come from the same source: both from the write, or both from the session. */
   private val txn: Map[String, String] =

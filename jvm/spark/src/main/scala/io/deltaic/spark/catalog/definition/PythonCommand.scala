@@ -4,11 +4,12 @@ import scala.util.control.NonFatal
 
 import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
+import org.apache.hadoop.fs.FileStatus
 import org.apache.spark.sql.classic.SparkSession
 import org.slf4j.{Logger, LoggerFactory}
 
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
-import io.deltaic.replay.DeltaLog
+import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.commit.{
   CommitFiles,
   CommitRequest,
@@ -34,14 +35,19 @@ private[spark] final class PythonCommand(spark: SparkSession, log: DeltaLog, nam
 
   /** @param onLost called if another writer has committed the version: by default, Python tries further versions */
   def run(arguments: ObjectNode, onLost: PreparedCommit => Unit = retry): Unit = {
-    val newest = Option.when(log.exists)(log.latest())
+    val newest = newestIfExists
     val request = arguments.deepCopy()
     request.set[JsonNode]("prefetched", PrefetchedState.ofCommand(spark, log, newest))
     CommitterReply.toRequest(request)(committer.run(spark, name, _)).get("firstAttempt") match {
-      case attempt: ObjectNode => tryFirst(Message.checked("FirstAttempt", attempt), onLost)
+      case attempt: ObjectNode =>
+        tryFirst(Message.checked("FirstAttempt", attempt), newest, onLost)
       case _ => () // Python has committed, or there is nothing to commit.
     }
   }
+
+  private def newestIfExists: Option[Snapshot] =
+    try Some(log.latest())
+    catch { case e: DeltaicThrowable if e.getCondition == "DELTAIC_NOT_A_TABLE" => None }
 
   /** Runs the command again. It sees what the other writer has committed. */
   def runAgain(arguments: ObjectNode): Unit = {
@@ -49,10 +55,16 @@ private[spark] final class PythonCommand(spark: SparkSession, log: DeltaLog, nam
     ()
   }
 
-  private def tryFirst(attempt: ObjectNode, onLost: PreparedCommit => Unit): Unit = {
+  private def tryFirst(
+      attempt: ObjectNode,
+      newest: Option[Snapshot],
+      onLost: PreparedCommit => Unit
+  ): Unit = {
     val version = attempt.get("version").longValue
     val summary = attempt.get("summary").asInstanceOf[ObjectNode]
-    val prepared = PythonCommand.prepare(spark, log, summary, CommitFiles())
+    // The commit file of the version that was sent: the path may be another table's by now.
+    val readCommit = newest.filter(_.version + 1 == version).flatMap(_.commitFile)
+    val prepared = PythonCommand.prepare(spark, log, summary, CommitFiles(), readCommit)
     val lines = Json.stringsIn(attempt.get("lines")).mkString("\n")
     val isCommitted =
       try
@@ -60,7 +72,8 @@ private[spark] final class PythonCommand(spark: SparkSession, log: DeltaLog, nam
           .get("status").asText == "committed"
       catch {
         case e: DeltaicThrowable => throw e // Certainly not committed.
-        case NonFatal(e) =>
+        case e @ (NonFatal(_) | _: InterruptedException) =>
+          if (e.isInstanceOf[InterruptedException]) Thread.currentThread().interrupt()
           throw DeltaicException(
             "DELTAIC_COMMIT_STATE_UNKNOWN",
             Map(
@@ -79,7 +92,8 @@ private[spark] final class PythonCommand(spark: SparkSession, log: DeltaLog, nam
     case request: ObjectNode =>
       try CommitMaintenance.run(spark, log, version, MaintenanceRequest.of(request))
       catch {
-        case NonFatal(e) =>
+        case e @ (NonFatal(_) | _: InterruptedException) =>
+          if (e.isInstanceOf[InterruptedException]) Thread.currentThread().interrupt()
           PythonCommand.logger.warn(
             s"${log.table}: version $version is committed, but its maintenance failed",
             e
@@ -103,12 +117,14 @@ private[spark] object PythonCommand {
    * A commit that Python has planned.
    *
    * @param summary a `CommitSummary`
+   * @param knownCommit the commit file of the version that was read, if it is known
    */
   def prepare(
       spark: SparkSession,
       log: DeltaLog,
       summary: ObjectNode,
-      files: CommitFiles
+      files: CommitFiles,
+      knownCommit: Option[FileStatus] = None
   ): PreparedCommit = {
     Message.checked("CommitSummary", summary)
     val readVersion = summary.get("readVersion").longValue
@@ -127,7 +143,8 @@ private[spark] object PythonCommand {
         changes = files,
         readSet =
           if (summary.get("readsWholeTable").asBoolean) ReadSet.everything else ReadSet.nothing,
-        readCommit = Option.when(readVersion >= 0)(readVersion).flatMap(log.commitFile)
+        readCommit = knownCommit
+          .orElse(Option.when(readVersion >= 0)(readVersion).flatMap(log.commitFile))
       ),
       CommittedVersion.record(spark, log.table, _)
     )

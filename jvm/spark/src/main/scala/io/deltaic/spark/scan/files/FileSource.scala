@@ -61,7 +61,7 @@ private[spark] object FileSource {
       file: String,
       filters: Seq[Expression]
   ): Nothing = throw DeltaicException(
-    "DELTAIC_INVALID_PARTITION_VALUE",
+    "DELTAIC_UNREADABLE_PARTITION_VALUE",
     Map(
       "table" -> table.toString,
       "version" -> version.toString,
