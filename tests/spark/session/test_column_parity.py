@@ -172,7 +172,7 @@ def statistics_paths(
     scala: ScalaObjects, columns: StructType, configuration: dict[str, str], *, mapped: bool = False
 ) -> list[tuple[str, ...]]:
     """Return the columns of which a writer collects statistics, by their names in files."""
-    none, nothing, empty = scala.none, scala.seq_of([]), scala.map_of({})
+    nothing, empty = scala.seq_of([]), scala.map_of({})
     spec = scala["spark.write.files.DataWriteSpec"].forTable(
         scala.session,
         "/t",
@@ -180,7 +180,6 @@ def statistics_paths(
         nothing,
         scala.map_of(configuration),
         empty,
-        none,
         mapped,
         nothing,
         nothing,
@@ -366,9 +365,9 @@ def widening(request: pytest.FixtureRequest, scala: ScalaObjects, folder: Path) 
     protocol = Protocol(3, 7, wide, wide)
     path = folder / f"widening-{request.param}"
     snapshot = scala.snapshot(path, protocol, metadata)
-    origin = scala["spark.catalog.TableOrigin$TimeTravel"]
+    version = scala["spark.catalog.TableVersion"].timeTravel(scala.log(path), snapshot)
     table = scala.java("io.deltaic.spark.catalog.DeltaicTable")(
-        scala.session, scala.log(path), snapshot, origin, *[scala.none] * 4
+        scala.session, version, *[scala.none] * 4
     )
     takes = scala["spark.catalog.target.AutomaticWidening"].of(table)
     return is_enabled(protocol, metadata), takes
