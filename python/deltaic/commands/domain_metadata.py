@@ -5,7 +5,7 @@ from __future__ import annotations
 from deltaic.commit.operations import Operation
 from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import CommitSummary, OperationInfo, Tables, TableSnapshot
-from deltaic.commit.transaction import CommitResult, RetryPolicy, commit
+from deltaic.commit.transaction import CommitResult, RetryPolicy, commit_metadata
 from deltaic.exceptions import error
 from deltaic.protocol.actions import DomainMetadata
 from deltaic.protocol.domains import FEATURE
@@ -73,7 +73,7 @@ def _commit(
         is_blind_append=False,
         reads_whole_table=False,
     )
-    return commit(tables.prepare_metadata_commit(summary), tables, policy)
+    return commit_metadata(summary, tables, policy)
 
 
 def _current(table: str, tables: Tables) -> TableSnapshot:

@@ -27,6 +27,7 @@ from deltaic.commit.non_file_actions import NonFileActions, non_file_actions_aft
 from deltaic.commit.ports import CommitSummary, PreparedCommit, Tables
 from deltaic.commit.rebase import rebase
 from deltaic.exceptions import DeltaError, error
+from deltaic.protocol.actions import SetTransaction
 from deltaic.protocol.change_data import feeds_changes, require_recorded_changes
 from deltaic.protocol.features import require_writable
 from deltaic.protocol.properties import require_no_writer_binding_properties
@@ -128,17 +129,14 @@ def commit(
     """
     summary = prepared.summary()
     txn = requested_txn(summary.table, summary.operation.options, clock_ms())
-    ours = current_transaction_of(summary, txn, tables.isolation_level())
-    if _is_noop(summary, ours):
+    ours = _checked_transaction(summary, txn, tables)
+    if ours is None:
         return CommitResult(summary.read_version, skipped=True)
-    _require_allowed(summary)
     if txn is not None:
         newest = tables.snapshot(summary.table)
         if newest is not None and newest.transactions.get(txn.app_id, -1) >= txn.version:
             return CommitResult(newest.version, skipped=True)
-    attempts = _Attempts(
-        prepared, summary, Provenance(str(uuid.uuid4()), tables.engine_info()), clock_ms
-    )
+    attempts = _Attempts(prepared, summary, _new_provenance(tables), clock_ms)
     result, committed = attempts.run(ours, policy or RetryPolicy())
     run_hooks(committed, result.version, prepared, tables)
     return result
@@ -163,12 +161,10 @@ def _first_attempt(summary: CommitSummary, tables: Tables, clock_ms: Clock) -> C
     """Return the first attempt of a commit for the JVM, or that there is nothing to commit."""
     options = {**tables.user_metadata(), **summary.operation.options}
     summary = replace(summary, operation=replace(summary.operation, options=options))
-    ours = current_transaction_of(summary, None, tables.isolation_level())
-    if _is_noop(summary, ours):
+    ours = _checked_transaction(summary, None, tables)
+    if ours is None:
         return CommitResult(summary.read_version, skipped=True)
-    _require_allowed(summary)
-    previous = summary.plan.base
-    provenance = Provenance(str(uuid.uuid4()), tables.engine_info())
+    previous, provenance = summary.plan.base, _new_provenance(tables)
     actions = non_file_actions_after(previous, summary, ours, provenance, clock_ms())
     version = previous.version + 1
     attempt = FirstAttempt(
@@ -179,6 +175,21 @@ def _first_attempt(summary: CommitSummary, tables: Tables, clock_ms: Clock) -> C
         maintenance_request(summary, version, tables),
     )
     return CommitResult(version, attempts=1, first_attempt=attempt)
+
+
+def _checked_transaction(
+    summary: CommitSummary, txn: SetTransaction | None, tables: Tables
+) -> CurrentTransaction | None:
+    """Return the transaction of a commit that is allowed; None if it changes nothing."""
+    ours = current_transaction_of(summary, txn, tables.isolation_level())
+    if _is_noop(summary, ours):
+        return None
+    _require_allowed(summary)
+    return ours
+
+
+def _new_provenance(tables: Tables) -> Provenance:
+    return Provenance(str(uuid.uuid4()), tables.engine_info())
 
 
 @dataclass(frozen=True, slots=True)
