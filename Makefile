@@ -161,7 +161,7 @@ test-spark: build $(PEERS_STAMP) $(TPC_STAMP) $(CLASS_ARCHIVE)
 
 # The suites of SQL, DML and DDL, which run a second time in a session with Hive support: with others of Spark's hooks.
 HIVE_SUITES = $(foreach suite,alter_table assigned_values catalog_tables change_feed change_feed_refusals \
-  change_feed_writes change_targets column_defaults column_mapping_writes constraints delta_table generated_columns \
+  change_feed_writes row_level_targets column_defaults column_mapping_writes constraints delta_table generated_columns \
   identity_columns inserted_values merge_columns merge_into_writer merge_plans one_version replace_where row_changes \
   schema_evolution show_statements sql_statements time_travel time_travel_spelling update_merge write_modes \
   write_statements,$(wildcard tests/spark/*/test_$(suite).py))

@@ -23,7 +23,7 @@ class LargeCommit(Scenario):
 
     def measures(self, settings: Settings) -> tuple[Measure, ...]:
         """Return the one row."""
-        return (Measure("row-ids", f"give row ids to {_files(settings):,} files, in one commit"),)
+        return (Measure("row-ids", f"give row IDs to {_files(settings):,} files, in one commit"),)
 
     def prepare(self, lab: Lab) -> None:
         """Write the log, which is one of those of `open-files`."""
@@ -51,6 +51,6 @@ class LargeCommit(Scenario):
 
 
 def _row_ids(lab: Lab, path: str) -> Answer:
-    """Return the number of files with row ids in the log, and the highest base row id."""
+    """Return the number of files with row IDs in the log, and the highest base row ID."""
     entries = lab.spark.read.json(f"{path}/_delta_log/*.json").where("add.baseRowId IS NOT NULL")
     return collect(entries.selectExpr("count(*)", "max(add.baseRowId)"))

@@ -172,8 +172,8 @@ def overwrite_partition(value: int, path: str) -> Operation:
 def upgrade(log: MemoryLog) -> MemoryCommit:
     kept = keep_definition(log, log.version)
     features = frozenset({"appendOnly", "invariants"})
-    definition = Definition(Protocol(1, 7, None, features), kept.effective.metadata)
-    changed = dataclasses.replace(kept, effective=definition, changes_protocol=True)
+    definition = Definition(Protocol(1, 7, None, features), kept.definition.metadata)
+    changed = dataclasses.replace(kept, definition=definition, changes_protocol=True)
     return MemoryCommit(log, "UPGRADE PROTOCOL", plan=changed)
 
 
@@ -391,9 +391,9 @@ def test_identity_values_of_a_winner_conflict_with_commits_that_generate_some(
 ) -> None:
     log = create(ONE)
     ours = current_transaction_of(delete(1)(log).summary(), None)
-    before = identity_moved_to(ours.plan.effective.metadata, 10)
-    definition = Definition(ours.plan.effective.protocol, before)
-    planned = dataclasses.replace(ours.plan, effective=definition, changes_metadata=gives_values)
+    before = identity_moved_to(ours.plan.definition.metadata, 10)
+    definition = Definition(ours.plan.definition.protocol, before)
+    planned = dataclasses.replace(ours.plan, definition=definition, changes_metadata=gives_values)
     generated = frozenset({"id"} if gives_values else ())
     ours = dataclasses.replace(
         ours, plan=planned, latest_metadata=before, generated_identity_columns=generated

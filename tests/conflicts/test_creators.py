@@ -94,7 +94,7 @@ def first_commits(log: MemoryLog, first: MemoryCommit) -> None:
 def test_second_creator_does_not_append_to_a_table_it_cannot_write() -> None:
     log = MemoryLog()
     second = creation(log, "b")
-    created = plan(log).effective
+    created = plan(log).definition
     features = frozenset({"appendOnly", "invariants", "warpDrive"})
     protocol = Protocol(1, 7, None, features)
     lines = [log_line("protocol", protocol.to_json())]

@@ -56,7 +56,7 @@ _numbers = itertools.count()
 
 
 def base(level: str, columns: str = COLUMNS) -> MemoryLog:
-    """A clustered table with row tracking whose two files have no row ids yet."""
+    """A clustered table with row tracking whose two files have no row IDs yet."""
     log = MemoryLog()
     log.furthest = 40
     properties = {
@@ -75,7 +75,7 @@ def base(level: str, columns: str = COLUMNS) -> MemoryLog:
         cluster_by=[("p",)],
     )
     commit(MemoryCommit(log, "WRITE", adds=[ONE, TWO], plan=planned), log)
-    before = planned.effective.protocol
+    before = planned.definition.protocol
     assert before.writer_features is not None
     features = before.writer_features | {"rowTracking"}
     after = dataclasses.replace(before, writer_features=features)
@@ -247,7 +247,7 @@ OPERATIONS: dict[str, tuple[str, Operation]] = {
             reads=EVERYTHING,
         ),
     ),
-    "backfill of row ids": ("B", Operation(backfill, lambda paths, snapshot: True)),
+    "backfill of row IDs": ("B", Operation(backfill, lambda paths, snapshot: True)),
     "domain": (
         "G",
         Operation(
@@ -362,7 +362,7 @@ compaction                  . . . m . d d d d d d d d m m m d . . m m m m m m m 
 overwriteSchema             m m m m m m m m m m m d m m m m m . . m m m m m m m m m p p
 REPLACE TABLE               m m m m m m m m m m m d m m m m m . m m m m m m m m m m p p
 REPLACE TABLE AS SELECT     m m m m m m m m m m m d m m m m m . m m m m m m m m m m p p
-backfill of row ids         . . . . . = . . . . . = = = = = = . . . . . . . . . . . . .
+backfill of row IDs         . . . . . = . . . . . = = = = = = . . . . . . . . . . . . .
 domain                      . . . m . . . . . . . . . m m m . t . m m m m m m m . m p p
 CLUSTER BY                  . . . m . . . . . . . . . m m m . . t m m m m m m m . m p p
 SET TBLPROPERTIES           . . m m . . . . . . . . . m m m . . . m m m m m m m m m p p
@@ -438,7 +438,7 @@ def require_history(log: MemoryLog, operation: Operation) -> None:
     paths = {file.path for file in log.files()}
     assert operation.shows(paths, snapshot), "it is not there"
     ids = [file.base_row_id for file in log.files() if file.base_row_id is not None]
-    assert len(set(ids)) == len(ids), "two files have the same row ids"
+    assert len(set(ids)) == len(ids), "two files have the same row IDs"
 
 
 @pytest.mark.parametrize("name", OPERATIONS)

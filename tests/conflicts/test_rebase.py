@@ -1,4 +1,4 @@
-"""What is recomputed on retry: timestamps, row ids, and the version a feature is enabled from."""
+"""What is recomputed on retry: timestamps, row IDs, and the version a feature is enabled from."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def check(
         "RTAS by link: fails before",
         "TRUNCATE by link: fails after",
         "REPLACE USING by rename: fails before",
-        "row ids given by link: fails before",
+        "row IDs given by link: fails before",
         "append with V2 checkpoints by rename: fails before",
         "append with lists of files by link: lies",
     ],

@@ -1,7 +1,7 @@
 """Random workloads on Deltaic, on delta-spark and as brute force.
 
 Each engine makes a table and runs the first half of the steps, then goes on with the other's table.
-Contents, counts, change feed and row ids must be those of brute force for either reader.
+Contents, counts, change feed and row IDs must be those of brute force for either reader.
 ``make test-workloads WORKLOADS=100`` tries as many others of each style, with
 ``SEED=7`` the same ones each time.
 """

@@ -272,7 +272,7 @@ def tracked(
     tmp_path_factory: pytest.TempPathFactory,
     request: pytest.FixtureRequest,
 ) -> str:
-    """A table that delta-spark wrote with row tracking; some row ids are in its data files."""
+    """A table that delta-spark wrote with row tracking; some row IDs are in its data files."""
     path = str(tmp_path_factory.mktemp("tracked") / "table")
     vectors, mapping = request.param
     delta_spark.run(TRACKED, path=path, vectors=vectors, mapping=mapping)

@@ -43,8 +43,8 @@ def table(*columns: Any, mode: str = "none", **properties: str) -> MemoryLog:
         0,
         [
             json.dumps({"commitInfo": {"operation": "WRITE"}}),
-            json.dumps({"protocol": planned.effective.protocol.to_json()}),
-            json.dumps({"metaData": planned.effective.metadata.to_json()}),
+            json.dumps({"protocol": planned.definition.protocol.to_json()}),
+            json.dumps({"metaData": planned.definition.metadata.to_json()}),
         ],
     )
     return log

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from deltaic.commit import transaction
 from deltaic.commit.clock import Clock
 from deltaic.commit.current_transaction import CurrentTransaction
-from deltaic.commit.ports import CommitSummary, Tables
+from deltaic.commit.ports import CommitSummary, TableAccess
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 
 
@@ -38,7 +38,7 @@ def committed_meanwhile(theirs: Callable[[], object]) -> Iterator[None]:
         return run(self, ours, policy)
 
     def attempt_after_theirs(
-        summary: CommitSummary, tables: Tables, clock_ms: Clock
+        summary: CommitSummary, tables: TableAccess, clock_ms: Clock
     ) -> CommitResult:
         restore()
         result = first_attempt(summary, tables, clock_ms)

@@ -86,7 +86,7 @@ def dv_id_of(body: Mapping[str, Any]) -> str | None:
 
 
 class MemoryLog:
-    """The commits of one table, and `deltaic.commit.ports.Tables` of a session that has only it."""
+    """The commits of one table, and the `TableAccess` of a session that has only this table."""
 
     def __init__(self, table: str = "memory:/t") -> None:
         self.table = table
@@ -202,7 +202,7 @@ class MemoryLog:
         )
 
     def prepare_row_ids(self, summary: CommitSummary) -> MemoryCommit | None:
-        """Prepare a commit that adds every file without row ids again."""
+        """Prepare a commit that adds every file without row IDs again."""
         older = [f for f in self.files(summary.read_version) if f.base_row_id is None]
         if not older:
             return None
@@ -221,7 +221,7 @@ class MemoryLog:
             for sql in expressions
         ]
 
-    def furthest_value(self, table: str, version: int, column: str, *, largest: bool) -> int | None:
+    def extreme_value(self, table: str, version: int, column: str, *, largest: bool) -> int | None:
         """Return what `furthest` says: a log in memory has no rows to look at."""
         return self.furthest
 
@@ -333,7 +333,7 @@ class MemoryCommit:
             removed_bytes=100 * (len(removed) - len(kept)),
             num_deletion_vectors_added=sum(f.dv_id is not None for f in self.adds),
             num_deletion_vectors_removed=sum(f.dv_id is not None for f in self.replaced.values()),
-            fresh_rows=ROWS * sum(f.base_row_id is None for f in self.adds),
+            rows_without_row_ids=ROWS * sum(f.base_row_id is None for f in self.adds),
             data_change=self.data_change and bool(self.adds or self.removes),
         )
 
@@ -361,7 +361,7 @@ class MemoryCommit:
         ]
         return self.log.write_if_absent(version, lines)
 
-    def winner(self, version: int) -> WinningCommit | None:
+    def winning_commit(self, version: int) -> WinningCommit | None:
         """Describe the commit of `version`, from its log lines."""
         if version > self.log.version:
             return None
@@ -394,8 +394,8 @@ class MemoryCommit:
                 for b in self.log.actions(version, "domainMetadata")
             },
             num_added=len(adds),
-            add_matching_reads=next(iter(matching), None),
-            removed_file_read=next((p for p in gone if p in read), None),
+            added_file_we_would_read=next(iter(matching), None),
+            removed_file_we_read=next((p for p in gone if p in read), None),
             **meeting,
         )
 
@@ -419,12 +419,12 @@ class MemoryCommit:
             if path not in self.removes and path not in mine:
                 continue
             if path not in theirs and path in moved:
-                return {"moved_file": path}
+                return {"compacted_file_we_change": path}
             if not self.row_by_row or path not in theirs or path not in self.replaced:
-                return {"removed_file_removed": path}
+                return {"removed_file_we_change": path}
             before, now = self.replaced[path].deleted, theirs[path].deleted
             if not before <= now:
-                return {"removed_file_removed": path}
+                return {"removed_file_we_change": path}
             both = now - before
             if path in mine:
                 both &= mine[path].deleted
@@ -461,8 +461,8 @@ def keep_definition(log: MemoryLog, version: int) -> CommitPlan:
 def set_property(log: MemoryLog) -> MemoryCommit:
     """Return a commit that changes the table's metadata."""
     kept = keep_definition(log, log.version)
-    configuration = {**kept.effective.metadata.configuration, "owner": "me"}
-    metadata: Metadata = replace(kept.effective.metadata, configuration=configuration)
-    definition = Definition(kept.effective.protocol, metadata)
-    changed = replace(kept, effective=definition, changes_metadata=True)
+    configuration = {**kept.definition.metadata.configuration, "owner": "me"}
+    metadata: Metadata = replace(kept.definition.metadata, configuration=configuration)
+    definition = Definition(kept.definition.protocol, metadata)
+    changed = replace(kept, definition=definition, changes_metadata=True)
     return MemoryCommit(log, "SET TBLPROPERTIES", plan=changed)

@@ -279,7 +279,7 @@ class Course:
     def _check_ids(self, version: int, before: list[Any], after: list[Any]) -> None:
         """Rows keep their ids, changed ones too; commit versions change with changed rows alone."""
         outcome = self.outcomes[version]
-        label = f"row ids of version {version} of {self.path}, by {self.writers[version]}"
+        label = f"row IDs of version {version} of {self.path}, by {self.writers[version]}"
         ids = [row_id for _, row_id, _ in after]
         assert None not in ids, label
         assert len(set(ids)) == len(ids), f"{label}: not unique"

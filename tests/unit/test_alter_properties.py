@@ -185,7 +185,7 @@ def test_new_mapped_table_numbers_fields_at_every_depth() -> None:
     nested = struct("x", column("m", {**_MAP, "valueType": struct("y")}))
     text = schema("id", column("s s", nested))
     planned = plan(MemoryLog(), schema_string=text, properties={MODE: "name"})
-    metadata = planned.effective.metadata
+    metadata = planned.definition.metadata
     _, outer = fields(metadata)
     inner, mapped = outer["type"]["fields"]
     deepest = mapped["type"]["valueType"]["fields"][0]

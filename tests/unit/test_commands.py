@@ -64,7 +64,7 @@ def test_a_table_may_get_its_columns_later_if_the_session_allows_it() -> None:
         plan(log)
     with pytest.raises(InvalidArgumentError, match="no column"):
         plan(log, schema_string=schema())
-    evolved = plan(log, evolved_schema_string=schema("id", "p")).effective.metadata
+    evolved = plan(log, evolved_schema_string=schema("id", "p")).definition.metadata
     assert json.loads(evolved.schema_string) == json.loads(schema("id", "p"))
 
 

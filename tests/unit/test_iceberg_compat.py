@@ -38,9 +38,9 @@ def mapped(schema_string: str) -> dict[str, dict[str, Any]]:
 
 def test_a_new_table_maps_its_columns_by_name_and_lists_the_features() -> None:
     planned = plan(MemoryLog(), properties=V1)
-    assert planned.effective.metadata.configuration["delta.columnMapping.mode"] == "name"
-    assert planned.effective.protocol.min_writer_version == 7
-    features = planned.effective.protocol.writer_features
+    assert planned.definition.metadata.configuration["delta.columnMapping.mode"] == "name"
+    assert planned.definition.protocol.min_writer_version == 7
+    features = planned.definition.protocol.writer_features
     assert features is not None and {"icebergCompatV1", "columnMapping"} <= features
 
 
@@ -81,8 +81,8 @@ def test_a_replacement_keeps_the_names_of_partition_columns_but_not_their_types(
     partitioned = MemoryLog()
     planned = plan(partitioned, properties=V2, partition_by=("p",))
     lines = [
-        json.dumps({"protocol": planned.effective.protocol.to_json()}),
-        json.dumps({"metaData": planned.effective.metadata.to_json()}),
+        json.dumps({"protocol": planned.definition.protocol.to_json()}),
+        json.dumps({"metaData": planned.definition.metadata.to_json()}),
     ]
     partitioned.write_if_absent(0, lines)
     text = schema("id", column("p", "integer"))
@@ -98,7 +98,7 @@ def test_elements_keys_and_values_have_ids_of_their_own_as_in_the_protocols_exam
         column("col2", map_of("integer", array("integer"))),
         column("col3", map_of("integer", struct(column("subcol1", array("integer"))))),
     )
-    metadata = plan(MemoryLog(), properties=V2, schema_string=text).effective.metadata
+    metadata = plan(MemoryLog(), properties=V2, schema_string=text).definition.metadata
     fields = json.loads(metadata.schema_string)["fields"]
     subcol1 = fields[2]["type"]["valueType"]["fields"][0]
     names = [f["metadata"]["delta.columnMapping.physicalName"] for f in [*fields, subcol1]]
@@ -119,7 +119,7 @@ def test_elements_keys_and_values_have_ids_of_their_own_as_in_the_protocols_exam
 def test_a_replaced_column_of_the_same_type_keeps_the_ids_of_its_parts() -> None:
     log = MemoryLog()
     text = schema("id", column("a", array("long")), "p")
-    first = plan(log, properties=V2, schema_string=text).effective
+    first = plan(log, properties=V2, schema_string=text).definition
     log.write_if_absent(
         0,
         [
@@ -129,7 +129,7 @@ def test_a_replaced_column_of_the_same_type_keeps_the_ids_of_its_parts() -> None
     )
     again = schema("new", column("a", array("long")))
     options = {"overwriteschema": "true"}
-    second = plan(log, "overwrite", schema_string=again, options=options).effective.metadata
+    second = plan(log, "overwrite", schema_string=again, options=options).definition.metadata
     before, after = mapped(first.metadata.schema_string), mapped(second.schema_string)
     assert after["a"] == before["a"]
     assert after["new"]["delta.columnMapping.id"] == 5
@@ -142,7 +142,7 @@ OFF = {"delta.enableIcebergCompatV1": "false"}
 def existing(properties: dict[str, str], *columns: Any) -> MemoryLog:
     """Return a table without files."""
     log = MemoryLog()
-    first = plan(log, properties=properties, schema_string=schema(*columns)).effective
+    first = plan(log, properties=properties, schema_string=schema(*columns)).definition
     lines = [
         json.dumps({"protocol": first.protocol.to_json()}),
         json.dumps({"metaData": first.metadata.to_json()}),

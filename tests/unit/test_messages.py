@@ -58,7 +58,7 @@ RECORDS: tuple[type[Message], ...] = (
 
 #: Declared fields that are no attributes: only the JVM reads the first, the committer the second.
 ONLY_IN_JSON = {
-    "CommitPlan": {"feedsChanges": "boolean"},
+    "CommitPlan": {"writesChangeDataFeed": "boolean"},
     "WriteRequest": {"prefetched": "PrefetchedState"},
 }
 
@@ -110,7 +110,7 @@ def test_plan_survives_the_jvm() -> None:
         domains=(DomainMetadata("app", "{}"),),
     )
     body = json.loads(plan.json())
-    assert body["effective"]["metaData"]["id"] == "id" and body["changesMetaData"] is True
+    assert body["definition"]["metaData"]["id"] == "id" and body["changesMetaData"] is True
     assert CommitPlan.from_json(body) == plan
 
 

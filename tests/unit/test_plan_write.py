@@ -29,7 +29,7 @@ def test_first_write_defines_the_table() -> None:
     assert metadata.created_time_ms == 5_000
     assert (metadata.format_provider, metadata.format_options) == ("parquet", {})
     assert len(metadata.id) == 36
-    assert planned.effective.metadata == metadata
+    assert planned.definition.metadata == metadata
     assert planned.is_blind_append is True
 
 
@@ -37,7 +37,7 @@ def test_first_write_stores_its_properties_and_the_sessions_defaults() -> None:
     log = MemoryLog()
     log.defaults = {"delta.appendOnly": "true", "delta.checkpointInterval": "5"}
     planned = plan(log, properties={"delta.checkpointInterval": "7", "owner": "me"})
-    assert planned.effective.metadata.configuration == {
+    assert planned.definition.metadata.configuration == {
         "delta.appendOnly": "true",
         "delta.checkpointInterval": "7",
         "owner": "me",
@@ -58,16 +58,16 @@ def test_replaced_table_gets_the_sessions_defaults_as_a_new_one_does() -> None:
         "delta.fromAnotherEngine": "1",
     }
     planned = plan(log, "overwrite", properties={"delta.checkpointInterval": "7"}, **REPLACES)
-    configuration = dict(planned.effective.metadata.configuration)
+    configuration = dict(planned.definition.metadata.configuration)
     assert configuration.pop("delta.columnMapping.maxColumnId") == "2"
     assert configuration == {
         "delta.checkpointInterval": "7",
         "delta.enableChangeDataFeed": "true",
         "delta.columnMapping.mode": "name",
     }
-    assert "physicalName" in planned.effective.metadata.schema_string
+    assert "physicalName" in planned.definition.metadata.schema_string
     features = {"changeDataFeed", "columnMapping", "domainMetadata", "identityColumns"}
-    assert features <= (planned.effective.protocol.writer_features or set())
+    assert features <= (planned.definition.protocol.writer_features or set())
 
 
 def test_overwritten_schema_leaves_the_properties_as_they_are_whatever_the_defaults() -> None:
@@ -76,18 +76,18 @@ def test_overwritten_schema_leaves_the_properties_as_they_are_whatever_the_defau
     planned = plan(
         log, "overwrite", schema_string=schema("n", "p"), options={"overwriteschema": "true"}
     )
-    assert planned.effective.metadata.configuration == {"delta.checkpointInterval": "7"}
+    assert planned.definition.metadata.configuration == {"delta.checkpointInterval": "7"}
 
 
 def test_defaults_that_name_nothing_do_not_fail_a_create_and_any_property_may_be_allowed() -> None:
     log = MemoryLog()
     log.defaults = {"delta.fromAnotherEngine": "1", "delta.checkpointInterval": "5"}
-    assert plan(log).effective.metadata.configuration == {"delta.checkpointInterval": "5"}
+    assert plan(log).definition.metadata.configuration == {"delta.checkpointInterval": "5"}
     given = {"delta.targetFileSize": "1"}
     with pytest.raises(InvalidArgumentError, match="targetFileSize"):
         plan(log, properties=given)
     log.any_properties = True
-    assert plan(log, properties=given).effective.metadata.configuration == {
+    assert plan(log, properties=given).definition.metadata.configuration == {
         "delta.checkpointInterval": "5",
         "delta.targetFileSize": "1",
     }
@@ -95,19 +95,19 @@ def test_defaults_that_name_nothing_do_not_fail_a_create_and_any_property_may_be
 
 def test_first_write_of_a_table_with_deletion_vectors() -> None:
     planned = plan(MemoryLog(), properties={"delta.enableDeletionVectors": "true"})
-    assert planned.effective.protocol.reader_features == frozenset({"deletionVectors"})
+    assert planned.definition.protocol.reader_features == frozenset({"deletionVectors"})
 
 
 def test_column_mapping_of_another_table_is_not_copied() -> None:
     mapped = column("id", metadata={"delta.columnMapping.id": 1, "comment": "key"})
     planned = plan(MemoryLog(), schema_string=schema(mapped))
-    assert "columnMapping" not in planned.effective.metadata.schema_string
-    assert "comment" in planned.effective.metadata.schema_string
+    assert "columnMapping" not in planned.definition.metadata.schema_string
+    assert "comment" in planned.definition.metadata.schema_string
 
 
 def test_char_and_varchar_are_stored_as_strings() -> None:
     planned = plan(MemoryLog(), schema_string=schema(column("v", "varchar(10)")))
-    (stored,) = json.loads(planned.effective.metadata.schema_string)["fields"]
+    (stored,) = json.loads(planned.definition.metadata.schema_string)["fields"]
     assert stored["type"] == "string"
     assert stored["metadata"] == {"__CHAR_VARCHAR_TYPE_STRING": "varchar(10)"}
 
@@ -165,7 +165,7 @@ def test_append_leaves_the_definition_alone_whatever_properties_it_names() -> No
     log = create()
     planned = plan(log, properties={"delta.appendOnly": "true"})
     assert planned.protocol is None and planned.metadata is None
-    assert planned.effective.metadata.configuration == {}
+    assert planned.definition.metadata.configuration == {}
     assert planned.is_blind_append is True
 
 
@@ -241,7 +241,7 @@ def test_overwrite_of_columns_keeps_identity_and_properties() -> None:
         partition_by=("p",),
         options={"overwriteschema": "true"},
     )
-    after = planned.effective.metadata
+    after = planned.definition.metadata
     assert planned.changes_metadata and planned.changes_columns and not planned.changes_protocol
     assert (after.id, after.configuration) == (before.metadata.id, before.metadata.configuration)
     assert after.partition_columns == ("p",)
@@ -258,7 +258,7 @@ def test_overwrite_of_columns_lists_none_for_statistics_that_cannot_have_them() 
         partition_by=("p",),
         options={"overwriteschema": "true"},
     )
-    assert planned.effective.metadata.configuration == {listed: "ID"}
+    assert planned.definition.metadata.configuration == {listed: "ID"}
 
 
 def test_overwrite_of_columns_that_specifies_none_keeps_those_of_the_table() -> None:
@@ -280,7 +280,7 @@ def test_overwrite_of_columns_adds_the_feature_they_need() -> None:
         options={"overwriteschema": "true"},
     )
     assert planned.changes_protocol
-    assert planned.effective.protocol.reader_features == frozenset({"timestampNtz"})
+    assert planned.definition.protocol.reader_features == frozenset({"timestampNtz"})
 
 
 def test_replaced_table_gets_the_statements_properties() -> None:
@@ -293,7 +293,7 @@ def test_replaced_table_gets_the_statements_properties() -> None:
         operation=Operation.CREATE_OR_REPLACE_TABLE_AS_SELECT,
         properties={"delta.enableDeletionVectors": "true"},
     )
-    after = planned.effective
+    after = planned.definition
     assert after.metadata.id != before.metadata.id, "a stream must not go on into it"
     assert after.metadata.configuration == {"delta.enableDeletionVectors": "true"}
     assert planned.changes_protocol and planned.changes_metadata and not planned.changes_columns
@@ -308,7 +308,7 @@ def test_in_commit_timestamps_are_enabled_by_the_commit_that_replaces_a_table_wi
     planned = replace_table(create(), enableInCommitTimestamps="true")
     assert planned.enables_in_commit_timestamps
     features = frozenset({"appendOnly", "invariants", "inCommitTimestamp"})
-    assert planned.effective.protocol == Protocol(1, 7, None, features)
+    assert planned.definition.protocol == Protocol(1, 7, None, features)
 
 
 def test_replacement_keeps_the_enablement_version_and_timestamp() -> None:
@@ -317,8 +317,8 @@ def test_replacement_keeps_the_enablement_version_and_timestamp() -> None:
     before = configuration(log)
     planned = replace_table(log, enableInCommitTimestamps="true")
     assert not planned.enables_in_commit_timestamps
-    assert planned.effective.metadata.configuration == before
-    assert replace_table(log).effective.metadata.configuration == {}
+    assert planned.definition.metadata.configuration == before
+    assert replace_table(log).definition.metadata.configuration == {}
 
 
 def test_columns_of_row_tracking_are_named_when_it_is_enabled_and_keep_their_names() -> None:
@@ -331,9 +331,9 @@ def test_columns_of_row_tracking_are_named_when_it_is_enabled_and_keep_their_nam
         "RowCommitVersionColumnName": "_row-commit-version-col-",
     }
     planned = replace_table(log, enableRowTracking="true")
-    assert planned.effective.metadata.configuration == configuration(log)
-    assert plan(log, "overwrite").effective.metadata.configuration == configuration(log)
-    features = planned.effective.protocol.writer_features
+    assert planned.definition.metadata.configuration == configuration(log)
+    assert plan(log, "overwrite").definition.metadata.configuration == configuration(log)
+    features = planned.definition.protocol.writer_features
     assert features is not None and {"rowTracking", "domainMetadata"} <= features
 
 
@@ -428,7 +428,7 @@ def test_write_that_was_made_already_is_skipped(version: str, skipped: bool) -> 
     log = create()
     write(log, MemoryFile("f"), commit_options={"txnappid": "app", "txnversion": "7"})
     planned = plan(log, options={"txnappid": "app", "txnversion": version})
-    assert planned.skipped is skipped
+    assert planned.already_committed is skipped
 
 
 def test_request_is_read_from_what_the_jvm_sends() -> None:

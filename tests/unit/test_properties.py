@@ -171,7 +171,7 @@ def test_property_that_promises_what_we_do_not_do_is_refused(name: str, value: s
 @pytest.mark.parametrize("known", all_properties(), ids=lambda p: p.name)
 def test_property_that_is_not_done_says_what_to_do(known: TableProperty) -> None:
     assert bool(known.instead) is not known.supported
-    assert not (known.binds_writers and known.supported)
+    assert not (known.required_by_writers and known.supported)
 
 
 def test_table_whose_property_binds_writers_is_refused_and_any_other_is_written() -> None:

@@ -26,7 +26,7 @@ def evolve(log: MemoryLog, *columns: Any, mode: str = "append") -> CommitPlan:
 
 
 def fields(planned: CommitPlan) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(planned.effective.metadata.schema_string)["fields"]
+    found: list[dict[str, Any]] = json.loads(planned.definition.metadata.schema_string)["fields"]
     return found
 
 
@@ -114,7 +114,7 @@ def test_new_columns_get_ids_above_all_that_were_given_and_others_keep_theirs() 
     assert mapping(a) == mapping(before[1]["type"]["fields"][0])
     assert {mapping(b)[0], mapping(after[2])[0]} == {4, 5}
     assert len({name for _, name in map(mapping, [*after, a, b])}) == 5
-    assert planned.effective.metadata.configuration["delta.columnMapping.maxColumnId"] == "5"
+    assert planned.definition.metadata.configuration["delta.columnMapping.maxColumnId"] == "5"
 
 
 WIDENING = {"enableTypeWidening": "true"}
@@ -178,7 +178,7 @@ def test_type_stays_where_a_condition_references_the_column_or_computes_it(widen
 def test_new_column_adds_the_feature_that_it_needs() -> None:
     planned = evolve(table_of("id"), "id", column("t", "timestamp_ntz"))
     assert planned.changes_protocol
-    assert planned.effective.protocol.reader_features == frozenset({"timestampNtz"})
+    assert planned.definition.protocol.reader_features == frozenset({"timestampNtz"})
 
 
 @pytest.mark.parametrize(

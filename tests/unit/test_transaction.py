@@ -297,5 +297,5 @@ def test_plan_travels_back_with_the_commit() -> None:
     travelled = CommitPlan.from_json(json.loads(json.dumps(planned.to_json())))
     assert travelled == planned
     commit(MemoryCommit(log, "WRITE", plan=travelled), log)
-    assert log.actions(0, "protocol") == [planned.effective.protocol.to_json()]
-    assert log.actions(0, "metaData") == [planned.effective.metadata.to_json()]
+    assert log.actions(0, "protocol") == [planned.definition.protocol.to_json()]
+    assert log.actions(0, "metaData") == [planned.definition.metadata.to_json()]

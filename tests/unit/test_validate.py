@@ -92,7 +92,7 @@ TRACKED: list[Action] = [("protocol", FEATURES), ("metaData", metadata())]
         ([DEFINITION, [("txn", {"appId": "x"}), ("txn", {"appId": "x"})]], "2 actions txn x"),
         ([DEFINITION, [remove("a")]], "a is removed, but is not in the table"),
         ([DEFINITION, [add("a")], [add("a")]], "a is added, but is in the table"),
-        ([TRACKED, [add("a", **row_ids(0))]], "a: row id 9 is above the high water mark -1"),
+        ([TRACKED, [add("a", **row_ids(0))]], "a: row ID 9 is above the high water mark -1"),
         ([TRACKED, [mark(9), add("a")]], "a has no baseRowId or defaultRowCommitVersion"),
         (
             [[*TRACKED, mark(9)], [mark(5), remove("b")]],
@@ -238,7 +238,7 @@ def test_enabled_row_tracking_names_its_columns() -> None:
     properties = {"delta.enableRowTracking": "true"}
     commit = [("protocol", FEATURES), ("metaData", metadata(properties=properties))]
     (problem,) = validate_log([(0, commit)])
-    assert "columns of preserved row ids" in problem.detail
+    assert "columns of preserved row IDs" in problem.detail
 
 
 CLUSTERED: dict[str, Any] = {
@@ -397,7 +397,7 @@ def test_file_that_was_there_keeps_statistics_of_a_dropped_column() -> None:
 @pytest.mark.parametrize(
     ("commits", "detail"),
     [
-        ([[mark(19), add("a", **row_ids(0)), add("b", **row_ids(9))]], "row id 9 is in a, too"),
+        ([[mark(19), add("a", **row_ids(0)), add("b", **row_ids(9))]], "row ID 9 is in a, too"),
         ([[mark(19), add("a", **row_ids(10)), add("b", **row_ids(0))]], None),
         (
             [[mark(9), add("a", **row_ids(0))], [remove("a"), add("a", **row_ids(10))]],

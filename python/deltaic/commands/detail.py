@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deltaic.commands.rows import RowSet, result_schema, timestamp_text
-from deltaic.commit.ports import Tables, TableSnapshot
+from deltaic.commit.ports import TableAccess, TableSnapshot
 from deltaic.exceptions import error
 from deltaic.protocol.columns.clustering import clustering_columns
 from deltaic.protocol.columns.schema_edits import quoted_path
@@ -12,7 +12,7 @@ from deltaic.protocol.features import supported_features
 DETAIL_SCHEMA = result_schema("describeDetail")
 
 
-def detail(table: str, tables: Tables, name: str | None = None) -> RowSet:
+def detail(table: str, tables: TableAccess, name: str | None = None) -> RowSet:
     """Return the table's one row.
 
     Parameters

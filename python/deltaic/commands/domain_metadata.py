@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from deltaic.commit.operations import Operation
 from deltaic.commit.plan import CommitPlan, Definition
-from deltaic.commit.ports import CommitSummary, OperationInfo, Tables, TableSnapshot
+from deltaic.commit.ports import CommitSummary, OperationInfo, TableAccess, TableSnapshot
 from deltaic.commit.transaction import CommitResult, RetryPolicy, commit_metadata
 from deltaic.exceptions import error
 from deltaic.protocol.actions import DomainMetadata
@@ -14,14 +14,14 @@ from deltaic.protocol.features import require_writable, supports
 _SYSTEM_PREFIX = "delta."
 
 
-def user_domains(table: str, tables: Tables) -> dict[str, str]:
+def user_domains(table: str, tables: TableAccess) -> dict[str, str]:
     """Return the domains that users have set, with their configuration."""
     domains = _current(table, tables).domains
     return {name: value for name, value in domains.items() if not _is_system_domain(name)}
 
 
 def set_domain_metadata(
-    table: str, domain: str, configuration: str, tables: Tables, policy: RetryPolicy
+    table: str, domain: str, configuration: str, tables: TableAccess, policy: RetryPolicy
 ) -> CommitResult:
     """Set a domain, which may already exist.
 
@@ -39,7 +39,7 @@ def set_domain_metadata(
 
 
 def remove_domain_metadata(
-    table: str, domain: str, tables: Tables, policy: RetryPolicy
+    table: str, domain: str, tables: TableAccess, policy: RetryPolicy
 ) -> CommitResult:
     """Remove a domain; a no-op if it does not exist.
 
@@ -56,7 +56,11 @@ def remove_domain_metadata(
 
 
 def _commit(
-    current: TableSnapshot, table: str, action: DomainMetadata, tables: Tables, policy: RetryPolicy
+    current: TableSnapshot,
+    table: str,
+    action: DomainMetadata,
+    tables: TableAccess,
+    policy: RetryPolicy,
 ) -> CommitResult:
     summary = CommitSummary(
         table=table,
@@ -76,14 +80,14 @@ def _commit(
     return commit_metadata(summary, tables, policy)
 
 
-def _current(table: str, tables: Tables) -> TableSnapshot:
+def _current(table: str, tables: TableAccess) -> TableSnapshot:
     snapshot = tables.snapshot(table)
     if snapshot is None:
         raise error("DELTAIC_NOT_A_TABLE", table=table)
     return snapshot
 
 
-def _writable(table: str, domain: str, tables: Tables) -> TableSnapshot:
+def _writable(table: str, domain: str, tables: TableAccess) -> TableSnapshot:
     if _is_system_domain(domain):
         raise error("DELTAIC_SYSTEM_DOMAIN", table=table, domain=domain)
     current = _current(table, tables)

@@ -6,14 +6,16 @@ from deltaic.commands.definitions.altered_schema import with_schema
 from deltaic.commands.definitions.definition import stored_column, upgraded_protocol
 from deltaic.commands.definitions.dependents import require_retypable
 from deltaic.commit.plan import Definition
-from deltaic.commit.ports import Tables, TableSnapshot
+from deltaic.commit.ports import TableAccess, TableSnapshot
 from deltaic.protocol.columns import type_widening
 from deltaic.protocol.columns.schema_checks import check_duplicates
 from deltaic.protocol.columns.schema_evolution import SchemaEvolution
 from deltaic.protocol.schema import map_fields, parse_schema
 
 
-def evolve_table(table: str, current: TableSnapshot, written: str, tables: Tables) -> Definition:
+def evolve_table(
+    table: str, current: TableSnapshot, written: str, tables: TableAccess
+) -> Definition:
     """Return the definition after a write that may add columns and widen types.
 
     Parameters

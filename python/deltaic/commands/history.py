@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from deltaic.commands.rows import RowSet, result_schema, timestamp_text
-from deltaic.commit.ports import CommitRecord, Tables
+from deltaic.commit.ports import CommitRecord, TableAccess
 
 HISTORY_SCHEMA = result_schema("describeHistory")
 
 
-def history(table: str, tables: Tables, limit: int | None = None) -> RowSet:
+def history(table: str, tables: TableAccess, limit: int | None = None) -> RowSet:
     """Return one row per commit, newest first.
 
     Parameters

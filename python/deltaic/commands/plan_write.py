@@ -18,7 +18,7 @@ from deltaic.commit.message import Message, json_name
 from deltaic.commit.notices import warn_once
 from deltaic.commit.operations import Operation, WriteMode
 from deltaic.commit.plan import CommitPlan, Definition
-from deltaic.commit.ports import OperationInfo, Tables, TableSnapshot
+from deltaic.commit.ports import OperationInfo, TableAccess, TableSnapshot
 from deltaic.exceptions import error
 from deltaic.protocol.columns.schema_checks import extra_columns, same_names
 from deltaic.protocol.constraints import constraint_properties, without_constraints
@@ -97,7 +97,7 @@ class WriteRequest(Message):
         return self.operation.options.get(name, default).strip().casefold()
 
 
-def plan_write(request: WriteRequest, tables: Tables, now_ms: int) -> CommitPlan:
+def plan_write(request: WriteRequest, tables: TableAccess, now_ms: int) -> CommitPlan:
     """Check a write and plan what its commit holds besides files.
 
     Raises
@@ -133,14 +133,16 @@ def plan_write(request: WriteRequest, tables: Tables, now_ms: int) -> CommitPlan
         if request.replaces_columns
         else _write_to_existing(request, current, tables)
     )
-    after = plan.effective.metadata
+    after = plan.definition.metadata
     require_no_writer_binding_properties(request.table, current.version, after.configuration)
     if txn is not None and current.transactions.get(txn.app_id, -1) >= txn.version:
-        return replace(plan, skipped=True)
+        return replace(plan, already_committed=True)
     return plan
 
 
-def _write_to_existing(request: WriteRequest, current: TableSnapshot, tables: Tables) -> CommitPlan:
+def _write_to_existing(
+    request: WriteRequest, current: TableSnapshot, tables: TableAccess
+) -> CommitPlan:
     """Plan a write that does not change the definition, except for schema evolution.
 
     New columns are null in other rows, so they do not affect concurrent appends, and no file has to
@@ -160,11 +162,11 @@ def _write_to_existing(request: WriteRequest, current: TableSnapshot, tables: Ta
         plan_metadata_update(definition, current),
         is_blind_append=request.mode is WriteMode.APPEND,
         changes_data=request.changes_data,
-        replaces_append_only=is_append_only(current.protocol, current.metadata),
+        was_append_only=is_append_only(current.protocol, current.metadata),
     )
 
 
-def _check_properties(request: WriteRequest, current: TableSnapshot, tables: Tables) -> None:
+def _check_properties(request: WriteRequest, current: TableSnapshot, tables: TableAccess) -> None:
     """Check the table properties among the options of a write to an existing table.
 
     As in delta-spark, they do not change the table's properties; a warning names each one whose
@@ -199,7 +201,7 @@ def _warn_of_option(table: str, name: str, value: str, statement: str) -> None:
     )
 
 
-def _replacement(request: WriteRequest, current: TableSnapshot, tables: Tables) -> CommitPlan:
+def _replacement(request: WriteRequest, current: TableSnapshot, tables: TableAccess) -> CommitPlan:
     definition_request, keep = _definition(request, tables), not request.replaces_table
     if keep:
         _check_properties(request, current, tables)
@@ -213,12 +215,12 @@ def _replacement(request: WriteRequest, current: TableSnapshot, tables: Tables) 
         plan_metadata_update(definition, current),
         changes_columns=columns_change,
         changes_data=request.changes_data,
-        replaces_append_only=is_append_only(current.protocol, current.metadata),
+        was_append_only=is_append_only(current.protocol, current.metadata),
         domains=clustering_of(definition_request, definition, current, keep_properties=keep),
     )
 
 
-def _definition(request: WriteRequest, tables: Tables) -> DefinitionRequest:
+def _definition(request: WriteRequest, tables: TableAccess) -> DefinitionRequest:
     return DefinitionRequest(
         request.table,
         request.definition,

@@ -26,16 +26,20 @@ from deltaic.commands.detail import detail
 from deltaic.commands.history import history
 from deltaic.commands.rows import RowSet
 from deltaic.commit.clock import Clock
-from deltaic.commit.ports import Tables
+from deltaic.commit.ports import TableAccess
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
 
 _Arguments = TypeVar("_Arguments")
-_Command = Callable[[Mapping[str, Any], Tables, RetryPolicy, Clock], dict[str, Any]]
+_Command = Callable[[Mapping[str, Any], TableAccess, RetryPolicy, Clock], dict[str, Any]]
 
 
 def run_command(
-    name: str, arguments: Mapping[str, Any], tables: Tables, policy: RetryPolicy, clock_ms: Clock
+    name: str,
+    arguments: Mapping[str, Any],
+    tables: TableAccess,
+    policy: RetryPolicy,
+    clock_ms: Clock,
 ) -> dict[str, Any]:
     """Run a command and return its response.
 
@@ -52,12 +56,12 @@ def run_command(
 
 def _commits(
     parse: Callable[[Mapping[str, Any]], _Arguments],
-    run: Callable[[_Arguments, Tables, RetryPolicy, Clock], CommitResult],
+    run: Callable[[_Arguments, TableAccess, RetryPolicy, Clock], CommitResult],
 ) -> _Command:
     """Return a command that commits, or returns the first attempt that the JVM has to make."""
 
     def command(
-        arguments: Mapping[str, Any], tables: Tables, policy: RetryPolicy, clock_ms: Clock
+        arguments: Mapping[str, Any], tables: TableAccess, policy: RetryPolicy, clock_ms: Clock
     ) -> dict[str, Any]:
         result = run(parse(arguments), tables, policy, clock_ms)
         response: dict[str, Any] = {"version": result.version, "skipped": result.skipped}
@@ -69,13 +73,13 @@ def _commits(
 
 
 def _describe_history(
-    arguments: Mapping[str, Any], tables: Tables, policy: RetryPolicy, clock_ms: Clock
+    arguments: Mapping[str, Any], tables: TableAccess, policy: RetryPolicy, clock_ms: Clock
 ) -> dict[str, Any]:
     return _rows(history(arguments["table"], tables, arguments.get("limit")))
 
 
 def _describe_detail(
-    arguments: Mapping[str, Any], tables: Tables, policy: RetryPolicy, clock_ms: Clock
+    arguments: Mapping[str, Any], tables: TableAccess, policy: RetryPolicy, clock_ms: Clock
 ) -> dict[str, Any]:
     return _rows(detail(arguments["table"], tables, arguments.get("name")))
 

@@ -51,8 +51,8 @@ def commit_info(
     body["isolationLevel"] = ours.isolation.value
     body["isBlindAppend"] = _is_blind_append(summary, ours)
     body["operationMetrics"] = operation_metrics(summary)
-    effective = ours.plan.effective
-    if row_tracking.is_enabled(effective.protocol, effective.metadata):
+    definition = ours.plan.definition
+    if row_tracking.is_enabled(definition.protocol, definition.metadata):
         preserved = "true" if _preserves_row_ids(summary) else "false"
         body["tags"] = {row_tracking.PRESERVED_TAG: preserved}
     body["engineInfo"] = provenance.engine_info
@@ -87,11 +87,11 @@ def _only_adds(summary: CommitSummary) -> bool:
 
 
 def _preserves_row_ids(summary: CommitSummary) -> bool:
-    """Whether each remaining row of the table has kept its row id.
+    """Whether each remaining row of the table has kept its row ID.
 
     A file that only gets a new deletion vector keeps its rows. Rows that an operation copies or
-    updates are stored in new files with new base row ids; only the engine that wrote them knows
-    whether it materialized their row ids.
+    updates are stored in new files with new base row IDs; only the engine that wrote them knows
+    whether it materialized their row IDs.
     """
     counts = summary.engine_metrics
     copied = sum(counts.get(name, 0) for name in ("numCopiedRows", "numUpdatedRows"))

@@ -100,7 +100,7 @@ def concurrent_append(ours: CurrentTransaction, winner: WinningCommit) -> Confli
         return None
     if ours.isolation is Isolation.WRITE_SERIALIZABLE and winner.is_blind_append:
         return None
-    path = winner.add_matching_reads
+    path = winner.added_file_we_would_read
     if not path:
         return None
     return Conflict("DELTAIC_CONCURRENT_APPEND", winner, path, Evidence.ADDED_ROWS)
@@ -108,7 +108,7 @@ def concurrent_append(ours: CurrentTransaction, winner: WinningCommit) -> Confli
 
 def concurrent_delete_delete(ours: CurrentTransaction, winner: WinningCommit) -> Conflict | None:
     """Conflict if both remove the same file, or change it in ways that cannot be combined."""
-    path = winner.removed_file_removed
+    path = winner.removed_file_we_change
     return Conflict("DELTAIC_CONCURRENT_DELETE_DELETE", winner, path) if path else None
 
 
@@ -119,7 +119,7 @@ def concurrent_compaction(ours: CurrentTransaction, winner: WinningCommit) -> Co
     and Remove File). If it rewrote no file that we change, the two commits do not conflict: the
     rows are the same.
     """
-    path = winner.moved_file
+    path = winner.compacted_file_we_change
     return Conflict("DELTAIC_CONCURRENT_COMPACTION", winner, path) if path else None
 
 
@@ -140,7 +140,7 @@ def concurrent_delete_read(ours: CurrentTransaction, winner: WinningCommit) -> C
     may have matched a source row, which was then not inserted; a query of the rows decides. The
     result of a subquery or of INSERT ... SELECT may depend on any row, so no query can decide.
     """
-    path = winner.removed_file_read
+    path = winner.removed_file_we_read
     if not path:
         return None
     return Conflict("DELTAIC_CONCURRENT_DELETE_READ", winner, path, Evidence.DELETED_ROWS)
@@ -160,7 +160,7 @@ def domain_metadata_changed(ours: CurrentTransaction, winner: WinningCommit) -> 
     The domain of row tracking is no conflict: the high-water mark is recomputed on retry. If our
     commit drops the feature, any domain that the winner set is a conflict.
     """
-    supports_domains = supports(ours.plan.effective.protocol, DOMAINS)
+    supports_domains = supports(ours.plan.definition.protocol, DOMAINS)
     ours_or_any = (
         ours.domains if supports_domains or not ours.plan.changes_protocol else winner.domains
     )
@@ -178,7 +178,7 @@ def clustering_changed(ours: CurrentTransaction, winner: WinningCommit) -> Confl
     configuration = winner.domains.get(CLUSTERING)
     if configuration is None or not ours.redefines:
         return None
-    after = ours.plan.effective
+    after = ours.plan.definition
     columns = lost_columns(ours.table, after.protocol, after.metadata, configuration)
     if not columns and not ours.operation.replaces_table:
         return None

@@ -87,8 +87,8 @@ class CurrentTransaction:
         """Return the transaction rebased onto the metadata of a winner."""
         rebased = with_high_water_marks(theirs, self.high_water_marks)
         moves_marks = bool(changed_high_water_marks(self.table, theirs, rebased))
-        definition = replace(self.plan.effective, metadata=rebased if moves_marks else theirs)
-        plan = replace(self.plan, effective=definition, changes_metadata=moves_marks)
+        definition = replace(self.plan.definition, metadata=rebased if moves_marks else theirs)
+        plan = replace(self.plan, definition=definition, changes_metadata=moves_marks)
         return replace(self, plan=plan, latest_metadata=theirs)
 
     def as_append_to(self, created: Definition, version: int) -> CurrentTransaction:
@@ -103,7 +103,7 @@ class CurrentTransaction:
         """
         plan = replace(
             self.plan,
-            effective=created,
+            definition=created,
             changes_protocol=False,
             changes_metadata=False,
             domains=(),
@@ -136,7 +136,7 @@ def current_transaction_of(
         operation=summary.operation.kind,
         isolation=isolation_of(
             summary.table,
-            plan.effective.metadata.configuration,
+            plan.definition.metadata.configuration,
             changes_data=summary.files.data_change or summary.files.is_empty,
             changes_metadata=plan.changes_metadata,
             session_level=session_level,
@@ -145,7 +145,7 @@ def current_transaction_of(
         plan=plan,
         txn=txn,
         redefines=summary.plan.changes_metadata,
-        latest_metadata=summary.plan.effective.metadata,
+        latest_metadata=summary.plan.definition.metadata,
         high_water_marks=summary.identity.high_water_marks,
         generated_identity_columns=summary.identity.generated_columns,
         session_level=session_level,
@@ -157,6 +157,6 @@ def _with_identity_high_water_marks(summary: CommitSummary) -> CommitPlan:
     plan = summary.plan
     if not summary.identity.high_water_marks:
         return plan
-    marked = with_high_water_marks(plan.effective.metadata, summary.identity.high_water_marks)
-    definition = Definition(plan.effective.protocol, marked)
-    return replace(plan, effective=definition, changes_metadata=True)
+    marked = with_high_water_marks(plan.definition.metadata, summary.identity.high_water_marks)
+    definition = Definition(plan.definition.protocol, marked)
+    return replace(plan, definition=definition, changes_metadata=True)

@@ -17,7 +17,7 @@ from deltaic.commit.ports import (
     Maintenance,
     MaintenanceSettings,
     PreparedCommit,
-    Tables,
+    TableAccess,
 )
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.features import is_listed, supports
@@ -60,7 +60,7 @@ class Task:
 
 
 def run_hooks(
-    summary: CommitSummary, version: int, prepared: PreparedCommit, tables: Tables
+    summary: CommitSummary, version: int, prepared: PreparedCommit, tables: TableAccess
 ) -> None:
     """Run the tasks that are due after a commit; failures are only logged.
 
@@ -89,7 +89,7 @@ def run_hooks(
 
 
 def maintenance_request(
-    summary: CommitSummary, version: int, tables: Tables
+    summary: CommitSummary, version: int, tables: TableAccess
 ) -> Mapping[str, Any] | None:
     """Return the maintenance that is due after a commit that the JVM makes; None if none is.
 
@@ -111,9 +111,9 @@ def maintenance_request(
 
 
 def _tasks_after(summary: CommitSummary, version: int, maintenance: Maintenance) -> Sequence[Task]:
-    definition = summary.plan.effective
+    definition = summary.plan.definition
     _warn_of_unsupported_properties(summary.table, definition.metadata)
-    if maintenance.settings().wants_small_files_compacted:
+    if maintenance.settings().auto_compact_enabled:
         warn_once("", AUTO_COMPACT_SETTING, f"{AUTO_COMPACT_SETTING}: {_NO_AUTO_COMPACT}")
     return due_tasks(version, definition.protocol, definition.metadata, maintenance)
 

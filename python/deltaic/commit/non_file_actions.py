@@ -1,6 +1,6 @@
 """The non-file actions of a commit, for one version.
 
-The in-commit timestamp, the row ids and the enablement version depend on the version, so they are
+The in-commit timestamp, the row IDs and the enablement version depend on the version, so they are
 recomputed for each attempt. What was planned for the data does not change.
 """
 
@@ -38,9 +38,9 @@ def non_file_actions_after(
     clock_ms: int,
 ) -> NonFileActions:
     """Return the non-file actions of our commit as the version right after `previous`."""
-    effective = ours.plan.effective
+    definition = ours.plan.definition
     timestamp_ms = None
-    if in_commit_timestamps.is_active(effective.protocol, effective.metadata):
+    if in_commit_timestamps.is_active(definition.protocol, definition.metadata):
         timestamp_ms = in_commit_timestamps.next_timestamp_ms(clock_ms, previous.timestamp_ms)
     info = commit_info(
         summary,
@@ -66,14 +66,14 @@ def non_file_actions_after(
 def _row_ids(
     previous: PreviousVersion, summary: CommitSummary, ours: CurrentTransaction
 ) -> tuple[int | None, DomainMetadata | None]:
-    """Return the first free row id, and the action that records the new high-water mark."""
-    effective = ours.plan.effective
-    if not row_tracking.assigns_row_ids(effective.protocol, effective.metadata):
+    """Return the first free row ID, and the action that records the new high-water mark."""
+    definition = ours.plan.definition
+    if not row_tracking.assigns_row_ids(definition.protocol, definition.metadata):
         return None, None
     first = previous.row_id_high_water_mark + 1
-    if summary.files.fresh_rows == 0:
+    if summary.files.rows_without_row_ids == 0:
         return first, None
-    last = first + summary.files.fresh_rows - 1
+    last = first + summary.files.rows_without_row_ids - 1
     return first, row_tracking.high_water_mark_action(last)
 
 

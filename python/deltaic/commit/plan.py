@@ -11,7 +11,7 @@ from typing import Any
 
 from deltaic.commit.message import Message, json_name
 from deltaic.protocol.actions import DomainMetadata, Metadata, Protocol
-from deltaic.protocol.change_data import feeds_changes
+from deltaic.protocol.change_data import writes_change_data_feed
 from deltaic.protocol.features import is_append_only
 
 
@@ -34,7 +34,7 @@ class PreviousVersion(Message):
     timestamp_ms
         When it was committed: its in-commit timestamp, if it has one.
     row_id_high_water_mark
-        The highest assigned row id; -1 if there is none.
+        The highest assigned row ID; -1 if there is none.
     """
 
     version: int = -1
@@ -48,7 +48,7 @@ class CommitPlan(Message):
 
     Attributes
     ----------
-    effective
+    definition
         The protocol and metadata under which the data is written.
     base
         The version that the operation is based on.
@@ -67,13 +67,13 @@ class CommitPlan(Message):
         The metadata domains that the commit sets or removes.
     changes_data
         Whether the rows change; if not, they are only rewritten to other files.
-    replaces_append_only
+    was_append_only
         Whether the table was append-only before the commit changes its definition.
-    skipped
+    already_committed
         Whether an earlier write with the same ``txnAppId`` and ``txnVersion`` has been committed.
     """
 
-    effective: Definition
+    definition: Definition
     base: PreviousVersion = PreviousVersion()
     is_blind_append: bool = False
     changes_protocol: bool = False
@@ -83,27 +83,27 @@ class CommitPlan(Message):
     appends_if_created_concurrently: bool = False
     domains: tuple[DomainMetadata, ...] = ()
     changes_data: bool = True
-    replaces_append_only: bool = False
-    skipped: bool = False
+    was_append_only: bool = False
+    already_committed: bool = False
 
     @property
     def forbids_removal(self) -> bool:
         """Whether no row may be removed, by the definition of the table before the commit."""
         if self.changes_protocol or self.changes_metadata:
-            return self.replaces_append_only
-        return is_append_only(self.effective.protocol, self.effective.metadata)
+            return self.was_append_only
+        return is_append_only(self.definition.protocol, self.definition.metadata)
 
     @property
     def protocol(self) -> Protocol | None:
         """The protocol action that the commit holds, if it holds one."""
-        return self.effective.protocol if self.changes_protocol else None
+        return self.definition.protocol if self.changes_protocol else None
 
     @property
     def metadata(self) -> Metadata | None:
         """The metaData action that the commit holds, if it holds one."""
-        return self.effective.metadata if self.changes_metadata else None
+        return self.definition.metadata if self.changes_metadata else None
 
     def to_json(self) -> dict[str, Any]:
         """Return the response of ``Committer.plan``."""
-        feeds = feeds_changes(self.effective.protocol, self.effective.metadata)
-        return {**Message.to_json(self), "feedsChanges": feeds}
+        feeds = writes_change_data_feed(self.definition.protocol, self.definition.metadata)
+        return {**Message.to_json(self), "writesChangeDataFeed": feeds}

@@ -28,8 +28,8 @@ class FileCounts(Message):
     ----------
     num_change_files
         The change data files. If there are any, they hold all changes of the commit.
-    fresh_rows
-        The rows, including deleted ones, of the files that have no row ids yet.
+    rows_without_row_ids
+        The rows, including deleted ones, of the files that have no row IDs yet.
     """
 
     num_added: int = 0
@@ -41,7 +41,7 @@ class FileCounts(Message):
     num_deletion_vectors_removed: int = 0
     num_deletion_vectors_updated: int = 0
     num_change_files: int = 0
-    fresh_rows: int = 0
+    rows_without_row_ids: int = 0
     data_change: bool = False
 
     @property
@@ -131,16 +131,16 @@ class WinningCommit(Message):
     ----------
     is_blind_append
         None when commitInfo does not have it.
-    add_matching_reads
+    added_file_we_would_read
         The first file with new rows it added that, by its partition values and statistics, could
         hold rows which our reads select.
-    removed_file_read
+    removed_file_we_read
         The first file it deleted rows from that, by its partition values and statistics, could hold
         rows which we read but do not change.
-    removed_file_removed
+    removed_file_we_change
         The first file it removed, changed or added again that we also remove or change, where the
         log does not show which rows of it were changed.
-    moved_file
+    compacted_file_we_change
         The same for a file whose rows were all rewritten to other files.
     concurrently_deleted_rows
         The first rows that both commits delete, in a file from which both only delete rows.
@@ -163,10 +163,10 @@ class WinningCommit(Message):
     txns: Mapping[str, int] = field(default_factory=dict)
     domains: Mapping[str, str | None] = field(default_factory=dict)
     num_added: int = 0
-    add_matching_reads: str | None = None
-    removed_file_read: str | None = None
-    removed_file_removed: str | None = None
-    moved_file: str | None = None
+    added_file_we_would_read: str | None = None
+    removed_file_we_read: str | None = None
+    removed_file_we_change: str | None = None
+    compacted_file_we_change: str | None = None
     concurrently_deleted_rows: ConcurrentRowDeletion | None = None
     needs_deletion_vector_rebase: bool = False
 
@@ -220,8 +220,8 @@ class PreparedCommit(Protocol):
         action_lines
             The non-file actions.
         first_row_id
-            The id of the first row of those files that have no row ids yet; None if the table does
-            not assign row ids.
+            The id of the first row of those files that have no row IDs yet; None if the table does
+            not assign row IDs.
 
         Returns
         -------
@@ -236,7 +236,7 @@ class PreparedCommit(Protocol):
             For any other failure, it is unknown whether the version was written.
         """
 
-    def winner(self, version: int) -> WinningCommit | None:
+    def winning_commit(self, version: int) -> WinningCommit | None:
         """Describe the commit of `version` for the conflict rules; None if there is none."""
 
     def has_matching_row(self, versions: Sequence[int]) -> bool:
@@ -282,7 +282,7 @@ class MaintenanceSettings:
         The maximum number of files in a sidecar of a V2 checkpoint.
     compaction_interval
         The number of commits that log compaction writes into one file; 0 for never.
-    wants_small_files_compacted
+    auto_compact_enabled
         Whether auto compaction of data files is enabled, which is not supported.
     """
 
@@ -290,7 +290,7 @@ class MaintenanceSettings:
     part_size: int | None = None
     sidecar_size: int = 50_000
     compaction_interval: int = 0
-    wants_small_files_compacted: bool = False
+    auto_compact_enabled: bool = False
 
 
 class Maintenance(Protocol):
@@ -315,7 +315,7 @@ class Maintenance(Protocol):
         """Return the request with which the JVM runs the tasks."""
 
 
-class Tables(Protocol):
+class TableAccess(Protocol):
     """The tables of this process."""
 
     @property
@@ -338,7 +338,7 @@ class Tables(Protocol):
         """Prepare a commit that holds no file."""
 
     def prepare_row_ids(self, summary: CommitSummary) -> PreparedCommit | None:
-        """Prepare a commit that adds every file without row ids again; None if all have them."""
+        """Prepare a commit that adds every file without row IDs again; None if all have them."""
 
     def first_violation(self, table: str, version: int, name: str, condition: str) -> str | None:
         """Return a row of the version that breaks the condition; None if all rows meet it.
@@ -358,7 +358,7 @@ class Tables(Protocol):
         expression cannot be parsed: it may reference any column.
         """
 
-    def furthest_value(self, table: str, version: int, column: str, *, largest: bool) -> int | None:
+    def extreme_value(self, table: str, version: int, column: str, *, largest: bool) -> int | None:
         """Return the largest or smallest value of a whole-number column; None without rows."""
 
     def iceberg_incompatible_file(

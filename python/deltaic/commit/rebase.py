@@ -42,7 +42,7 @@ def rebase(
 ) -> Rebased | Conflict:
     """Check our commit against every version after `previous`; there is at least one.
 
-    Data files do not change. The non-file actions and the row ids in file actions depend on the
+    Data files do not change. The non-file actions and the row IDs in file actions depend on the
     committed version. Deletion vectors depend on those of the winners where both commits delete
     rows of the same file.
     """
@@ -80,7 +80,7 @@ def _rebased(
 
 def _winners_after(version: int, prepared: PreparedCommit) -> Sequence[WinningCommit]:
     winners: list[WinningCommit] = []
-    while (winner := prepared.winner(version + len(winners) + 1)) is not None:
+    while (winner := prepared.winning_commit(version + len(winners) + 1)) is not None:
         winners.append(winner)
     return winners
 
@@ -116,7 +116,8 @@ def _append_to_created_table(
         return None
     created = Definition(winner.protocol, winner.metadata)
     fits = is_writable(ours.table, created.protocol, created.metadata) and not any(
-        known.binds_writers for known in unsupported_properties(created.metadata.configuration)
+        known.required_by_writers
+        for known in unsupported_properties(created.metadata.configuration)
     )
     unchecked = bool(conditions(created.metadata.configuration))
     if unchecked or not fits or not _same_columns(ours, created):
@@ -132,7 +133,7 @@ def _has_statistics_for(
     ours: CurrentTransaction, protocol: Protocol, domains: Mapping[str, str | None]
 ) -> bool:
     """Whether our files have statistics for all clustering columns (§ Clustered Table)."""
-    metadata = ours.plan.effective.metadata
+    metadata = ours.plan.definition.metadata
     return all(
         has_statistics(ours.table, metadata.schema, path, metadata.configuration)
         for path in clustering_columns(ours.table, protocol, metadata, domains)
@@ -140,5 +141,5 @@ def _has_statistics_for(
 
 
 def _same_columns(ours: CurrentTransaction, created: Definition) -> bool:
-    mine, theirs = ours.plan.effective.metadata, created.metadata
+    mine, theirs = ours.plan.definition.metadata, created.metadata
     return mine.partition_columns == theirs.partition_columns and mine.schema == theirs.schema

@@ -24,11 +24,11 @@ from deltaic.commit.hooks import maintenance_request, run_hooks
 from deltaic.commit.idempotence import requested_txn
 from deltaic.commit.message import Message
 from deltaic.commit.non_file_actions import NonFileActions, non_file_actions_after
-from deltaic.commit.ports import CommitSummary, PreparedCommit, Tables
+from deltaic.commit.ports import CommitSummary, PreparedCommit, TableAccess
 from deltaic.commit.rebase import rebase
 from deltaic.exceptions import DeltaError, error
 from deltaic.protocol.actions import SetTransaction
-from deltaic.protocol.change_data import feeds_changes, require_recorded_changes
+from deltaic.protocol.change_data import require_recorded_changes, writes_change_data_feed
 from deltaic.protocol.features import require_writable
 from deltaic.protocol.properties import require_no_writer_binding_properties
 
@@ -100,7 +100,7 @@ class CommitResult(Message):
 
 def commit(
     prepared: PreparedCommit,
-    tables: Tables,
+    tables: TableAccess,
     policy: RetryPolicy | None = None,
     clock_ms: Clock = wall_clock_ms,
 ) -> CommitResult:
@@ -143,7 +143,10 @@ def commit(
 
 
 def commit_metadata(
-    summary: CommitSummary, tables: Tables, policy: RetryPolicy, clock_ms: Clock = wall_clock_ms
+    summary: CommitSummary,
+    tables: TableAccess,
+    policy: RetryPolicy,
+    clock_ms: Clock = wall_clock_ms,
 ) -> CommitResult:
     """Commit non-file actions, or leave the first attempt to the JVM if it has asked for that.
 
@@ -157,7 +160,7 @@ def commit_metadata(
     return _first_attempt(summary, tables, clock_ms)
 
 
-def _first_attempt(summary: CommitSummary, tables: Tables, clock_ms: Clock) -> CommitResult:
+def _first_attempt(summary: CommitSummary, tables: TableAccess, clock_ms: Clock) -> CommitResult:
     """Return the first attempt of a commit for the JVM, or that there is nothing to commit."""
     options = {**tables.user_metadata(), **summary.operation.options}
     summary = replace(summary, operation=replace(summary.operation, options=options))
@@ -178,7 +181,7 @@ def _first_attempt(summary: CommitSummary, tables: Tables, clock_ms: Clock) -> C
 
 
 def _checked_transaction(
-    summary: CommitSummary, txn: SetTransaction | None, tables: Tables
+    summary: CommitSummary, txn: SetTransaction | None, tables: TableAccess
 ) -> CurrentTransaction | None:
     """Return the transaction of a commit that is allowed; None if it changes nothing."""
     ours = current_transaction_of(summary, txn, tables.isolation_level())
@@ -188,7 +191,7 @@ def _checked_transaction(
     return ours
 
 
-def _new_provenance(tables: Tables) -> Provenance:
+def _new_provenance(tables: TableAccess) -> Provenance:
     return Provenance(str(uuid.uuid4()), tables.engine_info())
 
 
@@ -260,11 +263,11 @@ def _require_allowed(summary: CommitSummary) -> None:
     The plan of the write was checked too, but a commit must not rely on that: another build may
     have planned it.
     """
-    protocol, metadata = summary.plan.effective.protocol, summary.plan.effective.metadata
+    protocol, metadata = summary.plan.definition.protocol, summary.plan.definition.metadata
     version = max(summary.read_version, 0)
     require_writable(summary.table, version, protocol, metadata)
     require_no_writer_binding_properties(summary.table, version, metadata.configuration)
-    if feeds_changes(protocol, metadata):
+    if writes_change_data_feed(protocol, metadata):
         require_recorded_changes(
             summary.table,
             summary.read_version,

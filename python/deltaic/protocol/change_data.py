@@ -21,7 +21,7 @@ _PROPERTY = "delta.enableChangeDataFeed"
 _RESERVED = frozenset({"_change_type", "_commit_version", "_commit_timestamp"})
 
 
-def feeds_changes(protocol: Protocol, metadata: Metadata) -> bool:
+def writes_change_data_feed(protocol: Protocol, metadata: Metadata) -> bool:
     """Whether writers must maintain the table's change data feed."""
     return is_enabled(protocol, metadata, "changeDataFeed")
 

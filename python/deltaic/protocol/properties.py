@@ -62,7 +62,7 @@ class TableProperty:
         Whether this build supports the property; if not, setting it is refused.
     instead
         Advice for users if it is not supported.
-    binds_writers
+    required_by_writers
         Whether a writer that does not support the property must not write to a table that has it.
         Other unsupported properties, set by another engine, are ignored on write: no data is lost.
     """
@@ -76,7 +76,7 @@ class TableProperty:
     replaced_by: str | None = None
     supported: bool = True
     instead: str = ""
-    binds_writers: bool = False
+    required_by_writers: bool = False
 
     def is_asked_for(self, value: str) -> bool:
         """Whether a value of an unsupported property enables it."""
@@ -145,7 +145,7 @@ def all_properties() -> tuple[TableProperty, ...]:
             replaced_by=record.get("replacedBy"),
             supported=record.get("supported", True),
             instead=record.get("instead", ""),
-            binds_writers=record.get("bindsWriters", False),
+            required_by_writers=record.get("requiredByWriters", False),
         )
         for record in load_json("table-properties.json")
     )
@@ -344,7 +344,7 @@ def require_no_writer_binding_properties(
         Naming the property.
     """
     for known in unsupported_properties(configuration):
-        if known.binds_writers:
+        if known.required_by_writers:
             raise error(
                 "DELTAIC_PROPERTY_BINDS_WRITERS",
                 table=table,

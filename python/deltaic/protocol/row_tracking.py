@@ -1,4 +1,4 @@
-"""Row ids, and their high-water mark in the log (Protocol § Row Tracking)."""
+"""Row IDs, and their high-water mark in the log (Protocol § Row Tracking)."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _HIGH_WATER_MARK_IN_PROTOCOL = "highWaterMark"
 
 
 def is_enabled(protocol: Protocol, metadata: Metadata) -> bool:
-    """Whether readers can rely on row ids, and writers must preserve them."""
+    """Whether readers can rely on row IDs, and writers must preserve them."""
     return features.is_enabled(protocol, metadata, FEATURE)
 
 
 def has_materialized_column_names(metadata: Metadata) -> bool:
-    """Whether the columns of materialized row ids and commit versions have names."""
+    """Whether the columns of materialized row IDs and commit versions have names."""
     return {_ROW_ID_COLUMN, _COMMIT_VERSION_COLUMN} <= metadata.configuration.keys()
 
 
@@ -48,12 +48,12 @@ def assigns_row_ids(protocol: Protocol, metadata: Metadata) -> bool:
 
 
 def high_water_mark(table: str, domains: Mapping[str, str]) -> int:
-    """Return the highest row id by a table's metadata domains; -1 if there is none."""
+    """Return the highest row ID by a table's metadata domains; -1 if there is none."""
     return -1 if DOMAIN not in domains else high_water_mark_in(table, domains[DOMAIN])
 
 
 def high_water_mark_in(table: str, configuration: str) -> int:
-    """Return the highest row id in the domain's configuration.
+    """Return the highest row ID in the domain's configuration.
 
     Raises
     ------
@@ -73,14 +73,14 @@ def high_water_mark_in(table: str, configuration: str) -> int:
 
 
 def high_water_mark_action(mark: int) -> DomainMetadata:
-    """Return the action that records the highest assigned row id."""
+    """Return the action that records the highest assigned row ID."""
     return DomainMetadata(DOMAIN, json.dumps({_HIGH_WATER_MARK: mark}, separators=(",", ":")))
 
 
 def with_materialized_columns(
     configuration: Mapping[str, str], earlier: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return properties with the names of the columns for materialized row ids.
+    """Return properties with the names of the columns for materialized row IDs.
 
     They are required from the version that enables row tracking, and do not change as long as files
     may hold the columns.

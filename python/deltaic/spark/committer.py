@@ -17,7 +17,7 @@ from deltaic.commit.clock import wall_clock_ms
 from deltaic.commit.transaction import commit
 from deltaic.exceptions import INTERNAL_ERROR, DeltaError, error
 from deltaic.spark.interned_strings import InternedStrings
-from deltaic.spark.ports import JvmPreparedCommit, JvmTables
+from deltaic.spark.ports import JvmPreparedCommit, JvmTableAccess
 from deltaic.spark.prefetched_state import PrefetchedState
 
 
@@ -40,7 +40,7 @@ class Committer:
         def decide(body: dict[str, Any]) -> Mapping[str, Any]:
             request = WriteRequest.from_json(body)
             prefetched = replace(PrefetchedState.from_json(body["prefetched"]), table=request.table)
-            tables = JvmTables(self._api, session, prefetched)
+            tables = JvmTableAccess(self._api, session, prefetched)
             tables.require_valid_settings()
             return plan_write(request, tables, wall_clock_ms()).to_json()
 
@@ -51,7 +51,7 @@ class Committer:
 
         def decide(body: dict[str, Any]) -> Mapping[str, Any]:
             prefetched = PrefetchedState.from_json(body)
-            tables = JvmTables(self._api, session, prefetched, handle)
+            tables = JvmTableAccess(self._api, session, prefetched, handle)
             prepared = JvmPreparedCommit(handle, prefetched.summary)
             result = commit(prepared, tables, tables.retry_policy())
             return result.to_json()
@@ -63,7 +63,9 @@ class Committer:
 
         def decide(body: dict[str, Any]) -> Mapping[str, Any]:
             prefetched = PrefetchedState.from_json(body.pop("prefetched", None) or {})
-            tables = JvmTables(self._api, session, replace(prefetched, table=body.get("table")))
+            tables = JvmTableAccess(
+                self._api, session, replace(prefetched, table=body.get("table"))
+            )
             return run_command(command, body, tables, tables.retry_policy(), wall_clock_ms)
 
         return self._strings.answer(arguments_json, lambda body: reply(decide, body))

@@ -71,7 +71,7 @@ class JvmMaintenance:
             part_size=self._number(_PART_SIZE, minimum=1),
             sidecar_size=defaults.sidecar_size,
             compaction_interval=self._number(_COMPACTION, minimum=0) or 0,
-            wants_small_files_compacted=(
+            auto_compact_enabled=(
                 (self._state.first((AUTO_COMPACT_SETTING,))[1] or "").strip().casefold()
                 not in ("", "false")
             ),

@@ -46,14 +46,14 @@ _USER_METADATA = (
 )
 _MAX_ATTEMPTS = ("spark.deltaic.maxCommitAttempts", "spark.databricks.delta.maxCommitAttempts")
 
-#: The first row id if files get none.
+#: The first row ID if files get none.
 _NO_ROW_IDS = -1
 
 _NOT_A_TABLE = "DELTAIC_NOT_A_TABLE"
 _COMMIT_NOT_FOUND = "DELTAIC_COMMIT_NOT_FOUND"
 
 
-class JvmTables:
+class JvmTableAccess:
     """The tables, reached through ``io.deltaic.spark.PythonApi``.
 
     Parameters
@@ -126,7 +126,7 @@ class JvmTables:
         return JvmPreparedCommit(prepared)
 
     def prepare_row_ids(self, summary: CommitSummary) -> PreparedCommit | None:
-        """Prepare a commit that adds every file without row ids again; None if all have them."""
+        """Prepare a commit that adds every file without row IDs again; None if all have them."""
         with jvm_errors():
             prepared = self._api.prepareRowIds(self._session, summary.table, summary.json())
         return None if prepared is None else JvmPreparedCommit(prepared)
@@ -148,10 +148,10 @@ class JvmTables:
             )
         return list(json.loads(response))
 
-    def furthest_value(self, table: str, version: int, column: str, *, largest: bool) -> int | None:
+    def extreme_value(self, table: str, version: int, column: str, *, largest: bool) -> int | None:
         """Return the largest or smallest value of a whole-number column; None without rows."""
         with jvm_errors():
-            response = self._api.furthestValue(self._session, table, version, column, largest)
+            response = self._api.extremeValue(self._session, table, version, column, largest)
         value: int | None = json.loads(response)["value"]
         return value
 
@@ -296,11 +296,11 @@ class JvmPreparedCommit:
             reply = json.loads(response)
         return bool(reply["status"] == "committed")
 
-    def winner(self, version: int) -> WinningCommit | None:
+    def winning_commit(self, version: int) -> WinningCommit | None:
         """Describe the commit of `version`; None if there is none."""
         try:
             with jvm_errors():
-                response = self._prepared.winner(version)
+                response = self._prepared.winningCommit(version)
         except DeltaError as problem:
             if problem.condition == _COMMIT_NOT_FOUND:
                 return None

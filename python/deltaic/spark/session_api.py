@@ -13,7 +13,7 @@ from deltaic.exceptions import error
 from deltaic.spark.errors import jvm_errors
 from deltaic.spark.gateway import register_committer
 from deltaic.spark.jvm import is_connect, python_api, require_session, row_changes
-from deltaic.spark.ports import JvmTables
+from deltaic.spark.ports import JvmTableAccess
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -97,9 +97,9 @@ class SessionApi:
         self._api = python_api(self._jvm)
 
     @property
-    def tables(self) -> JvmTables:
+    def tables(self) -> JvmTableAccess:
         """The tables as this session sees them."""
-        return JvmTables(self._api, self._session)
+        return JvmTableAccess(self._api, self._session)
 
     def is_delta_table(self, path: str) -> bool:
         """Whether there is a table at the path."""

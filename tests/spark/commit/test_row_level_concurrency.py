@@ -208,7 +208,7 @@ def test_change_by_a_subquery_does_not_conflict_with_rows_the_subquery_lacks(
 def test_update_rebases_onto_three_winners_in_files_with_old_vectors_and_null_partitions(
     spark: SparkSession, table: str
 ) -> None:
-    """Every row keeps its row id and its row commit version."""
+    """Every row keeps its row ID and its row commit version."""
     named = f"delta.`{table}`"
     spark.sql(
         f"CREATE TABLE {named} (id BIGINT, p INT, v STRING) USING delta PARTITIONED BY (p)"

@@ -49,7 +49,7 @@ def test_file_that_keeps_few_rows_is_rewritten_and_the_others_get_vectors(
 
 
 def tracked(spark: SparkSession, name: str) -> dict[int, tuple[int, int, int]]:
-    """Return value, row id and commit version of each row, by its key."""
+    """Return value, row ID and commit version of each row, by its key."""
     columns = "id, v, _metadata.row_id AS row, _metadata.row_commit_version AS version"
     rows = spark.sql(f"SELECT {columns} FROM {name}").collect()
     return {row["id"]: (row["v"], row["row"], row["version"]) for row in rows}

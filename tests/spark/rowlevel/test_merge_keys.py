@@ -241,6 +241,6 @@ def feed_kinds(given: Keys) -> Counter[str]:
 
 
 def ids(spark: SparkSession, table: str) -> dict[str, int]:
-    """Return the row ids, by the keys of the rows; the older of two that have null for a key."""
+    """Return the row IDs, by the keys of the rows; the older of two that have null for a key."""
     query = f"SELECT *, _metadata.row_id AS _id FROM delta.`{table}` ORDER BY _id DESC"
     return {repr(tuple(row)[:-2]): row["_id"] for row in spark.sql(query).collect()}

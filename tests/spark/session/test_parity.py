@@ -228,7 +228,7 @@ def test_what_writers_must_record(
     metadata = in_commit_timestamps.enabled_since(Metadata("t", EMPTY, (), named), version, 1)
     action, definition = scala.protocol(protocol), scala.metadata(metadata)
     feed = scala["spark.changes.ChangeFeed"].isRecorded(action, definition)
-    assert change_data.feeds_changes(protocol, metadata) == feed
+    assert change_data.writes_change_data_feed(protocol, metadata) == feed
     tracking = scala["spark.schema.RowTracking"].of(action, definition)
     assert row_tracking.is_enabled(protocol, metadata) == tracking.isDefined()
     if tracking.isDefined():

@@ -1,4 +1,4 @@
-"""Random tables and DML against brute force: contents, counts, change feed, row ids.
+"""Random tables and DML against brute force: contents, counts, change feed, row IDs.
 
 The feed of each version, played on the version before, must give it; rows keep their ids when they
 are changed or copied; commit versions follow the changes.

@@ -12,7 +12,7 @@ from deltaic.commands.definitions.column_parameters import column_parameter, com
 from deltaic.commands.definitions.definition import stored_column
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
-from deltaic.commit.ports import Tables
+from deltaic.commit.ports import TableAccess
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
 from deltaic.protocol.columns.schema_edits import edit_struct, path_text, spelled
@@ -117,7 +117,7 @@ def fields_of(body: Mapping[str, Any]) -> tuple[Field, Field]:
 
 
 def add_columns(
-    arguments: AddColumns, tables: Tables, policy: RetryPolicy, clock_ms: Clock
+    arguments: AddColumns, tables: TableAccess, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
     """Add columns, which are null in existing rows.
 

@@ -10,7 +10,7 @@ from deltaic.commands.definitions.iceberg_files import require_iceberg_compatibl
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.plan import Definition
-from deltaic.commit.ports import CommitSummary, OperationInfo, Tables, TableSnapshot
+from deltaic.commit.ports import CommitSummary, OperationInfo, TableAccess, TableSnapshot
 from deltaic.commit.transaction import CommitResult, RetryPolicy, commit, commit_metadata
 from deltaic.exceptions import error
 from deltaic.protocol.actions import DomainMetadata, Metadata, Protocol
@@ -49,7 +49,7 @@ class Alteration:
     drops: str | None = None
 
 
-def current_snapshot(table: str, tables: Tables) -> TableSnapshot:
+def current_snapshot(table: str, tables: TableAccess) -> TableSnapshot:
     """Return the newest version of a table that is to be altered.
 
     Raises
@@ -68,7 +68,7 @@ def current_snapshot(table: str, tables: Tables) -> TableSnapshot:
 
 def alter(
     alteration: Alteration,
-    tables: Tables,
+    tables: TableAccess,
     policy: RetryPolicy,
     clock_ms: Clock,
     *,

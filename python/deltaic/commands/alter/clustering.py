@@ -9,7 +9,7 @@ from typing import Any
 from deltaic.commands.alter.alteration import Alteration, alter, current_snapshot
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
-from deltaic.commit.ports import Tables
+from deltaic.commit.ports import TableAccess
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.protocol.columns.clustering import (
     FEATURE,
@@ -36,7 +36,7 @@ class ClusterBy:
 
 
 def cluster_by(
-    arguments: ClusterBy, tables: Tables, policy: RetryPolicy, clock_ms: Clock
+    arguments: ClusterBy, tables: TableAccess, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
     """Set the clustering columns of a table; existing files do not change.
 

@@ -13,7 +13,7 @@ from deltaic.commands.definitions.column_parameters import column_parameter, com
 from deltaic.commands.definitions.dependents import require_retypable
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
-from deltaic.commit.ports import Tables, TableSnapshot
+from deltaic.commit.ports import TableAccess, TableSnapshot
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
 from deltaic.protocol.columns import type_widening
@@ -90,7 +90,7 @@ class AlterColumns:
 
 
 def alter_columns(
-    arguments: AlterColumns, tables: Tables, policy: RetryPolicy, clock_ms: Clock
+    arguments: AlterColumns, tables: TableAccess, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
     """Change columns, all in one commit.
 
@@ -228,7 +228,7 @@ def retyped(
 
 
 def require_widening(
-    table: str, path: Sequence[str], current: TableSnapshot, tables: Tables
+    table: str, path: Sequence[str], current: TableSnapshot, tables: TableAccess
 ) -> None:
     """Refuse to change a type where the table does not allow it.
 
@@ -243,7 +243,7 @@ def require_widening(
 
 
 def _require_retypable(
-    table: str, path: Sequence[str], data_type: str, current: TableSnapshot, tables: Tables
+    table: str, path: Sequence[str], data_type: str, current: TableSnapshot, tables: TableAccess
 ) -> None:
     """Require type widening, except for a longer VARCHAR, which Spark has checked."""
     if data_type != "string" and not CHAR_VARCHAR_TYPE.fullmatch(data_type):

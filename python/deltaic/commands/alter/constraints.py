@@ -9,7 +9,7 @@ from typing import Any
 from deltaic.commands.alter.alteration import Alteration, alter, current_snapshot
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
-from deltaic.commit.ports import Tables
+from deltaic.commit.ports import TableAccess
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
 from deltaic.protocol.constraints import constraint_key, find_constraint, require_free_name
@@ -44,7 +44,7 @@ class DropConstraint:
 
 
 def add_constraint(
-    arguments: AddConstraint, tables: Tables, policy: RetryPolicy, clock_ms: Clock
+    arguments: AddConstraint, tables: TableAccess, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
     """Add a CHECK constraint that all rows of the table must satisfy, including existing rows.
 
@@ -101,7 +101,7 @@ def add_constraint(
 
 
 def drop_constraint(
-    arguments: DropConstraint, tables: Tables, policy: RetryPolicy, clock_ms: Clock
+    arguments: DropConstraint, tables: TableAccess, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
     """Drop a constraint of the table; the protocol retains the feature.
 

@@ -16,7 +16,7 @@ from deltaic.commands.definitions.column_parameters import compact
 from deltaic.commands.definitions.dependents import require_independent
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
-from deltaic.commit.ports import Tables
+from deltaic.commit.ports import TableAccess
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
 from deltaic.protocol.columns.column_lists import without_columns
@@ -43,7 +43,7 @@ class DropColumns:
 
 
 def drop_columns(
-    arguments: DropColumns, tables: Tables, policy: RetryPolicy, clock_ms: Clock
+    arguments: DropColumns, tables: TableAccess, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
     """Drop columns from the schema; files keep their values, which are no longer read.
 

@@ -14,7 +14,7 @@ from typing import Any
 from deltaic.commands.alter.alteration import Alteration, alter, current_snapshot
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
-from deltaic.commit.ports import Tables, TableSnapshot
+from deltaic.commit.ports import TableAccess, TableSnapshot
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import DeltaError, error
 from deltaic.protocol import domains, in_commit_timestamps
@@ -47,7 +47,7 @@ class DropFeature:
 
 
 def drop_feature(
-    arguments: DropFeature, tables: Tables, policy: RetryPolicy, clock_ms: Clock
+    arguments: DropFeature, tables: TableAccess, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
     """Drop a feature from a table's protocol.
 

@@ -11,7 +11,7 @@ from deltaic.commands.definitions.altered_schema import require_mapping, with_sc
 from deltaic.commands.definitions.dependents import require_independent
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
-from deltaic.commit.ports import Tables
+from deltaic.commit.ports import TableAccess
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
 from deltaic.protocol.columns.column_lists import with_renamed_column
@@ -34,7 +34,7 @@ class RenameColumn:
 
 
 def rename_column(
-    arguments: RenameColumn, tables: Tables, policy: RetryPolicy, clock_ms: Clock
+    arguments: RenameColumn, tables: TableAccess, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
     """Rename a column; files keep its physical name.
 

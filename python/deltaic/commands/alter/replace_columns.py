@@ -18,7 +18,7 @@ from deltaic.commands.definitions.column_parameters import column_parameter, com
 from deltaic.commands.definitions.dependents import require_independent
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
-from deltaic.commit.ports import Tables
+from deltaic.commit.ports import TableAccess
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
 from deltaic.protocol.columns.char_varchar import CHAR_VARCHAR_TYPE_KEY, is_longer
@@ -57,7 +57,7 @@ class ReplaceColumns:
 
 
 def replace_columns(
-    arguments: ReplaceColumns, tables: Tables, policy: RetryPolicy, clock_ms: Clock
+    arguments: ReplaceColumns, tables: TableAccess, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
     """Replace the columns of a table: reorder, comment, add or drop them.
 

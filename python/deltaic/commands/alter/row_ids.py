@@ -1,4 +1,4 @@
-"""Row tracking backfill: row ids for existing rows (Protocol § Row Tracking)."""
+"""Row tracking backfill: row IDs for existing rows (Protocol § Row Tracking)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from deltaic.commands.alter.alteration import Alteration, alter, current_snapsho
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.plan import CommitPlan, Definition
-from deltaic.commit.ports import CommitSummary, OperationInfo, Tables
+from deltaic.commit.ports import CommitSummary, OperationInfo, TableAccess
 from deltaic.commit.transaction import RetryPolicy, commit
 from deltaic.exceptions import ConcurrentModificationError, error
 from deltaic.protocol import row_tracking
@@ -19,11 +19,11 @@ from deltaic.protocol.properties import ProtocolRequest
 _MAX_ROUNDS = 100
 
 
-def backfill_row_ids(table: str, tables: Tables, policy: RetryPolicy, clock_ms: Clock) -> None:
+def backfill_row_ids(table: str, tables: TableAccess, policy: RetryPolicy, clock_ms: Clock) -> None:
     """Assign an id to every row of a table, and require the same of later writers.
 
     There are two commits. The first adds the feature to the protocol: from then on, every writer
-    assigns ids to its new rows. The second adds the older files again with their base row ids. If
+    assigns ids to its new rows. The second adds the older files again with their base row IDs. If
     anything fails in between, the table is valid: it supports the feature but does not use it yet.
 
     Raises
@@ -43,7 +43,7 @@ def backfill_row_ids(table: str, tables: Tables, policy: RetryPolicy, clock_ms: 
                 raise
 
 
-def _add_feature(table: str, tables: Tables, policy: RetryPolicy, clock_ms: Clock) -> None:
+def _add_feature(table: str, tables: TableAccess, policy: RetryPolicy, clock_ms: Clock) -> None:
     current = current_snapshot(table, tables)
     if row_tracking.assigns_row_ids(current.protocol, current.metadata):
         return
@@ -69,7 +69,7 @@ def _add_feature(table: str, tables: Tables, policy: RetryPolicy, clock_ms: Cloc
 
 
 def _assign_row_ids(
-    table: str, batch: int, tables: Tables, policy: RetryPolicy, clock_ms: Clock
+    table: str, batch: int, tables: TableAccess, policy: RetryPolicy, clock_ms: Clock
 ) -> bool:
     """Assign ids to the rows that have none; return False if all rows have ids."""
     current = tables.snapshot(table)

@@ -10,7 +10,7 @@ from deltaic.commands.alter.alteration import Alteration, alter, current_snapsho
 from deltaic.commands.definitions.column_parameters import column_parameter, compact
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
-from deltaic.commit.ports import Tables
+from deltaic.commit.ports import TableAccess
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
 from deltaic.protocol.columns.identity import (
@@ -35,7 +35,7 @@ class SyncIdentity:
 
 
 def sync_identity(
-    arguments: SyncIdentity, tables: Tables, policy: RetryPolicy, clock_ms: Clock
+    arguments: SyncIdentity, tables: TableAccess, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
     """Set the high-water mark of an identity column beyond all values in the table.
 
@@ -60,7 +60,7 @@ def sync_identity(
             column=path_text(path),
             columns=", ".join(names) or "none",
         )
-    value = tables.furthest_value(table, current.version, column.name, largest=step > 0)
+    value = tables.extreme_value(table, current.version, column.name, largest=step > 0)
     metadata = current.metadata
     if value is not None:
         mark = high_water_mark_at(column, value)

@@ -11,7 +11,7 @@ from deltaic.commands.alter.row_ids import backfill_row_ids
 from deltaic.commands.definitions.column_parameters import compact
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
-from deltaic.commit.ports import Tables, TableSnapshot
+from deltaic.commit.ports import TableAccess, TableSnapshot
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
 from deltaic.protocol import row_tracking
@@ -54,7 +54,7 @@ class AlterProperties:
 
 
 def alter_properties(
-    arguments: AlterProperties, tables: Tables, policy: RetryPolicy, clock_ms: Clock
+    arguments: AlterProperties, tables: TableAccess, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
     """Change properties of a table, and with them what its protocol requires.
 

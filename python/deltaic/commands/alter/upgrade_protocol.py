@@ -9,7 +9,7 @@ from deltaic.commands.alter.alteration import Alteration, alter, current_snapsho
 from deltaic.commands.definitions.column_parameters import compact
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
-from deltaic.commit.ports import Tables
+from deltaic.commit.ports import TableAccess
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
 from deltaic.protocol.actions import (
@@ -35,7 +35,7 @@ class UpgradeProtocol:
 
 
 def upgrade_protocol(
-    arguments: UpgradeProtocol, tables: Tables, policy: RetryPolicy, clock_ms: Clock
+    arguments: UpgradeProtocol, tables: TableAccess, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
     """Upgrade the protocol of a table. A no-op if the table has that protocol already.
 

@@ -20,7 +20,7 @@ from deltaic.commands.definitions.existing_table import clustered_by, require_ma
 from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.plan import CommitPlan, Definition
-from deltaic.commit.ports import CommitSummary, OperationInfo, Tables, TableSnapshot
+from deltaic.commit.ports import CommitSummary, OperationInfo, TableAccess, TableSnapshot
 from deltaic.commit.transaction import CommitResult, RetryPolicy, commit_metadata
 from deltaic.exceptions import ProtocolChangedException, error
 from deltaic.protocol.actions import DomainMetadata
@@ -28,7 +28,7 @@ from deltaic.protocol.columns.schema_edits import path_text
 
 
 def create_table(
-    arguments: CreateTable, tables: Tables, policy: RetryPolicy, clock_ms: Clock
+    arguments: CreateTable, tables: TableAccess, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
     """Commit the definition of a new table.
 
@@ -65,7 +65,7 @@ def create_table(
         return _use_existing_table(arguments, created, tables)
 
 
-def _like(arguments: CreateTable, source: LikeTable, tables: Tables) -> CreateTable:
+def _like(arguments: CreateTable, source: LikeTable, tables: TableAccess) -> CreateTable:
     """Return the arguments with the definition copied from another table."""
     found = tables.snapshot(source.table, source.version)
     if found is None:
@@ -84,7 +84,7 @@ def _like(arguments: CreateTable, source: LikeTable, tables: Tables) -> CreateTa
 
 
 def _use_existing_table(
-    arguments: CreateTable, current: TableSnapshot, tables: Tables
+    arguments: CreateTable, current: TableSnapshot, tables: TableAccess
 ) -> CommitResult:
     require_matching_table(arguments, current, any_properties=tables.allows_unknown_properties())
     return CommitResult(current.version, skipped=True)

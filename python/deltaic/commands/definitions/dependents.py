@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from deltaic.commit.ports import Tables
+from deltaic.commit.ports import TableAccess
 from deltaic.exceptions import error
 from deltaic.protocol.actions import Metadata
 from deltaic.protocol.columns.column_expressions import GENERATED, INVARIANT
@@ -15,7 +15,7 @@ from deltaic.protocol.schema import folded_name, walk
 
 
 def require_independent(
-    table: str, change: str, paths: Sequence[Sequence[str]], metadata: Metadata, tables: Tables
+    table: str, change: str, paths: Sequence[Sequence[str]], metadata: Metadata, tables: TableAccess
 ) -> None:
     """Refuse to change columns that constraints, invariants or generated columns reference.
 
@@ -50,7 +50,9 @@ def require_independent(
                 )
 
 
-def require_retypable(table: str, path: Sequence[str], metadata: Metadata, tables: Tables) -> None:
+def require_retypable(
+    table: str, path: Sequence[str], metadata: Metadata, tables: TableAccess
+) -> None:
     """Refuse to change the type of a generated column, or of one that expressions reference.
 
     A generated column must have the type of its expression: otherwise, delta-spark refuses any

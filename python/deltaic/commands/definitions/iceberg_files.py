@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deltaic.commit.ports import Tables, TableSnapshot
+from deltaic.commit.ports import TableAccess, TableSnapshot
 from deltaic.exceptions import error
 from deltaic.protocol.actions import Metadata
 from deltaic.protocol.columns.column_mapping import ICEBERG_COMPAT_V2
@@ -19,7 +19,7 @@ _REASONS = {
 
 
 def require_iceberg_compatible_files(
-    table: str, property_name: str, current: TableSnapshot, metadata: Metadata, tables: Tables
+    table: str, property_name: str, current: TableSnapshot, metadata: Metadata, tables: TableAccess
 ) -> None:
     """Refuse to enable Iceberg compatibility if an existing file is not compatible.
 

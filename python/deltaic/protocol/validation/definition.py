@@ -49,7 +49,7 @@ def definition_problems(protocol: Protocol, metadata: Metadata) -> Problems:
     if row_tracking.is_enabled(
         protocol, metadata
     ) and not row_tracking.has_materialized_column_names(metadata):
-        yield "Protocol § Row Tracking", "the columns of preserved row ids have no names"
+        yield "Protocol § Row Tracking", "the columns of preserved row IDs have no names"
     names = {column.name for column in columns.fields}
     if unknown := [c for c in metadata.partition_columns if c not in names]:
         yield "Protocol § Change Metadata", f"partition columns without a column: {unknown}"

@@ -8,7 +8,7 @@ from typing import Any
 
 from deltaic.protocol import row_tracking
 from deltaic.protocol.actions import Metadata, Protocol
-from deltaic.protocol.change_data import feeds_changes
+from deltaic.protocol.change_data import writes_change_data_feed
 from deltaic.protocol.columns.file_columns import (
     column_paths,
     physical_partition_columns,
@@ -93,7 +93,7 @@ def change_file_problems(
     rule = "Protocol § Add CDC File"
     expected = set(physical_partition_columns(protocol, metadata))
     for path, body in ((body["path"], body) for name, body in actions if name == "cdc"):
-        if not feeds_changes(protocol, metadata):
+        if not writes_change_data_feed(protocol, metadata):
             yield rule, f"{path}: the table has no change data feed"
         if body.get("dataChange") is not False:
             yield rule, f"{path}: dataChange is {body.get('dataChange')!r}"
@@ -112,7 +112,7 @@ def row_id_problems(
     version: int,
     actions: Sequence[Action],
 ) -> Problems:
-    """Check row ids, which every new file has if the feature is supported."""
+    """Check row IDs, which every new file has if the feature is supported."""
     if not row_tracking.assigns_row_ids(protocol, metadata):
         return
     rule = "Protocol § Row Tracking"
@@ -152,8 +152,8 @@ def _fresh_row_ids(
         if first <= before:
             yield f"{path}: baseRowId {first} is not above the high water mark {before}"
         elif first <= taken:
-            yield f"{path}: row id {first} is in {by}, too"
+            yield f"{path}: row ID {first} is in {by}, too"
         if last > table.high_water_mark:
-            yield f"{path}: row id {last} is above the high water mark {table.high_water_mark}"
+            yield f"{path}: row ID {last} is above the high water mark {table.high_water_mark}"
         if last > taken:
             taken, by = last, path

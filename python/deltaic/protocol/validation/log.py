@@ -125,7 +125,7 @@ def _problems(table: Table, version: int, actions: Sequence[Action]) -> Problems
     yield from _progress_problems(table, actions)
     yield from _domain_problems(table.protocol, actions)
     yield from statistics_problems(table, table.protocol, table.metadata, actions)
-    # Checked before file_problems replaces the older action of a file, which has its row ids.
+    # Checked before file_problems replaces the older action of a file, which has its row IDs.
     yield from row_id_problems(table, table.protocol, table.metadata, version, actions)
     yield from file_problems(table, table.protocol, table.metadata, actions)
     yield from change_file_problems(table.protocol, table.metadata, actions)

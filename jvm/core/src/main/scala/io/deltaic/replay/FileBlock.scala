@@ -169,7 +169,7 @@ private[deltaic] object FileBlock {
   /** Stands for "no such partition value", which differs from a null one. Compared by reference. */
   val Absent: String = new String("absent")
 
-  /** Stands for an absent number: neither row ids nor versions are negative. */
+  /** Stands for an absent number: neither row IDs nor versions are negative. */
   val NoNumber: Long = Long.MinValue
 
   /** The object layout of the JVM for heaps below 32 GB. */

@@ -90,7 +90,7 @@ class LogFilesSuite extends munit.FunSuite {
         DomainMetadata("kept", "", removed = true),
         SetTransaction("more", 1)
       ),
-      // Existing files get row ids.
+      // Existing files get row IDs.
       Seq(
         CommitInfo(info(4).json.deepCopy.put("operation", "ROW TRACKING BACKFILL")),
         add("b", 5).copy(baseRowId = Some(0L)),

@@ -69,8 +69,8 @@ private[spark] object DeltaicExtension {
     // Changes: refuses what remains unsupported; after ResolveViewTargets, which leaves such views in the plan.
     _ => CheckUnsupportedDml,
     // Changes: marks the statement, so that Spark does not rewrite it before the next rules are done with it.
-    s => ResolveChangeTargets(own(s)),
-    // MERGE: adds columns to the target; needs the mark of ResolveChangeTargets.
+    s => ResolveRowLevelTargets(own(s)),
+    // MERGE: adds columns to the target; needs the mark of ResolveRowLevelTargets.
     _ => EvolveMergedColumns,
     // df.write.mode("overwrite").saveAsTable(name) of an existing table.
     s => RewriteSaveAsTable(own(s)),
@@ -124,9 +124,9 @@ private[spark] object DeltaicExtension {
   /** A plan is planned by the first strategy that returns a physical plan for it. */
   val strategies: Seq[SparkStrategy] = Seq(
     // Writes: records the scans of the query for the conflict check; plans nothing.
-    RecordReads,
+    RecordReadsStrategy,
     // Writes: skips those whose transaction identifier has been committed; before all that plan a write.
-    SkipAppliedWrites,
+    SkipCommittedWrites,
     // Changes: describes the jobs of the query; plans the same command again, inside.
     DescribeJobs,
     // DELETE: removes files whose rows are all deleted, without reading them.

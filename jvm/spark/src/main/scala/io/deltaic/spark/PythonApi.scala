@@ -163,7 +163,7 @@ object PythonApi {
   }
 
   /** The largest or smallest value of a column in a version, as `{"value": ...}`; null if there is none. */
-  def furthestValue(
+  def extremeValue(
       spark: SparkSession,
       path: String,
       version: Long,

@@ -87,17 +87,17 @@ private[spark] object TableLocation {
     identifier.name.nonEmpty
 
   def requireExists(spark: SparkSession, log: DeltaLog): DeltaLog =
-    if (log.exists) log else throw missing(spark, log)
+    if (log.exists) log else throw notATableError(spark, log)
 
   /** The error for a path without a table; it may be a path inside a table. */
-  def missing(spark: SparkSession, log: DeltaLog): DeltaicThrowable =
+  def notATableError(spark: SparkSession, log: DeltaLog): DeltaicThrowable =
     tableAbove(spark, log) match {
-      case Some(table) => isInside(log.table, table)
+      case Some(table) => insideTableError(log.table, table)
       case None =>
         DeltaicException("DELTAIC_NOT_A_TABLE", Map("table" -> log.table.toString))
     }
 
-  def isInside(path: Path, table: Path): DeltaicThrowable = {
+  def insideTableError(path: Path, table: Path): DeltaicThrowable = {
     val inside = path.toUri.getPath.stripPrefix(table.toUri.getPath).stripPrefix("/")
     DeltaicException(
       "DELTAIC_PATH_INSIDE_TABLE",

@@ -46,7 +46,7 @@ private[spark] final class TablePartition private (
     if (files.select(ScanFilters.none).isEmpty) throw refusal
   }
 
-  def refusal: DeltaicThrowable = TableLocation.isInside(path, table)
+  def refusal: DeltaicThrowable = TableLocation.insideTableError(path, table)
 }
 
 private[spark] object TablePartition {
@@ -60,11 +60,11 @@ private[spark] object TablePartition {
           val text = ExternalCatalogUtils.unescapePathName(value)
           ExternalCatalogUtils.unescapePathName(name) ->
             (if (text == ExternalCatalogUtils.DEFAULT_PARTITION_NAME) null else text)
-        case _ => throw TableLocation.isInside(path, snapshot.table)
+        case _ => throw TableLocation.insideTableError(path, snapshot.table)
       }
     }
     if (!values.forall { case (column, _) => schema.isPartition(column) })
-      throw TableLocation.isInside(path, snapshot.table)
+      throw TableLocation.insideTableError(path, snapshot.table)
     new TablePartition(spark, path, snapshot.table, values, schema)
   }
 

@@ -105,5 +105,5 @@ private[spark] final class AbsentTable(spark: SparkSession, log: DeltaLog) exten
   override def capabilities(): JSet[TableCapability] = EnumSet.of(BATCH_READ, MICRO_BATCH_READ)
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = notFound
 
-  private def notFound: Nothing = throw TableLocation.missing(spark, log)
+  private def notFound: Nothing = throw TableLocation.notATableError(spark, log)
 }

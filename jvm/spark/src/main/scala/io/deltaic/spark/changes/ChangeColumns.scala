@@ -38,7 +38,7 @@ private[spark] object ChangeColumns {
   def of(source: ChangeSource, columns: StructType): StructType =
     addedTo(source.table.toString, columns, source.identifiesRows)
 
-  /** @param identifiesRows whether each row has its row id and row commit version */
+  /** @param identifiesRows whether each row has its row ID and row commit version */
   def addedTo(table: String, columns: StructType, identifiesRows: Boolean): StructType = {
     val added = (if (identifiesRows) Seq(rowField) else Nil) ++ fields
     added.find(f => columns.fieldNames.exists(_.equalsIgnoreCase(f.name))).foreach { taken =>

@@ -23,7 +23,7 @@ private[spark] trait ChangeSource {
 
   def changes: IndexedSeq[CommittedChange]
 
-  /** Whether each row has its row id and row commit version, and copied rows are among the changes. */
+  /** Whether each row has its row ID and row commit version, and copied rows are among the changes. */
   def identifiesRows: Boolean = false
 
   /** Whether a file with none of the columns of the source is read as nulls instead of rejected. */

@@ -30,7 +30,7 @@ import io.deltaic.spark.util.TableWithSchema
  * @param start the table at version `first`; None if there are no changes
  * @param read the version whose columns the changes are shown with
  * @param checksSchema whether a version whose data cannot be read with these columns is an error
- * @param identifiesRows whether each row has its row id, by which Spark computes net changes
+ * @param identifiesRows whether each row has its row ID, by which Spark computes net changes
  */
 private[spark] final case class ShownChanges(
     first: Long,

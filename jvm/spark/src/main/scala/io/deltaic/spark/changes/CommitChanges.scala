@@ -40,7 +40,7 @@ private[spark] object CommitChanges {
   private val everything = RowSelection.AllBut(None)
 
   /**
-   *   1. A commit with `cdc` actions is described by them alone. Change data files have no row ids,
+   *   1. A commit with `cdc` actions is described by them alone. Change data files have no row IDs,
    *      however: if rows must be identified, `add` and `remove` are read, and copied rows are both
    *      deleted and inserted.
    *   1. Otherwise rows of an `add` are inserted and rows of a `remove` are deleted, if the action

@@ -35,7 +35,7 @@ private[spark] final case class CommitFiles(
       "numDeletionVectorsRemoved" -> oldVectors.size,
       "numDeletionVectorsUpdated" -> newVectors.intersect(oldVectors).size,
       "numChangeFiles" -> changeFiles.size,
-      "freshRows" -> adds.filter(_.baseRowId.isEmpty).flatMap(CommitFiles.rows).sum,
+      "rowsWithoutRowIds" -> adds.filter(_.baseRowId.isEmpty).flatMap(CommitFiles.rows).sum,
       "dataChange" -> (adds.exists(_.dataChange) || removes.exists(_.dataChange))
     )
   }

@@ -54,16 +54,16 @@ private[spark] object CommitterReply {
 private[spark] final class CommitPlan(val json: ObjectNode) {
   Message.checked("CommitPlan", json)
 
-  private val effective = json.get("effective")
-  val metadata: io.deltaic.protocol.Metadata = ActionBody.metadata(effective.get("metaData"))
-  val protocol: io.deltaic.protocol.Protocol = ActionBody.protocol(effective.get("protocol"))
+  private val definition = json.get("definition")
+  val metadata: io.deltaic.protocol.Metadata = ActionBody.metadata(definition.get("metaData"))
+  val protocol: io.deltaic.protocol.Protocol = ActionBody.protocol(definition.get("protocol"))
   val isBlindAppend: Boolean = json.get("isBlindAppend").asBoolean
 
   /** Whether the commit changes rows; if not, it only rearranges them in files. */
   val changesData: Boolean = json.get("changesData").asBoolean
 
   /** Whether the table has a change data feed, which this commit has to write. */
-  val feedsChanges: Boolean = json.get("feedsChanges").asBoolean
+  val writesChangeDataFeed: Boolean = json.get("writesChangeDataFeed").asBoolean
 
   /** The configuration that the commit sets for a metadata domain, if any. */
   def domain(name: String): Option[String] = json.get("domains").elements.asScala
@@ -71,5 +71,5 @@ private[spark] final class CommitPlan(val json: ObjectNode) {
     .map(_.path("configuration").asText)
 
   /** Whether an earlier write with the same `txnAppId` and `txnVersion` has already been committed. */
-  val alreadyApplied: Boolean = json.get("skipped").asBoolean
+  val alreadyCommitted: Boolean = json.get("alreadyCommitted").asBoolean
 }

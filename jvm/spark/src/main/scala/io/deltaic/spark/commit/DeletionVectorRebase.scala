@@ -13,7 +13,7 @@ import io.deltaic.replay.DeltaLog
  *
  * @param deletions none for a commit that does not delete single rows: its files cannot be rebased
  */
-private[spark] final class DeletionVectorRebase(log: DeltaLog, deletions: Option[RowDeletions]) {
+private[spark] final class DeletionVectorRebase(log: DeltaLog, deletions: Option[RebaseSettings]) {
   import DeletionVectorRebase._
 
   private val vectors = new DeletionVectorStore(log.conf)
@@ -139,7 +139,7 @@ private[spark] final class DeletionVectorRebase(log: DeltaLog, deletions: Option
               now.copy(
                 deletionVector = Some(writer.place(deleted, inlineBytes(add.deletionVector))),
                 dataChange = add.dataChange,
-                stats = Some(LooseBounds.of(now.stats, rows))
+                stats = Some(WideBounds.of(now.stats, rows))
               )
             )
           }

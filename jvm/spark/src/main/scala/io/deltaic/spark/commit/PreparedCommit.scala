@@ -13,7 +13,7 @@ import io.deltaic.spark.util.Json
 /**
  * Everything about a finished write that its commit needs.
  *
- * @param rowDeletions set if the commit can be rebased onto files that other commits change
+ * @param rebaseSettings set if the commit can be rebased onto files that other commits change
  * @param vectorFiles the files that it wrote deletion vectors to
  * @param readCommit the commit file of the version that was read, if there is one
  */
@@ -27,7 +27,7 @@ private[spark] final case class CommitRequest(
     readSet: ReadSet,
     engineMetrics: Map[String, Long] = Map.empty,
     identity: IdentityValues = IdentityValues(),
-    rowDeletions: Option[RowDeletions] = None,
+    rebaseSettings: Option[RebaseSettings] = None,
     vectorFiles: Seq[Path] = Nil,
     readCommit: Option[FileStatus] = None
 )
@@ -40,7 +40,7 @@ private[spark] final case class CommitRequest(
  */
 final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: Long => Unit) {
   private var state: PreparedCommit.State = PreparedCommit.Open
-  private val rebase = new DeletionVectorRebase(request.log, request.rowDeletions)
+  private val rebase = new DeletionVectorRebase(request.log, request.rebaseSettings)
 
   /** The files of the commit, as rebased since the request. */
   private var current = request.changes
@@ -146,7 +146,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
   private def become(next: PreparedCommit.State): Unit = synchronized { state = next }
 
   /** Describes a winning commit, and its conflicts with this one. */
-  def winner(version: Long): String = {
+  def winningCommit(version: Long): String = {
     val commit = request.log.commit(version)
     val adds = commit.adds.toSeq
     val removes = commit.removes.toSeq
@@ -172,11 +172,11 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
           d.domain -> Option.unless(d.removed)(d.configuration)
         }.toMap,
         "numAdded" -> adds.size,
-        "addMatchingReads" -> firstNew(adds, removes)(request.readSet.firstMatching),
-        "removedFileRead" -> removedRead(version, adds, removes),
-        "removedFileRemoved" -> conflicts.find(_.kind == DeletionVectorRebase.Inseparable)
+        "addedFileWeWouldRead" -> firstNew(adds, removes)(request.readSet.firstAddedByStatistics),
+        "removedFileWeRead" -> removedRead(version, adds, removes),
+        "removedFileWeChange" -> conflicts.find(_.kind == DeletionVectorRebase.Inseparable)
           .map(_.path),
-        "movedFile" -> conflicts.find(_.kind == DeletionVectorRebase.Moved).map(_.path),
+        "compactedFileWeChange" -> conflicts.find(_.kind == DeletionVectorRebase.Moved).map(_.path),
         "concurrentlyDeletedRows" -> conflicts.collectFirst {
           case DeletionVectorRebase.FileConflict(path, _, DeletionVectorRebase.Overlapping(rows)) =>
             Message.of("ConcurrentRowDeletion")("path" -> path, "count" -> rows)
@@ -197,8 +197,16 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
   ): Option[String] =
     synchronized {
       val (deleted, moved) = removes.partition(_.dataChange)
-      val lost = request.readSet.firstRead(deleted).orElse(deleted.find(isMovedRead(_, version)))
-      if (request.readSet.firstRead(moved).isDefined || moved.exists(isMovedRead(_, version)))
+      val lost = request.readSet.firstRemovedByStatistics(deleted).orElse(deleted.find(isMovedRead(
+        _,
+        version
+      )))
+      if (
+        request.readSet.firstRemovedByStatistics(moved).isDefined || moved.exists(isMovedRead(
+          _,
+          version
+        ))
+      )
         adds.filterNot(_.dataChange).foreach { add =>
           movedReads.getOrElseUpdate(rebase.canonical(add.path), version)
         }
@@ -222,7 +230,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     }.toSeq
     winners.exists { case (wereMoved, _) => wereMoved } ||
     winners.iterator.flatMap { case (_, lost) => lost }
-      .grouped(PreparedCommit.FilesInQuery).exists(request.readSet.firstDeleted(_).isDefined)
+      .grouped(PreparedCommit.FilesInQuery).exists(request.readSet.firstRemovedByRows(_).isDefined)
   }
 
   /**
@@ -234,7 +242,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
   def hasMatchingRow(versions: String): Boolean =
     commits(versions)
       .flatMap(winner => rebase.withNewRows(ofOthers(winner.adds.toSeq), winner.removes.toSeq))
-      .grouped(PreparedCommit.FilesInQuery).exists(request.readSet.firstHolding(_).isDefined)
+      .grouped(PreparedCommit.FilesInQuery).exists(request.readSet.firstAddedByRows(_).isDefined)
 
   /** The commits of a JSON list of versions, each read once, lazily. */
   private def commits(versions: String): Iterator[CommitFile] =

@@ -5,7 +5,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.{JobInternals, WriteInternals}
 
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, TableFeatures}
-import io.deltaic.spark.commit.{CommitFiles, LooseBounds}
+import io.deltaic.spark.commit.{CommitFiles, WideBounds}
 import io.deltaic.spark.write.{NewFiles, RowDeletionActions, WriteTransaction}
 
 /**
@@ -45,7 +45,7 @@ private[rowlevel] final class DeletionVectorBuilder(
       transaction.dataSpec,
       settings,
       writesVectors = writesDeletionVectors,
-      separatesUpdates = transaction.plan.feedsChanges,
+      separatesUpdates = transaction.plan.writesChangeDataFeed,
       inMemory = onDriver,
       // All vectors of a statement are inline, or none: once there is a file, further vectors in it cost little.
       maxInlineBytes = if (bitmapBytes <= settings.inlineBytes) settings.inlineBytes else 0L
@@ -70,15 +70,15 @@ private[rowlevel] final class DeletionVectorBuilder(
         throw e
     }
 
-  /** @param whole further files, all of whose rows are deleted */
-  def apply(merged: MergedFiles, whole: Seq[AddFile]): RowDeletionActions = {
+  /** @param fullyDeleted further files, all of whose rows are deleted */
+  def apply(merged: MergedFiles, fullyDeleted: Seq[AddFile]): RowDeletionActions = {
     val deletionTimestampMs = System.currentTimeMillis()
     val vectorFiles = merged.vectorFiles.map(new Path(_))
     val kept = merged.files.flatMap(file => file.keptVector.map(withVector(file, _)))
     try {
       val sources = merged.files.flatMap(file => file.rewriteVector.map(withVector(file, _)))
       val copies = new FileRewriter(change.spark, transaction, change.snapshot).rewrite(sources)
-      val removes = (whole ++ merged.files.map(f => change.filesRead(f.path)))
+      val removes = (fullyDeleted ++ merged.files.map(f => change.filesRead(f.path)))
         .map(_.remove(deletionTimestampMs))
       val copiedRows = copies.flatMap(CommitFiles.rows).sum
       RowDeletionActions(removes, kept ++ copies, copies, vectorFiles, copiedRows)
@@ -102,7 +102,7 @@ private[rowlevel] final class DeletionVectorBuilder(
     file.copy(
       deletionVector = Some(vector),
       dataChange = true,
-      stats = Some(LooseBounds.of(file.stats, merged.numRecords))
+      stats = Some(WideBounds.of(file.stats, merged.numRecords))
     )
   }
 

@@ -26,7 +26,7 @@ private[rowlevel] final class FileRewriter(
     else {
       val schema = transaction.schema
       val listed = ListedFiles(snapshot.table, snapshot.version, files.toIndexedSeq)
-      val tracked = ScanColumns.tracked.take(transaction.copySpec.tracked)
+      val tracked = ScanColumns.rowTracking.take(transaction.copySpec.numRowTrackingColumns)
       new CopiedRows(spark, transaction).write(
         s"rewrite ${files.size} files without their deleted rows",
         StructType(schema.all ++ tracked),

@@ -10,7 +10,7 @@ import org.apache.spark.sql.connector.write._
 import io.deltaic.protocol.{AddCdcFile, AddFile}
 import io.deltaic.spark.commit.reads.RecordedReads
 import io.deltaic.spark.commit.{CommitFiles, OperationInfo}
-import io.deltaic.spark.scan.files.WholeFiles
+import io.deltaic.spark.scan.files.FullyDeletedFiles
 import io.deltaic.spark.util.Json
 import io.deltaic.spark.write.files.IdentityHighWaterMarks
 import io.deltaic.spark.write.{NewFiles, RowDeletionActions, WriteIntent, WriteTransaction}
@@ -23,7 +23,7 @@ import io.deltaic.spark.write.{NewFiles, RowDeletionActions, WriteIntent, WriteT
 private[spark] final class RowLevelBatchWrite(
     change: RowLevelChange,
     reads: RecordedReads,
-    whole: WholeFiles
+    fullyDeleted: FullyDeletedFiles
 ) extends DeltaBatchWrite {
 
   private val startedAtMs = System.currentTimeMillis()
@@ -57,10 +57,10 @@ private[spark] final class RowLevelBatchWrite(
     new RowLevelWriterFactory(
       transaction.dataSpec,
       VectorSettings.of(transaction).reportedBytes(info.numPartitions),
-      Option.when(transaction.plan.feedsChanges && writesNewRows)(transaction.changeSpec)
+      Option.when(transaction.plan.writesChangeDataFeed && writesNewRows)(transaction.changeSpec)
     )
 
-  private def keepsRowIds: Boolean = transaction.dataSpec.tracked > 0
+  private def keepsRowIds: Boolean = transaction.dataSpec.numRowTrackingColumns > 0
 
   /** A DELETE writes no new rows. */
   private def writesNewRows: Boolean = change.command != Command.DELETE
@@ -80,7 +80,7 @@ private[spark] final class RowLevelBatchWrite(
     val changeFiles = reports.flatMap(_.changeFiles) ++ images
     val rows = AffectedRowCounts(
       merged.map(_.updated).sum,
-      merged.map(_.deleted).sum + whole.rows,
+      merged.map(_.deleted).sum + fullyDeleted.rows,
       reports.map(_.insertedRows).sum
     )
     val finishedAtMs = System.currentTimeMillis()
@@ -107,7 +107,7 @@ private[spark] final class RowLevelBatchWrite(
         transaction.schema.stored,
         reports.map(_.identityHighWaterMarks)
       ),
-      Some(VectorSettings.rowDeletions(transaction, deletions))
+      Some(VectorSettings.rebaseSettings(transaction, deletions))
     )
     if (isVersion) committed = rows
   }
@@ -115,9 +115,9 @@ private[spark] final class RowLevelBatchWrite(
   private def deleteRows(reports: Seq[RowLevelMessage]): Seq[MergedFile] =
     Using.resource(new DeletionVectorBuilder(change, transaction)) { builder =>
       val merged = builder.merge(reports)
-      deletions = builder(merged, whole.adds)
+      deletions = builder(merged, fullyDeleted.adds)
       if (needsImages)
-        images = new ImageRecorder(change, transaction).record(merged.files, whole.adds)
+        images = new PreImageWriter(change, transaction).record(merged.files, fullyDeleted.adds)
       merged.files
     }
 
@@ -137,7 +137,7 @@ private[spark] final class RowLevelBatchWrite(
    * follow from the actions; with copied rows they do not (Protocol § Change Data Files).
    */
   private def needsImages: Boolean =
-    transaction.plan.feedsChanges && (writesNewRows || deletions.copiedRows > 0)
+    transaction.plan.writesChangeDataFeed && (writesNewRows || deletions.copiedRows > 0)
 
   private def newFiles(reports: Seq[RowLevelMessage]): NewFiles = {
     val ofTasks = reports.flatMap(report => report.newFiles ++ report.changeFiles)

@@ -15,8 +15,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import io.deltaic.protocol.AddFile
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.commit.ReadSet
-import io.deltaic.spark.commit.reads.{RecordedReads, RecordsReads, ScannedRows}
-import io.deltaic.spark.scan.files.{FileSplits, SnapshotFiles, WholeFiles}
+import io.deltaic.spark.commit.reads.{ReadRecordingWrite, RecordedReads, ScannedRows}
+import io.deltaic.spark.scan.files.{FileSplits, FullyDeletedFiles, SnapshotFiles}
 import io.deltaic.spark.scan.{ScanContext, TableScan, TableScanBuilder}
 import io.deltaic.spark.schema.{AnalyzedColumns, ScanColumns, TableSchema}
 import io.deltaic.spark.write.{IdempotentWrite, SessionWriteOptions, TableWrite}
@@ -34,7 +34,8 @@ private[spark] final class RowLevelChange(
     val log: DeltaLog,
     val snapshot: Snapshot,
     override val command: Command,
-    batchWrite: Option[(RowLevelChange, RecordedReads, WholeFiles) => DeltaBatchWrite] = None,
+    batchWrite: Option[(RowLevelChange, RecordedReads, FullyDeletedFiles) => DeltaBatchWrite] =
+      None,
     val merge: Option[MergeDetails] = None
 ) extends SupportsDelta {
 
@@ -71,12 +72,15 @@ private[spark] final class RowLevelChange(
    * Requires each task's rows to be sorted by partition, as an append does: a join returns them in
    * any order, and each change of the partition starts another file. Deleted rows go to no partition.
    *
-   * @param wholeFiles files that are removed without being read, if any, and what the statement had read
+   * @param fullyDeletedFiles files that are removed without being read, if any, and what the statement had read
    *   of the table before they were left out
    */
-  private[spark] final class ChangeWrite(wholeFiles: Option[(WholeFiles, RecordedReads)] = None)
+  private[spark] final class ChangeWrite(fullyDeletedFiles: Option[(
+      FullyDeletedFiles,
+      RecordedReads
+  )] = None)
       extends DeltaWrite with RequiresDistributionAndOrdering
-      with RecordsReads with IdempotentWrite with ReportsAffectedRows {
+      with ReadRecordingWrite with IdempotentWrite with ReportsAffectedRows {
     @volatile private var batch: Option[RowLevelBatchWrite] = None
 
     override val log: DeltaLog = RowLevelChange.this.log
@@ -91,30 +95,32 @@ private[spark] final class RowLevelChange(
       else TableWrite.orderedBy(partitionColumns)
 
     override def toBatch: DeltaBatchWrite = {
-      val (whole, reads) = wholeFiles.getOrElse((WholeFiles.none, recorded))
+      val (fullyDeleted, reads) = fullyDeletedFiles.getOrElse((FullyDeletedFiles.none, recorded))
       batchWrite.fold[DeltaBatchWrite] {
-        val own = new RowLevelBatchWrite(change, reads, whole)
+        val own = new RowLevelBatchWrite(change, reads, fullyDeleted)
         batch = Some(own)
         own
-      }(_(change, reads, whole))
+      }(_(change, reads, fullyDeleted))
     }
 
     private def progress: SessionWriteOptions = new SessionWriteOptions(spark, Map.empty)
 
     /** The session's `txnAppId` and `txnVersion` apply to statements, not to a part of a write with its own. */
-    override def isApplied: Boolean = batchWrite.isEmpty && progress.isApplied(snapshot)
+    override def isAlreadyCommitted: Boolean =
+      batchWrite.isEmpty && progress.isAlreadyCommitted(snapshot)
 
     override def skip(): Unit = progress.used()
 
     override def affectedRows: AffectedRowCounts = batch.fold(AffectedRowCounts())(_.affectedRows)
 
-    def hasWholeFiles: Boolean = wholeFiles.isDefined
+    def hasFullyDeletedFiles: Boolean = fullyDeletedFiles.isDefined
 
     /** This write for a query that leaves out these files, all of whose rows are deleted. */
-    def withWholeFiles(files: WholeFiles): ChangeWrite = new ChangeWrite(Some((files, recorded)))
+    def withFullyDeletedFiles(files: FullyDeletedFiles): ChangeWrite =
+      new ChangeWrite(Some((files, recorded)))
 
     override def description(): String = {
-      val files = wholeFiles.fold("")(w => s", ${w._1.adds.size} files as a whole")
+      val files = fullyDeletedFiles.fold("")(w => s", ${w._1.adds.size} files as a whole")
       s"deltaic $command on ${log.table}$files"
     }
 
@@ -148,7 +154,7 @@ private[spark] final class RowLevelChange(
     val own = currentScans
     val others = reads.scans.filterNot(scan => own.exists(_ eq scan))
     ReadSet.union(
-      new ScannedRows(spark, own, zone, reads.rowsAlone, reads.matches),
+      new ScannedRows(spark, own, zone, reads.resultPerRow, reads.matches),
       new ScannedRows(spark, others, zone)
     )
   }

@@ -36,7 +36,7 @@ private final class RowLevelWriter(
 
   private val newRows = new PartitionedDataWriter(spec, partitionId)
   private val images = changes.map(new ImageWriter(_, partitionId)).orNull
-  private val tracked = if (spec.tracked > 0) new TrackedRow else null
+  private val tracked = if (spec.numRowTrackingColumns > 0) new TrackedRow else null
   private val deletedRows = new DeletedRowPositions
   private val updatedRows = new DeletedRowPositions
   private var inserted = 0L
@@ -97,7 +97,7 @@ private final class RowLevelWriter(
  * version, since it has changed; an inserted row has neither.
  */
 private final class TrackedRow {
-  private val tracked = new GenericInternalRow(ScanColumns.tracked.length)
+  private val tracked = new GenericInternalRow(ScanColumns.rowTracking.length)
   private val joined = new JoinedRow
 
   def updated(row: InternalRow, metadata: InternalRow): InternalRow = {

@@ -17,7 +17,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import io.deltaic.protocol.AddFile
 import io.deltaic.replay.Snapshot
 import io.deltaic.spark.commit.reads.{ListedRows, RecordedReads}
-import io.deltaic.spark.scan.files.{ListedFiles, WholeFiles}
+import io.deltaic.spark.scan.files.{FullyDeletedFiles, ListedFiles}
 import io.deltaic.spark.schema.{ScanColumns, TableSchema}
 import io.deltaic.spark.util.TableWithSchema
 import io.deltaic.spark.write.{
@@ -48,7 +48,7 @@ private[spark] object RowReplacement extends DeletesRows {
       transaction.log,
       snapshot,
       Command.DELETE,
-      Some((_, _, whole) => sink.withWholeFiles(whole))
+      Some((_, _, fullyDeleted) => sink.withFullyDeletedFiles(fullyDeleted))
     )
     val target = relation(new ChangedTable(change))
     val condition = replaced match {
@@ -65,14 +65,14 @@ private[spark] object RowReplacement extends DeletesRows {
     }
     Using.resource(new DeletionVectorBuilder(change, transaction)) { builder =>
       val merged = builder.merge(sink.reports)
-      val files = builder(merged, sink.whole.adds)
+      val files = builder(merged, sink.fullyDeleted.adds)
       RowDeletionResult(
         files.copy(changeFiles =
-          changeFiles(change, transaction, merged, sink.whole, files, newRows)
+          changeFiles(change, transaction, merged, sink.fullyDeleted, files, newRows)
         ),
-        change.readSet(RecordedReads.ofRowsAlone),
-        Some(merged.files.map(_.deleted).sum + sink.whole.rows),
-        Some(VectorSettings.rowDeletions(transaction, files))
+        change.readSet(RecordedReads.perRow),
+        Some(merged.files.map(_.deleted).sum + sink.fullyDeleted.rows),
+        Some(VectorSettings.rebaseSettings(transaction, files))
       )
     }
   }
@@ -81,14 +81,14 @@ private[spark] object RowReplacement extends DeletesRows {
       change: RowLevelChange,
       transaction: WriteTransaction,
       merged: MergedFiles,
-      whole: WholeFiles,
+      fullyDeleted: FullyDeletedFiles,
       files: RowDeletionActions,
       newRows: Seq[AddFile]
   ): Seq[AddFile] =
     // Copied rows would look like inserted ones (Protocol § Change Data Files).
-    if (!transaction.plan.feedsChanges || files.copiedRows == 0) Nil
+    if (!transaction.plan.writesChangeDataFeed || files.copiedRows == 0) Nil
     else
-      try new ImageRecorder(change, transaction).record(merged.files, whole.adds, newRows)
+      try new PreImageWriter(change, transaction).record(merged.files, fullyDeleted.adds, newRows)
       catch {
         case e: Throwable =>
           transaction.abort(files.newFiles(Nil), tasksLost = false)
@@ -147,10 +147,10 @@ private[spark] object RowReplacement extends DeletesRows {
     @volatile var reports: Seq[RowLevelMessage] = Nil
 
     /** Files that are removed without being read. */
-    @volatile var whole: WholeFiles = WholeFiles.none
+    @volatile var fullyDeleted: FullyDeletedFiles = FullyDeletedFiles.none
 
-    def withWholeFiles(files: WholeFiles): ReportSink = {
-      whole = files
+    def withFullyDeletedFiles(files: FullyDeletedFiles): ReportSink = {
+      fullyDeleted = files
       this
     }
 

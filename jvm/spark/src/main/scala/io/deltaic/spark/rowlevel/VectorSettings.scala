@@ -2,7 +2,7 @@ package io.deltaic.spark.rowlevel
 
 import org.apache.spark.sql.classic.SparkSession
 
-import io.deltaic.spark.commit.RowDeletions
+import io.deltaic.spark.commit.RebaseSettings
 import io.deltaic.spark.util.SessionSettings
 import io.deltaic.spark.write.files.DataWriteSpec
 import io.deltaic.spark.write.{RowDeletionActions, WriteTransaction}
@@ -37,9 +37,9 @@ private[rowlevel] final case class VectorSettings(
 private[rowlevel] object VectorSettings {
 
   /** How the commit can rebase the deletions onto files that other commits change, too. */
-  def rowDeletions(transaction: WriteTransaction, files: RowDeletionActions): RowDeletions = {
+  def rebaseSettings(transaction: WriteTransaction, files: RowDeletionActions): RebaseSettings = {
     val settings = of(transaction)
-    RowDeletions(
+    RebaseSettings(
       restDeleted = files.newDataFiles.isEmpty,
       DataWriteSpec.randomPrefixLength(transaction.plan.metadata.configuration).getOrElse(0),
       settings.maxFileBytes,

@@ -31,7 +31,13 @@ import org.apache.spark.util.SerializableConfiguration
 
 import io.deltaic.protocol.{AddFile, DeltaicException}
 import io.deltaic.spark.scan.deletionvectors.{DeletionVectorSource, RowProbeSource, ScanOfLiveRows}
-import io.deltaic.spark.scan.files.{FileSource, FileSplits, ScanFilters, SelectedFiles, WholeFiles}
+import io.deltaic.spark.scan.files.{
+  FileSource,
+  FileSplits,
+  FullyDeletedFiles,
+  ScanFilters,
+  SelectedFiles
+}
 import io.deltaic.spark.scan.vectorized.{ScanLayout, TableReaderFactory}
 import io.deltaic.spark.schema.{ColumnMapping, FileMetadata, ScanColumns, TableSchema}
 import io.deltaic.spark.util.SessionSettings
@@ -43,7 +49,7 @@ import io.deltaic.spark.util.SessionSettings
  * [[withDeletionVectors]] under a filter on [[IsDeleted]]. A scan that needs the filter and lacks
  * it fails when it plans its partitions, so that no path through Spark returns a deleted row.
  *
- * @param requiredColumns the requested columns: table columns (nested ones pruned) and row ids
+ * @param requiredColumns the requested columns: table columns (nested ones pruned) and row IDs
  */
 private[spark] final class TableScan(
     spark: SparkSession,
@@ -113,9 +119,9 @@ private[spark] final class TableScan(
    *
    * @param conditions the query's conditions on rows besides `filters`
    */
-  def splitOffWhole(conditions: Seq[Expression]): (WholeFiles, TableScan) = {
-    val (whole, others) = files.split(selectionFilters, filters ++ conditions)
-    (whole, reading(others, requiredColumns))
+  def splitOffFullyDeleted(conditions: Seq[Expression]): (FullyDeletedFiles, TableScan) = {
+    val (fullyDeleted, others) = files.split(selectionFilters, filters ++ conditions)
+    (fullyDeleted, reading(others, requiredColumns))
   }
 
   private def reading(some: IndexedSeq[AddFile], columns: StructType): TableScan =
@@ -261,7 +267,7 @@ private[spark] final class TableScan(
   )
 
   private def isComputed(field: StructField): Boolean =
-    field.name == ScanColumns.RowIndex || ScanColumns.tracked.fieldNames.contains(field.name) ||
+    field.name == ScanColumns.RowIndex || ScanColumns.rowTracking.fieldNames.contains(field.name) ||
     FileMetadata.isMetadata(field.name, schema)
 
   private def isConstant(field: StructField): Boolean =

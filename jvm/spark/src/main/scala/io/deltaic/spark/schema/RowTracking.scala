@@ -9,7 +9,7 @@ import io.deltaic.protocol.{Metadata, Protocol, TableFeatures}
  * for Row Tracking). If a row was copied, its id and commit version are in materialized columns of the
  * data file, which are not part of the schema; for other rows they are derived from the file's `add`.
  *
- * @param rowIdColumn the column with the materialized row ids
+ * @param rowIdColumn the column with the materialized row IDs
  * @param commitVersionColumn the column with the materialized row commit versions
  */
 private[spark] final case class RowTracking(
@@ -19,14 +19,14 @@ private[spark] final case class RowTracking(
   def rowId: Option[StructField] = rowIdColumn.map(StructField(_, LongType))
   def commitVersion: Option[StructField] = commitVersionColumn.map(StructField(_, LongType))
 
-  /** The materialized columns of both, in the order of [[ScanColumns.tracked]]. */
+  /** The materialized columns of both, in the order of [[ScanColumns.rowTracking]]. */
   def materialized: Seq[StructField] =
     if (rowId.isDefined && commitVersion.isDefined) (rowId ++ commitVersion).toSeq else Nil
 }
 
 private[spark] object RowTracking {
 
-  /** None unless row tracking is supported and enabled: else files may lack row ids. */
+  /** None unless row tracking is supported and enabled: else files may lack row IDs. */
   def of(protocol: Protocol, metadata: Metadata): Option[RowTracking] = {
     val properties = metadata.configuration
     Option.when(TableFeatures.isEnabled(protocol, metadata, "rowTracking")) {

@@ -10,7 +10,7 @@ import io.deltaic.protocol.ColumnNames
 
 /**
  * The columns a scan can produce beside the table's own. They are flat and, where they identify a
- * row, non-null: Spark's row-level operations accept nothing else as a row id.
+ * row, non-null: Spark's row-level operations accept nothing else as a row ID.
  */
 private[spark] object ScanColumns {
 
@@ -55,7 +55,7 @@ private[spark] object ScanColumns {
   val TrackedRowId = "__deltaic_row_id"
   val TrackedCommitVersion = "__deltaic_row_commit_version"
 
-  val tracked: StructType =
+  val rowTracking: StructType =
     StructType(Seq(TrackedRowId, TrackedCommitVersion).map(StructField(_, LongType)))
 
   val baseRowIdField: StructField = StructField(BaseRowId, LongType, nullable = false)
@@ -96,7 +96,8 @@ private[spark] object ScanColumns {
   }
 
   /** Whether only row-level operations request the column, never a user. */
-  def isHidden(name: String): Boolean = rowId.contains(name) || tracked.fieldNames.contains(name)
+  def isHidden(name: String): Boolean =
+    rowId.contains(name) || rowTracking.fieldNames.contains(name)
 
   /** Whether the column's value is the same for every row of a file. */
   def isFileConstant(name: String): Boolean =

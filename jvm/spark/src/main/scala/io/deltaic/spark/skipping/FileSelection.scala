@@ -73,7 +73,7 @@ object FileSelection {
    * Those of `files` of which every row satisfies all `conditions`, as far as their statistics prove it.
    * It skips files for the negated conditions, with the same soundness.
    */
-  def whole(
+  def fullySelected(
       columns: FileStatsColumns,
       files: Array[Int],
       conditions: Seq[Expression]

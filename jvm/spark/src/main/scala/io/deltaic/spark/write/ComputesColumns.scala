@@ -28,7 +28,7 @@ private[spark] object ComputedColumns {
     new MetadataBuilder().withMetadata(metadata).putBoolean(Mark, value = true).build()
 
   def namesIn(rows: StructType): Set[String] =
-    rows.filter(field => isMarked(field.metadata)).map(_.name).toSet
+    rows.filter(field => hasUuidPrefix(field.metadata)).map(_.name).toSet
 
-  def isMarked(metadata: Metadata): Boolean = metadata.contains(Mark)
+  def hasUuidPrefix(metadata: Metadata): Boolean = metadata.contains(Mark)
 }

@@ -4,7 +4,7 @@ package io.deltaic.spark.write
 private[spark] trait IdempotentWrite {
 
   /** Whether an earlier write has already been committed with the same transaction identifier. */
-  def isApplied: Boolean
+  def isAlreadyCommitted: Boolean
 
   /** Marks the transaction identifier as used, as the write would. */
   def skip(): Unit

@@ -6,7 +6,7 @@ import org.apache.spark.sql.types._
 private[spark] object LossyCast {
 
   /** Whether a cast may drop fractional digits or the time of day, so that casting back does not restore the value. */
-  def cuts(from: DataType, to: DataType): Boolean = (from, to) match {
+  def truncates(from: DataType, to: DataType): Boolean = (from, to) match {
     case (FloatType | DoubleType, ByteType | ShortType | IntegerType | LongType) => true
     case (other: DecimalType, ByteType | ShortType | IntegerType | LongType) => other.scale > 0
     case (other: DecimalType, own: DecimalType) => other.scale > own.scale

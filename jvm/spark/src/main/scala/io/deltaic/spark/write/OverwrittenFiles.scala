@@ -44,8 +44,8 @@ private[write] final class OverwrittenFiles(
     private val paths = files.iterator.map(file => canonical(file.path)).toSet
     override def isEmpty: Boolean = false
     override def wholeTable: Boolean = false
-    override def firstMatching(added: Seq[AddFile]): Option[AddFile] = added.find(selects)
-    override def firstRead(removed: Seq[RemoveFile]): Option[RemoveFile] =
+    override def firstAddedByStatistics(added: Seq[AddFile]): Option[AddFile] = added.find(selects)
+    override def firstRemovedByStatistics(removed: Seq[RemoveFile]): Option[RemoveFile] =
       removed.find(remove => paths(canonical(remove.path)))
   }
 

@@ -4,7 +4,7 @@ import org.apache.hadoop.fs.Path
 
 import io.deltaic.protocol.{AddFile, RemoveFile}
 import io.deltaic.replay.Snapshot
-import io.deltaic.spark.commit.{ReadSet, RowDeletions}
+import io.deltaic.spark.commit.{ReadSet, RebaseSettings}
 
 /**
  * The file actions of a change that deletes rows.
@@ -36,13 +36,13 @@ private[spark] object RowDeletionActions {
  *
  * @param readSet what was read to find the rows
  * @param numRows the number of deleted rows, if they were counted
- * @param rowDeletions set if single rows were deleted
+ * @param rebaseSettings set if single rows were deleted
  */
 private[spark] final case class RowDeletionResult(
     files: RowDeletionActions,
     readSet: ReadSet,
     numRows: Option[Long],
-    rowDeletions: Option[RowDeletions] = None
+    rebaseSettings: Option[RebaseSettings] = None
 )
 
 /** Deletes single rows as a DELETE does, but leaves the commit to the caller. */

@@ -10,11 +10,11 @@ import io.deltaic.spark.schema.TypeChange
  * which changes the table allows; this computes the types to which rows are cast.
  *
  * @param byName whether columns and fields are matched by name; else by position
- * @param takes whether a column of the first type changes to the second, that of the rows
+ * @param mayChangeTo whether a column of the first type changes to the second, that of the rows
  */
 private[spark] final class SchemaEvolution(
     byName: Boolean,
-    takes: (DataType, DataType) => Boolean
+    mayChangeTo: (DataType, DataType) => Boolean
 ) {
 
   def evolved(table: StructType, rows: StructType): StructType =
@@ -49,7 +49,7 @@ private[spark] final class SchemaEvolution(
       )
     // No file has a value of a void column.
     case (NullType, other) => SchemaEvolution.nullable(other)
-    case (own, other) if takes(own, other) => other
+    case (own, other) if mayChangeTo(own, other) => other
     case (own, _) => own
   }
 
@@ -134,12 +134,12 @@ private[spark] object SchemaEvolution {
    * Whether the rows' type is wider, or a cast to the table's would silently truncate values: fractional digits, or the
    * time of day. The session's store assignment policy decides about overflow.
    */
-  def exceeds(table: DataType, rows: DataType): Boolean =
-    isWider(table, rows) || cuts(table, rows)
+  def isWiderOrLossy(table: DataType, rows: DataType): Boolean =
+    isWider(table, rows) || truncates(table, rows)
 
   /** Whether a cast to the table's type could truncate values silently. */
-  def cuts(table: DataType, rows: DataType): Boolean =
-    LossyCast.cuts(rows, table) || LossyCast.rounds(rows, table)
+  def truncates(table: DataType, rows: DataType): Boolean =
+    LossyCast.truncates(rows, table) || LossyCast.rounds(rows, table)
 
   private def key(field: StructField): String = ColumnNames.folded(field.name)
 }

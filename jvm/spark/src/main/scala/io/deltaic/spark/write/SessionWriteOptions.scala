@@ -28,7 +28,7 @@ private[spark] final class SessionWriteOptions(spark: SparkSession, options: Map
   val all: Map[String, String] = userMetadata(spark) ++ txn ++ own
 
   /** Whether this write has already been committed (Protocol § Transaction Identifiers). */
-  def isApplied(snapshot: Snapshot): Boolean = {
+  def isAlreadyCommitted(snapshot: Snapshot): Boolean = {
     val applied = for {
       appId <- all.get("txnappid")
       version <- all.get("txnversion").flatMap(_.trim.toLongOption)

@@ -72,13 +72,13 @@ private[spark] final class TableBatchWrite(
           "numDeletedRows" -> rows,
           "numCopiedRows" -> deletions.copiedRows,
           "numPreservedRows" ->
-            (if (transaction.copySpec.tracked > 0) deletions.copiedRows else 0L),
+            (if (transaction.copySpec.numRowTrackingColumns > 0) deletions.copiedRows else 0L),
           "numInsertedRows" -> adds.flatMap(CommitFiles.rows).sum,
           "numRecordedChanges" -> deletions.changeFiles.flatMap(CommitFiles.rows).sum
         )
       } ++ timesOf(scannedAtMs),
       identityHighWaterMarks = IdentityHighWaterMarks.merged(transaction.schema.stored, marks),
-      rowDeletions = replacedRows.flatMap(_.rowDeletions)
+      rebaseSettings = replacedRows.flatMap(_.rebaseSettings)
     )
   }
 

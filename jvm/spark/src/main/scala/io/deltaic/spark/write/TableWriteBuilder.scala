@@ -13,7 +13,7 @@ import org.apache.spark.sql.deltaic.SchemaInternals
 
 import io.deltaic.protocol.AddFile
 import io.deltaic.replay.{DeltaLog, Snapshot}
-import io.deltaic.spark.commit.reads.RecordsReads
+import io.deltaic.spark.commit.reads.ReadRecordingWrite
 
 /**
  * The target of a write: an existing table, or one that its commit creates.
@@ -158,7 +158,7 @@ private[spark] final class TableWrite(
     replaced: Replaced,
     info: LogicalWriteInfo
 ) extends RequiresDistributionAndOrdering
-    with RecordsReads
+    with ReadRecordingWrite
     with IdempotentWrite {
   override val log: DeltaLog = target.log
   override val readVersion: Long = target.snapshot.fold(-1L)(_.version)
@@ -170,7 +170,7 @@ private[spark] final class TableWrite(
 
   private def progress: SessionWriteOptions = new SessionWriteOptions(target.spark, options)
 
-  override def isApplied: Boolean = target.snapshot.exists(progress.isApplied)
+  override def isAlreadyCommitted: Boolean = target.snapshot.exists(progress.isAlreadyCommitted)
 
   override def skip(): Unit = progress.used()
 

@@ -16,20 +16,20 @@ import io.deltaic.spark.commit.{
   CommitFiles,
   CommitPlan,
   CommitRequest,
-  CommittedVersion,
   Committer,
   CommitterReply,
   Committers,
   IdentityValues,
+  LostTaskFiles,
   Message,
   OperationInfo,
   OrphanFiles,
+  PostCommit,
   PrefetchedState,
   PreparedCommit,
   ReadSet,
-  RequestedDefinition,
-  RowDeletions,
-  UncommittedFiles
+  RebaseSettings,
+  RequestedDefinition
 }
 import io.deltaic.spark.schema.{
   ClusteringColumns,
@@ -128,7 +128,7 @@ private[spark] final class WriteTransaction(
   }
 
   /** Files of lost tasks are found by it, whatever their kind. */
-  private val nameMarker = DataWriteSpec.newNameMark()
+  private val writeUuidPrefix = DataWriteSpec.newUuidPrefix()
 
   /** The spec of this write's data files. */
   lazy val dataSpec: DataWriteSpec = specOf(if (intent.copiesRows) trackingColumns else Nil)
@@ -140,7 +140,7 @@ private[spark] final class WriteTransaction(
   private def trackingColumns: Seq[StructField] =
     schema.rowTracking.fold(Seq.empty[StructField])(_.materialized)
 
-  private def specOf(tracked: Seq[StructField]): DataWriteSpec = DataWriteSpec.forTable(
+  private def specOf(rowTracking: Seq[StructField]): DataWriteSpec = DataWriteSpec.forTable(
     spark,
     log.table.toString,
     schema.stored,
@@ -163,8 +163,8 @@ private[spark] final class WriteTransaction(
       },
     materializesPartitions = ParquetFormat.materializesPartitions(plan.protocol, plan.metadata),
     tags = ParquetFormat.tags(plan.protocol, plan.metadata),
-    tracked = tracked,
-    nameMarker = nameMarker
+    rowTracking = rowTracking,
+    writeUuidPrefix = writeUuidPrefix
   )
 
   /** The spec of its change data files. */
@@ -191,7 +191,7 @@ private[spark] final class WriteTransaction(
    * `txnVersion`, this write is skipped, and its files are deleted.
    *
    * @param identityHighWaterMarks the high-water marks of identity columns that the rows reach, by column
-   * @param rowDeletions set if single rows of the removed or changed files were deleted
+   * @param rebaseSettings set if single rows of the removed or changed files were deleted
    * @return false if the write was skipped
    */
   def commit(
@@ -200,14 +200,14 @@ private[spark] final class WriteTransaction(
       readSet: ReadSet,
       engineMetrics: Map[String, Long] = Map.empty,
       identityHighWaterMarks: Map[String, Long] = Map.empty,
-      rowDeletions: Option[RowDeletions] = None
+      rebaseSettings: Option[RebaseSettings] = None
   ): Boolean = {
-    val skipped = plan.alreadyApplied || commitInPython(
+    val skipped = plan.alreadyCommitted || commitInPython(
       changes,
       readSet,
       engineMetrics,
       identityHighWaterMarks,
-      rowDeletions,
+      rebaseSettings,
       written.vectorFiles
     )
     sessionOptions.used()
@@ -230,7 +230,7 @@ private[spark] final class WriteTransaction(
       readSet: ReadSet,
       engineMetrics: Map[String, Long],
       identityHighWaterMarks: Map[String, Long],
-      rowDeletions: Option[RowDeletions],
+      rebaseSettings: Option[RebaseSettings],
       vectorFiles: Seq[Path]
   ): Boolean = {
     val commit = new PreparedCommit(
@@ -247,11 +247,11 @@ private[spark] final class WriteTransaction(
           identityHighWaterMarks,
           identityHighWaterMarks.keySet.filter(mayBeGenerated)
         ),
-        rowDeletions,
+        rebaseSettings,
         vectorFiles,
         snapshot.flatMap(_.commitFile)
       ),
-      CommittedVersion.record(spark, log.table, _)
+      PostCommit.updateSession(spark, log.table, _)
     )
     prepared = Some(commit)
     val prefetched = PrefetchedState.beforeCommit(spark, commit)
@@ -295,7 +295,10 @@ private[spark] final class WriteTransaction(
         (written.vectorFiles ++ prepared.toSeq.flatMap(_.ownVectorFiles)).distinct
       discard(files)
       if (tasksLost)
-        new UncommittedFiles(log.table, configuration).delete(DataWriteSpec.isNamed(nameMarker, _))
+        new LostTaskFiles(
+          log.table,
+          configuration
+        ).delete(DataWriteSpec.isNamed(writeUuidPrefix, _))
     }
 
   /** Deletes files that are no longer needed. */

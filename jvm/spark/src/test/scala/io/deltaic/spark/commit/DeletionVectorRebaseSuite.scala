@@ -67,7 +67,8 @@ class DeletionVectorRebaseSuite extends munit.FunSuite {
         isBlindAppend = false,
         changes,
         reads,
-        rowDeletions = Some(RowDeletions(restDeleted, 0, maxVectorFileBytes, inlineBytes = 4096)),
+        rebaseSettings =
+          Some(RebaseSettings(restDeleted, 0, maxVectorFileBytes, inlineBytes = 4096)),
         vectorFiles = changes.adds.flatMap(_.deletionVector).flatMap(_.absolutePath(log.table))
       ),
       _ => ()
@@ -112,7 +113,7 @@ class DeletionVectorRebaseSuite extends munit.FunSuite {
         val next = t.file("f", t.rows(left.deletionVector) ++ more, inFile)
           .copy(baseRowId = Some(70L + version), tags = Map("k" -> "v"))
         t.commitWinner(version.toLong, CommitFiles(Seq(left.remove(1)), Seq(next)))
-        val winner = Json.parse(mine.winner(version.toLong))
+        val winner = Json.parse(mine.winningCommit(version.toLong))
         assert(winner.get("needsDeletionVectorRebase").asBoolean)
         assert(winner.get("concurrentlyDeletedRows").isNull)
         // Rebased onto the first two at once, and onto the third after another lost race.
@@ -152,7 +153,7 @@ class DeletionVectorRebaseSuite extends munit.FunSuite {
         val mine = t.deleting(base, halved(t, "f", 0, ours, inFile = false))
         val left = halved(t, "f", 1, theirs, inFile = false)
         t.commitWinner(0, CommitFiles(Seq(base.remove(1)), Seq(left)))
-        mine.winner(0)
+        mine.winningCommit(0)
         mine.rebaseDeletionVectors(0)
         mine.tryCommit(1, commitInfo, noRowIds)
         val vector = t.log.commit(1).adds.next().deletionVector.get
@@ -168,7 +169,7 @@ class DeletionVectorRebaseSuite extends munit.FunSuite {
     val mine = t.commit(CommitFiles(base.map(_.remove(1)), ours))
     val theirs = paths.map(halved(t, _, 1, 9, inFile = false))
     t.commitWinner(0, CommitFiles(base.map(_.remove(1)), theirs))
-    mine.winner(0)
+    mine.winningCommit(0)
     mine.rebaseDeletionVectors(0)
     mine.tryCommit(1, commitInfo, noRowIds)
     val files = t.log.commit(1).adds.flatMap(_.deletionVector).flatMap(_.absolutePath(t.log.table))
@@ -181,7 +182,7 @@ class DeletionVectorRebaseSuite extends munit.FunSuite {
     val mine = t.commit(CommitFiles(base.map(_.remove(1)), paths.map(t.file(_, Seq(1)))))
     val (shared, own) = base.splitAt(500)
     t.commitWinner(0, CommitFiles(shared.map(_.remove(1)), shared.map(f => t.file(f.path, Seq(2)))))
-    assert(Json.parse(mine.winner(0)).get("needsDeletionVectorRebase").asBoolean)
+    assert(Json.parse(mine.winningCommit(0)).get("needsDeletionVectorRebase").asBoolean)
     mine.rebaseDeletionVectors(0)
     mine.tryCommit(1, commitInfo, noRowIds)
     val left = t.log.commit(1).adds.map(add => add.path -> t.rows(add.deletionVector)).toMap
@@ -200,7 +201,7 @@ class DeletionVectorRebaseSuite extends munit.FunSuite {
     val spelled = t.file(s"${t.log.table}/a%20b", Seq(0, 2, 3, 4))
     t.commitWinner(0, CommitFiles(Seq(base.remove(1)), Seq(spelled)))
     for ((commit, count) <- Seq(mine -> 2, all -> 3)) {
-      val winner = Json.parse(commit.winner(0))
+      val winner = Json.parse(commit.winningCommit(0))
       assertEquals(winner.get("concurrentlyDeletedRows").get("count").asInt, count)
       assertEquals(winner.get("concurrentlyDeletedRows").get("path").asText, base.path)
       assert(!winner.get("needsDeletionVectorRebase").asBoolean)
@@ -212,7 +213,7 @@ class DeletionVectorRebaseSuite extends munit.FunSuite {
     val mine = t.deleting(base, t.file("f", 0L to 4L))
     val theirs = t.file("f", 5L to 9L)
     t.commitWinner(0, CommitFiles(Seq(base.remove(1)), Seq(theirs)))
-    assert(Json.parse(mine.winner(0)).get("needsDeletionVectorRebase").asBoolean)
+    assert(Json.parse(mine.winningCommit(0)).get("needsDeletionVectorRebase").asBoolean)
     val counts = Json.parse(mine.rebaseDeletionVectors(0))
     assertEquals(counts.get("numRemoved").asInt, 1)
     assertEquals(counts.get("numDeletionVectorsAdded").asInt, 0)
@@ -228,10 +229,10 @@ class DeletionVectorRebaseSuite extends munit.FunSuite {
     val described = base.copy(dataChange = false, baseRowId = Some(40))
     t.commitWinner(0, CommitFiles(adds = Seq(described)))
     for (commit <- Seq(mine, all)) {
-      assert(Json.parse(commit.winner(0)).get("needsDeletionVectorRebase").asBoolean)
+      assert(Json.parse(commit.winningCommit(0)).get("needsDeletionVectorRebase").asBoolean)
       commit.rebaseDeletionVectors(0)
     }
-    assertEquals(Json.parse(mine.summary()).get("files").get("freshRows").asLong, 0L)
+    assertEquals(Json.parse(mine.summary()).get("files").get("rowsWithoutRowIds").asLong, 0L)
     all.tryCommit(1, commitInfo, noRowIds)
     assertEquals(t.log.commit(1).removes.next().baseRowId, Some(40L))
   }
@@ -240,18 +241,18 @@ class DeletionVectorRebaseSuite extends munit.FunSuite {
     val base = t.file("f", Seq(1, 2))
     def mine: PreparedCommit = t.deleting(base, t.file("f", Seq(1, 2, 3)))
     t.commitWinner(0, CommitFiles(Seq(base.remove(1)), Seq(t.file("f", Seq(1, 5)))))
-    assertEquals(Json.parse(mine.winner(0)).get("removedFileRemoved").asText, "f")
+    assertEquals(Json.parse(mine.winningCommit(0)).get("removedFileWeChange").asText, "f")
 
     val moved = base.remove(1).copy(dataChange = false)
     t.commitWinner(1, CommitFiles(Seq(moved), Seq(t.file("other", Nil).copy(dataChange = false))))
-    val compaction = Json.parse(mine.winner(1))
-    assertEquals(compaction.get("movedFile").asText, "f")
-    assert(compaction.get("removedFileRemoved").isNull)
+    val compaction = Json.parse(mine.winningCommit(1))
+    assertEquals(compaction.get("compactedFileWeChange").asText, "f")
+    assert(compaction.get("removedFileWeChange").isNull)
 
     t.commitWinner(2, CommitFiles(Seq(base.remove(1)), Seq(t.file("f", Seq(1, 2, 6)))))
     val copies = CommitFiles(Seq(base.remove(1)), Seq(t.file("copy", Nil)))
-    val rewriting = t.commit(copies, restDeleted = false).winner(2)
-    assertEquals(Json.parse(rewriting).get("removedFileRemoved").asText, "f")
+    val rewriting = t.commit(copies, restDeleted = false).winningCommit(2)
+    assertEquals(Json.parse(rewriting).get("removedFileWeChange").asText, "f")
   }
 
   table.test("a file that only lost rows holds no new rows, one with restored rows does") { t =>
@@ -259,18 +260,18 @@ class DeletionVectorRebaseSuite extends munit.FunSuite {
     t.commitWinner(0, CommitFiles(Seq(few.remove(1)), Seq(more)))
     t.commitWinner(1, CommitFiles(Seq(more.remove(1)), Seq(few)))
     val reader = t.commit(CommitFiles(), reads = ReadSet.everything)
-    assert(Json.parse(reader.winner(0)).get("addMatchingReads").isNull)
+    assert(Json.parse(reader.winningCommit(0)).get("addedFileWeWouldRead").isNull)
     assert(reader.hasMatchingRow("[1]"))
     assert(!reader.hasMatchingRow("[0]"))
     assert(reader.hasMatchingRow("[0, 1]"))
-    assertEquals(Json.parse(reader.winner(1)).get("addMatchingReads").asText, "f")
+    assertEquals(Json.parse(reader.winningCommit(1)).get("addedFileWeWouldRead").asText, "f")
   }
 
   table.test("the rebase of an abandoned commit leaves no vector file behind") { t =>
     val base = t.file("f", Nil)
     val mine = t.deleting(base, t.file("f", 1L to 2L, inFile = true))
     t.commitWinner(0, CommitFiles(Seq(base.remove(1)), Seq(t.file("f", Seq(9)))))
-    mine.winner(0)
+    mine.winningCommit(0)
     assert(mine.abandon())
     assertEquals(mine.ownVectorFiles.map(_.getName).toSet, t.vectorFiles)
     val error = intercept[DeltaicThrowable](mine.rebaseDeletionVectors(0))

@@ -9,7 +9,7 @@ object Plans {
 
   /** A plan that changes nothing but rows. */
   def ofRows: ObjectNode = Message.of("CommitPlan")(
-    "effective" -> Message.of("Definition")("protocol" -> Json.obj(), "metaData" -> Json.obj()),
+    "definition" -> Message.of("Definition")("protocol" -> Json.obj(), "metaData" -> Json.obj()),
     "base" -> Message.of("PreviousVersion")(
       "version" -> -1,
       "timestampMs" -> -1,
@@ -23,8 +23,8 @@ object Plans {
     "appendsIfCreatedConcurrently" -> false,
     "domains" -> Nil,
     "changesData" -> true,
-    "feedsChanges" -> false,
-    "replacesAppendOnly" -> false,
-    "skipped" -> false
+    "writesChangeDataFeed" -> false,
+    "wasAppendOnly" -> false,
+    "alreadyCommitted" -> false
   )
 }

@@ -90,25 +90,26 @@ class PreparedCommitSuite extends munit.FunSuite {
     winner.tryCommit(0, (commitInfo +: definition).mkString("\n"), noRowIds)
     val absolute = s"${log.table}/a%20b"
     val mine = commit(log, CommitFiles(removes = Seq(add(absolute, 5).remove(1))))
-    assertEquals(Json.parse(mine.winner(0)).get("removedFileRemoved").asText, "a%20b")
+    assertEquals(Json.parse(mine.winningCommit(0)).get("removedFileWeChange").asText, "a%20b")
   }
 
   log.test("a winner's summary names its conflicts with this commit, and nothing else") { log =>
     val winner = commit(log, CommitFiles(Seq(add("old", 5).remove(1)), Seq(add("new", 7))))
     winner.tryCommit(0, (commitInfo +: definition).mkString("\n"), noRowIds)
-    val blind = Json.parse(commit(log, CommitFiles(adds = Seq(add("mine", 1)))).winner(0))
-    assert(blind.get("addMatchingReads").isNull)
-    assert(blind.get("removedFileRead").isNull)
-    assert(blind.get("removedFileRemoved").isNull)
+    val blind = Json.parse(commit(log, CommitFiles(adds = Seq(add("mine", 1)))).winningCommit(0))
+    assert(blind.get("addedFileWeWouldRead").isNull)
+    assert(blind.get("removedFileWeRead").isNull)
+    assert(blind.get("removedFileWeChange").isNull)
     assertEquals(blind.get("isBlindAppend").asBoolean, true)
     assertEquals(blind.get("metaData").get("id").asText, "id")
     assertEquals(blind.get("protocol").get("minWriterVersion").asInt, 2)
 
     val overwrite = CommitFiles(removes = Seq(add("old", 5).remove(1)))
-    val conflicting = Json.parse(commit(log, overwrite, reads = ReadSet.everything).winner(0))
-    assertEquals(conflicting.get("addMatchingReads").asText, "new")
-    assertEquals(conflicting.get("removedFileRead").asText, "old")
-    assertEquals(conflicting.get("removedFileRemoved").asText, "old")
+    val conflicting =
+      Json.parse(commit(log, overwrite, reads = ReadSet.everything).winningCommit(0))
+    assertEquals(conflicting.get("addedFileWeWouldRead").asText, "new")
+    assertEquals(conflicting.get("removedFileWeRead").asText, "old")
+    assertEquals(conflicting.get("removedFileWeChange").asText, "old")
   }
 
   log.test("moved rows that were read conflict when they are deleted") { log =>
@@ -128,12 +129,13 @@ class PreparedCommitSuite extends munit.FunSuite {
     val reads = new ReadSet {
       override def isEmpty: Boolean = false
       override def wholeTable: Boolean = false
-      override def firstMatching(added: Seq[AddFile]): Option[AddFile] = None
-      override def firstRead(removed: Seq[RemoveFile]): Option[RemoveFile] =
+      override def firstAddedByStatistics(added: Seq[AddFile]): Option[AddFile] = None
+      override def firstRemovedByStatistics(removed: Seq[RemoveFile]): Option[RemoveFile] =
         removed.find(_.path == "read")
     }
     val mine = commit(log, CommitFiles(adds = Seq(add("mine", 1))), reads = reads)
-    val conflicts = winners.indices.map(v => Json.parse(mine.winner(v)).get("removedFileRead"))
+    val conflicts =
+      winners.indices.map(v => Json.parse(mine.winningCommit(v)).get("removedFileWeRead"))
     assertEquals(conflicts.map(_.asText), Seq("null", "null", "null", "null", "once more"))
   }
 
@@ -154,16 +156,17 @@ class PreparedCommitSuite extends munit.FunSuite {
       val reads = new ReadSet {
         override def isEmpty: Boolean = false
         override def wholeTable: Boolean = false
-        override def firstMatching(added: Seq[AddFile]): Option[AddFile] = None
-        override def firstRead(removed: Seq[RemoveFile]): Option[RemoveFile] =
+        override def firstAddedByStatistics(added: Seq[AddFile]): Option[AddFile] = None
+        override def firstRemovedByStatistics(removed: Seq[RemoveFile]): Option[RemoveFile] =
           removed.find(_.path == "read")
-        override def firstDeleted(deleted: Seq[ConcurrentlyDeletedRows]): Option[RemoveFile] = {
+        override def firstRemovedByRows(deleted: Seq[ConcurrentlyDeletedRows])
+            : Option[RemoveFile] = {
           checked :+= deleted.map(rows => rows.remove.path -> rows.left.flatMap(_.deletionVector))
           deleted.find(rows => rows.remove.path == "read" && rows.left.isEmpty).map(_.remove)
         }
       }
       val mine = commit(log, CommitFiles(), reads = ReadSet.union(ReadSet.nothing, reads))
-      winners.indices.foreach(version => mine.winner(version))
+      winners.indices.foreach(version => mine.winningCommit(version))
       val found = winners.indices.map(version => mine.hasDeletedRow(s"[$version]"))
       assertEquals(found, Seq(false, true, false, true))
       val (first, second) = (Seq("read" -> Option(vector)), Seq("other" -> None, "read" -> None))
@@ -214,7 +217,7 @@ class PreparedCommitSuite extends munit.FunSuite {
         Seq(existing.remove(1)),
         Seq(add("a", 10), existing.copy(deletionVector = Some(vector)), add("b", 3))
       )
-      assertEquals(changes.summary.get("freshRows").asLong, 13L)
+      assertEquals(changes.summary.get("rowsWithoutRowIds").asLong, 13L)
       commit(log, changes).tryCommit(0, (commitInfo +: definition).mkString("\n"), 20)
       val adds = log.commit(0).adds.map(a => a.path -> (a.baseRowId, a.defaultRowCommitVersion))
       assertEquals(
@@ -242,8 +245,8 @@ class PreparedCommitSuite extends munit.FunSuite {
       """{"domainMetadata":{"domain":"delta.rowTracking","configuration":"{}","removed":false}}"""
     val withRowIds = add("old", 5).copy(dataChange = false, baseRowId = Some(0))
     commit(log, CommitFiles(adds = Seq(withRowIds))).tryCommit(0, lines.mkString("\n"), noRowIds)
-    val mine = commit(log, CommitFiles(removes = Seq(add("old", 5).remove(1)))).winner(0)
-    assertEquals(Json.parse(mine).get("removedFileRemoved").asText, "old")
+    val mine = commit(log, CommitFiles(removes = Seq(add("old", 5).remove(1)))).winningCommit(0)
+    assertEquals(Json.parse(mine).get("removedFileWeChange").asText, "old")
     assertEquals(Json.parse(mine).get("domains").get("delta.rowTracking").asText, "{}")
   }
 }

@@ -86,7 +86,7 @@ class SkippingSoundnessSuite extends ScalaCheckSuite with PatientSuite {
       val pairs = all.map(Seq(_)) ++ all.sliding(2)
       Prop.all(pairs.map { wanted =>
         val bound = wanted.map(BindReferences.bindReference(_, attributes))
-        val whole = FileSelection.whole(table, some.indices.toArray, wanted).toSeq.map(some)
+        val whole = FileSelection.fullySelected(table, some.indices.toArray, wanted).toSeq.map(some)
         found += whole.size
         val wrong = whole.filterNot(_.validRows.forall(row => bound.forall(matches(_)(row))))
         Prop(wrong.isEmpty) :| explain(wanted.reduce(And(_, _)), wrong)

@@ -13,12 +13,12 @@ import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.commit.{
   CommitFiles,
   CommitRequest,
-  CommittedVersion,
   CommitterReply,
   Committers,
   MaintenanceRequest,
   Message,
   OperationInfo,
+  PostCommit,
   PrefetchedState,
   PreparedCommit,
   ReadSet
@@ -146,7 +146,7 @@ private[spark] object PythonCommand {
         readCommit = knownCommit
           .orElse(Option.when(readVersion >= 0)(readVersion).flatMap(log.commitFile))
       ),
-      CommittedVersion.record(spark, log.table, _)
+      PostCommit.updateSession(spark, log.table, _)
     )
   }
 }

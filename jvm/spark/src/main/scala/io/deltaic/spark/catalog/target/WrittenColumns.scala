@@ -26,16 +26,16 @@ private[spark] sealed trait Evolution
 private[spark] object Evolution {
 
   /** No evolution: rows with other columns are refused. */
-  case object No extends Evolution
+  case object Off extends Evolution
 
   /** Columns evolve where they can; else rows are cast. */
-  case object Allowed extends Evolution
+  case object IfPossible extends Evolution
 
   /** Columns evolve; rows of a type to which a column cannot evolve are refused if the cast could truncate values. */
-  case object Demanded extends Evolution
+  case object Required extends Evolution
 
   /** Columns evolve where they can; else rows are cast, and refused if the cast could truncate a value silently. */
-  case object OrCast extends Evolution
+  case object IfLossy extends Evolution
 
   /**
    * The same for a write to a table of the catalog, where rows are always cast to its types.
@@ -44,21 +44,21 @@ private[spark] object Evolution {
    */
   def ofCatalogTable(spark: SparkSession, option: String => Option[String]): Evolution =
     of(spark, option) match {
-      case Demanded => OrCast
+      case Required => IfLossy
       case other => other
     }
 
   /**
-   * The option of a write takes precedence over the session.
+   * The option of a write mayChangeTo precedence over the session.
    *
    * @param option the write's option of that name
    */
   def of(spark: SparkSession, option: String => Option[String]): Evolution =
     WriteFlags.of(WriteFlags.MergeSchema, option) match {
-      case Some(true) => Demanded
-      case Some(false) => No
+      case Some(true) => Required
+      case Some(false) => Off
       case None =>
-        if (SessionSettings.isOn(spark, "schema.autoMerge.enabled")) Allowed else No
+        if (SessionSettings.isOn(spark, "schema.autoMerge.enabled")) IfPossible else Off
     }
 }
 
@@ -71,22 +71,22 @@ private[spark] object WrittenColumns {
    */
   def evolved(table: DeltaicTable, rows: RowsToWrite, evolution: Evolution): Option[StructType] = {
     val before = table.tableSchema.all
-    def after(takes: (DataType, DataType) => Boolean = (_, _) => false): StructType =
-      withIdentity(table, follow(before, rows, takes))
+    def after(mayChangeTo: (DataType, DataType) => Boolean = (_, _) => false): StructType =
+      withIdentity(table, follow(before, rows, mayChangeTo))
     // Python refuses what the table does not allow; what the session does not allow is refused here.
-    def followedOrRefused(exceeds: (DataType, DataType) => Boolean): StructType = {
+    def followedOrRefused(mayAlsoChangeTo: (DataType, DataType) => Boolean): StructType = {
       val widens = AutomaticWidening.of(table)
-      val columns = after((own, other) => widens(own, other) || exceeds(own, other))
+      val columns = after((own, other) => widens(own, other) || mayAlsoChangeTo(own, other))
       refuseWithheld(table, before, columns)
       columns
     }
     evolution match {
-      case Evolution.Demanded =>
-        Some(followedOrRefused(SchemaEvolution.exceeds))
-      case Evolution.OrCast =>
-        Some(followedOrRefused(SchemaEvolution.cuts))
-      case Evolution.Allowed => Some(after(AutomaticWidening.of(table)))
-      case Evolution.No =>
+      case Evolution.Required =>
+        Some(followedOrRefused(SchemaEvolution.isWiderOrLossy))
+      case Evolution.IfLossy =>
+        Some(followedOrRefused(SchemaEvolution.truncates))
+      case Evolution.IfPossible => Some(after(AutomaticWidening.of(table)))
+      case Evolution.Off =>
         val added = SchemaEvolution.addedTo(before, after())
         if (added.nonEmpty) throw mismatch(table, added)
         None
@@ -101,7 +101,7 @@ private[spark] object WrittenColumns {
     val widens = AutomaticWidening.of(table)
     def isKept(column: StructField, rows: DataType): Boolean =
       table.tableSchema.identity(column.name) && widens(column.dataType, rows) &&
-      !SchemaEvolution.cuts(column.dataType, rows)
+      !SchemaEvolution.truncates(column.dataType, rows)
     StructType(after.map { field =>
       val own = table.tableSchema.all.find(_.name == field.name)
       own.filter(c => isKept(c, field.dataType))
@@ -134,10 +134,10 @@ private[spark] object WrittenColumns {
   private def follow(
       table: StructType,
       rows: RowsToWrite,
-      takes: (DataType, DataType) => Boolean
+      mayChangeTo: (DataType, DataType) => Boolean
   ): StructType = {
     val (specified, open) = table.partition(field => rows.specified(field.name))
-    val followed = new SchemaEvolution(rows.byName, takes)
+    val followed = new SchemaEvolution(rows.byName, mayChangeTo)
       .evolved(StructType(open), rows.columns)
     val byName = (specified ++ followed).map(field => field.name -> field).toMap
     val existing = table.fieldNames.toSet

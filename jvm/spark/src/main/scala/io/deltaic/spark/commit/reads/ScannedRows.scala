@@ -30,14 +30,14 @@ import io.deltaic.spark.skipping.{FileSelection, SnapshotStatistics}
  * What scans of one table have read: the files they selected, and all rows that pass their filters.
  *
  * @param zone of the session, to parse timestamps in partition values
- * @param rowsAlone whether a row that was read and not changed has no effect on the result
+ * @param resultPerRow whether a row that was read and not changed has no effect on the result
  * @param matches which of the rows that pass the filters affect the result
  */
 private[spark] final class ScannedRows(
     spark: SparkSession,
     scans: Seq[TableScan],
     zone: ZoneId,
-    rowsAlone: Boolean = false,
+    resultPerRow: Boolean = false,
     matches: Option[MergeReadPredicate] = None
 ) extends ReadSet {
   import ScannedRows._
@@ -48,11 +48,11 @@ private[spark] final class ScannedRows(
 
   override def wholeTable: Boolean = scans.exists(_.filters.isEmpty)
 
-  override def firstMatching(added: Seq[AddFile]): Option[AddFile] =
+  override def firstAddedByStatistics(added: Seq[AddFile]): Option[AddFile] =
     scans.iterator.flatMap(scan => matching(scan, added, conditions(scan)).headOption).nextOption()
 
   /** Reading the rows is cheaper than running the whole statement again, which would read them, too. */
-  override def firstHolding(added: Seq[AddFile]): Option[AddFile] =
+  override def firstAddedByRows(added: Seq[AddFile]): Option[AddFile] =
     scans.iterator.flatMap { scan =>
       val filters = conditions(scan)
       val candidates = matching(scan, added, filters)
@@ -115,8 +115,8 @@ private[spark] final class ScannedRows(
     }
   }
 
-  override def firstRead(removed: Seq[RemoveFile]): Option[RemoveFile] =
-    scans.headOption.filterNot(_ => rowsAlone).flatMap { scan =>
+  override def firstRemovedByStatistics(removed: Seq[RemoveFile]): Option[RemoveFile] =
+    scans.headOption.filterNot(_ => resultPerRow).flatMap { scan =>
       removed.find(remove => pathsRead(LogPath.canonical(scan.table, remove.path)))
     }
 
@@ -124,8 +124,8 @@ private[spark] final class ScannedRows(
    * Deleted rows that a join selects conflict if it matches them. Without a join the effect of a row is not known,
    * for example in an aggregate, and each row that was read conflicts.
    */
-  override def firstDeleted(deleted: Seq[ConcurrentlyDeletedRows]): Option[RemoveFile] =
-    if (rowsAlone || matches.isEmpty) firstRead(deleted.map(_.remove))
+  override def firstRemovedByRows(deleted: Seq[ConcurrentlyDeletedRows]): Option[RemoveFile] =
+    if (resultPerRow || matches.isEmpty) firstRemovedByStatistics(deleted.map(_.remove))
     else
       scans.iterator.flatMap { scan =>
         val files = scan.selectedFiles.iterator

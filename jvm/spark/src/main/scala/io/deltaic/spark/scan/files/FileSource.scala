@@ -41,7 +41,7 @@ private[spark] sealed trait FileSource {
   def split(
       filters: ScanFilters,
       conditions: Seq[Expression]
-  ): (WholeFiles, IndexedSeq[AddFile])
+  ): (FullyDeletedFiles, IndexedSeq[AddFile])
 
   /** Aggregates over the rows of the selected files, as [[FileStatsAggregator.aggregate]] returns them. */
   def aggregate(
@@ -98,7 +98,7 @@ private[spark] final class SnapshotFiles private (
   override def split(
       filters: ScanFilters,
       conditions: Seq[Expression]
-  ): (WholeFiles, IndexedSeq[AddFile]) = choose(filters, None).split(conditions)
+  ): (FullyDeletedFiles, IndexedSeq[AddFile]) = choose(filters, None).split(conditions)
 
   override def aggregate(
       filters: Seq[Expression],
@@ -174,7 +174,7 @@ private[spark] sealed trait NamedFiles extends FileSource {
   override def split(
       filters: ScanFilters,
       conditions: Seq[Expression]
-  ): (WholeFiles, IndexedSeq[AddFile]) = (WholeFiles.none, select(filters))
+  ): (FullyDeletedFiles, IndexedSeq[AddFile]) = (FullyDeletedFiles.none, select(filters))
 }
 
 /** Exactly these files, with the deletion vectors in these actions: the input of a rewrite. */
@@ -251,5 +251,5 @@ private[spark] final case class LimitedFiles(all: SnapshotFiles, limit: Long) ex
   override def split(
       filters: ScanFilters,
       conditions: Seq[Expression]
-  ): (WholeFiles, IndexedSeq[AddFile]) = (WholeFiles.none, select(filters))
+  ): (FullyDeletedFiles, IndexedSeq[AddFile]) = (FullyDeletedFiles.none, select(filters))
 }

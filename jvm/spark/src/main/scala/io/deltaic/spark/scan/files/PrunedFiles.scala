@@ -69,13 +69,16 @@ private[scan] final class PrunedFiles(
    * The files of which every row satisfies all conditions and whose number of live rows is
    * available, and the other files.
    */
-  def split(conditions: Seq[Expression]): (WholeFiles, IndexedSeq[AddFile]) = {
+  def split(conditions: Seq[Expression]): (FullyDeletedFiles, IndexedSeq[AddFile]) = {
     val aggregator = rows
-    val whole = FileSelection.whole(statistics, ordinals, conditions)
+    val fullyDeleted = FileSelection.fullySelected(statistics, ordinals, conditions)
       .filter(aggregator.live(_).isDefined)
     (
-      WholeFiles(keep(whole).adds, whole.iterator.flatMap(aggregator.live).sum),
-      keep(ordinals.diff(whole)).adds
+      FullyDeletedFiles(
+        keep(fullyDeleted).adds,
+        fullyDeleted.iterator.flatMap(aggregator.live).sum
+      ),
+      keep(ordinals.diff(fullyDeleted)).adds
     )
   }
 
@@ -99,10 +102,10 @@ private[scan] final class PrunedFiles(
  *
  * @param rows the number of these rows
  */
-private[spark] final case class WholeFiles(adds: IndexedSeq[AddFile], rows: Long)
+private[spark] final case class FullyDeletedFiles(adds: IndexedSeq[AddFile], rows: Long)
 
-private[spark] object WholeFiles {
-  val none: WholeFiles = WholeFiles(IndexedSeq.empty, 0L)
+private[spark] object FullyDeletedFiles {
+  val none: FullyDeletedFiles = FullyDeletedFiles(IndexedSeq.empty, 0L)
 }
 
 /** Selected files, as executors send them to the driver. */

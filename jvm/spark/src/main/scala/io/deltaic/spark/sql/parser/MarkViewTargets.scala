@@ -18,13 +18,13 @@ private[sql] final class MarkViewTargets(spark: SparkSession, mayBeCreated: Bool
 
   /** @param queries the names in its WITH clause, which take precedence over views of the same names */
   def marked(statement: LogicalPlan, queries: Seq[String] = Nil): LogicalPlan = {
-    def isMarked(target: LogicalPlan): Boolean = mayBeView(target, queries)
+    def hasUuidPrefix(target: LogicalPlan): Boolean = mayBeView(target, queries)
     statement match {
-      case delete: DeleteFromTable if isMarked(delete.table) =>
+      case delete: DeleteFromTable if hasUuidPrefix(delete.table) =>
         delete.copy(table = ViewTarget(delete.table))
-      case update: UpdateTable if isMarked(update.table) =>
+      case update: UpdateTable if hasUuidPrefix(update.table) =>
         update.copy(table = ViewTarget(update.table))
-      case merge: MergeIntoTable if isMarked(merge.targetTable) =>
+      case merge: MergeIntoTable if hasUuidPrefix(merge.targetTable) =>
         merge.copy(targetTable = ViewTarget(merge.targetTable))
       case other => other
     }

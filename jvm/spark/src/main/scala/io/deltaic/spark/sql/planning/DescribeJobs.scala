@@ -9,7 +9,7 @@ import org.apache.spark.sql.deltaic.JobInternals
 import org.apache.spark.sql.execution.datasources.v2.V2CommandExec
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy, UnaryExecNode}
 
-import io.deltaic.spark.commit.reads.RecordsReads
+import io.deltaic.spark.commit.reads.ReadRecordingWrite
 
 /**
  * Sets the description of the Spark jobs of a DELETE, UPDATE or MERGE that shuffle and broadcast. They
@@ -40,7 +40,7 @@ private[spark] object DescribeJobs extends SparkStrategy {
   }
 
   private def described(operation: String, write: Option[Write]): Option[(String, String)] =
-    write.collect { case own: RecordsReads =>
+    write.collect { case own: ReadRecordingWrite =>
       operation -> JobInternals.name(operation, "find and write the rows", own.log.table.toString)
     }
 

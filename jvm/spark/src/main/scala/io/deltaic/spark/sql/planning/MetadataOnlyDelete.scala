@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}
 
 import io.deltaic.spark.rowlevel.{ReportsAffectedRows, RowLevelChange}
 import io.deltaic.spark.scan.TableScan
-import io.deltaic.spark.scan.files.WholeFiles
+import io.deltaic.spark.scan.files.FullyDeletedFiles
 
 /**
  * Removes files without reading them if a DELETE deletes all their rows, which partition values or bounds
@@ -21,7 +21,7 @@ import io.deltaic.spark.scan.files.WholeFiles
  *
  * {{{
  *   WriteDelta                            WriteDelta [0-9, 10-19 as a whole]
- *   +- Project [row id]             =>    +- Project [row id]
+ *   +- Project [row ID]             =>    +- Project [row ID]
  *      +- Filter [id < 25]                   +- Filter [id < 25]
  *         +- t [0-9, 10-19, 20-29]              +- t [20-29]
  * }}}
@@ -39,16 +39,17 @@ private[spark] object MetadataOnlyDelete extends SparkStrategy {
     case delete @ WriteDelta(_, _, query, _, _, _, Some(PlainDelete(change, write))) =>
       query match {
         case PhysicalOperation(_, filters, ScanOf(scan)) if change.isTarget(scan) =>
-          val (whole, others) = scan.splitOffWhole(filters)
+          val (fullyDeleted, others) = scan.splitOffFullyDeleted(filters)
           if (others.selectedFiles.isEmpty)
-            MetadataOnlyDeleteExec(write.withWholeFiles(whole)) :: Nil
-          else if (whole == WholeFiles.none) Nil
+            MetadataOnlyDeleteExec(write.withFullyDeletedFiles(fullyDeleted)) :: Nil
+          else if (fullyDeleted == FullyDeletedFiles.none) Nil
           else {
             val rest = query.transform {
               case relation @ ScanOf(same) if same eq scan =>
                 relation.asInstanceOf[DataSourceV2ScanRelation].copy(scan = others)
             }
-            val reduced = delete.copy(query = rest, write = Some(write.withWholeFiles(whole)))
+            val reduced =
+              delete.copy(query = rest, write = Some(write.withFullyDeletedFiles(fullyDeleted)))
             reduced.copyTagsFrom(delete)
             planLater(reduced) :: Nil
           }
@@ -62,7 +63,7 @@ private[spark] object MetadataOnlyDelete extends SparkStrategy {
     def unapply(write: DeltaWrite): Option[(RowLevelChange, RowLevelChange#ChangeWrite)] =
       write match {
         case own: RowLevelChange#ChangeWrite
-            if own.change.command == Command.DELETE && !own.hasWholeFiles =>
+            if own.change.command == Command.DELETE && !own.hasFullyDeletedFiles =>
           Some((own.change, own))
         case _ => None
       }

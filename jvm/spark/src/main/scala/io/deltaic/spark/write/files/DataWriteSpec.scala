@@ -39,7 +39,7 @@ private[deltaic] final class DataWriteSpec private (
 
   /** See [[RowLayout]]. */
   def schema: StructType = layout.schema
-  def tracked: Int = layout.tracked
+  def numRowTrackingColumns: Int = layout.numRowTrackingColumns
   def partitionOrdinals: Array[Int] = layout.partitionOrdinals
   def fileOrdinals: Array[Int] = layout.fileOrdinals
   def storesWholeRows: Boolean = layout.storesWholeRows
@@ -73,11 +73,11 @@ private[deltaic] final class DataWriteSpec private (
 private[deltaic] object DataWriteSpec {
 
   /** A mark for the names of one write's files. */
-  def newNameMark(): Long = NewFilePaths.newMarker()
+  def newUuidPrefix(): Long = NewFilePaths.newMarker()
 
   /** Whether a file in the table has a name with this mark, whatever its kind. */
-  def isNamed(nameMarker: Long, fileName: String): Boolean =
-    NewFilePaths.isMarked(nameMarker, fileName)
+  def isNamed(writeUuidPrefix: Long, fileName: String): Boolean =
+    NewFilePaths.hasUuidPrefix(writeUuidPrefix, fileName)
 
   /**
    * @param schema           the table's schema as in its metadata, with the nullability to enforce; rows
@@ -87,11 +87,11 @@ private[deltaic] object DataWriteSpec {
    * @param options          the write's options
    * @param columnMapping    whether files and log have physical names (Protocol § Column Mapping)
    * @param checks           conditions on every row
-   * @param tracked          further columns of files: the materialized row tracking columns of copied rows
+   * @param rowTracking          further columns of files: the materialized row tracking columns of copied rows
    * @param materializesPartitions whether the values of partition columns are in the files, too
    * @param clusteredBy      the columns, by their physical names, that always have statistics
    * @param tags             the tags of each file in the log
-   * @param nameMarker         the same for all files of one write
+   * @param writeUuidPrefix         the same for all files of one write
    */
   def forTable(
       spark: SparkSession,
@@ -102,11 +102,11 @@ private[deltaic] object DataWriteSpec {
       options: Map[String, String],
       columnMapping: Boolean = false,
       checks: Seq[RowCheck] = Nil,
-      tracked: Seq[StructField] = Nil,
+      rowTracking: Seq[StructField] = Nil,
       materializesPartitions: Boolean = false,
       clusteredBy: Seq[Seq[String]] = Nil,
       tags: Map[String, String] = Map.empty,
-      nameMarker: Long = newNameMark()
+      writeUuidPrefix: Long = newUuidPrefix()
   ): DataWriteSpec = {
     val sqlConf = WriteInternals.sqlConf(spark)
     val ignoringCase = CaseInsensitiveMap(options)
@@ -117,7 +117,7 @@ private[deltaic] object DataWriteSpec {
       throw if (dataSchema.isEmpty) noDataColumns(tablePath) else VoidColumns.alone(tablePath)
     val fileSchema =
       StructType(
-        storedSchema ++ tracked ++
+        storedSchema ++ rowTracking ++
           (if (materializesPartitions) partitionColumns.map(schema(_)) else Nil)
       )
     val hadoopConf = WriteInternals.hadoopConf(spark, options)
@@ -132,13 +132,13 @@ private[deltaic] object DataWriteSpec {
     new DataWriteSpec(
       tablePath,
       RowLayout(
-        StructType(schema ++ tracked),
-        tracked.length,
+        StructType(schema ++ rowTracking),
+        rowTracking.length,
         partitionColumns.map(schema.fieldIndex).toArray,
         columnMapping,
         materializesPartitions
       ),
-      NewFilePaths(FileKind.Data, nameMarker, randomPrefixLength(configuration)),
+      NewFilePaths(FileKind.Data, writeUuidPrefix, randomPrefixLength(configuration)),
       checks,
       StatisticsColumns.select(
         dataSchema,
@@ -164,7 +164,7 @@ private[deltaic] object DataWriteSpec {
       changeType: StructField,
       options: Map[String, String]
   ): DataWriteSpec = {
-    val schema = StructType(data.schema.dropRight(data.tracked)).add(changeType)
+    val schema = StructType(data.schema.dropRight(data.numRowTrackingColumns)).add(changeType)
     val inFiles = VoidColumns.without(
       data.tablePath,
       StructType(schema.indices.filterNot(data.partitionOrdinals.contains(_)).map(schema(_)))
@@ -182,7 +182,7 @@ private[deltaic] object DataWriteSpec {
     )
     new DataWriteSpec(
       data.tablePath,
-      data.layout.copy(schema = schema, tracked = 0, materializesPartitions = false),
+      data.layout.copy(schema = schema, numRowTrackingColumns = 0, materializesPartitions = false),
       data.paths.copy(kind = FileKind.Changes),
       Nil,
       StatisticsColumns(Nil, stringPrefixLength = 0), // these files are not skipped by statistics

@@ -12,13 +12,13 @@ import io.deltaic.protocol.DeletionVectorDescriptor
  * Unique paths of the files of a write, relative to the table.
  *
  * @param kind         the folder of the files, and the prefix of their names
- * @param nameMarker   half of the UUIDs in the names of the write's files, by which the files of lost
+ * @param writeUuidPrefix   half of the UUIDs in the names of the write's files, by which the files of lost
  *                     tasks are found
  * @param randomPrefixLength how many random characters replace the partition directories, if any
  */
 private[write] final case class NewFilePaths(
     kind: FileKind,
-    nameMarker: Long,
+    writeUuidPrefix: Long,
     randomPrefixLength: Option[Int]
 ) {
 
@@ -30,16 +30,16 @@ private[write] final case class NewFilePaths(
     (kind.folder.toSeq :+ directory :+ name).filter(_.nonEmpty).mkString(Path.SEPARATOR)
   }
 
-  def newId(): UUID = new UUID(nameMarker, UUID.randomUUID().getLeastSignificantBits)
+  def newId(): UUID = new UUID(writeUuidPrefix, UUID.randomUUID().getLeastSignificantBits)
 }
 
 private[write] object NewFilePaths {
 
   def newMarker(): Long = UUID.randomUUID().getMostSignificantBits
 
-  def isMarked(nameMarker: Long, fileName: String): Boolean =
+  def hasUuidPrefix(writeUuidPrefix: Long, fileName: String): Boolean =
     prefixes.exists(fileName.startsWith) &&
-    fileName.contains(new UUID(nameMarker, 0L).toString.take(19))
+    fileName.contains(new UUID(writeUuidPrefix, 0L).toString.take(19))
 
   private def prefixes: Seq[String] =
     DeletionVectorDescriptor.FilePrefix +: FileKind.all.map(_.prefix)

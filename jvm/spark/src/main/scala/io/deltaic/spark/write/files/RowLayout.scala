@@ -8,7 +8,7 @@ import io.deltaic.spark.schema.PhysicalSchema
  * The columns of the rows of a write, and which of them are in data files.
  *
  * @param schema            the columns of the rows, partition columns included, under users' names
- * @param tracked           how many of them, at the end, are materialized row tracking columns of copied
+ * @param numRowTrackingColumns how many of them, at the end, are materialized row tracking columns of copied
  *                          rows, which are not columns of the table
  * @param partitionOrdinals the positions of the partition columns in a row, in partition order
  * @param columnMapping     whether files and log have physical names (Protocol § Column Mapping)
@@ -16,7 +16,7 @@ import io.deltaic.spark.schema.PhysicalSchema
  */
 private[write] final case class RowLayout(
     schema: StructType,
-    tracked: Int,
+    numRowTrackingColumns: Int,
     partitionOrdinals: Array[Int],
     columnMapping: Boolean,
     materializesPartitions: Boolean

@@ -45,7 +45,7 @@ class RowPositionsSuite extends PatientSuite {
   override def afterAll(): Unit =
     org.apache.commons.io.FileUtils.deleteDirectory(directory.toFile)
 
-  /** Every third row has a materialized row id. */
+  /** Every third row has a materialized row ID. */
   private def written(rowGroupBytes: Long, pageRows: Int): Path = {
     val file = new Path(directory.resolve(s"$rowGroupBytes-$pageRows.parquet").toUri)
     val schema = MessageTypeParser.parseMessageType(
@@ -94,7 +94,7 @@ class RowPositionsSuite extends PatientSuite {
     val size = file.getFileSystem(new Configuration()).getFileStatus(file).getLen
     val step = (size + count - 1) / count
     (0L until size by step).map { start =>
-      // The constants that ScanLayout adds after the partition value: the base row id and the commit version.
+      // The constants that ScanLayout adds after the partition value: the base row ID and the commit version.
       val constants = new GenericInternalRow(Array[Any](UTF8String.fromString("x"), 70000L, 4L))
       val path = SparkPath.fromPath(file)
       PartitionedFile(constants, path, start, step.min(size - start), fileSize = size)
@@ -181,7 +181,7 @@ class RowPositionsSuite extends PatientSuite {
   }
 
   test(
-    "row ids are the file's own where there are some, and the base plus the position elsewhere"
+    "row IDs are the file's own where there are some, and the base plus the position elsewhere"
   ) {
     val file = written(4096L, 50)
     for ((vectorized, columnar) <- Seq(true -> true, true -> false, false -> false)) {

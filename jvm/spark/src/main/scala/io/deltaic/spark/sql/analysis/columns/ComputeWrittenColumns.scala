@@ -64,7 +64,7 @@ private[spark] final case class ComputeWrittenColumns(spark: SparkSession)
   }.toSet
 
   private def isComputed(column: NamedExpression): Boolean =
-    column.exists(_.isInstanceOf[IdentityValue]) || ComputedColumns.isMarked(column.metadata)
+    column.exists(_.isInstanceOf[IdentityValue]) || ComputedColumns.hasUuidPrefix(column.metadata)
 
   /** Protocol § Identity Columns: some do not allow explicit values. */
   private def requireNotGiven(

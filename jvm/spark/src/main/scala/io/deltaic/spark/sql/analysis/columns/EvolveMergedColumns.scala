@@ -48,7 +48,7 @@ private[spark] object EvolveMergedColumns extends Rule[LogicalPlan] {
 
   private def columnsAfter(merge: MergeIntoTable, table: DeltaicTable): StructType = {
     val rows = new AssignedColumns(merge).of(ColumnDefinitions.ofRows(merge.sourceTable.schema))
-    WrittenColumns.evolved(table, RowsToWrite(rows, byName = true), Evolution.Allowed)
+    WrittenColumns.evolved(table, RowsToWrite(rows, byName = true), Evolution.IfPossible)
       .getOrElse(table.tableSchema.all)
   }
 

@@ -146,12 +146,12 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
       option: String => Option[String]
   ): InsertedValues = {
     val exactly =
-      evolutionOf(evolves, option) != Evolution.No && AutomaticWidening.refusesCuts(table)
+      evolutionOf(evolves, option) != Evolution.Off && AutomaticWidening.refusesCuts(table)
     new InsertedValues(table.log.table.toString, conf, rows, exactly)
   }
 
   private def evolutionOf(evolves: Boolean, option: String => Option[String]): Evolution =
-    if (evolves) Evolution.Allowed else Evolution.ofCatalogTable(spark, option)
+    if (evolves) Evolution.IfPossible else Evolution.ofCatalogTable(spark, option)
 
   private def optionOf(
       relation: DataSourceV2Relation,

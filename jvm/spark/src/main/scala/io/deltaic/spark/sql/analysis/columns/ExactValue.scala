@@ -155,7 +155,7 @@ private[sql] object ExactValue {
         keys.forall(areKept(a.keyArray(), b.keyArray(), key, wantedKey)(_)) &&
         values.forall(areKept(a.valueArray(), b.valueArray(), value, wantedValue)(_))
       }
-    case _ if LossyCast.cuts(from, to) =>
+    case _ if LossyCast.truncates(from, to) =>
       val back = Cast(BoundReference(0, to, nullable = true), from, zone, EvalMode.TRY)
       val ordering = TypeUtils.getInterpretedOrdering(from)
       Some { (value, stored) =>

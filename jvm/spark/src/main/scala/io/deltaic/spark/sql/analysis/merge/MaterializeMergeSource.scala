@@ -88,7 +88,8 @@ private[spark] final case class MaterializeMergeSource(spark: SparkSession)
       query: LogicalPlan,
       target: Snapshot
   ): Option[MergeFromMaterializedSource] =
-    if (!isLarge(target) || new SessionWriteOptions(spark, Map.empty).isApplied(target)) None
+    if (!isLarge(target) || new SessionWriteOptions(spark, Map.empty).isAlreadyCommitted(target))
+      None
     else
       for {
         join <- query.collectFirst { case join: Join if changesMatchesOnly(join.joinType) => join }

@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}
 
-import io.deltaic.spark.commit.reads.{MergeReadPredicate, RecordedReads, RecordsReads}
+import io.deltaic.spark.commit.reads.{MergeReadPredicate, ReadRecordingWrite, RecordedReads}
 import io.deltaic.spark.scan.{MetadataOnlyScan, TableScan}
 
 /**
@@ -15,13 +15,13 @@ import io.deltaic.spark.scan.{MetadataOnlyScan, TableScan}
  * It is a planner strategy that plans nothing. Only at this point do all scans have their filters, and only
  * the planner sees the write and its query together.
  */
-private[spark] object RecordReads extends SparkStrategy {
+private[spark] object RecordReadsStrategy extends SparkStrategy {
 
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = {
     plan match {
       case command: V2WriteCommand =>
         val query = command.query
-        RecordsReads.of(command).foreach(
+        ReadRecordingWrite.of(command).foreach(
           _.record(RecordedReads(
             scans(query),
             changesRowsAlone(query),

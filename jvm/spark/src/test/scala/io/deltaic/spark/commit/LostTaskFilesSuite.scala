@@ -11,7 +11,7 @@ import org.apache.spark.sql.SparkSession
 import io.deltaic.spark.util.LocalSpark
 import io.deltaic.spark.write.files.{DataWriteSpec, PartitionedDataWriter}
 
-class UncommittedFilesSuite extends munit.FunSuite with LocalSpark {
+class LostTaskFilesSuite extends munit.FunSuite with LocalSpark {
 
   private def files(directory: Path): Set[String] = {
     val found = Files.walk(directory)
@@ -33,7 +33,7 @@ class UncommittedFilesSuite extends munit.FunSuite with LocalSpark {
   private def spec(
       directory: Path,
       properties: Map[String, String],
-      nameMarker: Long
+      writeUuidPrefix: Long
   ): DataWriteSpec =
     DataWriteSpec.forTable(
       spark,
@@ -42,29 +42,29 @@ class UncommittedFilesSuite extends munit.FunSuite with LocalSpark {
       Seq("_p"),
       properties,
       Map.empty,
-      nameMarker = nameMarker
+      writeUuidPrefix = writeUuidPrefix
     )
 
   Seq(Map.empty[String, String], Map("delta.randomizeFilePrefixes" -> "true")).foreach {
     properties =>
       table.test(s"files of a write are found in every partition, and no others: $properties") {
         directory =>
-          val mark = DataWriteSpec.newNameMark()
+          val mark = DataWriteSpec.newUuidPrefix()
           val failed = spec(directory, properties, mark)
-          writeWith(spec(directory, properties, DataWriteSpec.newNameMark()), spark)
+          writeWith(spec(directory, properties, DataWriteSpec.newUuidPrefix()), spark)
           val log = Files.createDirectories(directory.resolve("_delta_log"))
           Files.writeString(log.resolve(f"${0}%020d.json"), "{}")
           val before = files(directory)
           writeWith(failed, spark)
           assertEquals(files(directory).size, before.size + 3)
           val table = new HadoopPath(directory.toUri)
-          new UncommittedFiles(table, new Configuration).delete(DataWriteSpec.isNamed(mark, _))
+          new LostTaskFiles(table, new Configuration).delete(DataWriteSpec.isNamed(mark, _))
           assertEquals(files(directory), before)
       }
   }
 
   table.test("a table that does not exist has none") { directory =>
     val nothing = new HadoopPath(directory.resolve("nothing").toUri)
-    new UncommittedFiles(nothing, new Configuration).delete(_ => true)
+    new LostTaskFiles(nothing, new Configuration).delete(_ => true)
   }
 }

@@ -18,23 +18,23 @@ import io.deltaic.spark.write.WriteTransaction
  * Spark passes only the position of an old row to a writer. So the old rows are read again from the
  * changed files. This happens only if the table has a change data feed.
  */
-private[rowlevel] final class ImageRecorder(
+private[rowlevel] final class PreImageWriter(
     ofTable: RowLevelChange,
     transaction: WriteTransaction
 ) {
 
   /**
    * @param touched files with deleted or updated rows
-   * @param whole further files, all of whose rows are deleted
+   * @param fullyDeleted further files, all of whose rows are deleted
    * @param inserted files all of whose rows are inserted
    */
   def record(
       touched: Seq[MergedFile],
-      whole: Seq[AddFile],
+      fullyDeleted: Seq[AddFile],
       inserted: Seq[AddFile] = Nil
   ): Seq[AddFile] = {
     val images = touched.flatMap(imagesOf) ++
-      whole.map(file =>
+      fullyDeleted.map(file =>
         change(file, ChangeColumns.Delete, RowSelection.AllBut(file.deletionVector))
       ) ++
       inserted.map(change(_, ChangeColumns.Insert, RowSelection.AllBut(None)))

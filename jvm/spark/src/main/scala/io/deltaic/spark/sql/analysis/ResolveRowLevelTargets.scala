@@ -20,7 +20,7 @@ import io.deltaic.spark.util.UnsupportedOperation
  *
  * Until then Spark does not rewrite the statement, also in the pass that resolves its table.
  */
-private[spark] final case class ResolveChangeTargets(spark: SparkSession)
+private[spark] final case class ResolveRowLevelTargets(spark: SparkSession)
     extends Rule[LogicalPlan] {
 
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
@@ -34,7 +34,7 @@ private[spark] final case class ResolveChangeTargets(spark: SparkSession)
       }
     case merge: MergeIntoTable =>
       changed(merge, merge.targetTable) { table =>
-        val evolves = merge.withSchemaEvolution || Evolution.of(spark, _ => None) != Evolution.No
+        val evolves = merge.withSchemaEvolution || Evolution.of(spark, _ => None) != Evolution.Off
         if (evolves) ShownColumns.in(table).foreach(refuseEvolution)
         merge.copy(
           targetTable = if (evolves) PendingTarget(table) else table,

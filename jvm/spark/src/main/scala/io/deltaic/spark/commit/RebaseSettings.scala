@@ -10,7 +10,7 @@ package io.deltaic.spark.commit
  * @param maxVectorFileBytes the maximum size of a file of deletion vectors
  * @param inlineBytes the maximum size of a vector that stays inline in the log if it was so before
  */
-private[spark] final case class RowDeletions(
+private[spark] final case class RebaseSettings(
     restDeleted: Boolean,
     randomPrefixLength: Int,
     maxVectorFileBytes: Long,

@@ -6,19 +6,19 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.datasources.v2.LeafV2CommandExec
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}
 
-import io.deltaic.spark.commit.reads.RecordsReads
+import io.deltaic.spark.commit.reads.ReadRecordingWrite
 import io.deltaic.spark.write.IdempotentWrite
 
 /**
  * Skips a write if an earlier one has been committed with the same `txnAppId` and `txnVersion`: its
  * query is not run. A concurrent write with the same identifier is detected at the commit.
  */
-private[spark] object SkipAppliedWrites extends SparkStrategy {
+private[spark] object SkipCommittedWrites extends SparkStrategy {
 
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
     case command: V2WriteCommand =>
-      RecordsReads.of(command).toSeq.collect {
-        case write: IdempotentWrite if write.isApplied => SkippedWriteExec(write)
+      ReadRecordingWrite.of(command).toSeq.collect {
+        case write: IdempotentWrite if write.isAlreadyCommitted => SkippedWriteExec(write)
       }
     case _ => Nil
   }

@@ -12,7 +12,7 @@ import io.deltaic.spark.write.{WriteIntent, WriteTransaction}
  * The table of a TRUNCATE TABLE. It is not a [[DeltaicTable]]: Spark would also truncate that for a DELETE
  * without a condition, which is another operation.
  */
-private[spark] final class TableTruncation(table: DeltaicTable) extends TableWithSchema
+private[spark] final class TruncatableDeltaicTable(table: DeltaicTable) extends TableWithSchema
     with TruncatableTable {
   override def name(): String = table.name
   override def columns(): Array[Column] = table.columns

@@ -13,7 +13,7 @@ import org.apache.hadoop.fs.{FileStatus, FileSystem, Path}
  * its message. Its files can only be found by their names, so the table is listed; failed writes are
  * rare enough for that.
  */
-private[spark] final class UncommittedFiles(table: Path, configuration: Configuration) {
+private[spark] final class LostTaskFiles(table: Path, configuration: Configuration) {
   private val fileSystem: FileSystem = table.getFileSystem(configuration)
 
   def delete(isOurs: String => Boolean): Unit = delete(table, isOurs)

@@ -6,11 +6,11 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 /** Files of which every row provably satisfies conditions. */
-class WholeFilesSuite extends FunSuite {
+class FullySelectedFilesSuite extends FunSuite {
   import StatsTable._
 
   private def whole(file: FileStats, conditions: Seq[Expression]): Boolean =
-    FileSelection.whole(columns(file), Array(0), conditions).nonEmpty
+    FileSelection.fullySelected(columns(file), Array(0), conditions).nonEmpty
 
   private def hits(name: String, file: FileStats)(conditions: Expression*)(implicit
       loc: munit.Location

@@ -9,25 +9,25 @@ import io.deltaic.spark.scan.TableScan
 /**
  * What a query reads of the table that it writes to.
  *
- * @param rowsAlone whether the change of a row depends on no other row of
+ * @param resultPerRow whether the change of a row depends on no other row of
  *   the table, except for those in other scans, such as subqueries
  * @param matches the rows of the table that match a join of the statement
  */
 private[spark] final case class RecordedReads(
     scans: Seq[TableScan],
-    rowsAlone: Boolean,
+    resultPerRow: Boolean,
     matches: Option[MergeReadPredicate] = None
 )
 
 private[spark] object RecordedReads {
-  val none: RecordedReads = RecordedReads(Nil, rowsAlone = false)
+  val none: RecordedReads = RecordedReads(Nil, resultPerRow = false)
 
   /** The reads of a condition on single rows. */
-  val ofRowsAlone: RecordedReads = RecordedReads(Nil, rowsAlone = true)
+  val perRow: RecordedReads = RecordedReads(Nil, resultPerRow = true)
 }
 
 /** A write that records what its query reads of the table that it writes to. */
-private[spark] trait RecordsReads {
+private[spark] trait ReadRecordingWrite {
   private var reads = RecordedReads.none
 
   /** The table that is written. */
@@ -45,10 +45,10 @@ private[spark] trait RecordsReads {
   }
 }
 
-private[spark] object RecordsReads {
+private[spark] object ReadRecordingWrite {
 
   /** The write of a command, if it is one of ours. */
-  def of(command: V2WriteCommand): Option[RecordsReads] = {
+  def of(command: V2WriteCommand): Option[ReadRecordingWrite] = {
     val write: Option[Write] = command match {
       case append: AppendData => append.write
       case overwrite: OverwriteByExpression => overwrite.write
@@ -57,6 +57,6 @@ private[spark] object RecordsReads {
       case change: WriteDelta => change.write
       case _ => None
     }
-    write.collect { case recording: RecordsReads => recording }
+    write.collect { case recording: ReadRecordingWrite => recording }
   }
 }
