@@ -101,7 +101,7 @@ def test_lost_first_attempt_is_decided_by_python(
     assert log.newest(table) == 2
     assert log.commit_info(table, 1)["operation"] == "WRITE"
     assert log.commit_info(table, 2)["operation"] == "SET TBLPROPERTIES"
-    assert any("winner" in request for request in requests)
+    assert any("winningCommit" in request for request in requests)
 
 
 def test_definitions_have_what_the_session_sets_and_their_maintenance(

@@ -1,0 +1,118 @@
+package io.deltaic.spark.sql.command
+
+import com.fasterxml.jackson.databind.node.ObjectNode
+import org.apache.spark.sql.catalyst.analysis.ResolvedTable
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.util.quoteIfNeeded
+import org.apache.spark.sql.deltaic.SessionInternals
+import org.apache.spark.sql.execution.command.UnaryRunnableCommand
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.functions.{max, min}
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+import org.apache.spark.sql.{Row, SparkSession, classic}
+
+import io.deltaic.protocol.DeltaicException
+import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.spark.catalog.definition.PythonCommand
+import io.deltaic.spark.catalog.{DeltaicTable, TableVersion}
+import io.deltaic.spark.commit.Message
+import io.deltaic.spark.schema.{IdentityColumn, TableSchema}
+
+/** An `ALTER TABLE` statement of our grammar, run as those of Spark's grammar (see [[PythonCommand]]). */
+private[spark] sealed trait AlterationCommand extends UnaryRunnableCommand {
+
+  /** The name of the Python command. */
+  protected def command: String
+
+  /** The arguments besides the table, which may depend on its newest version. */
+  protected def arguments(
+      spark: classic.SparkSession,
+      log: DeltaLog,
+      newest: => Option[Snapshot]
+  ): Seq[(String, Any)]
+
+  override def output: Seq[Attribute] = Nil
+
+  override def run(session: SparkSession): Seq[Row] = {
+    val spark = session.asInstanceOf[classic.SparkSession]
+    val log = child match {
+      case resolved: ResolvedTable => AlterationCommand.newestOf(resolved).log
+      case other => throw new IllegalStateException(s"$command of ${other.nodeName}")
+    }
+    val python = new PythonCommand(spark, log, command)
+    python.run(("table" -> log.table.toString) +: arguments(spark, log, python.newest))
+    Nil
+  }
+}
+
+private[spark] object AlterationCommand {
+
+  /** The table of a statement that is not on an older version. */
+  def newestOf(resolved: ResolvedTable): DeltaicTable = resolved.table match {
+    case table: DeltaicTable if table.followsNewVersions => table
+    case other =>
+      val found = other match {
+        case older: DeltaicTable => s"version ${older.snapshot.version} of ${older.log.table}"
+        case _ => "a table of another format"
+      }
+      throw DeltaicException(
+        "DELTAIC_NAME_IS_NOT_A_TABLE",
+        Map("name" -> resolved.name, "found" -> found)
+      )
+  }
+}
+
+/** `ALTER TABLE ... DROP FEATURE`. */
+private[spark] final case class DropFeatureCommand(
+    child: LogicalPlan,
+    feature: String,
+    truncatesHistory: Boolean
+) extends AlterationCommand {
+  override protected def command: String = "dropFeature"
+
+  override protected def arguments(
+      spark: classic.SparkSession,
+      log: DeltaLog,
+      newest: => Option[Snapshot]
+  ): Seq[(String, Any)] = Seq("feature" -> feature, "truncateHistory" -> truncatesHistory)
+
+  override protected def withNewChildInternal(newChild: LogicalPlan): DropFeatureCommand =
+    copy(child = newChild)
+}
+
+/** `ALTER TABLE ... ALTER COLUMN ... SYNC IDENTITY`. */
+private[spark] final case class SyncIdentityCommand(child: LogicalPlan, column: Seq[String])
+    extends AlterationCommand {
+  override protected def command: String = "syncIdentity"
+
+  override protected def arguments(
+      spark: classic.SparkSession,
+      log: DeltaLog,
+      newest: => Option[Snapshot]
+  ): Seq[(String, Any)] =
+    Seq("column" -> column, "extreme" -> newest.flatMap(extreme(spark, log, _)))
+
+  /** The extreme value of the column in a version, as an `ExtremeValue`; none if it is not an identity column. */
+  private def extreme(
+      spark: classic.SparkSession,
+      log: DeltaLog,
+      snapshot: Snapshot
+  ): Option[ObjectNode] =
+    for {
+      name <- Option.when(column.size == 1)(column.head)
+      field <- TableSchema.of(snapshot).stored.find(_.name.equalsIgnoreCase(name))
+      identity <- IdentityColumn.of(field)
+    } yield {
+      val table = new DeltaicTable(spark, TableVersion.timeTravel(log, snapshot))
+      val relation =
+        DataSourceV2Relation.create(table, None, None, CaseInsensitiveStringMap.empty())
+      val rows = SessionInternals.run(spark, relation)
+      val values = rows.col(quoteIfNeeded(identity.name))
+      val found = rows.agg(if (identity.step > 0) max(values) else min(values)).head()
+      Message.of("ExtremeValue")("value" -> found.get(0))
+    }
+
+  override protected def withNewChildInternal(newChild: LogicalPlan): SyncIdentityCommand =
+    copy(child = newChild)
+}
