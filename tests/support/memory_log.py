@@ -96,6 +96,7 @@ class MemoryLog:
         self.any_properties = False
         self.columnless = True
         self.session_level: Isolation | None = None
+        self.session_metadata: Mapping[str, str] = {}
         self.kept_up = MemoryMaintenance()
         self.is_of_command = False
         self.violation: str | None = None
@@ -251,9 +252,9 @@ class MemoryLog:
         """Return what `session_level` says."""
         return self.session_level
 
-    def user_metadata(self) -> dict[str, str]:
+    def user_metadata(self) -> Mapping[str, str]:
         """Return the user metadata of the session."""
-        return {}
+        return self.session_metadata
 
     def engine_info(self) -> str:
         """Return the engine's name."""

@@ -56,8 +56,10 @@ def vector(log: MemoryLog, path: str) -> MemoryCommit:
 
 def test_rows_that_are_there_get_ids_before_the_table_relies_on_them() -> None:
     log = create(MemoryFile("a"), MemoryFile("b"))
+    log.session_metadata = {"usermetadata": "ours"}
     enable(log)
     assert operations(log) == ["UPGRADE PROTOCOL", "ROW TRACKING BACKFILL", "SET TBLPROPERTIES"]
+    assert [log.actions(v, "commitInfo")[0]["userMetadata"] for v in (1, 2, 3)] == ["ours"] * 3
     assert first_ids(log) == {"a": 0, "b": ROWS}
     assert mark(log) == 2 * ROWS - 1
     assert all(not body["dataChange"] for body in log.actions(2, "add"))

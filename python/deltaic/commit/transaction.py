@@ -147,23 +147,35 @@ def commit_metadata(
     tables: TableAccess,
     policy: RetryPolicy,
     clock_ms: Clock = wall_clock_ms,
+    *,
+    more_follows: bool = False,
 ) -> CommitResult:
     """Commit non-file actions, or leave the first attempt to the JVM if it has asked for that.
+
+    Parameters
+    ----------
+    more_follows
+        Whether the command continues after the commit, which cannot be left to the JVM then.
 
     Raises
     ------
     ConcurrentModificationError, TableStateError, ProtocolError
         As for `commit`.
     """
-    if not tables.leaves_first_attempt:
+    summary = with_user_metadata(summary, tables)
+    if more_follows or not tables.leaves_first_attempt:
         return commit(tables.prepare_metadata_commit(summary), tables, policy, clock_ms)
     return _first_attempt(summary, tables, clock_ms)
 
 
+def with_user_metadata(summary: CommitSummary, tables: TableAccess) -> CommitSummary:
+    """Return a command's commit with the user metadata of the session, as writes have it."""
+    options = {**tables.user_metadata(), **summary.operation.options}
+    return replace(summary, operation=replace(summary.operation, options=options))
+
+
 def _first_attempt(summary: CommitSummary, tables: TableAccess, clock_ms: Clock) -> CommitResult:
     """Return the first attempt of a commit for the JVM, or that there is nothing to commit."""
-    options = {**tables.user_metadata(), **summary.operation.options}
-    summary = replace(summary, operation=replace(summary.operation, options=options))
     ours = _checked_transaction(summary, None, tables)
     if ours is None:
         return CommitResult(summary.read_version, skipped=True)

@@ -11,7 +11,7 @@ from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.plan import Definition
 from deltaic.commit.ports import CommitSummary, OperationInfo, TableAccess, TableSnapshot
-from deltaic.commit.transaction import CommitResult, RetryPolicy, commit, commit_metadata
+from deltaic.commit.transaction import CommitResult, RetryPolicy, commit_metadata
 from deltaic.exceptions import error
 from deltaic.protocol.actions import DomainMetadata, Metadata, Protocol
 from deltaic.protocol.columns import iceberg_compat
@@ -79,7 +79,7 @@ def alter(
     Parameters
     ----------
     more_follows
-        Whether the command continues after the commit, which cannot be left to the JVM then.
+        As for `commit_metadata`.
     """
     table, current, metadata = alteration.table, alteration.current, alteration.metadata
     protocol = required_protocol(alteration)
@@ -102,9 +102,7 @@ def alter(
         is_blind_append=False,
         reads_whole_table=alteration.reads_whole_table or enabled is not None,
     )
-    if more_follows:
-        return commit(tables.prepare_metadata_commit(summary), tables, policy, clock_ms)
-    return commit_metadata(summary, tables, policy, clock_ms)
+    return commit_metadata(summary, tables, policy, clock_ms, more_follows=more_follows)
 
 
 def required_protocol(alteration: Alteration) -> Protocol:

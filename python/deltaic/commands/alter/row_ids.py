@@ -10,7 +10,7 @@ from deltaic.commit.clock import Clock
 from deltaic.commit.operations import Operation
 from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import CommitSummary, OperationInfo, TableAccess
-from deltaic.commit.transaction import RetryPolicy, commit
+from deltaic.commit.transaction import RetryPolicy, commit, with_user_metadata
 from deltaic.exceptions import ConcurrentModificationError, error
 from deltaic.protocol import row_tracking
 from deltaic.protocol.properties import ProtocolRequest
@@ -85,7 +85,7 @@ def _assign_row_ids(
         is_blind_append=False,
         reads_whole_table=False,
     )
-    prepared = tables.prepare_row_ids(summary)
+    prepared = tables.prepare_row_ids(with_user_metadata(summary, tables))
     if prepared is None:
         return False
     commit(prepared, tables, policy, clock_ms)

@@ -13,8 +13,6 @@ import io.deltaic.spark.util.SessionSettings
  */
 private[spark] final class SessionWriteOptions(spark: SparkSession, options: Map[String, String]) {
 
-  import SessionWriteOptions._
-
   /** PySpark passes None as null. Such an option is not set. */
   private val own: Map[String, String] = options.filter(_._2 != null)
 
@@ -25,7 +23,8 @@ private[spark] final class SessionWriteOptions(spark: SparkSession, options: Map
       setting("write.txnAppId").map("txnappid" -> _).toMap ++
         setting("write.txnVersion").map("txnversion" -> _)
 
-  val all: Map[String, String] = userMetadata(spark) ++ txn ++ own
+  val all: Map[String, String] =
+    setting("commitInfo.userMetadata").map("usermetadata" -> _).toMap ++ txn ++ own
 
   /** Whether this write has already been committed (Protocol § Transaction Identifiers). */
   def isAlreadyCommitted(snapshot: Snapshot): Boolean = {
@@ -49,11 +48,4 @@ private[spark] final class SessionWriteOptions(spark: SparkSession, options: Map
       SessionSettings.unset(spark, "write.txnVersion")
 
   private def setting(name: String): Option[String] = SessionSettings.get(spark, name)
-}
-
-private[spark] object SessionWriteOptions {
-
-  /** The user metadata alone, for commits that are not writes. */
-  def userMetadata(spark: SparkSession): Map[String, String] =
-    SessionSettings.get(spark, "commitInfo.userMetadata").map("usermetadata" -> _).toMap
 }

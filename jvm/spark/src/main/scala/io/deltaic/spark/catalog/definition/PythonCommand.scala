@@ -24,7 +24,6 @@ import io.deltaic.spark.commit.{
   ReadSet
 }
 import io.deltaic.spark.util.Json
-import io.deltaic.spark.write.SessionWriteOptions
 
 /**
  * A command that commits non-file actions. Python returns the actions, and the first attempt to commit them is made
@@ -136,7 +135,7 @@ private[spark] object PythonCommand {
         operation = OperationInfo(
           operation.get("name").asText,
           Json.strings(operation.get("parameters")),
-          SessionWriteOptions.userMetadata(spark) ++ Json.strings(operation.get("options"))
+          Json.strings(operation.get("options"))
         ),
         plan = summary.get("plan").asInstanceOf[ObjectNode],
         isBlindAppend = summary.get("isBlindAppend").asBoolean,
