@@ -30,7 +30,7 @@ ON_COLUMN: Mapping[str, Change] = {
             "columns": [
                 {
                     "parent": [],
-                    "field": column("g", metadata={"delta.generationExpression": "s.x + 1"}),
+                    "specified": column("g", metadata={"delta.generationExpression": "s.x + 1"}),
                 }
             ]
         },
@@ -39,7 +39,7 @@ ON_COLUMN: Mapping[str, Change] = {
 TAKEN_AWAY: Mapping[str, Change] = {
     "field": ("dropColumns", {"columns": [["s", "x"]]}),
     "struct around it": ("dropColumns", {"columns": [["s"]]}),
-    "all but one": ("replaceColumns", {"columns": [{"field": column("id")}]}),
+    "all but one": ("replaceColumns", {"columns": [{"parent": [], "specified": column("id")}]}),
 }
 
 
@@ -114,7 +114,7 @@ def test_first_clustering_of_a_table_changes_its_protocol_and_conflicts_as_such(
         ("dropColumns", {"columns": [["v"]]}),
         ("dropColumns", {"columns": [["s", "y"]]}),
         ("renameColumn", {"column": ["s", "x"], "name": "renamed"}),
-        ("addColumns", {"columns": [{"parent": [], "field": column("more")}]}),
+        ("addColumns", {"columns": [{"parent": [], "specified": column("more")}]}),
         ("alterProperties", {"set": {"owner": "me"}}),
     ],
 )

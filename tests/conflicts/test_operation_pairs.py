@@ -58,7 +58,6 @@ _numbers = itertools.count()
 def base(level: str, columns: str = COLUMNS) -> MemoryLog:
     """A clustered table with row tracking whose two files have no row IDs yet."""
     log = MemoryLog()
-    log.furthest = 40
     properties = {
         "delta.columnMapping.mode": "name",
         "delta.isolationLevel": level,
@@ -272,7 +271,7 @@ OPERATIONS: dict[str, tuple[str, Operation]] = {
         command(
             "addColumns",
             schema_has('"added"'),
-            columns=[{"parent": [], "field": column("added")}],
+            columns=[{"parent": [], "specified": column("added")}],
         ),
     ),
     "DROP COLUMN": (
@@ -308,7 +307,10 @@ OPERATIONS: dict[str, tuple[str, Operation]] = {
             columns=[{"column": ["x"], "comment": "told"}],
         ),
     ),
-    "SYNC IDENTITY": ("I", command("syncIdentity", lambda snapshot: True, column=["id"])),
+    "SYNC IDENTITY": (
+        "I",
+        command("syncIdentity", lambda snapshot: True, column=["id"], extreme={"value": 40}),
+    ),
     "DROP CONSTRAINT": (
         "q",
         command(
@@ -457,7 +459,7 @@ def test_operation_after_each_other_one(name: str) -> None:
 REPLACE_COLUMNS = command(
     "replaceColumns",
     schema_has('"more"'),
-    columns=[{"field": column(name)} for name in ("id", "p", "x", "more")],
+    columns=[{"parent": [], "specified": column(name)} for name in ("id", "p", "x", "more")],
 )
 
 

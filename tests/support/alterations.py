@@ -101,4 +101,4 @@ def new(path: str, data_type: Any = "long", **more: Any) -> dict[str, Any]:
     comment = more.pop("comment", None)
     nullable = more.pop("nullable", True)
     body = column(name, data_type, nullable, {"comment": comment} if comment else {})
-    return {"parent": parent, "field": body, **more}
+    return {"parent": parent, "specified": body, **more}

@@ -100,7 +100,6 @@ class MemoryLog:
         self.kept_up = MemoryMaintenance()
         self.is_of_command = False
         self.violation: str | None = None
-        self.furthest: int | None = None
         self.unfit: IncompatibleFile | None = None
         self.before_try: Callable[[int], None] = lambda version: None
         self._lock = threading.Lock()
@@ -221,10 +220,6 @@ class MemoryLog:
             None if "?" in sql else [name.split(".") for name in re.findall(r"[A-Za-z_.]+", sql)]
             for sql in expressions
         ]
-
-    def extreme_value(self, table: str, version: int, column: str, *, largest: bool) -> int | None:
-        """Return what `furthest` says: a log in memory has no rows to look at."""
-        return self.furthest
 
     def iceberg_incompatible_file(
         self, table: str, version: int, metadata: Metadata, *, requires_field_ids: bool

@@ -351,11 +351,12 @@ def test_identity_column_continues_after_the_values_of_the_table(
     identity = {"delta.identity.start": start, "delta.identity.step": step}
     identity["delta.identity.allowExplicitInsert"] = True
     log = table(column("n", metadata=identity), "v", "p")
-    log.furthest = value
-    alter(log, "syncIdentity", column=["N"])
+    alter(log, "syncIdentity", column=["N"], extreme={"value": value})
     if mark is None:
         assert log.version == 0
     else:
         assert fields(parsed(log))["n"]["metadata"]["delta.identity.highWaterMark"] == mark
         assert operation(log)[0] == "CHANGE COLUMN"
-    assert refusal(log, "syncIdentity", column=["v"]) == "DELTAIC_NOT_IDENTITY"
+    for name, extreme in (("v", {"value": value}), ("n", None)):
+        refused = refusal(log, "syncIdentity", column=[name], extreme=extreme)
+        assert refused == "DELTAIC_NOT_IDENTITY"

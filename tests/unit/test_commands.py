@@ -11,7 +11,7 @@ from deltaic.commands.detail import DETAIL_SCHEMA, detail
 from deltaic.commands.history import HISTORY_SCHEMA, history
 from deltaic.commands.registry import run_command
 from deltaic.commands.rows import timestamp_text
-from deltaic.commit.transaction import RetryPolicy
+from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import InvalidArgumentError, TableStateError
 from deltaic.protocol.columns.char_varchar import CHAR_VARCHAR_TYPE_KEY
 from deltaic.resources import load_json
@@ -35,7 +35,7 @@ def create_table(log: MemoryLog, **changes: Any) -> dict[str, Any]:
 
 def test_create_table_commits_the_definition_alone() -> None:
     log = MemoryLog()
-    assert create_table(log) == {"version": 0, "skipped": False}
+    assert create_table(log) == CommitResult(0, attempts=1).to_json()
     (info,) = log.actions(0, "commitInfo")
     assert info["operation"] == "CREATE TABLE"
     assert info["operationParameters"] == {
@@ -83,7 +83,7 @@ def test_a_table_may_get_its_columns_later_if_the_session_allows_it() -> None:
 def test_create_table_over_a_table_it_describes_commits_nothing(changes: dict[str, Any]) -> None:
     log = MemoryLog()
     create_table(log)
-    assert create_table(log, **changes) == {"version": 0, "skipped": True}
+    assert create_table(log, **changes) == CommitResult(0, skipped=True).to_json()
     assert log.version == 0
 
 
@@ -95,7 +95,7 @@ def test_of_two_creators_at_once_the_later_takes_the_table_over() -> None:
         create_table(log)
 
     log.before_try = meanwhile
-    assert create_table(log) == {"version": 0, "skipped": True}
+    assert create_table(log) == CommitResult(0, skipped=True).to_json()
     assert log.version == 0
 
 

@@ -173,12 +173,12 @@ COMMANDS: dict[str, Callable[[MemoryLog], object]] = {
     "set": command("alterProperties", set={"delta.logRetentionDuration": "interval 20 days"}),
     "widen": command("alterProperties", set={"delta.enableTypeWidening": "true"}),
     "unset": command("alterProperties", unset=["delta.enableRowTracking"]),
-    "add columns": command("addColumns", columns=[{"parent": ["s"], "field": column("new")}]),
+    "add columns": command("addColumns", columns=[{"parent": ["s"], "specified": column("new")}]),
     "drop columns": command("dropColumns", columns=[["d"]]),
     "rename": command("renameColumn", column=["p"], name="key"),
     "cluster by": command("clusterBy", columns=[["id"]]),
     "add constraint": command("addConstraint", name="c", expression="id > 0"),
-    "sync identity": command("syncIdentity", column=["n"]),
+    "sync identity": command("syncIdentity", column=["n"], extreme={"value": 7}),
     "detail": command("describeDetail"),
     "upgrade": lambda log: upgrade_protocol(
         UpgradeProtocol(log.table, features=("deletionVectors",)), log, RetryPolicy(), lambda: 1
@@ -188,7 +188,6 @@ COMMANDS: dict[str, Callable[[MemoryLog], object]] = {
 
 def damaged_log(definition: list[dict[str, Any]]) -> MemoryLog:
     log = MemoryLog()
-    log.furthest = 7
     log.write_if_absent(0, [json.dumps(action) for action in definition])
     return log
 

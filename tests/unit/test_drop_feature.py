@@ -161,5 +161,5 @@ def test_use_that_another_commit_begins_keeps_the_feature(
 def test_columns_keep_their_features() -> None:
     log = create()
     generated = column("g", metadata={"delta.generationExpression": "id + 1"})
-    run(log, "addColumns", columns=[{"parent": [], "field": generated}])
+    run(log, "addColumns", columns=[{"parent": [], "specified": generated}])
     assert "DELTAIC_CANNOT_DROP_FEATURE" in refusal(log, "generatedColumns")

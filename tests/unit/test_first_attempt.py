@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from deltaic.commands.registry import run_command
-from deltaic.commit.transaction import FirstAttempt, RetryPolicy
+from deltaic.commit.transaction import CommitResult, FirstAttempt, RetryPolicy
 from deltaic.exceptions import DeltaError
 from tests.support.definitions import command_arguments, create, schema
 from tests.support.memory_log import MemoryLog
@@ -42,21 +42,26 @@ def without_identity(lines: list[str]) -> list[dict[str, Any]]:
     [
         ("alterProperties", {"set": {"owner": "me"}, "unset": []}),
         ("addConstraint", {"name": "positive", "expression": "id > 0"}),
+        ("dropFeature", {"feature": "domainMetadata"}),
     ],
 )
 def test_attempt_has_the_actions_that_python_would_commit(
     command: str, arguments: dict[str, Any]
 ) -> None:
-    log, same = create(), create()
+    log, same = (create(feature_domainMetadata="supported") for _ in range(2))
+    for table in (log, same):
+        table.session_metadata = {"usermetadata": "of the session"}
     attempt = attempted(log, command, **arguments)
     run(same, command, **arguments)
     committed = without_identity(list(same.commits_lines[same.version]))
     expected = [a for a in without_identity(list(attempt.lines)) if "metaData" not in a]
     assert expected == [a for a in committed if "metaData" not in a]
     assert attempt.version == same.version
-    [left] = [json.loads(line)["metaData"] for line in attempt.lines if "metaData" in line]
-    [made] = same.actions(same.version, "metaData")
-    assert {**left, "id": None} == {**made, "id": None}
+    [info] = same.actions(same.version, "commitInfo")
+    assert info["userMetadata"] == "of the session"
+    left = [json.loads(line)["metaData"] for line in attempt.lines if '{"metaData"' in line]
+    made = same.actions(same.version, "metaData")
+    assert [{**body, "id": None} for body in left] == [{**body, "id": None} for body in made]
 
 
 def test_attempt_to_create_a_table_is_version_0() -> None:
@@ -72,10 +77,8 @@ def test_attempt_to_create_a_table_is_version_0() -> None:
 def test_command_that_changes_nothing_leaves_no_attempt() -> None:
     log = create()
     log.is_of_command = True
-    assert run(log, "alterProperties", set={}, unset=["nothing"]) == {
-        "version": log.version,
-        "skipped": True,
-    }
+    skipped = CommitResult(log.version, skipped=True)
+    assert run(log, "alterProperties", set={}, unset=["nothing"]) == skipped.to_json()
 
 
 def test_what_must_not_be_committed_is_refused_before_the_attempt() -> None:

@@ -10,12 +10,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deltaic.commands.alter.add_columns import AddColumns, NewColumn, Position
+from deltaic.commands.alter.clustering import ClusterBy
+from deltaic.commands.alter.column_changes import AlterColumns, ColumnChange
+from deltaic.commands.alter.constraints import AddConstraint, DropConstraint
+from deltaic.commands.alter.drop_columns import DropColumns
+from deltaic.commands.alter.drop_feature import DropFeature
+from deltaic.commands.alter.rename_column import RenameColumn
+from deltaic.commands.alter.replace_columns import ReplaceColumns
+from deltaic.commands.alter.sync_identity import ExtremeValue, SyncIdentity
+from deltaic.commands.alter.table_properties import AlterProperties
 from deltaic.commands.definitions.create_statement import (
     CreateTable,
     LikeTable,
     RequestedDefinition,
 )
+from deltaic.commands.detail import DescribeDetail
+from deltaic.commands.history import DescribeHistory
 from deltaic.commands.plan_write import WriteRequest
+from deltaic.commands.rows import RowSet
 from deltaic.commit.message import Message, codecs
 from deltaic.commit.plan import CommitPlan, Definition, PreviousVersion
 from deltaic.commit.ports import (
@@ -31,25 +44,56 @@ from deltaic.commit.ports import (
 from deltaic.commit.transaction import CommitResult, FirstAttempt
 from deltaic.protocol.actions import DomainMetadata, Metadata, Protocol
 from deltaic.resources import load_json
-from deltaic.spark.prefetched_state import MaintenanceState, PrefetchedState, SessionState
+from deltaic.spark.prefetched_state import (
+    CommandRequest,
+    MaintenanceState,
+    PrefetchedState,
+    SessionState,
+)
+
+DECLARED: Mapping[str, Mapping[str, str]] = load_json("bridge-messages.json")
+
+#: The arguments of commands, and their parts.
+ARGUMENTS: tuple[type[Message], ...] = (
+    AddColumns,
+    AddConstraint,
+    AlterColumns,
+    AlterProperties,
+    ClusterBy,
+    ColumnChange,
+    CreateTable,
+    DescribeDetail,
+    DescribeHistory,
+    DropColumns,
+    DropConstraint,
+    DropFeature,
+    ExtremeValue,
+    LikeTable,
+    NewColumn,
+    Position,
+    RenameColumn,
+    ReplaceColumns,
+    RequestedDefinition,
+    SyncIdentity,
+)
 
 RECORDS: tuple[type[Message], ...] = (
+    *ARGUMENTS,
+    CommandRequest,
     CommitPlan,
     CommitRecord,
     CommitResult,
     CommitSummary,
     ConcurrentRowDeletion,
-    CreateTable,
     Definition,
     FileCounts,
     FirstAttempt,
     IdentityValues,
-    LikeTable,
     MaintenanceState,
     OperationInfo,
     PrefetchedState,
     PreviousVersion,
-    RequestedDefinition,
+    RowSet,
     SessionState,
     TableSnapshot,
     WinningCommit,
@@ -67,11 +111,11 @@ ONLY_IN_JSON = {
 def test_record_is_the_declared_one(record: type[Message]) -> None:
     attributes = {codec.key: codec.declared for codec in codecs(record)}
     others = ONLY_IN_JSON.get(record.__name__, {})
-    assert {**attributes, **others} == load_json("bridge-messages.json")[record.__name__]
+    assert {**attributes, **others} == DECLARED[record.__name__]
 
 
 def test_every_declared_record_has_a_class() -> None:
-    assert {record.__name__ for record in RECORDS} == set(load_json("bridge-messages.json"))
+    assert {record.__name__ for record in RECORDS} == set(DECLARED)
 
 
 def values_of(hint: str) -> st.SearchStrategy[Any]:
@@ -86,18 +130,29 @@ def values_of(hint: str) -> st.SearchStrategy[Any]:
         "string": st.text(max_size=5),
         "long": st.integers(-(2**63), 2**63 - 1),
         "boolean": st.booleans(),
+        # Only columns are objects in the records below.
+        "object": st.just({"name": "c", "type": "long", "nullable": False, "metadata": {"x": 1}}),
     }
+    if hint in DECLARED:
+        return st.fixed_dictionaries({k: values_of(part) for k, part in DECLARED[hint].items()})
     return scalars[hint]
 
 
-FLAT = (FileCounts, IdentityValues, LikeTable, MaintenanceState, PreviousVersion, SessionState)
+#: Records without the objects of the protocol.
+SIMPLE = (
+    *ARGUMENTS,
+    FileCounts,
+    IdentityValues,
+    MaintenanceState,
+    PreviousVersion,
+    SessionState,
+)
 
 
-@pytest.mark.parametrize("record", FLAT)
+@pytest.mark.parametrize("record", SIMPLE)
 @given(data=st.data())
 def test_record_survives_the_bridge(record: type[Message], data: st.DataObject) -> None:
-    fields: Mapping[str, str] = load_json("bridge-messages.json")[record.__name__]
-    body = {key: data.draw(values_of(hint)) for key, hint in fields.items()}
+    body = data.draw(values_of(record.__name__))
     read = record.from_json(json.loads(json.dumps(body)))
     assert record.from_json(json.loads(read.json())) == read
 
@@ -118,3 +173,7 @@ def test_missing_field_without_a_default_is_an_error() -> None:
     with pytest.raises(KeyError, match="version"):
         LikeTable.from_json({"table": "t"})
     assert FileCounts.from_json({"numAdded": None}) == FileCounts()
+
+
+def test_rows_cross_without_their_schema() -> None:
+    assert RowSet("id LONG", [{"id": 1}]).to_json() == {"rows": [{"id": 1}]}

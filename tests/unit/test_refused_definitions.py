@@ -103,7 +103,7 @@ WITHIN = {
 @pytest.mark.parametrize("path", WITHIN)
 def test_not_null_within_an_array_or_a_map_is_refused(path: str) -> None:
     columns = schema("id", "p", WITHIN[path])
-    replaced = [{"field": f} for f in (column("id"), column("p"), WITHIN[path])]
+    replaced = [{"parent": [], "specified": f} for f in (column("id"), column("p"), WITHIN[path])]
     for statement in (
         lambda: run(MemoryLog(), "createTable", schema=columns),
         lambda: run(create(), "replaceColumns", columns=replaced),
@@ -127,7 +127,7 @@ def test_not_null_within_a_struct_is_enforced_and_so_allowed() -> None:
 @pytest.mark.parametrize("added", [column("s", struct(not_null("b"))), *WITHIN.values()])
 def test_column_with_a_field_that_is_not_null_is_not_added(added: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgumentError, match=r"COLUMN_NOT_ADDED.*NOT NULL"):
-        run(create(), "addColumns", columns=[{"parent": [], "field": added}])
+        run(create(), "addColumns", columns=[{"parent": [], "specified": added}])
 
 
 def mapped(name: str, number: int, physical: str) -> dict[str, Any]:

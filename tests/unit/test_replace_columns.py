@@ -23,7 +23,7 @@ from tests.support.definitions import column, schema, struct
 
 
 def stated(*columns: Any) -> list[dict[str, Any]]:
-    return [{"field": c} for c in json.loads(schema(*columns))["fields"]]
+    return [{"parent": [], "specified": c} for c in json.loads(schema(*columns))["fields"]]
 
 
 def test_replaced_columns_are_the_same_columns_in_another_order() -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from deltaic.commands.rows import RowSet, result_schema, timestamp_text
+from deltaic.commit.message import Message
 from deltaic.commit.ports import TableAccess, TableSnapshot
 from deltaic.exceptions import error
 from deltaic.protocol.columns.clustering import clustering_columns
@@ -10,6 +13,14 @@ from deltaic.protocol.columns.schema_edits import quoted_path
 from deltaic.protocol.features import supported_features
 
 DETAIL_SCHEMA = result_schema("describeDetail")
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeDetail(Message):
+    """The arguments; `name` is the table's name in the catalog, if it was resolved by name."""
+
+    table: str
+    name: str | None = None
 
 
 def detail(table: str, tables: TableAccess, name: str | None = None) -> RowSet:

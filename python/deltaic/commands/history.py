@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from deltaic.commands.rows import RowSet, result_schema, timestamp_text
+from deltaic.commit.message import Message
 from deltaic.commit.ports import CommitRecord, TableAccess
 
 HISTORY_SCHEMA = result_schema("describeHistory")
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeHistory(Message):
+    """The arguments; `limit` is the maximum number of rows, if there is one."""
+
+    table: str
+    limit: int | None = None
 
 
 def history(table: str, tables: TableAccess, limit: int | None = None) -> RowSet:

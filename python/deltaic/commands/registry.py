@@ -22,15 +22,16 @@ from deltaic.commands.alter.sync_identity import SyncIdentity, sync_identity
 from deltaic.commands.alter.table_properties import AlterProperties, alter_properties
 from deltaic.commands.definitions.create_statement import CreateTable
 from deltaic.commands.definitions.create_table import create_table
-from deltaic.commands.detail import detail
-from deltaic.commands.history import history
+from deltaic.commands.detail import DescribeDetail, detail
+from deltaic.commands.history import DescribeHistory, history
 from deltaic.commands.rows import RowSet
 from deltaic.commit.clock import Clock
+from deltaic.commit.message import Message
 from deltaic.commit.ports import TableAccess
 from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import error
 
-_Arguments = TypeVar("_Arguments")
+_Arguments = TypeVar("_Arguments", bound=Message)
 _Command = Callable[[Mapping[str, Any], TableAccess, RetryPolicy, Clock], dict[str, Any]]
 
 
@@ -41,7 +42,7 @@ def run_command(
     policy: RetryPolicy,
     clock_ms: Clock,
 ) -> dict[str, Any]:
-    """Run a command and return its response.
+    """Run a command and return its response: a `CommitResult` or a `RowSet`, as JSON.
 
     Raises
     ------
@@ -55,7 +56,7 @@ def run_command(
 
 
 def _commits(
-    parse: Callable[[Mapping[str, Any]], _Arguments],
+    record: type[_Arguments],
     run: Callable[[_Arguments, TableAccess, RetryPolicy, Clock], CommitResult],
 ) -> _Command:
     """Return a command that commits, or returns the first attempt that the JVM has to make."""
@@ -63,45 +64,47 @@ def _commits(
     def command(
         arguments: Mapping[str, Any], tables: TableAccess, policy: RetryPolicy, clock_ms: Clock
     ) -> dict[str, Any]:
-        result = run(parse(arguments), tables, policy, clock_ms)
-        response: dict[str, Any] = {"version": result.version, "skipped": result.skipped}
-        if result.first_attempt is not None:
-            response["firstAttempt"] = result.first_attempt.to_json()
-        return response
+        return run(record.from_json(arguments), tables, policy, clock_ms).to_json()
 
     return command
 
 
-def _describe_history(
-    arguments: Mapping[str, Any], tables: TableAccess, policy: RetryPolicy, clock_ms: Clock
-) -> dict[str, Any]:
-    return _rows(history(arguments["table"], tables, arguments.get("limit")))
+def _describes(
+    record: type[_Arguments], run: Callable[[_Arguments, TableAccess], RowSet]
+) -> _Command:
+    """Return a command that returns rows."""
+
+    def command(
+        arguments: Mapping[str, Any], tables: TableAccess, policy: RetryPolicy, clock_ms: Clock
+    ) -> dict[str, Any]:
+        return run(record.from_json(arguments), tables).to_json()
+
+    return command
 
 
-def _describe_detail(
-    arguments: Mapping[str, Any], tables: TableAccess, policy: RetryPolicy, clock_ms: Clock
-) -> dict[str, Any]:
-    return _rows(detail(arguments["table"], tables, arguments.get("name")))
+def _describe_detail(arguments: DescribeDetail, tables: TableAccess) -> RowSet:
+    return detail(arguments.table, tables, arguments.name)
 
 
-def _rows(found: RowSet) -> dict[str, Any]:
-    return {"rows": list(found.rows)}
+def _describe_history(arguments: DescribeHistory, tables: TableAccess) -> RowSet:
+    return history(arguments.table, tables, arguments.limit)
 
 
-#: For commands that return rows, ``command-results.json`` has the columns under the same names.
+#: The arguments of a command are the record of its name, with a capital letter.
+#: ``command-results.json`` has the columns of the rows that commands return.
 _COMMANDS: Mapping[str, _Command] = {
-    "addColumns": _commits(AddColumns.from_json, add_columns),
-    "addConstraint": _commits(AddConstraint.from_json, add_constraint),
-    "alterColumns": _commits(AlterColumns.from_json, alter_columns),
-    "alterProperties": _commits(AlterProperties.from_json, alter_properties),
-    "clusterBy": _commits(ClusterBy.from_json, cluster_by),
-    "createTable": _commits(CreateTable.from_json, create_table),
-    "describeDetail": _describe_detail,
-    "describeHistory": _describe_history,
-    "dropColumns": _commits(DropColumns.from_json, drop_columns),
-    "dropConstraint": _commits(DropConstraint.from_json, drop_constraint),
-    "dropFeature": _commits(DropFeature.from_json, drop_feature),
-    "renameColumn": _commits(RenameColumn.from_json, rename_column),
-    "replaceColumns": _commits(ReplaceColumns.from_json, replace_columns),
-    "syncIdentity": _commits(SyncIdentity.from_json, sync_identity),
+    "addColumns": _commits(AddColumns, add_columns),
+    "addConstraint": _commits(AddConstraint, add_constraint),
+    "alterColumns": _commits(AlterColumns, alter_columns),
+    "alterProperties": _commits(AlterProperties, alter_properties),
+    "clusterBy": _commits(ClusterBy, cluster_by),
+    "createTable": _commits(CreateTable, create_table),
+    "describeDetail": _describes(DescribeDetail, _describe_detail),
+    "describeHistory": _describes(DescribeHistory, _describe_history),
+    "dropColumns": _commits(DropColumns, drop_columns),
+    "dropConstraint": _commits(DropConstraint, drop_constraint),
+    "dropFeature": _commits(DropFeature, drop_feature),
+    "renameColumn": _commits(RenameColumn, rename_column),
+    "replaceColumns": _commits(ReplaceColumns, replace_columns),
+    "syncIdentity": _commits(SyncIdentity, sync_identity),
 }

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
+from deltaic.commit.message import Message, not_in_json
 from deltaic.resources import load_json
 
 
 @dataclass(frozen=True, slots=True)
-class RowSet:
+class RowSet(Message):
     """Rows with their schema.
 
     Attributes
@@ -22,7 +23,7 @@ class RowSet:
         JSON values by column name; timestamps in the format of `timestamp_text`.
     """
 
-    schema: str
+    schema: str = field(metadata=not_in_json())
     rows: Sequence[Mapping[str, Any]]
 
 

@@ -358,9 +358,6 @@ class TableAccess(Protocol):
         expression cannot be parsed: it may reference any column.
         """
 
-    def extreme_value(self, table: str, version: int, column: str, *, largest: bool) -> int | None:
-        """Return the largest or smallest value of a whole-number column; None without rows."""
-
     def iceberg_incompatible_file(
         self, table: str, version: int, metadata: actions.Metadata, *, requires_field_ids: bool
     ) -> IncompatibleFile | None:

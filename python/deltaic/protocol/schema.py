@@ -121,6 +121,20 @@ class Field:
     nullable: bool = True
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
+    @staticmethod
+    def from_json(body: Mapping[str, Any]) -> Field:
+        """Parse one column of the JSON of a schema."""
+        return _parse_field(body)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the column as the JSON of a schema."""
+        return {
+            "name": self.name,
+            "type": _write_type(self.type),
+            "nullable": self.nullable,
+            "metadata": dict(self.metadata),
+        }
+
     def with_entry(self, key: str, value: Any) -> Field:
         """Return the column with an entry in its metadata; None removes the entry."""
         others = {name: other for name, other in self.metadata.items() if name != key}
@@ -174,11 +188,6 @@ def parse_schema(text: str, table: str) -> StructType:
     if not isinstance(schema, StructType):
         raise error("DELTAIC_INVALID_SCHEMA", table=table, reason="it is not a struct")
     return schema
-
-
-def parse_field(node: Mapping[str, Any]) -> Field:
-    """Parse one column of the JSON of a schema."""
-    return _parse_field(node)
 
 
 def write_schema(schema: StructType) -> str:
@@ -336,17 +345,6 @@ def _write_type(data_type: DataType) -> Any:
                 "valueContainsNull": contains_null,
             }
         case StructType(fields=fields):
-            return {
-                "type": "struct",
-                "fields": [
-                    {
-                        "name": part.name,
-                        "type": _write_type(part.type),
-                        "nullable": part.nullable,
-                        "metadata": dict(part.metadata),
-                    }
-                    for part in fields
-                ],
-            }
+            return {"type": "struct", "fields": [part.to_json() for part in fields]}
         case UserDefinedType(node=node):
             return node

@@ -18,7 +18,7 @@ from deltaic.commit.transaction import commit
 from deltaic.exceptions import INTERNAL_ERROR, DeltaError, error
 from deltaic.spark.interned_strings import InternedStrings
 from deltaic.spark.ports import JvmPreparedCommit, JvmTableAccess
-from deltaic.spark.prefetched_state import PrefetchedState
+from deltaic.spark.prefetched_state import CommandRequest, PrefetchedState
 
 
 class Committer:
@@ -58,17 +58,19 @@ class Committer:
 
         return self._strings.answer(request_json, lambda body: reply(decide, body))
 
-    def run(self, session: Any, command: str, arguments_json: str) -> str:
+    def run(self, session: Any, command: str, request_json: str) -> str:
         """Run a command that the JVM calls."""
 
         def decide(body: dict[str, Any]) -> Mapping[str, Any]:
-            prefetched = PrefetchedState.from_json(body.pop("prefetched", None) or {})
-            tables = JvmTableAccess(
-                self._api, session, replace(prefetched, table=body.get("table"))
+            request = CommandRequest.from_json(body)
+            arguments = request.arguments
+            prefetched = replace(
+                request.prefetched or PrefetchedState(), table=arguments.get("table")
             )
-            return run_command(command, body, tables, tables.retry_policy(), wall_clock_ms)
+            tables = JvmTableAccess(self._api, session, prefetched)
+            return run_command(command, arguments, tables, tables.retry_policy(), wall_clock_ms)
 
-        return self._strings.answer(arguments_json, lambda body: reply(decide, body))
+        return self._strings.answer(request_json, lambda body: reply(decide, body))
 
     class Java:
         """Required by Py4J of a class that implements a Java interface."""

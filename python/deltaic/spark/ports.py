@@ -148,13 +148,6 @@ class JvmTableAccess:
             )
         return list(json.loads(response))
 
-    def extreme_value(self, table: str, version: int, column: str, *, largest: bool) -> int | None:
-        """Return the largest or smallest value of a whole-number column; None without rows."""
-        with jvm_errors():
-            response = self._api.extremeValue(self._session, table, version, column, largest)
-        value: int | None = json.loads(response)["value"]
-        return value
-
     def iceberg_incompatible_file(
         self, table: str, version: int, metadata: Metadata, *, requires_field_ids: bool
     ) -> IncompatibleFile | None:

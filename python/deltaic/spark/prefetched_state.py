@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from deltaic.commit.message import Message, not_in_json
 from deltaic.commit.ports import CommitSummary, TableSnapshot
@@ -63,3 +64,11 @@ class PrefetchedState(Message):
         found = self.snapshot
         matches = found is not None and (table, version) == (self.table, found.version)
         return found if matches else None
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRequest(Message):
+    """The request of ``Committer.run``; `arguments` is the record of the command."""
+
+    arguments: Mapping[str, Any]
+    prefetched: PrefetchedState | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from deltaic.commands.definitions.altered_schema import with_schema
 from deltaic.commands.definitions.column_parameters import column_parameter, compact, with_position
 from deltaic.commands.definitions.definition import stored_column
 from deltaic.commit.clock import Clock
+from deltaic.commit.message import Message
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import TableAccess
 from deltaic.commit.transaction import CommitResult, RetryPolicy
@@ -21,21 +22,15 @@ from deltaic.protocol.schema import (
     StructType,
     folded_name,
     map_fields,
-    parse_field,
     walk,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class Position(Message):
     """The position of a column among its siblings: FIRST, or AFTER the named column."""
 
     after: str | None = None
-
-    @staticmethod
-    def from_json(body: Mapping[str, Any] | None) -> Position | None:
-        """Read ``{"after": name}``, with null for the front."""
-        return None if body is None else Position(body.get("after"))
 
     def __str__(self) -> str:
         """Return the position as commits record it."""
@@ -67,53 +62,36 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
-class NewColumn:
+class NewColumn(Message):
     """A column to add to the struct at the path `parent`.
 
     Attributes
     ----------
-    column
-        The column as the log stores it.
     specified
         The column as the statement specifies it, which commits record.
+    stored
+        The column with the types that the log stores; None if they are the same.
     """
 
     parent: Sequence[str]
-    column: Field
     specified: Field
+    stored: Field | None = None
     position: Position | None = None
     default: str | None = None
 
+    @property
+    def column(self) -> Field:
+        """The column as the log stores it."""
+        stored = self.specified if self.stored is None else self.stored
+        return map_fields(StructType((stored,)), stored_column).fields[0]
+
 
 @dataclass(frozen=True, slots=True)
-class AddColumns:
+class AddColumns(Message):
     """The arguments."""
 
     table: str
     columns: Sequence[NewColumn]
-
-    @staticmethod
-    def from_json(body: Mapping[str, Any]) -> AddColumns:
-        """Read the JSON of ``Committer.run``."""
-        return AddColumns(
-            body["table"],
-            tuple(
-                NewColumn(
-                    tuple(column["parent"]),
-                    *fields_of(column),
-                    Position.from_json(column.get("position")),
-                    column.get("default"),
-                )
-                for column in body["columns"]
-            ),
-        )
-
-
-def fields_of(body: Mapping[str, Any]) -> tuple[Field, Field]:
-    """Return a column as the log stores it, and as the statement specifies it."""
-    specified = parse_field(body["field"])
-    stored = parse_field(body.get("stored") or body["field"])
-    return map_fields(StructType((stored,)), stored_column).fields[0], specified
 
 
 def add_columns(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from deltaic.commands.alter.alteration import Alteration, alter, current_snapshot
 from deltaic.commit.clock import Clock
+from deltaic.commit.message import Message
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import TableAccess
 from deltaic.commit.transaction import CommitResult, RetryPolicy
@@ -23,16 +23,11 @@ from deltaic.protocol.properties import ProtocolRequest
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterBy:
+class ClusterBy(Message):
     """The arguments: the paths of columns; empty for CLUSTER BY NONE."""
 
     table: str
     columns: Sequence[Sequence[str]]
-
-    @staticmethod
-    def from_json(body: Mapping[str, Any]) -> ClusterBy:
-        """Read the JSON of ``Committer.run``."""
-        return ClusterBy(body["table"], tuple(tuple(path) for path in body["columns"]))
 
 
 def cluster_by(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from deltaic.commands.alter.add_columns import Position
@@ -12,6 +12,7 @@ from deltaic.commands.definitions.altered_schema import with_schema
 from deltaic.commands.definitions.column_parameters import column_parameter, compact, with_position
 from deltaic.commands.definitions.dependents import require_retypable
 from deltaic.commit.clock import Clock
+from deltaic.commit.message import Message, json_name
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import TableAccess, TableSnapshot
 from deltaic.commit.transaction import CommitResult, RetryPolicy
@@ -43,7 +44,7 @@ _TEXT = PrimitiveType("string")
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnChange:
+class ColumnChange(Message):
     """The changes of one column, identified by its path.
 
     Attributes
@@ -56,37 +57,18 @@ class ColumnChange:
 
     column: Sequence[str]
     default: str | None = None
-    data_type: str | None = None
+    data_type: str | None = field(default=None, metadata=json_name("type"))
     nullable: bool | None = None
     comment: str | None = None
     position: Position | None = None
 
-    @staticmethod
-    def from_json(body: Mapping[str, Any]) -> ColumnChange:
-        """Read one entry of ``columns``."""
-        return ColumnChange(
-            tuple(body["column"]),
-            body.get("default"),
-            body.get("type"),
-            body.get("nullable"),
-            body.get("comment"),
-            Position.from_json(body.get("position")),
-        )
-
 
 @dataclass(frozen=True, slots=True)
-class AlterColumns:
+class AlterColumns(Message):
     """The arguments: changes of different columns, committed together."""
 
     table: str
-    changes: Sequence[ColumnChange]
-
-    @staticmethod
-    def from_json(body: Mapping[str, Any]) -> AlterColumns:
-        """Read the JSON of ``Committer.run``."""
-        return AlterColumns(
-            body["table"], tuple(ColumnChange.from_json(change) for change in body["columns"])
-        )
+    changes: Sequence[ColumnChange] = field(metadata=json_name("columns"))
 
 
 def alter_columns(

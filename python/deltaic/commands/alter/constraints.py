@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from deltaic.commands.alter.alteration import Alteration, alter, current_snapshot
 from deltaic.commit.clock import Clock
+from deltaic.commit.message import Message
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import TableAccess
 from deltaic.commit.transaction import CommitResult, RetryPolicy
@@ -16,31 +15,21 @@ from deltaic.protocol.constraints import constraint_key, find_constraint, requir
 
 
 @dataclass(frozen=True, slots=True)
-class AddConstraint:
+class AddConstraint(Message):
     """The arguments of ADD CONSTRAINT; `expression` is the condition, in SQL."""
 
     table: str
     name: str
     expression: str
 
-    @staticmethod
-    def from_json(body: Mapping[str, Any]) -> AddConstraint:
-        """Read the JSON of ``Committer.run``."""
-        return AddConstraint(body["table"], body["name"], body["expression"])
-
 
 @dataclass(frozen=True, slots=True)
-class DropConstraint:
+class DropConstraint(Message):
     """The arguments of DROP CONSTRAINT."""
 
     table: str
     name: str
     if_exists: bool = False
-
-    @staticmethod
-    def from_json(body: Mapping[str, Any]) -> DropConstraint:
-        """Read the JSON of ``Committer.run``."""
-        return DropConstraint(body["table"], body["name"], bool(body.get("ifExists")))
 
 
 def add_constraint(

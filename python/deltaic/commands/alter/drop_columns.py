@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from deltaic.commands.alter.alteration import Alteration, alter, current_snapshot
 from deltaic.commands.definitions.altered_schema import (
@@ -15,6 +14,7 @@ from deltaic.commands.definitions.altered_schema import (
 from deltaic.commands.definitions.column_parameters import compact
 from deltaic.commands.definitions.dependents import require_independent
 from deltaic.commit.clock import Clock
+from deltaic.commit.message import Message
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import TableAccess
 from deltaic.commit.transaction import CommitResult, RetryPolicy
@@ -25,21 +25,12 @@ from deltaic.protocol.schema import StructType
 
 
 @dataclass(frozen=True, slots=True)
-class DropColumns:
+class DropColumns(Message):
     """The arguments: the paths of columns, and whether missing ones are ignored."""
 
     table: str
     columns: Sequence[Sequence[str]]
     if_exists: bool = False
-
-    @staticmethod
-    def from_json(body: Mapping[str, Any]) -> DropColumns:
-        """Read the JSON of ``Committer.run``."""
-        return DropColumns(
-            body["table"],
-            tuple(tuple(path) for path in body["columns"]),
-            bool(body.get("ifExists")),
-        )
 
 
 def drop_columns(

@@ -6,13 +6,13 @@ nothing in the log depends on it, and earlier versions keep their protocol.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from deltaic.commands.alter.alteration import Alteration, alter, current_snapshot
 from deltaic.commit.clock import Clock
+from deltaic.commit.message import Message, json_name
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import TableAccess, TableSnapshot
 from deltaic.commit.transaction import CommitResult, RetryPolicy
@@ -33,17 +33,12 @@ _DROPPABLE = (_CONSTRAINTS, domains.FEATURE, in_commit_timestamps.FEATURE)
 
 
 @dataclass(frozen=True, slots=True)
-class DropFeature:
+class DropFeature(Message):
     """The arguments: the name of a feature, and whether versions that use it are deleted."""
 
     table: str
     feature: str
-    truncates_history: bool = False
-
-    @staticmethod
-    def from_json(body: Mapping[str, Any]) -> DropFeature:
-        """Read the JSON of ``Committer.run``."""
-        return DropFeature(body["table"], body["feature"], bool(body.get("truncateHistory")))
+    truncates_history: bool = field(default=False, metadata=json_name("truncateHistory"))
 
 
 def drop_feature(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from deltaic.commands.alter.alteration import Alteration, alter, current_snapshot
 from deltaic.commands.definitions.altered_schema import require_mapping, with_schema
 from deltaic.commands.definitions.dependents import require_independent
 from deltaic.commit.clock import Clock
+from deltaic.commit.message import Message
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import TableAccess
 from deltaic.commit.transaction import CommitResult, RetryPolicy
@@ -20,17 +20,12 @@ from deltaic.protocol.schema import Field
 
 
 @dataclass(frozen=True, slots=True)
-class RenameColumn:
+class RenameColumn(Message):
     """The arguments: the path of the column, and its new name."""
 
     table: str
     column: Sequence[str]
     name: str
-
-    @staticmethod
-    def from_json(body: Mapping[str, Any]) -> RenameColumn:
-        """Read the JSON of ``Committer.run``."""
-        return RenameColumn(body["table"], tuple(body["column"]), body["name"])
 
 
 def rename_column(

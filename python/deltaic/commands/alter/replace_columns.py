@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from deltaic.commands.alter.add_columns import fields_of
+from deltaic.commands.alter.add_columns import NewColumn
 from deltaic.commands.alter.alteration import Alteration, alter, current_snapshot
 from deltaic.commands.alter.column_changes import require_widening, retyped
 from deltaic.commands.definitions.altered_schema import (
@@ -17,6 +16,7 @@ from deltaic.commands.definitions.altered_schema import (
 from deltaic.commands.definitions.column_parameters import column_parameter, compact
 from deltaic.commands.definitions.dependents import require_independent
 from deltaic.commit.clock import Clock
+from deltaic.commit.message import Message
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import TableAccess
 from deltaic.commit.transaction import CommitResult, RetryPolicy
@@ -38,22 +38,11 @@ from deltaic.protocol.schema import (
 
 
 @dataclass(frozen=True, slots=True)
-class ReplaceColumns:
-    """The arguments: all new columns, as the log stores and as the statement specifies them."""
+class ReplaceColumns(Message):
+    """The arguments: all columns of the table, whose positions are those of the list."""
 
     table: str
-    columns: Sequence[Field]
-    specified: Sequence[Field]
-
-    @staticmethod
-    def from_json(body: Mapping[str, Any]) -> ReplaceColumns:
-        """Read the JSON of ``Committer.run``."""
-        columns = [fields_of(column) for column in body["columns"]]
-        return ReplaceColumns(
-            body["table"],
-            tuple(stored for stored, _ in columns),
-            tuple(specified for _, specified in columns),
-        )
+    columns: Sequence[NewColumn]
 
 
 def replace_columns(
@@ -77,9 +66,10 @@ def replace_columns(
     )
     if identity is not None:
         raise _refused(table, [identity.name], "it is an identity column")
-    check_nested_not_null(table, StructType(tuple(arguments.columns)))
+    columns = StructType(tuple(new.column for new in arguments.columns))
+    check_nested_not_null(table, columns)
     merge = _Merge(table)
-    after = merge.structs(schema, StructType(tuple(arguments.columns)), [])
+    after = merge.structs(schema, columns, [])
     if merge.dropped:
         dropped = ", ".join(map(path_text, merge.dropped))
         if merge.added:
@@ -93,7 +83,7 @@ def replace_columns(
     configuration = without_columns(before.configuration, merge.dropped)
     metadata = with_schema(table, before, after, configuration=configuration)
     require_independent(table, "dropped", merge.dropped, metadata, tables)
-    named = [column_parameter([], column) for column in arguments.specified]
+    named = [column_parameter([], new.specified) for new in arguments.columns]
     return alter(
         Alteration(
             table, current, metadata, Operation.REPLACE_COLUMNS, {"columns": compact(named)}

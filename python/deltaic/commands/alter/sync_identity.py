@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from deltaic.commands.alter.alteration import Alteration, alter, current_snapshot
 from deltaic.commands.definitions.column_parameters import column_parameter, compact
 from deltaic.commit.clock import Clock
+from deltaic.commit.message import Message
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import TableAccess
 from deltaic.commit.transaction import CommitResult, RetryPolicy
@@ -22,16 +22,25 @@ from deltaic.protocol.columns.schema_edits import find_field, path_text, spelled
 
 
 @dataclass(frozen=True, slots=True)
-class SyncIdentity:
-    """The arguments."""
+class ExtremeValue(Message):
+    """The largest value of a column, or the smallest if its values descend; None without rows."""
+
+    value: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SyncIdentity(Message):
+    """The arguments.
+
+    Attributes
+    ----------
+    extreme
+        The extreme value in the newest version; None if the column is not an identity column.
+    """
 
     table: str
     column: Sequence[str]
-
-    @staticmethod
-    def from_json(body: Mapping[str, Any]) -> SyncIdentity:
-        """Read the JSON of ``Committer.run``."""
-        return SyncIdentity(body["table"], tuple(body["column"]))
+    extreme: ExtremeValue | None = None
 
 
 def sync_identity(
@@ -52,7 +61,7 @@ def sync_identity(
     path = spelled(schema, arguments.column)
     column = find_field(schema, path)
     step = None if column is None else identity_step(column)
-    if column is None or step is None:
+    if column is None or step is None or arguments.extreme is None:
         names = [f.name for f in schema.fields if "delta.identity.step" in f.metadata]
         raise error(
             "DELTAIC_NOT_IDENTITY",
@@ -60,10 +69,9 @@ def sync_identity(
             column=path_text(path),
             columns=", ".join(names) or "none",
         )
-    value = tables.extreme_value(table, current.version, column.name, largest=step > 0)
     metadata = current.metadata
-    if value is not None:
-        mark = high_water_mark_at(column, value)
+    if arguments.extreme.value is not None:
+        mark = high_water_mark_at(column, arguments.extreme.value)
         metadata = with_high_water_marks(metadata, {} if mark is None else {column.name: mark})
     return alter(
         Alteration(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from deltaic.commands.alter.alteration import Alteration, alter, current_snapshot, required_protocol
 from deltaic.commands.alter.row_ids import backfill_row_ids
 from deltaic.commands.definitions.column_parameters import compact
 from deltaic.commit.clock import Clock
+from deltaic.commit.message import Message, json_name
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import TableAccess, TableSnapshot
 from deltaic.commit.transaction import CommitResult, RetryPolicy
@@ -40,17 +40,12 @@ _COMMENT = "comment"
 
 
 @dataclass(frozen=True, slots=True)
-class AlterProperties:
+class AlterProperties(Message):
     """The arguments: what to set and what to unset."""
 
     table: str
-    properties: Mapping[str, str]
+    properties: Mapping[str, str] = field(default_factory=dict, metadata=json_name("set"))
     unset: Sequence[str] = ()
-
-    @staticmethod
-    def from_json(body: Mapping[str, Any]) -> AlterProperties:
-        """Read the JSON of ``Committer.run``."""
-        return AlterProperties(body["table"], body.get("set") or {}, tuple(body.get("unset") or ()))
 
 
 def alter_properties(

@@ -2,13 +2,10 @@ package io.deltaic.spark
 
 import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, View}
-import org.apache.spark.sql.catalyst.util.quoteIfNeeded
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.{JobInternals, PaddingInternals, SessionInternals}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
-import org.apache.spark.sql.functions.{max, min}
 import org.apache.spark.sql.types.{DataType, StructType}
-import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.maintenance.MaintenanceQueue
 import io.deltaic.protocol._
@@ -21,7 +18,7 @@ import io.deltaic.spark.catalog.definition.{
   ReferredColumns,
   TableBuilding
 }
-import io.deltaic.spark.catalog.{DeltaicTable, TableLocation, TableVersion}
+import io.deltaic.spark.catalog.{DeltaicTable, TableLocation}
 import io.deltaic.spark.commit.{
   ActionBody,
   CommitFiles,
@@ -160,23 +157,6 @@ object PythonApi {
   def columnsIn(spark: SparkSession, schemaString: String, expressionsJson: String): String = {
     val columns = DataType.fromJson(schemaString).asInstanceOf[StructType]
     Json.of(Json.parseStrings(expressionsJson).map(ReferredColumns.in(spark, columns, _))).toString
-  }
-
-  /** The largest or smallest value of a column in a version, as `{"value": ...}`; null if there is none. */
-  def extremeValue(
-      spark: SparkSession,
-      path: String,
-      version: Long,
-      column: String,
-      largest: Boolean
-  ): String = {
-    val log = TableLocation.log(spark, path)
-    val table = new DeltaicTable(spark, TableVersion.timeTravel(log, log.at(version)))
-    val relation = DataSourceV2Relation.create(table, None, None, CaseInsensitiveStringMap.empty())
-    val rows = SessionInternals.run(spark, relation)
-    val value = rows.col(quoteIfNeeded(column))
-    val found = rows.agg(if (largest) max(value) else min(value)).head()
-    Json.obj("value" -> found.get(0)).toString
   }
 
   /**

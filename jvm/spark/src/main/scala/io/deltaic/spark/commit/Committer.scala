@@ -28,16 +28,42 @@ trait Committer {
    */
   def commit(session: SparkSession, prepared: PreparedCommit, prefetchedJson: String): String
 
-  /** Runs a command that starts in the JVM, such as `createTable`. */
-  def run(session: SparkSession, command: String, argumentsJson: String): String
+  /** Runs a command that starts in the JVM, such as `createTable`; see [[CommandRequest]]. */
+  def run(session: SparkSession, command: String, requestJson: String): String
+}
+
+/**
+ * A request to [[Committer.run]].
+ *
+ * @param arguments the fields of the record that has the name of the command, with a capital letter
+ */
+private[spark] final case class CommandRequest(
+    command: String,
+    arguments: Seq[(String, Any)],
+    prefetched: Option[ObjectNode] = None
+) {
+  private def json: ObjectNode = Message.of("CommandRequest")(
+    "arguments" -> Message.of(command.capitalize)(arguments: _*),
+    "prefetched" -> prefetched
+  )
+
+  /** The `CommitResult` of a command that commits. */
+  def commit(spark: SparkSession): ObjectNode = Message.checked("CommitResult", send(spark))
+
+  /** The rows that the command returns, as a JSON array. */
+  def rows(spark: SparkSession): String =
+    Message.checked("RowSet", send(spark)).get("rows").toString
+
+  private def send(spark: SparkSession): ObjectNode =
+    CommitterReply.toRequest(json)(Committers.current(spark).run(spark, command, _))
 }
 
 private[spark] object CommitterReply {
 
-  /** The `ok` part of a response; an error is thrown as an exception with its own condition. */
-  def require(reply: String): ObjectNode = require(Json.parse(reply))
-
-  /** Sends a request that may hold long strings, and returns the `ok` part of the response. */
+  /**
+   * Sends a request that may hold long strings, and returns the `ok` part of the response. An error is thrown as an
+   * exception with its own condition.
+   */
   def toRequest(request: ObjectNode)(send: String => String): ObjectNode =
     require(InternedStrings.send(request)(send))
 

@@ -1,12 +1,14 @@
 package io.deltaic.spark.catalog.definition
 
 import com.fasterxml.jackson.databind.JsonNode
+import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.spark.sql.connector.catalog.TableChange
 import org.apache.spark.sql.connector.catalog.TableChange._
 import org.apache.spark.sql.deltaic.SchemaInternals
 import org.apache.spark.sql.types.{DataType, StructField, StructType}
 
 import io.deltaic.protocol.DeltaicException
+import io.deltaic.spark.commit.Message
 import io.deltaic.spark.schema.{CharVarchar, SchemaChecks}
 import io.deltaic.spark.util.Json
 
@@ -41,14 +43,14 @@ private[catalog] final class ColumnAlteration(table: String) {
     }
   }
 
-  private def of(add: AddColumn): Map[String, Any] = {
+  private def of(add: AddColumn): ObjectNode = {
     val path = add.fieldNames.toSeq
     requireFree(path)
     val bare = StructField(path.last, add.dataType, add.isNullable)
     val field = Option(add.comment).fold(bare)(bare.withComment)
-    Map(
+    Message.of("NewColumn")(
       "parent" -> path.init,
-      "field" -> json(field),
+      "specified" -> json(field),
       "stored" -> json(CharVarchar.stored(StructType(Seq(field))).head),
       "position" -> Option(add.position).map(place),
       "default" -> Option(add.defaultValue).map(_.getSql)
@@ -56,11 +58,11 @@ private[catalog] final class ColumnAlteration(table: String) {
   }
 
   /** One entry for each column, in the order of the statement. */
-  private def byColumn(changes: Seq[ColumnChange]): Seq[Map[String, Any]] = {
+  private def byColumn(changes: Seq[ColumnChange]): Seq[ObjectNode] = {
     val columns = changes.map(_.fieldNames.toSeq).distinct
     columns.map { column =>
       val own = changes.filter(_.fieldNames.toSeq == column).flatMap(change)
-      own.toMap + ("column" -> column)
+      Message.of("ColumnChange")(("column" -> column) +: own: _*)
     }
   }
 
@@ -76,9 +78,9 @@ private[catalog] final class ColumnAlteration(table: String) {
     case _ => None
   }
 
-  private def place(position: ColumnPosition): Map[String, Any] = position match {
-    case after: After => Map("after" -> after.column)
-    case _ => Map("after" -> null)
+  private def place(position: ColumnPosition): ObjectNode = position match {
+    case after: After => Message.of("Position")("after" -> after.column)
+    case _ => Message.of("Position")() // FIRST
   }
 
   private def json(field: StructField): JsonNode =

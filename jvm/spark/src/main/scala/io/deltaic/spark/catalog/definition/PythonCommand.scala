@@ -11,6 +11,7 @@ import org.slf4j.{Logger, LoggerFactory}
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.commit.{
+  CommandRequest,
   CommitFiles,
   CommitRequest,
   CommitterReply,
@@ -30,35 +31,31 @@ import io.deltaic.spark.util.Json
  * here. Python is called again only if another writer has committed the version.
  */
 private[spark] final class PythonCommand(spark: SparkSession, log: DeltaLog, name: String) {
-  private val committer = Committers.current(spark)
 
-  /** @param onLost called if another writer has committed the version: by default, Python tries further versions */
-  def run(arguments: ObjectNode, onLost: PreparedCommit => Unit = retry): Unit = {
-    val newest = newestIfExists
-    val request = arguments.deepCopy()
-    request.set[JsonNode]("prefetched", PrefetchedState.ofCommand(spark, log, newest))
-    CommitterReply.toRequest(request)(committer.run(spark, name, _)).get("firstAttempt") match {
-      case attempt: ObjectNode =>
-        tryFirst(Message.checked("FirstAttempt", attempt), newest, onLost)
+  /** The version that the command is based on; none if there is no table. */
+  lazy val newest: Option[Snapshot] =
+    try Some(log.latest())
+    catch { case e: DeltaicThrowable if e.getCondition == "DELTAIC_NOT_A_TABLE" => None }
+
+  /**
+   * @param arguments see [[CommandRequest]]
+   * @param onLost called if another writer has committed the version: by default, Python tries further versions
+   */
+  def run(arguments: Seq[(String, Any)], onLost: PreparedCommit => Unit = retry): Unit = {
+    val prefetched = PrefetchedState.ofCommand(spark, log, newest)
+    CommandRequest(name, arguments, Some(prefetched)).commit(spark).get("firstAttempt") match {
+      case attempt: ObjectNode => tryFirst(attempt, onLost)
       case _ => () // Python has committed, or there is nothing to commit.
     }
   }
 
-  private def newestIfExists: Option[Snapshot] =
-    try Some(log.latest())
-    catch { case e: DeltaicThrowable if e.getCondition == "DELTAIC_NOT_A_TABLE" => None }
-
   /** Runs the command again. It sees what the other writer has committed. */
-  def runAgain(arguments: ObjectNode): Unit = {
-    CommitterReply.toRequest(arguments)(committer.run(spark, name, _))
+  def runAgain(arguments: Seq[(String, Any)]): Unit = {
+    CommandRequest(name, arguments).commit(spark)
     ()
   }
 
-  private def tryFirst(
-      attempt: ObjectNode,
-      newest: Option[Snapshot],
-      onLost: PreparedCommit => Unit
-  ): Unit = {
+  private def tryFirst(attempt: ObjectNode, onLost: PreparedCommit => Unit): Unit = {
     val version = attempt.get("version").longValue
     val summary = attempt.get("summary").asInstanceOf[ObjectNode]
     // The commit file of the version that was sent: the path may be another table's by now.
@@ -103,7 +100,7 @@ private[spark] final class PythonCommand(spark: SparkSession, log: DeltaLog, nam
 
   private def retry(prepared: PreparedCommit): Unit = {
     val request = PrefetchedState.beforeCommit(spark, prepared)
-    CommitterReply.toRequest(request)(committer.commit(spark, prepared, _))
+    CommitterReply.toRequest(request)(Committers.current(spark).commit(spark, prepared, _))
     ()
   }
 }

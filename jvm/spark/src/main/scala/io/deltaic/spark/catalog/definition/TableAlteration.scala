@@ -8,7 +8,7 @@ import org.apache.spark.sql.connector.catalog.{TableCatalog, TableChange}
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.spark.catalog.DeltaicTable
 import io.deltaic.spark.schema.CharVarchar
-import io.deltaic.spark.util.{Json, SessionSettings, UnsupportedOperation}
+import io.deltaic.spark.util.{SessionSettings, UnsupportedOperation}
 
 /** `ALTER TABLE`: runs the Python command for Spark's table changes. */
 private[spark] final class TableAlteration(spark: SparkSession, table: DeltaicTable) {
@@ -64,8 +64,7 @@ private[spark] final class TableAlteration(spark: SparkSession, table: DeltaicTa
   }
 
   private def run(command: String, arguments: (String, Any)*): Unit =
-    new PythonCommand(spark, table.log, command)
-      .run(Json.obj(("table" -> location) +: arguments: _*))
+    new PythonCommand(spark, table.log, command).run(("table" -> location) +: arguments)
 }
 
 private[spark] object TableAlteration {

@@ -147,7 +147,7 @@ private[spark] final class TableCreation(
   def create(like: Option[Snapshot] = None): Unit = {
     requireConditions(like.fold(schema)(TableSchema.of(_).all))
     requireUnusedLocation()
-    val arguments = Message.of("CreateTable")(
+    val arguments = Seq(
       "table" -> log.table.toString,
       "definition" -> definition(tableProperties, schema).json,
       "isManaged" -> !external,

@@ -24,7 +24,13 @@ import org.apache.spark.sql.internal.VariableSubstitution
 import org.apache.spark.sql.types.{DataType, StructType}
 
 import io.deltaic.spark.sql.analysis.TableChanges
-import io.deltaic.spark.sql.command.{TableAtPath, TableCommand, TableToDescribe}
+import io.deltaic.spark.sql.command.{
+  DescribeCommand,
+  DropFeatureCommand,
+  SyncIdentityCommand,
+  TableAtPath,
+  TableToDescribe
+}
 import io.deltaic.spark.sql.grammar.DeltaicSqlParser._
 import io.deltaic.spark.sql.grammar.{DeltaicSqlBaseVisitor, DeltaicSqlLexer, DeltaicSqlParser}
 import io.deltaic.spark.util.UnsupportedOperation
@@ -68,35 +74,31 @@ private[spark] final class StatementParser(session: SparkSession, spark: ParserI
 
     override def visitDescribeHistory(statement: DescribeHistoryContext): LogicalPlan = {
       val limit = Option(statement.limit).map(n => BigInt(n.getText).min(Int.MaxValue).toInt)
-      TableCommand.of(
-        "describeHistory",
+      DescribeCommand.of(
+        DescribeCommand.History,
         described(statement.target, "DESCRIBE HISTORY"),
         limit.map("limit" -> _).toMap
       )
     }
 
     override def visitDescribeDetail(statement: DescribeDetailContext): LogicalPlan =
-      TableCommand.of(
-        TableCommand.DescribeDetail,
+      DescribeCommand.of(
+        DescribeCommand.Detail,
         described(statement.target, "DESCRIBE DETAIL"),
         Map.empty
       )
 
     override def visitSyncIdentity(statement: SyncIdentityContext): LogicalPlan =
-      TableCommand.of(
-        "syncIdentity",
+      SyncIdentityCommand(
         table(statement.table, "ALTER TABLE ... ALTER COLUMN"),
-        Map("column" -> parts(statement.column))
+        parts(statement.column)
       )
 
     override def visitDropFeature(statement: DropFeatureContext): LogicalPlan =
-      TableCommand.of(
-        "dropFeature",
+      DropFeatureCommand(
         table(statement.table, "ALTER TABLE ... DROP FEATURE"),
-        Map(
-          "feature" -> feature(statement.feature),
-          "truncateHistory" -> (statement.HISTORY != null)
-        )
+        feature(statement.feature),
+        truncatesHistory = statement.HISTORY != null
       )
 
     override def visitUnsupportedCommand(statement: UnsupportedCommandContext): LogicalPlan = {
@@ -157,5 +159,5 @@ private[spark] object StatementParser {
     isOurs(parser.parsePlanWithParameters(Statement, NamedParameterContext(Map.empty))) &&
     parser.parseQuery(Query).exists(_.isInstanceOf[TableChanges])
 
-  private def isOurs(plan: LogicalPlan): Boolean = plan.isInstanceOf[TableCommand]
+  private def isOurs(plan: LogicalPlan): Boolean = plan.isInstanceOf[DescribeCommand]
 }
