@@ -263,7 +263,7 @@ class PreparedCommit(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class IncompatibleFile:
+class IncompatibleFile(Message):
     """A data file that does not meet the requirements of a feature, with the JVM's reason code."""
 
     path: str

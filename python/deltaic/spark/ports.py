@@ -135,7 +135,7 @@ class JvmTableAccess:
         """Return a row of the version that breaks the condition; None if all rows meet it."""
         with jvm_errors():
             response = self._api.firstViolation(self._session, table, version, name, condition)
-        row: str | None = json.loads(response)["row"]
+        row: str | None = json.loads(response)
         return row
 
     def columns_in(
@@ -158,7 +158,7 @@ class JvmTableAccess:
                 self._session, table, version, body, requires_field_ids
             )
         found = json.loads(response)
-        return IncompatibleFile(found["path"], found["reason"]) if found else None
+        return None if found is None else IncompatibleFile.from_json(found)
 
     def default_properties(self) -> Mapping[str, str]:
         """Return the table properties that the session sets for every new table."""

@@ -36,7 +36,7 @@ import io.deltaic.spark.util.{Json, Version}
 
 /**
  * The JVM methods that Python calls, except those of [[RowChanges]]. Paths and names are passed as users
- * give them; structured values are passed as JSON.
+ * give them; structured values are passed as JSON, where null stands for none.
  */
 object PythonApi {
 
@@ -140,7 +140,7 @@ object PythonApi {
   /** Waits until background maintenance of earlier commits is done; false on timeout. */
   def awaitMaintenance(timeoutMs: Long): Boolean = MaintenanceQueue.await(timeoutMs)
 
-  /** A row of a version that violates a condition, as `{"row": ...}`; null if all rows satisfy it. */
+  /** A row of a version that violates a condition, as a JSON string; null if all rows satisfy it. */
   def firstViolation(
       spark: SparkSession,
       path: String,
@@ -149,8 +149,7 @@ object PythonApi {
       condition: String
   ): String = {
     val log = TableLocation.log(spark, path)
-    val row = ConstraintValidation.firstViolation(spark, log, version, name, condition)
-    Json.obj("row" -> row).toString
+    Json.of(ConstraintValidation.firstViolation(spark, log, version, name, condition)).toString
   }
 
   /** The columns that each expression of a JSON array references, as paths; null if it may reference any. */
@@ -160,7 +159,7 @@ object PythonApi {
   }
 
   /**
-   * A file of a version that Iceberg readers cannot read under the given metadata, as `{"path", "reason"}`; empty
+   * A file of a version that Iceberg readers cannot read under the given metadata, as an `IncompatibleFile`; null
    * if there is none.
    */
   def firstIcebergIncompatibleFile(
@@ -172,9 +171,10 @@ object PythonApi {
   ): String = {
     val metadata = ActionBody.metadata(Json.parse(metaDataJson))
     val log = TableLocation.log(spark, path)
-    IcebergFiles.of(metadata, requiresFieldIds).firstUnfit(spark, log, version).fold(Json.obj()) {
-      case (file, reason) => Json.obj("path" -> file, "reason" -> reason)
-    }.toString
+    val found = IcebergFiles.of(metadata, requiresFieldIds).firstUnfit(spark, log, version)
+    Json.of(found.map { case (file, reason) =>
+      Message.of("IncompatibleFile")("path" -> file, "reason" -> reason)
+    }).toString
   }
 
   /** The path and full name of a table in the catalog. */
