@@ -6,7 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.spark.sql.types.StructType
 
-import io.deltaic.protocol.SharedResource
+import io.deltaic.protocol.{DeltaicException, SharedResource}
 import io.deltaic.spark.util.Json
 
 /**
@@ -26,49 +26,57 @@ private[spark] object Message {
   /**
    * A record of these fields.
    *
-   * @throws java.lang.IllegalArgumentException if they are not those of the declaration
+   * @throws io.deltaic.protocol.DeltaicThrowable if they are not those of the declaration
    */
   def of(record: String)(fields: (String, Any)*): ObjectNode = checked(record, Json.obj(fields: _*))
 
   /** The record itself, if it is as declared; see [[of]]. */
   def checked(record: String, body: ObjectNode): ObjectNode = {
-    val declared = records.getOrElse(record, fail(s"$record is not declared"))
+    val declared = records.getOrElse(record, fail(record, "the record is not declared"))
     body.fieldNames.asScala.filterNot(declared.contains).foreach { field =>
-      fail(s"$record has no field $field")
+      fail(record, s"the field $field is not declared")
     }
-    declared.foreach { case (field, kind) => require(s"$record.$field", kind, body.get(field)) }
+    declared.foreach { case (field, kind) => require(record, field, kind, body.get(field)) }
     body
   }
 
-  private def require(field: String, kind: String, value: JsonNode): Unit =
+  private def require(record: String, field: String, kind: String, value: JsonNode): Unit =
     if (value == null || value.isNull) {
-      if (!kind.endsWith("?")) fail(s"$field is null")
-    } else if (!isOf(field, kind.stripSuffix("?"), value)) fail(s"$field is not of type $kind")
+      if (!kind.endsWith("?")) fail(record, s"the field $field is null")
+    } else if (!isOf(record, field, kind.stripSuffix("?"), value))
+      fail(record, s"the field $field is not of type $kind")
 
-  private def isOf(field: String, kind: String, value: JsonNode): Boolean = kind match {
+  private def isOf(
+      record: String,
+      field: String,
+      kind: String,
+      value: JsonNode
+  ): Boolean = kind match {
     case "string" => value.isTextual
     case "long" => value.isIntegralNumber
     case "boolean" => value.isBoolean
     case "object" => value.isObject
-    case _ if kind.startsWith("[") => value.isArray && items(field, kind, value)
-    case _ if kind.startsWith("{") => value.isObject && items(field, kind, value)
-    case record =>
+    case _ if kind.startsWith("[") => value.isArray && items(record, field, kind, value)
+    case _ if kind.startsWith("{") => value.isObject && items(record, field, kind, value)
+    case inner =>
       value match {
         case body: ObjectNode =>
-          checked(record, body)
+          checked(inner, body)
           true
         case _ => false
       }
   }
 
-  private def items(field: String, kind: String, value: JsonNode): Boolean = {
+  private def items(record: String, field: String, kind: String, value: JsonNode): Boolean = {
     val ofItems = kind.substring(1, kind.length - 1)
-    value.elements.asScala.foreach(require(field, ofItems, _))
+    value.elements.asScala.foreach(require(record, field, ofItems, _))
     true
   }
 
-  private def fail(problem: String): Nothing =
-    throw new IllegalArgumentException(s"a message of the bridge is not as declared: $problem")
+  private def fail(record: String, reason: String): Nothing = throw DeltaicException(
+    "DELTAIC_INVALID_BRIDGE_MESSAGE",
+    Map("record" -> record, "reason" -> reason)
+  )
 }
 
 /**

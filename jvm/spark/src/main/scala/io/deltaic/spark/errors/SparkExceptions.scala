@@ -26,11 +26,17 @@ trait DeltaicSparkThrowable extends DeltaicThrowable with SparkThrowable {
 
   override def getDefaultMessageTemplate: String = ErrorConditions.of(condition).message
 
-  override def isInternalError: Boolean = condition == "DELTAIC_INTERNAL_ERROR"
+  override def isInternalError: Boolean = DeltaicSparkThrowable.OfDefects(condition)
 
   override def getBreakingChangeInfo: BreakingChangeInfo = null
 
   override def getQueryContext: Array[QueryContext] = Array.empty
+}
+
+private object DeltaicSparkThrowable {
+
+  /** Conditions of defects of Deltaic. */
+  val OfDefects: Set[String] = Set("DELTAIC_INTERNAL_ERROR", "DELTAIC_INVALID_BRIDGE_MESSAGE")
 }
 
 /** An error at analysis, before anything runs: names, columns, types, definitions, versions. */
