@@ -41,7 +41,7 @@ import io.deltaic.spark.schema.{
   TableConditions,
   TableSchema
 }
-import io.deltaic.spark.write.files.{DataWriteSpec, ParquetFormat}
+import io.deltaic.spark.write.files.{DataWriteSpec, ParquetFormat, WrittenTable}
 
 /**
  * The specification of a write, as its commit records it.
@@ -142,13 +142,17 @@ private[spark] final class WriteTransaction(
 
   private def specOf(rowTracking: Seq[StructField]): DataWriteSpec = DataWriteSpec.forTable(
     spark,
-    log.table.toString,
-    schema.stored,
-    schema.partitionColumns,
-    plan.metadata.configuration,
+    WrittenTable(
+      log.table.toString,
+      schema.stored,
+      schema.partitionColumns,
+      plan.metadata.configuration,
+      columnMapping = schema.mapping != ColumnMapping.NoMapping,
+      materializesPartitions = ParquetFormat.materializesPartitions(plan.protocol, plan.metadata),
+      clusteredBy = clusteredBy,
+      tags = ParquetFormat.tags(plan.protocol, plan.metadata)
+    ),
     intent.operation.options,
-    columnMapping = schema.mapping != ColumnMapping.NoMapping,
-    clusteredBy = clusteredBy,
     checks =
       TableConditions.of(
         spark,
@@ -161,8 +165,6 @@ private[spark] final class WriteTransaction(
         new ConditionResolver(spark, log.table.toString, schema.stored, schema.partitionColumns)
           .replaced(_)
       },
-    materializesPartitions = ParquetFormat.materializesPartitions(plan.protocol, plan.metadata),
-    tags = ParquetFormat.tags(plan.protocol, plan.metadata),
     rowTracking = rowTracking,
     writeUuidPrefix = writeUuidPrefix
   )

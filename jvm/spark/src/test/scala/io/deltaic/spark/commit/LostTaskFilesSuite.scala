@@ -9,7 +9,7 @@ import org.apache.hadoop.fs.{Path => HadoopPath}
 import org.apache.spark.sql.SparkSession
 
 import io.deltaic.spark.util.LocalSpark
-import io.deltaic.spark.write.files.{DataWriteSpec, PartitionedDataWriter}
+import io.deltaic.spark.write.files.{DataWriteSpec, PartitionedDataWriter, WrittenTable}
 
 class LostTaskFilesSuite extends munit.FunSuite with LocalSpark {
 
@@ -37,10 +37,12 @@ class LostTaskFilesSuite extends munit.FunSuite with LocalSpark {
   ): DataWriteSpec =
     DataWriteSpec.forTable(
       spark,
-      directory.toString,
-      spark.sql("select id, id % 3 as _p from range(1)").schema,
-      Seq("_p"),
-      properties,
+      WrittenTable(
+        directory.toString,
+        spark.sql("select id, id % 3 as _p from range(1)").schema,
+        Seq("_p"),
+        properties
+      ),
       Map.empty,
       writeUuidPrefix = writeUuidPrefix
     )

@@ -8,7 +8,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{DataFrame, Row, SparkSession, classic}
 
 import io.deltaic.protocol.AddFile
-import io.deltaic.spark.write.files.{DataWriteSpec, PartitionedDataWriter}
+import io.deltaic.spark.write.files.{DataWriteSpec, PartitionedDataWriter, WrittenTable}
 
 /** A Spark session for the suite, a directory for each test, and rows as an executor receives them. */
 trait LocalSpark { this: munit.FunSuite =>
@@ -56,10 +56,7 @@ trait LocalSpark { this: munit.FunSuite =>
   ): Seq[AddFile] = {
     val spec = DataWriteSpec.forTable(
       spark,
-      directory.toString,
-      df.schema,
-      partitionColumns,
-      properties,
+      WrittenTable(directory.toString, df.schema, partitionColumns, properties),
       options
     )
     val writer = new PartitionedDataWriter(spec, taskPartition = 7)

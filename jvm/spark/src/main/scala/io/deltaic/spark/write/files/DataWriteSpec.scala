@@ -80,41 +80,27 @@ private[deltaic] object DataWriteSpec {
     NewFilePaths.hasUuidPrefix(writeUuidPrefix, fileName)
 
   /**
-   * @param schema           the table's schema as in its metadata, with the nullability to enforce; rows
-   *                         have these columns in this order
-   * @param partitionColumns as in the table's metadata
-   * @param configuration    the table's properties
-   * @param options          the write's options
-   * @param columnMapping    whether files and log have physical names (Protocol § Column Mapping)
-   * @param checks           conditions on every row
-   * @param rowTracking          further columns of files: the materialized row tracking columns of copied rows
-   * @param materializesPartitions whether the values of partition columns are in the files, too
-   * @param clusteredBy      the columns, by their physical names, that always have statistics
-   * @param tags             the tags of each file in the log
-   * @param writeUuidPrefix         the same for all files of one write
+   * @param options         the write's options
+   * @param checks          conditions on every row
+   * @param rowTracking     further columns of files: the materialized row tracking columns of copied rows
+   * @param writeUuidPrefix the same for all files of one write
    */
   def forTable(
       spark: SparkSession,
-      tablePath: String,
-      schema: StructType,
-      partitionColumns: Seq[String],
-      configuration: Map[String, String],
+      table: WrittenTable,
       options: Map[String, String],
-      columnMapping: Boolean = false,
       checks: Seq[RowCheck] = Nil,
       rowTracking: Seq[StructField] = Nil,
-      materializesPartitions: Boolean = false,
-      clusteredBy: Seq[Seq[String]] = Nil,
-      tags: Map[String, String] = Map.empty,
       writeUuidPrefix: Long = newUuidPrefix()
   ): DataWriteSpec = {
+    import table._
     val sqlConf = WriteInternals.sqlConf(spark)
     val ignoringCase = CaseInsensitiveMap(options)
     val dataSchema = StructType(schema.filterNot(f => partitionColumns.contains(f.name)))
     // A table without columns has no rows to write, but a DELETE may still build a spec for it.
-    val storedSchema = VoidColumns.without(tablePath, dataSchema)
+    val storedSchema = VoidColumns.without(path, dataSchema)
     if (storedSchema.isEmpty && (partitionColumns ++ dataSchema).nonEmpty)
-      throw if (dataSchema.isEmpty) noDataColumns(tablePath) else VoidColumns.alone(tablePath)
+      throw if (dataSchema.isEmpty) noDataColumns(path) else VoidColumns.alone(path)
     val fileSchema =
       StructType(
         storedSchema ++ rowTracking ++
@@ -130,7 +116,7 @@ private[deltaic] object DataWriteSpec {
       sqlConf
     )
     new DataWriteSpec(
-      tablePath,
+      path,
       RowLayout(
         StructType(schema ++ rowTracking),
         rowTracking.length,

@@ -125,12 +125,8 @@ class PartitionedDataWriterSuite extends munit.FunSuite with LocalSpark {
   ): DataWriteSpec =
     DataWriteSpec.forTable(
       spark,
-      dir.toString,
-      schema,
-      partitionColumns,
-      properties,
-      Map.empty,
-      columnMapping = columnMapping
+      WrittenTable(dir.toString, schema, partitionColumns, properties, columnMapping),
+      Map.empty
     )
 
   table.test("abort deletes complete and unfinished files") { dir =>
