@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -39,15 +39,16 @@ _NAMES = "link|rename|move|delete|mkdir"
 _GROWS = "create|write|mkdir"
 
 #: Lets the fault strike in each n-th call, from the first to the last, and returns the outcome of
-#: the write, the rows that are there then, and the rows after the next write.
+#: the write, what is seen of the table then, and after the next write.
 SWEEP = """
 import shutil
 from deltaic.exceptions import DeltaError
+from deltaic.tables import DeltaTable
 
 faults = spark._jvm.io.deltaic.faults.Faults
 
-def rows(table):
-    return sorted(list(row) for row in spark.read.format("delta").load(table).collect())
+def seen(table):
+    return eval(what, {"spark": spark, "table": table, "DeltaTable": DeltaTable})
 
 def attempt(code, table):
     try:
@@ -65,13 +66,20 @@ while struck:
     faults.arm(calls, f"{folder}/{nth}/", nth, effect)
     outcome = attempt(operation, prefix + table)
     struck = faults.disarm()
-    found = rows(prefix + table)
+    found = seen(prefix + table)
     again = attempt(next_write, prefix + table)
-    result.append([nth, struck, outcome, found, again, rows(table)])
+    result.append([nth, struck, outcome, found, again, seen(table)])
     if not again:
         shutil.rmtree(table)
     nth += 1
 """
+
+_ROWS = "sorted(list(row) for row in spark.read.format('delta').load(table).collect())"
+
+_COLUMNS = (
+    "spark.read.format('delta').load(table).columns"
+    " if DeltaTable.isDeltaTable(spark, table) else []"
+)
 
 _NEXT = "spark.sql(f\"INSERT INTO delta.`{table}` VALUES (999, 'next')\")"
 
@@ -82,10 +90,13 @@ def listed(rows: Iterable[tuple[int, str]]) -> list[list[Any]]:
 
 
 def check(
-    reached: list[Any], after: list[list[Any]], figures: Counter[str]
+    reached: list[Any],
+    before: list[Any],
+    after: list[Any],
+    next_write: Callable[[list[Any]], list[Any]],
+    figures: Counter[str],
 ) -> Iterator[str | None]:
     """Check what each fault came to, and yield the outcomes."""
-    before = listed(BASE_ROWS)
     assert reached[-1][1] == 0, "it ends with a write without a fault"
     for nth, _, outcome, found, again, finally_ in reached:
         where = f"call {nth}: {outcome}"
@@ -95,7 +106,7 @@ def check(
         elif outcome != "DELTAIC_COMMIT_STATE_UNKNOWN":
             assert found == before, f"{where}: it failed, and is there"
         assert again is None, f"{where}: the next write fails: {again}"
-        require_kept(figures, finally_ == [*found, [999, "next"]], f"{where}: {finally_}")
+        require_kept(figures, finally_ == next_write(found), f"{where}: {finally_}")
         yield outcome
 
 
@@ -162,14 +173,76 @@ def test_a_disk_that_fails_at_any_call_loses_nothing_and_tears_nothing(
         folder=str(tmp_path),
         operation=code,
         next_write=_NEXT,
+        what=_ROWS,
         prefix=prefix,
         calls=calls,
         effect=effect,
     )
-    outcomes = list(check(reached, listed(after), figures))
+    outcomes = list(
+        check(
+            reached,
+            listed(BASE_ROWS),
+            listed(after),
+            lambda found: [*found, [999, "next"]],
+            figures,
+        )
+    )
     figures["faults"] += len(outcomes) - 1
     figures["commits"] += len(outcomes) + outcomes.count(None)
     assert len(outcomes) > 10, "the write was watched"
+
+
+_DEFINITIONS = {
+    "CREATE TABLE": (
+        "spark.sql(f'CREATE TABLE delta.`{table}` (id BIGINT, v STRING) USING delta')",
+        None,
+        ["id", "v"],
+    ),
+    "ALTER TABLE": (
+        "spark.sql(f'ALTER TABLE delta.`{table}` ADD COLUMN w INT')",
+        "plain",
+        ["id", "v", "w"],
+    ),
+}
+
+#: Creates the table if the fault has prevented that.
+_NEXT_DEFINITION = """
+spark.sql(f'CREATE TABLE IF NOT EXISTS delta.`{table}` (id BIGINT, v STRING) USING delta')
+spark.sql(f"INSERT INTO delta.`{table}` (id, v) VALUES (999, 'next')")
+"""
+
+
+@pytest.mark.parametrize("effect", ["fail before", "fail after", "lie"])
+@pytest.mark.parametrize("prefix", ["", RENAMING], ids=["by link", "by rename"])
+@pytest.mark.parametrize("statement", _DEFINITIONS)
+def test_a_definition_on_a_disk_that_fails_at_any_call_is_there_or_not(
+    faulty: SparkProcess,
+    templates: Path,
+    tmp_path: Path,
+    figures: Counter[str],
+    statement: str,
+    prefix: str,
+    effect: str,
+) -> None:
+    code, kind, after = _DEFINITIONS[statement]
+    template = templates / kind if kind else tmp_path / "empty"
+    template.mkdir(exist_ok=True)
+    reached = faulty.run(
+        SWEEP,
+        template=str(template),
+        folder=str(tmp_path),
+        operation=code,
+        next_write=_NEXT_DEFINITION,
+        what=_COLUMNS,
+        prefix=prefix,
+        calls=_NAMES if effect == "lie" else _CHANGES,
+        effect=effect,
+    )
+    before = ["id", "v"] if kind else []
+    outcomes = list(check(reached, before, after, lambda found: found or ["id", "v"], figures))
+    figures["faults"] += len(outcomes) - 1
+    figures["commits"] += len(outcomes) + outcomes.count(None)
+    assert len(outcomes) > 3, "the statement was watched"
 
 
 _ENTRY = rf"/_delta_log/{BASE_VERSIONS:020d}\.json$"
