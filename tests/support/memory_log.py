@@ -136,7 +136,7 @@ class MemoryLog:
         return list(active.values())
 
     @property
-    def leaves_first_attempt(self) -> bool:
+    def jvm_makes_first_attempt(self) -> bool:
         """Whether a command returns its first attempt."""
         return self.is_of_command
 

@@ -15,13 +15,13 @@ from deltaic.protocol.properties import (
     TableProperty,
     all_properties,
     check_properties,
+    checked_number,
     find_property,
     interval_ms,
     is_true,
     property_value,
     recognized_defaults,
     require_no_writer_binding_properties,
-    stored_number,
 )
 
 #: From the project's parity checklist.
@@ -276,13 +276,13 @@ def test_what_is_asked_of_the_protocol_is_not_stored() -> None:
 def test_value_of_a_property_that_is_not_set_is_its_default() -> None:
     assert property_value({}, "delta.checkpointInterval") == "10"
     assert property_value({}, "delta.dataSkippingStatsColumns") == ""
-    assert stored_number("/t", {}, "delta.dataSkippingNumIndexedCols") == 32
-    assert stored_number("/t", {}, "delta.columnMapping.maxColumnId") == 0
+    assert checked_number("/t", {}, "delta.dataSkippingNumIndexedCols") == 32
+    assert checked_number("/t", {}, "delta.columnMapping.maxColumnId") == 0
 
 
 def test_stored_number_that_is_empty_is_no_number() -> None:
     with pytest.raises(DeltaError) as caught:
-        stored_number("/t", {"delta.checkpointInterval": ""}, "delta.checkpointInterval")
+        checked_number("/t", {"delta.checkpointInterval": ""}, "delta.checkpointInterval")
     assert caught.value.condition == "DELTAIC_STORED_PROPERTY_INVALID"
 
 

@@ -25,11 +25,11 @@ from deltaic.protocol.numbers import whole_number
 from deltaic.protocol.properties import (
     PROTECTED_VERSION_PROPERTY,
     SYMLINK_MANIFEST_PROPERTY,
+    checked_number,
+    explicit_value,
     interval_ms,
     is_true,
     property_value,
-    set_value,
-    stored_number,
     unsupported_properties,
 )
 
@@ -164,7 +164,7 @@ def _cleanup(protocol: Protocol, metadata: Metadata) -> Task | None:
     if not is_true(properties, "delta.enableExpiredLogCleanup"):
         return None
     parsed = [interval_ms(property_value(properties, "delta.logRetentionDuration"))]
-    checkpoints = set_value(properties, "delta.checkpointRetentionDuration")
+    checkpoints = explicit_value(properties, "delta.checkpointRetentionDuration")
     if checkpoints is not None:
         # Checkpoints are deleted with the commits of their age, so the longer retention applies.
         parsed.append(interval_ms(checkpoints))
@@ -227,7 +227,7 @@ def _checkpoint(
 
 
 def _checkpoint_interval(metadata: Metadata) -> int:
-    return max(1, stored_number(metadata.id, metadata.configuration, "delta.checkpointInterval"))
+    return max(1, checked_number(metadata.id, metadata.configuration, "delta.checkpointInterval"))
 
 
 def _missed(version: int, interval: int, failed: frozenset[str]) -> int | None:

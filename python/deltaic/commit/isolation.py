@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import Enum
 
 from deltaic.exceptions import error
-from deltaic.protocol.properties import set_value, stored_value
+from deltaic.protocol.properties import checked_value, explicit_value
 
 _PROPERTY = "delta.isolationLevel"
 
@@ -68,7 +68,7 @@ def isolation_of(
         return Isolation.SNAPSHOT
     if changes_metadata:
         return Isolation.SERIALIZABLE
-    if session_level is not None and set_value(configuration, _PROPERTY) is None:
+    if session_level is not None and explicit_value(configuration, _PROPERTY) is None:
         return session_level
-    level = stored_value(table, configuration, _PROPERTY).casefold()
+    level = checked_value(table, configuration, _PROPERTY).casefold()
     return next(i for i in Isolation if i.value.casefold() == level)

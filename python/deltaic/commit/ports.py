@@ -319,7 +319,7 @@ class TableAccess(Protocol):
     """The tables of this process."""
 
     @property
-    def leaves_first_attempt(self) -> bool:
+    def jvm_makes_first_attempt(self) -> bool:
         """Whether the JVM makes the first attempt of a commit without files."""
 
     def snapshot(self, table: str, version: int | None = None) -> TableSnapshot | None:

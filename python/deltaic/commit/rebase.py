@@ -90,10 +90,12 @@ def _after(table: str, previous: PreviousVersion, winner: WinningCommit) -> Prev
     configuration = winner.domains.get(row_tracking.DOMAIN)
     if configuration is not None:
         mark = max(mark, row_tracking.high_water_mark_in(table, configuration))
-    own_time = winner.in_commit_timestamp_ms
+    in_commit_timestamp_ms = winner.in_commit_timestamp_ms
     return PreviousVersion(
         version=winner.version,
-        timestamp_ms=winner.timestamp_ms if own_time is None else own_time,
+        timestamp_ms=winner.timestamp_ms
+        if in_commit_timestamp_ms is None
+        else in_commit_timestamp_ms,
         row_id_high_water_mark=mark,
     )
 

@@ -163,7 +163,7 @@ def commit_metadata(
         As for `commit`.
     """
     summary = with_user_metadata(summary, tables)
-    if more_follows or not tables.leaves_first_attempt:
+    if more_follows or not tables.jvm_makes_first_attempt:
         return commit(tables.prepare_metadata_commit(summary), tables, policy, clock_ms)
     return _first_attempt(summary, tables, clock_ms)
 

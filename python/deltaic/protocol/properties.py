@@ -229,14 +229,14 @@ def is_true(configuration: Mapping[str, str], name: str) -> bool:
 
 def property_value(configuration: Mapping[str, str], name: str) -> str:
     """Return a property's value, or its default; the empty string if it has none."""
-    value = set_value(configuration, name)
+    value = explicit_value(configuration, name)
     if value is not None:
         return value
     known = find_property(name)
     return (known.default if known is not None else None) or ""
 
 
-def set_value(configuration: Mapping[str, str], name: str) -> str | None:
+def explicit_value(configuration: Mapping[str, str], name: str) -> str | None:
     """Return the value that a table sets for a property; None if it is not set.
 
     Other writers may store legacy names; the newer name takes precedence.
@@ -244,7 +244,7 @@ def set_value(configuration: Mapping[str, str], name: str) -> str | None:
     return next((configuration[n] for n in spellings(name) if n in configuration), None)
 
 
-def stored_value(table: str, configuration: Mapping[str, str], name: str) -> str:
+def checked_value(table: str, configuration: Mapping[str, str], name: str) -> str:
     """Return a property's value, or its default, after checking it.
 
     The writer that stored it may not have checked it.
@@ -269,17 +269,17 @@ def stored_value(table: str, configuration: Mapping[str, str], name: str) -> str
     return value
 
 
-def stored_number(table: str, configuration: Mapping[str, str], name: str) -> int:
+def checked_number(table: str, configuration: Mapping[str, str], name: str) -> int:
     """Return the value of a numeric property; 0 if it is neither set nor has a default.
 
     Raises
     ------
     TableStateError
-        As `stored_value`.
+        As `checked_value`.
     """
-    if set_value(configuration, name) is None and not property_value(configuration, name):
+    if explicit_value(configuration, name) is None and not property_value(configuration, name):
         return 0
-    return int(stored_value(table, configuration, name))
+    return int(checked_value(table, configuration, name))
 
 
 _AMOUNT = r"[+-]?(?:\d+(?:\.\d{0,9})?|\.\d{1,9})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from deltaic.exceptions import error
-from deltaic.protocol.properties import interval_ms, stored_value
+from deltaic.protocol.properties import checked_value, interval_ms
 
 _LOG = "delta.logRetentionDuration"
 _DELETED_FILES = "delta.deletedFileRetentionDuration"
@@ -30,8 +30,8 @@ def check_retention(table: str, configuration: Mapping[str, str], changed: Itera
     names = {name.casefold() for name in changed}
     if names.isdisjoint({_LOG.casefold(), _DELETED_FILES.casefold()}):
         return
-    log = stored_value(table, configuration, _LOG)
-    files = stored_value(table, configuration, _DELETED_FILES)
+    log = checked_value(table, configuration, _LOG)
+    files = checked_value(table, configuration, _DELETED_FILES)
     if (interval_ms(files) or 0) > (interval_ms(log) or 0):
         raise error(
             "DELTAIC_DELETED_FILE_RETENTION_TOO_LONG",

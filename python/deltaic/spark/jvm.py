@@ -37,14 +37,14 @@ def python_api(jvm: Any) -> Any:
 
 
 def row_changes(jvm: Any) -> Any:
-    """Return the methods of ``io.deltaic.spark.RowChanges``.
+    """Return the methods of ``io.deltaic.spark.RowLevelStatements``.
 
     Raises
     ------
     TableStateError
         If the JVM does not have the jar.
     """
-    return _loaded(jvm.io.deltaic.spark.RowChanges)
+    return _loaded(jvm.io.deltaic.spark.RowLevelStatements)
 
 
 def _loaded(found: Any) -> StaticMethods:

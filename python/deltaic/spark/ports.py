@@ -89,7 +89,7 @@ class JvmTableAccess:
             return SessionState.from_json(json.loads(self._api.sessionState(self._session)))
 
     @property
-    def leaves_first_attempt(self) -> bool:
+    def jvm_makes_first_attempt(self) -> bool:
         """Whether the JVM makes the first attempt of a commit without files."""
         return self._prefetched.is_of_command
 

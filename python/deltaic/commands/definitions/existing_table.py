@@ -15,7 +15,7 @@ from deltaic.protocol.columns.column_expressions import DEFAULT, GENERATED
 from deltaic.protocol.columns.schema_checks import same_names
 from deltaic.protocol.columns.schema_edits import path_text
 from deltaic.protocol.constraints import find_constraint
-from deltaic.protocol.properties import check_properties, set_value
+from deltaic.protocol.properties import check_properties, explicit_value
 from deltaic.protocol.schema import Field, StructType, map_fields, parse_schema, type_text, walk
 
 #: What is compared, the value in the table, and the value in the statement.
@@ -89,7 +89,7 @@ def _differences(
         copied=statement.copied_properties,
     ).configuration
     for name, value in specified.items():
-        is_now = set_value(configuration, name)
+        is_now = explicit_value(configuration, name)
         if is_now != value:
             yield f"table property {name}", is_now, value
     for name, condition in statement.definition.constraints.items():

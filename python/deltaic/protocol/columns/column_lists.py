@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from deltaic.exceptions import error
 from deltaic.protocol.columns.schema_checks import same_names
 from deltaic.protocol.columns.schema_edits import find_field, quoted_path
-from deltaic.protocol.properties import stored_number
+from deltaic.protocol.properties import checked_number
 from deltaic.protocol.schema import PrimitiveType, StructType, folded_name, has_bounds, type_text
 
 STATS_COLUMNS = "delta.dataSkippingStatsColumns"
@@ -136,7 +136,7 @@ def has_statistics(
     named = configuration.get(STATS_COLUMNS)
     if named is not None:
         return any(_begins(path, column) for column in _parse(named))
-    limit = stored_number(table, configuration, NUM_INDEXED_COLUMNS)
+    limit = checked_number(table, configuration, NUM_INDEXED_COLUMNS)
     leaves = enumerate(_leaves(schema, ()))
     position = next((i for i, leaf in leaves if same_names(leaf, path)), None)
     return position is not None and (limit < 0 or position < limit)

@@ -10,7 +10,7 @@ from typing import Any
 from deltaic.exceptions import error
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.features import is_listed
-from deltaic.protocol.properties import is_true, property_value, stored_number
+from deltaic.protocol.properties import checked_number, is_true, property_value
 from deltaic.protocol.schema import (
     ArrayType,
     DataType,
@@ -90,7 +90,7 @@ def new_mapping(metadata: Metadata, before: Metadata | None = None) -> Metadata:
     known: dict[tuple[str, ...], Field] = {}
     last_id = 0
     if before is not None:
-        last_id = stored_number(metadata.id, before.configuration, MAX_COLUMN_ID)
+        last_id = checked_number(metadata.id, before.configuration, MAX_COLUMN_ID)
         if is_mapped(before.configuration):
             known = _by_path(before.schema, ())
     return _mapped(metadata, known, last_id, lambda _: f"col-{uuid.uuid4()}")
@@ -100,7 +100,7 @@ def with_new_columns(metadata: Metadata) -> Metadata:
     """Return the metadata of a table with a mapping for columns that were added."""
     if not is_mapped(metadata.configuration):
         return metadata
-    last_id = stored_number(metadata.id, metadata.configuration, MAX_COLUMN_ID)
+    last_id = checked_number(metadata.id, metadata.configuration, MAX_COLUMN_ID)
     known = _by_path(metadata.schema, ())
     return _mapped(metadata, known, last_id, lambda _: f"col-{uuid.uuid4()}")
 

@@ -17,7 +17,7 @@ from deltaic.protocol.columns.column_mapping import (
     is_mapped,
 )
 from deltaic.protocol.features import features_in_use, find_feature, supports
-from deltaic.protocol.properties import stored_number
+from deltaic.protocol.properties import checked_number
 from deltaic.protocol.schema import StructType, walk
 from deltaic.protocol.validation.log_state import Problems
 
@@ -64,7 +64,7 @@ def definition_problems(protocol: Protocol, metadata: Metadata) -> Problems:
 
 def _mapping_problems(metadata: Metadata, columns: StructType) -> Problems:
     rule = "Protocol § Column Mapping"
-    newest = stored_number(metadata.id, metadata.configuration, MAX_COLUMN_ID)
+    newest = checked_number(metadata.id, metadata.configuration, MAX_COLUMN_ID)
     seen: dict[int, str] = {}
     for path, column in walk(columns):
         number, name = column.metadata.get(COLUMN_ID), column.metadata.get(PHYSICAL_NAME)

@@ -120,7 +120,7 @@ private[maintenance] final class CheckpointWriter(
     val sidecarFiles = Iterator.from(1).takeWhile(_ => files.hasNext).map { number =>
       val name = FileNames.sidecar(version, number, UUID.randomUUID())
       val path = new Path(FileNames.sidecarDirectory(directory), name)
-      writeNew(path, CheckpointSchema.fileActions(layout), new Next(files, sidecarSize))
+      writeNew(path, CheckpointSchema.fileActions(layout), new LimitedIterator(files, sidecarSize))
     }.toVector
     val rows = Seq(CheckpointMetadata(version)) ++ nonFileActions ++
       sidecarFiles.map(f => Sidecar(f.path.getName, f.sizeBytes, modifiedMs(f.path)))
@@ -182,7 +182,7 @@ private object CheckpointWriter {
   private val RowGroupBytes = 32L << 20
 
   /** Iterates over the next rows up to a limit; the rest stays in `rows`. */
-  private final class Next(rows: Iterator[Action], limit: Int) extends Iterator[Action] {
+  private final class LimitedIterator(rows: Iterator[Action], limit: Int) extends Iterator[Action] {
     private var left = limit
     override def hasNext: Boolean = left > 0 && rows.hasNext
     override def next(): Action = { left -= 1; rows.next() }

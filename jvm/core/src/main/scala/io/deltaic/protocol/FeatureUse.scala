@@ -24,7 +24,7 @@ private[protocol] final case class FeatureUse(
   /** Whether the feature's own property enables it. */
   def isSet(configuration: Map[String, String]): Boolean =
     property.exists { case (name, values) =>
-      TableProperties.set(configuration, name)
+      TableProperties.explicitValue(configuration, name)
         .exists(value => values(value.toLowerCase(java.util.Locale.ROOT)))
     }
 

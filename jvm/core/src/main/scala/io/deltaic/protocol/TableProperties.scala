@@ -57,11 +57,11 @@ private[deltaic] object TableProperties {
 
   /** The value of a property, or its default. */
   def value(configuration: Map[String, String], name: String): Option[String] =
-    set(configuration, name)
+    explicitValue(configuration, name)
       .orElse(byName.get(name).flatMap(record => Option(record.path("default").textValue)))
 
   /** The explicit value of a property, under its name or else under an older spelling, which other writers use. */
-  def set(configuration: Map[String, String], name: String): Option[String] =
+  def explicitValue(configuration: Map[String, String], name: String): Option[String] =
     (name +: olderSpellings.getOrElse(name, Nil)).flatMap(configuration.get).headOption
 
   private lazy val olderSpellings: Map[String, Seq[String]] = byName.toSeq

@@ -20,13 +20,13 @@ private[deltaic] final class UnreadableCheckpoint(
 /**
  * Reads checkpoints of the V1 and the V2 spec (Protocol § Checkpoint Specs), without Spark.
  *
- * @param bytesInMemory the files of a larger checkpoint stay in it, see [[StoredFiles]]
+ * @param maxInMemoryBytes the files of a larger checkpoint stay in it, see [[UnloadedFiles]]
  */
 private[deltaic] final class CheckpointReader(
     table: Path,
     conf: Configuration,
     store: LogStore,
-    bytesInMemory: Long
+    maxInMemoryBytes: Long
 ) {
   import CheckpointReader._
 
@@ -53,7 +53,7 @@ private[deltaic] final class CheckpointReader(
     } else {
       val files = inParallel(checkpoint, checkpoint.files)(new CheckpointFile(_, conf))
       val ahead =
-        if (isKnownToBeReadable && checkpoint.sizeBytes <= bytesInMemory) Some(reads(files))
+        if (isKnownToBeReadable && checkpoint.sizeBytes <= maxInMemoryBytes) Some(reads(files))
         else None
       val nonFileReads = files.map(new NonFileRead(_))
       runAll(checkpoint, nonFileReads.map(r => () => r.run()) ++ ahead.toSeq.flatMap(tasksOf))
@@ -86,7 +86,7 @@ private[deltaic] final class CheckpointReader(
       Some(checkpoint.sizeBytes + sizes.sum)
     } catch { case _: UnreadableCheckpoint => None }
 
-  private def readBase(checkpoint: Checkpoint): Base =
+  private def readBase(checkpoint: Checkpoint): WithoutFiles =
     if (FileNames.isJson(checkpoint.files.head)) {
       val file = checkpoint.files.head
       baseOf(checkpoint, guarded(checkpoint)(commits.readCheckpoint(checkpoint.version, file)))
@@ -106,7 +106,7 @@ private[deltaic] final class CheckpointReader(
    */
   private def withFiles(
       checkpoint: Checkpoint,
-      base: Base,
+      base: WithoutFiles,
       files: Seq[CheckpointFile],
       inline: Seq[FileAction],
       readAhead: Option[Seq[RowGroupRead]] = None
@@ -114,7 +114,7 @@ private[deltaic] final class CheckpointReader(
     val sidecars = files.filterNot(f => checkpoint.files.contains(f.status))
     val sizeBytes = checkpoint.sizeBytes + sidecars.map(_.status.getLen).sum
     val state = base.state.copy(checkpointBytes = sizeBytes)
-    if (sizeBytes > bytesInMemory)
+    if (sizeBytes > maxInMemoryBytes)
       state.copy(stored = Some(stored(checkpoint, sizeBytes, files, inline.nonEmpty)))
     else {
       val now = reads(if (readAhead.isDefined) sidecars else files)
@@ -143,18 +143,18 @@ private[deltaic] final class CheckpointReader(
       sizeBytes: Long,
       files: Seq[CheckpointFile],
       hasInline: Boolean
-  ): StoredFiles = {
+  ): UnloadedFiles = {
     def slice(file: FileStatus, rowGroup: Option[Int]) =
       CheckpointSlice.of(table, checkpoint.version, file, rowGroup)
     val rowGroups = files.flatMap { file =>
       file.rowGroupsWith(FileActions).map(number => slice(file.status, Some(number)))
     }
     val inline = if (hasInline) checkpoint.files.map(slice(_, None)) else Nil
-    new StoredFiles(checkpoint, sizeBytes, rowGroups ++ inline, HashSet.empty, conf)
+    new UnloadedFiles(checkpoint, sizeBytes, rowGroups ++ inline, HashSet.empty, conf)
   }
 
   /** @throws UnreadableCheckpoint if the actions contradict each other, or are of another version */
-  private def baseOf(checkpoint: Checkpoint, actions: Seq[Action]): Base = {
+  private def baseOf(checkpoint: Checkpoint, actions: Seq[Action]): WithoutFiles = {
     def require(holds: Boolean, reason: => String): Unit =
       if (!holds) throw new UnreadableCheckpoint(checkpoint, reason)
     def all[A](pick: PartialFunction[Action, A]): Seq[A] = actions.collect(pick).distinct
@@ -171,7 +171,7 @@ private[deltaic] final class CheckpointReader(
     specs.foreach { spec =>
       require(spec.version == checkpoint.version, s"its content is of version ${spec.version}")
     }
-    Base(
+    WithoutFiles(
       TableState.empty(table).copy(nonFile =
         NonFileState(
           protocols.headOption,
@@ -238,7 +238,7 @@ private[deltaic] object CheckpointReader {
   private val FileActions = Set("add", "remove")
 
   /** A checkpoint without its file actions. */
-  private final case class Base(state: TableState, sidecars: Seq[Sidecar])
+  private final case class WithoutFiles(state: TableState, sidecars: Seq[Sidecar])
 
   /** Reads the non-file actions of a file. */
   private final class NonFileRead(file: CheckpointFile) {

@@ -15,13 +15,13 @@ import io.deltaic.protocol.{CommitInfo, DeltaicException, DeltaicThrowable}
  * The log of one table: its snapshots, its commits, and the writes of new commits. Thread safe.
  *
  * @param table the root directory, qualified
- * @param bytesInMemory a checkpoint of more bytes makes distributed snapshots
+ * @param maxInMemoryBytes a checkpoint of more bytes makes distributed snapshots
  */
 final class DeltaLog private (
     val table: Path,
     private[deltaic] val conf: Configuration,
     cached: CachedTable,
-    bytesInMemory: Long
+    maxInMemoryBytes: Long
 ) {
   import DeltaLog.logger
 
@@ -30,11 +30,11 @@ final class DeltaLog private (
   private val listing = new LogListing(table, store)
   private val reader = new CommitReader(table, store)
   private val staged = new StagedCommits(table, store)
-  private val replay = new Replay(table, conf, store, bytesInMemory)
+  private val replay = new Replay(table, conf, store, maxInMemoryBytes)
 
   /** A log that shares nothing with others of the same table. */
-  def this(table: Path, conf: Configuration, bytesInMemory: Long = DeltaLog.NeverDistributed) =
-    this(DeltaLog.qualified(table, conf), conf, new CachedTable, bytesInMemory)
+  def this(table: Path, conf: Configuration, maxInMemoryBytes: Long = DeltaLog.NeverDistributed) =
+    this(DeltaLog.qualified(table, conf), conf, new CachedTable, maxInMemoryBytes)
 
   /** Whether there is a Delta table. */
   def exists: Boolean = listing.exists
@@ -177,7 +177,7 @@ final class DeltaLog private (
 
   /** Another session may have a different limit. */
   private def suits(snapshot: Snapshot): Boolean =
-    snapshot.isDistributed == (snapshot.state.checkpointBytes > bytesInMemory)
+    snapshot.isDistributed == (snapshot.state.checkpointBytes > maxInMemoryBytes)
 
   /** Logs the time and memory that a snapshot costs. */
   private def report(snapshot: Snapshot, startedAtNanos: Long): Unit =
@@ -288,7 +288,7 @@ final class DeltaLog private (
     try latest()
     catch {
       case e: DeltaicThrowable if DeltaLog.Unreadable(e.condition) =>
-        val describing = new Replay(table, conf, store, bytesInMemory, refusesUnreadable = false)
+        val describing = new Replay(table, conf, store, maxInMemoryBytes, refusesUnreadable = false)
         try describing.full(listing.latest(_))._1
         catch { case NonFatal(_) => throw e }
     }
@@ -422,7 +422,7 @@ final class DeltaLog private (
   private def isBetterBase(base: CachedSnapshot, checkpoint: Checkpoint): Boolean =
     !base.unreadable(checkpoint.name) &&
     base.snapshot.stored.fold(
-      bytesInMemory != DeltaLog.NeverDistributed && bytesOf(base, checkpoint) > bytesInMemory
+      maxInMemoryBytes != DeltaLog.NeverDistributed && bytesOf(base, checkpoint) > maxInMemoryBytes
     )(_.checkpoint.version < checkpoint.version)
 
   private def bytesOf(base: CachedSnapshot, checkpoint: Checkpoint): Long =
@@ -473,10 +473,10 @@ object DeltaLog {
   def forTable(table: Path, conf: Configuration): DeltaLog =
     forTable(table, conf, NeverDistributed)
 
-  /** @param bytesInMemory a checkpoint of more bytes makes distributed snapshots */
-  def forTable(table: Path, conf: Configuration, bytesInMemory: Long): DeltaLog = {
+  /** @param maxInMemoryBytes a checkpoint of more bytes makes distributed snapshots */
+  def forTable(table: Path, conf: Configuration, maxInMemoryBytes: Long): DeltaLog = {
     val root = qualified(table, conf)
-    new DeltaLog(root, conf, tables.of(root.toString), bytesInMemory)
+    new DeltaLog(root, conf, tables.of(root.toString), maxInMemoryBytes)
   }
 
   /** Removes a table from the cache, for example after its directory was deleted. */

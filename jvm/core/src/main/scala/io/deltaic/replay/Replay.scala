@@ -12,20 +12,20 @@ import io.deltaic.protocol.{DeltaicException, DeltaicThrowable, Printable, Proto
 /**
  * Reads snapshots from log files.
  *
- * @param bytesInMemory the snapshot of a larger checkpoint is distributed
+ * @param maxInMemoryBytes the snapshot of a larger checkpoint is distributed
  * @param refusesUnreadable whether a table that this build cannot read is refused
  */
 private[replay] final class Replay(
     table: Path,
     conf: Configuration,
     store: LogStore,
-    bytesInMemory: Long,
+    maxInMemoryBytes: Long,
     refusesUnreadable: Boolean = true
 ) {
   import Replay._
 
   private val reader = new CommitReader(table, store)
-  private val checkpoints = new CheckpointReader(table, conf, store, bytesInMemory)
+  private val checkpoints = new CheckpointReader(table, conf, store, maxInMemoryBytes)
 
   /**
    * The snapshot of the chosen files.

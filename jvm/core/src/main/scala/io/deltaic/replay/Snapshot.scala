@@ -36,7 +36,7 @@ final class Snapshot private[replay] (
 
   def isDistributed: Boolean = state.stored.isDefined
 
-  private[deltaic] def stored: Option[StoredFiles] = state.stored
+  private[deltaic] def stored: Option[UnloadedFiles] = state.stored
 
   /** All files, unless the snapshot is distributed. */
   private[deltaic] def filesInMemory: FileTable = state.files

@@ -21,7 +21,7 @@ private[replay] final case class TableState(
     files: FileTable,
     nonFile: NonFileState = NonFileState(),
     tombstones: Tombstones = Tombstones(),
-    stored: Option[StoredFiles] = None,
+    stored: Option[UnloadedFiles] = None,
     checkpointBytes: Long = 0
 ) {
 

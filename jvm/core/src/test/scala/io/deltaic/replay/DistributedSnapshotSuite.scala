@@ -50,8 +50,8 @@ class DistributedSnapshotSuite extends munit.FunSuite {
     ()
   }
 
-  private def distributed(table: TableBuilder, bytesInMemory: Long = 0) =
-    new DeltaLog(table.path, table.conf, bytesInMemory)
+  private def distributed(table: TableBuilder, maxInMemoryBytes: Long = 0) =
+    new DeltaLog(table.path, table.conf, maxInMemoryBytes)
 
   private def paths(snapshot: Snapshot): List[String] =
     slicewise(snapshot).map(_.path).toList.sorted
@@ -270,7 +270,7 @@ class DistributedSnapshotSuite extends munit.FunSuite {
       taken += 1
       slice
     }
-    new StoredFiles(stored.checkpoint, stored.sizeBytes, slices, stored.superseded, table.conf)
+    new UnloadedFiles(stored.checkpoint, stored.sizeBytes, slices, stored.superseded, table.conf)
       .adds.next()
     assertEquals(taken, 2)
   }
@@ -344,7 +344,7 @@ class DistributedSnapshotSuite extends munit.FunSuite {
     intercept[RuntimeException](read(new RuntimeException(new IOException("connection reset"))))
     intercept[ClassCastException](
       UnreadableContent.orElse[Unit](
-        UnreadableContent.notIn[Unit](throw new ClassCastException("a bug"))
+        UnreadableContent.rethrowingConsumerErrors[Unit](throw new ClassCastException("a bug"))
       )
     )
     assert(read(new FileNotFoundException("gone")).isLeft)

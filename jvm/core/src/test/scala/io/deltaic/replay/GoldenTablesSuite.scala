@@ -110,7 +110,7 @@ class GoldenTablesSuite extends munit.FunSuite {
 
   /** A distributed snapshot of each version has the same content. */
   private def checkDistributed(log: DeltaLog): Unit = {
-    val leavesAll = new DeltaLog(log.table, new Configuration(), bytesInMemory = 0)
+    val leavesAll = new DeltaLog(log.table, new Configuration(), maxInMemoryBytes = 0)
     (log.earliestVersion to log.latest().version).foreach { version =>
       DistributedSnapshots.assertSame(leavesAll.at(version), log.at(version))
     }

@@ -34,12 +34,12 @@ import io.deltaic.spark.catalog.{
   DeltaTableCatalog,
   DeltaicTable,
   ExistingTable,
-  FoundTable,
+  LocatedTable,
+  NonAtomicStagedTable,
   TableLocation,
   TableVersion,
   TimeTravel,
-  TimeTravelSuffix,
-  UnstagedTable
+  TimeTravelSuffix
 }
 import io.deltaic.spark.errors.DeltaicUnsupportedOperationException
 
@@ -63,8 +63,8 @@ class DeltaicCatalog extends DelegatingCatalogExtension
 
   override def loadTable(identifier: Identifier): Table =
     find(identifier) match {
-      case Some(FoundTable(log, Some(asOf), _)) => travelled(identifier, log, asOf)
-      case Some(FoundTable(log, None, entry)) =>
+      case Some(LocatedTable(log, Some(asOf), _)) => travelled(identifier, log, asOf)
+      case Some(LocatedTable(log, None, entry)) =>
         new DeltaicTable(
           spark,
           TableVersion.ofCatalog(log, log.latest()),
@@ -215,7 +215,7 @@ class DeltaicCatalog extends DelegatingCatalogExtension
       if (statement != CreateStatement.Create && tableExists(identifier))
         super.dropTable(identifier)
       super.createTable(identifier, table.columns, table.partitions, table.properties)
-      new UnstagedTable(super.loadTable(identifier), () => super.dropTable(identifier))
+      new NonAtomicStagedTable(super.loadTable(identifier), () => super.dropTable(identifier))
     }
 
   /** A Deltaic table at a given version; any other table is `other`. */
@@ -231,7 +231,7 @@ class DeltaicCatalog extends DelegatingCatalogExtension
    * A path, or a table that the catalog lists with our provider, either with an optional time travel
    * suffix; none for a table of another provider. A table that does not exist is an error.
    */
-  private def find(identifier: Identifier): Option[FoundTable] =
+  private def find(identifier: Identifier): Option[LocatedTable] =
     TableLocation.pathOf(identifier) match {
       case Some(path) => Some(existing(TableLocation.find(spark, path)))
       case None =>
@@ -244,11 +244,11 @@ class DeltaicCatalog extends DelegatingCatalogExtension
         }
     }
 
-  private def listed(identifier: Identifier): Option[FoundTable] =
+  private def listed(identifier: Identifier): Option[LocatedTable] =
     SchemaInternals.listed(super.loadTable(identifier)).collect {
       case table if table.provider.exists(TableLocation.isDeltaic(_)) =>
         val log = TableLocation.log(spark, CatalogUtils.URIToString(table.location))
-        FoundTable(TableLocation.requireExists(spark, log), None, Some(table))
+        LocatedTable(TableLocation.requireExists(spark, log), None, Some(table))
     }
 
   private[spark] override def existing(identifier: Identifier): Option[ExistingTable] = {
@@ -267,22 +267,22 @@ class DeltaicCatalog extends DelegatingCatalogExtension
     found.filter(_.log.exists)
   }
 
-  private def travelledName(identifier: Identifier): Option[FoundTable] =
+  private def travelledName(identifier: Identifier): Option[LocatedTable] =
     TimeTravelSuffix.of(identifier.name).flatMap { suffix =>
       val base = Identifier.of(identifier.namespace, suffix.base)
       val log =
         try listed(base).map(_.log)
         catch { case e: AnalysisException if DeltaicCatalog.isNotFound(e) => None }
-      log.map(l => FoundTable(l, Some(TableLocation.asOf(spark, l, suffix))))
+      log.map(l => LocatedTable(l, Some(TableLocation.asOf(spark, l, suffix))))
     }
 
   /** A path relative to the working directory, used if no database named as the provider has the table. */
-  private def relativePath(identifier: Identifier): Option[FoundTable] =
+  private def relativePath(identifier: Identifier): Option[LocatedTable] =
     Option.when(TableLocation.mayBePath(identifier)) {
       existing(TableLocation.find(spark, identifier.name))
     }
 
-  private def existing(found: FoundTable): FoundTable = {
+  private def existing(found: LocatedTable): LocatedTable = {
     TableLocation.requireExists(spark, found.log)
     found
   }

@@ -27,7 +27,7 @@ import io.deltaic.spark.catalog.{
   AbsentTable,
   ChangeFeedOptions,
   DeltaicTable,
-  FoundTable,
+  LocatedTable,
   TableLocation,
   TablePartition,
   TableVersion,
@@ -68,7 +68,7 @@ class DeltaicDataSource extends SupportsV1OverwriteWithSaveAsTable with Creatabl
   /** @param partition the path of the partition that is to be read */
   private def tableOf(
       spark: SparkSession,
-      found: FoundTable,
+      found: LocatedTable,
       options: CaseInsensitiveStringMap,
       partition: Option[Path]
   ): Table = {

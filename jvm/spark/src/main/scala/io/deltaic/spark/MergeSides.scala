@@ -13,9 +13,9 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
  */
 private[spark] final class MergeSides(targetDf: classic.DataFrame, sourceDf: classic.DataFrame) {
 
-  val source: LogicalPlan = RowChanges.sourceOf(sourceDf)
+  val source: LogicalPlan = RowLevelStatements.sourceOf(sourceDf)
 
-  private val originalTarget = RowChanges.targetOf(targetDf)
+  private val originalTarget = RowLevelStatements.targetOf(targetDf)
   private val shared: AttributeSet =
     originalTarget.outputSet.filter(column => source.exists(_.outputSet.contains(column)))
 

@@ -35,7 +35,7 @@ import io.deltaic.spark.sql.command.{TableToDescribe, UnreadableTable}
 import io.deltaic.spark.util.{Json, Version}
 
 /**
- * The JVM methods that Python calls, except those of [[RowChanges]]. Paths and names are passed as users
+ * The JVM methods that Python calls, except those of [[RowLevelStatements]]. Paths and names are passed as users
  * give them; structured values are passed as JSON, where null stands for none.
  */
 object PythonApi {

@@ -18,16 +18,16 @@ private[deltaic] object UnreadableContent {
   def orElse[A](read: => A): Either[Throwable, A] =
     try Right(read)
     catch {
-      case e: OfVisitor => throw e.failure
+      case e: ConsumerFailure => throw e.failure
       case NonFatal(e) if isFinal(e) => Left(e)
     }
 
   /** Runs a consumer of the content while it is read: its exceptions are not errors of the file. */
-  def notIn[A](visit: => A): A =
+  def rethrowingConsumerErrors[A](visit: => A): A =
     try visit
-    catch { case NonFatal(e) => throw new OfVisitor(e) }
+    catch { case NonFatal(e) => throw new ConsumerFailure(e) }
 
-  private final class OfVisitor(val failure: Throwable) extends ControlThrowable
+  private final class ConsumerFailure(val failure: Throwable) extends ControlThrowable
 
   /**
    * Damaged bytes may make a decoder throw almost any exception, so the test is that no file access failed. Parquet may

@@ -9,7 +9,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 import io.deltaic.replay.{DeltaLog, Snapshot}
-import io.deltaic.spark.changes.{ChangesTable, ShownChanges}
+import io.deltaic.spark.changes.{ChangesRequest, ChangesTable}
 import io.deltaic.spark.schema.{ColumnMapping, RowTracking}
 import io.deltaic.spark.util.{SessionSettings, UnsupportedOperation}
 
@@ -94,7 +94,7 @@ private[spark] final class ChangeFeedRequest(
     start.foreach(DeletedFileRetention.check(spark, log, _))
     val read = start.fold(snapshot)(columnsOf(_, last))
     if (identifiesRows) (start.toSeq :+ read).foreach(requireTracked(_, first, last))
-    val shown = ShownChanges(
+    val shown = ChangesRequest(
       first.version,
       last.map(_.version),
       start,

@@ -41,7 +41,7 @@ private[spark] object TableLocation {
     val configuration = WriteInternals.hadoopConf(spark, options)
     val unqualified = new Path(path)
     val qualified = unqualified.getFileSystem(configuration).makeQualified(unqualified)
-    DeltaLog.forTable(qualified, configuration, SnapshotSettings.bytesInMemory(spark))
+    DeltaLog.forTable(qualified, configuration, SnapshotSettings.maxInMemoryBytes(spark))
   }
 
   /**
@@ -52,17 +52,17 @@ private[spark] object TableLocation {
       spark: SparkSession,
       path: String,
       options: Map[String, String] = Map.empty
-  ): FoundTable = {
+  ): LocatedTable = {
     val literal = log(spark, path, options)
     val travelled = TimeTravelSuffix.of(path).filterNot(_ => literal.exists).flatMap { suffix =>
       val base = log(spark, suffix.base, options)
-      Option.when(base.exists)(FoundTable(base, Some(asOf(spark, base, suffix))))
+      Option.when(base.exists)(LocatedTable(base, Some(asOf(spark, base, suffix))))
     }
-    travelled.getOrElse(FoundTable(literal, None))
+    travelled.getOrElse(LocatedTable(literal, None))
   }
 
   /** The table of `load` and `save`. */
-  def find(spark: SparkSession, options: CaseInsensitiveStringMap): FoundTable = {
+  def find(spark: SparkSession, options: CaseInsensitiveStringMap): LocatedTable = {
     if (options.containsKey("paths"))
       throw DeltaicException("DELTAIC_SEVERAL_PATHS", Map("paths" -> options.get("paths")))
     val path = Option(options.get("path")).filter(_.nonEmpty).getOrElse(
@@ -112,7 +112,7 @@ private[spark] object TableLocation {
   def partition(
       spark: SparkSession,
       options: CaseInsensitiveStringMap
-  ): Option[(FoundTable, Path)] = {
+  ): Option[(LocatedTable, Path)] = {
     val path = options.get("path")
     val settings = options.asCaseSensitiveMap.asScala.toMap
     val suffix = TimeTravelSuffix.of(path)
@@ -121,7 +121,7 @@ private[spark] object TableLocation {
       .filter(TablePartition.segments(literal.table, _).forall(_.contains('=')))
       .map { table =>
         val found = log(spark, table.toString, settings)
-        (FoundTable(found, suffix.map(asOf(spark, found, _))), literal.table)
+        (LocatedTable(found, suffix.map(asOf(spark, found, _))), literal.table)
       }
   }
 
@@ -142,7 +142,7 @@ private[spark] object TableLocation {
  * @param suffix the version of the time travel suffix
  * @param entry its entry in the session catalog, if it was found by name
  */
-private[spark] final case class FoundTable(
+private[spark] final case class LocatedTable(
     log: DeltaLog,
     suffix: Option[AsOf],
     entry: Option[CatalogTable] = None

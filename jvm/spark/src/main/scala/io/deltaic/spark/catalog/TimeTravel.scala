@@ -29,7 +29,7 @@ private[spark] object TimeTravel {
    */
   def of(
       spark: SparkSession,
-      found: FoundTable,
+      found: LocatedTable,
       options: CaseInsensitiveStringMap
   ): Option[AsOf] = {
     val log = found.log
@@ -52,7 +52,7 @@ private[spark] object TimeTravel {
     .filter(_ >= 0)
     .getOrElse(throw invalid(log, version, "a version is a whole number from 0 on"))
 
-  def refuseSuffix(found: FoundTable): Unit =
+  def refuseSuffix(found: LocatedTable): Unit =
     if (found.suffix.isDefined)
       throw specifiedTwice(found.log, "a suffix of its name and something else")
 

@@ -32,7 +32,7 @@ import io.deltaic.spark.util.TableWithSchema
  * @param checksSchema whether a version whose data cannot be read with these columns is an error
  * @param identifiesRows whether each row has its row ID, by which Spark computes net changes
  */
-private[spark] final case class ShownChanges(
+private[spark] final case class ChangesRequest(
     first: Long,
     last: Option[Long],
     start: Option[Snapshot],
@@ -45,7 +45,7 @@ private[spark] final case class ShownChanges(
   def followNewVersions: Boolean = last.forall(_ > read.version)
 
   /** The changes up to a version, and no newer one. */
-  def until(version: Long): ShownChanges = copy(last = Some(last.fold(version)(_.min(version))))
+  def until(version: Long): ChangesRequest = copy(last = Some(last.fold(version)(_.min(version))))
 
   /** Equal for two requests of the same changes. */
   def identity: (Long, Option[Long], Boolean, Long, Boolean, Boolean) =
@@ -63,7 +63,7 @@ private[spark] final class ChangesTable(
     spark: SparkSession,
     val log: DeltaLog,
     override val name: String,
-    shown: ShownChanges,
+    shown: ChangesRequest,
     newest: Option[QuerySnapshots] = None,
     cached: Option[CachedVersions] = None
 ) extends TableWithSchema

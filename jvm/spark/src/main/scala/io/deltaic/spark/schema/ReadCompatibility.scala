@@ -39,7 +39,7 @@ private[spark] object ReadCompatibility {
   private def ofColumns(data: Metadata, read: Metadata, rule: ReadCompatibility): Boolean =
     (DataType.fromJson(data.schemaString), DataType.fromJson(read.schemaString)) match {
       case (data: StructType, read: StructType) =>
-        if (rule.olderIsData) rule.grew(data, read) else rule.grew(read, data)
+        if (rule.olderIsData) rule.onlyAddsColumns(data, read) else rule.onlyAddsColumns(read, data)
       case _ => false
     }
 
@@ -51,7 +51,7 @@ private[spark] object ReadCompatibility {
 private final class ReadCompatibility(val olderIsData: Boolean, mayWiden: Boolean) {
 
   /** Whether `newer` is `older` with columns added. */
-  def grew(older: StructType, newer: StructType): Boolean = {
+  def onlyAddsColumns(older: StructType, newer: StructType): Boolean = {
     val byName = newer.fields.map(f => ColumnNames.folded(f.name) -> f).toMap
     older.fields.forall { before =>
       byName.get(ColumnNames.folded(before.name)).exists { after =>
@@ -66,7 +66,7 @@ private final class ReadCompatibility(val olderIsData: Boolean, mayWiden: Boolea
   /** @param changed whether the newer column's metadata records a type change, at the top level or nested */
   private def holds(before: DataType, after: DataType, changed: Boolean): Boolean =
     (before, after) match {
-      case (b: StructType, a: StructType) => grew(b, a)
+      case (b: StructType, a: StructType) => onlyAddsColumns(b, a)
       case (b: ArrayType, a: ArrayType) =>
         nullabilityHolds(b.containsNull, a.containsNull) &&
         holds(b.elementType, a.elementType, changed)

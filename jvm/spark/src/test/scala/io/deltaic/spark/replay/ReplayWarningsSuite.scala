@@ -108,7 +108,7 @@ class ReplayWarningsSuite extends munit.FunSuite {
       Seq(CheckpointRows.protocolRow _, CheckpointRows.metadataRow _) ++
         paths.map(p => CheckpointRows.addRow(p) _): _*
     )
-    new DeltaLog(table.path, table.conf, bytesInMemory = 0)
+    new DeltaLog(table.path, table.conf, maxInMemoryBytes = 0)
   }
 
   test("what stays in the checkpoint of a distributed snapshot is logged") {

@@ -4,6 +4,7 @@ import java.io.FileNotFoundException
 
 import scala.jdk.CollectionConverters._
 
+import org.apache.hadoop.fs.FileStatus
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
 import org.apache.spark.sql.catalyst.catalog.{
@@ -24,6 +25,7 @@ import org.apache.spark.sql.deltaic.{SchemaInternals, SessionInternals, WriteInt
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
+import io.deltaic.log.FileNames
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.catalog.{CreateStatement, StagedWriteTable, TableLocation}
@@ -235,15 +237,19 @@ private[spark] final class TableCreation(
   }
 
   /**
-   * Foreign files in the directory of a table would be treated as its orphan files. Directories
-   * without files, as a failed statement leaves them, are allowed.
+   * Foreign files in the directory of a table would be treated as its orphan files. What a failed statement
+   * leaves is allowed: directories without files, and a log without a version.
    */
   private def requireUnusedLocation(): Unit = if (!log.exists) {
     val files = log.table.getFileSystem(WriteInternals.hadoopConf(spark, Map.empty))
+    def entries: Iterator[FileStatus] =
+      try files.listStatus(log.table).iterator
+      catch { case _: FileNotFoundException => Iterator.empty }
     // The listing stops at the first file.
-    val found =
-      try Option(files.listFiles(log.table, true)).filter(_.hasNext).map(_.next().getPath)
-      catch { case _: FileNotFoundException => None }
+    val found = entries.filter(_.getPath.getName != FileNames.LogDirectory).flatMap { entry =>
+      if (entry.isFile) Some(entry.getPath)
+      else Option(files.listFiles(entry.getPath, true)).filter(_.hasNext).map(_.next().getPath)
+    }.nextOption()
     found.foreach { file =>
       throw DeltaicException(
         "DELTAIC_LOCATION_NOT_EMPTY",

@@ -72,13 +72,13 @@ private[spark] final class PathWrite(
     !ReplaceWhere.Keys.exists(option(_).isDefined)
 
   /** The table, if this write leaves its columns in place. */
-  private val kept: Option[DeltaicTable] = snapshot
+  private val tableKeepingColumns: Option[DeltaicTable] = snapshot
     .map(latest => new DeltaicTable(spark, TableVersion.ofPath(log, latest)))
     .filterNot(_ => replacesColumns)
 
   private val condition: Option[Expression] =
     option(ReplaceWhere.Key).map { text =>
-      kept.foreach(_.requireExtension(ReplaceWhere.Key))
+      tableKeepingColumns.foreach(_.requireExtension(ReplaceWhere.Key))
       if (mode != SaveMode.Overwrite)
         throw ReplaceWhere.refused(log.table.toString, text, "it requires mode overwrite")
       ReplaceWhere.parse(spark, log.table.toString, text)
@@ -93,13 +93,13 @@ private[spark] final class PathWrite(
         log.table.toString,
         "overwriteSchema=true with partitionOverwriteMode=dynamic, which would keep files of the old columns,"
       )
-    kept.foreach(_.requireCanCompute())
-    kept.foreach { table =>
+    tableKeepingColumns.foreach(_.requireCanCompute())
+    tableKeepingColumns.foreach { table =>
       PartialRows.refuse(table, evolved.getOrElse(table.tableSchema.all), query.schema)
     }
     val relation = DataSourceV2Relation.create(table, None, None, CaseInsensitiveStringMap.empty())
     val rows = query.transformWithSubqueries(readsOfThisVersion)
-    val matching = kept.flatMap(matchingRows(_, relation, rows))
+    val matching = tableKeepingColumns.flatMap(matchingRows(_, relation, rows))
     val write =
       if (matching.isDefined) AppendData.byName(replacing(relation, matching), rows, writeOptions)
       else if (mode != SaveMode.Overwrite) AppendData.byName(relation, rows, writeOptions)
@@ -109,7 +109,7 @@ private[spark] final class PathWrite(
         val deleted = condition.getOrElse(Literal.TrueLiteral)
         OverwriteByExpression.byName(relation, rows, deleted, writeOptions)
       }
-    if (kept.isEmpty) write
+    if (tableKeepingColumns.isEmpty) write
     else WriteCommandInternals.withResolvedOutput(spark, write, mayLackFields = true)
   }
 
@@ -155,16 +155,16 @@ private[spark] final class PathWrite(
     }
 
   /** The columns of an existing table with new ones of the rows added. */
-  private lazy val evolved: Option[StructType] = kept.flatMap { table =>
+  private lazy val evolved: Option[StructType] = tableKeepingColumns.flatMap { table =>
     val rows = RowsToWrite(columnsOfRows, byName = true)
     WrittenColumns.evolved(table, rows, Evolution.of(spark, options.get(_)))
   }
 
   private def table: Table = {
     val partitionColumns =
-      kept.map(_.tableSchema.partitionColumns).orElse(partitionBy).getOrElse(Nil)
+      tableKeepingColumns.map(_.tableSchema.partitionColumns).orElse(partitionBy).getOrElse(Nil)
     val target = WriteTarget(spark, log, snapshot, partitionColumns, intent, RowReplacement)
-    kept.fold(new WriteOnlyTable(target, columnsOfRows)) { table =>
+    tableKeepingColumns.fold(new WriteOnlyTable(target, columnsOfRows)) { table =>
       table.forWriting(target.copy(intent = target.intent.copy(evolved = evolved)))
     }
   }
@@ -172,7 +172,7 @@ private[spark] final class PathWrite(
   private def intent: WriteIntent = WriteIntent(
     OperationInfo(
       statement.operation,
-      statement.parameters(mode, partitionBy.getOrElse(Nil), kept)
+      statement.parameters(mode, partitionBy.getOrElse(Nil), tableKeepingColumns)
     ),
     mode = if (mode == SaveMode.Overwrite) "overwrite" else "append",
     RequestedDefinition(
@@ -186,15 +186,15 @@ private[spark] final class PathWrite(
   )
 
   private def writeOptions: Map[String, String] = {
-    val ofWriter = options - DataSourceUtils.PARTITIONING_COLUMNS_KEY -
+    val writerOptions = options - DataSourceUtils.PARTITIONING_COLUMNS_KEY -
       DataSourceUtils.CLUSTERING_COLUMNS_KEY - "path" - SupportsV1OverwriteWithSaveAsTable.OPTION_NAME
     // A condition that is always true is no condition, and a new table has no rows to match; columns that are
     // retained are not overwritten.
-    val ofMatching = Seq(ReplaceWhere.OnKey, ReplaceWhere.UsingKey)
+    val matchingOptions = Seq(ReplaceWhere.OnKey, ReplaceWhere.UsingKey)
     val ineffective =
       (if (condition.isDefined) Nil else Seq(ReplaceWhere.Key)) ++
-        (if (kept.isDefined) Seq(WriteFlags.OverwriteSchema) else ofMatching)
-    ofWriter -- ineffective.map(_.toLowerCase(Locale.ROOT))
+        (if (tableKeepingColumns.isDefined) Seq(WriteFlags.OverwriteSchema) else matchingOptions)
+    writerOptions -- ineffective.map(_.toLowerCase(Locale.ROOT))
   }
 
   private def columnsOfRows: StructType =
@@ -209,7 +209,7 @@ private[spark] sealed trait SaveStatement {
   def parameters(
       mode: SaveMode,
       partitionBy: Seq[String],
-      kept: Option[DeltaicTable]
+      tableKeepingColumns: Option[DeltaicTable]
   ): Map[String, String]
 }
 
@@ -220,7 +220,7 @@ private[spark] object SaveStatement {
     override def parameters(
         mode: SaveMode,
         partitionBy: Seq[String],
-        kept: Option[DeltaicTable]
+        tableKeepingColumns: Option[DeltaicTable]
     ): Map[String, String] =
       Map("mode" -> mode.toString, "partitionBy" -> Json.of(partitionBy).toString)
   }
@@ -231,10 +231,11 @@ private[spark] object SaveStatement {
     override def parameters(
         mode: SaveMode,
         partitionBy: Seq[String],
-        kept: Option[DeltaicTable]
+        tableKeepingColumns: Option[DeltaicTable]
     ): Map[String, String] = {
-      val columns = kept.fold(partitionBy)(_.tableSchema.partitionColumns)
-      val properties = kept.fold(Map.empty[String, String])(_.snapshot.metadata.configuration)
+      val columns = tableKeepingColumns.fold(partitionBy)(_.tableSchema.partitionColumns)
+      val properties =
+        tableKeepingColumns.fold(Map.empty[String, String])(_.snapshot.metadata.configuration)
       Map(
         "isManaged" -> isManaged.toString,
         "partitionBy" -> Json.of(columns).toString,

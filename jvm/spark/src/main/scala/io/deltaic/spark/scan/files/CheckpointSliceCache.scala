@@ -68,13 +68,13 @@ private[scan] final class CheckpointSliceCache(
     var fits = true
     slice.files(conf) { batch =>
       visit(batch)
-      UnreadableContent.notIn {
+      UnreadableContent.rethrowingConsumerErrors {
         if (fits) batches :+= batch
         fits = fits && claimed(slice, bytesOf(batches))
         if (!fits) batches = Vector.empty
       }
     }
-    if (fits) UnreadableContent.notIn(cache(slice, batches))
+    if (fits) UnreadableContent.rethrowingConsumerErrors(cache(slice, batches))
   }
 
   /** Whether this many bytes of a slice fit into the cache. */

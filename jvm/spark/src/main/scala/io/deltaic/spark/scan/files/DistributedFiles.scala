@@ -145,7 +145,7 @@ private object DistributedFiles {
     var counts = FileCounts.none
     val read = UnreadableContent.orElse {
       CheckpointSliceCache.shared.files(slice, shared.value.conf.value) { batch =>
-        UnreadableContent.notIn {
+        UnreadableContent.rethrowingConsumerErrors {
           val files = batch.without(shared.value.superseded)
           counts += files.counts
           val statistics = SnapshotStatistics.of(files, pruning.schema.skipping, pruning.zone)

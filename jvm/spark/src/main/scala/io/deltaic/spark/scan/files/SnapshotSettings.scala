@@ -19,7 +19,7 @@ private[spark] object SnapshotSettings {
   private val HeapShare = 4L
   private val HeapBytesPerByte = 8L
 
-  def bytesInMemory(spark: SparkSession): Long =
+  def maxInMemoryBytes(spark: SparkSession): Long =
     spark.conf.getOption(DistributedThreshold) match {
       case None => Runtime.getRuntime.maxMemory / HeapShare / HeapBytesPerByte
       case Some(text) =>

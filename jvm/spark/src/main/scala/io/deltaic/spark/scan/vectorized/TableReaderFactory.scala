@@ -119,7 +119,7 @@ private final class BatchReader(
 
   private val stored = reader.resultBatch()
   private val filled = Array.tabulate(stored.numCols) { ordinal =>
-    MaterializedColumn.of(stored.column(ordinal), layout.stored(ordinal))
+    DecodedColumn.of(stored.column(ordinal), layout.stored(ordinal))
   }
   private val batch =
     new ColumnarBatch(layout.vectors(filled(_).values, positions, constants, batchRows))

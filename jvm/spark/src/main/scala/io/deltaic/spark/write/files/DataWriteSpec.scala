@@ -72,10 +72,10 @@ private[deltaic] final class DataWriteSpec private (
 
 private[deltaic] object DataWriteSpec {
 
-  /** A mark for the names of one write's files. */
-  def newUuidPrefix(): Long = NewFilePaths.newMarker()
+  /** The first half of the UUIDs in the names of the files of one write. */
+  def newUuidPrefix(): Long = NewFilePaths.newUuidPrefix()
 
-  /** Whether a file in the table has a name with this mark, whatever its kind. */
+  /** Whether a file in the table has a name with this prefix, whatever its kind. */
   def isNamed(writeUuidPrefix: Long, fileName: String): Boolean =
     NewFilePaths.hasUuidPrefix(writeUuidPrefix, fileName)
 

@@ -12,7 +12,7 @@ import io.deltaic.protocol.DeletionVectorDescriptor
  * Unique paths of the files of a write, relative to the table.
  *
  * @param kind         the folder of the files, and the prefix of their names
- * @param writeUuidPrefix   half of the UUIDs in the names of the write's files, by which the files of lost
+ * @param writeUuidPrefix half of the UUIDs in the names of the write's files, by which the files of lost
  *                     tasks are found
  * @param randomPrefixLength how many random characters replace the partition directories, if any
  */
@@ -35,7 +35,7 @@ private[write] final case class NewFilePaths(
 
 private[write] object NewFilePaths {
 
-  def newMarker(): Long = UUID.randomUUID().getMostSignificantBits
+  def newUuidPrefix(): Long = UUID.randomUUID().getMostSignificantBits
 
   def hasUuidPrefix(writeUuidPrefix: Long, fileName: String): Boolean =
     prefixes.exists(fileName.startsWith) &&

@@ -201,8 +201,8 @@ class DistributedFilesSuite extends PatientSuite with LocalSpark {
       .commit(4, moreRows.remove(now), moreRows.copy(deletionVector = Some(TableBuilder.dv("v"))))
   }
 
-  private def open(table: TableBuilder, bytesInMemory: Long): SnapshotFiles =
-    newest(new DeltaLog(table.path, table.conf, bytesInMemory))
+  private def open(table: TableBuilder, maxInMemoryBytes: Long): SnapshotFiles =
+    newest(new DeltaLog(table.path, table.conf, maxInMemoryBytes))
 
   private def newest(log: DeltaLog): SnapshotFiles = {
     val snapshot: Snapshot = log.latest()

@@ -90,7 +90,7 @@ final class ParquetSplits(
       val file = opened.footer.getFileMetaData
       inspection.inspect(split.urlEncodedPath, file.getSchema)
       val (dates, int96) = (datetimeRebase(file), int96Rebase(file))
-      created {
+      openedOrClosed {
         new VectorizedParquetRecordReader(
           timestampZone(file).orNull,
           dates.mode.toString,
@@ -103,7 +103,7 @@ final class ParquetSplits(
       } { reader =>
         reader.initialize(
           fileSplit(split),
-          new TaskAttemptContextImpl(asking(file), attemptId),
+          new TaskAttemptContextImpl(confRequestingColumns(file), attemptId),
           Some(opened.inputFile),
           Some(opened.inputStream),
           Some(RowGroupInternals.withoutRowGroups(opened.footer))
@@ -128,7 +128,7 @@ final class ParquetSplits(
     val support =
       new ParquetReadSupport(timestampZone(file), false, datetimeRebase(file), int96Rebase(file))
     val pushed = pushedFilter(file)
-    created {
+    openedOrClosed {
       val reader = pushed.filter(_ => recordFilter) match {
         case Some(filter) => new ParquetRecordReader(support, FilterCompat.get(filter, null))
         case None => new ParquetRecordReader(support)
@@ -145,7 +145,7 @@ final class ParquetSplits(
   private def hadoop: Configuration = configuration.hadoop
 
   /** A reader that fails to start is closed, and a task that is killed meanwhile waits for that. */
-  private def created[R <: RecordReader[Void, _]](make: => R)(start: R => Unit): R =
+  private def openedOrClosed[R <: RecordReader[Void, _]](make: => R)(start: R => Unit): R =
     Utils.createResourceUninterruptiblyIfInTaskThread {
       Utils.tryInitializeResource(make) { reader =>
         start(reader)
@@ -163,7 +163,7 @@ final class ParquetSplits(
    * Requests the stored columns. Spark's vectorized reader cannot read bytes as decimals of up to
    * 18 digits; if a file has such columns, all decimals are requested with the maximum precision.
    */
-  private def asking(file: FileMetaData): JobConf =
+  private def confRequestingColumns(file: FileMetaData): JobConf =
     if (!hasShortDecimals || !ParquetSplits.hasShortDecimalsAsBytes(file)) job
     else {
       val other = new JobConf(job)

@@ -13,7 +13,7 @@ import org.apache.spark.unsafe.types.UTF8String
  * looks up each value on access, through objects whose classes differ from column to column. The
  * implementations look up once for a batch, or once for a dictionary entry.
  */
-private[scan] trait MaterializedColumn {
+private[scan] trait DecodedColumn {
 
   /** The vector from which rows are read; the same for all batches. */
   def values: ColumnVector
@@ -25,10 +25,10 @@ private[scan] trait MaterializedColumn {
   def leaveBatch(): Unit
 }
 
-private[scan] object MaterializedColumn {
+private[scan] object DecodedColumn {
 
   /** @param field the requested column */
-  def of(column: ColumnVector, field: StructField): MaterializedColumn =
+  def of(column: ColumnVector, field: StructField): DecodedColumn =
     (column, field.dataType) match {
       case (wide, narrow) if DecimalDowncastVector.areIn(wide.dataType, narrow) =>
         new DecimalDowncastVector(wide, field.name, narrow)
@@ -47,7 +47,7 @@ private[scan] object MaterializedColumn {
       case (other, _) => AsFilled(other)
     }
 
-  private final case class AsFilled(values: ColumnVector) extends MaterializedColumn {
+  private final case class AsFilled(values: ColumnVector) extends DecodedColumn {
     override def enterBatch(rows: Int): Unit = ()
     override def leaveBatch(): Unit = ()
   }
@@ -57,7 +57,7 @@ private[scan] object MaterializedColumn {
  * Numbers, which replace the ids: a loop over a batch takes less time than a look-up for each row,
  * even if not every row is accessed.
  */
-private[scan] abstract class NumberColumn(column: WritableColumnVector) extends MaterializedColumn {
+private[scan] abstract class NumberColumn(column: WritableColumnVector) extends DecodedColumn {
 
   /** The dictionary of the batch; null if the reader has filled in the values. */
   private var dictionary: Dictionary = _
@@ -161,7 +161,7 @@ private[scan] final class MaterializedDoubleColumn(column: WritableColumnVector)
  */
 private[scan] final class StringVector(column: WritableColumnVector)
     extends ComputedVector(column.dataType)
-    with MaterializedColumn {
+    with DecodedColumn {
 
   private var file: FileDictionary = _
   private var dictionary: Dictionary = _
@@ -231,7 +231,7 @@ private[scan] final class DecimalDowncastVector(
     name: String,
     narrow: DataType
 ) extends ComputedVector(narrow)
-    with MaterializedColumn {
+    with DecodedColumn {
 
   private val children: Array[ColumnVector] = narrow match {
     case s: StructType => s.fields.zipWithIndex.map { case (f, i) => child(i, f.dataType) }

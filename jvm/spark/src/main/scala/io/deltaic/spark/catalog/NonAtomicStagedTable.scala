@@ -12,7 +12,7 @@ import io.deltaic.spark.util.TableWithSchema
  * A table of another provider in the extended catalog. That catalog does not support staging, so the table is
  * created first, and dropped again if the write fails.
  */
-private[spark] final class UnstagedTable(table: Table, drop: () => Unit)
+private[spark] final class NonAtomicStagedTable(table: Table, drop: () => Unit)
     extends StagedTable
     with TableWithSchema
     with SupportsWrite {

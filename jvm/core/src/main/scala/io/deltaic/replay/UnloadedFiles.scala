@@ -18,7 +18,7 @@ import io.deltaic.replay.checkpoint.UnreadableContent
  *   these files (Protocol § Action Reconciliation)
  * @param conf the configuration of this process; readers in other processes use their own
  */
-private[deltaic] final class StoredFiles(
+private[deltaic] final class UnloadedFiles(
     val checkpoint: Checkpoint,
     val sizeBytes: Long,
     val slices: Seq[CheckpointSlice],
@@ -26,8 +26,8 @@ private[deltaic] final class StoredFiles(
     conf: Configuration
 ) {
 
-  def without(keys: Iterable[String]): StoredFiles =
-    new StoredFiles(checkpoint, sizeBytes, slices, superseded ++ keys, conf)
+  def without(keys: Iterable[String]): UnloadedFiles =
+    new UnloadedFiles(checkpoint, sizeBytes, slices, superseded ++ keys, conf)
 
   /** All live files. One slice is read ahead while another is used, so that they are never all in memory. */
   def adds: Iterator[AddFile] =
@@ -64,11 +64,11 @@ private[deltaic] final class StoredFiles(
 
   /** The approximate heap size in bytes. */
   lazy val retainedBytes: Long =
-    StoredFiles.SliceBytes * slices.size +
-      superseded.iterator.map(key => FileBlock.stringBytes(key) + StoredFiles.SlotBytes).sum
+    UnloadedFiles.SliceBytes * slices.size +
+      superseded.iterator.map(key => FileBlock.stringBytes(key) + UnloadedFiles.SlotBytes).sum
 }
 
-private object StoredFiles {
+private object UnloadedFiles {
   private val SliceBytes = 400L
 
   /** The inner nodes of a hash set, per member. */

@@ -29,7 +29,7 @@ import io.deltaic.spark.schema.AnalyzedColumns
  *
  * The methods return the result of the statement: how many rows it changed.
  */
-object RowChanges {
+object RowLevelStatements {
 
   /** Deletes the rows for which `condition` is true, all rows when it is null. */
   def delete(target: classic.DataFrame, condition: Column): DataFrame = {
@@ -159,14 +159,17 @@ final class MergeStatement private[spark] (
   private var evolvesSchema = false
 
   def matchedUpdate(when: Column, columns: JList[String], values: JList[Column]): Unit =
-    matched += UpdateAction(optional(when), RowChanges.assignments(spark, columns, values))
+    matched += UpdateAction(optional(when), RowLevelStatements.assignments(spark, columns, values))
 
   def matchedUpdateAll(when: Column): Unit = matched += UpdateStarAction(optional(when))
 
   def matchedDelete(when: Column): Unit = matched += DeleteAction(optional(when))
 
   def notMatchedInsert(when: Column, columns: JList[String], values: JList[Column]): Unit =
-    notMatched += InsertAction(optional(when), RowChanges.assignments(spark, columns, values))
+    notMatched += InsertAction(
+      optional(when),
+      RowLevelStatements.assignments(spark, columns, values)
+    )
 
   def notMatchedInsertAll(when: Column): Unit = notMatched += InsertStarAction(optional(when))
 
@@ -176,7 +179,7 @@ final class MergeStatement private[spark] (
       values: JList[Column]
   ): Unit =
     notMatchedBySource +=
-      UpdateAction(optional(when), RowChanges.assignments(spark, columns, values))
+      UpdateAction(optional(when), RowLevelStatements.assignments(spark, columns, values))
 
   def notMatchedBySourceDelete(when: Column): Unit =
     notMatchedBySource += DeleteAction(optional(when))
@@ -197,5 +200,6 @@ final class MergeStatement private[spark] (
     JobInternals.calledAs(spark, "DeltaTable.merge")(SessionInternals.run(spark, merge))
   }
 
-  private def optional(when: Column): Option[Expression] = RowChanges.expression(spark, when)
+  private def optional(when: Column): Option[Expression] =
+    RowLevelStatements.expression(spark, when)
 }

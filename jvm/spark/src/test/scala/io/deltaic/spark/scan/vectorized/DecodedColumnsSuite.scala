@@ -28,7 +28,7 @@ import io.deltaic.spark.scan.ReadConfiguration
  * Columns as in files of other writers: each has a dictionary at first, later row groups have none,
  * and some values are null.
  */
-class MaterializedColumnsSuite extends FunSuite {
+class DecodedColumnsSuite extends FunSuite {
   private val rows = 9000
   private var directory: LocalPath = _
 
