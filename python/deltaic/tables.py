@@ -22,9 +22,10 @@ from deltaic.builders import DefinitionBuilder, IdentityGenerator
 from deltaic.commands.history import history
 from deltaic.exceptions import error
 from deltaic.merge import DeltaMergeBuilder
+from deltaic.optimize import DeltaOptimizeBuilder, TableRewrites
 from deltaic.spark.dataframe_columns import DataFrameColumns
 from deltaic.table_definition import TableDefinition, session_api
-from deltaic.unsupported import DeltaOptimizeBuilder, UnsupportedCommands
+from deltaic.unsupported import UnsupportedCommands
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -40,7 +41,7 @@ __all__ = [
 ]
 
 
-class DeltaTable(TableDefinition, UnsupportedCommands):
+class DeltaTable(TableDefinition, TableRewrites, UnsupportedCommands):
     """A Delta table. `forPath` and `forName` return one.
 
     Names and signatures are those of delta-spark.

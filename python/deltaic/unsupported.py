@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from deltaic.exceptions import error
 from deltaic.resources import load_json
@@ -30,19 +30,6 @@ def refuse(command: str) -> NoReturn:
     raise error("DELTAIC_COMMAND_UNSUPPORTED", command=command, instead=instead)
 
 
-class DeltaOptimizeBuilder:
-    """What `DeltaTable.optimize` returns in delta-spark; not supported yet.
-
-    Raises
-    ------
-    InvalidArgumentError
-        Always. The message says what works instead.
-    """
-
-    def __init__(self, *_: object) -> None:
-        refuse("OPTIMIZE")
-
-
 class UnsupportedCommands:
     """Methods with the names and signatures of delta-spark that raise an error."""
 
@@ -60,16 +47,6 @@ class UnsupportedCommands:
             Always. The message says what works instead.
         """
         refuse("VACUUM")
-
-    def optimize(self) -> Any:
-        """Refuse to compact files: not supported yet.
-
-        Raises
-        ------
-        InvalidArgumentError
-            Always. The message says what works instead.
-        """
-        refuse("OPTIMIZE")
 
     def restoreToVersion(self, version: int) -> DataFrame:
         """Refuse to restore a version: not supported yet.

@@ -22,6 +22,7 @@ FOLDERS = {
     "jvm/spark/src/main/scala/io/deltaic/spark/commit": ("commit",),
     "jvm/spark/src/main/scala/io/deltaic/spark/write": ("write",),
     "jvm/spark/src/main/scala/io/deltaic/spark/rowlevel": ("rowlevel",),
+    "jvm/spark/src/main/scala/io/deltaic/spark/optimize": ("optimize",),
     "jvm/spark/src/main/scala/io/deltaic/spark/catalog": ("catalog", "write"),
     "jvm/spark/src/main/scala/io/deltaic/spark/stream": ("stream",),
     "jvm/spark/src/main/scala/io/deltaic/spark/sql/analysis/merge": ("rowlevel",),

@@ -208,6 +208,11 @@ SETTINGS: dict[str, Shown] = {
     "rowLevel.storedSource.minTableBytes": Shown(
         "tests/spark/rowlevel/test_materialized_merge_sources.py"
     ),
+    "optimize.maxDecodedFileSize": Shown("tests/spark/optimize/test_optimize.py"),
+    "optimize.maxDeletedRowsRatio": Shown("tests/spark/optimize/test_optimize.py"),
+    "optimize.maxFileSize": Shown("tests/spark/optimize/test_optimize.py"),
+    "optimize.minFileSize": Shown("tests/spark/optimize/test_optimize.py"),
+    "optimize.minTaskSize": Shown("tests/spark/optimize/test_optimize.py"),
     "schema.autoMerge.enabled": Shown("tests/spark/write/test_schema_evolution.py"),
     "snapshot.distributedThresholdBytes": Shown("tests/spark/scan/test_distributed_snapshot.py"),
     "typeWidening.allowAutomaticWidening": Shown("tests/peers/test_automatic_widening.py"),

@@ -13,6 +13,7 @@ from deltaic.commands.definitions.definition import (
     redefine_table,
 )
 from deltaic.commands.evolve_table import evolve_table
+from deltaic.commands.optimize import require_optimizable
 from deltaic.commit.idempotence import requested_txn
 from deltaic.commit.message import Message, json_name
 from deltaic.commit.notices import warn_once
@@ -128,6 +129,9 @@ def plan_write(request: WriteRequest, tables: TableAccess, now_ms: int) -> Commi
         raise error("DELTAIC_NOT_A_TABLE", table=request.table)
     require_writable(request.table, current.version, current.protocol, current.metadata)
     _require_removes_allowed(request, current)
+    if request.operation.kind is Operation.OPTIMIZE:
+        full = request.operation.parameters.get("isFull") == "true"
+        require_optimizable(request.table, current, full=full)
     plan = (
         _replacement(request, current, tables)
         if request.replaces_columns

@@ -21,7 +21,7 @@ class Provenance:
 
 
 #: Parameters that delta-spark writes as JSON booleans.
-_FLAGS = frozenset({"isDynamicPartitionOverwrite"})
+_FLAGS = frozenset({"applyPurge", "auto", "isDynamicPartitionOverwrite", "isFull"})
 
 
 def commit_info(
@@ -94,6 +94,6 @@ def _preserves_row_ids(summary: CommitSummary) -> bool:
     whether it materialized their row IDs.
     """
     counts = summary.engine_metrics
+    rearranged = 0 if summary.files.data_change else summary.files.added_rows
     copied = sum(counts.get(name, 0) for name in ("numCopiedRows", "numUpdatedRows"))
-    rearranges = summary.files.num_added > 0 and not summary.files.data_change
-    return copied == counts.get("numPreservedRows", 0) and not rearranges
+    return copied + rearranged == counts.get("numPreservedRows", 0)

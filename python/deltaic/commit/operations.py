@@ -84,3 +84,4 @@ class WriteMode(Enum):
     DELETE = "delete"
     UPDATE = "update"
     MERGE = "merge"
+    REWRITE = "rewrite"

@@ -151,6 +151,13 @@ class SessionApi:
         with jvm_errors():
             row_changes(self._jvm).update(target._jdf, _java(condition), columns, values)
 
+    def optimize(self, path: str, predicate: str | None) -> DataFrame:
+        """Compact the files of a table; return the result of the statement."""
+        from pyspark.sql import DataFrame
+
+        with jvm_errors():
+            return DataFrame(self._api.optimize(self._session, path, predicate), self._spark)
+
     def merge(
         self,
         target: DataFrame,

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 STATEMENTS = {
-    "OPTIMIZE {t}": "OPTIMIZE",
-    "OPTIMIZE '{path}' WHERE id > 3 ZORDER BY (id, v);": "OPTIMIZE",
-    "optimize {t} FULL": "OPTIMIZE",
+    "OPTIMIZE '{path}' WHERE id > 3 ZORDER BY (id, v);": "OPTIMIZE ... ZORDER BY",
     "VACUUM {t}": "VACUUM",
     "VACUUM '{path}' RETAIN 0 HOURS DRY RUN": "VACUUM",
     "VACUUM {t} LITE": "VACUUM",
@@ -40,7 +38,10 @@ STATEMENTS = {
 METHODS: dict[str, tuple[str, Callable[[DeltaTable, SparkSession], object]]] = {
     "vacuum": ("VACUUM", lambda table, _: table.vacuum()),
     "vacuum with hours": ("VACUUM", lambda table, _: table.vacuum(0.5)),
-    "optimize": ("OPTIMIZE", lambda table, _: table.optimize().where("id > 3").executeCompaction()),
+    "executeZOrderBy": (
+        "OPTIMIZE ... ZORDER BY",
+        lambda table, _: table.optimize().executeZOrderBy("id"),
+    ),
     "restoreToVersion": ("RESTORE", lambda table, _: table.restoreToVersion(0)),
     "restoreToTimestamp": ("RESTORE", lambda table, _: table.restoreToTimestamp("2024-01-01")),
     "generate": ("GENERATE", lambda table, _: table.generate("symlink_format_manifest")),

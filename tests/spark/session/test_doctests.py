@@ -11,6 +11,7 @@ import pytest
 
 import deltaic.builders
 import deltaic.merge
+import deltaic.optimize
 import deltaic.table_definition
 import deltaic.tables
 
@@ -23,6 +24,8 @@ CLASSES: tuple[type, ...] = (
     deltaic.builders.DefinitionBuilder,
     deltaic.tables.DeltaTableBuilder,
     deltaic.table_definition.TableDefinition,
+    deltaic.optimize.DeltaOptimizeBuilder,
+    deltaic.optimize.TableRewrites,
 )
 EXAMPLES: dict[type, list[doctest.DocTest]] = {
     found: [e for e in doctest.DocTestFinder().find(found) if e.examples] for found in CLASSES

@@ -13,13 +13,13 @@ statement
     | (DESCRIBE | DESC) DETAIL target                          # describeDetail
     | ALTER TABLE table=name (ALTER | CHANGE) COLUMN? column=name SYNC IDENTITY  # syncIdentity
     | ALTER TABLE table=name DROP FEATURE feature (TRUNCATE HISTORY)?            # dropFeature
+    | OPTIMIZE target FULL? (WHERE predicate)? (ZORDER BY rest)?                 # optimizeTable
     | unsupported                                              # unsupportedCommand
     ;
 
 /** Statements of delta-spark that are refused by name. None of them is one of Spark's. */
 unsupported
-    : OPTIMIZE rest
-    | VACUUM rest
+    : VACUUM rest
     | RESTORE rest
     | REORG TABLE rest
     | GENERATE rest
@@ -28,6 +28,9 @@ unsupported
     ;
 
 rest: ~';'+;
+
+/** A condition, which Spark's parser reads. */
+predicate: ~(';' | ZORDER)+;
 
 /** A path as a text, or a name, whose parts Spark's parser reads. */
 target
@@ -50,9 +53,11 @@ part
     | ALTER | CHANGE | COLUMN | DROP | FEATURE | IDENTITY | SYNC | TABLE | TRUNCATE
     | CLONE | CONVERT | CREATE | DEEP | DELTA | EXISTS | GENERATE | IF | NOT | OPTIMIZE | OR
     | REORG | REPLACE | RESTORE | SHALLOW | TO | VACUUM
+    | BY | FULL | WHERE | ZORDER
     ;
 
 ALTER: 'ALTER';
+BY: 'BY';
 CHANGE: 'CHANGE';
 CLONE: 'CLONE';
 COLUMN: 'COLUMN';
@@ -66,6 +71,7 @@ DETAIL: 'DETAIL';
 DROP: 'DROP';
 EXISTS: 'EXISTS';
 FEATURE: 'FEATURE';
+FULL: 'FULL';
 GENERATE: 'GENERATE';
 HISTORY: 'HISTORY';
 IDENTITY: 'IDENTITY';
@@ -83,6 +89,8 @@ TABLE: 'TABLE';
 TO: 'TO';
 TRUNCATE: 'TRUNCATE';
 VACUUM: 'VACUUM';
+WHERE: 'WHERE';
+ZORDER: 'ZORDER';
 
 STRING
     : '\'' (~['\\] | '\\' . | '\'\'')* '\''

@@ -1,5 +1,6 @@
 package io.deltaic.spark
 
+import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, View}
 import org.apache.spark.sql.classic.SparkSession
@@ -29,9 +30,10 @@ import io.deltaic.spark.commit.{
   PrefetchedState,
   PreparedCommit
 }
+import io.deltaic.spark.optimize.OptimizeRequest
 import io.deltaic.spark.scan.files.SnapshotFiles
 import io.deltaic.spark.schema.TableSchema
-import io.deltaic.spark.sql.command.{TableToDescribe, UnreadableTable}
+import io.deltaic.spark.sql.command.{LocatedTable, RewriteTable, TableAtPath, TableToDescribe}
 import io.deltaic.spark.util.{Json, Version}
 
 /**
@@ -183,7 +185,7 @@ object PythonApi {
       "DELTAIC_NAME_IS_NOT_A_TABLE",
       Map("name" -> name, "found" -> found)
     )
-    def locate(e: DeltaicThrowable): UnreadableTable = {
+    def locate(e: DeltaicThrowable): LocatedTable = {
       val parts = spark.sessionState.sqlParser.parseMultipartIdentifier(name)
       TableToDescribe(parts, "DeltaTable.forName").locate(spark).getOrElse(throw e)
     }
@@ -207,6 +209,13 @@ object PythonApi {
         }
       case _: View => notDelta("a view")
       case _ => notDelta("a table of another format")
+    }
+
+  /** Compacts the files of a table, in the partitions that the predicate selects unless it is null. */
+  def optimize(spark: SparkSession, path: String, predicate: String): DataFrame =
+    JobInternals.calledAs(spark, "DeltaTable.optimize") {
+      val request = OptimizeRequest(Option(predicate))
+      SessionInternals.run(spark, RewriteTable.of(TableAtPath(path), request))
     }
 
   /** Creates or replaces a table from the definition of Python's `DeltaTableBuilder`. */

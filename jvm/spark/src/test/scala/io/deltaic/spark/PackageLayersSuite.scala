@@ -22,6 +22,7 @@ class PackageLayersSuite
           "write.files",
           "write",
           "rowlevel",
+          "optimize",
           "catalog",
           "catalog.definition",
           "catalog.target",

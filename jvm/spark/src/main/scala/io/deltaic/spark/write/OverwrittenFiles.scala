@@ -9,7 +9,7 @@ import io.deltaic.protocol.{AddFile, LogPath, RemoveFile}
 import io.deltaic.replay.Snapshot
 import io.deltaic.spark.commit.ReadSet
 import io.deltaic.spark.scan.files.{ScanFilters, SnapshotFiles}
-import io.deltaic.spark.schema.{PartitionValues, TableSchema}
+import io.deltaic.spark.schema.{PartitionKey, TableSchema}
 
 /**
  * The files that a write replaces. One too many would lose rows, so partitions are compared by their values, not by
@@ -57,8 +57,8 @@ private[write] final class OverwrittenFiles(
       val selected = Predicate.createInterpreted(over(column)(condition))
       file => selected.eval(InternalRow.fromSeq(partition(file)))
     case Replaced.WrittenPartitions =>
-      val written = adds.iterator.map(partition(_).map(comparable)).toSet
-      file => written(partition(file).map(comparable))
+      val written = adds.iterator.map(partitions.of).toSet
+      file => written(partitions.of(file))
   }
 
   /** Writers differ in how they spell a path. */
@@ -79,7 +79,7 @@ private[write] final class OverwrittenFiles(
 
   private def inPartitionsOfAdds: Seq[Expression] = {
     val columns = schema.partition.fields.toSeq.map(f => AttributeReference(f.name, f.dataType)())
-    val partitions = adds.iterator.map(partition).distinctBy(_.map(comparable)).toSeq
+    val partitions = adds.iterator.map(partition).distinctBy(_.map(PartitionKey.comparable)).toSeq
     if (columns.isEmpty || partitions.size > OverwrittenFiles.PartitionsToFilterBy) Nil
     else
       partitions.map { values =>
@@ -90,18 +90,9 @@ private[write] final class OverwrittenFiles(
       }.reduceLeftOption(Or).toSeq
   }
 
-  private def partition(file: AddFile): Seq[Any] = schema.partition.fields.toSeq.map { field =>
-    val text = file.partitionValues.getOrElse(schema.logName(field.name), null)
-    PartitionValues.fromLog(field.name, field.dataType, text, zone)
-  }
+  private val partitions = new PartitionKey(schema, zone)
 
-  private def comparable(value: Any): Any = value match {
-    case bytes: Array[Byte] => bytes.toSeq
-    // As in Spark's grouping: all NaN are equal, and so are the two zeros.
-    case float: Float => java.lang.Float.floatToIntBits(float + 0.0f)
-    case double: Double => java.lang.Double.doubleToLongBits(double + 0.0d)
-    case other => other
-  }
+  private def partition(file: AddFile): Seq[Any] = partitions.values(file)
 
   private def over(column: String => Expression)(condition: Expression): Expression =
     condition.transformUp { case reference: AttributeReference => column(reference.name) }

@@ -10,15 +10,20 @@ import io.deltaic.spark.util.SessionSettings
  * idempotent writes, and `userMetadata`. The options of a write take precedence.
  *
  * @param options the write's own options, keys in lower case
+ * @param changesRows whether it is a write; a command that only rewrites files is not part of an application's progress
  */
-private[spark] final class SessionWriteOptions(spark: SparkSession, options: Map[String, String]) {
+private[spark] final class SessionWriteOptions(
+    spark: SparkSession,
+    options: Map[String, String],
+    changesRows: Boolean = true
+) {
 
   /** PySpark passes None as null. Such an option is not set. */
   private val own: Map[String, String] = options.filter(_._2 != null)
 
   /** Application and version come from the same source: both from the write, or both from the session. */
   private val txn: Map[String, String] =
-    if (own.contains("txnappid") || own.contains("txnversion")) Map.empty
+    if (!changesRows || own.contains("txnappid") || own.contains("txnversion")) Map.empty
     else
       setting("write.txnAppId").map("txnappid" -> _).toMap ++
         setting("write.txnVersion").map("txnversion" -> _)

@@ -54,6 +54,7 @@ import io.deltaic.spark.write.files.{DataWriteSpec, ParquetFormat, WrittenTable}
  * @param keepsDefinition whether the table's definition is retained although the operation's name implies otherwise
  * @param rowCondition the condition of the replaced rows, if new rows must satisfy it
  * @param copiesRows whether existing rows are copied to new files, with their row IDs
+ * @param changesRows whether it is a write, and not a command that only rewrites files
  * @param measured metrics counted before the commit, by the names of engine metrics
  */
 private[spark] final case class WriteIntent(
@@ -66,6 +67,7 @@ private[spark] final case class WriteIntent(
     keepsDefinition: Boolean = false,
     rowCondition: Option[Expression] = None,
     copiesRows: Boolean = false,
+    changesRows: Boolean = true,
     measured: () => Map[String, Long] = WriteIntent.nothingMeasured
 ) {
   def withParameters(parameters: (String, String)*): WriteIntent =
@@ -100,7 +102,8 @@ private[spark] final class WriteTransaction(
     specified: WriteIntent
 ) {
 
-  private val sessionOptions = new SessionWriteOptions(spark, specified.operation.options)
+  private val sessionOptions =
+    new SessionWriteOptions(spark, specified.operation.options, specified.changesRows)
   private val intent = specified.withOptions(sessionOptions.all)
 
   val readVersion: Long = snapshot.fold(-1L)(_.version)

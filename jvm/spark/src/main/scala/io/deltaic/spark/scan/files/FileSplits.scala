@@ -51,6 +51,24 @@ private[spark] object FileSplits {
       .toArray[InputPartition]
   }
 
+  /**
+   * Cuts one file into consecutive splits.
+   *
+   * @param constants the columns whose value is the same for each row of the file
+   */
+  def ofFile(
+      table: Path,
+      file: AddFile,
+      constants: StructType,
+      zone: ZoneId,
+      maxSplitBytes: Long,
+      conf: => Configuration
+  ): Seq[PartitionedFile] = {
+    val known = if (FileMetadata.isSizeKnown(file)) file else sized(table, file, conf)
+    val row = constantRow(table, file, constants, zone, _ => null)
+    split(SparkPath.fromPath(LogPath.toAbsolute(table, file.path)), known, row, maxSplitBytes)
+  }
+
   def sessionZone(spark: SparkSession): ZoneId =
     DateTimeUtils.getZoneId(spark.sessionState.conf.sessionLocalTimeZone)
 

@@ -1,7 +1,6 @@
 package io.deltaic.spark.sql.command
 
 import com.fasterxml.jackson.databind.node.ObjectNode
-import org.apache.spark.sql.catalyst.analysis.ResolvedTable
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.util.quoteIfNeeded
@@ -12,7 +11,6 @@ import org.apache.spark.sql.functions.{max, min}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.sql.{Row, SparkSession, classic}
 
-import io.deltaic.protocol.DeltaicException
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.catalog.definition.PythonCommand
 import io.deltaic.spark.catalog.{DeltaicTable, TableVersion}
@@ -36,30 +34,10 @@ private[spark] sealed trait AlterationCommand extends UnaryRunnableCommand {
 
   override def run(session: SparkSession): Seq[Row] = {
     val spark = session.asInstanceOf[classic.SparkSession]
-    val log = child match {
-      case resolved: ResolvedTable => AlterationCommand.newestOf(resolved).log
-      case other => throw new IllegalStateException(s"$command of ${other.nodeName}")
-    }
+    val log = CommandTarget.of(spark, child, command).log
     val python = new PythonCommand(spark, log, command)
     python.run(("table" -> log.table.toString) +: arguments(spark, log, python.newest))
     Nil
-  }
-}
-
-private[spark] object AlterationCommand {
-
-  /** The table of a statement that is not on an older version. */
-  def newestOf(resolved: ResolvedTable): DeltaicTable = resolved.table match {
-    case table: DeltaicTable if table.followsNewVersions => table
-    case other =>
-      val found = other match {
-        case older: DeltaicTable => s"version ${older.snapshot.version} of ${older.log.table}"
-        case _ => "a table of another format"
-      }
-      throw DeltaicException(
-        "DELTAIC_NAME_IS_NOT_A_TABLE",
-        Map("name" -> resolved.name, "found" -> found)
-      )
   }
 }
 

@@ -1,20 +1,15 @@
 package io.deltaic.spark.sql.command
 
-import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
-import org.apache.spark.sql.catalyst.CatalystTypeConverters
-import org.apache.spark.sql.catalyst.analysis.{ResolvedTable, UnresolvedTable}
-import org.apache.spark.sql.catalyst.expressions.{Attribute, JsonToStructs, Literal}
+import org.apache.spark.sql.catalyst.analysis.UnresolvedTable
+import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan}
-import org.apache.spark.sql.catalyst.types.DataTypeUtils.{fromAttributes, toAttributes}
 import org.apache.spark.sql.catalyst.util.quoteIfNeeded
 import org.apache.spark.sql.deltaic.SessionInternals
 import org.apache.spark.sql.execution.command.UnaryRunnableCommand
-import org.apache.spark.sql.types.{ArrayType, StructType}
 import org.apache.spark.sql.{Row, SparkSession, classic}
 
-import io.deltaic.protocol.SharedResource
 import io.deltaic.spark.catalog.{DeltaTableCatalog, TableLocation}
 import io.deltaic.spark.commit.CommandRequest
 import io.deltaic.spark.util.Json
@@ -88,18 +83,14 @@ private[spark] final case class DescribeCommand(
   private def runOn(spark: classic.SparkSession, table: LogicalPlan): Seq[Row] = {
     val nonDelta =
       if (command == DescribeCommand.Detail) DescribeNonDeltaDetail.of(spark, table) else None
-    nonDelta.fold(describe(spark, table))(detail => rows(Json.of(Seq(detail)).toString))
+    nonDelta.fold(describe(spark, table)) { detail =>
+      ResultRows.of(Json.of(Seq(detail)).toString, output)
+    }
   }
 
-  private def describe(spark: classic.SparkSession, table: LogicalPlan): Seq[Row] = table match {
-    case TableAtPath(path) =>
-      val log = TableLocation.requireExists(spark, TableLocation.log(spark, path))
-      runInPython(spark, log.table.toString, None)
-    case resolved: ResolvedTable =>
-      val log = AlterationCommand.newestOf(resolved).log
-      val isNamed = TableLocation.pathOf(resolved.identifier).isEmpty
-      runInPython(spark, log.table.toString, Option.when(isNamed)(resolved.name))
-    case other => throw new IllegalStateException(s"$command of ${other.nodeName}")
+  private def describe(spark: classic.SparkSession, table: LogicalPlan): Seq[Row] = {
+    val target = CommandTarget.of(spark, table, command)
+    runInPython(spark, target.log.table.toString, target.name)
   }
 
   /** @param name in the catalog, which only a detail has */
@@ -110,17 +101,7 @@ private[spark] final case class DescribeCommand(
   ): Seq[Row] = {
     val named = Option.when(command == DescribeCommand.Detail)("name" -> name)
     val all = Seq("table" -> path) ++ named ++ arguments
-    rows(CommandRequest(command, all).rows(spark))
-  }
-
-  /** Timestamps have a zone in the JSON, so the session's time zone does not affect them. */
-  private def rows(json: String): Seq[Row] = {
-    val schema = ArrayType(fromAttributes(output))
-    val parsed = JsonToStructs(schema, Map("mode" -> "FAILFAST"), Literal(json), Some("UTC")).eval()
-    CatalystTypeConverters.convertToScala(
-      parsed,
-      schema
-    ).asInstanceOf[scala.collection.Seq[Row]].toSeq
+    ResultRows.of(CommandRequest(command, all).rows(spark), output)
   }
 
   override protected def withNewChildInternal(newChild: LogicalPlan): DescribeCommand =
@@ -131,12 +112,6 @@ private[spark] object DescribeCommand {
   val Detail = "describeDetail"
   val History = "describeHistory"
 
-  private lazy val columns: Map[String, StructType] =
-    SharedResource.json("command-results.json").properties().asScala.map { entry =>
-      val fields = entry.getValue.elements().asScala.map(_.asText)
-      entry.getKey -> StructType.fromDDL(fields.mkString(", "))
-    }.toMap
-
   def of(command: String, table: LogicalPlan, arguments: Map[String, Any]): DescribeCommand =
-    DescribeCommand(command, table, arguments, toAttributes(columns(command)))
+    DescribeCommand(command, table, arguments, ResultRows.output(command))
 }

@@ -23,10 +23,12 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.internal.VariableSubstitution
 import org.apache.spark.sql.types.{DataType, StructType}
 
+import io.deltaic.spark.optimize.OptimizeRequest
 import io.deltaic.spark.sql.analysis.TableChanges
 import io.deltaic.spark.sql.command.{
   DescribeCommand,
   DropFeatureCommand,
+  RewriteTable,
   SyncIdentityCommand,
   TableAtPath,
   TableToDescribe
@@ -101,6 +103,14 @@ private[spark] final class StatementParser(session: SparkSession, spark: ParserI
         truncatesHistory = statement.HISTORY != null
       )
 
+    override def visitOptimizeTable(statement: OptimizeTableContext): LogicalPlan = {
+      if (statement.ZORDER != null) throw UnsupportedOperation.command("OPTIMIZE ... ZORDER BY")
+      RewriteTable.of(
+        target(statement.target, "OPTIMIZE"),
+        OptimizeRequest(Option(statement.predicate).map(text), isFull = statement.FULL != null)
+      )
+    }
+
     override def visitUnsupportedCommand(statement: UnsupportedCommandContext): LogicalPlan = {
       val words = statement.unsupported
       val command =
@@ -113,6 +123,9 @@ private[spark] final class StatementParser(session: SparkSession, spark: ParserI
     private def described(target: TargetContext, command: String): LogicalPlan =
       if (target.path != null) TableAtPath(unquoted(target.path))
       else TableToDescribe(parts(target.name), command)
+
+    private def target(target: TargetContext, command: String): LogicalPlan =
+      if (target.path != null) TableAtPath(unquoted(target.path)) else table(target.name, command)
 
     private def table(name: NameContext, command: String): LogicalPlan =
       UnresolvedTable(parts(name), command)

@@ -1,5 +1,7 @@
 package io.deltaic.spark.write.files
 
+import scala.jdk.CollectionConverters._
+
 import org.apache.hadoop.conf.Configuration
 import org.apache.parquet.hadoop.api.WriteSupport
 import org.apache.parquet.hadoop.{ParquetFileWriter, ParquetOutputFormat, ParquetWriter}
@@ -43,6 +45,9 @@ private[deltaic] final class DataFileWriter(
   }
 
   def numRecords: Long = records
+
+  /** The size of the closed file's data before compression. */
+  def decodedBytes: Long = parquet.getFooter.getBlocks.asScala.map(_.getTotalByteSize).sum
 
   def close(): WrittenFile = {
     parquet.close()

@@ -45,6 +45,8 @@ private[deltaic] final class DataWriteSpec private (
   def storesWholeRows: Boolean = layout.storesWholeRows
   def partitionNames: Array[String] = layout.partitionNames
 
+  def numColumnsWithStatistics: Int = statistics.roots.size
+
   /** Complete for the Parquet writer. The tasks of an executor share it, and must not change it. */
   def hadoopConf: Configuration = conf.value.value
 

@@ -1,0 +1,162 @@
+package io.deltaic.spark.optimize
+
+import scala.collection.mutable.ArrayBuffer
+
+import org.apache.spark.sql.execution.datasources.PartitionedFile
+
+import io.deltaic.protocol.AddFile
+
+/**
+ * Files of one partition that are rewritten together, in the order in which their rows are written.
+ *
+ * @param partitionValues the values of the partition columns, as the log spells them
+ */
+private[optimize] final case class FileGroup(partitionValues: Seq[String], files: Seq[AddFile])
+
+/**
+ * A split of an input file.
+ *
+ * @param file the position of the file in its group
+ */
+private[optimize] final case class InputSplit(file: Int, split: PartitionedFile)
+
+/**
+ * Consecutive rows of a group, which one task writes to one file.
+ *
+ * @param group the position of the group in the plan
+ */
+private[optimize] final case class RewritePart(
+    group: Int,
+    partitionValues: Seq[String],
+    splits: Seq[InputSplit]
+)
+
+private[optimize] object RewritePart {
+
+  /** The share of the size of a file that one part has at most: files of whole parts are that close to it. */
+  private val PartsOfFile = 8
+
+  /** Two tasks for each slot, so that the last ones end at about the same time. */
+  private val TasksOfSlot = 2
+
+  /**
+   * The size of parts with which all slots have something to do.
+   *
+   * @param bytes of all groups
+   */
+  def sizeOf(bytes: Long, slots: Int, settings: OptimizeSettings): Long =
+    (bytes / (TasksOfSlot * slots.max(1))).max(settings.minTaskBytes)
+      .min(settings.maxFileBytes / PartsOfFile).max(1L)
+
+  /**
+   * Cuts a group into parts of about the same size.
+   *
+   * @param splits of all files of the group, in their order
+   */
+  def of(
+      group: Int,
+      partitionValues: Seq[String],
+      splits: Seq[InputSplit],
+      partBytes: Long
+  ): Seq[RewritePart] = {
+    val bytes = splits.iterator.map(_.split.length).sum
+    // A remainder of less than half a part is spread over the others.
+    val count = ((bytes + partBytes / 2) / partBytes).max(1L)
+    val parts = ArrayBuffer.empty[RewritePart]
+    val current = ArrayBuffer.empty[InputSplit]
+    var read = 0L
+    splits.foreach { split =>
+      current += split
+      read += split.split.length
+      if (read * count >= bytes * (parts.size + 1)) {
+        parts += RewritePart(group, partitionValues, current.toVector)
+        current.clear()
+      }
+    }
+    if (current.nonEmpty) parts += RewritePart(group, partitionValues, current.toVector)
+    parts.toSeq
+  }
+}
+
+/**
+ * A file that a task has written.
+ *
+ * @param add none if no row of the part is live
+ * @param decodedBytes the size of the file before compression
+ * @param rowsOfSplits the number of live rows in each split of the part
+ */
+private[optimize] final case class WrittenPart(
+    add: Option[AddFile],
+    decodedBytes: Long,
+    rowsOfSplits: Seq[Long]
+)
+
+/**
+ * A file of consecutive parts of a group.
+ *
+ * @param inputs the rows that it holds, in their order
+ */
+private[optimize] final case class OutputFile(
+    group: Int,
+    partitionValues: Seq[String],
+    parts: Seq[AddFile],
+    inputs: Seq[InputRows]
+)
+
+/**
+ * Consecutive live rows of an input file.
+ *
+ * @param file the position of the file in its group
+ * @param from the number of live rows of the file before them
+ */
+private[optimize] final case class InputRows(file: Int, from: Long, count: Long)
+
+private[optimize] object OutputFile {
+
+  /** Packs the parts of one group into files, by the sizes that they turned out to have. */
+  def pack(
+      parts: Seq[(RewritePart, WrittenPart)],
+      settings: OptimizeSettings
+  ): Seq[OutputFile] = {
+    val rowsBefore = scala.collection.mutable.Map.empty[Int, Long].withDefaultValue(0L)
+    val files = ArrayBuffer.empty[ArrayBuffer[(RewritePart, WrittenPart, Seq[InputRows])]]
+    var (bytes, decodedBytes) = (0L, 0L)
+    parts.foreach { case (part, written) =>
+      val inputs = part.splits.zip(written.rowsOfSplits).map { case (split, count) =>
+        val from = rowsBefore(split.file)
+        rowsBefore(split.file) = from + count
+        InputRows(split.file, from, count)
+      }
+      written.add.foreach { add =>
+        bytes += add.sizeBytes
+        decodedBytes += written.decodedBytes
+        val isFull = bytes > settings.maxFileBytes || decodedBytes > settings.maxDecodedFileBytes
+        if (files.isEmpty || isFull) {
+          files += ArrayBuffer.empty
+          bytes = add.sizeBytes
+          decodedBytes = written.decodedBytes
+        }
+        files.last += ((part, written, inputs))
+      }
+    }
+    files.toSeq.map { file =>
+      val first = file.head._1
+      OutputFile(
+        first.group,
+        first.partitionValues,
+        file.toSeq.flatMap(_._2.add),
+        joined(file.toSeq.flatMap(_._3))
+      )
+    }
+  }
+
+  /** The same rows, with one entry for each file. */
+  private def joined(inputs: Seq[InputRows]): Seq[InputRows] =
+    inputs.filter(_.count > 0).foldLeft(Vector.empty[InputRows]) { (before, next) =>
+      before.lastOption match {
+        case Some(last) if last.file == next.file =>
+          before.init :+ last.copy(count = last.count + next.count)
+        case _ => before :+ next
+      }
+    }
+}

@@ -1,0 +1,122 @@
+package io.deltaic.spark.optimize
+
+import com.fasterxml.jackson.databind.node.ObjectNode
+import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.util.toPrettySQL
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.deltaic.{ExpressionInternals, WriteInternals}
+import org.apache.spark.sql.types.BooleanType
+
+import io.deltaic.protocol.{AddFile, DeltaicException, DeltaicThrowable}
+import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.spark.commit.{CommitFiles, ReadSet}
+import io.deltaic.spark.scan.files.FileSplits.sessionZone
+import io.deltaic.spark.scan.files.{ScanFilters, SnapshotFiles}
+import io.deltaic.spark.schema.{PartitionKey, TableSchema}
+import io.deltaic.spark.write.{NewFiles, WriteIntent, WriteTransaction}
+
+/** Runs a [[RewriteRequest]]: selects files, copies their rows, and commits the new files. */
+private[spark] final class TableRewrite(
+    spark: SparkSession,
+    log: DeltaLog,
+    request: RewriteRequest
+) {
+  private val startedAtMs = System.currentTimeMillis()
+  private val settings = OptimizeSettings.of(spark)
+  private val snapshot: Snapshot = log.latest()
+  private val schema = TableSchema.of(snapshot)
+  private val predicate: Option[Expression] = request.predicate.map(resolved)
+
+  private val transaction = new WriteTransaction(
+    spark,
+    log,
+    Some(snapshot),
+    WriteIntent(
+      request.operation(predicate.map(toPrettySQL(_))),
+      mode = "rewrite",
+      changesRows = false
+    )
+  )
+
+  /** @return the metrics of the result */
+  def run(): ObjectNode = {
+    val considered =
+      SnapshotFiles(spark, log, snapshot, schema).select(ScanFilters(predicate.toSeq))
+    val groups = groupsOf(considered)
+    val removed = groups.flatMap(_.files)
+    val added = if (removed.isEmpty) Nil else rewritten(groups)
+    RewriteMetrics(startedAtMs, considered.size, groups.size, removed, added)
+      .json(spark, schema, transaction.copySpec)
+  }
+
+  private def rewritten(groups: IndexedSeq[FileGroup]): Seq[AddFile] = {
+    val outputs = new FileRewrite(transaction, settings).run(groups)
+    val adds = outputs.map { case (_, add) => add }
+    try {
+      val deletionTimestampMs = System.currentTimeMillis()
+      val removes = groups.flatMap(_.files).map(_.remove(deletionTimestampMs, dataChange = false))
+      transaction.commit(
+        CommitFiles(removes, adds),
+        NewFiles(adds),
+        ReadSet.nothing,
+        RewriteMetrics.sizes(adds) + ("numPreservedRows" -> preservedRows(adds))
+      )
+      adds
+    } catch {
+      case e: Throwable =>
+        transaction.abort(NewFiles(adds), tasksLost = false)
+        throw e
+    }
+  }
+
+  private def preservedRows(adds: Seq[AddFile]): Long =
+    if (transaction.copySpec.numRowTrackingColumns == 0) 0L else adds.flatMap(CommitFiles.rows).sum
+
+  private def groupsOf(considered: IndexedSeq[AddFile]): IndexedSeq[FileGroup] = {
+    val candidates = considered.flatMap(request.candidate(_, settings))
+    val partitions = new PartitionKey(schema, sessionZone(spark))
+    lazy val ratio = DecodedRatio.of(
+      log.table,
+      candidates.map(_.file),
+      WriteInternals.hadoopConf(spark, Map.empty)
+    )
+    val byPartition = candidates.groupBy(candidate => partitions.of(candidate.file)).values
+    byPartition.iterator
+      .filter(ofPartition => ofPartition.size > 1 || ofPartition.head.isRequired)
+      .map(RewriteCandidate.selected(_, settings, ratio).map(_.file))
+      .filter(_.nonEmpty)
+      // Rows that were written at about the same time stay together.
+      .map(files => files.sortBy(file => (file.modificationTimeMs, file.path)))
+      .toIndexedSeq
+      .sortBy(_.head.path)
+      .map(files => FileGroup(partitions.inLog(files.head), files))
+  }
+
+  private def resolved(sql: String): Expression = {
+    val condition =
+      try ExpressionInternals.resolved(spark, sql, ExpressionInternals.attributes(schema.all))
+      catch {
+        case e @ (_: AnalysisException | _: IllegalArgumentException) =>
+          throw refused(sql, e.getMessage, e)
+      }
+    val others = condition.references.toSeq.map(_.name).filterNot(schema.isPartition).distinct
+    if (others.nonEmpty) {
+      val partitionedBy =
+        if (schema.partitionColumns.isEmpty) "has no partition columns"
+        else s"is partitioned by ${schema.partitionColumns.mkString(", ")}"
+      throw refused(sql, s"it references ${others.mkString(", ")}, and the table $partitionedBy")
+    }
+    if (condition.dataType != BooleanType)
+      throw refused(sql, s"it is of type ${condition.dataType.sql}, not BOOLEAN")
+    if (!condition.deterministic) throw refused(sql, "it is not deterministic")
+    condition
+  }
+
+  private def refused(sql: String, reason: String, cause: Throwable = null): DeltaicThrowable =
+    DeltaicException(
+      "DELTAIC_INVALID_PARTITION_PREDICATE",
+      Map("table" -> log.table.toString, "predicate" -> sql, "reason" -> reason),
+      cause
+    )
+}

@@ -1,0 +1,69 @@
+package io.deltaic.spark.write.files
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{BoundReference, UnsafeProjection}
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.vectorized.ColumnarBatch
+
+import io.deltaic.protocol.AddFile
+
+/**
+ * Writes rows of the table to one new file of a partition. The rows are not new to the table, so nothing is
+ * checked. Without rows, no file is written.
+ *
+ * @param taskPartition the number of the task, which is in the file's name
+ * @param partitionValues as the log spells them, in the order of the partition columns
+ * @param read the columns of the rows
+ * @param columns the positions in `read` of the columns of `spec.schema`
+ */
+private[deltaic] final class CopyWriter(
+    spec: DataWriteSpec,
+    taskPartition: Int,
+    partitionValues: Seq[String],
+    read: StructType,
+    columns: Array[Int]
+) {
+  private val stored = spec.fileOrdinals.map(columns(_))
+
+  /** For rows that are not in batches, and for structs with void fields, which files do not have. */
+  private lazy val toStored: UnsafeProjection = UnsafeProjection.create(stored.toSeq.map { i =>
+    VoidColumns.cut(BoundReference(i, read(i).dataType, nullable = true))
+  })
+  private val hasVoids = stored.exists(i => VoidColumns.areIn(read(i).dataType))
+
+  private var file: DataFileWriter = _
+  private var batch: ColumnarBatch = _
+
+  def write(row: InternalRow): Unit = {
+    if (file == null) open()
+    file.write(toStored(row))
+  }
+
+  /** Sets the batch of [[writeRow]]. */
+  def enter(rows: ColumnarBatch): Unit =
+    batch =
+      if (hasVoids) rows
+      else new ColumnarBatch(stored.map(rows.column), rows.numRows)
+
+  def writeRow(i: Int): Unit =
+    if (hasVoids) write(batch.getRow(i))
+    else {
+      if (file == null) open()
+      file.write(batch.getRow(i))
+    }
+
+  /** @return the file, and its size before compression */
+  def close(): (Option[AddFile], Long) =
+    if (file == null) (None, 0L)
+    else {
+      val written = file.close()
+      (Some(written.addFile.copy(dataChange = false)), file.decodedBytes)
+    }
+
+  def abort(): Unit = if (file != null) file.abort()
+
+  private def open(): Unit = {
+    val path = spec.newRelativePath(taskPartition, partitionValues)
+    file = new DataFileWriter(spec, path, spec.partitionNames.toSeq.zip(partitionValues).toMap)
+  }
+}
