@@ -115,9 +115,11 @@ def concurrent_delete_delete(ours: CurrentTransaction, winner: WinningCommit) ->
 def concurrent_compaction(ours: CurrentTransaction, winner: WinningCommit) -> Conflict | None:
     """Conflict if the winner rewrote rows that we delete into other files.
 
-    The log records neither where a row was moved nor which file it came from (Protocol § Add File
-    and Remove File). If it rewrote no file that we change, the two commits do not conflict: the
-    rows are the same.
+    By the protocol, the log records neither where a row was moved nor which file it came from
+    (Protocol § Add File and Remove File). If the winner is a compaction of Deltaic, which records
+    it, our deletions follow the rows, and this is no conflict
+    (docs/decisions/0047-a-compacted-file-knows-its-inputs.md). Nor is it one if the winner rewrote
+    no file that we change: the rows are the same.
     """
     path = winner.compacted_file_we_change
     return Conflict("DELTAIC_CONCURRENT_COMPACTION", winner, path) if path else None

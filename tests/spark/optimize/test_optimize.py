@@ -196,6 +196,7 @@ def test_one_partition_is_written_by_several_tasks(spark: SparkSession, table: s
     assert all(0.8 * target <= size <= 1.2 * target for size in sizes), sizes
     after = spark.read.format("delta").load(table)
     assert after.selectExpr("sum(hash(*))", "count(*)").first() == before
+    assert before is not None
     assert len(by_query(table)) == before[1]
     on_disk = {path.name for path in Path(table).glob("*.parquet")}
     earlier = {add["path"] for add in log.actions(table, 0, "add")}

@@ -17,6 +17,7 @@ class PackageLayersSuite
           "scan.vectorized",
           "scan",
           "changes",
+          "commit.lineage",
           "commit",
           "commit.reads",
           "write.files",

@@ -81,8 +81,10 @@ private[spark] object CommitFiles {
    * `numRecords` of a file's statistics: rows in the file, deleted ones included. Statistics that
    * cannot be parsed are ignored.
    */
-  def rows(add: AddFile): Option[Long] =
-    add.stats
+  def rows(add: AddFile): Option[Long] = rowsIn(add.stats)
+
+  def rowsIn(statistics: Option[String]): Option[Long] =
+    statistics
       .flatMap(Json.tryParse)
       .flatMap(stats => Option(stats.get("numRecords")))
       .filter(_.canConvertToLong)

@@ -2,7 +2,7 @@ package io.deltaic.spark.commit
 
 import org.apache.hadoop.fs.Path
 
-import io.deltaic.dv.{DeletionVector, DeletionVectorStore}
+import io.deltaic.dv.{DeletionVector, DeletionVectorFileWriter, DeletionVectorStore}
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, LogPath, RemoveFile}
 import io.deltaic.replay.DeltaLog
 
@@ -17,6 +17,7 @@ private[spark] final class DeletionVectorRebase(log: DeltaLog, deletions: Option
   import DeletionVectorRebase._
 
   private val vectors = new DeletionVectorStore(log.conf)
+  private val movesRows = deletions.exists(_.movesRows)
 
   /** The canonical paths of the files that the changes remove or add; some added files exist already. */
   def paths(changes: CommitFiles): Set[String] =
@@ -26,11 +27,11 @@ private[spark] final class DeletionVectorRebase(log: DeltaLog, deletions: Option
    * Compares our change of each file with that of another commit, for the files that both change. The result
    * holds the disjoint changes, and at most one that is not disjoint.
    *
-   * @param ours the [[paths]] of the changes
+   * @param ours whether a canonical path is one of the changes
    */
   def conflicts(
       changes: CommitFiles,
-      ours: Set[String],
+      ours: String => Boolean,
       adds: Seq[AddFile],
       removes: Seq[RemoveFile]
   ): Seq[FileConflict] = {
@@ -51,6 +52,7 @@ private[spark] final class DeletionVectorRebase(log: DeltaLog, deletions: Option
           val path = canonical(spelled)
           val kind = theirs.get(path) match {
             case Some(file) => compare(read.get(path), left.get(path), file, vector)
+            case None if movesRows && read.contains(path) && !moved(path) => Disjoint
             case None => if (moved(path)) Moved else Inseparable
           }
           FileConflict(spelled, theirs.get(path), kind)
@@ -73,11 +75,12 @@ private[spark] final class DeletionVectorRebase(log: DeltaLog, deletions: Option
       vector: Stored => DeletionVector
   ): ConflictKind =
     remove match {
-      case Some(read) if deletions.exists(_.restDeleted || add.isDefined) =>
+      case Some(read) if movesRows || deletions.exists(_.restDeleted || add.isDefined) =>
         if (id(read.deletionVector) == id(theirs.deletionVector)) Disjoint
         else {
           val (before, now) = (vector(of(read)), vector(of(theirs)))
           if (!isSubset(before, now)) Inseparable
+          else if (movesRows) Disjoint
           else {
             val deleted = now.copy()
             deleted.andNot(before)
@@ -107,9 +110,7 @@ private[spark] final class DeletionVectorRebase(log: DeltaLog, deletions: Option
    * @return the changes, and the files that vectors were written to
    */
   def rebaseOnto(changes: CommitFiles, theirs: Map[String, AddFile]): (CommitFiles, Seq[Path]) = {
-    val writer = deletions.fold(vectors.newWriter(log.table)) { e =>
-      vectors.newWriter(log.table, e.randomPrefixLength, e.maxVectorFileBytes)
-    }
+    val writer = newVectorWriter()
     def inlineBytes(ours: Option[DeletionVectorDescriptor]): Long =
       if (ours.exists(_.storageType == DeletionVectorDescriptor.Inline))
         deletions.fold(0L)(_.inlineBytes)
@@ -154,6 +155,11 @@ private[spark] final class DeletionVectorRebase(log: DeltaLog, deletions: Option
     }
   }
 
+  def newVectorWriter(): DeletionVectorFileWriter =
+    deletions.fold(vectors.newWriter(log.table)) { e =>
+      vectors.newWriter(log.table, e.randomPrefixLength, e.maxVectorFileBytes)
+    }
+
   /** The files in which no vector of the changes is stored. */
   def unused(files: Seq[Path], changes: CommitFiles): Seq[Path] = {
     val used = changes.adds.iterator.flatMap(_.deletionVector).flatMap(_.absolutePath(log.table))
@@ -167,7 +173,7 @@ private[spark] final class DeletionVectorRebase(log: DeltaLog, deletions: Option
   def canonical(logPath: String): String = LogPath.canonical(log.table, logPath)
 
   /** The vectors of some files; those stored together are read together. */
-  private def vectorsOf(files: Iterable[Stored]): Stored => DeletionVector = {
+  private[commit] def vectorsOf(files: Iterable[Stored]): Stored => DeletionVector = {
     val wanted = files.iterator.collect { case Stored(path, Some(vector)) => path -> vector }
       .distinctBy { case (path, vector) => path -> vector.uniqueId }.toVector
     val read = wanted.map { case (path, vector) => path -> vector.uniqueId }
@@ -187,17 +193,17 @@ private[spark] object DeletionVectorRebase {
   final case class FileConflict(path: String, theirs: Option[AddFile], kind: ConflictKind)
 
   /** A file with its vector, as a log entry describes it. */
-  private final case class Stored(path: String, vector: Option[DeletionVectorDescriptor])
+  private[commit] final case class Stored(path: String, vector: Option[DeletionVectorDescriptor])
 
-  private def of(file: AddFile): Stored = Stored(file.path, file.deletionVector)
-  private def of(file: RemoveFile): Stored = Stored(file.path, file.deletionVector)
+  private[commit] def of(file: AddFile): Stored = Stored(file.path, file.deletionVector)
+  private[commit] def of(file: RemoveFile): Stored = Stored(file.path, file.deletionVector)
 
   /** The number of files whose vectors are in memory at a time. */
   private val FilesAtOnce = 256
 
   sealed trait ConflictKind
 
-  /** The two commits deleted different rows. */
+  /** The two commits deleted different rows, or ours has moved rows and the other has deleted some. */
   case object Disjoint extends ConflictKind
 
   /** Both commits deleted this number of rows. */
@@ -212,7 +218,7 @@ private[spark] object DeletionVectorRebase {
   private def id(descriptor: Option[DeletionVectorDescriptor]): Option[String] =
     descriptor.map(_.uniqueId)
 
-  private def isSubset(some: DeletionVector, all: DeletionVector): Boolean = {
+  private[commit] def isSubset(some: DeletionVector, all: DeletionVector): Boolean = {
     val rest = some.copy()
     rest.andNot(all)
     rest.isEmpty

@@ -8,6 +8,7 @@ import org.apache.hadoop.fs.{FileStatus, Path}
 import io.deltaic.log.{CommitFile, WriteOutcome}
 import io.deltaic.protocol._
 import io.deltaic.replay.DeltaLog
+import io.deltaic.spark.commit.lineage.Lineage
 import io.deltaic.spark.util.Json
 
 /**
@@ -42,12 +43,18 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
   private var state: PreparedCommit.State = PreparedCommit.Open
   private val rebase = new DeletionVectorRebase(request.log, request.rebaseSettings)
 
+  private val movedRows = request.rebaseSettings.map(new MovedRowsRebase(rebase, _))
+  private val movesRows = request.rebaseSettings.exists(_.movesRows)
+
   /** The files of the commit, as rebased since the request. */
   private var current = request.changes
   private var vectorFiles = request.vectorFiles
 
-  /** Files that both this and a winning commit change, as the latter left them, by version and canonical path. */
-  private val rebasable = mutable.TreeMap.empty[Long, Map[String, AddFile]]
+  /**
+   * Files that both this and a winning commit change, as the latter left them, by version and canonical path. A
+   * file without remaining rows is only among them if this commit has moved its rows.
+   */
+  private val rebasable = mutable.TreeMap.empty[Long, Map[String, Option[AddFile]]]
 
   /** Files to which winners copied rows that this commit has read: the first such version, by canonical path. */
   private val movedReads = mutable.Map.empty[String, Long]
@@ -151,11 +158,12 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     val adds = commit.adds.toSeq
     val removes = commit.removes.toSeq
     val info = commit.commitInfo.map(_.json)
-    val conflicts = rebase.conflicts(changes, ours, adds, removes)
+    followMovedRows(version, adds, removes)
+    val conflicts = rebase.conflicts(changes, isChanged, adds, removes)
     val disjoint = conflicts.filter(_.kind == DeletionVectorRebase.Disjoint)
     synchronized {
       rebasable(version) =
-        disjoint.flatMap(c => c.theirs.map(theirs => rebase.canonical(c.path) -> theirs)).toMap
+        disjoint.map(c => rebase.canonical(c.path) -> c.theirs).toMap
     }
     Message
       .of("WinningCommit")(
@@ -257,18 +265,53 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
   }
 
   private def ofOthers(adds: Seq[AddFile]): Seq[AddFile] =
-    adds.filter(add => add.dataChange && !ours(rebase.canonical(add.path)))
+    adds.filter { add =>
+      val path = rebase.canonical(add.path)
+      add.dataChange && !isChanged(path) && !originalPaths(path)
+    }
+
+  /**
+   * If a winning commit has moved rows that this one deletes to other files, the deletions follow them. Where the
+   * log does not tell where the rows are, this commit stays as it is, and conflicts.
+   */
+  private def followMovedRows(version: Long, adds: Seq[AddFile], removes: Seq[RemoveFile]): Unit =
+    if (
+      !movesRows && removes.exists(r => !r.dataChange && isChanged(rebase.canonical(r.path))) &&
+      adds.exists(_.tags.contains(Lineage.Tag))
+    )
+      movedRows.foreach { moved =>
+        rebaseOnto(version - 1)
+        moved.ofDeletions(changes, adds, removes).foreach { case (after, written) =>
+          adopt(after, written)
+        }
+      }
 
   /** Rebases the deletions onto the files as winning commits up to this version left them. */
   def rebaseDeletionVectors(version: Long): String = {
+    rebaseOnto(version)
+    changes.summary.toString
+  }
+
+  private def rebaseOnto(version: Long): Unit = {
     val before = changes
     val theirs = synchronized(rebasable.rangeTo(version).values.flatten.toMap)
-    val (after, written) = rebase.rebaseOnto(before, theirs)
+    if (theirs.nonEmpty) {
+      val (after, written) =
+        if (movesRows) movedRows.get.ofMoves(request.changes, before, theirs)
+        else
+          rebase.rebaseOnto(before, theirs.collect { case (path, Some(file)) => path -> file })
+      adopt(after, written)
+    }
+  }
+
+  /** @param written the files of deletion vectors that were written for these changes */
+  private def adopt(after: CommitFiles, written: Seq[Path]): Unit = {
     val (orphans, abandoned) = synchronized {
       rebasable.clear()
       if (state == PreparedCommit.Abandoned) (written, true)
       else {
         current = after
+        rebasedPaths = Some(rebase.paths(after))
         val all = vectorFiles ++ written
         val unused = rebase.unused(all, after)
         vectorFiles = all.diff(unused)
@@ -277,13 +320,16 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     }
     rebase.delete(orphans)
     if (abandoned) throw noLongerPossible
-    after.summary.toString
   }
 
   private def changes: CommitFiles = synchronized(current)
 
-  /** The paths of the changes, which a rebase does not change. */
-  private lazy val ours: Set[String] = rebase.paths(request.changes)
+  /** The canonical paths of the changes, before and after they followed moved rows. */
+  private lazy val originalPaths: Set[String] = rebase.paths(request.changes)
+  private var rebasedPaths: Option[Set[String]] = None
+
+  private def isChanged(path: String): Boolean =
+    synchronized(rebasedPaths).getOrElse(originalPaths)(path)
 }
 
 private object PreparedCommit {

@@ -5,6 +5,7 @@ import scala.collection.mutable.ArrayBuffer
 import org.apache.spark.sql.execution.datasources.PartitionedFile
 
 import io.deltaic.protocol.AddFile
+import io.deltaic.spark.commit.lineage.Lineage
 
 /**
  * Files of one partition that are rewritten together, in the order in which their rows are written.
@@ -101,7 +102,20 @@ private[optimize] final case class OutputFile(
     partitionValues: Seq[String],
     parts: Seq[AddFile],
     inputs: Seq[InputRows]
-)
+) {
+
+  /** @param firstInput the position of the first file of the group among the inputs of the commit */
+  def lineage(firstInput: Int): Lineage = {
+    val (first, last) = (inputs.head.file, inputs.last.file)
+    val counts = inputs.map(rows => rows.file -> rows.count).toMap
+    // Inputs without live rows are between them.
+    Lineage(
+      firstInput + first,
+      inputs.head.from,
+      (first to last).map(counts.getOrElse(_, 0L))
+    )
+  }
+}
 
 /**
  * Consecutive live rows of an input file.

@@ -11,6 +11,7 @@ import org.apache.spark.sql.types.BooleanType
 import io.deltaic.protocol.{AddFile, DeltaicException, DeltaicThrowable}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.commit.{CommitFiles, ReadSet}
+import io.deltaic.spark.rowlevel.VectorSettings
 import io.deltaic.spark.scan.files.FileSplits.sessionZone
 import io.deltaic.spark.scan.files.{ScanFilters, SnapshotFiles}
 import io.deltaic.spark.schema.{PartitionKey, TableSchema}
@@ -52,7 +53,10 @@ private[spark] final class TableRewrite(
 
   private def rewritten(groups: IndexedSeq[FileGroup]): Seq[AddFile] = {
     val outputs = new FileRewrite(transaction, settings).run(groups)
-    val adds = outputs.map { case (_, add) => add }
+    val firstInputs = groups.scanLeft(0)(_ + _.files.size)
+    val adds = outputs.map { case (output, add) =>
+      add.copy(tags = add.tags + output.lineage(firstInputs(output.group)).tag)
+    }
     try {
       val deletionTimestampMs = System.currentTimeMillis()
       val removes = groups.flatMap(_.files).map(_.remove(deletionTimestampMs, dataChange = false))
@@ -60,7 +64,8 @@ private[spark] final class TableRewrite(
         CommitFiles(removes, adds),
         NewFiles(adds),
         ReadSet.nothing,
-        RewriteMetrics.sizes(adds) + ("numPreservedRows" -> preservedRows(adds))
+        RewriteMetrics.sizes(adds) + ("numPreservedRows" -> preservedRows(adds)),
+        rebaseSettings = VectorSettings.rebaseSettingsOfMoves(transaction)
       )
       adds
     } catch {

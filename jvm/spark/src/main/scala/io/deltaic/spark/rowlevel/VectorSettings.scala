@@ -2,6 +2,7 @@ package io.deltaic.spark.rowlevel
 
 import org.apache.spark.sql.classic.SparkSession
 
+import io.deltaic.protocol.TableFeatures
 import io.deltaic.spark.commit.RebaseSettings
 import io.deltaic.spark.util.SessionSettings
 import io.deltaic.spark.write.files.DataWriteSpec
@@ -16,7 +17,7 @@ import io.deltaic.spark.write.{RowDeletionActions, WriteTransaction}
  * @param inlineBytes up to this many bytes of bitmaps, old and new, the vectors are inline in the log
  * @param mergeBytes up to this many bytes of bitmaps are merged on the driver or in one task
  */
-private[rowlevel] final case class VectorSettings(
+private[spark] final case class VectorSettings(
     maxDeletedShare: Double,
     minDeadBytes: Long,
     maxFileBytes: Long,
@@ -34,7 +35,7 @@ private[rowlevel] final case class VectorSettings(
   }
 }
 
-private[rowlevel] object VectorSettings {
+private[spark] object VectorSettings {
 
   /** How the commit can rebase the deletions onto files that other commits change, too. */
   def rebaseSettings(transaction: WriteTransaction, files: RowDeletionActions): RebaseSettings = {
@@ -46,6 +47,16 @@ private[rowlevel] object VectorSettings {
       settings.inlineBytes
     )
   }
+
+  /** The same for a commit that moves the rows of the files that it removes; none without deletion vectors. */
+  def rebaseSettingsOfMoves(transaction: WriteTransaction): Option[RebaseSettings] =
+    Option.when(
+      TableFeatures.isActive(
+        transaction.plan.protocol,
+        transaction.plan.metadata,
+        "deletionVectors"
+      )
+    )(rebaseSettings(transaction, RowDeletionActions.none).copy(movesRows = true))
 
   /** A table property. It is not in the `delta` namespace, since other engines reject unknown properties there. */
   private val TableProperty = "deltaic.deletionVectors.maxDeletedShare"

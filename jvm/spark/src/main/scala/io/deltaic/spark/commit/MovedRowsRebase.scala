@@ -1,0 +1,185 @@
+package io.deltaic.spark.commit
+
+import org.apache.hadoop.fs.Path
+
+import io.deltaic.dv.DeletionVector
+import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, RemoveFile}
+import io.deltaic.spark.commit.DeletionVectorRebase.{Stored, isSubset, of}
+import io.deltaic.spark.commit.lineage.{Lineage, MovedRows}
+
+/**
+ * Rebases two commits of which one has moved rows to other files, and the other has deleted some of them. In
+ * either order, the rows are deleted in the new files, by deletion vectors
+ * (docs/decisions/0047-a-compacted-file-knows-its-inputs.md).
+ */
+private[spark] final class MovedRowsRebase(
+    rebase: DeletionVectorRebase,
+    settings: RebaseSettings
+) {
+
+  /**
+   * Our commit has moved rows: what others have meanwhile deleted from its inputs is deleted from its new files.
+   *
+   * @param original the changes before any rebase, by which the lineage counts
+   * @param changes the changes as rebased so far
+   * @param theirs the inputs that others have changed as they left them, by canonical path; none for a removed file
+   */
+  def ofMoves(
+      original: CommitFiles,
+      changes: CommitFiles,
+      theirs: Map[String, Option[AddFile]]
+  ): (CommitFiles, Seq[Path]) = {
+    val removes = original.removes.toIndexedSeq
+    val moved = movedRows(removes, original.adds)
+    val read = removes.filter(remove => theirs.contains(rebase.canonical(remove.path)))
+    val vector = rebase.vectorsOf(
+      read.map(of) ++ theirs.values.flatten.map(of) ++ changes.adds.map(of)
+    )
+    val deleted = read.flatMap { remove =>
+      val before = vector(of(remove))
+      val rows = theirs(rebase.canonical(remove.path)).map { now =>
+        val rows = vector(of(now)).copy()
+        rows.andNot(before)
+        rows
+      }
+      moved.positions(remove.path, before, rows).toSeq
+    }
+    val byPath = together(deleted.map { case (add, rows) => add.path -> rows })
+    val left = changes.removes.flatMap { remove =>
+      theirs.get(rebase.canonical(remove.path)).fold(Option(remove)) { now =>
+        now.map(_.remove(remove.deletionTimestampMs.getOrElse(0L), dataChange = false))
+      }
+    }
+    val lineage = new RebasedLineage(original, left)
+    val outputs = changes.adds.map { add =>
+      val rows = byPath.get(add.path).map { rows =>
+        rows.or(vector(of(add)))
+        rows
+      }
+      lineage.of(add) -> rows
+    }
+    val (adds, files) = withVectors(outputs)
+    (changes.copy(removes = left, adds = adds), files)
+  }
+
+  /** The lineage of new files by what is left of the `remove`s. */
+  private final class RebasedLineage(original: CommitFiles, left: Seq[RemoveFile]) {
+    private val now = left.map(remove => rebase.canonical(remove.path) -> remove).toMap
+    private val inputs = original.removes.zipWithIndex
+    private val dropped =
+      inputs.collect { case (r, i) if !now.contains(rebase.canonical(r.path)) => i }.toSet
+    private val vectors = inputs.collect {
+      case (r, i) if now.get(rebase.canonical(r.path)).exists(_.deletionVector != r.deletionVector) =>
+        i -> r.deletionVector
+    }.toMap
+    private val tags = original.adds.map(add => add.path -> Lineage.of(add)).toMap
+
+    def of(add: AddFile): AddFile = tags.get(add.path).flatten.fold(add) { lineage =>
+      val own = lineage.inputs.flatMap(_._1).toSet
+      val read = lineage.copy(vectors = vectors.filter { case (input, _) => own(input) })
+      add.copy(tags = add.tags + read.without(dropped).tag)
+    }
+  }
+
+  /**
+   * Others have moved rows that our commit deletes: they are deleted where they are now.
+   *
+   * @param changes our changes, rebased onto all earlier commits
+   * @return none if it is not known where the rows are
+   */
+  def ofDeletions(
+      changes: CommitFiles,
+      adds: Seq[AddFile],
+      removes: Seq[RemoveFile]
+  ): Option[(CommitFiles, Seq[Path])] = {
+    val read = changes.removes.map(remove => rebase.canonical(remove.path) -> remove).toMap
+    val left = changes.adds.map(add => rebase.canonical(add.path) -> add).toMap
+    val paths =
+      removes.filterNot(_.dataChange).map(r => rebase.canonical(r.path)).filter(read.contains)
+    val moved = if (paths.isEmpty) None else Some(movedRows(removes.toIndexedSeq, adds))
+    moved
+      .filter(to => paths.forall(p => to.areKnown(p) && (settings.restDeleted || left.contains(p))))
+      .flatMap { to =>
+        val vector = rebase.vectorsOf(
+          paths.flatMap(p => Seq(of(read(p)), Stored(p, to.vectorOf(p))) ++ left.get(p).map(of)) ++
+            adds.map(of)
+        )
+        val rows = paths.map { path =>
+          val before = vector(of(read(path)))
+          path -> left.get(path).map { add =>
+            val deleted = vector(of(add)).copy()
+            deleted.andNot(before)
+            deleted
+          }
+        }
+        def base(path: String): DeletionVector = vector(Stored(path, to.vectorOf(path)))
+        val areLive = rows.forall { case (path, deleted) =>
+          deleted.forall(d => isSubset(d, complementOf(d, base(path))))
+        }
+        Option.when(areLive) {
+          val positions = rows.flatMap { case (path, deleted) =>
+            to.positions(path, base(path), deleted).toSeq
+          }
+          val byPath = together(positions.map { case (add, deleted) => add.path -> deleted })
+          val outputs = adds.filter(add => byPath.contains(add.path))
+          val (again, files) = withVectors(outputs.map { add =>
+            val deleted = byPath(add.path)
+            deleted.or(vector(of(add)))
+            add.copy(dataChange = true) -> Some(deleted)
+          })
+          val gone = paths.toSet
+          val timestampMs = changes.removes.flatMap(_.deletionTimestampMs).maxOption.getOrElse(0L)
+          val after = changes.copy(
+            removes = changes.removes.filterNot(r => gone(rebase.canonical(r.path))) ++
+              outputs.map(_.remove(timestampMs)),
+            adds = changes.adds.filterNot(a => gone(rebase.canonical(a.path))) ++ again
+          )
+          (after, files)
+        }
+      }
+  }
+
+  private def complementOf(rows: DeletionVector, others: DeletionVector): DeletionVector = {
+    val rest = rows.copy()
+    rest.andNot(others)
+    rest
+  }
+
+  private def movedRows(removes: IndexedSeq[RemoveFile], adds: Seq[AddFile]): MovedRows =
+    new MovedRows(removes, adds, rebase.canonical, CommitFiles.rowsIn)
+
+  private def together(rows: Seq[(String, DeletionVector)]): Map[String, DeletionVector] =
+    rows.groupMapReduce(_._1)(_._2) { (one, other) =>
+      one.or(other)
+      one
+    }
+
+  /** The files with these rows deleted; a file without remaining rows is left out. */
+  private def withVectors(
+      files: Seq[(AddFile, Option[DeletionVector])]
+  ): (Seq[AddFile], Seq[Path]) = {
+    val bytes = files.flatMap(_._2).map(_.serializedSizeBytes).sum
+    val inlineBytes = if (bytes <= settings.inlineBytes) settings.inlineBytes else 0L
+    val writer = rebase.newVectorWriter()
+    try {
+      val adds = files.flatMap {
+        case (add, None) => Some(add)
+        case (add, Some(deleted)) =>
+          val rows = CommitFiles.rows(add).get
+          Option.when(deleted.cardinality < rows) {
+            val vector: DeletionVectorDescriptor = writer.place(deleted, inlineBytes)
+            add.copy(
+              deletionVector = Some(vector),
+              stats = Some(WideBounds.of(add.stats, rows))
+            )
+          }
+      }
+      writer.close()
+      (adds, writer.files)
+    } catch {
+      case e: Throwable =>
+        writer.abort()
+        throw e
+    }
+  }
+}

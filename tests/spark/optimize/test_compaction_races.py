@@ -1,0 +1,239 @@
+"""OPTIMIZE and statements that change rows do not fail each other, whichever commits first.
+
+The expected rows are those of a plain dictionary to which the statement is applied.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from deltaic.exceptions import ConcurrentDeleteDeleteException, ConcurrentModificationError
+from tests.support import change_feed, log
+from tests.support.delta_rs import by_query, in_order
+from tests.support.interleave import committed_meanwhile
+from tests.support.table_builder import rows_of
+
+Rows = dict[int, str]
+LINEAGE = "DELTAIC_LINEAGE"
+
+STATEMENTS: dict[str, tuple[str, Callable[[Rows], Rows]]] = {
+    "delete": (
+        "DELETE FROM {t} WHERE id % 10 = 3",
+        lambda rows: {i: v for i, v in rows.items() if i % 10 != 3},
+    ),
+    "delete files": (
+        "DELETE FROM {t} WHERE id BETWEEN 10 AND 24",
+        lambda rows: {i: v for i, v in rows.items() if not 10 <= i <= 24},
+    ),
+    "update": (
+        "UPDATE {t} SET v = 'u' WHERE id % 10 IN (0, 9)",
+        lambda rows: {i: "u" if i % 10 in (0, 9) else v for i, v in rows.items()},
+    ),
+    "merge": (
+        "MERGE INTO {t} t USING (SELECT id FROM VALUES (3), (13), (100) s(id)) s ON t.id = s.id"
+        " WHEN MATCHED THEN UPDATE SET v = 'm'"
+        " WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, 'new')",
+        lambda rows: {i: "m" if i in (3, 13) else v for i, v in rows.items()} | {100: "new"},
+    ),
+}
+#: Four files of ten rows, of which one row each is deleted.
+BASE: Rows = {i: "a" for i in range(40) if i % 10 != 7}
+
+
+@pytest.fixture(scope="module", params=["with row tracking", "without"])
+def base(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    path = tmp_path_factory.mktemp("bases") / "base"
+    tracked = str(request.param == "with row tracking").lower()
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` (id INT, v STRING) USING delta TBLPROPERTIES ("
+        "'delta.enableDeletionVectors' = 'true', 'delta.enableChangeDataFeed' = 'true',"
+        f" 'delta.enableRowTracking' = '{tracked}')"
+    )
+    for first in range(0, 40, 10):
+        spark.sql(
+            f"INSERT INTO delta.`{path}`"
+            f" SELECT INT(id), 'a' FROM range({first}, {first + 10}, 1, 1)"
+        )
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id % 10 = 7")
+    return path
+
+
+def run(spark: SparkSession, table: str, statements: Sequence[str]) -> None:
+    for statement in statements:
+        spark.sql(statement.replace("{t}", f"delta.`{table}`"))
+
+
+def values(spark: SparkSession, table: str) -> Rows:
+    rows = rows_of(spark, table)
+    assert len({row[0] for row in rows}) == len(rows)
+    assert in_order(by_query(table)) == in_order(rows)
+    return {row[0]: row[1] for row in rows}
+
+
+def row_ids(spark: SparkSession, table: str) -> dict[int, int]:
+    if log.metadata(table)["configuration"]["delta.enableRowTracking"] == "false":
+        return {}
+    found = spark.sql(f"SELECT id, _metadata.row_id FROM delta.`{table}`")
+    return {row[0]: row[1] for row in found.collect()}
+
+
+def require_kept_ids(before: dict[int, int], after: dict[int, int]) -> None:
+    assert {i: n for i, n in after.items() if i in before} == {
+        i: n for i, n in before.items() if i in after
+    }
+
+
+@pytest.mark.parametrize("kind", STATEMENTS)
+def test_change_of_rows_follows_a_compaction_that_commits_first(
+    spark: SparkSession, base: Path, table: str, kind: str
+) -> None:
+    log.copy_table(base, table)
+    ids, version = row_ids(spark, table), log.newest(table)
+    statement, change = STATEMENTS[kind]
+    with committed_meanwhile(lambda: run(spark, table, ["OPTIMIZE {t}"])):
+        run(spark, table, [statement])
+    assert [log.commit_info(table, version + n)["operation"] for n in (1, 2)] == [
+        "OPTIMIZE", statement.split()[0],
+    ]  # fmt: skip
+    expected = change(BASE)
+    assert values(spark, table) == expected
+    require_kept_ids(ids, row_ids(spark, table))
+    (compacted,) = (a["path"] for a in log.actions(table, version + 1, "add"))
+    removed = {remove["path"] for remove in log.actions(table, version + 2, "remove")}
+    assert removed == {compacted}, "no other file is part of the change"
+    feed = change_feed.changes(spark, table, startingVersion=version + 1).collect()
+    told = {row.id for row in feed}
+    assert told == {i for i in {*BASE, *expected} if BASE.get(i) != expected.get(i)}
+
+
+@pytest.mark.parametrize("kind", STATEMENTS)
+def test_compaction_follows_a_change_of_rows_that_commits_first(
+    spark: SparkSession, base: Path, table: str, kind: str
+) -> None:
+    log.copy_table(base, table)
+    ids, version = row_ids(spark, table), log.newest(table)
+    statement, change = STATEMENTS[kind]
+    with committed_meanwhile(lambda: run(spark, table, [statement])):
+        run(spark, table, ["OPTIMIZE {t}"])
+    assert log.commit_info(table)["operation"] == "OPTIMIZE"
+    assert log.newest(table) == version + 2
+    assert values(spark, table) == change(BASE)
+    require_kept_ids(ids, row_ids(spark, table))
+    (compacted,) = log.last_actions(table, "add")
+    assert compacted["dataChange"] is False
+    assert compacted["deletionVector"]["cardinality"] > 0
+    assert log.statistics(compacted)["tightBounds"] is False
+
+
+def test_several_changes_and_compactions_follow_each_other(
+    spark: SparkSession, base: Path, table: str
+) -> None:
+    """An UPDATE loses to a DELETE, to a compaction over it, and to a DELETE of what that wrote."""
+    log.copy_table(base, table)
+
+    def others() -> None:
+        with committed_meanwhile(lambda: run(spark, table, ["DELETE FROM {t} WHERE id % 10 = 1"])):
+            run(spark, table, ["OPTIMIZE {t}"])
+        run(spark, table, ["DELETE FROM {t} WHERE id % 10 = 2"])
+        run(spark, table, ["INSERT INTO {t} VALUES (200, 'x')", "OPTIMIZE {t}"])
+        run(spark, table, ["DELETE FROM {t} WHERE id % 10 = 4"])
+
+    with committed_meanwhile(others):
+        run(spark, table, ["UPDATE {t} SET v = 'u' WHERE id % 10 = 3 AND id < 100"])
+    left = {i: v for i, v in BASE.items() if i % 10 not in (1, 2, 4)}
+    expected = {i: "u" if i % 10 == 3 else v for i, v in left.items()} | {200: "x"}
+    assert values(spark, table) == expected
+
+
+def test_compaction_loses_to_several_changes(spark: SparkSession, base: Path, table: str) -> None:
+    log.copy_table(base, table)
+
+    def others() -> None:
+        run(spark, table, ["DELETE FROM {t} WHERE id BETWEEN 10 AND 19"])
+        run(spark, table, ["DELETE FROM {t} WHERE id = 3", "UPDATE {t} SET v = 'u' WHERE id = 4"])
+
+    with committed_meanwhile(others):
+        run(spark, table, ["OPTIMIZE {t}"])
+    (compacted,) = log.last_actions(table, "add")
+    lineage = json.loads(compacted["tags"][LINEAGE])
+    # The second input was removed by another commit, and three of the others had a vector.
+    assert sorted(lineage["rows"]) == [-9, 9, 9, 9]
+    assert len(log.last_actions(table, "remove")) == 3
+    expected = {i: "u" if i == 4 else v for i, v in BASE.items() if i != 3 and not 10 <= i < 20}
+    assert values(spark, table) == expected
+    run(spark, table, ["OPTIMIZE {t}"])
+    assert values(spark, table) == expected
+
+
+def test_change_follows_a_compaction_that_was_rebased(
+    spark: SparkSession, base: Path, table: str
+) -> None:
+    """The compacted file holds rows that its inputs, as its commit removes them, no longer had."""
+    log.copy_table(base, table)
+
+    def others() -> None:
+        deletes = ["DELETE FROM {t} WHERE id BETWEEN 10 AND 19", "DELETE FROM {t} WHERE id = 21"]
+        with committed_meanwhile(lambda: run(spark, table, deletes)):
+            run(spark, table, ["OPTIMIZE {t}"])
+
+    with committed_meanwhile(others):
+        run(spark, table, ["DELETE FROM {t} WHERE id IN (2, 23, 39)"])
+    gone = {*range(10, 20), 21, 2, 23, 39}
+    assert values(spark, table) == {i: v for i, v in BASE.items() if i not in gone}
+
+
+def test_both_change_the_same_row(spark: SparkSession, base: Path, table: str) -> None:
+    log.copy_table(base, table)
+
+    def others() -> None:
+        run(spark, table, ["DELETE FROM {t} WHERE id = 3", "OPTIMIZE {t}"])
+
+    with (
+        committed_meanwhile(others),
+        pytest.raises(ConcurrentModificationError, match="1 row of the file"),
+    ):
+        run(spark, table, ["UPDATE {t} SET v = 'u' WHERE id IN (3, 4)"])
+    assert values(spark, table) == {i: v for i, v in BASE.items() if i != 3}
+
+
+def test_two_compactions_of_the_same_files_conflict(
+    spark: SparkSession, base: Path, table: str
+) -> None:
+    log.copy_table(base, table)
+    with (
+        committed_meanwhile(lambda: run(spark, table, ["OPTIMIZE {t}"])),
+        pytest.raises(ConcurrentDeleteDeleteException),
+    ):
+        run(spark, table, ["OPTIMIZE {t}"])
+    assert values(spark, table) == BASE
+    assert len(log.files_in(table, ".parquet")) == 4 + 1, "the loser's file is deleted"
+
+
+@pytest.mark.parametrize(
+    "tag",
+    ["no JSON", "{}", '{"first": 0, "rows": [9, 9]}', '{"first": 3, "rows": [9, 9, 9, 9]}'],
+)
+def test_wrong_lineage_is_a_conflict(spark: SparkSession, base: Path, table: str, tag: str) -> None:
+    log.copy_table(base, table)
+
+    def others() -> None:
+        run(spark, table, ["OPTIMIZE {t}"])
+        path = log.commit_path(table, log.newest(table))
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        for line in lines:
+            if "add" in line:
+                line["add"]["tags"][LINEAGE] = tag
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    with (
+        committed_meanwhile(others),
+        pytest.raises(ConcurrentDeleteDeleteException, match="CONCURRENT_COMPACTION"),
+    ):
+        run(spark, table, ["DELETE FROM {t} WHERE id = 3"])
