@@ -14,6 +14,7 @@ statement
     | ALTER TABLE table=name (ALTER | CHANGE) COLUMN? column=name SYNC IDENTITY  # syncIdentity
     | ALTER TABLE table=name DROP FEATURE feature (TRUNCATE HISTORY)?            # dropFeature
     | OPTIMIZE target FULL? (WHERE predicate)? (ZORDER BY rest)?                 # optimizeTable
+    | REORG TABLE target (WHERE predicate)? APPLY '(' PURGE ')'                  # purgeTable
     | unsupported                                              # unsupportedCommand
     ;
 
@@ -53,10 +54,11 @@ part
     | ALTER | CHANGE | COLUMN | DROP | FEATURE | IDENTITY | SYNC | TABLE | TRUNCATE
     | CLONE | CONVERT | CREATE | DEEP | DELTA | EXISTS | GENERATE | IF | NOT | OPTIMIZE | OR
     | REORG | REPLACE | RESTORE | SHALLOW | TO | VACUUM
-    | BY | FULL | WHERE | ZORDER
+    | APPLY | BY | FULL | PURGE | WHERE | ZORDER
     ;
 
 ALTER: 'ALTER';
+APPLY: 'APPLY';
 BY: 'BY';
 CHANGE: 'CHANGE';
 CLONE: 'CLONE';
@@ -80,6 +82,7 @@ LIMIT: 'LIMIT';
 NOT: 'NOT';
 OPTIMIZE: 'OPTIMIZE';
 OR: 'OR';
+PURGE: 'PURGE';
 REORG: 'REORG';
 REPLACE: 'REPLACE';
 RESTORE: 'RESTORE';

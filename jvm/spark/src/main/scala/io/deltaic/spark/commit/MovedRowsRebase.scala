@@ -69,7 +69,8 @@ private[spark] final class MovedRowsRebase(
     private val dropped =
       inputs.collect { case (r, i) if !now.contains(rebase.canonical(r.path)) => i }.toSet
     private val vectors = inputs.collect {
-      case (r, i) if now.get(rebase.canonical(r.path)).exists(_.deletionVector != r.deletionVector) =>
+      case (r, i)
+          if now.get(rebase.canonical(r.path)).exists(_.deletionVector != r.deletionVector) =>
         i -> r.deletionVector
     }.toMap
     private val tags = original.adds.map(add => add.path -> Lineage.of(add)).toMap
@@ -121,17 +122,18 @@ private[spark] final class MovedRowsRebase(
             to.positions(path, base(path), deleted).toSeq
           }
           val byPath = together(positions.map { case (add, deleted) => add.path -> deleted })
+          val gone = paths.toSet
+          val changesData = paths.exists(read(_).dataChange)
           val outputs = adds.filter(add => byPath.contains(add.path))
           val (again, files) = withVectors(outputs.map { add =>
             val deleted = byPath(add.path)
             deleted.or(vector(of(add)))
-            add.copy(dataChange = true) -> Some(deleted)
+            add.copy(dataChange = changesData) -> Some(deleted)
           })
-          val gone = paths.toSet
           val timestampMs = changes.removes.flatMap(_.deletionTimestampMs).maxOption.getOrElse(0L)
           val after = changes.copy(
             removes = changes.removes.filterNot(r => gone(rebase.canonical(r.path))) ++
-              outputs.map(_.remove(timestampMs)),
+              outputs.map(_.remove(timestampMs, changesData)),
             adds = changes.adds.filterNot(a => gone(rebase.canonical(a.path))) ++ again
           )
           (after, files)

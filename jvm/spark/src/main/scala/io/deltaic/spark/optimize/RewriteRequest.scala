@@ -18,10 +18,17 @@ private[spark] sealed trait RewriteRequest {
   /** @param shown the predicate as the history shows it */
   private[optimize] def operation(shown: Option[String]): OperationInfo
 
-  private[optimize] def candidate(
-      file: AddFile,
-      settings: OptimizeSettings
-  ): Option[RewriteCandidate]
+  /**
+   * The files that may be rewritten.
+   *
+   * @param files in the partitions of the predicate
+   * @param withDroppedColumns which of some files hold columns that the table no longer has, by their paths
+   */
+  private[optimize] def candidates(
+      files: IndexedSeq[AddFile],
+      settings: OptimizeSettings,
+      withDroppedColumns: Seq[AddFile] => Set[String]
+  ): IndexedSeq[RewriteCandidate]
 }
 
 /**
@@ -48,10 +55,34 @@ private[spark] final case class OptimizeRequest(
     RewriteRequest.options
   )
 
-  override private[optimize] def candidate(
-      file: AddFile,
-      settings: OptimizeSettings
-  ): Option[RewriteCandidate] = RewriteCandidate.ofCompaction(file, settings)
+  override private[optimize] def candidates(
+      files: IndexedSeq[AddFile],
+      settings: OptimizeSettings,
+      withDroppedColumns: Seq[AddFile] => Set[String]
+  ): IndexedSeq[RewriteCandidate] = files.flatMap(RewriteCandidate.ofCompaction(_, settings))
+}
+
+/** REORG with PURGE: rewrites the files that hold deleted rows or dropped columns. */
+private[spark] final case class PurgeRequest(predicate: Option[String] = None)
+    extends RewriteRequest {
+
+  override def command: String = "REORG"
+
+  override private[optimize] def operation(shown: Option[String]): OperationInfo = OperationInfo(
+    command,
+    Map("predicate" -> Json.of(shown.toSeq).toString, "applyPurge" -> "true"),
+    RewriteRequest.options
+  )
+
+  override private[optimize] def candidates(
+      files: IndexedSeq[AddFile],
+      settings: OptimizeSettings,
+      withDroppedColumns: Seq[AddFile] => Set[String]
+  ): IndexedSeq[RewriteCandidate] = {
+    val (withVectors, others) = files.partition(_.deletionVector.isDefined)
+    val dropped = withDroppedColumns(others)
+    (withVectors ++ others.filter(file => dropped(file.path))).map(RewriteCandidate.required)
+  }
 }
 
 private[optimize] object RewriteRequest {

@@ -79,7 +79,7 @@ private[spark] final class TableRewrite(
     if (transaction.copySpec.numRowTrackingColumns == 0) 0L else adds.flatMap(CommitFiles.rows).sum
 
   private def groupsOf(considered: IndexedSeq[AddFile]): IndexedSeq[FileGroup] = {
-    val candidates = considered.flatMap(request.candidate(_, settings))
+    val candidates = request.candidates(considered, settings, DroppedColumns.in(transaction, _))
     val partitions = new PartitionKey(schema, sessionZone(spark))
     lazy val ratio = DecodedRatio.of(
       log.table,

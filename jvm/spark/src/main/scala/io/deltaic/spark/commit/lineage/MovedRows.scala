@@ -51,7 +51,7 @@ private[spark] final class MovedRows(
     val live = numRecords(remove.stats).map(_ - vector.fold(0L)(_.cardinality))
     Option.when(
       inOrder.map(_.from) == ends.init && live.forall(_ == ends.last) &&
-        inOrder.map(_.vector).distinct.size == 1
+      inOrder.map(_.vector).distinct.size == 1
     )(Input(remove.path, vector, inOrder))
   }
 

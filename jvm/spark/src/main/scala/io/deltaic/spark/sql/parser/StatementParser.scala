@@ -23,7 +23,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.internal.VariableSubstitution
 import org.apache.spark.sql.types.{DataType, StructType}
 
-import io.deltaic.spark.optimize.OptimizeRequest
+import io.deltaic.spark.optimize.{OptimizeRequest, PurgeRequest}
 import io.deltaic.spark.sql.analysis.TableChanges
 import io.deltaic.spark.sql.command.{
   DescribeCommand,
@@ -111,11 +111,18 @@ private[spark] final class StatementParser(session: SparkSession, spark: ParserI
       )
     }
 
+    override def visitPurgeTable(statement: PurgeTableContext): LogicalPlan =
+      RewriteTable.of(
+        target(statement.target, "REORG"),
+        PurgeRequest(Option(statement.predicate).map(text))
+      )
+
     override def visitUnsupportedCommand(statement: UnsupportedCommandContext): LogicalPlan = {
       val words = statement.unsupported
       val command =
         if (words.CLONE != null) "CLONE"
         else if (words.CONVERT != null) "CONVERT TO DELTA"
+        else if (words.REORG != null) "REORG ... UPGRADE UNIFORM"
         else words.start.getText.toUpperCase(Locale.ROOT)
       throw UnsupportedOperation.command(command)
     }

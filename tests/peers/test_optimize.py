@@ -1,0 +1,110 @@
+"""OPTIMIZE and REORG beside those of delta-spark, on copies of one table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.support import log
+from tests.support.delta_rs import by_query, in_order
+from tests.support.spark_process import SparkProcess
+from tests.support.table_builder import rows_of
+
+#: Runs statements; returns the schema and the metrics of the last one, and the rows afterwards.
+RUN = """
+results = [spark.sql(one.replace("{t}", f"delta.`{table}`")) for one in statements]
+rows = spark.sql(f"SELECT * FROM delta.`{table}`").collect()
+result = {
+    "schema": results[-1].schema.json(),
+    "metrics": results[-1].collect()[0].asDict(recursive=True).get("metrics"),
+    "rows": [list(row) for row in rows],
+}
+"""
+
+#: What depends on the files that an engine writes, and on when.
+OF_ENGINES = {"startTimeMs", "endTimeMs", "preserveInsertionOrder", "totalClusterParallelism"}
+
+CASES: dict[str, list[str]] = {
+    "all": ["OPTIMIZE {t}"],
+    "a partition": ["OPTIMIZE {t} WHERE p = 1"],
+    "nothing left": ["OPTIMIZE {t}", "OPTIMIZE {t}"],
+    "purge": ["REORG TABLE {t} APPLY (PURGE)"],
+    "purge of a partition": ["REORG TABLE {t} WHERE p = 0 APPLY (PURGE)"],
+}
+
+
+@pytest.fixture(scope="module")
+def base(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build a table of three files in each of two partitions, some with deleted rows."""
+    path = tmp_path_factory.mktemp("bases") / "base"
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` (id INT, p INT, v STRING) USING delta PARTITIONED BY (p)"
+        " TBLPROPERTIES ('delta.enableDeletionVectors' = 'true',"
+        " 'delta.enableRowTracking' = 'true')"
+    )
+    for first in (0, 20, 40):
+        spark.sql(
+            f"INSERT INTO delta.`{path}` SELECT INT(id), INT(id % 2), concat('v', id)"
+            f" FROM range({first}, {first + 20}, 1, 1)"
+        )
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id IN (3, 8, 23)")
+    return path
+
+
+def comparable(metrics: dict[str, Any]) -> dict[str, Any]:
+    """Return the metrics without sizes in bytes and times."""
+    plain = {name: value for name, value in metrics.items() if name not in OF_ENGINES}
+    for sizes in ("filesAdded", "filesRemoved"):
+        plain[sizes] = {"totalFiles": plain[sizes]["totalFiles"]}
+    return plain
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_results_and_history_are_those_of_delta_spark(
+    spark: SparkSession, delta_spark: SparkProcess, base: Path, tmp_path: Path, case: str
+) -> None:
+    ours, theirs = str(tmp_path / "ours"), str(tmp_path / "theirs")
+    log.copy_table(base, ours)
+    log.copy_table(base, theirs)
+    expected = delta_spark.run(RUN, statements=CASES[case], table=theirs)
+    results = [spark.sql(one.replace("{t}", f"delta.`{ours}`")) for one in CASES[case]]
+    assert json.loads(results[-1].schema.json()) == json.loads(expected["schema"])
+    metrics = results[-1].collect()[0].metrics.asDict(recursive=True)
+    assert comparable(metrics) == comparable(expected["metrics"])
+    assert log.newest(ours) == log.newest(theirs)
+    mine, other = log.commit_info(ours), log.commit_info(theirs)
+    for name in ("operation", "isolationLevel", "isBlindAppend", "readVersion"):
+        assert mine[name] == other[name]
+    predicates = [info["operationParameters"].pop("predicate") for info in (mine, other)]
+    assert len({predicate == "[]" for predicate in predicates}) == 1
+    assert mine["operationParameters"] == other["operationParameters"]
+    assert mine["operationMetrics"].keys() == other["operationMetrics"].keys()
+    for name in ("numAddedFiles", "numRemovedFiles", "numDeletionVectorsRemoved"):
+        assert mine["operationMetrics"][name] == other["operationMetrics"][name]
+    rows = in_order(rows_of(spark, ours))
+    assert rows == in_order(tuple(row) for row in expected["rows"]) == in_order(by_query(ours))
+
+
+def test_delta_spark_goes_on_from_our_compaction_and_we_from_its(
+    spark: SparkSession, delta_spark: SparkProcess, base: Path, table: str
+) -> None:
+    log.copy_table(base, table)
+    ids = f"SELECT id, _metadata.row_id FROM delta.`{table}` ORDER BY id"
+    before = {row[0]: row[1] for row in spark.sql(ids).collect()}
+    spark.sql(f"OPTIMIZE delta.`{table}`")
+    theirs = ["DELETE FROM {t} WHERE id = 11", "INSERT INTO {t} VALUES (100, 0, 'x')"]
+    delta_spark.run(RUN, statements=[*theirs, "OPTIMIZE {t}"], table=table)
+    spark.sql(f"DELETE FROM delta.`{table}` WHERE id = 12")
+    spark.sql(f"INSERT INTO delta.`{table}` VALUES (101, 1, 'y')")
+    spark.sql(f"OPTIMIZE delta.`{table}`")
+    found = delta_spark.run(RUN, statements=["OPTIMIZE {t}"], table=table)
+    assert found["metrics"]["numFilesRemoved"] == 0
+    assert {row[0] for row in found["rows"]} == (before.keys() - {11, 12}) | {100, 101}
+    after = {row[0]: row[1] for row in spark.sql(ids).collect()}
+    assert {i: after[i] for i in before if i in after} == {
+        i: n for i, n in before.items() if i in after
+    }
