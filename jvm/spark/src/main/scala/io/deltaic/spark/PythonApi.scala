@@ -33,7 +33,7 @@ import io.deltaic.spark.commit.{
 import io.deltaic.spark.optimize.OptimizeRequest
 import io.deltaic.spark.scan.files.SnapshotFiles
 import io.deltaic.spark.schema.TableSchema
-import io.deltaic.spark.sql.command.{LocatedTable, RewriteTable, TableAtPath, TableToDescribe}
+import io.deltaic.spark.sql.command.{RewriteTable, TableAtPath, TableToDescribe, UnreadableTable}
 import io.deltaic.spark.util.{Json, Version}
 
 /**
@@ -185,7 +185,7 @@ object PythonApi {
       "DELTAIC_NAME_IS_NOT_A_TABLE",
       Map("name" -> name, "found" -> found)
     )
-    def locate(e: DeltaicThrowable): LocatedTable = {
+    def locate(e: DeltaicThrowable): UnreadableTable = {
       val parts = spark.sessionState.sqlParser.parseMultipartIdentifier(name)
       TableToDescribe(parts, "DeltaTable.forName").locate(spark).getOrElse(throw e)
     }
