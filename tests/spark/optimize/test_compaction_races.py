@@ -6,7 +6,9 @@ The expected rows are those of a plain dictionary to which the statement is appl
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -237,3 +239,46 @@ def test_wrong_lineage_is_a_conflict(spark: SparkSession, base: Path, table: str
         pytest.raises(ConcurrentDeleteDeleteException, match="CONCURRENT_COMPACTION"),
     ):
         run(spark, table, ["DELETE FROM {t} WHERE id = 3"])
+
+
+def test_compactions_in_a_loop_fail_no_change_of_other_rows(
+    spark: SparkSession, base: Path, table: str
+) -> None:
+    """Three threads change rows of their own while a fourth compacts the table all the time."""
+    log.copy_table(base, table)
+    mine = [[i for i in BASE if i % 3 == thread] for thread in range(3)]
+    changed = threading.Event()
+
+    def change(thread: int) -> None:
+        for turn, i in enumerate(mine[thread][:6]):
+            kind = (
+                f"DELETE FROM {{t}} WHERE id = {i}",
+                f"UPDATE {{t}} SET v = 'thread {thread}' WHERE id = {i}",
+                f"MERGE INTO {{t}} t USING (SELECT explode(array({i})) AS id) s ON t.id = s.id"
+                f" WHEN MATCHED THEN UPDATE SET v = 'merged {thread}'",
+            )[turn % 3]
+            run(spark, table, [kind])
+
+    def compact() -> int:
+        count = 0
+        while not changed.is_set() or count == 0:
+            run(spark, table, ["OPTIMIZE {t}"])
+            count += 1
+        return count
+
+    with ThreadPoolExecutor(4) as threads:
+        compactions = threads.submit(compact)
+        try:
+            for done in [threads.submit(change, thread) for thread in range(3)]:
+                done.result()
+        finally:
+            changed.set()
+        assert compactions.result() > 0
+    expected = dict(BASE)
+    for thread in range(3):
+        for turn, i in enumerate(mine[thread][:6]):
+            if turn % 3 == 0:
+                del expected[i]
+            else:
+                expected[i] = f"{'thread' if turn % 3 == 1 else 'merged'} {thread}"
+    assert values(spark, table) == expected

@@ -12,7 +12,7 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from deltaic import DeltaTable
-from deltaic.exceptions import InvalidArgumentError
+from deltaic.exceptions import InvalidArgumentError, TableStateError
 from tests.support import log
 from tests.support.delta_rs import by_arrow, by_query, in_order
 from tests.support.session_settings import session_settings
@@ -299,6 +299,29 @@ def test_change_feed_has_no_changes(spark: SparkSession, table: str) -> None:
     optimize(spark, table)
     changes = spark.read.format("delta").option("readChangeFeed", "true")
     assert changes.option("startingVersion", 1).load(table).count() == 0
+
+
+@pytest.mark.parametrize(
+    "setting", ["spark.sql.parquet.enableVectorizedReader", "spark.sql.codegen.wholeStage"]
+)
+def test_rows_are_copied_without_batches(spark: SparkSession, table: str, setting: str) -> None:
+    build_table(spark, table, SCHEMA, FILES, properties={"delta.enableRowTracking": "true"})
+    spark.sql(f"DELETE FROM delta.`{table}` WHERE id % 10 = 4")
+    before = rows_of(spark, table)
+    with session_settings(spark, {setting: "false"}):
+        assert optimize(spark, table).numFilesAdded == 1
+    assert rows_of(spark, table) == before
+
+
+def test_skipped_files_are_not_lost(spark: SparkSession, table: str) -> None:
+    build_table(spark, table, SCHEMA, FILES)
+    log.data_path(table, files_of(table)[0]).write_bytes(b"no Parquet file")
+    with (
+        session_settings(spark, {"spark.sql.files.ignoreCorruptFiles": "true"}),
+        pytest.raises(TableStateError, match="10 rows by the log, and 0 were read"),
+    ):
+        optimize(spark, table)
+    assert log.versions(table) == [0]
 
 
 def test_failed_commit_leaves_no_files(spark: SparkSession, table: str) -> None:

@@ -4,7 +4,8 @@ import org.apache.spark.sql.deltaic.{JobInternals, SessionInternals}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.deltaic.protocol.{AddFile, LogPath}
+import io.deltaic.protocol.{AddFile, DeltaicException, LogPath}
+import io.deltaic.spark.commit.CommitFiles
 import io.deltaic.spark.scan.TableScan
 import io.deltaic.spark.scan.files.{FileSplits, ListedFiles, ScanFilters}
 import io.deltaic.spark.schema.ScanColumns
@@ -31,6 +32,7 @@ private[optimize] final class FileRewrite(
     try {
       val parts = plan(groups)
       val written = write(parts, groups.iterator.map(_.files.size).sum)
+      requireAllRows(groups, parts.zip(written))
       val outputs = parts.zip(written).groupBy(_._1.group).toSeq.sortBy(_._1)
         .flatMap { case (_, ofGroup) => OutputFile.pack(ofGroup, settings) }
       join(outputs)
@@ -84,6 +86,34 @@ private[optimize] final class FileRewrite(
       scan.deletionVectors
     )
     FileRewrite.inTasks(transaction, s"rewrite $numFiles files", parts)(writer.write)
+  }
+
+  /**
+   * Settings of Spark let readers skip missing or damaged files. A query may do that, but a rewrite would lose
+   * the rows for good.
+   */
+  private def requireAllRows(
+      groups: IndexedSeq[FileGroup],
+      parts: Seq[(RewritePart, WrittenPart)]
+  ): Unit = {
+    val found = parts.flatMap { case (part, written) =>
+      part.splits.map(split => (part.group, split.file)).zip(written.rowsOfSplits)
+    }.groupMapReduce(_._1)(_._2)(_ + _)
+    for {
+      (FileGroup(_, files), group) <- groups.zipWithIndex
+      (file, i) <- files.zipWithIndex
+      expected <- CommitFiles.liveRows(file)
+      rows = found.getOrElse((group, i), 0L)
+      if rows != expected
+    } throw DeltaicException(
+      "DELTAIC_REWRITE_ROW_COUNT",
+      Map(
+        "table" -> table.toString,
+        "file" -> file.path,
+        "expected" -> expected.toString,
+        "found" -> rows.toString
+      )
+    )
   }
 
   private def join(outputs: Seq[OutputFile]): Seq[(OutputFile, AddFile)] = {
