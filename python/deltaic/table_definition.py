@@ -17,6 +17,7 @@ from deltaic.commands.domain_metadata import (
     set_domain_metadata,
     user_domains,
 )
+from deltaic.commands.generate import Generate, generate
 from deltaic.commit.clock import wall_clock_ms
 
 if TYPE_CHECKING:
@@ -60,6 +61,32 @@ class TableDefinition:
         api = self._api("DeltaTable.detail")
         location = api.qualified(self._path)
         return to_dataframe(self._spark, detail(location, api.tables, self._name))
+
+    def generate(self, mode: str) -> None:
+        """Write manifests, for engines that do not read the log.
+
+        The data files of each partition are listed in ``_symlink_format_manifest``, one path per
+        line. If the table property ``delta.compatibility.symlinkFormatManifest.enabled`` is true,
+        each commit updates the manifests, and this method is not needed.
+
+        Parameters
+        ----------
+        mode
+            ``symlink_format_manifest``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the mode is another one.
+        TableStateError
+            If the table has deletion vectors or column mapping.
+
+        Examples
+        --------
+        >>> DeltaTable.forPath(spark, path).generate("symlink_format_manifest")
+        """
+        require_string("mode", mode)
+        generate(Generate(self._path, mode), self._api("DeltaTable.generate").tables)
 
     def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
         """Upgrade the protocol of the table; an upgrade cannot be undone.

@@ -25,6 +25,7 @@ from deltaic.merge import DeltaMergeBuilder
 from deltaic.optimize import DeltaOptimizeBuilder, TableRewrites
 from deltaic.spark.dataframe_columns import DataFrameColumns
 from deltaic.table_definition import TableDefinition, session_api
+from deltaic.table_restore import TableRestore
 from deltaic.unsupported import UnsupportedCommands
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ __all__ = [
 ]
 
 
-class DeltaTable(TableDefinition, TableRewrites, UnsupportedCommands):
+class DeltaTable(TableDefinition, TableRewrites, TableRestore, UnsupportedCommands):
     """A Delta table. `forPath` and `forName` return one.
 
     Names and signatures are those of delta-spark.

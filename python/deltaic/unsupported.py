@@ -48,51 +48,6 @@ class UnsupportedCommands:
         """
         refuse("VACUUM")
 
-    def restoreToVersion(self, version: int) -> DataFrame:
-        """Refuse to restore a version: not supported yet.
-
-        Parameters
-        ----------
-        version
-            The version to restore.
-
-        Raises
-        ------
-        InvalidArgumentError
-            Always. The message says what works instead.
-        """
-        refuse("RESTORE")
-
-    def restoreToTimestamp(self, timestamp: str) -> DataFrame:
-        """Refuse to restore the version at a timestamp: not supported yet.
-
-        Parameters
-        ----------
-        timestamp
-            The timestamp to restore.
-
-        Raises
-        ------
-        InvalidArgumentError
-            Always. The message says what works instead.
-        """
-        refuse("RESTORE")
-
-    def generate(self, mode: str) -> None:
-        """Refuse to write manifests on demand: not supported yet.
-
-        Parameters
-        ----------
-        mode
-            ``symlink_format_manifest``.
-
-        Raises
-        ------
-        InvalidArgumentError
-            Always. The message says what works instead.
-        """
-        refuse("GENERATE")
-
     def clone(
         self,
         target: str,

@@ -11,7 +11,6 @@ them and compares rows.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,54 +31,16 @@ from deltaic.exceptions import (
     ConcurrentDeleteReadException,
     ConcurrentModificationError,
     ConcurrentTransactionException,
+    ConcurrentWriteException,
     MetadataChangedException,
     ProtocolChangedException,
 )
-from deltaic.protocol.actions import log_line
 from deltaic.protocol.features import supports
 from tests.support.definitions import column, plan, schema
 from tests.support.memory_log import EVERYTHING, MemoryCommit, MemoryFile, MemoryLog
-
-NUMBERED = column(
-    "id",
-    metadata={
-        "delta.identity.start": 1,
-        "delta.identity.step": 1,
-        "delta.identity.allowExplicitInsert": True,
-    },
-)
-COLUMNS = schema(NUMBERED, "p", "x")
-ONE, TWO = MemoryFile("one", 1), MemoryFile("two", 2)
-
+from tests.support.paired_log import COLUMNS, NUMBERED, base
 
 _numbers = itertools.count()
-
-
-def base(level: str, columns: str = COLUMNS) -> MemoryLog:
-    """A clustered table with row tracking whose two files have no row IDs yet."""
-    log = MemoryLog()
-    properties = {
-        "delta.columnMapping.mode": "name",
-        "delta.isolationLevel": level,
-        "delta.feature.checkConstraints": "supported",
-        "delta.feature.clustering": "supported",
-        "delta.feature.inCommitTimestamp": "supported",
-        "spare": "yes",
-    }
-    planned = plan(
-        log,
-        schema_string=columns,
-        properties=properties,
-        constraints={"old": "p > -1"},
-        cluster_by=[("p",)],
-    )
-    commit(MemoryCommit(log, "WRITE", adds=[ONE, TWO], plan=planned), log)
-    before = planned.definition.protocol
-    assert before.writer_features is not None
-    features = before.writer_features | {"rowTracking"}
-    after = dataclasses.replace(before, writer_features=features)
-    log.write_if_absent(1, [log_line("protocol", after.to_json())])
-    return log
 
 
 @dataclass(frozen=True)
@@ -339,45 +300,56 @@ OPERATIONS: dict[str, tuple[str, Operation]] = {
             lambda paths, snapshot: supports(snapshot.protocol, "changeDataFeed"),
         ),
     ),
+    "RESTORE": (
+        "<",
+        Operation(
+            lambda log: run_command(
+                "restore", {"table": log.table, "version": "0"}, log, RetryPolicy(), lambda: 1
+            ),
+            lambda paths, snapshot: "old" in paths and "two" not in paths,
+        ),
+    ),
 }
 
 #: What becomes of the row's operation when the column's has committed first, by the default level:
 #: committed (.), nothing left to do (=), or the conflict by a letter of `ERRORS`. An append that
 #: generates identity values is not blind: it has read the high-water mark. One that adds columns
 #: changes the table's definition, and so do those that specify it again and everything from K on.
-#: SYNC IDENTITY only conflicts with what generates identity values.
+#: SYNC IDENTITY only conflicts with what generates identity values. RESTORE conflicts with every
+#: change of files: the table would not equal the older version.
 OUTCOMES = """
-                            A T N E S O R U D W M X C F Y Z B G L K + - ~ Q J * I q v V
-append                      . . . m . . . . . . . . . m m m . . . m m m m m m m . m p p
-append by an application    . t . m . . . . . . . . . m m m . . . m m m m m m m . m p p
-append with identity values . . m m . . . . . . . . . m m m . . . m m m m m m m m m p p
-append with new columns     . . m m . . . . . . . . . m m m . . . m m m m m m m m m p p
-insert from itself          . . a m a r r r r r r r . m m m . . . m m m m m m m . m p p
-overwrite                   . . a m a d d d d d d d d m m m d . . m m m m m m m . m p p
-replaceWhere                . . a m a d d d d d d d d m m m d . . m m m m m m m . m p p
-REPLACE USING               . . a m a d d d d d d d d m m m d . . m m m m m m m . m p p
-DELETE                      . . a m a d d d d d d d d m m m d . . m m m m m m m . m p p
-UPDATE                      . . a m a d d d d d d d d m m m d . . m m m m m m m . m p p
-MERGE                       . . a m a d d d d d d d d m m m d . . m m m m m m m . m p p
-TRUNCATE                    . . a m a d d d d d d d d m m m d . . m m m m m m m . m p p
-compaction                  . . . m . d d d d d d d d m m m d . . m m m m m m m . m p p
-overwriteSchema             m m m m m m m m m m m d m m m m m . . m m m m m m m m m p p
-REPLACE TABLE               m m m m m m m m m m m d m m m m m . m m m m m m m m m m p p
-REPLACE TABLE AS SELECT     m m m m m m m m m m m d m m m m m . m m m m m m m m m m p p
-backfill of row IDs         . . . . . = . . . . . = = = = = = . . . . . . . . . . . . .
-domain                      . . . m . . . . . . . . . m m m . t . m m m m m m m . m p p
-CLUSTER BY                  . . . m . . . . . . . . . m m m . . t m m m m m m m . m p p
-SET TBLPROPERTIES           . . m m . . . . . . . . . m m m . . . m m m m m m m m m p p
-ADD COLUMN                  . . m m . . . . . . . . . m m m . . . m m m m m m m m m p p
-DROP COLUMN                 . . m m . . . . . . . . . m m m . . . m m m m m m m m m p p
-RENAME COLUMN               . . m m . . . . . . . . . m m m . . . m m m m m m m m m p p
-ADD CONSTRAINT              a a m m a r r r r r r r . m m m . . . m m m m m m m m m p p
-UNSET TBLPROPERTIES         . . m m . . . . . . . . . m m m . . . m m m m m m m m m p p
-CHANGE COLUMN               . . m m . . . . . . . . . m m m . . . m m m m m m m m m p p
-SYNC IDENTITY               a a m m a r r r r r r r . m m m . . . m m m m m m m m m p p
-DROP CONSTRAINT             . . m m . . . . . . . . . m m m . . . m m m m m m m m m p p
-DROP FEATURE                . . . m . . . . . . . . . m m m . . . m m m m m m m . m p p
-UPGRADE PROTOCOL            . . . m . . . . . . . . . m m m . . . m m m m m m m . m p p
+                            A T N E S O R U D W M X C F Y Z B G L K + - ~ Q J * I q v V <
+append                      . . . m . . . . . . . . . m m m . . . m m m m m m m . m p p .
+append by an application    . t . m . . . . . . . . . m m m . . . m m m m m m m . m p p .
+append with identity values . . m m . . . . . . . . . m m m . . . m m m m m m m m m p p .
+append with new columns     . . m m . . . . . . . . . m m m . . . m m m m m m m m m p p .
+insert from itself          . . a m a r r r r r r r . m m m . . . m m m m m m m . m p p .
+overwrite                   . . a m a d d d d d d d d m m m d . . m m m m m m m . m p p d
+replaceWhere                . . a m a d d d d d d d d m m m d . . m m m m m m m . m p p .
+REPLACE USING               . . a m a d d d d d d d d m m m d . . m m m m m m m . m p p .
+DELETE                      . . a m a d d d d d d d d m m m d . . m m m m m m m . m p p .
+UPDATE                      . . a m a d d d d d d d d m m m d . . m m m m m m m . m p p .
+MERGE                       . . a m a d d d d d d d d m m m d . . m m m m m m m . m p p .
+TRUNCATE                    . . a m a d d d d d d d d m m m d . . m m m m m m m . m p p d
+compaction                  . . . m . d d d d d d d d m m m d . . m m m m m m m . m p p d
+overwriteSchema             m m m m m m m m m m m d m m m m m . . m m m m m m m m m p p m
+REPLACE TABLE               m m m m m m m m m m m d m m m m m . m m m m m m m m m m p p m
+REPLACE TABLE AS SELECT     m m m m m m m m m m m d m m m m m . m m m m m m m m m m p p m
+backfill of row IDs         . . . . . = . . . . . = = = = = = . . . . . . . . . . . . . .
+domain                      . . . m . . . . . . . . . m m m . t . m m m m m m m . m p p .
+CLUSTER BY                  . . . m . . . . . . . . . m m m . . t m m m m m m m . m p p .
+SET TBLPROPERTIES           . . m m . . . . . . . . . m m m . . . m m m m m m m m m p p .
+ADD COLUMN                  . . m m . . . . . . . . . m m m . . . m m m m m m m m m p p .
+DROP COLUMN                 . . m m . . . . . . . . . m m m . . . m m m m m m m m m p p .
+RENAME COLUMN               . . m m . . . . . . . . . m m m . . . m m m m m m m m m p p .
+ADD CONSTRAINT              a a m m a r r r r r r r . m m m . . . m m m m m m m m m p p r
+UNSET TBLPROPERTIES         . . m m . . . . . . . . . m m m . . . m m m m m m m m m p p .
+CHANGE COLUMN               . . m m . . . . . . . . . m m m . . . m m m m m m m m m p p .
+SYNC IDENTITY               a a m m a r r r r r r r . m m m . . . m m m m m m m m m p p r
+DROP CONSTRAINT             . . m m . . . . . . . . . m m m . . . m m m m m m m m m p p .
+DROP FEATURE                . . . m . . . . . . . . . m m m . . . m m m m m m m . m p p .
+UPGRADE PROTOCOL            . . . m . . . . . . . . . m m m . . . m m m m m m m . m p p .
+RESTORE                     w w w w w w w w w w w w w w w w w . w m m m m m m m . m p p w
 """
 
 #: What has to see the rows that others append, if the order of the history is that of all reads.
@@ -399,6 +371,7 @@ ERRORS: dict[type[ConcurrentModificationError], str] = {
     MetadataChangedException: "m",
     ProtocolChangedException: "p",
     ConcurrentTransactionException: "t",
+    ConcurrentWriteException: "w",
 }
 
 
@@ -492,6 +465,6 @@ def test_each_operation_of_the_history_is_tried_or_like_one_that_is() -> None:
         "CHANGE COLUMNS",
         "REPLACE COLUMNS",
     }
-    nobody_commits = {"CONVERT", "RESTORE", "CLONE", "STREAMING UPDATE", "REORG"}
+    nobody_commits = {"CONVERT", "CLONE", "STREAMING UPDATE", "REORG"}
     assert tried | creating | alike | nobody_commits == {operation.value for operation in Named}
     assert not tried & nobody_commits

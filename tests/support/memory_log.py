@@ -100,6 +100,8 @@ class MemoryLog:
         self.kept_up = MemoryMaintenance()
         self.is_of_command = False
         self.violation: str | None = None
+        self.protocol_downgrade = False
+        self.generated: list[str] = []
         self.unfit: IncompatibleFile | None = None
         self.before_try: Callable[[int], None] = lambda version: None
         self._lock = threading.Lock()
@@ -207,6 +209,29 @@ class MemoryLog:
         if not older:
             return None
         return replace(self.prepare_metadata_commit(summary), adds=older, data_change=False)
+
+    def prepare_restore(self, summary: CommitSummary, version: int) -> MemoryCommit:
+        """Prepare a commit after which the table has the files of an older version."""
+        now, older = self.files(summary.read_version), self.files(version)
+        gone, added = [f for f in now if f not in older], [f for f in older if f not in now]
+        return replace(
+            self.prepare_metadata_commit(summary),
+            removes=[file.path for file in gone],
+            adds=added,
+            metrics={"numRemovedFiles": len(gone), "numRestoredFiles": len(added)},
+        )
+
+    def version_at(self, table: str, timestamp: str) -> int:
+        """Return the newest version that was committed at or before a time in milliseconds."""
+        return max(v for v in range(self.version + 1) if self.time_ms(v) <= int(timestamp))
+
+    def generate_manifests(self, table: str) -> None:
+        """Record that the manifests are generated."""
+        self.generated.append(table)
+
+    def allows_protocol_downgrade(self) -> bool:
+        """Return what `protocol_downgrade` says."""
+        return self.protocol_downgrade
 
     def first_violation(self, table: str, version: int, name: str, condition: str) -> str | None:
         """Return what `violation` says: a log in memory has no rows to look at."""

@@ -203,6 +203,7 @@ SETTINGS: dict[str, Shown] = {
         "tests/spark/write/test_replace_where.py", "constraintCheck"
     ),
     "replaceWhere.dataColumns.enabled": Shown("tests/spark/write/test_session_options.py"),
+    "restore.protocolDowngradeAllowed": Shown("tests/spark/restore/test_restore.py"),
     "rowLevel.keyPruning.maxBroadcastBytes": Shown("tests/spark/rowlevel/test_merge_keys.py"),
     "rowLevel.keyPruning.maxSourceBytes": Shown("tests/spark/rowlevel/test_merge_plans.py"),
     "rowLevel.storedSource.minTableBytes": Shown(

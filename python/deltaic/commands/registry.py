@@ -23,7 +23,9 @@ from deltaic.commands.alter.table_properties import AlterProperties, alter_prope
 from deltaic.commands.definitions.create_statement import CreateTable
 from deltaic.commands.definitions.create_table import create_table
 from deltaic.commands.detail import DescribeDetail, detail
+from deltaic.commands.generate import Generate, generate
 from deltaic.commands.history import DescribeHistory, history
+from deltaic.commands.restore import Restore, restore
 from deltaic.commands.rows import RowSet
 from deltaic.commit.clock import Clock
 from deltaic.commit.message import Message
@@ -90,6 +92,12 @@ def _describe_history(arguments: DescribeHistory, tables: TableAccess) -> RowSet
     return history(arguments.table, tables, arguments.limit)
 
 
+def _restore(
+    arguments: Mapping[str, Any], tables: TableAccess, policy: RetryPolicy, clock_ms: Clock
+) -> dict[str, Any]:
+    return restore(Restore.from_json(arguments), tables, policy, clock_ms).to_json()
+
+
 #: The arguments of a command are the record of its name, with a capital letter.
 #: ``command-results.json`` has the columns of the rows that commands return.
 _COMMANDS: Mapping[str, _Command] = {
@@ -104,7 +112,9 @@ _COMMANDS: Mapping[str, _Command] = {
     "dropColumns": _commits(DropColumns, drop_columns),
     "dropConstraint": _commits(DropConstraint, drop_constraint),
     "dropFeature": _commits(DropFeature, drop_feature),
+    "generate": _describes(Generate, generate),
     "renameColumn": _commits(RenameColumn, rename_column),
     "replaceColumns": _commits(ReplaceColumns, replace_columns),
+    "restore": _restore,
     "syncIdentity": _commits(SyncIdentity, sync_identity),
 }

@@ -74,6 +74,22 @@ def protocol_changed(ours: CurrentTransaction, winner: WinningCommit) -> Conflic
     return Conflict("DELTAIC_PROTOCOL_CHANGED", winner, "it changed the table's protocol")
 
 
+def changed_during_restore(ours: CurrentTransaction, winner: WinningCommit) -> Conflict | None:
+    """Conflict if we restore a version, and the winner changed files or clustering columns.
+
+    Our commit would not remove the winner's files, and the table would not equal the older version.
+    """
+    if not ours.operation.restores_version:
+        return None
+    if winner.num_added > 0:
+        return Conflict("DELTAIC_CHANGED_DURING_RESTORE", winner, "it added files")
+    if winner.removed_file_we_read or winner.removed_file_we_change:
+        return Conflict("DELTAIC_CHANGED_DURING_RESTORE", winner, "it removed files")
+    if CLUSTERING in winner.domains:
+        return Conflict("DELTAIC_CHANGED_DURING_RESTORE", winner, "it set the clustering columns")
+    return None
+
+
 def metadata_changed(ours: CurrentTransaction, winner: WinningCommit) -> Conflict | None:
     """Conflict if our rows or the winner's were written for another definition of the table.
 
@@ -193,6 +209,7 @@ def clustering_changed(ours: CurrentTransaction, winner: WinningCommit) -> Confl
 RULES: tuple[Rule, ...] = (
     table_created,
     protocol_changed,
+    changed_during_restore,
     metadata_changed,
     clustering_changed,
     concurrent_transaction,

@@ -143,6 +143,17 @@ _BY_OPERATION: Mapping[Operation, Mapping[str, _Source]] = {
         "numRemovedFiles": _files(lambda f: f.num_removed),
         "executionTimeMs": _engine("executionTimeMs"),
     },
+    Operation.RESTORE: {
+        name: _engine(name)
+        for name in (
+            "tableSizeAfterRestore",
+            "numOfFilesAfterRestore",
+            "numRemovedFiles",
+            "numRestoredFiles",
+            "removedFilesSize",
+            "restoredFilesSize",
+        )
+    },
     Operation.OPTIMIZE: {
         "numAddedFiles": _files(lambda f: f.num_added),
         "numRemovedFiles": _files(lambda f: f.num_removed),

@@ -58,7 +58,9 @@ def non_file_actions_after(
         lines.append(log_line("metaData", metadata.to_json()))
     if ours.txn is not None:
         lines.append(log_line("txn", ours.txn.to_json()))
-    domains = [*ours.plan.domains, *([mark] if mark is not None else [])]
+    domains = list(ours.plan.domains)
+    if mark is not None:
+        domains = [*(d for d in domains if d.domain != mark.domain), mark]
     lines += [log_line("domainMetadata", domain.to_json()) for domain in domains]
     return NonFileActions(tuple(lines), first_row_id)
 

@@ -52,6 +52,11 @@ class Operation(Enum):
         return self in _WRITING or self in _REPLACING
 
     @property
+    def restores_version(self) -> bool:
+        """Whether the table equals an older version afterwards, whatever is in it now."""
+        return self is Operation.RESTORE
+
+    @property
     def writes_a_query(self) -> bool:
         """Whether the rows that it adds are those of a query."""
         return self in _QUERIES

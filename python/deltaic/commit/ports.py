@@ -340,6 +340,38 @@ class TableAccess(Protocol):
     def prepare_row_ids(self, summary: CommitSummary) -> PreparedCommit | None:
         """Prepare a commit that adds every file without row IDs again; None if all have them."""
 
+    def prepare_restore(self, summary: CommitSummary, version: int) -> PreparedCommit:
+        """Prepare a commit after which the table has the files of an older version.
+
+        Raises
+        ------
+        TableStateError
+            If the version cannot be read, or a file of it no longer exists.
+        """
+
+    def version_at(self, table: str, timestamp: str) -> int:
+        """Return the newest version that was committed at or before a timestamp.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If it is not a timestamp.
+        TableStateError
+            If there is no such version.
+        """
+
+    def generate_manifests(self, table: str) -> None:
+        """Write the symlink manifests of all partitions, and delete those of others.
+
+        Raises
+        ------
+        TableStateError
+            If a file has a deletion vector.
+        """
+
+    def allows_protocol_downgrade(self) -> bool:
+        """Return whether RESTORE may remove features from the protocol."""
+
     def first_violation(self, table: str, version: int, name: str, condition: str) -> str | None:
         """Return a row of the version that breaks the condition; None if all rows meet it.
 

@@ -44,6 +44,20 @@ def disabled(metadata: Metadata) -> Metadata:
     return replace(metadata, configuration=retained)
 
 
+def with_enablement_of(metadata: Metadata, current: Metadata) -> Metadata:
+    """Return older metadata, in which timestamps are enabled, for a new version of the table.
+
+    The current version knows since when each commit has had a timestamp.
+    """
+    unknown = {
+        name: value
+        for name, value in metadata.configuration.items()
+        if name not in (_SINCE_VERSION, _SINCE_TIMESTAMP)
+    }
+    configuration = with_retained_enablement(unknown, current.configuration)
+    return replace(metadata, configuration=configuration)
+
+
 def with_retained_enablement(
     configuration: Mapping[str, str], earlier: Mapping[str, str]
 ) -> dict[str, str]:

@@ -94,6 +94,21 @@ def protocol_for_new_definition(
     )
 
 
+def merged_protocol(current: Protocol, other: Protocol) -> Protocol:
+    """Return the protocol that supports the features of both: the current one, if that does."""
+    features = writer_features(current) | reader_features(current)
+    others = writer_features(other) | reader_features(other)
+    if all(supports(current, name) or name in features for name in others):
+        return current
+    return _smallest(
+        _Needs(
+            features | {name for name in others if not supports(current, name)},
+            max(current.min_reader_version, other.min_reader_version),
+            max(current.min_writer_version, other.min_writer_version),
+        )
+    )
+
+
 def protocol_without(current: Protocol, feature: str) -> Protocol:
     """Return the protocol of a table after a feature is dropped."""
 

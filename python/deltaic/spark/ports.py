@@ -39,6 +39,10 @@ _NO_COLUMNS = (
     "spark.deltaic.createEmptySchemaTable.enabled",
     "spark.databricks.delta.createEmptySchemaTable.enabled",
 )
+_PROTOCOL_DOWNGRADE = (
+    "spark.deltaic.restore.protocolDowngradeAllowed",
+    "spark.databricks.delta.restore.protocolDowngradeAllowed",
+)
 _ISOLATION_LEVEL = "spark.deltaic.isolationLevel"
 _USER_METADATA = (
     "spark.deltaic.commitInfo.userMetadata",
@@ -130,6 +134,29 @@ class JvmTableAccess:
         with jvm_errors():
             prepared = self._api.prepareRowIds(self._session, summary.table, summary.json())
         return None if prepared is None else JvmPreparedCommit(prepared)
+
+    def prepare_restore(self, summary: CommitSummary, version: int) -> PreparedCommit:
+        """Prepare a commit after which the table has the files of an older version."""
+        with jvm_errors():
+            prepared = self._api.prepareRestore(
+                self._session, summary.table, version, summary.json()
+            )
+        return JvmPreparedCommit(prepared)
+
+    def version_at(self, table: str, timestamp: str) -> int:
+        """Return the newest version that was committed at or before a timestamp."""
+        with jvm_errors():
+            return int(self._api.versionAt(self._session, table, timestamp))
+
+    def generate_manifests(self, table: str) -> None:
+        """Write the symlink manifests of all partitions, and delete those of others."""
+        with jvm_errors():
+            self._api.generateManifests(self._session, table)
+
+    def allows_protocol_downgrade(self) -> bool:
+        """Return whether RESTORE may remove features from the protocol."""
+        name, value = self._state.first(_PROTOCOL_DOWNGRADE)
+        return value is not None and _boolean(name, value)
 
     def first_violation(self, table: str, version: int, name: str, condition: str) -> str | None:
         """Return a row of the version that breaks the condition; None if all rows meet it."""

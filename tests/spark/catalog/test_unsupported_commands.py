@@ -23,12 +23,9 @@ STATEMENTS = {
     "VACUUM '{path}' RETAIN 0 HOURS DRY RUN": "VACUUM",
     "VACUUM {t} LITE": "VACUUM",
     "VACUUM {t} USING INVENTORY (SELECT 'a;b' AS path)": "VACUUM",
-    "RESTORE {t} TO VERSION AS OF 0": "RESTORE",
-    "RESTORE TABLE {t} TIMESTAMP AS OF '2024-01-01'": "RESTORE",
     "REORG TABLE {t} APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = 2))": (
         "REORG ... UPGRADE UNIFORM"
     ),
-    "GENERATE symlink_format_manifest FOR TABLE {t}": "GENERATE",
     "CONVERT TO DELTA parquet.`{path}` NO STATISTICS PARTITIONED BY (p INT)": "CONVERT TO DELTA",
     "CREATE TABLE other SHALLOW CLONE {t}": "CLONE",
     "CREATE TABLE IF NOT EXISTS a.other DEEP CLONE {t} VERSION AS OF 0": "CLONE",
@@ -43,9 +40,6 @@ METHODS: dict[str, tuple[str, Callable[[DeltaTable, SparkSession], object]]] = {
         "OPTIMIZE ... ZORDER BY",
         lambda table, _: table.optimize().executeZOrderBy("id"),
     ),
-    "restoreToVersion": ("RESTORE", lambda table, _: table.restoreToVersion(0)),
-    "restoreToTimestamp": ("RESTORE", lambda table, _: table.restoreToTimestamp("2024-01-01")),
-    "generate": ("GENERATE", lambda table, _: table.generate("symlink_format_manifest")),
     "clone": ("CLONE", lambda table, _: table.clone("other", isShallow=True, replace=True)),
     "cloneAtVersion": ("CLONE", lambda table, _: table.cloneAtVersion(0, "other", True)),
     "cloneAtTimestamp": (

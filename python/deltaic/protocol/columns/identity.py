@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from deltaic.exceptions import error
 from deltaic.protocol.actions import Metadata
+from deltaic.protocol.columns.column_mapping import PHYSICAL_NAME
 from deltaic.protocol.columns.identity_high_water_marks import HIGH_WATER_MARK
 from deltaic.protocol.schema import Field, PrimitiveType, StructType, write_schema
 
@@ -58,6 +59,31 @@ def high_water_mark_at(column: Field, value: int) -> int | None:
         return None
     mark = start - (-abs(distance) // abs(step)) * step
     return mark if -(2**63) <= mark < 2**63 else value
+
+
+def with_merged_high_water_marks(metadata: Metadata, newer: Metadata) -> Metadata:
+    """Return the metadata with the high-water marks of newer metadata, where these are further.
+
+    A column that was renamed in between is found by its physical name.
+    """
+    reached = {
+        _physical_name(column): column.metadata.get(HIGH_WATER_MARK)
+        for column in newer.schema.fields
+        if identity_step(column) is not None
+    }
+    marks: dict[str, int] = {}
+    for column in metadata.schema.fields:
+        value = reached.get(_physical_name(column))
+        mark = None
+        if value is not None and identity_step(column) is not None:
+            mark = high_water_mark_at(column, value)
+        if mark is not None:
+            marks[column.name] = mark
+    return with_high_water_marks(metadata, marks) if marks else metadata
+
+
+def _physical_name(column: Field) -> str:
+    return str(column.metadata.get(PHYSICAL_NAME, column.name))
 
 
 def with_high_water_marks(metadata: Metadata, marks: Mapping[str, int]) -> Metadata:

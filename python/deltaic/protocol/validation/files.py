@@ -124,7 +124,10 @@ def row_id_problems(
             )
     if table.high_water_mark < before:
         yield rule, f"the high water mark falls from {before} to {table.high_water_mark}"
-    earlier = {path: body for (path, _), body in table.files.items()}
+    restores = any(
+        name == "commitInfo" and body.get("operation") == "RESTORE" for name, body in actions
+    )
+    live = {path: body.get("baseRowId") for (path, _), body in table.files.items()}
     fresh: list[tuple[int, int, str]] = []
     for name, body in actions:
         if name != "add":
@@ -135,7 +138,10 @@ def row_id_problems(
             continue
         if body["defaultRowCommitVersion"] > version:
             yield rule, f"{path}: defaultRowCommitVersion is {body['defaultRowCommitVersion']}"
-        assigned = earlier.get(path, {}).get("baseRowId")
+        assigned = live.get(path)
+        if restores and (path, first) in table.base_row_ids:
+            continue
+        table.base_row_ids.add((path, first))
         if assigned is None:
             fresh.append((first, first + stats_of(body).get("numRecords", 0) - 1, path))
         elif first != assigned:

@@ -27,6 +27,8 @@ class Table:
     metadata: Metadata | None = None
     files: dict[LogicalFile, Mapping[str, Any]] = field(default_factory=dict)
     high_water_mark: int = -1
+    #: The paths of the files that the table has or had, each with its first row ID.
+    base_row_ids: set[tuple[str, int]] = field(default_factory=set)
     in_commit_timestamp_ms: int | None = None
     clustered_by: str | None = None
     progress: dict[str, int] = field(default_factory=dict)

@@ -15,15 +15,15 @@ statement
     | ALTER TABLE table=name DROP FEATURE feature (TRUNCATE HISTORY)?            # dropFeature
     | OPTIMIZE target FULL? (WHERE predicate)? (ZORDER BY rest)?                 # optimizeTable
     | REORG TABLE target (WHERE predicate)? APPLY '(' PURGE ')'                  # purgeTable
+    | RESTORE TABLE? table=name TO? FOR? asOf                  # restore
+    | GENERATE manifest=name FOR TABLE table=name                  # generate
     | unsupported                                              # unsupportedCommand
     ;
 
 /** Statements of delta-spark that are refused by name. None of them is one of Spark's. */
 unsupported
     : VACUUM rest
-    | RESTORE rest
     | REORG TABLE rest
-    | GENERATE rest
     | CONVERT TO DELTA rest
     | CREATE (OR REPLACE)? TABLE (IF NOT EXISTS)? name (SHALLOW | DEEP)? CLONE rest
     ;
@@ -32,6 +32,10 @@ rest: ~';'+;
 
 /** A condition, which Spark's parser reads. */
 predicate: ~(';' | ZORDER)+;
+asOf
+    : (VERSION | SYSTEM_VERSION) AS OF version=(INTEGER | STRING)
+    | (TIMESTAMP | SYSTEM_TIME) AS OF timestamp=STRING
+    ;
 
 /** A path as a text, or a name, whose parts Spark's parser reads. */
 target
@@ -55,10 +59,12 @@ part
     | CLONE | CONVERT | CREATE | DEEP | DELTA | EXISTS | GENERATE | IF | NOT | OPTIMIZE | OR
     | REORG | REPLACE | RESTORE | SHALLOW | TO | VACUUM
     | APPLY | BY | FULL | PURGE | WHERE | ZORDER
+    | AS | FOR | OF | SYSTEM_TIME | SYSTEM_VERSION | TIMESTAMP | VERSION
     ;
 
 ALTER: 'ALTER';
 APPLY: 'APPLY';
+AS: 'AS';
 BY: 'BY';
 CHANGE: 'CHANGE';
 CLONE: 'CLONE';
@@ -73,6 +79,7 @@ DETAIL: 'DETAIL';
 DROP: 'DROP';
 EXISTS: 'EXISTS';
 FEATURE: 'FEATURE';
+FOR: 'FOR';
 FULL: 'FULL';
 GENERATE: 'GENERATE';
 HISTORY: 'HISTORY';
@@ -80,6 +87,7 @@ IDENTITY: 'IDENTITY';
 IF: 'IF';
 LIMIT: 'LIMIT';
 NOT: 'NOT';
+OF: 'OF';
 OPTIMIZE: 'OPTIMIZE';
 OR: 'OR';
 PURGE: 'PURGE';
@@ -88,10 +96,14 @@ REPLACE: 'REPLACE';
 RESTORE: 'RESTORE';
 SHALLOW: 'SHALLOW';
 SYNC: 'SYNC';
+SYSTEM_TIME: 'SYSTEM_TIME';
+SYSTEM_VERSION: 'SYSTEM_VERSION';
 TABLE: 'TABLE';
+TIMESTAMP: 'TIMESTAMP';
 TO: 'TO';
 TRUNCATE: 'TRUNCATE';
 VACUUM: 'VACUUM';
+VERSION: 'VERSION';
 WHERE: 'WHERE';
 ZORDER: 'ZORDER';
 

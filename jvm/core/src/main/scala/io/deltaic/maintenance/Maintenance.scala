@@ -75,6 +75,10 @@ final class Maintenance(
   /** The names of the tasks whose last run failed. */
   def failed: Set[String] = MaintenanceState.failed(log.table)
 
+  /** Writes the symlink manifests of all partitions, and deletes those of partitions that no longer exist. */
+  def generateManifests(): Unit =
+    new ManifestCatchUp(log, store, partitionFolderOf, () => ()).runWhole()
+
   /** Runs the tasks that are due after this commit. */
   def run(version: Long, tasks: Seq[MaintenanceTask]): Unit = due(version, tasks)()
 

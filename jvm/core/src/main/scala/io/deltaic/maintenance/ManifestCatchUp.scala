@@ -29,6 +29,9 @@ private[maintenance] final class ManifestCatchUp(
 
   def run(): Unit = list(from = markedVersion, rounds = 3)
 
+  /** Writes the manifests of all partitions, whatever the version of the existing ones. */
+  def runWhole(): Unit = list(from = None, rounds = 3)
+
   /**
    * Repeats if there were commits in the meantime: another process may have written their manifests before we wrote
    * older ones. If commits are faster than manifests, their own maintenance continues.

@@ -94,6 +94,13 @@ final class FileTable private (
       new FileTable(table, blocks, starts, kept)
     }
 
+  /** The logical files that another table of the same root does not have, see [[FileKey]]. */
+  private[deltaic] def notIn(other: FileTable): Array[Int] =
+    (0 until size).iterator.filter { i =>
+      val b = blockOf(live(i))
+      other.indexOfKey(blocks(b).key(live(i) - starts(b))) < 0
+    }.toArray
+
   /** A block of only these files. */
   private[deltaic] def block(files: Array[Int]): FileBlock = {
     val builder = new FileBlockBuilder(table, files.length)

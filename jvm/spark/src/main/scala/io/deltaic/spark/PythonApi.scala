@@ -31,6 +31,7 @@ import io.deltaic.spark.commit.{
   PreparedCommit
 }
 import io.deltaic.spark.optimize.OptimizeRequest
+import io.deltaic.spark.restore.TableRestore
 import io.deltaic.spark.scan.files.SnapshotFiles
 import io.deltaic.spark.schema.TableSchema
 import io.deltaic.spark.sql.command.{RewriteTable, TableAtPath, TableToDescribe, UnreadableTable}
@@ -104,6 +105,23 @@ object PythonApi {
     if (older.isEmpty) null
     else PythonCommand.prepare(spark, log, outline, CommitFiles(adds = older))
   }
+
+  /** The newest version that was committed at or before a timestamp, in the session's time zone. */
+  def versionAt(spark: SparkSession, path: String, timestamp: String): Long =
+    TableRestore.versionAt(spark, TableLocation.log(spark, path), timestamp)
+
+  /** A commit that restores the files of a version; see [[TableRestore.prepare]]. */
+  def prepareRestore(
+      spark: SparkSession,
+      path: String,
+      version: Long,
+      summary: String
+  ): PreparedCommit =
+    TableRestore.prepare(spark, TableLocation.log(spark, path), version, Json.parse(summary))
+
+  /** Writes the symlink manifests of a table. */
+  def generateManifests(spark: SparkSession, path: String): Unit =
+    CommitMaintenance.of(spark, TableLocation.log(spark, path)).generateManifests()
 
   /** The Spark version and the session's settings of Deltaic. */
   def sessionState(spark: SparkSession): String = PrefetchedState.session(spark).toString

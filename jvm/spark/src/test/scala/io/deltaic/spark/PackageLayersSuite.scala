@@ -27,6 +27,7 @@ class PackageLayersSuite
           "catalog",
           "catalog.definition",
           "catalog.target",
+          "restore",
           "stream",
           "sql.command",
           "sql.analysis",

@@ -114,13 +114,15 @@ private[spark] object PythonCommand {
    *
    * @param summary a `CommitSummary`
    * @param knownCommit the commit file of the version that was read, if it is known
+   * @param metrics counts from which operation metrics are derived
    */
   def prepare(
       spark: SparkSession,
       log: DeltaLog,
       summary: ObjectNode,
       files: CommitFiles,
-      knownCommit: Option[FileStatus] = None
+      knownCommit: Option[FileStatus] = None,
+      metrics: Map[String, Long] = Map.empty
   ): PreparedCommit = {
     Message.checked("CommitSummary", summary)
     val readVersion = summary.get("readVersion").longValue
@@ -139,6 +141,7 @@ private[spark] object PythonCommand {
         changes = files,
         readSet =
           if (summary.get("readsWholeTable").asBoolean) ReadSet.everything else ReadSet.nothing,
+        engineMetrics = metrics,
         readCommit = knownCommit
           .orElse(Option.when(readVersion >= 0)(readVersion).flatMap(log.commitFile))
       ),

@@ -26,6 +26,7 @@ import org.apache.spark.sql.types.{DataType, StructType}
 import io.deltaic.spark.optimize.{OptimizeRequest, PurgeRequest}
 import io.deltaic.spark.sql.analysis.TableChanges
 import io.deltaic.spark.sql.command.{
+  CommandInPython,
   DescribeCommand,
   DropFeatureCommand,
   RewriteTable,
@@ -115,6 +116,22 @@ private[spark] final class StatementParser(session: SparkSession, spark: ParserI
       RewriteTable.of(
         target(statement.target, "REORG"),
         PurgeRequest(Option(statement.predicate).map(text))
+      )
+
+    override def visitRestore(statement: RestoreContext): LogicalPlan = {
+      val asOf = statement.asOf
+      val version = Option(asOf.version).map { number =>
+        "version" -> (if (number.getType == INTEGER) number.getText else unquoted(number))
+      }
+      val timestamp = Option(asOf.timestamp).map("timestamp" -> unquoted(_))
+      CommandInPython.of("restore", table(statement.table, "RESTORE"), (version ++ timestamp).toMap)
+    }
+
+    override def visitGenerate(statement: GenerateContext): LogicalPlan =
+      CommandInPython.of(
+        "generate",
+        table(statement.table, "GENERATE"),
+        Map("mode" -> parts(statement.manifest).mkString("."))
       )
 
     override def visitUnsupportedCommand(statement: UnsupportedCommandContext): LogicalPlan = {
