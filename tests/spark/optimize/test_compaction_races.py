@@ -21,7 +21,7 @@ from tests.support.interleave import committed_meanwhile
 from tests.support.table_builder import rows_of
 
 Rows = dict[int, str]
-LINEAGE = "DELTAIC_LINEAGE"
+LINEAGE = "deltaic.lineage"
 
 STATEMENTS: dict[str, tuple[str, Callable[[Rows], Rows]]] = {
     "delete": (

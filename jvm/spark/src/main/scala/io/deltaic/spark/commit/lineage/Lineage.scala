@@ -64,7 +64,7 @@ private[spark] final case class Lineage(
 }
 
 private[spark] object Lineage {
-  val Tag = "DELTAIC_LINEAGE"
+  val Tag = "deltaic.lineage"
 
   /** None for a file without the tag, or with a tag that cannot be parsed. */
   def of(add: AddFile): Option[Lineage] =
