@@ -9,7 +9,7 @@ from deltaic.exceptions import error
 from deltaic.resources import load_json
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
 
@@ -32,21 +32,6 @@ def refuse(command: str) -> NoReturn:
 
 class UnsupportedCommands:
     """Methods with the names and signatures of delta-spark that raise an error."""
-
-    def vacuum(self, retentionHours: float | None = None) -> DataFrame:
-        """Refuse to delete files that the table no longer needs: not supported yet.
-
-        Parameters
-        ----------
-        retentionHours
-            How long files are retained after the table no longer needs them.
-
-        Raises
-        ------
-        InvalidArgumentError
-            Always. The message says what works instead.
-        """
-        refuse("VACUUM")
 
     def clone(
         self,

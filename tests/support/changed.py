@@ -23,6 +23,7 @@ FOLDERS = {
     "jvm/spark/src/main/scala/io/deltaic/spark/write": ("write",),
     "jvm/spark/src/main/scala/io/deltaic/spark/rowlevel": ("rowlevel",),
     "jvm/spark/src/main/scala/io/deltaic/spark/optimize": ("optimize",),
+    "jvm/spark/src/main/scala/io/deltaic/spark/vacuum": ("vacuum",),
     "jvm/spark/src/main/scala/io/deltaic/spark/catalog": ("catalog", "write"),
     "jvm/spark/src/main/scala/io/deltaic/spark/restore": ("restore",),
     "jvm/spark/src/main/scala/io/deltaic/spark/stream": ("stream",),

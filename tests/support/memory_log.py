@@ -30,8 +30,10 @@ from deltaic.commit.ports import (
     TableSnapshot,
     WinningCommit,
 )
+from deltaic.commit.unused_files import VacuumRequest, VacuumSettings
 from deltaic.protocol.actions import Metadata, Protocol
 from tests.support.memory_maintenance import MemoryMaintenance
+from tests.support.memory_vacuum import MemoryUnusedFiles
 
 #: A read predicate that selects every row.
 EVERYTHING = None
@@ -98,6 +100,7 @@ class MemoryLog:
         self.session_level: Isolation | None = None
         self.session_metadata: Mapping[str, str] = {}
         self.kept_up = MemoryMaintenance()
+        self.unused = MemoryUnusedFiles()
         self.is_of_command = False
         self.violation: str | None = None
         self.protocol_downgrade = False
@@ -199,6 +202,7 @@ class MemoryLog:
             plan=summary.plan,
             options=summary.operation.options,
             parameters=summary.operation.parameters,
+            metrics=summary.engine_metrics,
             is_blind_append=summary.is_blind_append,
             reads=EVERYTHING if summary.reads_whole_table else frozenset(),
         )
@@ -251,6 +255,15 @@ class MemoryLog:
     ) -> IncompatibleFile | None:
         """Return what `unfit` says: a log in memory has no files to look at."""
         return self.unfit
+
+    def vacuum_settings(self) -> VacuumSettings:
+        """Return the default settings."""
+        return VacuumSettings()
+
+    def find_unused_files(self, table: str, request: VacuumRequest) -> MemoryUnusedFiles:
+        """Return `unused`, which records the request: a log in memory has no directory."""
+        self.unused.request = request
+        return self.unused
 
     def default_properties(self) -> Mapping[str, str]:
         """Return the session's defaults."""

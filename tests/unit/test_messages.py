@@ -26,9 +26,12 @@ from deltaic.commands.definitions.create_statement import (
     RequestedDefinition,
 )
 from deltaic.commands.detail import DescribeDetail
+from deltaic.commands.generate import Generate
 from deltaic.commands.history import DescribeHistory
 from deltaic.commands.plan_write import WriteRequest
+from deltaic.commands.restore import Restore
 from deltaic.commands.rows import RowSet
+from deltaic.commands.vacuum import Vacuum, VacuumResult
 from deltaic.commit.message import Message, codecs
 from deltaic.commit.plan import CommitPlan, Definition, PreviousVersion
 from deltaic.commit.ports import (
@@ -43,6 +46,7 @@ from deltaic.commit.ports import (
     WinningCommit,
 )
 from deltaic.commit.transaction import CommitResult, FirstAttempt
+from deltaic.commit.unused_files import VacuumRequest
 from deltaic.protocol.actions import DomainMetadata, Metadata, Protocol
 from deltaic.resources import load_json
 from deltaic.spark.prefetched_state import (
@@ -95,6 +99,11 @@ RECORDS: tuple[type[Message], ...] = (
     OperationInfo,
     PrefetchedState,
     PreviousVersion,
+    Restore,
+    Generate,
+    Vacuum,
+    VacuumRequest,
+    VacuumResult,
     RowSet,
     SessionState,
     TableSnapshot,

@@ -27,6 +27,7 @@ from deltaic.commands.generate import Generate, generate
 from deltaic.commands.history import DescribeHistory, history
 from deltaic.commands.restore import Restore, restore
 from deltaic.commands.rows import RowSet
+from deltaic.commands.vacuum import Vacuum, vacuum
 from deltaic.commit.clock import Clock
 from deltaic.commit.message import Message
 from deltaic.commit.ports import TableAccess
@@ -98,6 +99,12 @@ def _restore(
     return restore(Restore.from_json(arguments), tables, policy, clock_ms).to_json()
 
 
+def _vacuum(
+    arguments: Mapping[str, Any], tables: TableAccess, policy: RetryPolicy, clock_ms: Clock
+) -> dict[str, Any]:
+    return vacuum(Vacuum.from_json(arguments), tables, policy, clock_ms).to_json()
+
+
 #: The arguments of a command are the record of its name, with a capital letter.
 #: ``command-results.json`` has the columns of the rows that commands return.
 _COMMANDS: Mapping[str, _Command] = {
@@ -117,4 +124,5 @@ _COMMANDS: Mapping[str, _Command] = {
     "replaceColumns": _commits(ReplaceColumns, replace_columns),
     "restore": _restore,
     "syncIdentity": _commits(SyncIdentity, sync_identity),
+    "vacuum": _vacuum,
 }

@@ -21,7 +21,11 @@ class Provenance:
 
 
 #: Parameters that delta-spark writes as JSON booleans.
-_FLAGS = frozenset({"applyPurge", "auto", "isDynamicPartitionOverwrite", "isFull"})
+_FLAGS = frozenset(
+    {"applyPurge", "auto", "isDynamicPartitionOverwrite", "isFull", "retentionCheckEnabled"}
+)
+#: Parameters that it writes as JSON numbers.
+_NUMBERS = frozenset({"defaultRetentionMillis", "specifiedRetentionMillis"})
 
 
 def commit_info(
@@ -42,7 +46,7 @@ def commit_info(
         body["userMetadata"] = user_metadata
     body["operation"] = summary.operation.kind.value
     body["operationParameters"] = {
-        name: value == "true" if name in _FLAGS else value
+        name: _parameter(name, value)
         for name, value in summary.operation.parameters.items()
         if value is not None
     } | _permissions(summary)
@@ -58,6 +62,12 @@ def commit_info(
     body["engineInfo"] = provenance.engine_info
     body["txnId"] = provenance.txn_id
     return body
+
+
+def _parameter(name: str, value: str) -> Any:
+    if name in _FLAGS:
+        return value == "true"
+    return int(value) if name in _NUMBERS else value
 
 
 def _permissions(summary: CommitSummary) -> dict[str, bool]:

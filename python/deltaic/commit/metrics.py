@@ -154,6 +154,12 @@ _BY_OPERATION: Mapping[Operation, Mapping[str, _Source]] = {
             "restoredFilesSize",
         )
     },
+    Operation.VACUUM_START: {
+        name: _engine(name) for name in ("numFilesToDelete", "sizeOfDataToDelete")
+    },
+    Operation.VACUUM_END: {
+        name: _engine(name) for name in ("numDeletedFiles", "numVacuumedDirectories")
+    },
     Operation.OPTIMIZE: {
         "numAddedFiles": _files(lambda f: f.num_added),
         "numRemovedFiles": _files(lambda f: f.num_removed),

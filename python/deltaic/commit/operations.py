@@ -38,6 +38,8 @@ class Operation(Enum):
     CLUSTER_BY = "CLUSTER BY"
     UPGRADE_PROTOCOL = "UPGRADE PROTOCOL"
     DROP_FEATURE = "DROP FEATURE"
+    VACUUM_START = "VACUUM START"
+    VACUUM_END = "VACUUM END"
     ROW_TRACKING_BACKFILL = "ROW TRACKING BACKFILL"
     SET_DOMAIN_METADATA = "SET DOMAIN METADATA"
 
@@ -49,7 +51,7 @@ class Operation(Enum):
     @property
     def always_commits(self) -> bool:
         """Whether it commits a version even if it has no file actions."""
-        return self in _WRITING or self in _REPLACING
+        return self in _WRITING or self in _REPLACING or self in _VACUUM
 
     @property
     def restores_version(self) -> bool:
@@ -79,6 +81,7 @@ _QUERIES = frozenset(
     }
 )
 _WRITING = _QUERIES | {Operation.STREAMING_UPDATE, Operation.CREATE_TABLE}
+_VACUUM = frozenset({Operation.VACUUM_START, Operation.VACUUM_END})
 
 
 class WriteMode(Enum):

@@ -14,6 +14,7 @@ from deltaic.commit.isolation import Isolation
 from deltaic.commit.message import Message, json_name
 from deltaic.commit.operations import Operation
 from deltaic.commit.plan import CommitPlan, PreviousVersion
+from deltaic.commit.unused_files import UnusedFiles, VacuumRequest, VacuumSettings
 from deltaic.protocol import actions, row_tracking
 
 
@@ -400,6 +401,12 @@ class TableAccess(Protocol):
         requires_field_ids
             Whether each column and nested field of a file must have its field id.
         """
+
+    def vacuum_settings(self) -> VacuumSettings:
+        """Return the session's settings of VACUUM."""
+
+    def find_unused_files(self, table: str, request: VacuumRequest) -> UnusedFiles:
+        """Find the files that VACUUM deletes. The caller closes the result."""
 
     def default_properties(self) -> Mapping[str, str]:
         """Return the table properties that the session sets for every new table."""

@@ -20,11 +20,13 @@ from deltaic.commit.ports import (
     WinningCommit,
 )
 from deltaic.commit.transaction import RetryPolicy
+from deltaic.commit.unused_files import UnusedFiles, VacuumRequest, VacuumSettings
 from deltaic.exceptions import DeltaError, error
 from deltaic.protocol.actions import Metadata
 from deltaic.spark.errors import jvm_errors
 from deltaic.spark.maintenance import JvmMaintenance
 from deltaic.spark.prefetched_state import PrefetchedState, SessionState
+from deltaic.spark.unused_files import JvmUnusedFiles
 
 #: Prefixes of session settings for table properties; the last one takes precedence.
 _DEFAULT_PREFIXES = (
@@ -42,6 +44,14 @@ _NO_COLUMNS = (
 _PROTOCOL_DOWNGRADE = (
     "spark.deltaic.restore.protocolDowngradeAllowed",
     "spark.databricks.delta.restore.protocolDowngradeAllowed",
+)
+_CHECKS_RETENTION = (
+    "spark.deltaic.retentionDurationCheck.enabled",
+    "spark.databricks.delta.retentionDurationCheck.enabled",
+)
+_VACUUM_LOG = (
+    "spark.deltaic.vacuum.logging.enabled",
+    "spark.databricks.delta.vacuum.logging.enabled",
 )
 _ISOLATION_LEVEL = "spark.deltaic.isolationLevel"
 _USER_METADATA = (
@@ -187,6 +197,24 @@ class JvmTableAccess:
         found = json.loads(response)
         return None if found is None else IncompatibleFile.from_json(found)
 
+    def vacuum_settings(self) -> VacuumSettings:
+        """Return the session's settings of VACUUM."""
+        return VacuumSettings(
+            checks_retention=self._is_on(_CHECKS_RETENTION), writes_log=self._is_on(_VACUUM_LOG)
+        )
+
+    def _is_on(self, names: tuple[str, str]) -> bool:
+        name, value = self._state.first(names)
+        return value is None or _boolean(name, value)
+
+    def find_unused_files(self, table: str, request: VacuumRequest) -> UnusedFiles:
+        """Find the files that VACUUM deletes."""
+        with jvm_errors():
+            found = self._api.findUnusedFiles(
+                self._session, table, json.dumps(request.to_json(), ensure_ascii=False)
+            )
+        return JvmUnusedFiles(found)
+
     def default_properties(self) -> Mapping[str, str]:
         """Return the table properties that the session sets for every new table."""
         return {
@@ -203,8 +231,7 @@ class JvmTableAccess:
 
     def allows_no_columns(self) -> bool:
         """Return whether the session can create tables without columns."""
-        name, value = self._state.first(_NO_COLUMNS)
-        return value is None or _boolean(name, value)
+        return self._is_on(_NO_COLUMNS)
 
     def user_metadata(self) -> Mapping[str, str]:
         """Return the session's user metadata as an option of a commit, if it is set."""

@@ -135,6 +135,15 @@ class SessionApi:
             file_system = hadoop_path.getFileSystem(configuration)
             return str(file_system.makeQualified(hadoop_path).toString())
 
+    def vacuum(self, path: str, arguments: Mapping[str, Any]) -> DataFrame:
+        """Run VACUUM; return its result."""
+        from pyspark.sql import DataFrame
+
+        with jvm_errors():
+            return DataFrame(
+                self._api.vacuum(self._session, path, json.dumps(arguments)), self._spark
+            )
+
     def create_table(self, definition: Mapping[str, Any]) -> None:
         """Create or replace a table, as a builder defines it."""
         with jvm_errors():

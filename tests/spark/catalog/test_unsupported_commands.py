@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 
 STATEMENTS = {
     "OPTIMIZE '{path}' WHERE id > 3 ZORDER BY (id, v);": "OPTIMIZE ... ZORDER BY",
-    "VACUUM {t}": "VACUUM",
-    "VACUUM '{path}' RETAIN 0 HOURS DRY RUN": "VACUUM",
-    "VACUUM {t} LITE": "VACUUM",
-    "VACUUM {t} USING INVENTORY (SELECT 'a;b' AS path)": "VACUUM",
     "REORG TABLE {t} APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = 2))": (
         "REORG ... UPGRADE UNIFORM"
     ),
@@ -30,12 +26,10 @@ STATEMENTS = {
     "CREATE TABLE other SHALLOW CLONE {t}": "CLONE",
     "CREATE TABLE IF NOT EXISTS a.other DEEP CLONE {t} VERSION AS OF 0": "CLONE",
     "CREATE OR REPLACE TABLE delta.`{path}2` CLONE {t} LOCATION '/x'": "CLONE",
-    "/* why */ VACUUM -- not\n {t}": "VACUUM",
+    "/* why */ REORG -- not\n TABLE {t} APPLY (PURGE)": "REORG",
 }
 
 METHODS: dict[str, tuple[str, Callable[[DeltaTable, SparkSession], object]]] = {
-    "vacuum": ("VACUUM", lambda table, _: table.vacuum()),
-    "vacuum with hours": ("VACUUM", lambda table, _: table.vacuum(0.5)),
     "executeZOrderBy": (
         "OPTIMIZE ... ZORDER BY",
         lambda table, _: table.optimize().executeZOrderBy("id"),

@@ -17,16 +17,29 @@ statement
     | REORG TABLE target (WHERE predicate)? APPLY '(' PURGE ')'                  # purgeTable
     | RESTORE TABLE? table=name TO? FOR? asOf                  # restore
     | GENERATE manifest=name FOR TABLE table=name                  # generate
+    | VACUUM target vacuumOption*                              # vacuum
     | unsupported                                              # unsupportedCommand
     ;
 
 /** Statements of delta-spark that are refused by name. None of them is one of Spark's. */
 unsupported
-    : VACUUM rest
-    | REORG TABLE rest
+    : REORG TABLE rest
     | CONVERT TO DELTA rest
     | CREATE (OR REPLACE)? TABLE (IF NOT EXISTS)? name (SHALLOW | DEEP)? CLONE rest
     ;
+
+vacuumOption
+    : LITE
+    | FULL
+    | USING INVENTORY (inventory=name | '(' query ')')
+    | RETAIN hours HOURS
+    | DRY RUN
+    ;
+
+/** A query, which Spark's parser reads. */
+query: (~('(' | ')') | '(' query? ')')+;
+
+hours: '-'? INTEGER ('.' INTEGER)?;
 
 rest: ~';'+;
 
@@ -60,6 +73,7 @@ part
     | REORG | REPLACE | RESTORE | SHALLOW | TO | VACUUM
     | APPLY | BY | FULL | PURGE | WHERE | ZORDER
     | AS | FOR | OF | SYSTEM_TIME | SYSTEM_VERSION | TIMESTAMP | VERSION
+    | DRY | HOURS | INVENTORY | LITE | RETAIN | RUN | USING
     ;
 
 ALTER: 'ALTER';
@@ -77,15 +91,19 @@ DESC: 'DESC';
 DESCRIBE: 'DESCRIBE';
 DETAIL: 'DETAIL';
 DROP: 'DROP';
+DRY: 'DRY';
 EXISTS: 'EXISTS';
 FEATURE: 'FEATURE';
 FOR: 'FOR';
 FULL: 'FULL';
 GENERATE: 'GENERATE';
 HISTORY: 'HISTORY';
+HOURS: 'HOURS';
 IDENTITY: 'IDENTITY';
 IF: 'IF';
+INVENTORY: 'INVENTORY';
 LIMIT: 'LIMIT';
+LITE: 'LITE';
 NOT: 'NOT';
 OF: 'OF';
 OPTIMIZE: 'OPTIMIZE';
@@ -94,6 +112,8 @@ PURGE: 'PURGE';
 REORG: 'REORG';
 REPLACE: 'REPLACE';
 RESTORE: 'RESTORE';
+RETAIN: 'RETAIN';
+RUN: 'RUN';
 SHALLOW: 'SHALLOW';
 SYNC: 'SYNC';
 SYSTEM_TIME: 'SYSTEM_TIME';
@@ -102,6 +122,7 @@ TABLE: 'TABLE';
 TIMESTAMP: 'TIMESTAMP';
 TO: 'TO';
 TRUNCATE: 'TRUNCATE';
+USING: 'USING';
 VACUUM: 'VACUUM';
 VERSION: 'VERSION';
 WHERE: 'WHERE';

@@ -7,7 +7,7 @@ import java.nio.file.{Files, Path => LocalPath}
  * Buffers the complete content of a file before it is sent: in memory while it is small, then in a local temporary
  * file.
  */
-private[log] final class SpillableBuffer extends OutputStream {
+private[deltaic] final class SpillableBuffer extends OutputStream {
   import SpillableBuffer.MemoryBytes
 
   private val memory = new ByteArrayOutputStream
@@ -45,7 +45,7 @@ private[log] final class SpillableBuffer extends OutputStream {
     }
 }
 
-private[log] object SpillableBuffer {
+private[deltaic] object SpillableBuffer {
 
   /** Larger than nearly every commit, and small compared with the heap. */
   private val MemoryBytes = 16L << 20

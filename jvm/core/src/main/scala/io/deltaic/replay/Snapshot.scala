@@ -110,7 +110,11 @@ final class Snapshot private[replay] (
    */
   def tombstones: Iterator[RemoveFile] =
     state.stored.iterator.flatMap(_.tombstones).filter(state.tombstones.isUnexpired) ++
-      state.tombstones.byKey.valuesIterator
+      tombstonesInMemory
+
+  /** All tombstones, unless the snapshot is distributed. */
+  private[deltaic] def tombstonesInMemory: Iterator[RemoveFile] =
+    state.tombstones.byKey.valuesIterator
 
   /**
    * The approximate current heap size of this snapshot in bytes, some of which older snapshots may share. Queries add

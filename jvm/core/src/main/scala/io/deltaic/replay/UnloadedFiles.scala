@@ -62,6 +62,9 @@ private[deltaic] final class UnloadedFiles(
     cause
   )
 
+  /** When the checkpoint was written: it has no tombstones that had expired then. */
+  def writtenAtMs: Long = slices.map(_.modificationTimeMs).maxOption.getOrElse(Long.MaxValue)
+
   /** The approximate heap size in bytes. */
   lazy val retainedBytes: Long =
     UnloadedFiles.SliceBytes * slices.size +

@@ -1,5 +1,7 @@
 package io.deltaic.spark
 
+import scala.jdk.CollectionConverters._
+
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, View}
@@ -34,8 +36,15 @@ import io.deltaic.spark.optimize.OptimizeRequest
 import io.deltaic.spark.restore.TableRestore
 import io.deltaic.spark.scan.files.SnapshotFiles
 import io.deltaic.spark.schema.TableSchema
-import io.deltaic.spark.sql.command.{RewriteTable, TableAtPath, TableToDescribe, UnreadableTable}
+import io.deltaic.spark.sql.command.{
+  RewriteTable,
+  TableAtPath,
+  TableToDescribe,
+  UnreadableTable,
+  VacuumCommand
+}
 import io.deltaic.spark.util.{Json, Version}
+import io.deltaic.spark.vacuum.{VacuumRequest, VacuumRun}
 
 /**
  * The JVM methods that Python calls, except those of [[RowLevelStatements]]. Paths and names are passed as users
@@ -195,6 +204,19 @@ object PythonApi {
     Json.of(found.map { case (file, reason) =>
       Message.of("IncompatibleFile")("path" -> file, "reason" -> reason)
     }).toString
+  }
+
+  /** Finds the files that VACUUM deletes, by a [[VacuumRequest]]. */
+  def findUnusedFiles(spark: SparkSession, path: String, requestJson: String): VacuumRun =
+    VacuumRequest.of(Json.parse(requestJson)).find(spark, TableLocation.log(spark, path))
+
+  /** Runs VACUUM with the arguments of the statement, and returns its result. */
+  def vacuum(spark: SparkSession, path: String, argumentsJson: String): DataFrame = {
+    val arguments = Json.parse(argumentsJson).properties().asScala
+      .map(argument => argument.getKey -> argument.getValue).toMap
+    JobInternals.calledAs(spark, "DeltaTable.vacuum") {
+      SessionInternals.run(spark, VacuumCommand.of(TableAtPath(path), arguments))
+    }
   }
 
   /** The path and full name of a table in the catalog. */

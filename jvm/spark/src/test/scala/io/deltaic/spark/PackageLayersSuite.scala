@@ -24,6 +24,7 @@ class PackageLayersSuite
           "write",
           "rowlevel",
           "optimize",
+          "vacuum",
           "catalog",
           "catalog.definition",
           "catalog.target",

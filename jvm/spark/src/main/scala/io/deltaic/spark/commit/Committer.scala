@@ -54,6 +54,9 @@ private[spark] final case class CommandRequest(
   def rows(spark: SparkSession): String =
     Message.checked("RowSet", send(spark)).get("rows").toString
 
+  /** The result of another command, which is of the named record. */
+  def result(spark: SparkSession, record: String): ObjectNode = Message.checked(record, send(spark))
+
   private def send(spark: SparkSession): ObjectNode =
     CommitterReply.toRequest(json)(Committers.current(spark).run(spark, command, _))
 }

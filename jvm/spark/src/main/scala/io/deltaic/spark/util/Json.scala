@@ -56,6 +56,10 @@ private[deltaic] object Json {
     try Some(parse(text))
     catch { case _: JsonProcessingException | _: IllegalArgumentException => None }
 
+  /** The fields of an object, which are whole numbers. */
+  def numbers(node: JsonNode): Map[String, Long] =
+    node.properties().asScala.map(entry => entry.getKey -> entry.getValue.longValue).toMap
+
   /** The fields of an object that are not null, as strings. */
   def strings(node: JsonNode): Map[String, String] =
     if (node == null || node.isNull) Map.empty

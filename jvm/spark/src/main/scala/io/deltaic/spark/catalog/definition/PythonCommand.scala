@@ -141,7 +141,7 @@ private[spark] object PythonCommand {
         changes = files,
         readSet =
           if (summary.get("readsWholeTable").asBoolean) ReadSet.everything else ReadSet.nothing,
-        engineMetrics = metrics,
+        engineMetrics = metrics ++ Json.numbers(summary.get("engineMetrics")),
         readCommit = knownCommit
           .orElse(Option.when(readVersion >= 0)(readVersion).flatMap(log.commitFile))
       ),

@@ -2,6 +2,8 @@ package io.deltaic.spark.sql.parser
 
 import java.util.Locale
 
+import scala.jdk.CollectionConverters._
+
 import org.antlr.v4.runtime.misc.{Interval, ParseCancellationException}
 import org.antlr.v4.runtime.{
   BailErrorStrategy,
@@ -32,7 +34,8 @@ import io.deltaic.spark.sql.command.{
   RewriteTable,
   SyncIdentityCommand,
   TableAtPath,
-  TableToDescribe
+  TableToDescribe,
+  VacuumCommand
 }
 import io.deltaic.spark.sql.grammar.DeltaicSqlParser._
 import io.deltaic.spark.sql.grammar.{DeltaicSqlBaseVisitor, DeltaicSqlLexer, DeltaicSqlParser}
@@ -132,6 +135,13 @@ private[spark] final class StatementParser(session: SparkSession, spark: ParserI
         "generate",
         table(statement.table, "GENERATE"),
         Map("mode" -> parts(statement.manifest).mkString("."))
+      )
+
+    override def visitVacuum(statement: VacuumContext): LogicalPlan =
+      VacuumCommand.of(
+        if (statement.target.path != null) TableAtPath(unquoted(statement.target.path))
+        else table(statement.target.name, "VACUUM"),
+        VacuumOptions.of(statement.vacuumOption.asScala.toSeq, text)
       )
 
     override def visitUnsupportedCommand(statement: UnsupportedCommandContext): LogicalPlan = {

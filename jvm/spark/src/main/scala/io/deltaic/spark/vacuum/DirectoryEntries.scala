@@ -1,0 +1,117 @@
+package io.deltaic.spark.vacuum
+
+import java.io.{FileNotFoundException, IOException}
+import java.nio.file.attribute.BasicFileAttributes
+import java.nio.file.{Files, LinkOption, NoSuchFileException, Paths}
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.hadoop.fs.{FileStatus, FileSystem, LocalFileSystem, LocatedFileStatus, Path}
+import org.apache.hadoop.util.functional.RemoteIterators
+
+/**
+ * An entry of a directory.
+ *
+ * @param path relative to the listed directory: its name, or more in a recursive listing
+ */
+private[vacuum] trait DirectoryEntry {
+  def path: String
+  def isDirectory: Boolean
+
+  /** False for a symbolic link, whose target may be outside of the table. */
+  def isFile: Boolean
+  def sizeBytes: Long
+  def modificationTimeMs: Long
+}
+
+/** Lists directories, each in the way that is cheapest on its file system. */
+private[vacuum] sealed trait DirectoryEntries {
+
+  /** Calls `visit` with each entry; with none if the directory no longer exists. */
+  def foreach(directory: Path)(visit: DirectoryEntry => Unit): Unit
+
+  /** Whether a listing of a directory has all files below it, and no directories. */
+  def isRecursive: Boolean = false
+}
+
+private[vacuum] object DirectoryEntries {
+
+  def of(files: FileSystem): DirectoryEntries = files match {
+    case local: LocalFileSystem if local.getClass == classOf[LocalFileSystem] => LocalEntries
+    case _ => new HadoopEntries(files)
+  }
+
+  /** The listing of directories below the table's own: by prefix where the store has no directories. */
+  def below(files: FileSystem): DirectoryEntries =
+    if (Set("s3", "s3a", "s3n")(files.getScheme)) new PrefixEntries(files) else of(files)
+}
+
+/** Reads the attributes of an entry only if they are needed, since most files are known to be used by their name. */
+private object LocalEntries extends DirectoryEntries {
+
+  override def foreach(directory: Path)(visit: DirectoryEntry => Unit): Unit =
+    try {
+      val stream = Files.newDirectoryStream(Paths.get(directory.toUri.getPath))
+      try stream.iterator.asScala.foreach(file => visit(new LocalEntry(file)))
+      finally stream.close()
+    } catch {
+      case _: NoSuchFileException => ()
+      case e: java.nio.file.DirectoryIteratorException => throw e.getCause
+    }
+
+  private final class LocalEntry(file: java.nio.file.Path) extends DirectoryEntry {
+    override def path: String = file.getFileName.toString
+
+    /** None if it was deleted after it was listed. */
+    private lazy val attributes: Option[BasicFileAttributes] =
+      try
+        Some(
+          Files.readAttributes(file, classOf[BasicFileAttributes], LinkOption.NOFOLLOW_LINKS)
+        )
+      catch { case _: NoSuchFileException => None }
+
+    override def isDirectory: Boolean = attributes.exists(_.isDirectory)
+    override def isFile: Boolean = attributes.exists(_.isRegularFile)
+    override def sizeBytes: Long = attributes.fold(0L)(_.size)
+    override def modificationTimeMs: Long =
+      attributes.fold(Long.MaxValue)(_.lastModifiedTime.toMillis)
+  }
+}
+
+private final class StatusEntry(override val path: String, status: FileStatus)
+    extends DirectoryEntry {
+  override def isDirectory: Boolean = status.isDirectory
+  override def isFile: Boolean = status.isFile
+  override def sizeBytes: Long = status.getLen
+  override def modificationTimeMs: Long = status.getModificationTime
+}
+
+private final class HadoopEntries(files: FileSystem) extends DirectoryEntries {
+  override def foreach(directory: Path)(visit: DirectoryEntry => Unit): Unit =
+    try
+      RemoteIterators.foreach[FileStatus](
+        files.listStatusIterator(directory),
+        status => visit(new StatusEntry(status.getPath.getName, status))
+      )
+    catch { case _: FileNotFoundException => () }
+}
+
+private final class PrefixEntries(files: FileSystem) extends DirectoryEntries {
+  override def isRecursive: Boolean = true
+
+  override def foreach(directory: Path)(visit: DirectoryEntry => Unit): Unit = {
+    val prefix = directory.toUri.getPath.stripSuffix("/") + "/"
+    def relative(status: FileStatus): String = {
+      val full = status.getPath.toUri.getPath
+      if (!full.startsWith(prefix))
+        throw new IOException(s"the listing of $directory has ${status.getPath}")
+      full.substring(prefix.length)
+    }
+    try
+      RemoteIterators.foreach[LocatedFileStatus](
+        files.listFiles(directory, true),
+        status => visit(new StatusEntry(relative(status), status))
+      )
+    catch { case _: FileNotFoundException => () }
+  }
+}

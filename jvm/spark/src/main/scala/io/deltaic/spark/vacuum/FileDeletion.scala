@@ -1,0 +1,111 @@
+package io.deltaic.spark.vacuum
+
+import java.io.IOException
+import java.nio.file.{DirectoryNotEmptyException, Files, Paths}
+import java.util.concurrent.atomic.{AtomicLong, AtomicReference}
+
+import scala.jdk.CollectionConverters._
+import scala.util.control.NonFatal
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{LocalFileSystem, Path}
+import org.slf4j.LoggerFactory
+
+/**
+ * Deletes files by several threads, and several with one request where the file system can do that.
+ *
+ * A file that cannot be deleted does not keep others from being deleted.
+ *
+ * @param total the number of files to delete, for the log
+ */
+private[vacuum] final class FileDeletion(paths: TablePaths, conf: Configuration, total: Long) {
+  import FileDeletion._
+
+  private val table = paths.table
+  private val files = table.getFileSystem(conf)
+  private val isLocal = files.getClass == classOf[LocalFileSystem]
+  private val threads = VacuumThreads.count(files.getScheme == "file")
+
+  private val deleted = new AtomicLong
+  private val failed = new AtomicLong
+  private val firstFailure = new AtomicReference[String]
+  private val lastReportNanos = new AtomicLong(System.nanoTime)
+
+  /** The number of files and directories that existed and are deleted. */
+  def numDeleted: Long = deleted.get
+
+  def numFailed: Long = failed.get
+
+  /** The path of a file that could not be deleted, and why. */
+  def failure: Option[String] = Option(firstFailure.get)
+
+  def deleteFiles(relative: Iterator[String]): Unit = {
+    val bulk = files.createBulkDelete(table)
+    try {
+      val pageSize = bulk.pageSize
+      if (pageSize > 1)
+        VacuumThreads.foreach(relative.grouped(pageSize), threads) { page =>
+          attempt(page.head, page.size) {
+            val refused = bulk.bulkDelete(page.map(paths.absolute).asJava).asScala
+            refused.headOption.foreach(e => fail(e.getKey.toString, e.getValue, refused.size))
+            page.size.toLong - refused.size
+          }
+        }
+      else
+        VacuumThreads.foreach(relative.grouped(PathsTaken), threads)(_.foreach { path =>
+          attempt(path, 1)(if (delete(paths.absolute(path))) 1L else 0L)
+        })
+    } finally bulk.close()
+  }
+
+  /** Deletes directories that are empty; one into which a file was written meanwhile stays. */
+  def deleteDirectories(relative: Seq[String]): Unit = relative.foreach { path =>
+    val directory = paths.absolute(path)
+    val isDeleted =
+      try if (isLocal) Files.deleteIfExists(local(directory)) else files.delete(directory, false)
+      catch {
+        case _: DirectoryNotEmptyException => false
+        case e: IOException =>
+          logger.debug(s"Table $table: the directory $directory is not deleted", e)
+          false
+      }
+    if (isDeleted) deleted.incrementAndGet()
+  }
+
+  private def attempt(path: String, count: Int)(delete: => Long): Unit = {
+    try { deleted.addAndGet(delete); () }
+    catch { case NonFatal(e) => fail(path, e.toString, count) }
+    report()
+  }
+
+  private def fail(path: String, reason: String, count: Int): Unit = {
+    failed.addAndGet(count.toLong)
+    firstFailure.compareAndSet(null, s"$path: $reason")
+    logger.warn("Table {}: {} is not deleted: {}", table, path, reason)
+  }
+
+  /** Hadoop's local file system asks for the status of a file and of its checksum file before it deletes them. */
+  private def delete(file: Path): Boolean =
+    if (isLocal) {
+      val existed = Files.deleteIfExists(local(file))
+      Files.deleteIfExists(local(new Path(file.getParent, s".${file.getName}.crc")))
+      existed
+    } else files.delete(file, false)
+
+  private def local(path: Path): java.nio.file.Path = Paths.get(path.toUri.getPath)
+
+  private def report(): Unit = {
+    val last = lastReportNanos.get
+    val now = System.nanoTime
+    if (now - last > ReportNanos && lastReportNanos.compareAndSet(last, now))
+      logger.info("Table {}: VACUUM has deleted {} of {} files", table, deleted.get, total)
+  }
+}
+
+private object FileDeletion {
+  private val logger = LoggerFactory.getLogger(classOf[FileDeletion])
+
+  /** How many files a thread takes at a time. */
+  private val PathsTaken = 64
+  private val ReportNanos = 5000000000L
+}

@@ -1,0 +1,49 @@
+package io.deltaic.spark.vacuum
+
+import com.fasterxml.jackson.databind.JsonNode
+import org.apache.spark.sql.classic.SparkSession
+
+import io.deltaic.replay.DeltaLog
+
+/**
+ * What Python has planned.
+ *
+ * @param cutoffMs only files that were modified before are deleted
+ * @param isLite whether the log is read for files to delete, instead of a listing
+ * @param inventory a query of the files that may be deleted, if any
+ */
+private[spark] final case class VacuumRequest(
+    cutoffMs: Long,
+    isLite: Boolean,
+    inventory: Option[String]
+) {
+
+  /** Finds what is to be deleted, in the newest version. Nothing is deleted yet. */
+  def find(spark: SparkSession, log: DeltaLog): VacuumRun = {
+    val snapshot = log.latest()
+    val unused = new UnusedFiles(cutoffMs)
+    try {
+      val rule = UnusedRule(
+        new TablePaths(log.table),
+        HiddenNames.of(snapshot),
+        new FilesInUse(spark, log, snapshot, cutoffMs).result(),
+        cutoffMs
+      )
+      if (isLite) new RemovedFiles(log, snapshot, rule).findIn(unused)
+      else
+        inventory match {
+          case Some(query) => new Inventory(spark, query, rule).findIn(unused)
+          case None => new TableListing(spark, rule).findIn(unused)
+        }
+      new VacuumRun(spark, log, snapshot, this, rule.paths, unused)
+    } catch { case e: Throwable => unused.close(); throw e }
+  }
+}
+
+private[spark] object VacuumRequest {
+  def of(json: JsonNode): VacuumRequest = VacuumRequest(
+    json.required("cutoffMs").longValue,
+    json.required("isLite").booleanValue,
+    Option(json.get("inventory")).filter(_.isTextual).map(_.textValue)
+  )
+}

@@ -1,0 +1,92 @@
+package io.deltaic.spark.vacuum
+
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.deltaic.WriteInternals
+import org.slf4j.LoggerFactory
+
+import io.deltaic.log.{FileNames, LastVacuumInfo, LogStore}
+import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.spark.util.Json
+
+/**
+ * A VACUUM whose files have been found. Python commits its start, lets it delete the files, and commits its end.
+ *
+ * @param snapshot the version in which the files are unused
+ */
+final class VacuumRun private[vacuum] (
+    spark: SparkSession,
+    log: DeltaLog,
+    snapshot: Snapshot,
+    request: VacuumRequest,
+    paths: TablePaths,
+    unused: UnusedFiles
+) extends AutoCloseable {
+  import VacuumRun.logger
+
+  /** The numbers of files and directories to delete and of listed directories, and the size of the files. */
+  def summary(): String = Json.obj(
+    "numFiles" -> (unused.numFiles + unused.directories.size),
+    "sizeBytes" -> unused.sizeBytes,
+    "numDirectories" -> unused.numListedDirectories
+  ).toString
+
+  /** The absolute paths of what is to be deleted: files, then directories that are empty without them. */
+  private[spark] def shown: Iterator[String] =
+    (unused.paths() ++ unused.directories).map(paths.absolute(_).toString)
+
+  /**
+   * Deletes the files and the directories that are empty without them.
+   *
+   * @return how many there were, how many could not be deleted, and why the first of them could not
+   */
+  def delete(): String = {
+    val conf = WriteInternals.hadoopConf(spark, Map.empty)
+    val deletion = new FileDeletion(paths, conf, unused.numFiles)
+    val added = addedMeanwhile()
+    val files = if (added.size == 0) unused.paths() else unused.paths().filterNot(added.contains)
+    deletion.deleteFiles(files)
+    deletion.deleteDirectories(unused.directories)
+    logger.info(
+      "Table {}: VACUUM has deleted {} files and directories of {} bytes",
+      log.table,
+      deletion.numDeleted,
+      unused.sizeBytes
+    )
+    Json.obj(
+      "numDeleted" -> deletion.numDeleted,
+      "numFailed" -> deletion.numFailed,
+      "failure" -> deletion.failure
+    ).toString
+  }
+
+  /** The files that commits since have added: RESTORE adds files again that were unused before. */
+  private def addedMeanwhile(): PathHashes = {
+    val added = new PathHashes
+    val newest = log.latest().version
+    if (newest > snapshot.version)
+      log.commits(snapshot.version + 1, newest).foreach { case (commit, _) =>
+        commit.adds.foreach(FilesInUse.ofAction(paths, _).foreach(added.add))
+      }
+    added
+  }
+
+  /** Records up to which commit the removed files are deleted, which the next VACUUM LITE begins after. */
+  def record(): Unit =
+    for (version <- log.newestNotAfter(request.cutoffMs)) {
+      val directory = FileNames.logDirectory(log.table)
+      val store = LogStore.forPath(directory, log.conf)
+      val last = LastVacuumInfo.read(directory, store).filter(_.version <= snapshot.version)
+      val isLiteUsed = request.isLite || last.exists(_.isLiteUsed)
+      val isFurther = !last.exists(_.version > version)
+      val info =
+        if (isFurther) LastVacuumInfo(version, Some(request.cutoffMs), isLiteUsed)
+        else last.get.copy(isLiteUsed = isLiteUsed)
+      LastVacuumInfo.write(directory, store, info)
+    }
+
+  override def close(): Unit = unused.close()
+}
+
+private object VacuumRun {
+  private val logger = LoggerFactory.getLogger(classOf[VacuumRun])
+}

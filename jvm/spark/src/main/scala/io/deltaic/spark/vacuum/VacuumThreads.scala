@@ -1,0 +1,52 @@
+package io.deltaic.spark.vacuum
+
+import java.security.PrivilegedExceptionAction
+import java.util.concurrent.atomic.AtomicReference
+import java.util.concurrent.{Executors, TimeUnit}
+
+import org.apache.hadoop.security.UserGroupInformation
+
+/** Threads for requests to a file system. */
+private[vacuum] object VacuumThreads {
+
+  /** A request to an object store takes tens of milliseconds, in which a thread only waits. */
+  private val Remote = 32
+
+  def count(isLocal: Boolean): Int =
+    if (isLocal) math.max(2, Runtime.getRuntime.availableProcessors) else Remote
+
+  /**
+   * Applies `f` to each item, as the user who calls this method. Items are taken when a thread is free. After the first
+   * failure no more are taken; it is thrown when all threads have ended.
+   */
+  def foreach[A](items: Iterator[A], threads: Int)(f: A => Unit): Unit = {
+    val failure = new AtomicReference[Throwable]
+    def next(): Option[A] = items.synchronized {
+      if (failure.get == null && items.hasNext) Some(items.next()) else None
+    }
+    val user = UserGroupInformation.getCurrentUser
+    def work(): Unit =
+      try Iterator.continually(next()).takeWhile(_.isDefined).flatten.foreach(f)
+      catch { case e: Throwable => failure.compareAndSet(null, e); () }
+    val action: PrivilegedExceptionAction[Unit] = () => work()
+    val pool = Executors.newFixedThreadPool(
+      threads,
+      (task: Runnable) => {
+        val thread = new Thread(task, "deltaic-vacuum")
+        thread.setDaemon(true)
+        thread
+      }
+    )
+    try {
+      (1 to threads).foreach(_ => pool.submit((() => user.doAs(action)): Runnable))
+      pool.shutdown()
+      while (!pool.awaitTermination(1, TimeUnit.MINUTES)) {}
+    } catch {
+      case e: InterruptedException =>
+        failure.compareAndSet(null, e)
+        pool.shutdownNow()
+        throw e
+    }
+    Option(failure.get).foreach(e => throw e)
+  }
+}

@@ -1,0 +1,127 @@
+"""What VACUUM must keep of a table, by brute force over its log, and tables of any age."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from urllib.parse import unquote
+
+from tests.support import log
+
+HOUR_MS = 3_600_000
+
+_Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+
+
+def aged_copy(table: str | Path, target: str | Path, hours: Mapping[int, float]) -> str:
+    """Copy a table so that each version, with the files that it wrote, is that many hours old.
+
+    Checkpoints are left out: the times of their tombstones would be others. Files of no version
+    are as old as the oldest version.
+    """
+    log.copy_table(table, target)
+    now_ms = int(time.time() * 1000)
+    for path in Path(target, "_delta_log").iterdir():
+        if "checkpoint" in path.name or path.suffix == ".crc":
+            path.unlink()
+    oldest = now_ms - max(hours.values(), default=0) * HOUR_MS
+    for path in log.stored_files(target):
+        _set_time(path, oldest)
+    for version in log.versions(target):
+        then_ms = int(now_ms - hours[version] * HOUR_MS)
+        for action in (*log.actions(target, version, "add"), *log.actions(target, version, "cdc")):
+            for name in files_of(action):
+                if Path(target, name).exists() and not _is_known(target, version, name):
+                    _set_time(Path(target, name), then_ms)
+        _rewrite(log.commit_path(target, version), then_ms)
+    return str(target)
+
+
+def _is_known(table: str | Path, version: int, name: str) -> bool:
+    """Whether an earlier version has added the file."""
+    return any(
+        name in files_of(add)
+        for earlier in range(version)
+        for add in log.actions(table, earlier, "add")
+    )
+
+
+def _set_time(path: Path, then_ms: float) -> None:
+    os.utime(path, (then_ms / 1000, then_ms / 1000))
+
+
+def _rewrite(path: Path, then_ms: int) -> None:
+    lines = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        action = json.loads(line)
+        if "remove" in action:
+            action["remove"]["deletionTimestamp"] = then_ms
+        if "commitInfo" in action:
+            action["commitInfo"]["timestamp"] = then_ms
+        lines.append(json.dumps(action) + "\n")
+    path.unlink()
+    path.write_text("".join(lines), encoding="utf-8")
+    _set_time(path, then_ms)
+
+
+def files_of(action: log.Action) -> Iterator[str]:
+    """Return the files of an action, relative to the table; those of relative paths only."""
+    yield unquote(action["path"])
+    vector = action.get("deletionVector")
+    if vector is not None and vector["storageType"] == "u":
+        yield vector_file(vector["pathOrInlineDv"])
+
+
+def vector_file(text: str) -> str:
+    """Return the file of a deletion vector (Protocol § Derived Fields)."""
+    prefix, encoded = text[:-20], text[-20:]
+    data = b""
+    for i in range(0, 20, 5):
+        value = 0
+        for character in encoded[i : i + 5]:
+            value = value * 85 + _Z85.index(character)
+        data += value.to_bytes(4, "big")
+    name = f"deletion_vector_{uuid.UUID(bytes=data)}.bin"
+    return f"{prefix}/{name}" if prefix else name
+
+
+def needed(table: str | Path, retention_hours: float) -> set[str]:
+    """Return the files that any version needs which was the newest within the retention."""
+    cutoff = time.time() - retention_hours * 3600
+    live: dict[tuple[str, str | None], log.Action] = {}
+    found: set[str] = set()
+    for version in log.versions(table):
+        is_within = log.commit_path(table, version).stat().st_mtime >= cutoff
+        if is_within:
+            found |= {name for add in live.values() for name in files_of(add)}
+            found |= {n for cdc in log.actions(table, version, "cdc") for n in files_of(cdc)}
+        for remove in log.actions(table, version, "remove"):
+            live.pop((remove["path"], log.dv_id(remove)), None)
+        for add in log.actions(table, version, "add"):
+            live[add["path"], log.dv_id(add)] = add
+    return found | {name for add in live.values() for name in files_of(add)}
+
+
+def stored(table: str | Path) -> set[str]:
+    """Return all files of the table's directory but the log's, relative to it."""
+    return {str(path.relative_to(table)) for path in log.stored_files(table)}
+
+
+def young(table: str | Path, retention_hours: float) -> set[str]:
+    """Return the files that were modified within the retention."""
+    cutoff = time.time() - retention_hours * 3600
+    found = log.stored_files(table)
+    return {str(p.relative_to(table)) for p in found if p.stat().st_mtime >= cutoff}
+
+
+def hidden(table: str | Path) -> set[str]:
+    """Return the files with a hidden name on their path, partitions and change data aside."""
+
+    def is_hidden(part: str) -> bool:
+        return part[0] in "_." and not part.startswith("_change_data") and "=" not in part
+
+    return {name for name in stored(table) if any(map(is_hidden, Path(name).parts))}
