@@ -28,6 +28,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "one-row-deletes",
         "one-row-updates",
         "large-commit",
+        "restore",
         "checkpoint",
     ),
     "Writes and scans": ("write", "scan"),

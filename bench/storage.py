@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,18 @@ class Storage:
             shutil.copytree(_local(source), _local(target), copy_function=_link_or_copy)
         else:
             self.copy(source, target)
+
+    def touch(self, folder: str, names: Iterable[str]) -> None:
+        """Create empty files below a folder."""
+        if urlsplit(folder).scheme == "file":
+            for name in names:
+                file = _local(folder) / name
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.touch()
+            return
+        for name in names:
+            files, path = self._open(f"{folder}/{name}")
+            files.create(path).close()
 
     def copy(self, source: str, target: str) -> None:
         """Copy a folder, also between file systems."""

@@ -5,6 +5,7 @@ Their data files do not exist: measurements end when the query is planned.
 
 from __future__ import annotations
 
+import hashlib
 import json
 
 from bench.engines import SUBJECT
@@ -13,8 +14,11 @@ from bench.lab import Answer, Lab
 SCHEMA = "id BIGINT, day STRING, amount DOUBLE, name STRING"
 
 _ROWS_PER_FILE = 1_000
-_DAYS = 365
+#: The number of partitions.
+DAYS = 365
 _CHECKPOINT_VERSION = 10
+#: The newest version of a log that `write_checkpointed` writes.
+NEWEST_VERSION = _CHECKPOINT_VERSION + 1
 
 _SCHEMA_STRING = json.dumps(
     {
@@ -69,7 +73,7 @@ def write_checkpointed(lab: Lab, path: str, files: int) -> None:
         "partitionColumns: array<string>, configuration: map<string, string>, createdTime: bigint>",
     )
     adds = lab.spark.range(0, files, 1, 1).selectExpr(
-        "id", f"concat('2026-', lpad(id % {_DAYS}, 3, '0')) AS day"
+        "id", f"concat('2026-', lpad(id % {DAYS}, 3, '0')) AS day"
     )
     rows = non_file_actions.unionByName(adds.selectExpr(_ADD), allowMissingColumns=True)
     log = f"{path}/_delta_log"
@@ -123,6 +127,17 @@ def next_checkpoint(path: str) -> str:
     return f"{path}/_delta_log/{_CHECKPOINT_VERSION + 1:020d}.checkpoint.parquet"
 
 
+def day(file: int) -> str:
+    """Return the partition of a file."""
+    return f"2026-{file % DAYS:03d}"
+
+
+def checkpointed_path(file: int) -> str:
+    """Return the path of a data file of a log that `write_checkpointed` wrote."""
+    digest = hashlib.md5(str(file).encode(), usedforsecurity=False).hexdigest()
+    return f"day={day(file)}/part-{file:07d}-{digest}-0000.c000.snappy.parquet"
+
+
 def _write_commit(lab: Lab, path: str, version: int, actions: list[dict[str, object]]) -> None:
     info = {
         "timestamp": 1_700_000_000_000 + version,
@@ -135,11 +150,7 @@ def _write_commit(lab: Lab, path: str, version: int, actions: list[dict[str, obj
 
 
 def _path(file: int) -> str:
-    return f"day={_day(file)}/part-{file:07d}-4d3a9a51-3c5b-4f5f-9d4e-2d2f1a0e7c11-0000.parquet"
-
-
-def _day(file: int) -> str:
-    return f"2026-{file % _DAYS:03d}"
+    return f"day={day(file)}/part-{file:07d}-4d3a9a51-3c5b-4f5f-9d4e-2d2f1a0e7c11-0000.parquet"
 
 
 def _add(file: int) -> dict[str, object]:
@@ -153,7 +164,7 @@ def _add(file: int) -> dict[str, object]:
     }
     return {
         "path": _path(file),
-        "partitionValues": {"day": _day(file)},
+        "partitionValues": {"day": day(file)},
         "size": 40_000_000 + file,
         "modificationTime": 1_700_000_000_000 + file,
         "dataChange": True,
@@ -167,6 +178,6 @@ def _remove(file: int) -> dict[str, object]:
         "deletionTimestamp": 1_700_000_000_000 + file,
         "dataChange": True,
         "extendedFileMetadata": True,
-        "partitionValues": {"day": _day(file)},
+        "partitionValues": {"day": day(file)},
         "size": 40_000_000 + file,
     }

@@ -15,6 +15,7 @@ from bench.scenarios.new_table import NewTable
 from bench.scenarios.one_row_changes import OneRowDeletes, OneRowUpdates
 from bench.scenarios.open_files import OpenFiles
 from bench.scenarios.refresh import Refresh
+from bench.scenarios.restore import Restore
 from bench.scenarios.scan import Scan
 from bench.scenarios.scan_after_merges import ScanAfterMerges
 from bench.scenarios.scenario import Scenario
@@ -28,6 +29,7 @@ ALL: tuple[type[Scenario], ...] = (
     LongLog,
     Checkpoint,
     LargeCommit,
+    Restore,
     Appends,
     ManyCommits,
     OneRowDeletes,
