@@ -30,10 +30,9 @@ from deltaic.commit.ports import (
     TableSnapshot,
     WinningCommit,
 )
-from deltaic.commit.unused_files import VacuumRequest, VacuumSettings
 from deltaic.protocol.actions import Metadata, Protocol
 from tests.support.memory_maintenance import MemoryMaintenance
-from tests.support.memory_vacuum import MemoryUnusedFiles
+from tests.support.memory_vacuum import MemoryVacuum
 
 #: A read predicate that selects every row.
 EVERYTHING = None
@@ -87,10 +86,11 @@ def dv_id_of(body: Mapping[str, Any]) -> str | None:
     return vector["pathOrInlineDv"] if vector else None
 
 
-class MemoryLog:
+class MemoryLog(MemoryVacuum):
     """The commits of one table, and the `TableAccess` of a session that has only this table."""
 
     def __init__(self, table: str = "memory:/t") -> None:
+        super().__init__()
         self.table = table
         self.commits_lines: list[list[str]] = []
         self.file_time_ms: Callable[[int], int] = lambda version: 1_000 + version
@@ -100,7 +100,6 @@ class MemoryLog:
         self.session_level: Isolation | None = None
         self.session_metadata: Mapping[str, str] = {}
         self.kept_up = MemoryMaintenance()
-        self.unused = MemoryUnusedFiles()
         self.is_of_command = False
         self.violation: str | None = None
         self.protocol_downgrade = False
@@ -255,15 +254,6 @@ class MemoryLog:
     ) -> IncompatibleFile | None:
         """Return what `unfit` says: a log in memory has no files to look at."""
         return self.unfit
-
-    def vacuum_settings(self) -> VacuumSettings:
-        """Return the default settings."""
-        return VacuumSettings()
-
-    def find_unused_files(self, table: str, request: VacuumRequest) -> MemoryUnusedFiles:
-        """Return `unused`, which records the request: a log in memory has no directory."""
-        self.unused.request = request
-        return self.unused
 
     def default_properties(self) -> Mapping[str, str]:
         """Return the session's defaults."""

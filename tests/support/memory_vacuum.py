@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from deltaic.commit.unused_files import DeletedFileCounts, UnusedFileCounts, VacuumRequest
+from deltaic.commit.unused_files import (
+    DeletedFileCounts,
+    UnusedFileCounts,
+    VacuumRequest,
+    VacuumSettings,
+)
 
 
 class MemoryUnusedFiles:
@@ -33,3 +38,19 @@ class MemoryUnusedFiles:
     def close(self) -> None:
         """Record the call."""
         self.calls.append("close")
+
+
+class MemoryVacuum:
+    """What VACUUM needs of a log in memory."""
+
+    def __init__(self) -> None:
+        self.unused = MemoryUnusedFiles()
+
+    def vacuum_settings(self) -> VacuumSettings:
+        """Return the default settings."""
+        return VacuumSettings()
+
+    def find_unused_files(self, table: str, request: VacuumRequest) -> MemoryUnusedFiles:
+        """Return `unused`, which records the request: a log in memory has no directory."""
+        self.unused.request = request
+        return self.unused

@@ -27,7 +27,6 @@ def base(level: str, columns: str = COLUMNS) -> MemoryLog:
     Version 0 has the file `old` instead of `two`.
     """
     log = MemoryLog()
-    log.furthest = 40
     properties = {
         "delta.columnMapping.mode": "name",
         "delta.isolationLevel": level,

@@ -19,7 +19,9 @@ private[command] object ResultRows {
       entry.getKey -> StructType.fromDDL(fields.mkString(", "))
     }.toMap
 
-  def output(command: String): Seq[Attribute] = toAttributes(columns(command))
+  /** The columns of a command; none if it returns no rows. */
+  def output(command: String): Seq[Attribute] =
+    toAttributes(columns.getOrElse(command, new StructType()))
 
   /**
    * Timestamps have a zone in the JSON, so the session's time zone does not affect them.
