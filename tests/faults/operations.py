@@ -56,6 +56,12 @@ _BACKFILL = (
     " ('delta.enableRowTracking' = 'true')\")"
 )
 
+_RESTORE = (
+    "spark.conf.set('spark.deltaic.vacuum."
+    "enforceTimeTravelWithinDeletedFileRetentionDuration', 'false')\n"
+    "spark.sql(f'RESTORE TABLE delta.`{table}` TO VERSION AS OF 3')"
+)
+
 #: Each operation: what it runs, the kind of table, and the rows that are there afterwards.
 OPERATIONS: dict[str, tuple[str, str | None, list[tuple[int, str]]]] = {
     "append": (_WRITE.format(mode="append"), "vectors", BASE_ROWS + _WRITTEN),
@@ -86,6 +92,7 @@ OPERATIONS: dict[str, tuple[str, str | None, list[tuple[int, str]]]] = {
     "replaceWhere": (_REPLACE, "vectors", _REPLACED),
     "alter": (_ALTER, "plain", BASE_ROWS),
     "backfill": (_BACKFILL, "vectors", BASE_ROWS),
+    "restore": (_RESTORE, "vectors", BASE_ROWS[:28]),
     "append v2": (_WRITE.format(mode="append"), "v2", BASE_ROWS + _WRITTEN),
     "append listed": (_WRITE.format(mode="append"), "listed", BASE_ROWS + _WRITTEN),
 }

@@ -136,6 +136,7 @@ POINTS = [
         for operation in (
             "RTAS",
             "TRUNCATE",
+            "restore",
             "REPLACE USING",
             "dynamic overwrite",
             "saveAsTable",
