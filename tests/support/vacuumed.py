@@ -8,13 +8,64 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from tests.support import log
+from tests.support.session_settings import session_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 HOUR_MS = 3_600_000
 
 _Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+
+
+def changed_table(spark: SparkSession, path: str, **properties: str) -> str:
+    """Create a partitioned table of several versions, with vectors and change data."""
+    name = f"delta.`{path}`"
+    stated = {
+        "delta.enableDeletionVectors": "true",
+        "delta.enableChangeDataFeed": "true",
+        **properties,
+    }
+    listed = ", ".join(f"'{key}' = '{value}'" for key, value in stated.items())
+    settings = {"spark.deltaic.deletionVectors.inlineBytes": "0"}
+    with session_settings(spark, settings):
+        spark.sql(
+            f"CREATE TABLE {name} (id BIGINT, _p STRING) USING delta PARTITIONED BY (_p) "
+            f"TBLPROPERTIES ({listed})"
+        )
+        rows = "SELECT id, IF(id % 2 = 0, 'a b', 'c/d') FROM range(0, 20000, 1, 1)"
+        spark.sql(f"INSERT INTO {name} {rows}")
+        spark.sql(f"DELETE FROM {name} WHERE id % 20 = 3")
+        spark.sql(f"UPDATE {name} SET id = -id WHERE id % 20 = 5")
+        spark.sql(f"DELETE FROM {name} WHERE id % 20 = 7")
+        spark.sql(f"DELETE FROM {name} WHERE _p = 'a b'")
+        spark.sql(f"INSERT INTO {name} VALUES (5000, 'a b')")
+    return path
+
+
+def litter(table: str) -> set[str]:
+    """Put files into the directory that belong to no version; return those that may go."""
+    garbage = {"stray.parquet", "_p=x/part-0.parquet", "deep/er/stray.bin", "a%20b.parquet"}
+    kept = {"_hidden/stray.parquet", ".hidden.parquet", "_SUCCESS", "_p=x/_temporary/part"}
+    for name in garbage | kept:
+        path = Path(table, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"garbage")
+    Path(table, "empty/directory").mkdir(parents=True)
+    return garbage
+
+
+def backdate(table: str, hours: float) -> None:
+    """Let all data files and directories be that old."""
+    then = time.time() - hours * 3600
+    for directory, _, files in os.walk(table, topdown=False):
+        if "_delta_log" not in directory:
+            for name in (*files, "."):
+                os.utime(Path(directory, name), (then, then))
 
 
 def aged_copy(table: str | Path, target: str | Path, hours: Mapping[int, float]) -> str:

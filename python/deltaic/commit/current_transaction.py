@@ -137,7 +137,7 @@ def current_transaction_of(
         isolation=isolation_of(
             summary.table,
             plan.definition.metadata.configuration,
-            changes_data=summary.files.data_change or summary.files.is_empty,
+            changes_data=_changes_data(summary),
             changes_metadata=plan.changes_metadata or summary.operation.kind.restores_version,
             session_level=session_level,
         ),
@@ -160,3 +160,10 @@ def _with_identity_high_water_marks(summary: CommitSummary) -> CommitPlan:
     marked = with_high_water_marks(plan.definition.metadata, summary.identity.high_water_marks)
     definition = Definition(plan.definition.protocol, marked)
     return replace(plan, definition=definition, changes_metadata=True)
+
+
+def _changes_data(summary: CommitSummary) -> bool:
+    """Whether a commit may change rows. One without files may be that of a write of no rows."""
+    if summary.operation.kind.is_vacuum:
+        return False
+    return summary.files.data_change or summary.files.is_empty

@@ -51,7 +51,12 @@ class Operation(Enum):
     @property
     def always_commits(self) -> bool:
         """Whether it commits a version even if it has no file actions."""
-        return self in _WRITING or self in _REPLACING or self in _VACUUM
+        return self in _WRITING or self in _REPLACING or self.is_vacuum
+
+    @property
+    def is_vacuum(self) -> bool:
+        """Whether it only records a run of VACUUM in the history."""
+        return self in _VACUUM
 
     @property
     def restores_version(self) -> bool:

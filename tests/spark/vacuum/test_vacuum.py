@@ -14,58 +14,22 @@ from deltaic import DeltaTable
 from deltaic.exceptions import InvalidArgumentError
 from tests.support import log
 from tests.support.session_settings import session_settings
-from tests.support.vacuumed import aged_copy, hidden, needed, stored, young
+from tests.support.vacuumed import (
+    aged_copy,
+    backdate,
+    changed_table,
+    hidden,
+    litter,
+    needed,
+    stored,
+    young,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FILE_ACTIONS = ("add", "remove", "cdc")
 UNCHECKED = {"spark.deltaic.retentionDurationCheck.enabled": "false"}
-
-
-def changed_table(spark: SparkSession, path: str, **properties: str) -> str:
-    """Create a partitioned table of several versions, with vectors and change data."""
-    name = f"delta.`{path}`"
-    stated = {
-        "delta.enableDeletionVectors": "true",
-        "delta.enableChangeDataFeed": "true",
-        **properties,
-    }
-    listed = ", ".join(f"'{key}' = '{value}'" for key, value in stated.items())
-    settings = {"spark.deltaic.deletionVectors.inlineBytes": "0"}
-    with session_settings(spark, settings):
-        spark.sql(
-            f"CREATE TABLE {name} (id BIGINT, _p STRING) USING delta PARTITIONED BY (_p) "
-            f"TBLPROPERTIES ({listed})"
-        )
-        rows = "SELECT id, IF(id % 2 = 0, 'a b', 'c/d') FROM range(0, 1000, 1, 1)"
-        spark.sql(f"INSERT INTO {name} {rows}")
-        spark.sql(f"DELETE FROM {name} WHERE id % 100 = 3")
-        spark.sql(f"UPDATE {name} SET id = -id WHERE id % 100 = 5")
-        spark.sql(f"DELETE FROM {name} WHERE id % 100 = 7")
-        spark.sql(f"DELETE FROM {name} WHERE _p = 'a b'")
-        spark.sql(f"INSERT INTO {name} VALUES (5000, 'a b')")
-    return path
-
-
-def litter(table: str) -> set[str]:
-    """Put files into the directory that belong to no version; return those that may go."""
-    garbage = {"stray.parquet", "_p=x/part-0.parquet", "deep/er/stray.bin", "a%20b.parquet"}
-    kept = {"_hidden/stray.parquet", ".hidden.parquet", "_SUCCESS", "_p=x/_temporary/part"}
-    for name in garbage | kept:
-        path = Path(table, name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(b"garbage")
-    Path(table, "empty/directory").mkdir(parents=True)
-    return garbage
-
-
-def backdate(table: str, hours: float) -> None:
-    then = time.time() - hours * 3600
-    for directory, _, files in os.walk(table, topdown=False):
-        if "_delta_log" not in directory:
-            for name in (*files, "."):
-                os.utime(Path(directory, name), (then, then))
 
 
 def rows(spark: SparkSession, table: str, version: int) -> list[tuple[object, ...]]:
@@ -105,6 +69,7 @@ def test_files_of_no_version_within_the_retention_go_and_all_others_stay(
     assert start["operationMetrics"]["sizeOfDataToDelete"] == str(bytes_gone)
     assert end["operation"] == "VACUUM END"
     assert end["operationParameters"] == {"status": "COMPLETED"}
+    assert start["isolationLevel"] == end["isolationLevel"] == "SnapshotIsolation"
     metrics = end["operationMetrics"]
     assert int(metrics["numDeletedFiles"]) >= len(gone)
     assert metrics["numDeletedFiles"] == start["operationMetrics"]["numFilesToDelete"]

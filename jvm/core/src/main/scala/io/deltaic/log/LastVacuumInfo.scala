@@ -30,10 +30,12 @@ private[deltaic] object LastVacuumInfo {
 
   private val mapper = new ObjectMapper()
 
+  def path(logDirectory: Path): Path = new Path(logDirectory, Name)
+
   /** None if the file is missing or invalid. */
   def read(logDirectory: Path, store: LogStore): Option[LastVacuumInfo] =
     try
-      mapper.readTree(store.read(new Path(logDirectory, Name))) match {
+      mapper.readTree(store.read(path(logDirectory))) match {
         case info: ObjectNode if info.path(Version).canConvertToLong =>
           val cutoffMs = Option(info.path(Cutoff)).filter(_.canConvertToLong).map(_.longValue)
           val isLiteUsed = info.path(IsLiteUsed).asBoolean(true)
@@ -46,6 +48,6 @@ private[deltaic] object LastVacuumInfo {
     val json = mapper.createObjectNode().put(Version, info.version)
     info.cutoffMs.foreach(json.put(Cutoff, _))
     json.put(IsLiteUsed, info.isLiteUsed)
-    store.replace(new Path(logDirectory, Name), mapper.writeValueAsBytes(json))
+    store.replace(path(logDirectory), mapper.writeValueAsBytes(json))
   }
 }

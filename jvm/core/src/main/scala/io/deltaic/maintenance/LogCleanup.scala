@@ -5,7 +5,7 @@ import scala.util.control.NonFatal
 import org.apache.hadoop.fs.{FileStatus, Path}
 import org.slf4j.LoggerFactory
 
-import io.deltaic.log.{Checkpoint, ExpiredFiles, LogStore}
+import io.deltaic.log.{Checkpoint, ExpiredFiles, FileNames, LastVacuumInfo, LogStore}
 import io.deltaic.protocol.Printable
 import io.deltaic.replay.{CheckpointReader, DeltaLog}
 
@@ -32,6 +32,7 @@ private[maintenance] final class LogCleanup(log: DeltaLog, store: LogStore) {
   def run(retentionMs: Long, nowMs: Long, protectedVersion: Long = 0): Int = {
     val deleted = log
       .newestNotAfter(cutoffMs(retentionMs, nowMs))
+      .map(math.min(_, firstForVacuum))
       .flatMap(cutoffCheckpoint)
       .filter(_.version >= protectedVersion)
       .fold(0)(checkpoint => deleteAll(files.before(checkpoint.version)))
@@ -40,6 +41,12 @@ private[maintenance] final class LogCleanup(log: DeltaLog, store: LogStore) {
     if (count > 0) logger.info("Table {}: {} expired files of the log were deleted", table, count)
     count
   }
+
+  /** The first commit that the next VACUUM LITE needs, if the table is vacuumed so. */
+  private def firstForVacuum: Long =
+    LastVacuumInfo.read(FileNames.logDirectory(table), store)
+      .filter(_.isLiteUsed)
+      .fold(Long.MaxValue)(_.version + 1)
 
   /** The newest readable checkpoint that is not newer than the cutoff commit (step 2). */
   private def cutoffCheckpoint(commit: Long): Option[Checkpoint] =

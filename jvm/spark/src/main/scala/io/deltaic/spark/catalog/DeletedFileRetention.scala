@@ -6,7 +6,7 @@ import java.util.concurrent.TimeUnit
 import org.apache.spark.sql.classic.SparkSession
 
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable, TableProperties}
-import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.replay.{DeltaLog, Snapshot, VacuumedVersion}
 import io.deltaic.spark.util.SessionSettings
 
 /**
@@ -39,6 +39,8 @@ private[catalog] object DeletedFileRetention {
         "version" -> snapshot.version.toString,
         "versionTimestamp" -> Instant.ofEpochMilli(snapshot.timestampMs).toString,
         "retentionHours" -> TimeUnit.MILLISECONDS.toHours(retentionMs).toString,
+        "vacuum" -> VacuumedVersion.find(log, snapshot.version)
+          .fold("VACUUM")(run => s"VACUUM at ${Instant.ofEpochMilli(run.timeMs)}"),
         "setting" -> (SessionSettings.Prefix + setting)
       )
     )

@@ -93,7 +93,7 @@ private[spark] final class TableScan(
   def hadoopConf: Configuration = configuration.value.value
 
   lazy val deletionVectors: DeletionVectorSource =
-    DeletionVectorSource(files.table.toString)(configuration)
+    DeletionVectorSource(files.table.toString)(configuration, Some(version))
 
   private def carriesDeletionVectors: Boolean =
     constantColumns.exists(_.name == ScanColumns.DeletionVector)
@@ -218,7 +218,8 @@ private[spark] final class TableScan(
       layout,
       isVectorized,
       isColumnar,
-      Option.when(carriesDeletionVectors)(deletionVectors)
+      Option.when(carriesDeletionVectors)(deletionVectors),
+      configuration
     )
     if (schema.mapping == ColumnMapping.ById) new FieldIdReaderFactory(readers) else readers
   }

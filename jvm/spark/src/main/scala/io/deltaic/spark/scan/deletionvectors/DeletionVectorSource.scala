@@ -8,20 +8,32 @@ import org.apache.spark.unsafe.types.UTF8String
 import org.apache.spark.util.SerializableConfiguration
 
 import io.deltaic.dv.{DeletionVector, DeletionVectorCursor, DeletionVectorStore}
+import io.deltaic.protocol.DeltaicThrowable
+import io.deltaic.replay.VacuumedVersion
 
 /**
  * Opens the deletion vectors of one table inside an executor.
  *
  * Two sources of the same table are equal, whatever broadcast carries their configuration: plans
  * that differ in nothing else must compare equal for exchange reuse.
+ *
+ * @param version the version that is read, for errors
  */
 private[spark] final case class DeletionVectorSource(table: String)(
-    val configuration: Broadcast[SerializableConfiguration]
+    val configuration: Broadcast[SerializableConfiguration],
+    version: Option[Long] = None
 ) extends RowProbeSource {
 
   /** The vector that a [[DeletionVectorConstant]] describes, from this executor's cache if it is cached. */
   def open(constant: UTF8String): DeletionVector =
-    DeletionVectorSource.cache.get(DeletionVectorCache.Key(table, constant))(read)
+    try DeletionVectorSource.cache.get(DeletionVectorCache.Key(table, constant))(read)
+    catch {
+      case e: DeltaicThrowable if e.condition == "DELTAIC_DELETION_VECTOR_FILE_MISSING" =>
+        throw version.fold(e) { v =>
+          val file = e.parameters.getOrElse("location", "")
+          VacuumedVersion.explain(table, v, file, configuration.value.value)(e)
+        }
+    }
 
   /**
    * Loads the vectors that a task is about to open. Neighboring vectors of a file are read in one

@@ -2,6 +2,7 @@ package io.deltaic.spark.scan.vectorized
 
 import org.apache.hadoop.mapreduce.RecordReader
 import org.apache.spark.SparkException
+import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.catalyst.expressions.{BoundReference, JoinedRow, UnsafeProjection}
 import org.apache.spark.sql.catalyst.{FileSourceOptions, InternalRow}
 import org.apache.spark.sql.connector.metric.CustomTaskMetric
@@ -11,8 +12,10 @@ import org.apache.spark.sql.execution.datasources.parquet.VectorizedParquetRecor
 import org.apache.spark.sql.execution.datasources.v2.FilePartitionReaderFactory
 import org.apache.spark.sql.execution.datasources.{FilePartition, PartitionedFile}
 import org.apache.spark.sql.vectorized.ColumnarBatch
+import org.apache.spark.util.SerializableConfiguration
 
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
+import io.deltaic.replay.VacuumedVersion
 import io.deltaic.spark.scan.deletionvectors.DeletionVectorSource
 import io.deltaic.spark.schema.ScanColumns
 
@@ -31,7 +34,8 @@ private[scan] final class TableReaderFactory(
     layout: ScanLayout,
     vectorized: Boolean,
     columnar: Boolean,
-    deletionVectors: Option[DeletionVectorSource]
+    deletionVectors: Option[DeletionVectorSource],
+    configuration: Broadcast[SerializableConfiguration]
 ) extends FilePartitionReaderFactory {
 
   override protected def options: FileSourceOptions = splits.options
@@ -40,12 +44,12 @@ private[scan] final class TableReaderFactory(
 
   override def createReader(task: InputPartition): PartitionReader[InternalRow] = {
     loadDeletionVectors(task)
-    new NamingReader(super.createReader(task), table, version)
+    new NamingReader(super.createReader(task), table, version, configuration)
   }
 
   override def createColumnarReader(task: InputPartition): PartitionReader[ColumnarBatch] = {
     loadDeletionVectors(task)
-    new NamingReader(super.createColumnarReader(task), table, version)
+    new NamingReader(super.createColumnarReader(task), table, version, configuration)
   }
 
   override def buildColumnarReader(split: PartitionedFile): PartitionReader[ColumnarBatch] =
@@ -82,22 +86,25 @@ private[scan] final class TableReaderFactory(
 }
 
 /** Adds the table to the error for a missing file, and passes Deltaic's own errors through. */
-private final class NamingReader[T](files: PartitionReader[T], table: String, version: Long)
-    extends PartitionReader[T] {
+private final class NamingReader[T](
+    files: PartitionReader[T],
+    table: String,
+    version: Long,
+    configuration: Broadcast[SerializableConfiguration]
+) extends PartitionReader[T] {
 
   override def next(): Boolean =
     try files.next()
     catch {
       case e: SparkException if e.getCondition == "FAILED_READ_FILE.FILE_NOT_EXIST" =>
-        throw DeltaicException(
-          "DELTAIC_DATA_FILE_MISSING",
-          Map(
-            "table" -> table,
-            "version" -> version.toString,
-            "file" -> e.getMessageParameters.getOrDefault("path", "")
-          ),
-          e
-        )
+        val file = e.getMessageParameters.getOrDefault("path", "")
+        throw VacuumedVersion.explain(table, version, file, configuration.value.value) {
+          DeltaicException(
+            "DELTAIC_DATA_FILE_MISSING",
+            Map("table" -> table, "version" -> version.toString, "file" -> file),
+            e
+          )
+        }
       case e: SparkException if e.getCause.isInstanceOf[DeltaicThrowable] => throw e.getCause
     }
 
