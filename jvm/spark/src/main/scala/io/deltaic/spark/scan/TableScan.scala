@@ -219,7 +219,7 @@ private[spark] final class TableScan(
       isVectorized,
       isColumnar,
       Option.when(carriesDeletionVectors)(deletionVectors),
-      configuration
+      Some(configuration)
     )
     if (schema.mapping == ColumnMapping.ById) new FieldIdReaderFactory(readers) else readers
   }

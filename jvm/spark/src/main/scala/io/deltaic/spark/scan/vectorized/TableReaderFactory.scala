@@ -25,6 +25,7 @@ import io.deltaic.spark.schema.ScanColumns
  * @param table the table and version, for errors
  * @param vectorized whether all stored columns can be read in batches
  * @param columnar whether Spark also requests batches; if not, they are converted to rows
+ * @param configuration of file systems, to find out why a file is missing
  * @param deletionVectors the source of the deletion vectors by which rows of this scan are filtered, if any
  */
 private[scan] final class TableReaderFactory(
@@ -35,7 +36,7 @@ private[scan] final class TableReaderFactory(
     vectorized: Boolean,
     columnar: Boolean,
     deletionVectors: Option[DeletionVectorSource],
-    configuration: Broadcast[SerializableConfiguration]
+    configuration: Option[Broadcast[SerializableConfiguration]] = None
 ) extends FilePartitionReaderFactory {
 
   override protected def options: FileSourceOptions = splits.options
@@ -90,7 +91,7 @@ private final class NamingReader[T](
     files: PartitionReader[T],
     table: String,
     version: Long,
-    configuration: Broadcast[SerializableConfiguration]
+    configuration: Option[Broadcast[SerializableConfiguration]]
 ) extends PartitionReader[T] {
 
   override def next(): Boolean =
@@ -98,12 +99,13 @@ private final class NamingReader[T](
     catch {
       case e: SparkException if e.getCondition == "FAILED_READ_FILE.FILE_NOT_EXIST" =>
         val file = e.getMessageParameters.getOrDefault("path", "")
-        throw VacuumedVersion.explain(table, version, file, configuration.value.value) {
-          DeltaicException(
-            "DELTAIC_DATA_FILE_MISSING",
-            Map("table" -> table, "version" -> version.toString, "file" -> file),
-            e
-          )
+        val missing = DeltaicException(
+          "DELTAIC_DATA_FILE_MISSING",
+          Map("table" -> table, "version" -> version.toString, "file" -> file),
+          e
+        )
+        throw configuration.fold(missing) { shared =>
+          VacuumedVersion.explain(table, version, file, shared.value.value)(missing)
         }
       case e: SparkException if e.getCause.isInstanceOf[DeltaicThrowable] => throw e.getCause
     }
