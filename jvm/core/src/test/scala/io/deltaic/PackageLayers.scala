@@ -4,7 +4,6 @@ import scala.jdk.CollectionConverters._
 
 import com.tngtech.archunit.core.domain.JavaClasses
 import com.tngtech.archunit.core.importer.ClassFileImporter
-import munit.FunSuite
 
 /**
  * Packages of a module depend only on packages before them (docs/architecture.md). It is the counterpart of
@@ -13,7 +12,7 @@ import munit.FunSuite
  * @param roots the packages that all others are in
  * @param layers all packages of the module, from the lowest to the highest
  */
-abstract class PackageLayers(roots: Seq[String], layers: Seq[String]) extends FunSuite {
+abstract class PackageLayers(roots: Seq[String], layers: Seq[String]) extends PatientSuite {
   private val rank: Map[String, Int] = layers.zipWithIndex.toMap
 
   private lazy val classes: JavaClasses = new ClassFileImporter()
