@@ -173,20 +173,18 @@ def statistics_paths(
 ) -> list[tuple[str, ...]]:
     """Return the columns of which a writer collects statistics, by their names in files."""
     nothing, empty = scala.seq_of([]), scala.map_of({})
-    spec = scala["spark.write.files.DataWriteSpec"].forTable(
-        scala.session,
+    table = scala["spark.write.files.WrittenTable"].apply(
         "/t",
         scala.columns(columns),
         nothing,
         scala.map_of(configuration),
-        empty,
         mapped,
-        nothing,
-        nothing,
         False,
         nothing,
         empty,
-        0,
+    )
+    spec = scala["spark.write.files.DataWriteSpec"].forTable(
+        scala.session, table, empty, nothing, nothing, 0
     )
     found = spec.statistics().leaves()
     return [tuple(scala.value(found.apply(i).path())) for i in range(found.size())]
