@@ -26,7 +26,7 @@ STATEMENTS = {
     "CREATE TABLE other SHALLOW CLONE {t}": "CLONE",
     "CREATE TABLE IF NOT EXISTS a.other DEEP CLONE {t} VERSION AS OF 0": "CLONE",
     "CREATE OR REPLACE TABLE delta.`{path}2` CLONE {t} LOCATION '/x'": "CLONE",
-    "/* why */ REORG -- not\n TABLE {t} APPLY (PURGE)": "REORG",
+    "/* why */ CONVERT -- not\n TO DELTA parquet.`{path}`": "CONVERT TO DELTA",
 }
 
 METHODS: dict[str, tuple[str, Callable[[DeltaTable, SparkSession], object]]] = {
