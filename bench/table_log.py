@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from functools import partial
 
 from bench.engines import SUBJECT
 from bench.lab import Answer, Lab
@@ -61,6 +62,16 @@ named_struct(
     {_ROWS_PER_FILE}L, id * {_ROWS_PER_FILE}, id, id * {_ROWS_PER_FILE},
     id * {_ROWS_PER_FILE} + {_ROWS_PER_FILE - 1}, id + 7, id * {_ROWS_PER_FILE + 1})
 ) AS add"""
+
+
+def prepared_name(files: int) -> str:
+    """Return the name of the prepared log of a table of so many files, which scenarios share."""
+    return f"files-{files}"
+
+
+def prepare_checkpointed(lab: Lab, files: int) -> None:
+    """Prepare the log that `write_checkpointed` writes."""
+    lab.prepared(prepared_name(files), partial(write_checkpointed, lab, files=files))
 
 
 def write_checkpointed(lab: Lab, path: str, files: int) -> None:

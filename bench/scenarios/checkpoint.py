@@ -15,10 +15,6 @@ def _sizes(settings: Settings) -> tuple[int, ...]:
     return (100,) if settings.quick else (10_000, 100_000)
 
 
-def _prepared_name(files: int) -> str:
-    return f"files-{files}"
-
-
 class Checkpoint(Scenario):
     """How long the log's next checkpoint takes, with statistics as JSON and as columns."""
 
@@ -36,8 +32,7 @@ class Checkpoint(Scenario):
         """Write the logs, which are those of `open-files`."""
         if lab.engine.is_delta:
             for files in _sizes(lab.settings):
-                make = partial(table_log.write_checkpointed, lab, files=files)
-                lab.prepared(_prepared_name(files), make)
+                table_log.prepare_checkpointed(lab, files)
 
     def measure(self, lab: Lab, repetition: int) -> Measurement:
         """Read a clone; then write the checkpoint of its newest version."""
@@ -45,7 +40,7 @@ class Checkpoint(Scenario):
         metrics: dict[str, float] = {}
         for files in _sizes(lab.settings) if lab.engine.is_delta else ():
             path = lab.scratch(f"checkpoint-{files}-{repetition}")
-            lab.storage.clone(lab.prepared_path(_prepared_name(files)), path)
+            lab.storage.clone(lab.prepared_path(table_log.prepared_name(files)), path)
             table_log.plan(lab, path, files // 2)
             timings[f"checkpoint-{files}"], _ = lab.timed(partial(table_log.checkpoint, lab, path))
             name = table_log.next_checkpoint(path)

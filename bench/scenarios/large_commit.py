@@ -28,9 +28,7 @@ class LargeCommit(Scenario):
     def prepare(self, lab: Lab) -> None:
         """Write the log, which is one of those of `open-files`."""
         if lab.engine.is_delta:
-            files = _files(lab.settings)
-            make = partial(table_log.write_checkpointed, lab, files=files)
-            lab.prepared(f"files-{files}", make)
+            table_log.prepare_checkpointed(lab, _files(lab.settings))
 
     def measure(self, lab: Lab, repetition: int) -> Measurement:
         """Enable row tracking on a clone whose snapshot is cached."""
@@ -38,7 +36,7 @@ class LargeCommit(Scenario):
             return Measurement(timings={}, answers={})
         files = _files(lab.settings)
         path = lab.scratch(f"large-commit-{repetition}")
-        lab.storage.clone(lab.prepared_path(f"files-{files}"), path)
+        lab.storage.clone(lab.prepared_path(table_log.prepared_name(files)), path)
         table_log.plan(lab, path, files // 2)
         statement = (
             f"ALTER TABLE {lab.sql_name(path)} "

@@ -19,10 +19,6 @@ def _sizes(settings: Settings) -> tuple[int, ...]:
     return (100, 1_000) if settings.quick else (1_000, 10_000, 100_000, 1_000_000)
 
 
-def _name(files: int) -> str:
-    return f"files-{files}"
-
-
 class OpenFiles(Scenario):
     """Opening a table that a warm session has not read before, by its number of files."""
 
@@ -32,14 +28,17 @@ class OpenFiles(Scenario):
     def measures(self, settings: Settings) -> tuple[Measure, ...]:
         """Return one row for each number of files."""
         return tuple(
-            Measure(_name(files), f"open a table of {files:,} files and plan a selective query")
+            Measure(
+                table_log.prepared_name(files),
+                f"open a table of {files:,} files and plan a selective query",
+            )
             for files in _sizes(settings)
         )
 
     def prepare(self, lab: Lab) -> None:
         """Write the logs."""
         for files in _sizes_for(lab):
-            lab.prepared(_name(files), partial(table_log.write_checkpointed, lab, files=files))
+            table_log.prepare_checkpointed(lab, files)
 
     def measure(self, lab: Lab, repetition: int) -> Measurement:
         """Plan a query on a clone that was not read before, for each number of files."""
@@ -47,7 +46,7 @@ class OpenFiles(Scenario):
         answers: dict[str, Answer] = {}
         metrics: dict[str, float] = {}
         for files in _sizes_for(lab):
-            name = _name(files)
+            name = table_log.prepared_name(files)
             path = lab.scratch(f"open-{name}-{repetition}")
             lab.storage.clone(lab.prepared_path(name), path)
             used_before = lab.heap_bytes()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import ClassVar
 
 from bench import table_log
@@ -33,9 +32,7 @@ class Restore(Scenario):
     def prepare(self, lab: Lab) -> None:
         """Write the log, which is one of those of `open-files`."""
         if lab.engine.is_delta:
-            files = _files(lab.settings)
-            make = partial(table_log.write_checkpointed, lab, files=files)
-            lab.prepared(f"files-{files}", make)
+            table_log.prepare_checkpointed(lab, _files(lab.settings))
 
     def measure(self, lab: Lab, repetition: int) -> Measurement:
         """Delete the files and restore them, in a clone whose snapshot is cached."""
@@ -43,7 +40,7 @@ class Restore(Scenario):
             return Measurement(timings={}, answers={})
         files = _files(lab.settings)
         path = lab.scratch(f"restore-{repetition}")
-        lab.storage.clone(lab.prepared_path(f"files-{files}"), path)
+        lab.storage.clone(lab.prepared_path(table_log.prepared_name(files)), path)
         first = _first_deleted(lab.settings)
         deleted = (f for f in range(files) if table_log.day(f) >= first)
         lab.storage.touch(path, map(table_log.checkpointed_path, deleted))
