@@ -2,9 +2,10 @@ package io.deltaic.log
 
 import java.io.IOException
 
-import com.fasterxml.jackson.databind.ObjectMapper
 import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.hadoop.fs.Path
+
+import io.deltaic.protocol.ActionJson
 
 /**
  * `_last_vacuum_info`: up to which commit VACUUM has deleted the files that commits removed. VACUUM LITE begins after it.
@@ -28,14 +29,12 @@ private[deltaic] object LastVacuumInfo {
   private val Cutoff = "cutoffTimestamp"
   private val IsLiteUsed = "liteUsed"
 
-  private val mapper = new ObjectMapper()
-
   def path(logDirectory: Path): Path = new Path(logDirectory, Name)
 
   /** None if the file is missing or invalid. */
   def read(logDirectory: Path, store: LogStore): Option[LastVacuumInfo] =
     try
-      mapper.readTree(store.read(path(logDirectory))) match {
+      ActionJson.mapper.readTree(store.read(path(logDirectory))) match {
         case info: ObjectNode if info.path(Version).canConvertToLong =>
           val cutoffMs = Option(info.path(Cutoff)).filter(_.canConvertToLong).map(_.longValue)
           val isLiteUsed = info.path(IsLiteUsed).asBoolean(true)
@@ -45,9 +44,9 @@ private[deltaic] object LastVacuumInfo {
     catch { case _: IOException => None }
 
   def write(logDirectory: Path, store: LogStore, info: LastVacuumInfo): Unit = {
-    val json = mapper.createObjectNode().put(Version, info.version)
+    val json = ActionJson.mapper.createObjectNode().put(Version, info.version)
     info.cutoffMs.foreach(json.put(Cutoff, _))
     json.put(IsLiteUsed, info.isLiteUsed)
-    store.replace(path(logDirectory), mapper.writeValueAsBytes(json))
+    store.replace(path(logDirectory), ActionJson.mapper.writeValueAsBytes(json))
   }
 }

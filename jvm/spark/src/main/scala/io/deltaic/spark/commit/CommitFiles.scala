@@ -17,7 +17,7 @@ private[spark] final case class CommitFiles(
 ) {
 
   /** Counts from which operation metrics are derived; they are computed from the actions alone. */
-  def summary: ObjectNode = {
+  lazy val summary: ObjectNode = {
     val removedPaths = removes.iterator.map(_.path).toSet
     // A file that is removed and added under the same path only changed its deletion vector.
     val (kept, newFiles) = adds.partition(add => removedPaths(add.path))

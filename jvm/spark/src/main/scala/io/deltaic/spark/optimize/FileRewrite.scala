@@ -30,8 +30,9 @@ private[optimize] final class FileRewrite(
   /** @return the new files of all groups, and what they hold */
   def run(groups: IndexedSeq[FileGroup]): Seq[(OutputFile, AddFile)] =
     try {
-      val parts = plan(groups)
-      val written = write(parts, groups.iterator.map(_.files.size).sum)
+      val scan = scanOf(groups.flatMap(_.files))
+      val parts = plan(groups, scan)
+      val written = write(scan, parts, groups.iterator.map(_.files.size).sum)
       requireAllRows(groups, parts.zip(written))
       val outputs = parts.zip(written).groupBy(_._1.group).toSeq.sortBy(_._1)
         .flatMap { case (_, ofGroup) => OutputFile.pack(ofGroup, settings) }
@@ -60,10 +61,7 @@ private[optimize] final class FileRewrite(
     if (scan.needsDeletionVectorFilter) scan.withDeletionVectors else scan
   }
 
-  private var scan: TableScan = _
-
-  private def plan(groups: IndexedSeq[FileGroup]): Seq[RewritePart] = {
-    scan = scanOf(groups.flatMap(_.files))
+  private def plan(groups: IndexedSeq[FileGroup], scan: TableScan): Seq[RewritePart] = {
     val bytes = groups.iterator.flatMap(_.files).map(_.sizeBytes).sum
     val partBytes = RewritePart.sizeOf(bytes, SessionInternals.leafParallelism(spark), settings)
     val zone = FileSplits.sessionZone(spark)
@@ -76,7 +74,11 @@ private[optimize] final class FileRewrite(
     }
   }
 
-  private def write(parts: Seq[RewritePart], numFiles: Int): Seq[WrittenPart] = {
+  private def write(
+      scan: TableScan,
+      parts: Seq[RewritePart],
+      numFiles: Int
+  ): Seq[WrittenPart] = {
     val read = scan.readSchema()
     val writer = new PartWriter(
       spec,
