@@ -9,6 +9,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileSystem, LocalFileSystem, Path}
 
 import io.deltaic.protocol.{AddFile, LogPath}
+import io.deltaic.spark.util.FileSystemThreads
 
 /**
  * Finds the data files and deletion vector files that no longer exist. A directory with several of them is listed: a
@@ -25,12 +26,12 @@ private[restore] final class MissingFiles(table: Path, conf: Configuration) {
       wanted.getOrElseUpdate(path.getParent, mutable.HashSet.empty) += path.getName
     }
     val (listed, others) = wanted.toVector.partition { case (_, names) => names.size >= MinListed }
-    val unseen = StorageThreads.map(listed) { case (directory, names) =>
+    val unseen = FileSystemThreads.map(listed) { case (directory, names) =>
       notListed(directory, names)
     }
     val unknown = others.flatMap { case (directory, names) => names.map(new Path(directory, _)) } ++
       unseen.collect { case Unknown(paths) => paths }.flatten
-    val lookedUp = StorageThreads.map(unknown.grouped(Lookups).toVector)(_.filterNot(exists))
+    val lookedUp = FileSystemThreads.map(unknown.grouped(Lookups).toVector)(_.filterNot(exists))
     (unseen.collect { case Missing(paths) => paths } ++ lookedUp).flatten.map(_.toString).sorted
   }
 

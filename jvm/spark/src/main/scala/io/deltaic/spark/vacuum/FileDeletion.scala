@@ -11,6 +11,8 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{LocalFileSystem, Path}
 import org.slf4j.LoggerFactory
 
+import io.deltaic.spark.util.FileSystemThreads
+
 /**
  * Deletes files by several threads, and several with one request where the file system can do that.
  *
@@ -24,7 +26,7 @@ private[vacuum] final class FileDeletion(paths: TablePaths, conf: Configuration,
   private val table = paths.table
   private val files = table.getFileSystem(conf)
   private val isLocal = files.getClass == classOf[LocalFileSystem]
-  private val threads = VacuumThreads.count(files.getScheme == "file")
+  private val threads = FileSystemThreads.count(files.getScheme == "file")
 
   private val deleted = new AtomicLong
   private val failed = new AtomicLong
@@ -44,7 +46,7 @@ private[vacuum] final class FileDeletion(paths: TablePaths, conf: Configuration,
     try {
       val pageSize = bulk.pageSize
       if (pageSize > 1)
-        VacuumThreads.foreach(relative.grouped(pageSize), threads) { page =>
+        FileSystemThreads.foreach(relative.grouped(pageSize), threads) { page =>
           attempt(page.head, page.size) {
             val refused = bulk.bulkDelete(page.map(paths.absolute).asJava).asScala
             refused.headOption.foreach(e => fail(e.getKey.toString, e.getValue, refused.size))
@@ -52,7 +54,7 @@ private[vacuum] final class FileDeletion(paths: TablePaths, conf: Configuration,
           }
         }
       else
-        VacuumThreads.foreach(relative.grouped(PathsTaken), threads)(_.foreach { path =>
+        FileSystemThreads.foreach(relative.grouped(PathsTaken), threads)(_.foreach { path =>
           attempt(path, 1)(if (delete(paths.absolute(path))) 1L else 0L)
         })
     } finally bulk.close()

@@ -12,6 +12,7 @@ import org.apache.spark.sql.deltaic.WriteInternals
 import org.apache.spark.sql.types.{BooleanType, LongType, StringType, StructType}
 
 import io.deltaic.protocol.DeltaicException
+import io.deltaic.spark.util.FileSystemThreads
 
 /**
  * Finds unused files among those of an inventory, such as a report of an object store, instead of listing the
@@ -31,8 +32,8 @@ private[vacuum] final class Inventory(spark: SparkSession, query: String, rule: 
     val directories = mutable.HashMap.empty[String, Long]
     val kept = mutable.HashSet("")
     val rows = df.select(columns.map(df.col): _*).toLocalIterator().asScala
-    val threads = if (columns.size > 1) 1 else VacuumThreads.count(files.getScheme == "file")
-    VacuumThreads.foreach(rows, threads) { row =>
+    val threads = if (columns.size > 1) 1 else FileSystemThreads.count(files.getScheme == "file")
+    FileSystemThreads.foreach(rows, threads) { row =>
       for (path <- relative(row.getString(0)); entry <- entryOf(path, row))
         rule.of(path, entry) match {
           case Found.Unused if !rule.hidden.inPath(path) => unused.add(path, entry.sizeBytes)

@@ -8,7 +8,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.{JobInternals, WriteInternals}
 import org.apache.spark.util.SerializableConfiguration
 
-import io.deltaic.spark.util.SessionSettings
+import io.deltaic.spark.util.{FileSystemThreads, SessionSettings}
 
 /**
  * Lists a table's directory and finds the files that are neither in use nor younger than the cutoff. Each level of
@@ -39,8 +39,8 @@ private[vacuum] final class TableListing(spark: SparkSession, rule: UnusedRule) 
   private def inThreads(level: Seq[Directory], unused: UnusedFiles): Seq[Directory] = {
     val next = mutable.ArrayBuffer.empty[Directory]
     val files = table.getFileSystem(conf)
-    val threads = VacuumThreads.count(isLocal = files.getScheme == "file")
-    VacuumThreads.foreach(level.iterator, math.min(threads, level.size)) { directory =>
+    val threads = FileSystemThreads.count(isLocal = files.getScheme == "file")
+    FileSystemThreads.foreach(level.iterator, math.min(threads, level.size)) { directory =>
       val (listed, below) = visit(directory, rule, conf)(unused.add)
       unused.addDirectory(listed)
       next.synchronized(next ++= below)

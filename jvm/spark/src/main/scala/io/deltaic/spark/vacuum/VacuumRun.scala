@@ -6,7 +6,7 @@ import org.slf4j.LoggerFactory
 
 import io.deltaic.log.{FileNames, LastVacuumInfo, LogStore}
 import io.deltaic.replay.{DeltaLog, Snapshot}
-import io.deltaic.spark.util.Json
+import io.deltaic.spark.commit.Message
 
 /**
  * A VACUUM whose files have been found. Python commits its start, lets it delete the files, and commits its end.
@@ -24,7 +24,7 @@ final class VacuumRun private[vacuum] (
   import VacuumRun.logger
 
   /** The numbers of files and directories to delete and of listed directories, and the size of the files. */
-  def summary(): String = Json.obj(
+  def summary(): String = Message.of("UnusedFileCounts")(
     "numFiles" -> (unused.numFiles + unused.directories.size),
     "sizeBytes" -> unused.sizeBytes,
     "numDirectories" -> unused.numListedDirectories
@@ -52,7 +52,7 @@ final class VacuumRun private[vacuum] (
       deletion.numDeleted,
       unused.sizeBytes
     )
-    Json.obj(
+    Message.of("DeletedFileCounts")(
       "numDeleted" -> deletion.numDeleted,
       "numFailed" -> deletion.numFailed,
       "failure" -> deletion.failure

@@ -1,4 +1,4 @@
-package io.deltaic.spark.vacuum
+package io.deltaic.spark.util
 
 import java.security.PrivilegedExceptionAction
 import java.util.concurrent.atomic.AtomicReference
@@ -6,10 +6,12 @@ import java.util.concurrent.{Executors, TimeUnit}
 
 import org.apache.hadoop.security.UserGroupInformation
 
-/** Threads for requests to a file system. */
-private[vacuum] object VacuumThreads {
+import io.deltaic.log.DaemonThread
 
-  /** A request to an object store takes tens of milliseconds, in which a thread only waits. */
+/** Threads for requests to a file system, in which they wait more than they compute. */
+private[spark] object FileSystemThreads {
+
+  /** A request to an object store takes tens of milliseconds. */
   private val Remote = 32
 
   def count(isLocal: Boolean): Int =
@@ -31,11 +33,7 @@ private[vacuum] object VacuumThreads {
     val action: PrivilegedExceptionAction[Unit] = () => work()
     val pool = Executors.newFixedThreadPool(
       threads,
-      (task: Runnable) => {
-        val thread = new Thread(task, "deltaic-vacuum")
-        thread.setDaemon(true)
-        thread
-      }
+      (task: Runnable) => DaemonThread(task, "deltaic-files")
     )
     try {
       (1 to threads).foreach(_ => pool.submit((() => user.doAs(action)): Runnable))
@@ -49,4 +47,15 @@ private[vacuum] object VacuumThreads {
     }
     Option(failure.get).foreach(e => throw e)
   }
+
+  /** The results in the order of the items; see [[foreach]]. */
+  def map[A, B](items: Seq[A])(f: A => B): Seq[B] =
+    if (items.size < 2) items.map(f)
+    else {
+      val results = new Array[Any](items.size)
+      foreach(items.iterator.zipWithIndex, math.min(Remote, items.size)) { case (item, i) =>
+        results(i) = f(item)
+      }
+      results.toSeq.asInstanceOf[Seq[B]]
+    }
 }
