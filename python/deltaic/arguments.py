@@ -97,6 +97,20 @@ def require_string(argument: str, value: object) -> None:
         raise wrong(argument, value, "it is a string that is not empty")
 
 
+def require_whole_number(argument: str, value: object, reason: str, *, minimum: int) -> None:
+    """Refuse a value that is not a whole number, or a smaller one.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is not such a number; also a `TypeError` for a value of another type.
+    """
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise wrong_type(argument, value, reason)
+    if value < minimum:
+        raise wrong(argument, value, reason)
+
+
 def file_system_settings(argument: str, values: Mapping[str, str] | None) -> dict[str, str]:
     """Return settings of a file system; empty if `values` is None.
 

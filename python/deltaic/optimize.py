@@ -5,15 +5,15 @@ In the examples, `path` is a table of one file with the ids 0 to 9.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from deltaic.arguments import require_string, wrong
-from deltaic.commands.optimize import Z_ORDER, unsupported
-from deltaic.table_definition import session_api
+from deltaic.commands.optimize import Z_ORDER
+from deltaic.exceptions import unsupported_command
+from deltaic.table_definition import TableDefinition
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from deltaic.spark.session_api import SessionApi
 
@@ -117,15 +117,11 @@ class DeltaOptimizeBuilder:
         """
         if not cols:
             raise wrong("cols", cols, "it names at least one column")
-        raise unsupported(Z_ORDER)
+        raise unsupported_command(Z_ORDER)
 
 
-class TableRewrites:
+class TableRewrites(TableDefinition):
     """The methods of `DeltaTable` that rewrite files; base class of `DeltaTable`."""
-
-    _spark: SparkSession
-    _path: str
-    _hadoop_conf: Mapping[str, str]
 
     def optimize(self) -> DeltaOptimizeBuilder:
         """Return a builder of a compaction.
@@ -141,5 +137,4 @@ class TableRewrites:
         >>> table.optimize().executeCompaction().columns
         ['path', 'metrics']
         """
-        api = session_api(self._spark, "DeltaTable.optimize", self._hadoop_conf)
-        return DeltaOptimizeBuilder(api, self._path)
+        return DeltaOptimizeBuilder(self._api("DeltaTable.optimize"), self._path)

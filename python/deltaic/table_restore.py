@@ -7,21 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from deltaic.arguments import require_string, wrong, wrong_type
+from deltaic.arguments import require_string, require_whole_number
 from deltaic.commands.restore import Restore, restore
 from deltaic.commit.clock import wall_clock_ms
+from deltaic.table_definition import TableDefinition
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from deltaic.spark.session_api import SessionApi
+    from pyspark.sql import DataFrame
 
 
-class TableRestore:
+class TableRestore(TableDefinition):
     """RESTORE; base class of `DeltaTable`."""
-
-    _spark: SparkSession
-    _path: str
 
     def restoreToVersion(self, version: int) -> DataFrame:
         """Restore the rows and the definition of an older version, in a new version.
@@ -65,11 +61,7 @@ class TableRestore:
         >>> table.toDF().count()
         10
         """
-        reason = "it is a whole number from 0 on"
-        if not isinstance(version, int) or isinstance(version, bool):
-            raise wrong_type("version", version, reason)
-        if version < 0:
-            raise wrong("version", version, reason)
+        require_whole_number("version", version, "it is a whole number from 0 on", minimum=0)
         return self._restore("DeltaTable.restoreToVersion", version=str(version))
 
     def restoreToTimestamp(self, timestamp: str) -> DataFrame:
@@ -118,7 +110,3 @@ class TableRestore:
         arguments = Restore(self._path, version, timestamp)
         rows = restore(arguments, tables, tables.retry_policy(), wall_clock_ms)
         return to_dataframe(self._spark, rows)
-
-    def _api(self, what: str) -> SessionApi:
-        """Return the API of the session for a method, with the settings of this table."""
-        raise NotImplementedError

@@ -15,8 +15,7 @@ from deltaic.arguments import (
     file_system_settings,
     optional_column,
     require_string,
-    wrong,
-    wrong_type,
+    require_whole_number,
 )
 from deltaic.builders import DefinitionBuilder, IdentityGenerator
 from deltaic.commands.history import history
@@ -359,11 +358,8 @@ class DeltaTable(TableMaintenance, TableRewrites, TableRestore, UnsupportedComma
         >>> table.history(1).select("version", "operation").collect()
         [Row(version=0, operation='WRITE')]
         """
-        reason = "it is a whole number above zero"
-        if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool)):
-            raise wrong_type("limit", limit, reason)
-        if limit is not None and limit < 1:
-            raise wrong("limit", limit, reason)
+        if limit is not None:
+            require_whole_number("limit", limit, "it is a whole number above zero", minimum=1)
         from deltaic.spark.dataframes import to_dataframe
 
         tables = self._api("DeltaTable.history").tables

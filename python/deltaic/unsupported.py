@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NoReturn
 
-from deltaic.exceptions import error
-from deltaic.resources import load_json
+from deltaic.exceptions import unsupported_command
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,8 +25,7 @@ def refuse(command: str) -> NoReturn:
     InvalidArgumentError
         Always; it is also PySpark's `AnalysisException`.
     """
-    instead = load_json("unsupported-commands.json")[command]
-    raise error("DELTAIC_COMMAND_UNSUPPORTED", command=command, instead=instead)
+    raise unsupported_command(command)
 
 
 class UnsupportedCommands:

@@ -46,7 +46,7 @@ from deltaic.commit.ports import (
     WinningCommit,
 )
 from deltaic.commit.transaction import CommitResult, FirstAttempt
-from deltaic.commit.unused_files import VacuumRequest
+from deltaic.commit.unused_files import DeletedFileCounts, UnusedFileCounts, VacuumRequest
 from deltaic.protocol.actions import DomainMetadata, Metadata, Protocol
 from deltaic.resources import load_json
 from deltaic.spark.prefetched_state import (
@@ -73,13 +73,16 @@ ARGUMENTS: tuple[type[Message], ...] = (
     DropConstraint,
     DropFeature,
     ExtremeValue,
+    Generate,
     LikeTable,
     NewColumn,
     Position,
     RenameColumn,
     ReplaceColumns,
     RequestedDefinition,
+    Restore,
     SyncIdentity,
+    Vacuum,
 )
 
 RECORDS: tuple[type[Message], ...] = (
@@ -91,6 +94,7 @@ RECORDS: tuple[type[Message], ...] = (
     CommitSummary,
     ConcurrentRowDeletion,
     Definition,
+    DeletedFileCounts,
     FileCounts,
     FirstAttempt,
     IdentityValues,
@@ -99,14 +103,12 @@ RECORDS: tuple[type[Message], ...] = (
     OperationInfo,
     PrefetchedState,
     PreviousVersion,
-    Restore,
-    Generate,
-    Vacuum,
-    VacuumRequest,
-    VacuumResult,
     RowSet,
     SessionState,
     TableSnapshot,
+    UnusedFileCounts,
+    VacuumRequest,
+    VacuumResult,
     WinningCommit,
     WriteRequest,
 )

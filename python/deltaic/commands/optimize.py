@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from deltaic.commit.ports import TableSnapshot
-from deltaic.exceptions import DeltaError, error
+from deltaic.exceptions import error, unsupported_command
 from deltaic.protocol.columns.clustering import clustering_columns
-from deltaic.resources import load_json
 
 #: Keys of ``unsupported-commands.json``.
 _CLUSTERED = "OPTIMIZE of a clustered table"
 Z_ORDER = "OPTIMIZE ... ZORDER BY"
-
-
-def unsupported(command: str) -> DeltaError:
-    """Return the error of a command that is not supported yet, with what works instead."""
-    instead = load_json("unsupported-commands.json")[command]
-    return error("DELTAIC_COMMAND_UNSUPPORTED", command=command, instead=instead)
 
 
 def require_optimizable(table: str, current: TableSnapshot, *, full: bool) -> None:
@@ -34,6 +27,6 @@ def require_optimizable(table: str, current: TableSnapshot, *, full: bool) -> No
     """
     columns = clustering_columns(table, current.protocol, current.metadata, current.domains)
     if columns:
-        raise unsupported(_CLUSTERED)
+        raise unsupported_command(_CLUSTERED)
     if full:
         raise error("DELTAIC_OPTIMIZE_FULL_NOT_CLUSTERED", table=table, version=current.version)

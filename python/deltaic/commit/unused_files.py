@@ -28,7 +28,7 @@ class VacuumRequest(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class UnusedFileCounts:
+class UnusedFileCounts(Message):
     """What VACUUM has found: files, with the directories that are empty without them.
 
     Attributes
@@ -43,7 +43,7 @@ class UnusedFileCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class DeletedFileCounts:
+class DeletedFileCounts(Message):
     """What VACUUM has deleted, and why a file could not be deleted."""
 
     num_deleted: int

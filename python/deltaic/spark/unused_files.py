@@ -24,14 +24,12 @@ class JvmUnusedFiles:
     def counts(self) -> UnusedFileCounts:
         """Return the counts of the files."""
         with jvm_errors():
-            body = json.loads(self._run.summary())
-        return UnusedFileCounts(body["numFiles"], body["sizeBytes"], body["numDirectories"])
+            return UnusedFileCounts.from_json(json.loads(self._run.summary()))
 
     def delete(self) -> DeletedFileCounts:
         """Delete the files."""
         with jvm_errors():
-            body = json.loads(self._run.delete())
-        return DeletedFileCounts(body["numDeleted"], body["numFailed"], body["failure"])
+            return DeletedFileCounts.from_json(json.loads(self._run.delete()))
 
     def record(self) -> None:
         """Record the run for the next VACUUM LITE."""

@@ -1,9 +1,10 @@
 package io.deltaic.spark.vacuum
 
-import com.fasterxml.jackson.databind.JsonNode
+import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.spark.sql.classic.SparkSession
 
 import io.deltaic.replay.DeltaLog
+import io.deltaic.spark.commit.Message
 
 /**
  * What Python has planned.
@@ -41,9 +42,14 @@ private[spark] final case class VacuumRequest(
 }
 
 private[spark] object VacuumRequest {
-  def of(json: JsonNode): VacuumRequest = VacuumRequest(
-    json.required("cutoffMs").longValue,
-    json.required("isLite").booleanValue,
-    Option(json.get("inventory")).filter(_.isTextual).map(_.textValue)
-  )
+
+  /** @param body a record of this name */
+  def of(body: ObjectNode): VacuumRequest = {
+    Message.checked("VacuumRequest", body)
+    VacuumRequest(
+      body.get("cutoffMs").longValue,
+      body.get("isLite").booleanValue,
+      Option(body.get("inventory")).filter(_.isTextual).map(_.textValue)
+    )
+  }
 }
