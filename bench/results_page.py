@@ -31,6 +31,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "restore",
         "checkpoint",
     ),
+    "Maintenance": ("optimize",),
     "Writes and scans": ("write", "scan"),
     "DELETE, UPDATE and MERGE": ("delete", "update", "merge", "refresh", "scan-after-merges"),
     "Concurrent writers": ("concurrent-writers",),

@@ -14,6 +14,7 @@ from bench.scenarios.merge import MergeUpsert
 from bench.scenarios.new_table import NewTable
 from bench.scenarios.one_row_changes import OneRowDeletes, OneRowUpdates
 from bench.scenarios.open_files import OpenFiles
+from bench.scenarios.optimize import Optimize
 from bench.scenarios.refresh import Refresh
 from bench.scenarios.restore import Restore
 from bench.scenarios.scan import Scan
@@ -30,6 +31,7 @@ ALL: tuple[type[Scenario], ...] = (
     Checkpoint,
     LargeCommit,
     Restore,
+    Optimize,
     Appends,
     ManyCommits,
     OneRowDeletes,
