@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support import delta_rs, log
+from tests.support.cases import quick_and_thorough
 from tests.support.table_builder import rows_of
 
 if TYPE_CHECKING:
@@ -150,7 +151,9 @@ def state(path: str) -> Any:
     return files, clustering.get("clusteringColumns"), domains.get("delta.rowTracking"), schema
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize(
+    "name", quick_and_thorough(TABLES, ["vectors", "row tracking", "clustering"])
+)
 def test_both_engines_restore_the_same_and_go_on(
     spark: SparkSession, delta_spark: SparkProcess, table: str, name: str
 ) -> None:

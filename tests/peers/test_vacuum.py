@@ -53,7 +53,10 @@ def aged_pair(spark: SparkSession, table: str, tmp_path: Path, young: int) -> tu
     return copies[0], copies[1]
 
 
-@pytest.mark.parametrize("young", [2, 4, 6])
+@pytest.mark.parametrize(
+    "young",
+    [4, pytest.param(2, marks=pytest.mark.thorough), pytest.param(6, marks=pytest.mark.thorough)],
+)
 @pytest.mark.parametrize("kind", ["FULL", "LITE"])
 def test_the_same_files_are_shown_and_deleted_as_by_delta_spark(
     spark: SparkSession,

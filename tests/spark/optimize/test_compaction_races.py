@@ -47,7 +47,10 @@ STATEMENTS: dict[str, tuple[str, Callable[[Rows], Rows]]] = {
 BASE: Rows = {i: "a" for i in range(40) if i % 10 != 7}
 
 
-@pytest.fixture(scope="module", params=["with row tracking", "without"])
+@pytest.fixture(
+    scope="module",
+    params=["with row tracking", pytest.param("without", marks=pytest.mark.thorough)],
+)
 def base(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
