@@ -1,4 +1,4 @@
-"""`DeltaTable.optimize`: compaction of small files.
+"""`DeltaTable.optimize`: compaction of small files, and ordering of rows.
 
 In the examples, `path` is a table of one file with the ids 0 to 9.
 """
@@ -8,8 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from deltaic.arguments import require_string, wrong
-from deltaic.commands.optimize import Z_ORDER
-from deltaic.exceptions import unsupported_command
 from deltaic.table_definition import TableDefinition
 
 if TYPE_CHECKING:
@@ -66,7 +64,8 @@ class DeltaOptimizeBuilder:
         """Write the rows of small and of heavily deleted files to fewer files.
 
         No row changes, and rows keep their order within a file. Statements that change rows
-        meanwhile do not fail it.
+        meanwhile do not fail it. In a clustered table, the rows that have been added since the
+        last time are clustered instead.
 
         Returns
         -------
@@ -78,7 +77,7 @@ class DeltaOptimizeBuilder:
         ------
         InvalidArgumentError
             If the condition of `where` is not one on partition columns, or if the table is
-            clustered, which is not supported yet.
+            clustered and there is one.
 
         Notes
         -----
@@ -94,30 +93,39 @@ class DeltaOptimizeBuilder:
         return self._api.optimize(self._path, self._predicate)
 
     def executeZOrderBy(self, *cols: str) -> DataFrame:
-        """Refuse to order rows along a curve: not supported yet.
+        """Write the rows of each partition in the order of a curve through the values of columns.
+
+        Rows with similar values of all of the columns come into the same files, so that queries
+        with conditions on any of them skip the others. All files of the partitions are rewritten.
 
         Parameters
         ----------
         cols
-            The names of the columns.
+            The names of the columns: neither partition columns nor columns without statistics. A
+            nested field is named by its path, as in ``"address.city"``.
+
+        Returns
+        -------
+        DataFrame
+            As that of `executeCompaction`; ``metrics.zOrderStats`` has the files that were merged.
 
         Raises
         ------
         InvalidArgumentError
-            Always. The message says what works instead.
+            If rows cannot be ordered by one of the columns, or if the table is clustered.
 
         Examples
         --------
-        >>> from deltaic.exceptions import InvalidArgumentError
-        >>> try:
-        ...     DeltaTable.forPath(spark, path).optimize().executeZOrderBy("id")
-        ... except InvalidArgumentError as refusal:
-        ...     print(refusal.parameters["command"])
-        OPTIMIZE ... ZORDER BY
+        >>> table = DeltaTable.forPath(spark, path)
+        >>> result = table.optimize().executeZOrderBy("id")
+        >>> result.select("metrics.zOrderStats.strategyName").first()[0]
+        'all'
         """
         if not cols:
             raise wrong("cols", cols, "it names at least one column")
-        raise unsupported_command(Z_ORDER)
+        for name in cols:
+            require_string("cols", name)
+        return self._api.optimize(self._path, self._predicate, cols)
 
 
 class TableRewrites(TableDefinition):

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.support import log
+from tests.support.cases import quick_and_thorough
 from tests.support.delta_rs import by_query, in_order
 from tests.support.spark_process import SparkProcess
 from tests.support.table_builder import rows_of
@@ -31,6 +32,8 @@ CASES: dict[str, list[str]] = {
     "all": ["OPTIMIZE {t}"],
     "a partition": ["OPTIMIZE {t} WHERE p = 1"],
     "nothing left": ["OPTIMIZE {t}", "OPTIMIZE {t}"],
+    "z-order": ["OPTIMIZE {t} ZORDER BY (v, id)"],
+    "z-order of a partition": ["OPTIMIZE {t} WHERE p = 1 ZORDER BY v"],
     "purge": ["REORG TABLE {t} APPLY (PURGE)"],
     "purge of a partition": ["REORG TABLE {t} WHERE p = 0 APPLY (PURGE)"],
 }
@@ -62,7 +65,78 @@ def comparable(metrics: dict[str, Any]) -> dict[str, Any]:
     return plain
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.fixture(scope="module")
+def clustered(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build a clustered table of three files, one with deleted rows."""
+    path = tmp_path_factory.mktemp("bases") / "clustered"
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` (id INT, p INT, v STRING) USING delta CLUSTER BY (v, id)"
+        " TBLPROPERTIES ('delta.enableDeletionVectors' = 'true',"
+        " 'delta.enableRowTracking' = 'true', 'delta.columnMapping.mode' = 'name')"
+    )
+    spark.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN v TO `new name`")
+    for first in (0, 20, 40):
+        spark.sql(
+            f"INSERT INTO delta.`{path}` SELECT INT(id), INT(id % 2), concat('v', id)"
+            f" FROM range({first}, {first + 20}, 1, 1)"
+        )
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id IN (3, 8)")
+    return path
+
+
+CLUSTERED_CASES = {
+    "all": ["OPTIMIZE {t}"],
+    "nothing left": ["OPTIMIZE {t}", "OPTIMIZE {t}"],
+    "full": ["OPTIMIZE {t}", "INSERT INTO {t} VALUES (99, 1, 'z')", "OPTIMIZE {t} FULL"],
+}
+
+
+@pytest.mark.parametrize("case", quick_and_thorough(CLUSTERED_CASES, ["full"]))
+def test_clustering_is_that_of_delta_spark(
+    spark: SparkSession, delta_spark: SparkProcess, clustered: Path, tmp_path: Path, case: str
+) -> None:
+    ours, theirs = str(tmp_path / "ours"), str(tmp_path / "theirs")
+    log.copy_table(clustered, ours)
+    log.copy_table(clustered, theirs)
+    statements = CLUSTERED_CASES[case]
+    expected = delta_spark.run(RUN, statements=statements, table=theirs)
+    results = [spark.sql(one.replace("{t}", f"delta.`{ours}`")) for one in statements]
+    metrics = results[-1].collect()[0].metrics.asDict(recursive=True)
+    mine, other = log.commit_info(ours), log.commit_info(theirs)
+    tags = [
+        {name: value for name, value in add["tags"].items() if name != "ZCUBE_ID"}
+        for table in (ours, theirs)
+        for add in log.active_files(table)
+    ]
+    assert mine["operationParameters"] == other["operationParameters"]
+    assert tags[0] == tags[1]
+    assert comparable(metrics) == comparable(expected["metrics"])
+
+
+def test_delta_spark_goes_on_from_our_clustering_and_we_from_its(
+    spark: SparkSession, delta_spark: SparkProcess, clustered: Path, table: str
+) -> None:
+    log.copy_table(clustered, table)
+    before = {row[0] for row in rows_of(spark, table)}
+    spark.sql(f"OPTIMIZE delta.`{table}`")
+    (cube,) = {add["tags"]["ZCUBE_ID"] for add in log.active_files(table)}
+    theirs = ["DELETE FROM {t} WHERE id = 11", "INSERT INTO {t} VALUES (100, 0, 'x')"]
+    found = delta_spark.run(RUN, statements=[*theirs, "OPTIMIZE {t}"], table=table)
+    assert found["metrics"]["clusteringStats"]["inputZCubeFiles"]["numFiles"] == 1
+    (other,) = {add["tags"]["ZCUBE_ID"] for add in log.active_files(table)}
+    assert other != cube
+    version = log.newest(table)
+    spark.sql(f"OPTIMIZE delta.`{table}`")
+    assert log.newest(table) == version, "what delta-spark has clustered is left alone"
+    spark.sql(f"INSERT INTO delta.`{table}` VALUES (101, 1, 'y')")
+    spark.sql(f"OPTIMIZE delta.`{table}`")
+    assert log.newest(table) == version + 2
+    rows = in_order(rows_of(spark, table))
+    assert {row[0] for row in rows} == (before - {11}) | {100, 101}
+    assert rows == in_order(by_query(table))
+
+
+@pytest.mark.parametrize("case", quick_and_thorough(CASES, ["all", "z-order", "purge"]))
 def test_results_and_history_are_those_of_delta_spark(
     spark: SparkSession, delta_spark: SparkProcess, base: Path, tmp_path: Path, case: str
 ) -> None:

@@ -214,6 +214,8 @@ SETTINGS: dict[str, Shown] = {
     "optimize.maxFileSize": Shown("tests/spark/optimize/test_optimize.py"),
     "optimize.minFileSize": Shown("tests/spark/optimize/test_optimize.py"),
     "optimize.minTaskSize": Shown("tests/spark/optimize/test_optimize.py"),
+    "optimize.clustering.maxWriteAmplification": Shown("tests/spark/optimize/test_clustering.py"),
+    "optimize.zorder.checkStatsCollection.enabled": Shown("tests/spark/optimize/test_z_order.py"),
     "schema.autoMerge.enabled": Shown("tests/spark/write/test_schema_evolution.py"),
     "snapshot.distributedThresholdBytes": Shown("tests/spark/scan/test_distributed_snapshot.py"),
     "typeWidening.allowAutomaticWidening": Shown("tests/peers/test_automatic_widening.py"),

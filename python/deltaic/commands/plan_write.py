@@ -130,8 +130,12 @@ def plan_write(request: WriteRequest, tables: TableAccess, now_ms: int) -> Commi
     require_writable(request.table, current.version, current.protocol, current.metadata)
     _require_removes_allowed(request, current)
     if request.operation.kind is Operation.OPTIMIZE:
-        full = request.operation.parameters.get("isFull") == "true"
-        require_optimizable(request.table, current, full=full)
+        require_optimizable(
+            request.table,
+            current,
+            request.operation.parameters,
+            needs_statistics=request.option("checkstatistics", "true") == "true",
+        )
     plan = (
         _replacement(request, current, tables)
         if request.replaces_columns

@@ -160,12 +160,15 @@ class SessionApi:
         with jvm_errors():
             row_changes(self._jvm).update(target._jdf, _java(condition), columns, values)
 
-    def optimize(self, path: str, predicate: str | None) -> DataFrame:
-        """Compact the files of a table; return the result of the statement."""
+    def optimize(
+        self, path: str, predicate: str | None, z_order_by: Sequence[str] = ()
+    ) -> DataFrame:
+        """Compact the files of a table, or order its rows; return the result of the statement."""
         from pyspark.sql import DataFrame
 
         with jvm_errors():
-            return DataFrame(self._api.optimize(self._session, path, predicate), self._spark)
+            result = self._api.optimize(self._session, path, predicate, list(z_order_by))
+            return DataFrame(result, self._spark)
 
     def merge(
         self,

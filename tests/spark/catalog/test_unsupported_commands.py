@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 STATEMENTS = {
-    "OPTIMIZE '{path}' WHERE id > 3 ZORDER BY (id, v);": "OPTIMIZE ... ZORDER BY",
     "REORG TABLE {t} APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = 2))": (
         "REORG ... UPGRADE UNIFORM"
     ),
@@ -30,10 +29,6 @@ STATEMENTS = {
 }
 
 METHODS: dict[str, tuple[str, Callable[[DeltaTable, SparkSession], object]]] = {
-    "executeZOrderBy": (
-        "OPTIMIZE ... ZORDER BY",
-        lambda table, _: table.optimize().executeZOrderBy("id"),
-    ),
     "clone": ("CLONE", lambda table, _: table.clone("other", isShallow=True, replace=True)),
     "cloneAtVersion": ("CLONE", lambda table, _: table.cloneAtVersion(0, "other", True)),
     "cloneAtTimestamp": (

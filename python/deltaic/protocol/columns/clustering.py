@@ -8,18 +8,12 @@ from typing import Any
 
 from deltaic.exceptions import error
 from deltaic.protocol.actions import DomainMetadata, Metadata, Protocol
-from deltaic.protocol.columns.column_lists import has_statistics
 from deltaic.protocol.columns.column_mapping import PHYSICAL_NAME, has_physical_names, is_mapped
-from deltaic.protocol.columns.schema_edits import find_field, path_text, spelled
+from deltaic.protocol.columns.ordering import checked_ordering
+from deltaic.protocol.columns.schema_edits import find_field, path_text
 from deltaic.protocol.domains import domain_body
 from deltaic.protocol.features import find_feature, supports
-from deltaic.protocol.schema import (
-    DataType,
-    Field,
-    StructType,
-    has_bounds,
-    type_text,
-)
+from deltaic.protocol.schema import DataType, Field, StructType
 
 FEATURE = "clustering"
 DOMAIN = "delta.clustering"
@@ -126,25 +120,7 @@ def checked_columns(
         raise refused(f"it is partitioned by {', '.join(metadata.partition_columns)}")
     if len(requested) > MAX_COLUMNS:
         raise refused(f"there are more than {MAX_COLUMNS}")
-    schema = metadata.schema
-    columns = [spelled(schema, path) for path in requested]
-    if len(set(columns)) < len(columns):
-        raise refused("a column is named twice")
-    for path in columns:
-        name, column = path_text(path), find_field(schema, path)
-        if column is None:
-            names = ", ".join(field.name for field in schema.fields)
-            raise refused(f"there is no column {name} among {names}")
-        if not has_bounds(column.type):
-            kind = type_text(column.type)
-            raise refused(f"{name} is of type {kind}, which has no min/max statistics")
-        if not has_statistics(table, schema, path, metadata.configuration):
-            raise refused(
-                f"no statistics are collected for {name}; name it in "
-                "delta.dataSkippingStatsColumns, raise delta.dataSkippingNumIndexedCols, or move "
-                "it to the front with ALTER TABLE ... ALTER COLUMN ... FIRST"
-            )
-    return tuple(columns)
+    return checked_ordering(table, metadata, requested, refused)
 
 
 def require_no_clustering(table: str, features: Sequence[str]) -> None:

@@ -168,9 +168,14 @@ def _begins(path: Sequence[str], start: Sequence[str]) -> bool:
     return same_names(path[: len(start)], start)
 
 
+def name_parts(name: str) -> tuple[str, ...]:
+    """Return the parts of a column's name, each as it is or in backticks."""
+    return tuple(_unquoted(part) for part in _DOT.split(name))
+
+
 def _parse(text: str) -> list[tuple[str, ...]]:
     names = (name.strip() for name in _COMMA.split(text))
-    return [tuple(_unquoted(part) for part in _DOT.split(name)) for name in names if name]
+    return [name_parts(name) for name in names if name]
 
 
 def _unquoted(part: str) -> str:

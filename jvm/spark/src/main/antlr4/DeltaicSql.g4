@@ -13,7 +13,7 @@ statement
     | (DESCRIBE | DESC) DETAIL target                          # describeDetail
     | ALTER TABLE table=name (ALTER | CHANGE) COLUMN? column=name SYNC IDENTITY  # syncIdentity
     | ALTER TABLE table=name DROP FEATURE feature (TRUNCATE HISTORY)?            # dropFeature
-    | OPTIMIZE target FULL? (WHERE predicate)? (ZORDER BY rest)?                 # optimizeTable
+    | OPTIMIZE target FULL? (WHERE predicate)? (ZORDER BY columns)?              # optimizeTable
     | REORG TABLE target (WHERE predicate)? APPLY '(' PURGE ')'                  # purgeTable
     | RESTORE TABLE? table=name TO? FOR? asOf                  # restore
     | GENERATE manifest=name FOR TABLE table=name                  # generate
@@ -59,6 +59,11 @@ target
 feature
     : text=STRING
     | name
+    ;
+
+columns
+    : '(' zOrderBy+=name (',' zOrderBy+=name)* ')'
+    | zOrderBy+=name (',' zOrderBy+=name)*
     ;
 
 name: part ('.' part)*;

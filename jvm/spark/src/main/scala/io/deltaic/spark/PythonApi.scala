@@ -251,10 +251,21 @@ object PythonApi {
       case _ => notDelta("a table of another format")
     }
 
-  /** Compacts the files of a table, in the partitions that the predicate selects unless it is null. */
-  def optimize(spark: SparkSession, path: String, predicate: String): DataFrame =
+  /**
+   * Compacts the files of a table, or orders its rows, in the partitions that the predicate selects unless it is null.
+   *
+   * @param zOrderBy names of columns; none to compact
+   */
+  def optimize(
+      spark: SparkSession,
+      path: String,
+      predicate: String,
+      zOrderBy: java.util.List[String]
+  ): DataFrame =
     JobInternals.calledAs(spark, "DeltaTable.optimize") {
-      val request = OptimizeRequest(Option(predicate))
+      val columns =
+        zOrderBy.asScala.toSeq.map(spark.sessionState.sqlParser.parseMultipartIdentifier)
+      val request = OptimizeRequest(Option(predicate), zOrderBy = columns)
       SessionInternals.run(spark, RewriteTable.of(TableAtPath(path), request))
     }
 

@@ -23,6 +23,7 @@ class PackageLayersSuite
           "write.files",
           "write",
           "rowlevel",
+          "optimize.curve",
           "optimize",
           "vacuum",
           "catalog",

@@ -6,6 +6,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.{AddFile, DeltaicException, LogPath}
 import io.deltaic.spark.commit.CommitFiles
+import io.deltaic.spark.optimize.curve.RowOrder
 import io.deltaic.spark.scan.TableScan
 import io.deltaic.spark.scan.files.{FileSplits, ListedFiles, ScanFilters}
 import io.deltaic.spark.schema.ScanColumns
@@ -13,16 +14,21 @@ import io.deltaic.spark.write.files.{DataWriteSpec, JoinedFile}
 import io.deltaic.spark.write.{NewFiles, WriteTransaction}
 
 /**
- * Copies the live rows of groups of files to new files, in the order of the groups. With row tracking, the rows
- * keep their row IDs and commit versions.
+ * Copies the live rows of groups of files to new files, in the order of the groups or along a curve. With row
+ * tracking, the rows keep their row IDs and commit versions.
  *
  * A group is written in parts, so that all tasks have something to do even if there is only one group. Then
  * the parts are packed into files by the sizes that they turned out to have, and joined as bytes.
+ *
+ * @param order of the rows in each group; none if they stay in their order
  */
 private[optimize] final class FileRewrite(
     transaction: WriteTransaction,
-    settings: OptimizeSettings
+    settings: OptimizeSettings,
+    order: Option[RowOrder]
 ) {
+  import FileRewrite.UnknownRows
+
   private val spark = transaction.spark
   private val table = transaction.log.table
   private val spec = transaction.copySpec
@@ -30,11 +36,15 @@ private[optimize] final class FileRewrite(
   /** @return the new files of all groups, and what they hold */
   def run(groups: IndexedSeq[FileGroup]): Seq[(OutputFile, AddFile)] =
     try {
-      val scan = scanOf(groups.flatMap(_.files))
+      val files = groups.flatMap(_.files)
+      val scan = scanOf(files, columns)
       val parts = plan(groups, scan)
-      val written = write(scan, parts, groups.iterator.map(_.files.size).sum)
-      requireAllRows(groups, parts.zip(written))
-      val outputs = parts.zip(written).groupBy(_._1.group).toSeq.sortBy(_._1)
+      val written = order match {
+        case None => parts.zip(write(scan, parts, files.size))
+        case Some(order) => writeOrdered(order, groups, scan, parts)
+      }
+      requireAllRows(groups, written)
+      val outputs = written.groupBy(_._1.group).toSeq.sortBy(_._1)
         .flatMap { case (_, ofGroup) => OutputFile.pack(ofGroup, settings) }
       join(outputs)
     } catch {
@@ -49,7 +59,7 @@ private[optimize] final class FileRewrite(
     StructType(transaction.schema.all ++ tracked)
   }
 
-  private def scanOf(files: IndexedSeq[AddFile]): TableScan = {
+  private def scanOf(files: IndexedSeq[AddFile], columns: StructType): TableScan = {
     val scan = new TableScan(
       spark,
       ListedFiles(table, transaction.readVersion, files),
@@ -90,33 +100,71 @@ private[optimize] final class FileRewrite(
     FileRewrite.inTasks(transaction, s"rewrite $numFiles files", parts)(writer.write)
   }
 
+  /** @param inputs what tasks read, about as many parts as they write */
+  private def writeOrdered(
+      order: RowOrder,
+      groups: IndexedSeq[FileGroup],
+      scan: TableScan,
+      inputs: Seq[RewritePart]
+  ): Seq[(RewritePart, WrittenPart)] = {
+    val read = scan.readSchema()
+    val sampled = scanOf(groups.flatMap(_.files), StructType(order.roots.map(columns(_))))
+    val rewrite = new OrderedRewrite(
+      transaction,
+      order,
+      new PartReader(sampled.createReaderFactory(), sampled.readSchema(), sampled.deletionVectors),
+      new PartReader(scan.createReaderFactory(), read, scan.deletionVectors),
+      spec.fileOrdinals.map(i => read.fieldIndex(columns(i).name))
+    )
+    // Splits hold the constants of the columns that their own scan reads.
+    val samples = plan(groups, sampled).groupBy(_.group)
+    val ofGroups = inputs.groupBy(_.group)
+    rewrite.write(groups.indices.map { group =>
+      val rows = groups(group).files.map(file => CommitFiles.liveRows(file).getOrElse(UnknownRows))
+      OrderedGroup(samples(group), ofGroups(group), rows.sum)
+    })
+  }
+
   /**
    * Settings of Spark let readers skip missing or damaged files. A query may do that, but a rewrite would lose
-   * the rows for good.
+   * the rows for good. If the rows have been ordered, it is not known which of the files of the group they are from.
    */
   private def requireAllRows(
       groups: IndexedSeq[FileGroup],
       parts: Seq[(RewritePart, WrittenPart)]
-  ): Unit = {
-    val found = parts.flatMap { case (part, written) =>
-      part.splits.map(split => (part.group, split.file)).zip(written.rowsOfSplits)
-    }.groupMapReduce(_._1)(_._2)(_ + _)
-    for {
-      (FileGroup(_, files), group) <- groups.zipWithIndex
-      (file, i) <- files.zipWithIndex
-      expected <- CommitFiles.liveRows(file)
-      rows = found.getOrElse((group, i), 0L)
-      if rows != expected
-    } throw DeltaicException(
-      "DELTAIC_REWRITE_ROW_COUNT",
-      Map(
-        "table" -> table.toString,
-        "file" -> file.path,
-        "expected" -> expected.toString,
-        "found" -> rows.toString
+  ): Unit =
+    if (order.isDefined) {
+      val found = parts.groupMapReduce(_._1.group)(_._2.rowsOfSplits.sum)(_ + _)
+      for {
+        (FileGroup(_, files), group) <- groups.zipWithIndex
+        expected = files.map(CommitFiles.liveRows)
+        if expected.forall(_.isDefined)
+      } {
+        val others = if (files.size == 1) "" else s" or one of ${files.size - 1} others"
+        requireRows(files.head.path + others, expected.flatten.sum, found.getOrElse(group, 0L))
+      }
+    } else {
+      val found = parts.flatMap { case (part, written) =>
+        part.splits.map(split => (part.group, split.file)).zip(written.rowsOfSplits)
+      }.groupMapReduce(_._1)(_._2)(_ + _)
+      for {
+        (FileGroup(_, files), group) <- groups.zipWithIndex
+        (file, i) <- files.zipWithIndex
+        expected <- CommitFiles.liveRows(file)
+      } requireRows(file.path, expected, found.getOrElse((group, i), 0L))
+    }
+
+  private def requireRows(files: String, expected: Long, found: Long): Unit =
+    if (found != expected)
+      throw DeltaicException(
+        "DELTAIC_REWRITE_ROW_COUNT",
+        Map(
+          "table" -> table.toString,
+          "file" -> files,
+          "expected" -> expected.toString,
+          "found" -> found.toString
+        )
       )
-    )
-  }
 
   private def join(outputs: Seq[OutputFile]): Seq[(OutputFile, AddFile)] = {
     val (several, single) = outputs.partition(_.parts.size > 1)
@@ -132,6 +180,9 @@ private[optimize] final class FileRewrite(
 }
 
 private object FileRewrite {
+
+  /** Of a file for which the log has no number. */
+  private val UnknownRows = 1L << 20
 
   /** Outside of the class, so that tasks do not capture it. */
   def inTasks[A <: AnyRef, B](

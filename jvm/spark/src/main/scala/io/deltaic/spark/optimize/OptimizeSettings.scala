@@ -12,13 +12,17 @@ import io.deltaic.spark.util.SessionSettings
  * @param maxDeletedRowsRatio a file with a larger share of deleted rows is rewritten, even alone
  * @param maxDecodedFileBytes the maximum size of a compacted file before compression
  * @param minTaskBytes a task reads at least this much, if there is enough in its partition
+ * @param maxWriteAmplification an incremental clustering writes at most so many times the bytes that are new
+ * @param checksStatistics whether ZORDER BY refuses columns without statistics
  */
 private[optimize] final case class OptimizeSettings(
     minFileBytes: Long,
     maxFileBytes: Long,
     maxDeletedRowsRatio: Double,
     maxDecodedFileBytes: Long,
-    minTaskBytes: Long
+    minTaskBytes: Long,
+    maxWriteAmplification: Double,
+    checksStatistics: Boolean
 )
 
 private[optimize] object OptimizeSettings {
@@ -27,13 +31,17 @@ private[optimize] object OptimizeSettings {
   private val MaxDeletedRowsRatio = "optimize.maxDeletedRowsRatio"
   private val MaxDecodedFileSize = "optimize.maxDecodedFileSize"
   private val MinTaskSize = "optimize.minTaskSize"
+  private val MaxWriteAmplification = "optimize.clustering.maxWriteAmplification"
+  private val ChecksStatistics = "optimize.zorder.checkStatsCollection.enabled"
 
   def of(spark: SparkSession): OptimizeSettings = OptimizeSettings(
     size(spark, MinFileSize, 1L << 30),
     size(spark, MaxFileSize, 1L << 30),
-    SessionSettings.get(spark, MaxDeletedRowsRatio).fold(0.05)(ratio),
+    number(spark, MaxDeletedRowsRatio, 0.05, "it is a share from 0 to 1")(n => n >= 0 && n <= 1),
     size(spark, MaxDecodedFileSize, 8L << 30),
-    size(spark, MinTaskSize, 32L << 20)
+    size(spark, MinTaskSize, 32L << 20),
+    number(spark, MaxWriteAmplification, 4.0, "it is a number from 1")(_ >= 1),
+    SessionSettings.isOn(spark, ChecksStatistics, default = true)
   )
 
   private def size(spark: SparkSession, name: String, default: Long): Long = {
@@ -45,9 +53,12 @@ private[optimize] object OptimizeSettings {
     }
   }
 
-  private def ratio(text: String): Double =
-    text.trim.toDoubleOption.filter(share => share >= 0 && share <= 1).getOrElse {
-      val setting = SessionSettings.Prefix + MaxDeletedRowsRatio
-      throw SessionSettings.invalid(setting, text, "it is a share from 0 to 1")
+  private def number(spark: SparkSession, name: String, default: Double, rule: String)(
+      isValid: Double => Boolean
+  ): Double =
+    SessionSettings.get(spark, name).fold(default) { text =>
+      text.trim.toDoubleOption.filter(isValid).getOrElse {
+        throw SessionSettings.invalid(SessionSettings.Prefix + name, text, rule)
+      }
     }
 }

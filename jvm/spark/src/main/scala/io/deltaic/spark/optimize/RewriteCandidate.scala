@@ -21,12 +21,15 @@ private[optimize] object RewriteCandidate {
 
   /** The file as a candidate of a compaction, if it is small or heavily deleted. */
   def ofCompaction(file: AddFile, settings: OptimizeSettings): Option[RewriteCandidate] = {
-    val deleted = deletedShare(file)
-    val isHeavilyDeleted = deleted.forall(_ > settings.maxDeletedRowsRatio)
-    Option.when(isHeavilyDeleted || file.sizeBytes < settings.minFileBytes) {
-      RewriteCandidate(file, liveBytes(file, deleted), isHeavilyDeleted)
+    val isRequired = isHeavilyDeleted(file, settings)
+    Option.when(isRequired || file.sizeBytes < settings.minFileBytes) {
+      RewriteCandidate(file, liveBytes(file, deletedShare(file)), isRequired)
     }
   }
+
+  /** Also if the log does not have the number of rows of a file with a deletion vector. */
+  def isHeavilyDeleted(file: AddFile, settings: OptimizeSettings): Boolean =
+    deletedShare(file).forall(_ > settings.maxDeletedRowsRatio)
 
   /** The file as one that is to be rewritten. */
   def required(file: AddFile): RewriteCandidate =

@@ -11,14 +11,16 @@ import io.deltaic.spark.write.files.DataWriteSpec
 /**
  * The metrics of a rewrite, as delta-spark names them.
  *
- * @param numConsidered the number of files in the partitions of the command
+ * @param considered the files in the partitions of the command
+ * @param ofOrder those of the order that the rows were given
  */
 private[optimize] final case class RewriteMetrics(
     startedAtMs: Long,
-    numConsidered: Int,
+    considered: Seq[AddFile],
     numGroups: Int,
     removed: Seq[AddFile],
-    added: Seq[AddFile]
+    added: Seq[AddFile],
+    ofOrder: Map[String, Any]
 ) {
 
   def json(spark: SparkSession, schema: TableSchema, spec: DataWriteSpec): ObjectNode = {
@@ -31,9 +33,9 @@ private[optimize] final case class RewriteMetrics(
       "partitionsOptimized" -> numGroups,
       "numBins" -> numGroups,
       "numBatches" -> 1,
-      "totalConsideredFiles" -> numConsidered,
-      "totalFilesSkipped" -> (numConsidered - removed.size),
-      "preserveInsertionOrder" -> true,
+      "totalConsideredFiles" -> considered.size,
+      "totalFilesSkipped" -> (considered.size - removed.size),
+      "preserveInsertionOrder" -> ofOrder.isEmpty,
       "numFilesSkippedToReduceWriteAmplification" -> 0,
       "numBytesSkippedToReduceWriteAmplification" -> 0,
       "startTimeMs" -> startedAtMs,
@@ -46,7 +48,7 @@ private[optimize] final case class RewriteMetrics(
       )),
       "numTableColumns" -> schema.all.size,
       "numTableColumnsWithStats" -> (spec.numColumnsWithStatistics + schema.partition.size)
-    )
+    ).setAll[ObjectNode](Json.of(ofOrder).asInstanceOf[ObjectNode])
   }
 
   private def sizesOf(files: Seq[AddFile]): Map[String, Any] = {
@@ -62,6 +64,26 @@ private[optimize] final case class RewriteMetrics(
 }
 
 private[optimize] object RewriteMetrics {
+
+  /** Metrics of ZORDER BY. There are no cubes. */
+  def ofZOrder(
+      considered: Seq[AddFile],
+      removed: Seq[AddFile],
+      numGroups: Int
+  ): Map[String, Any] = {
+    def sizes(files: Seq[AddFile]): Map[String, Any] =
+      Map("num" -> files.size, "size" -> files.map(_.sizeBytes).sum)
+    Map(
+      "zOrderStats" -> Map[String, Any](
+        "strategyName" -> "all",
+        "inputCubeFiles" -> sizes(Nil),
+        "inputOtherFiles" -> sizes(considered),
+        "inputNumCubes" -> 0,
+        "mergedFiles" -> sizes(removed),
+        "numOutputCubes" -> numGroups
+      )
+    )
+  }
 
   /** The sizes of the new files, as the history shows them. */
   def sizes(added: Seq[AddFile]): Map[String, Long] = {

@@ -84,7 +84,7 @@ private[optimize] object RewritePart {
  *
  * @param add none if no row of the part is live
  * @param decodedBytes the size of the file before compression
- * @param rowsOfSplits the number of live rows in each split of the part
+ * @param rowsOfSplits the number of live rows in each split of the part; of all splits together if the rows are ordered
  */
 private[optimize] final case class WrittenPart(
     add: Option[AddFile],
@@ -95,7 +95,7 @@ private[optimize] final case class WrittenPart(
 /**
  * A file of consecutive parts of a group.
  *
- * @param inputs the rows that it holds, in their order
+ * @param inputs the rows that it holds, in their order; none if the rows have been given another order
  */
 private[optimize] final case class OutputFile(
     group: Int,
@@ -105,14 +105,13 @@ private[optimize] final case class OutputFile(
 ) {
 
   /** @param firstInput the position of the first file of the group among the inputs of the commit */
-  def lineage(firstInput: Int): Lineage = {
-    val (first, last) = (inputs.head.file, inputs.last.file)
+  def lineage(firstInput: Int): Option[Lineage] = inputs.headOption.map { first =>
     val counts = inputs.map(rows => rows.file -> rows.count).toMap
     // Inputs without live rows are between them.
     Lineage(
-      firstInput + first,
-      inputs.head.from,
-      (first to last).map(counts.getOrElse(_, 0L))
+      firstInput + first.file,
+      first.from,
+      (first.file to inputs.last.file).map(counts.getOrElse(_, 0L))
     )
   }
 }

@@ -1,7 +1,10 @@
 package io.deltaic.spark.optimize
 
+import org.apache.spark.sql.types.StructType
+
 import io.deltaic.protocol.AddFile
 import io.deltaic.spark.commit.OperationInfo
+import io.deltaic.spark.optimize.curve.{HilbertCurve, RowOrder, ZOrderCurve}
 import io.deltaic.spark.util.Json
 
 /**
@@ -15,51 +18,85 @@ private[spark] sealed trait RewriteRequest {
   def command: String
   def predicate: Option[String]
 
-  /** @param shown the predicate as the history shows it */
-  private[optimize] def operation(shown: Option[String]): OperationInfo
+  /**
+   * @param shown the predicate as the history shows it
+   * @param clusteredBy the columns that the table is clustered by
+   */
+  private[optimize] def operation(
+      shown: Option[String],
+      clusteredBy: Seq[Seq[String]]
+  ): OperationInfo
 
   /**
    * The files that may be rewritten.
    *
    * @param files in the partitions of the predicate
-   * @param withDroppedColumns which of some files hold columns that the table no longer has, by their paths
    */
   private[optimize] def candidates(
       files: IndexedSeq[AddFile],
-      settings: OptimizeSettings,
-      withDroppedColumns: Seq[AddFile] => Set[String]
+      table: RewrittenTable
   ): IndexedSeq[RewriteCandidate]
+
+  /** The order that it gives to the rows of a partition; none if they stay in theirs. */
+  private[optimize] def order(table: RewrittenTable): Option[RowOrder] = None
+}
+
+/** What a request needs of the table to select files. */
+private[optimize] trait RewrittenTable {
+  def settings: OptimizeSettings
+
+  /** The columns, which include those that the request names. */
+  def columns: StructType
+
+  /** The columns that it is clustered by, by their names, outermost first. */
+  def clusteredBy: Seq[Seq[String]]
+
+  def clusterSelection: ClusterSelection
+
+  /** Which of some files hold columns that the table no longer has, by their paths. */
+  def withDroppedColumns(files: Seq[AddFile]): Set[String]
 }
 
 /**
- * OPTIMIZE: compacts small files, and rewrites heavily deleted ones.
+ * OPTIMIZE: compacts small files, and rewrites heavily deleted ones; or orders all rows of a partition; or clusters
+ * the rows of a clustered table that are not clustered yet.
  *
  * @param isFull whether all files of a clustered table are clustered again
+ * @param zOrderBy the columns of ZORDER BY, by their name parts
  */
 private[spark] final case class OptimizeRequest(
     predicate: Option[String] = None,
     isFull: Boolean = false,
-    zOrderBy: Seq[String] = Nil
+    zOrderBy: Seq[Seq[String]] = Nil
 ) extends RewriteRequest {
 
   override def command: String = "OPTIMIZE"
 
-  override private[optimize] def operation(shown: Option[String]): OperationInfo = OperationInfo(
+  override private[optimize] def operation(
+      shown: Option[String],
+      clusteredBy: Seq[Seq[String]]
+  ): OperationInfo = OperationInfo(
     command,
     Map(
       "predicate" -> Json.of(shown.toSeq).toString,
-      "zOrderBy" -> Json.of(zOrderBy).toString,
-      "clusterBy" -> "[]",
+      "zOrderBy" -> RowOrder.names(zOrderBy),
+      "clusterBy" -> RowOrder.names(clusteredBy),
       "auto" -> "false"
-    ) ++ Option.when(isFull)("isFull" -> "true"),
-    RewriteRequest.options
+    ) ++ Option.when(isFull || clusteredBy.nonEmpty)("isFull" -> isFull.toString)
   )
 
   override private[optimize] def candidates(
       files: IndexedSeq[AddFile],
-      settings: OptimizeSettings,
-      withDroppedColumns: Seq[AddFile] => Set[String]
-  ): IndexedSeq[RewriteCandidate] = files.flatMap(RewriteCandidate.ofCompaction(_, settings))
+      table: RewrittenTable
+  ): IndexedSeq[RewriteCandidate] =
+    if (zOrderBy.nonEmpty || isFull) files.map(RewriteCandidate.required)
+    else if (table.clusteredBy.nonEmpty) table.clusterSelection.incremental(files)
+    else files.flatMap(RewriteCandidate.ofCompaction(_, table.settings))
+
+  override private[optimize] def order(table: RewrittenTable): Option[RowOrder] =
+    if (zOrderBy.nonEmpty) Some(RowOrder.along(ZOrderCurve, table.columns, zOrderBy))
+    else if (table.clusteredBy.nonEmpty) Some(RowOrder(HilbertCurve, table.clusteredBy))
+    else None
 }
 
 /** REORG with PURGE: rewrites the files that hold deleted rows or dropped columns. */
@@ -68,19 +105,20 @@ private[spark] final case class PurgeRequest(predicate: Option[String] = None)
 
   override def command: String = "REORG"
 
-  override private[optimize] def operation(shown: Option[String]): OperationInfo = OperationInfo(
+  override private[optimize] def operation(
+      shown: Option[String],
+      clusteredBy: Seq[Seq[String]]
+  ): OperationInfo = OperationInfo(
     command,
-    Map("predicate" -> Json.of(shown.toSeq).toString, "applyPurge" -> "true"),
-    RewriteRequest.options
+    Map("predicate" -> Json.of(shown.toSeq).toString, "applyPurge" -> "true")
   )
 
   override private[optimize] def candidates(
       files: IndexedSeq[AddFile],
-      settings: OptimizeSettings,
-      withDroppedColumns: Seq[AddFile] => Set[String]
+      table: RewrittenTable
   ): IndexedSeq[RewriteCandidate] = {
     val (withVectors, others) = files.partition(_.deletionVector.isDefined)
-    val dropped = withDroppedColumns(others)
+    val dropped = table.withDroppedColumns(others)
     (withVectors ++ others.filter(file => dropped(file.path))).map(RewriteCandidate.required)
   }
 }
@@ -88,5 +126,6 @@ private[spark] final case class PurgeRequest(predicate: Option[String] = None)
 private[optimize] object RewriteRequest {
 
   /** The rows do not change. */
-  val options: Map[String, String] = Map("datachange" -> "false")
+  def options(settings: OptimizeSettings): Map[String, String] =
+    Map("datachange" -> "false", "checkstatistics" -> settings.checksStatistics.toString)
 }

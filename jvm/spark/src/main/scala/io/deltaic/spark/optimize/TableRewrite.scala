@@ -6,15 +6,16 @@ import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.util.toPrettySQL
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.{ExpressionInternals, WriteInternals}
-import org.apache.spark.sql.types.BooleanType
+import org.apache.spark.sql.types.{BooleanType, StructType}
 
 import io.deltaic.protocol.{AddFile, DeltaicException, DeltaicThrowable}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.commit.{CommitFiles, ReadSet}
+import io.deltaic.spark.optimize.curve.RowOrder
 import io.deltaic.spark.rowlevel.VectorSettings
 import io.deltaic.spark.scan.files.FileSplits.sessionZone
 import io.deltaic.spark.scan.files.{ScanFilters, SnapshotFiles}
-import io.deltaic.spark.schema.{PartitionKey, TableSchema}
+import io.deltaic.spark.schema.{ClusteringColumns, PartitionKey, TableSchema}
 import io.deltaic.spark.write.{NewFiles, WriteIntent, WriteTransaction}
 
 /** Runs a [[RewriteRequest]]: selects files, copies their rows, and commits the new files. */
@@ -22,23 +23,35 @@ private[spark] final class TableRewrite(
     spark: SparkSession,
     log: DeltaLog,
     request: RewriteRequest
-) {
+) extends RewrittenTable {
   private val startedAtMs = System.currentTimeMillis()
-  private val settings = OptimizeSettings.of(spark)
   private val snapshot: Snapshot = log.latest()
   private val schema = TableSchema.of(snapshot)
   private val predicate: Option[Expression] = request.predicate.map(resolved)
+
+  override val settings: OptimizeSettings = OptimizeSettings.of(spark)
+  override val clusteredBy: Seq[Seq[String]] = ClusteringColumns.logical(snapshot, schema)
 
   private val transaction = new WriteTransaction(
     spark,
     log,
     Some(snapshot),
     WriteIntent(
-      request.operation(predicate.map(toPrettySQL(_))),
+      request.operation(predicate.map(toPrettySQL(_)), clusteredBy),
       mode = "rewrite",
       changesRows = false
-    )
+    ).withOptions(RewriteRequest.options(settings))
   )
+
+  private val order: Option[RowOrder] = request.order(this)
+
+  override def columns: StructType = schema.all
+
+  override def clusterSelection: ClusterSelection =
+    new ClusterSelection(log.table, schema, clusteredBy, settings, sessionZone(spark))
+
+  override def withDroppedColumns(files: Seq[AddFile]): Set[String] =
+    DroppedColumns.in(transaction, files)
 
   /** @return the metrics of the result */
   def run(): ObjectNode = {
@@ -47,16 +60,32 @@ private[spark] final class TableRewrite(
     val groups = groupsOf(considered)
     val removed = groups.flatMap(_.files)
     val added = if (removed.isEmpty) Nil else rewritten(groups)
-    RewriteMetrics(startedAtMs, considered.size, groups.size, removed, added)
+    val ofOrder = orderMetrics(considered, removed, groups.size)
+    RewriteMetrics(startedAtMs, considered, groups.size, removed, added, ofOrder)
       .json(spark, schema, transaction.copySpec)
   }
 
+  private def orderMetrics(
+      considered: Seq[AddFile],
+      removed: Seq[AddFile],
+      numGroups: Int
+  ): Map[String, Any] =
+    if (order.isEmpty) Map.empty
+    else if (clusteredBy.isEmpty) RewriteMetrics.ofZOrder(considered, removed, numGroups)
+    else Map("clusteringStats" -> clusterSelection.metrics(considered, removed))
+
   private def rewritten(groups: IndexedSeq[FileGroup]): Seq[AddFile] = {
-    val outputs = new FileRewrite(transaction, settings).run(groups)
+    val outputs = new FileRewrite(transaction, settings, order).run(groups)
     val firstInputs = groups.scanLeft(0)(_ + _.files.size)
-    val adds = outputs.map { case (output, add) =>
-      add.copy(tags = add.tags + output.lineage(firstInputs(output.group)).tag)
+    val copies = outputs.map { case (output, add) =>
+      val lineage = output.lineage(firstInputs(output.group))
+      val inputs = output.inputs.map(input => groups(output.group).files(input.file))
+      ClusterTags.copied(add.copy(tags = add.tags ++ lineage.map(_.tag)), inputs)
     }
+    // Rows are clustered if they are ordered by the clustering columns.
+    val adds =
+      if (clusteredBy.nonEmpty && order.isDefined) ClusterTags.marked(copies, clusteredBy)
+      else copies
     try {
       val deletionTimestampMs = System.currentTimeMillis()
       val removes = groups.flatMap(_.files).map(_.remove(deletionTimestampMs, dataChange = false))
@@ -65,7 +94,8 @@ private[spark] final class TableRewrite(
         NewFiles(adds),
         ReadSet.nothing,
         RewriteMetrics.sizes(adds) + ("numPreservedRows" -> preservedRows(adds)),
-        rebaseSettings = VectorSettings.rebaseSettingsOfMoves(transaction)
+        rebaseSettings =
+          if (order.isEmpty) VectorSettings.rebaseSettingsOfMoves(transaction) else None
       )
       adds
     } catch {
@@ -79,7 +109,7 @@ private[spark] final class TableRewrite(
     if (transaction.copySpec.numRowTrackingColumns == 0) 0L else adds.flatMap(CommitFiles.rows).sum
 
   private def groupsOf(considered: IndexedSeq[AddFile]): IndexedSeq[FileGroup] = {
-    val candidates = request.candidates(considered, settings, DroppedColumns.in(transaction, _))
+    val candidates = request.candidates(considered, this)
     val partitions = new PartitionKey(schema, sessionZone(spark))
     lazy val ratio = DecodedRatio.of(
       log.table,

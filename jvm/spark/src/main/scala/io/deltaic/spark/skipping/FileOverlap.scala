@@ -3,7 +3,7 @@ package io.deltaic.spark.skipping
 import scala.util.Random
 import scala.util.control.NonFatal
 
-import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.catalyst.util.TypeUtils
 
 import io.deltaic.spark.schema.SkippingSchema
@@ -57,6 +57,22 @@ private[spark] object FileOverlap {
     of.map(_ -> 1.0).toMap ++ found
   }
 
+  /** The least and the greatest value that files may have in a column of the data; none if one has no bounds. */
+  def range(columns: FileStatsColumns, column: Expression): Option[(Any, Any)] =
+    leafBounds(column, columns.schema).flatMap { case (lower, upper) =>
+      val row = columns.row(Seq(lower, upper), Array.range(0, columns.size))
+      val ranges = (0 until columns.size).map { file =>
+        row.file = file
+        (value(row, 0, lower), value(row, 1, upper))
+      }
+      val ordering = TypeUtils.getInterpretedOrdering(lower.dataType)
+      Option.when(ranges.nonEmpty && !ranges.exists { case (min, max) =>
+        min == null || max == null
+      }) {
+        (ranges.map(_._1).min(ordering), ranges.map(_._2).max(ordering))
+      }
+    }
+
   /** Partition values identify the files of a key exactly, so two distinct values are enough. */
   def isSelective(column: Attribute, schema: SkippingSchema, overlap: Double): Boolean =
     if (schema.partitionColumn(column).isDefined) overlap < 1.0 else overlap <= MaxOverlap
@@ -68,8 +84,14 @@ private[spark] object FileOverlap {
   private def boundsOf(column: Attribute, schema: SkippingSchema): Option[(FileField, FileField)] =
     schema.partitionColumn(column)
       .map(p => (FileField.Partition(p): FileField, FileField.Partition(p): FileField))
-      .orElse(schema.leafColumn(column).filter(StoredBound.of(_).isDefined)
-        .map(leaf => (FileField.Min(leaf), FileField.Max(leaf))))
+      .orElse(leafBounds(column, schema))
+
+  private def leafBounds(
+      column: Expression,
+      schema: SkippingSchema
+  ): Option[(FileField, FileField)] =
+    schema.leafColumn(column).filter(StoredBound.of(_).isDefined)
+      .map(leaf => (FileField.Min(leaf), FileField.Max(leaf)))
 
   private def value(row: FileRow, ordinal: Int, field: FileField): Any =
     if (row.isNullAt(ordinal)) null else row.get(ordinal, field.dataType)

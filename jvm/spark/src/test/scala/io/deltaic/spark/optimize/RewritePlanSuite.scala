@@ -16,7 +16,9 @@ class RewritePlanSuite extends munit.FunSuite {
     maxFileBytes = 1000,
     maxDeletedRowsRatio = 0.05,
     maxDecodedFileBytes = 100000,
-    minTaskBytes = 50
+    minTaskBytes = 50,
+    maxWriteAmplification = 4,
+    checksStatistics = true
   )
 
   private def file(bytes: Long, deleted: Long = 0, rows: Option[Long] = Some(100)): AddFile =
@@ -96,6 +98,6 @@ class RewritePlanSuite extends munit.FunSuite {
         Seq(InputRows(5, 0, 3), InputRows(6, 0, 4))
       )
     )
-    assertEquals(files.head.lineage(10).tag._2, """{"first":10,"rows":[3,7,4]}""")
+    assertEquals(files.head.lineage(10).get.tag._2, """{"first":10,"rows":[3,7,4]}""")
   }
 }

@@ -107,13 +107,15 @@ private[spark] final class StatementParser(session: SparkSession, spark: ParserI
         truncatesHistory = statement.HISTORY != null
       )
 
-    override def visitOptimizeTable(statement: OptimizeTableContext): LogicalPlan = {
-      if (statement.ZORDER != null) throw UnsupportedOperation.command("OPTIMIZE ... ZORDER BY")
+    override def visitOptimizeTable(statement: OptimizeTableContext): LogicalPlan =
       RewriteTable.of(
         target(statement.target, "OPTIMIZE"),
-        OptimizeRequest(Option(statement.predicate).map(text), isFull = statement.FULL != null)
+        OptimizeRequest(
+          Option(statement.predicate).map(text),
+          isFull = statement.FULL != null,
+          zOrderBy = Option(statement.columns).toSeq.flatMap(_.zOrderBy.asScala).map(parts)
+        )
       )
-    }
 
     override def visitPurgeTable(statement: PurgeTableContext): LogicalPlan =
       RewriteTable.of(

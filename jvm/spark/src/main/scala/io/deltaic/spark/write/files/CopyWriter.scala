@@ -1,7 +1,7 @@
 package io.deltaic.spark.write.files
 
-import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{BoundReference, UnsafeProjection}
+import org.apache.spark.sql.catalyst.{InternalRow, ProjectingInternalRow}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
@@ -14,7 +14,7 @@ import io.deltaic.protocol.AddFile
  * @param taskPartition the number of the task, which is in the file's name
  * @param partitionValues as the log spells them, in the order of the partition columns
  * @param read the columns of the rows
- * @param columns the positions in `read` of the columns of `spec.schema`
+ * @param columns the positions in `read` of the columns of `spec.schema`; of those alone that are in files
  */
 private[deltaic] final class CopyWriter(
     spec: DataWriteSpec,
@@ -25,18 +25,26 @@ private[deltaic] final class CopyWriter(
 ) {
   private val stored = spec.fileOrdinals.map(columns(_))
 
-  /** For rows that are not in batches, and for structs with void fields, which files do not have. */
+  /** For structs with void fields, which files do not have. */
   private lazy val toStored: UnsafeProjection = UnsafeProjection.create(stored.toSeq.map { i =>
     VoidColumns.cut(BoundReference(i, read(i).dataType, nullable = true))
   })
   private val hasVoids = stored.exists(i => VoidColumns.areIn(read(i).dataType))
+
+  /** Rows without what is not stored. */
+  private val storedRow =
+    ProjectingInternalRow(StructType(stored.map(read(_))), stored.toIndexedSeq)
 
   private var file: DataFileWriter = _
   private var batch: ColumnarBatch = _
 
   def write(row: InternalRow): Unit = {
     if (file == null) open()
-    file.write(toStored(row))
+    if (hasVoids) file.write(toStored(row))
+    else {
+      storedRow.project(row)
+      file.write(storedRow)
+    }
   }
 
   /** Sets the batch of [[writeRow]]. */

@@ -5,6 +5,7 @@ import java.io.{ByteArrayInputStream, ByteArrayOutputStream}
 import scala.reflect.ClassTag
 
 import org.apache.spark.io.CompressionCodec
+import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.SQLExecution
 import org.apache.spark.util.CallSite
@@ -25,16 +26,28 @@ object JobInternals {
   ): Seq[B] =
     if (items.isEmpty) Nil
     else
-      described(spark, description) {
-        SQLExecution.withSQLConfPropagated(spark) {
-          spark.sparkContext
-            .parallelize(items, items.size)
-            .mapPartitions(part => Iterator(packed(part.flatMap(f))))
-            .collect()
-            .toSeq
-            .flatMap(unpacked[B])
-        }
+      ofPartitions(spark, description, spark.sparkContext.parallelize(items, items.size)) {
+        (_, part) => part.flatMap(f)
       }
+
+  /**
+   * The same for the partitions of an RDD, under the session's SQL settings.
+   *
+   * @param f is applied to the number of each partition and its rows
+   * @param rows is evaluated with the description
+   */
+  def ofPartitions[A, B](spark: SparkSession, description: String, rows: => RDD[A])(
+      f: (Int, Iterator[A]) => Iterator[B]
+  ): Seq[B] =
+    described(spark, description) {
+      SQLExecution.withSQLConfPropagated(spark) {
+        rows
+          .mapPartitionsWithIndex((i, part) => Iterator(packed(f(i, part))))
+          .collect()
+          .toSeq
+          .flatMap(unpacked[B])
+      }
+    }
 
   /** A job description: the operation as in the table history, a phase of it, and the table's path. */
   def name(operation: String, phase: String, table: String): String =

@@ -1,0 +1,106 @@
+package io.deltaic.spark.optimize
+
+import java.time.ZoneId
+
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.catalyst.expressions.{
+  AttributeReference,
+  Expression,
+  GetStructField,
+  GreaterThanOrEqual,
+  LessThanOrEqual,
+  Literal
+}
+import org.apache.spark.sql.types.StructType
+
+import io.deltaic.protocol.AddFile
+import io.deltaic.spark.optimize.curve.RowOrder
+import io.deltaic.spark.scan.files.{FilterableFiles, ScanFilters}
+import io.deltaic.spark.schema.TableSchema
+import io.deltaic.spark.skipping.{FileOverlap, SnapshotStatistics}
+
+/**
+ * Selects the files of a clustered table that an incremental clustering rewrites: those that are new, and those
+ * with which their rows belong together, as long as a run writes at most so many times the bytes that are new.
+ *
+ * @param columns the clustering columns by their names, outermost first
+ */
+private[optimize] final class ClusterSelection(
+    table: Path,
+    schema: TableSchema,
+    columns: Seq[Seq[String]],
+    settings: OptimizeSettings,
+    zone: ZoneId
+) {
+  private val names = RowOrder.names(columns)
+
+  /**
+   * The files to rewrite. Files that are clustered by other columns than the current ones stay as they are.
+   *
+   * A small cube is merged as a whole, so that the number of files stays low. Of a large one, the files are merged whose
+   * ranges overlap those of the new files.
+   */
+  def incremental(files: IndexedSeq[AddFile]): IndexedSeq[RewriteCandidate] = {
+    val (added, clustered) = files.partition(isNew)
+    val newBytes = added.map(RewriteCandidate.required(_).liveBytes).sum
+    val overlapping = overlaps(added, clustered.filter(ofColumns))
+    val cubes = clustered.filter(ofColumns).groupBy(ClusterTags.of).values
+      .map(cube => if (bytes(cube) <= settings.maxFileBytes) cube else cube.filter(overlapping))
+      .filter(_.nonEmpty)
+      .toSeq
+      .sortBy(bytes)
+    var left = ((settings.maxWriteAmplification - 1) * newBytes).toLong
+    val merged = cubes.takeWhile { cube =>
+      left -= bytes(cube)
+      left >= 0
+    }
+    (added ++ merged.flatten).map(RewriteCandidate.required)
+  }
+
+  /** The metrics of the result, as delta-spark names them. */
+  def metrics(considered: Seq[AddFile], removed: Seq[AddFile]): Map[String, Any] = {
+    val (clustered, others) = considered.partition(ofColumns)
+    Map(
+      "inputZCubeFiles" -> sizes(clustered),
+      "inputOtherFiles" -> sizes(others),
+      "inputNumZCubes" -> clustered.flatMap(ClusterTags.of).distinct.size,
+      "mergedFiles" -> sizes(removed),
+      "numOutputZCubes" -> (if (removed.isEmpty) 0 else 1)
+    )
+  }
+
+  private def sizes(files: Seq[AddFile]): Map[String, Any] =
+    Map("numFiles" -> files.size, "size" -> bytes(files))
+
+  private def isNew(file: AddFile): Boolean =
+    ClusterTags.of(file).isEmpty || RewriteCandidate.isHeavilyDeleted(file, settings)
+
+  private def ofColumns(file: AddFile): Boolean = ClusterTags.of(file).exists(_.columns == names)
+
+  private def bytes(files: Seq[AddFile]): Long = files.map(_.sizeBytes).sum
+
+  /** Those of some files that may have rows in the ranges of values that the others have together. */
+  private def overlaps(others: IndexedSeq[AddFile], files: IndexedSeq[AddFile]): Set[AddFile] =
+    if (others.isEmpty || files.isEmpty) Set.empty
+    else {
+      val statistics = SnapshotStatistics.ofFiles(others, schema.skipping, zone)
+      val inRange = columns.map(column).flatMap { column =>
+        FileOverlap.range(statistics, column).toSeq.flatMap { case (min, max) =>
+          Seq(
+            GreaterThanOrEqual(column, Literal(min, column.dataType)),
+            LessThanOrEqual(column, Literal(max, column.dataType))
+          )
+        }
+      }
+      new FilterableFiles(table, 0L, files, schema, zone).select(ScanFilters(inRange)).toSet
+    }
+
+  private def column(names: Seq[String]): Expression = {
+    val root = schema.all(names.head)
+    val attribute: Expression = AttributeReference(root.name, root.dataType)()
+    names.tail.foldLeft(attribute) { (struct, name) =>
+      val fields = struct.dataType.asInstanceOf[StructType]
+      GetStructField(struct, fields.fieldIndex(name), Some(name))
+    }
+  }
+}
