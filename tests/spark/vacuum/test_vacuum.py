@@ -14,6 +14,7 @@ from deltaic import DeltaTable
 from deltaic.exceptions import InvalidArgumentError
 from tests.support import log
 from tests.support.session_settings import session_settings
+from tests.support.spark_process import SparkProcess
 from tests.support.vacuumed import (
     aged_copy,
     backdate,
@@ -261,3 +262,23 @@ def test_files_of_a_distributed_snapshot_stay(
                 spark.sql(f"VACUUM delta.`{copy}` RETAIN {hours} HOURS")
             assert stored(copy) == stored(table)
     assert rows(spark, str(copy), log.newest(copy)) == rows(spark, table, log.newest(table))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+def test_files_stay_whose_names_the_locale_does_not_show(
+    spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch, locale: str
+) -> None:
+    """Java reads such a name with other characters than the log has."""
+    changed_table(spark, table)
+    spark.sql(f"INSERT INTO delta.`{table}` VALUES (7, 'ü')")
+    backdate(table, 500)
+    Path(table, "ö.parquet").write_bytes(b"")
+    os.utime(Path(table, "ö.parquet"), (1, 1))
+    before = stored(table)
+    expected = needed(table, 0)
+    monkeypatch.setenv("LC_ALL", locale)
+    with SparkProcess(UNCHECKED, engine="deltaic") as other:
+        other.run("spark.sql(statement)", statement=f"VACUUM delta.`{table}` RETAIN 0 HOURS")
+    assert stored(table) == (expected if locale == "C.UTF-8" else expected | {"ö.parquet"})
+    assert before > expected

@@ -1,15 +1,15 @@
 package io.deltaic.spark.restore
 
 import java.io.FileNotFoundException
-import java.nio.file.{Files, NoSuchFileException, NotDirectoryException}
+import java.nio.file.Files
 
 import scala.collection.mutable
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{FileSystem, LocalFileSystem, Path}
+import org.apache.hadoop.fs.{FileSystem, Path}
 
 import io.deltaic.protocol.{AddFile, LogPath}
-import io.deltaic.spark.util.FileSystemThreads
+import io.deltaic.spark.util.{FileSystemThreads, LocalFiles}
 
 /**
  * Finds the data files and deletion vector files that no longer exist. A directory with several of them is listed: a
@@ -50,43 +50,34 @@ private[restore] final class MissingFiles(table: Path, conf: Configuration) {
   }
 
   /** Calls `isOpen` with names in the directory until it returns false. False if there are more names than the limit. */
-  private def readNames(directory: Path, limit: Long)(isOpen: String => Boolean): Boolean =
-    try {
-      val (names, close) = namesIn(directory)
+  private def readNames(directory: Path, limit: Long)(isOpen: String => Boolean): Boolean = {
+    def read(names: Iterator[String]): Boolean = {
       var count = 0L
-      try {
-        var open = true
-        while (open && count < limit && names.hasNext) {
-          count += 1
-          open = isOpen(names.next())
-        }
-        !open || !names.hasNext
-      } finally close()
-    } catch {
-      case _: FileNotFoundException | _: NoSuchFileException | _: NotDirectoryException => true
+      var open = true
+      while (open && count < limit && names.hasNext) {
+        count += 1
+        open = isOpen(names.next())
+      }
+      !open || !names.hasNext
     }
+    if (LocalFiles.isLocal(directory))
+      LocalFiles.entries(directory)(entries => read(entries.map(_.getFileName.toString)))
+    else
+      try read(names(directory))
+      catch { case _: FileNotFoundException => true }
+  }
 
-  private def namesIn(directory: Path): (Iterator[String], () => Unit) =
-    fileSystem(directory) match {
-      // Hadoop's listing reads the status of each local file.
-      case local: LocalFileSystem if local.getClass == classOf[LocalFileSystem] =>
-        val stream = Files.newDirectoryStream(local.pathToFile(directory).toPath)
-        val found = stream.iterator()
-        val names = new Iterator[String] {
-          override def hasNext: Boolean = found.hasNext
-          override def next(): String = found.next().getFileName.toString
-        }
-        (names, () => stream.close())
-      case other =>
-        val found = other.listStatusIterator(directory)
-        val names = new Iterator[String] {
-          override def hasNext: Boolean = found.hasNext
-          override def next(): String = found.next().getPath.getName
-        }
-        (names, () => ())
+  private def names(directory: Path): Iterator[String] = {
+    val found = fileSystem(directory).listStatusIterator(directory)
+    new Iterator[String] {
+      override def hasNext: Boolean = found.hasNext
+      override def next(): String = found.next().getPath.getName
     }
+  }
 
-  private def exists(path: Path): Boolean = fileSystem(path).exists(path)
+  private def exists(path: Path): Boolean =
+    if (LocalFiles.isLocal(path)) Files.exists(LocalFiles.of(path))
+    else fileSystem(path).exists(path)
 
   private def fileSystem(path: Path): FileSystem = path.getFileSystem(conf)
 }

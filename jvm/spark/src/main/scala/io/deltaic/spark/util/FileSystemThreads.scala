@@ -4,6 +4,7 @@ import java.security.PrivilegedExceptionAction
 import java.util.concurrent.atomic.AtomicReference
 import java.util.concurrent.{Executors, TimeUnit}
 
+import org.apache.hadoop.fs.Path
 import org.apache.hadoop.security.UserGroupInformation
 
 import io.deltaic.log.DaemonThread
@@ -14,8 +15,10 @@ private[spark] object FileSystemThreads {
   /** A request to an object store takes tens of milliseconds. */
   private val Remote = 32
 
-  def count(isLocal: Boolean): Int =
-    if (isLocal) math.max(2, Runtime.getRuntime.availableProcessors) else Remote
+  /** The number of threads for the files below a directory. */
+  def count(directory: Path): Int =
+    if (LocalFiles.isLocal(directory)) math.max(2, Runtime.getRuntime.availableProcessors)
+    else Remote
 
   /**
    * Applies `f` to each item, as the user who calls this method. Items are taken when a thread is free. After the first

@@ -2,12 +2,13 @@ package io.deltaic.spark.vacuum
 
 import java.io.{FileNotFoundException, IOException}
 import java.nio.file.attribute.BasicFileAttributes
-import java.nio.file.{Files, LinkOption, NoSuchFileException, Paths}
+import java.nio.file.{Files, LinkOption, NoSuchFileException}
 
-import scala.jdk.CollectionConverters._
-
-import org.apache.hadoop.fs.{FileStatus, FileSystem, LocalFileSystem, LocatedFileStatus, Path}
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{FileStatus, FileSystem, LocatedFileStatus, Path}
 import org.apache.hadoop.util.functional.RemoteIterators
+
+import io.deltaic.spark.util.LocalFiles
 
 /**
  * An entry of a directory.
@@ -36,36 +37,33 @@ private[vacuum] sealed trait DirectoryEntries {
 
 private[vacuum] object DirectoryEntries {
 
-  def of(files: FileSystem): DirectoryEntries = files match {
-    case local: LocalFileSystem if local.getClass == classOf[LocalFileSystem] => LocalEntries
-    case _ => new HadoopEntries(files)
-  }
+  /** The listing of a directory. */
+  def of(directory: Path, conf: Configuration): DirectoryEntries =
+    if (LocalFiles.isLocal(directory)) LocalEntries
+    else new HadoopEntries(directory.getFileSystem(conf))
 
-  /** The listing of directories below the table's own: by prefix where the store has no directories. */
-  def below(files: FileSystem): DirectoryEntries =
-    if (Set("s3", "s3a", "s3n")(files.getScheme)) new PrefixEntries(files) else of(files)
+  /** The listing of a directory below the table's own: by prefix where the store has no directories. */
+  def below(directory: Path, conf: Configuration): DirectoryEntries =
+    if (hasPrefixes(directory)) new PrefixEntries(directory.getFileSystem(conf))
+    else of(directory, conf)
+
+  private def hasPrefixes(directory: Path): Boolean =
+    Set("s3", "s3a", "s3n")(directory.toUri.getScheme)
 }
 
 /** Reads the attributes of an entry only if they are needed, since most files are known to be used by their name. */
 private object LocalEntries extends DirectoryEntries {
 
   override def foreach(directory: Path)(visit: DirectoryEntry => Unit): Unit =
-    try {
-      val stream = Files.newDirectoryStream(Paths.get(directory.toUri.getPath))
-      try stream.iterator.asScala.foreach(file => visit(new LocalEntry(file)))
-      finally stream.close()
-    } catch {
-      case _: NoSuchFileException => ()
-      case e: java.nio.file.DirectoryIteratorException => throw e.getCause
-    }
+    LocalFiles.entries(directory)(_.foreach(file => visit(new LocalEntry(file))))
 
   private final class LocalEntry(file: java.nio.file.Path) extends DirectoryEntry {
-    override def path: String = file.getFileName.toString
+    override val path: String = file.getFileName.toString
 
-    /** None if it was deleted after it was listed. */
+    /** None if it was deleted after it was listed, or if its name is not known, so that it stays. */
     private lazy val attributes: Option[BasicFileAttributes] =
       try
-        Some(
+        Option.when(LocalFiles.isExact(path))(
           Files.readAttributes(file, classOf[BasicFileAttributes], LinkOption.NOFOLLOW_LINKS)
         )
       catch { case _: NoSuchFileException => None }

@@ -1,17 +1,16 @@
 package io.deltaic.spark.vacuum
 
 import java.io.IOException
-import java.nio.file.{DirectoryNotEmptyException, Files, Paths}
+import java.nio.file.{DirectoryNotEmptyException, Files, Path => LocalPath, Paths}
 import java.util.concurrent.atomic.{AtomicLong, AtomicReference}
 
 import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{LocalFileSystem, Path}
 import org.slf4j.LoggerFactory
 
-import io.deltaic.spark.util.FileSystemThreads
+import io.deltaic.spark.util.{FileSystemThreads, LocalFiles}
 
 /**
  * Deletes files by several threads, and several with one request where the file system can do that.
@@ -25,8 +24,10 @@ private[vacuum] final class FileDeletion(paths: TablePaths, conf: Configuration,
 
   private val table = paths.table
   private val files = table.getFileSystem(conf)
-  private val isLocal = files.getClass == classOf[LocalFileSystem]
-  private val threads = FileSystemThreads.count(files.getScheme == "file")
+  private val threads = FileSystemThreads.count(table)
+
+  private val isLocal = LocalFiles.isLocal(table)
+  private val localRoot = table.toUri.getPath
 
   private val deleted = new AtomicLong
   private val failed = new AtomicLong
@@ -55,7 +56,7 @@ private[vacuum] final class FileDeletion(paths: TablePaths, conf: Configuration,
         }
       else
         FileSystemThreads.foreach(relative.grouped(PathsTaken), threads)(_.foreach { path =>
-          attempt(path, 1)(if (delete(paths.absolute(path))) 1L else 0L)
+          attempt(path, 1)(if (delete(path)) 1L else 0L)
         })
     } finally bulk.close()
   }
@@ -64,7 +65,7 @@ private[vacuum] final class FileDeletion(paths: TablePaths, conf: Configuration,
   def deleteDirectories(relative: Seq[String]): Unit = relative.foreach { path =>
     val directory = paths.absolute(path)
     val isDeleted =
-      try if (isLocal) Files.deleteIfExists(local(directory)) else files.delete(directory, false)
+      try if (isLocal) Files.deleteIfExists(local(path)) else files.delete(directory, false)
       catch {
         case _: DirectoryNotEmptyException => false
         case e: IOException =>
@@ -87,14 +88,16 @@ private[vacuum] final class FileDeletion(paths: TablePaths, conf: Configuration,
   }
 
   /** Hadoop's local file system asks for the status of a file and of its checksum file before it deletes them. */
-  private def delete(file: Path): Boolean =
+  private def delete(path: String): Boolean =
     if (isLocal) {
-      val existed = Files.deleteIfExists(local(file))
-      Files.deleteIfExists(local(new Path(file.getParent, s".${file.getName}.crc")))
+      val file = local(path)
+      val existed = Files.deleteIfExists(file)
+      Files.deleteIfExists(file.resolveSibling(s".${file.getFileName}.crc"))
       existed
-    } else files.delete(file, false)
+    } else files.delete(paths.absolute(path), false)
 
-  private def local(path: Path): java.nio.file.Path = Paths.get(path.toUri.getPath)
+  /** Not by a Hadoop path, which costs as much as the deletion. */
+  private def local(path: String): LocalPath = Paths.get(s"$localRoot/$path")
 
   private def report(): Unit = {
     val last = lastReportNanos.get

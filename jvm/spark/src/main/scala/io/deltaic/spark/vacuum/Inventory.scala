@@ -32,7 +32,7 @@ private[vacuum] final class Inventory(spark: SparkSession, query: String, rule: 
     val directories = mutable.HashMap.empty[String, Long]
     val kept = mutable.HashSet("")
     val rows = df.select(columns.map(df.col): _*).toLocalIterator().asScala
-    val threads = if (columns.size > 1) 1 else FileSystemThreads.count(files.getScheme == "file")
+    val threads = if (columns.size > 1) 1 else FileSystemThreads.count(table)
     FileSystemThreads.foreach(rows, threads) { row =>
       for (path <- relative(row.getString(0)); entry <- entryOf(path, row))
         rule.of(path, entry) match {

@@ -8,7 +8,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.{JobInternals, WriteInternals}
 import org.apache.spark.util.SerializableConfiguration
 
-import io.deltaic.spark.util.{FileSystemThreads, SessionSettings}
+import io.deltaic.spark.util.{FileSystemThreads, LocalFiles, SessionSettings}
 
 /**
  * Lists a table's directory and finds the files that are neither in use nor younger than the cutoff. Each level of
@@ -38,8 +38,7 @@ private[vacuum] final class TableListing(spark: SparkSession, rule: UnusedRule) 
   /** @return the directories of the next level */
   private def inThreads(level: Seq[Directory], unused: UnusedFiles): Seq[Directory] = {
     val next = mutable.ArrayBuffer.empty[Directory]
-    val files = table.getFileSystem(conf)
-    val threads = FileSystemThreads.count(isLocal = files.getScheme == "file")
+    val threads = FileSystemThreads.count(table)
     FileSystemThreads.foreach(level.iterator, math.min(threads, level.size)) { directory =>
       val (listed, below) = visit(directory, rule, conf)(unused.add)
       unused.addDirectory(listed)
@@ -102,8 +101,8 @@ private[vacuum] object TableListing {
   ): (ListedDirectory, Seq[Directory]) = {
     val isRoot = directory.path.isEmpty
     val path = if (isRoot) rule.paths.table else rule.paths.absolute(directory.path)
-    val files = path.getFileSystem(conf)
-    val entries = if (isRoot) DirectoryEntries.of(files) else DirectoryEntries.below(files)
+    val entries =
+      if (isRoot) DirectoryEntries.of(path, conf) else DirectoryEntries.below(path, conf)
     val prefix = if (isRoot) "" else directory.path + "/"
     val below = Vector.newBuilder[Directory]
     var keepsFiles = entries.isRecursive
@@ -143,7 +142,7 @@ private[vacuum] final case class UnusedRule(
     used: PathHashes,
     cutoffMs: Long
 ) {
-  private val isLocal = paths.table.toUri.getScheme == "file"
+  private val isLocal = LocalFiles.isLocal(paths.table)
 
   /** @param path of the entry, relative to the table */
   def of(path: String, entry: DirectoryEntry): Found =

@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils
 import io.deltaic.protocol.{DeletionVectorDescriptor, LogPath}
 import io.deltaic.replay.Snapshot
 import io.deltaic.spark.schema.TableSchema
+import io.deltaic.spark.util.LocalFiles
 
 /**
  * The paths of a table's files relative to its directory, which is how files of the log and of a listing are compared.
@@ -19,7 +20,7 @@ import io.deltaic.spark.schema.TableSchema
  * @param table the root directory, qualified
  */
 private[vacuum] final class TablePaths(val table: Path) extends Serializable {
-  private val isLocal = table.toUri.getScheme == "file"
+  private val isLocal = LocalFiles.isLocal(table)
 
   /** The spellings of the root directory, each with a slash at the end. */
   private val roots: Seq[String] = {
@@ -79,7 +80,8 @@ private[vacuum] final case class HiddenNames(
     (hidesMetadata && name == "metadata")
 
   /** Whether any part of a relative path is hidden. */
-  def inPath(relative: String): Boolean = relative.split('/').exists(apply)
+  def inPath(relative: String): Boolean =
+    if (relative.indexOf('/') < 0) apply(relative) else relative.split('/').exists(apply)
 }
 
 private[vacuum] object HiddenNames {
