@@ -32,6 +32,10 @@ private[deltaic] final class CommitReader(table: Path, store: LogStore) {
   def read(version: Long, file: FileStatus): CommitFile =
     new CommitFile(version, file.getModificationTime, actions(version, file, ActionsWanted.All))
 
+  /** The result of `read` for the known actions of the commit, of which one is in memory at a time. */
+  def readEach[A](version: Long, file: FileStatus)(read: Iterator[Action] => A): A =
+    parse(version, file, ActionsWanted.All)(parser => read(each(parser)))
+
   /**
    * What replay needs of a commit, or of a compaction that replaces several. A compaction that cannot be read, or that
    * contradicts itself, is ignored: the commits hold the same actions.
@@ -113,14 +117,10 @@ private[deltaic] final class CommitReader(table: Path, store: LogStore) {
   }
 
   private def parseAll(version: Long, file: FileStatus, wanted: ActionsWanted): Seq[Action] =
-    parse(version, file, wanted) { parser =>
-      val found = Vector.newBuilder[Action]
-      while (parser.hasNext) {
-        val action = parser.next()
-        if (action != null) found += action
-      }
-      found.result()
-    }
+    parse(version, file, wanted)(each(_).toVector)
+
+  private def each(parser: ActionParser): Iterator[Action] =
+    Iterator.continually(parser).takeWhile(_.hasNext).map(_.next()).filter(_ != null)
 
   private def parse[A](version: Long, file: FileStatus, wanted: ActionsWanted)(
       read: ActionParser => A

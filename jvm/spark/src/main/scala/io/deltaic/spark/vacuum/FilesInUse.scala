@@ -8,10 +8,9 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.{JobInternals, WriteInternals}
 import org.apache.spark.util.SerializableConfiguration
 
-import io.deltaic.log.CommitFile
 import io.deltaic.protocol._
 import io.deltaic.replay.checkpoint.UnreadableContent
-import io.deltaic.replay.{CheckpointSlice, DeltaLog, FileTable, Snapshot}
+import io.deltaic.replay.{CheckpointSlice, CommitActions, DeltaLog, FileTable, Snapshot}
 
 /**
  * The files that versions within the retention need: the data files of the newest version, those that were removed
@@ -33,7 +32,7 @@ private[vacuum] final class FilesInUse(
     addFiles(snapshot.filesInMemory)
     snapshot.tombstonesInMemory.foreach(addTombstone)
     addStored(snapshot)
-    commitsInRetention.foreach(addCommit)
+    addCommitsInRetention()
     hashes
   }
 
@@ -41,12 +40,10 @@ private[vacuum] final class FilesInUse(
     FilesInUse.ofFiles(paths, files) { hash => hashes.addHash(hash); () }
 
   private def addTombstone(remove: RemoveFile): Unit =
-    if (isInRetention(remove)) addAll(FilesInUse.ofAction(paths, remove))
+    if (isInRetention(remove)) FilesInUse.ofAction(paths, remove).foreach(hashes.add)
 
   private def isInRetention(remove: RemoveFile): Boolean =
     FilesInUse.isInRetention(remove, cutoffMs)
-
-  private def addAll(found: Seq[String]): Unit = found.foreach(hashes.add)
 
   /** Executors read the file actions of a distributed snapshot, and send hashes. */
   private def addStored(current: Snapshot): Unit = current.stored.foreach { stored =>
@@ -70,20 +67,16 @@ private[vacuum] final class FilesInUse(
     } finally shared.destroy()
   }
 
-  private def commitsInRetention: Iterator[CommitFile] = {
+  private def addCommitsInRetention(): Unit = {
     val first =
       try log.versionFrom(cutoffMs)
       catch {
         case e: DeltaicThrowable if e.condition == "DELTAIC_COMMIT_NOT_FOUND" =>
           snapshot.version + 1
       }
-    log.commits(first, snapshot.version).map { case (commit, _) => commit }
-  }
-
-  private def addCommit(commit: CommitFile): Unit = commit.actions.foreach {
-    case file: FileAction => addAll(FilesInUse.ofAction(paths, file))
-    case change: AddCdcFile => addAll(paths.ofLog(change.path))
-    case _ => ()
+    new CommitActions(log)
+      .map(first, snapshot.version)(FilesInUse.ofActions(paths, _))
+      .foreach(_.foreach(hashes.addHash))
   }
 }
 
@@ -99,6 +92,14 @@ private[vacuum] object FilesInUse {
   /** The data file of an action and the file of its deletion vector, relative to the table. */
   def ofAction(paths: TablePaths, action: FileAction): Seq[String] =
     paths.ofLog(action.path) ++ action.deletionVector.flatMap(paths.ofVector)
+
+  /** The hashes of the files of a commit. */
+  def ofActions(paths: TablePaths, actions: Iterator[Action]): Array[Long] =
+    actions.flatMap {
+      case file: FileAction => ofAction(paths, file)
+      case change: AddCdcFile => paths.ofLog(change.path)
+      case _ => Nil
+    }.map(PathHashes.of).toArray
 
   /** A `remove` without a timestamp is treated as the oldest, as in replay. */
   def isInRetention(remove: RemoveFile, cutoffMs: Long): Boolean =

@@ -1,8 +1,8 @@
 package io.deltaic.spark.vacuum
 
-import io.deltaic.log.{CommitFile, FileNames, LastVacuumInfo, LogStore}
-import io.deltaic.protocol.{AddCdcFile, DeltaicException, RemoveFile, TableProperties}
-import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.log.{FileNames, LastVacuumInfo, LogStore}
+import io.deltaic.protocol.{Action, AddCdcFile, DeltaicException, RemoveFile, TableProperties}
+import io.deltaic.replay.{CommitActions, DeltaLog, Snapshot}
 
 /**
  * Finds the unused files of VACUUM LITE: those that commits before the cutoff have removed, and their change data. It
@@ -21,9 +21,8 @@ private[vacuum] final class RemovedFiles(log: DeltaLog, snapshot: Snapshot, rule
       val next = info.fold(0L)(_.version + 1)
       val earliest = log.earliestCommit
       if (next < earliest && next <= last) addTombstones(info, unused)
-      log.commits(math.max(next, earliest), last).foreach {
-        case (commit, _) => addCommit(commit, unused)
-      }
+      new CommitActions(log).map(math.max(next, earliest), last)(_.flatMap(unusedOf).toVector)
+        .foreach(_.foreach { case (path, sizeBytes) => add(path, sizeBytes, unused) })
     }
 
   /** A file with a newer version belongs to a table that was at this path before. */
@@ -50,23 +49,25 @@ private[vacuum] final class RemovedFiles(log: DeltaLog, snapshot: Snapshot, rule
           "earliest" -> log.earliestCommit.toString
         )
       )
-    stored.iterator.flatMap(_.tombstones).foreach(addRemove(_, unused))
+    stored.iterator.flatMap(_.tombstones).flatMap(unusedOf).foreach {
+      case (path, sizeBytes) => add(path, sizeBytes, unused)
+    }
   }
 
-  private def addCommit(commit: CommitFile, unused: UnusedFiles): Unit = commit.actions.foreach {
-    case remove: RemoveFile => addRemove(remove, unused)
-    case change: AddCdcFile =>
-      rule.paths.ofLog(change.path).headOption.foreach(add(_, change.sizeBytes, unused))
-    case _ => ()
-  }
-
-  private def addRemove(remove: RemoveFile, unused: UnusedFiles): Unit = {
-    rule.paths.ofLog(remove.path).headOption
-      .foreach(add(_, remove.sizeBytes.getOrElse(0L), unused))
-    remove.deletionVector.flatMap(rule.paths.ofVector).foreach(add(_, 0L, unused))
+  /** The unused files that an action has removed or added as change data, with their sizes. */
+  private def unusedOf(action: Action): Seq[(String, Long)] = {
+    val paths = rule.paths
+    val found = action match {
+      case remove: RemoveFile =>
+        val vector = remove.deletionVector.flatMap(paths.ofVector)
+        paths.ofLog(remove.path).take(1).map(_ -> remove.sizeBytes.getOrElse(0L)) ++
+          vector.map(_ -> 0L)
+      case change: AddCdcFile => paths.ofLog(change.path).take(1).map(_ -> change.sizeBytes)
+      case _ => Nil
+    }
+    found.filterNot { case (path, _) => rule.used.contains(path) || rule.hidden.inPath(path) }
   }
 
   private def add(path: String, sizeBytes: Long, unused: UnusedFiles): Unit =
-    if (!rule.used.contains(path) && !rule.hidden.inPath(path) && seen.add(path))
-      unused.add(path, sizeBytes)
+    if (seen.add(path)) unused.add(path, sizeBytes)
 }

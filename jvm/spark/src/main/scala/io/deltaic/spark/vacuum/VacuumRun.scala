@@ -5,7 +5,8 @@ import org.apache.spark.sql.deltaic.WriteInternals
 import org.slf4j.LoggerFactory
 
 import io.deltaic.log.{FileNames, LastVacuumInfo, LogStore}
-import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.protocol.{Action, AddFile}
+import io.deltaic.replay.{CommitActions, DeltaLog, Snapshot}
 import io.deltaic.spark.commit.Message
 
 /**
@@ -64,11 +65,13 @@ final class VacuumRun private[vacuum] (
     val added = new PathHashes
     val newest = log.latest().version
     if (newest > snapshot.version)
-      log.commits(snapshot.version + 1, newest).foreach { case (commit, _) =>
-        commit.adds.foreach(FilesInUse.ofAction(paths, _).foreach(added.add))
-      }
+      new CommitActions(log).map(snapshot.version + 1, newest)(addedBy)
+        .foreach(_.foreach(added.addHash))
     added
   }
+
+  private def addedBy(actions: Iterator[Action]): Array[Long] =
+    FilesInUse.ofActions(paths, actions.filter(_.isInstanceOf[AddFile]))
 
   /** Records up to which commit the removed files are deleted, which the next VACUUM LITE begins after. */
   def record(): Unit =
