@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support import log
+from tests.support.interleave import committed_meanwhile
 from tests.support.session_settings import session_settings
 from tests.support.table_builder import build_table, in_order, rows_of
 
@@ -212,3 +213,28 @@ def test_vectors_of_a_statement_go_into_the_log_while_all_are_small_together(
     assert rows_of(spark, table) == in_order(
         r for r in left if r[0] not in (3, LARGE + 1) and r[0] % 1000 != 4
     )
+
+
+def test_no_vector_goes_into_the_log_if_its_limit_is_zero(spark: SparkSession, table: str) -> None:
+    """Not one of a single row, and none that a rebase onto a winning commit merges."""
+    build_table(spark, table, SCHEMA, [[(i, 0, 0) for i in range(100)], [(100, 0, 0)]])
+    name = f"delta.`{table}`"
+    with session_settings(spark, {"spark.deltaic.deletionVectors.inlineBytes": "0"}):
+        spark.sql(f"DELETE FROM {name} WHERE id = 1")
+        spark.sql(f"UPDATE {name} SET v = 1 WHERE id = 2")
+        spark.sql(
+            f"MERGE INTO {name} t USING (SELECT 3 AS k) s ON t.id = s.k WHEN MATCHED THEN DELETE"
+        )
+        with committed_meanwhile(lambda: spark.sql(f"DELETE FROM {name} WHERE id = 4")):
+            spark.sql(f"DELETE FROM {name} WHERE id = 5")
+        with committed_meanwhile(lambda: spark.sql(f"DELETE FROM {name} WHERE id = 6")):
+            spark.sql(f"OPTIMIZE {name}")
+    vectors = [
+        add["deletionVector"]
+        for version in log.versions(table)
+        for add in log.actions(table, version, "add")
+        if "deletionVector" in add
+    ]
+    assert len(vectors) >= 6
+    assert {vector["storageType"] for vector in vectors} == {"u"}
+    assert {row[0] for row in rows_of(spark, table)} == set(range(101)) - {1, 3, 4, 5, 6}

@@ -48,10 +48,13 @@ final class DeletionVectorFileWriter private[dv] (
    * Stores `vector` inline or in a file. A few rows are not worth a separate object and are stored
    * in the log entry, which every reader of the table reads; larger vectors go into a file.
    *
-   * @param maxInlineBytes raises the maximum size of an inline vector above the default
+   * @param maxInlineBytes the maximum size of an inline vector
    */
-  def place(vector: DeletionVector, maxInlineBytes: Long = 0L): DeletionVectorDescriptor =
-    if (vector.serializedSizeBytes <= maxInlineBytes.max(MaxInlineBytes)) inlined(vector)
+  def place(
+      vector: DeletionVector,
+      maxInlineBytes: Long = SmallVectorBytes
+  ): DeletionVectorDescriptor =
+    if (vector.serializedSizeBytes <= maxInlineBytes) inlined(vector)
     else add(vector)
 
   /**
@@ -167,26 +170,35 @@ final class DeletionVectorFileWriter private[dv] (
     )
 }
 
-private object DeletionVectorFileWriter {
+object DeletionVectorFileWriter {
   import DeletionVectorStore._
+
+  private val SmallVectorBytes = 256L
+
+  /**
+   * The maximum size of an inline vector of a commit. All its vectors are inline if they are small
+   * together, and small ones always: once there is a file, further vectors in it cost little.
+   *
+   * @param limit the maximum size of all vectors together; if it is 0, none is inline
+   */
+  def maxInlineBytes(limit: Long, allBytes: Long): Long =
+    if (allBytes <= limit) limit else limit.min(SmallVectorBytes)
 
   /**
    * The largest vector that [[DeletionVectorStore.read]] can read into one array, with overhead.
    */
-  val MaxVectorBytes: Int =
+  private[dv] val MaxVectorBytes: Int =
     DeletionVector.MaxSerializedBytes - FrameOverheadBytes - FreeReadBytes
-
-  val MaxInlineBytes = 256L
 
   private val PrefixAlphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
-  def randomPrefix(length: Int): String = {
+  private def randomPrefix(length: Int): String = {
     val random = ThreadLocalRandom.current()
     Seq.fill(length)(PrefixAlphabet.charAt(random.nextInt(PrefixAlphabet.length))).mkString
   }
 
   /** A file that is being written. `id` is the `pathOrInlineDv` of all its vectors. */
-  final class OpenFile(val id: String, out: FSDataOutputStream) {
+  private final class OpenFile(val id: String, out: FSDataOutputStream) {
     private var nextOffset = 0L
 
     def position: Long = nextOffset

@@ -111,10 +111,10 @@ private[spark] final class DeletionVectorRebase(log: DeltaLog, deletions: Option
    */
   def rebaseOnto(changes: CommitFiles, theirs: Map[String, AddFile]): (CommitFiles, Seq[Path]) = {
     val writer = newVectorWriter()
+    val limit = deletions.fold(0L)(_.inlineBytes)
     def inlineBytes(ours: Option[DeletionVectorDescriptor]): Long =
-      if (ours.exists(_.storageType == DeletionVectorDescriptor.Inline))
-        deletions.fold(0L)(_.inlineBytes)
-      else 0L
+      if (ours.exists(_.storageType == DeletionVectorDescriptor.Inline)) limit
+      else DeletionVectorFileWriter.maxInlineBytes(limit, Long.MaxValue)
     try {
       val read = changes.removes.iterator.map(remove => canonical(remove.path) -> remove).toMap
       val removes = changes.removes.map { remove =>

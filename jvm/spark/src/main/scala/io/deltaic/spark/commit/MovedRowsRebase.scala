@@ -2,7 +2,7 @@ package io.deltaic.spark.commit
 
 import org.apache.hadoop.fs.Path
 
-import io.deltaic.dv.DeletionVector
+import io.deltaic.dv.{DeletionVector, DeletionVectorFileWriter}
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, RemoveFile}
 import io.deltaic.spark.commit.DeletionVectorRebase.{Stored, isSubset, of}
 import io.deltaic.spark.commit.lineage.{Lineage, MovedRows}
@@ -161,7 +161,7 @@ private[spark] final class MovedRowsRebase(
       files: Seq[(AddFile, Option[DeletionVector])]
   ): (Seq[AddFile], Seq[Path]) = {
     val bytes = files.flatMap(_._2).map(_.serializedSizeBytes).sum
-    val inlineBytes = if (bytes <= settings.inlineBytes) settings.inlineBytes else 0L
+    val inlineBytes = DeletionVectorFileWriter.maxInlineBytes(settings.inlineBytes, bytes)
     val writer = rebase.newVectorWriter()
     try {
       val adds = files.flatMap {

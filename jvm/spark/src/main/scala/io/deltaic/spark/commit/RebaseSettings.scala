@@ -9,7 +9,7 @@ package io.deltaic.spark.commit
  * @param movesRows whether it moves the rows of the files that it removes to new ones, which have [[lineage.Lineage]]
  * @param randomPrefixLength of the paths of deletion vectors
  * @param maxVectorFileBytes the maximum size of a file of deletion vectors
- * @param inlineBytes the maximum size of a vector that stays inline in the log if it was so before
+ * @param inlineBytes the maximum size of a vector that stays inline in the log if it was so before; 0: none is inline
  */
 private[spark] final case class RebaseSettings(
     restDeleted: Boolean,

@@ -4,6 +4,7 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.{JobInternals, WriteInternals}
 
+import io.deltaic.dv.DeletionVectorFileWriter
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, TableFeatures}
 import io.deltaic.spark.commit.{CommitFiles, WideBounds}
 import io.deltaic.spark.write.{NewFiles, RowDeletionActions, WriteTransaction}
@@ -47,8 +48,7 @@ private[rowlevel] final class DeletionVectorBuilder(
       writesVectors = writesDeletionVectors,
       separatesUpdates = transaction.plan.writesChangeDataFeed,
       inMemory = onDriver,
-      // All vectors of a statement are inline, or none: once there is a file, further vectors in it cost little.
-      maxInlineBytes = if (bitmapBytes <= settings.inlineBytes) settings.inlineBytes else 0L
+      maxInlineBytes = DeletionVectorFileWriter.maxInlineBytes(settings.inlineBytes, bitmapBytes)
     )
     val merged = if (onDriver) merge(touched, _ => ()) else inTasks(merge, touched)
     temporary ++= merged.temporaryFiles.map(new Path(_))

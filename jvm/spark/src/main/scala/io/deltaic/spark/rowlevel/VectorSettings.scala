@@ -14,7 +14,7 @@ import io.deltaic.spark.write.{RowDeletionActions, WriteTransaction}
  * @param maxDeletedShare a file with a larger share of deleted rows is rewritten instead of getting a vector
  * @param minDeadBytes unless its deleted rows take less than this: skipping them costs less than a rewrite
  * @param maxFileBytes the maximum size of a file of vectors, unless its first vector alone is larger
- * @param inlineBytes up to this many bytes of bitmaps, old and new, the vectors are inline in the log
+ * @param inlineBytes up to this many bytes of bitmaps, old and new, the vectors are inline in the log; 0: none
  * @param mergeBytes up to this many bytes of bitmaps are merged on the driver or in one task
  */
 private[spark] final case class VectorSettings(
