@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from tests.support import log
 from tests.support.session_settings import session_settings
-from tests.support.spark_process import SparkProcess
+from tests.support.spark_process import SparkProcess, SparkProcessError
 from tests.support.vacuumed import aged_copy, changed_table, litter, stored
 
 UNCHECKED = {"spark.deltaic.retentionDurationCheck.enabled": "false"}
@@ -137,3 +137,21 @@ def test_delta_rs_reads_what_is_left_and_its_vacuum_finds_nothing_more(
     spark.sql(f"INSERT INTO delta.`{table}` VALUES (1, 'x')")
     history = spark.sql(f"DESCRIBE HISTORY delta.`{table}`").collect()
     assert "VACUUM END" in {row.operation for row in history}
+
+
+def test_delta_spark_vacuums_a_table_unless_it_has_inline_deletion_vectors(
+    spark: SparkSession, delta_spark: SparkProcess, table: str
+) -> None:
+    """It is a defect of delta-spark 4.4.0, which docs/limits.md describes with the setting."""
+
+    def vacuum_after_delete(path: str) -> list[str]:
+        rows = spark.range(0, 100, 1, 1).write.format("delta")
+        rows.option("delta.enableDeletionVectors", "true").save(path)
+        spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 3")
+        found: list[str] = delta_spark.run(VACUUM, statement=f"VACUUM delta.`{path}`")
+        return found
+
+    with pytest.raises(SparkProcessError, match=r"MatchError: Some\(DeletionVectorDescriptor\(i,"):
+        vacuum_after_delete(table)
+    with session_settings(spark, {"spark.deltaic.deletionVectors.inlineBytes": "0"}):
+        assert vacuum_after_delete(f"{table}-2") == [f"file:{table}-2"]
