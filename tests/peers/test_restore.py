@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -161,7 +160,7 @@ def test_both_engines_restore_the_same_and_go_on(
     in_theirs(delta_spark, table, *statements)
     expected = rows_of(spark, table, version)
     other = f"{table}-theirs"
-    shutil.copytree(table, other)
+    log.copy_table(table, other)
     restore = f"RESTORE TABLE {{t}} TO VERSION AS OF {version}"
     assert in_ours(spark, table, restore) == in_theirs(delta_spark, other, restore)
     assert state(table) == state(other)

@@ -77,7 +77,7 @@ def test_each_version_can_be_restored(
 
 def _files_at(table: str, version: int) -> list[log.Action]:
     copy = f"{table}-{version}"
-    shutil.copytree(Path(table, "_delta_log"), Path(copy, "_delta_log"))
+    log.copy_table(Path(table, "_delta_log"), Path(copy, "_delta_log"))
     for later in log.versions(copy):
         if later > version:
             log.commit_path(copy, later).unlink()
