@@ -29,6 +29,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "one-row-updates",
         "large-commit",
         "restore",
+        "vacuum-full",
+        "vacuum-lite",
         "checkpoint",
     ),
     "Maintenance": ("optimize",),

@@ -21,6 +21,7 @@ from bench.scenarios.scan import Scan
 from bench.scenarios.scan_after_merges import ScanAfterMerges
 from bench.scenarios.scenario import Scenario
 from bench.scenarios.tpc_queries import SCENARIOS as TPC_SCENARIOS
+from bench.scenarios.vacuum import VacuumFull, VacuumLite
 from bench.scenarios.write_rows import WriteRows
 
 ALL: tuple[type[Scenario], ...] = (
@@ -32,6 +33,8 @@ ALL: tuple[type[Scenario], ...] = (
     LargeCommit,
     Restore,
     Optimize,
+    VacuumFull,
+    VacuumLite,
     Appends,
     ManyCommits,
     OneRowDeletes,
