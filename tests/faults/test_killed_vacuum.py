@@ -1,0 +1,67 @@
+"""A process that is killed during VACUUM: the table is intact, and the next run ends the work."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.support import log
+from tests.support.session_settings import session_settings
+from tests.support.spark_process import SparkProcess, SparkProcessError
+from tests.support.vacuumed import changed_table, needed, stored
+
+UNCHECKED = {"spark.deltaic.retentionDurationCheck.enabled": "false"}
+GARBAGE = 20_000
+
+
+def rows(spark: SparkSession, table: str) -> list[tuple[object, ...]]:
+    return sorted(tuple(row) for row in spark.read.format("delta").load(table).collect())
+
+
+def remaining(folder: Path) -> int:
+    try:
+        return len(os.listdir(folder))
+    except FileNotFoundError:
+        return 0
+
+
+@pytest.mark.parametrize("deleted", [0, 1, 1000, GARBAGE - 100])
+def test_vacuum_that_was_killed_is_repeated_with_the_same_result(
+    spark: SparkSession, table: str, deleted: int
+) -> None:
+    changed_table(spark, table)
+    expected = rows(spark, table)
+    folder = Path(table, "_p=garbage")
+    folder.mkdir()
+    for n in range(GARBAGE):
+        (folder / f"part-{n}.parquet").write_bytes(b"")
+    time.sleep(0.01)
+    statement = f"VACUUM delta.`{table}` RETAIN 0 HOURS"
+    with SparkProcess(UNCHECKED, engine="deltaic") as other:
+        newest = log.newest(table)
+
+        def kill() -> None:
+            while log.newest(table) == newest or remaining(folder) > GARBAGE - deleted:
+                pass
+            other._process.kill()
+
+        killer = threading.Thread(target=kill)
+        other.run("result = spark.range(1).count()")
+        killer.start()
+        # The last files may be deleted before it is killed.
+        with suppress(SparkProcessError) if deleted > 1000 else pytest.raises(SparkProcessError):
+            other.run("result = spark.sql(statement).count()", statement=statement)
+        killer.join()
+    assert rows(spark, table) == expected
+    assert needed(table, 0) <= stored(table)
+    with session_settings(spark, UNCHECKED):
+        spark.sql(statement)
+    assert stored(table) == needed(table, 0)
+    assert not folder.exists()
+    assert rows(spark, table) == expected
