@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from tests.support import log
 from tests.support.cases import drawn_cases
 from tests.support.session_settings import session_settings
-from tests.support.spark_process import SparkProcess, SparkProcessError
+from tests.support.spark_process import SparkProcess
 from tests.support.vacuumed import aged_copy, files_of, hidden, litter, needed, stored, young
 
 SETTINGS = {
@@ -40,6 +40,8 @@ STATEMENTS = {
         " WHEN NOT MATCHED THEN INSERT (id, _p) VALUES (k, 0)"
     ),
     "overwrite": "INSERT OVERWRITE {t} SELECT id, id % 3 FROM range({a}, {a} + 100, 1, 1)",
+    "optimize": "OPTIMIZE {t}",
+    "restore": "RESTORE TABLE {t} TO VERSION AS OF {version}",
     "vacuum": "VACUUM {t} RETAIN 0 HOURS",
     "vacuum lite": "VACUUM {t} LITE RETAIN 0 HOURS",
 }
@@ -71,14 +73,10 @@ def complete_versions(table: str) -> set[int]:
     return found
 
 
-def run_there(delta_spark: SparkProcess, statement: str) -> None:
-    try:
-        delta_spark.run(THERE, statement=statement)
-    except SparkProcessError as problem:
-        # VACUUM of delta-spark 4.4.0 fails for every table that has an inline deletion vector.
-        inline = "MatchError: Some(DeletionVectorDescriptor(i,"
-        if not statement.startswith("VACUUM") or inline not in str(problem):
-            raise
+def restorable(table: str, a: int) -> int | None:
+    """Return an older version that can be restored, if there is one."""
+    older = sorted(complete_versions(table) - {log.newest(table)})
+    return older[a % len(older)] if older else None
 
 
 def run_history(
@@ -96,16 +94,22 @@ def run_history(
     spark.sql(f"INSERT INTO {name} {STATEMENTS['insert'].split(' ', 3)[3].format(a=0)}")
     expected: dict[int, list[tuple[object, ...]]] = {0: [], 1: rows(spark, table, 1)}
     for engine, kind, a in steps:
-        statement = STATEMENTS[kind].format(t=name, a=a)
+        before = log.newest(table)
+        version = restorable(table, a) if kind == "restore" else before
+        if version is None:
+            continue
+        statement = STATEMENTS[kind].format(t=name, a=a, version=version)
         if kind.startswith("vacuum"):
             # The clocks of the file system and of the session agree to the millisecond.
             time.sleep(0.01)
         if engine == "deltaic":
             spark.sql(statement).collect()
         else:
-            run_there(delta_spark, statement)
+            delta_spark.run(THERE, statement=statement)
         newest = log.newest(table)
         now = rows(spark, table, newest)
+        if kind in ("optimize", "restore"):
+            assert now == expected[version]
         expected.update(dict.fromkeys(range(max(expected) + 1, newest + 1), now))
     return expected
 
