@@ -148,10 +148,14 @@ def test_delta_spark_vacuums_a_table_unless_it_has_inline_deletion_vectors(
         rows = spark.range(0, 100, 1, 1).write.format("delta")
         rows.option("delta.enableDeletionVectors", "true").save(path)
         spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 3")
+        Path(path, "old.parquet").touch()
+        os.utime(Path(path, "old.parquet"), (1, 1))
         found: list[str] = delta_spark.run(VACUUM, statement=f"VACUUM delta.`{path}`")
         return found
 
     with pytest.raises(SparkProcessError, match=r"MatchError: Some\(DeletionVectorDescriptor\(i,"):
         vacuum_after_delete(table)
+    assert "old.parquet" in stored(table)
     with session_settings(spark, {"spark.deltaic.deletionVectors.inlineBytes": "0"}):
         assert vacuum_after_delete(f"{table}-2") == [f"file:{table}-2"]
+    assert "old.parquet" not in stored(f"{table}-2")
