@@ -114,7 +114,7 @@ def run_history(
     return expected
 
 
-@drawn_cases(3, thorough=8)
+@drawn_cases(1, thorough=8)
 @given(
     steps=st.lists(STEPS, min_size=3, max_size=7),
     boundary=st.integers(0, 12),
