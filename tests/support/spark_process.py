@@ -130,6 +130,10 @@ class SparkProcess:
             raise SparkProcessError(reply["error"])
         return reply["result"]
 
+    def log(self) -> str:
+        """Return what the process has logged so far."""
+        return self._log.read_text(errors="replace")
+
     def close(self) -> None:
         """End the process and remove its folder."""
         if self._process.stdin is not None and not self._process.stdin.closed:
@@ -173,5 +177,5 @@ class SparkProcess:
         return line
 
     def _failure(self, what: str) -> SparkProcessError:
-        tail = "\n".join(self._log.read_text(errors="replace").splitlines()[-40:])
+        tail = "\n".join(self.log().splitlines()[-40:])
         return SparkProcessError(f"{what}; the end of its log:\n{tail}")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.support.jvm_log import jvm_log
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,33 +25,6 @@ _NO_TEXT = "\N{REPLACEMENT CHARACTER}"
 def name(spark: SparkSession) -> Iterator[str]:
     yield "binary_keys"
     spark.sql("DROP TABLE IF EXISTS binary_keys")
-
-
-@contextmanager
-def _logged(spark: SparkSession) -> Iterator[list[str]]:
-    """Collect what Spark and Deltaic log meanwhile, from INFO on, stack traces included."""
-    jvm = spark._jvm
-    assert jvm is not None
-    log4j = jvm.org.apache.logging.log4j
-    context = log4j.LogManager.getContext(False)
-    root = context.getConfiguration().getRootLogger()
-    before = root.getLevel()
-    writer = jvm.java.io.StringWriter()
-    pattern = log4j.core.layout.PatternLayout.newBuilder().withPattern("%p %c %m%n%throwable")
-    appender = log4j.core.appender.WriterAppender.createAppender(
-        pattern.build(), None, writer, "of-test", False, False
-    )
-    appender.start()
-    root.addAppender(appender, log4j.Level.INFO, None)
-    log4j.core.config.Configurator.setRootLevel(log4j.Level.INFO)
-    lines: list[str] = []
-    try:
-        yield lines
-    finally:
-        log4j.core.config.Configurator.setRootLevel(before)
-        root.removeAppender("of-test")
-        appender.stop()
-        lines += writer.toString().split("\n")
 
 
 def _is_binary(line: str) -> bool:
@@ -91,7 +65,7 @@ def test_statements_on_binary_values_log_no_bytes(
         f"DESCRIBE DETAIL {name}",
         f"INSERT OVERWRITE {name} VALUES ({first}, 1, {first})",
     ]
-    with _logged(spark) as lines:
+    with jvm_log(spark) as lines:
         for statement in statements:
             spark.sql(statement).collect()
         for refused in [

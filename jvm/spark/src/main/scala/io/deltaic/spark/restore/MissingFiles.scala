@@ -7,7 +7,9 @@ import scala.collection.mutable
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileSystem, Path}
+import org.apache.spark.sql.deltaic.JobInternals
 
+import io.deltaic.log.Progress
 import io.deltaic.protocol.{AddFile, LogPath}
 import io.deltaic.spark.util.{FileSystemThreads, LocalFiles}
 
@@ -21,17 +23,31 @@ private[restore] final class MissingFiles(table: Path, conf: Configuration) {
 
   /** The paths of the missing files, sorted. */
   def among(files: Seq[AddFile]): Seq[String] = {
+    val phase = JobInternals.name("RESTORE", "find missing files", table.toString)
+    Progress.of(phase, Some(files.size.toLong), "files")(among(files, _))
+  }
+
+  private def among(files: Seq[AddFile], progress: Progress): Seq[String] = {
     val wanted = mutable.HashMap.empty[Path, mutable.HashSet[String]]
     files.iterator.flatMap(pathsOf).foreach { path =>
       wanted.getOrElseUpdate(path.getParent, mutable.HashSet.empty) += path.getName
     }
     val (listed, others) = wanted.toVector.partition { case (_, names) => names.size >= MinListed }
     val unseen = FileSystemThreads.map(listed) { case (directory, names) =>
-      notListed(directory, names)
+      val found = notListed(directory, names)
+      progress.add(found match {
+        case Missing(_) => names.size.toLong
+        case Unknown(paths) => names.size.toLong - paths.size
+      })
+      found
     }
     val unknown = others.flatMap { case (directory, names) => names.map(new Path(directory, _)) } ++
       unseen.collect { case Unknown(paths) => paths }.flatten
-    val lookedUp = FileSystemThreads.map(unknown.grouped(Lookups).toVector)(_.filterNot(exists))
+    val lookedUp = FileSystemThreads.map(unknown.grouped(Lookups).toVector) { paths =>
+      val missing = paths.filterNot(exists)
+      progress.add(paths.size.toLong)
+      missing
+    }
     (unseen.collect { case Missing(paths) => paths } ++ lookedUp).flatten.map(_.toString).sorted
   }
 

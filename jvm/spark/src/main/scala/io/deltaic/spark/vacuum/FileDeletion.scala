@@ -8,8 +8,10 @@ import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
+import org.apache.spark.sql.deltaic.JobInternals
 import org.slf4j.LoggerFactory
 
+import io.deltaic.log.Progress
 import io.deltaic.spark.util.{FileSystemThreads, LocalFiles}
 
 /**
@@ -32,7 +34,6 @@ private[vacuum] final class FileDeletion(paths: TablePaths, conf: Configuration,
   private val deleted = new AtomicLong
   private val failed = new AtomicLong
   private val firstFailure = new AtomicReference[String]
-  private val lastReportNanos = new AtomicLong(System.nanoTime)
 
   /** The number of files and directories that existed and are deleted. */
   def numDeleted: Long = deleted.get
@@ -42,7 +43,17 @@ private[vacuum] final class FileDeletion(paths: TablePaths, conf: Configuration,
   /** The path of a file that could not be deleted, and why. */
   def failure: Option[String] = Option(firstFailure.get)
 
-  def deleteFiles(relative: Iterator[String]): Unit = {
+  def deleteFiles(relative: Iterator[String]): Unit =
+    Progress.of(JobInternals.name("VACUUM", "delete files", table.toString), Some(total), "files") {
+      deleteFiles(relative, _)
+    }
+
+  private def deleteFiles(relative: Iterator[String], progress: Progress): Unit = {
+    def attempt(path: String, count: Int)(delete: => Long): Unit = {
+      try { deleted.addAndGet(delete); () }
+      catch { case NonFatal(e) => fail(path, e.toString, count) }
+      progress.add(count.toLong)
+    }
     val bulk = files.createBulkDelete(table)
     try {
       val pageSize = bulk.pageSize
@@ -75,12 +86,6 @@ private[vacuum] final class FileDeletion(paths: TablePaths, conf: Configuration,
     if (isDeleted) deleted.incrementAndGet()
   }
 
-  private def attempt(path: String, count: Int)(delete: => Long): Unit = {
-    try { deleted.addAndGet(delete); () }
-    catch { case NonFatal(e) => fail(path, e.toString, count) }
-    report()
-  }
-
   private def fail(path: String, reason: String, count: Int): Unit = {
     failed.addAndGet(count.toLong)
     firstFailure.compareAndSet(null, s"$path: $reason")
@@ -98,13 +103,6 @@ private[vacuum] final class FileDeletion(paths: TablePaths, conf: Configuration,
 
   /** Not by a Hadoop path, which costs as much as the deletion. */
   private def local(path: String): LocalPath = Paths.get(s"$localRoot/$path")
-
-  private def report(): Unit = {
-    val last = lastReportNanos.get
-    val now = System.nanoTime
-    if (now - last > ReportNanos && lastReportNanos.compareAndSet(last, now))
-      logger.info("Table {}: VACUUM has deleted {} of {} files", table, deleted.get, total)
-  }
 }
 
 private object FileDeletion {
@@ -112,5 +110,4 @@ private object FileDeletion {
 
   /** How many files a thread takes at a time. */
   private val PathsTaken = 64
-  private val ReportNanos = 5000000000L
 }

@@ -8,6 +8,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.{JobInternals, WriteInternals}
 import org.apache.spark.util.SerializableConfiguration
 
+import io.deltaic.log.Progress
 import io.deltaic.spark.util.{FileSystemThreads, LocalFiles, SessionSettings}
 
 /**
@@ -39,11 +40,14 @@ private[vacuum] final class TableListing(spark: SparkSession, rule: UnusedRule) 
   private def inThreads(level: Seq[Directory], unused: UnusedFiles): Seq[Directory] = {
     val next = mutable.ArrayBuffer.empty[Directory]
     val threads = FileSystemThreads.count(table)
-    FileSystemThreads.foreach(level.iterator, math.min(threads, level.size)) { directory =>
-      val (listed, below) = visit(directory, rule, conf)(unused.add)
-      unused.addDirectory(listed)
-      next.synchronized(next ++= below)
-      ()
+    val phase = JobInternals.name("VACUUM", "list directories", table.toString)
+    Progress.of(phase, Some(level.size.toLong), "directories") { progress =>
+      FileSystemThreads.foreach(level.iterator, math.min(threads, level.size)) { directory =>
+        val (listed, below) = visit(directory, rule, conf)(unused.add)
+        unused.addDirectory(listed)
+        next.synchronized(next ++= below)
+        progress.add(1)
+      }
     }
     next.toSeq
   }

@@ -9,26 +9,34 @@ import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.SQLExecution
 import org.apache.spark.util.CallSite
-import org.apache.spark.{SparkContext, SparkEnv}
+import org.apache.spark.{SparkContext, SparkEnv, TaskContext}
+
+import io.deltaic.log.Progress
 
 /** Jobs that Deltaic runs outside of a query plan. */
 object JobInternals {
 
   /**
-   * Applies `f` to each item in a task of its own, under the session's SQL settings.
+   * Applies `f` to each item in tasks, by default in one of its own, under the session's SQL settings.
    *
-   * @param description the job's description in the Spark UI
+   * @param description the job's description in the Spark UI, and in the log while it runs
+   * @param maxTasks the maximum number of tasks; with fewer than items, each applies `f` to several
    * @return all results, in the order of the items. They are sent compressed: together they may be
    *   as large as `spark.driver.maxResultSize` allows.
    */
-  def inExecutors[A: ClassTag, B](spark: SparkSession, description: String, items: Seq[A])(
-      f: A => Iterator[B]
-  ): Seq[B] =
+  def inExecutors[A: ClassTag, B](
+      spark: SparkSession,
+      description: String,
+      items: Seq[A],
+      maxTasks: Int = Int.MaxValue
+  )(f: A => Iterator[B]): Seq[B] =
     if (items.isEmpty) Nil
     else
-      ofPartitions(spark, description, spark.sparkContext.parallelize(items, items.size)) {
-        (_, part) => part.flatMap(f)
-      }
+      ofPartitions(
+        spark,
+        description,
+        spark.sparkContext.parallelize(items, items.size.min(maxTasks))
+      )((_, part) => part.flatMap(f))
 
   /**
    * The same for the partitions of an RDD, under the session's SQL settings.
@@ -41,13 +49,29 @@ object JobInternals {
   ): Seq[B] =
     described(spark, description) {
       SQLExecution.withSQLConfPropagated(spark) {
-        rows
-          .mapPartitionsWithIndex((i, part) => Iterator(packed(f(i, part))))
-          .collect()
-          .toSeq
-          .flatMap(unpacked[B])
+        val partitions = rows
+        val results = new Array[Array[Byte]](partitions.getNumPartitions)
+        Progress.of(description, Some(results.length.toLong), "tasks") { progress =>
+          spark.sparkContext.runJob(
+            partitions,
+            (task: TaskContext, part: Iterator[A]) => packed(f(task.partitionId(), part)),
+            results.indices,
+            (task: Int, result: Array[Byte]) => {
+              results(task) = result
+              progress.add(1)
+            }
+          )
+        }
+        results.toSeq.flatMap(unpacked[B])
       }
     }
+
+  /** Runs `body` for no statement: its jobs are in a group of their own, and the session is active. */
+  def inGroup[A](spark: SparkSession, group: String, description: String)(body: => A): A = {
+    spark.sparkContext.setJobGroup(group, description)
+    try spark.withActive(body)
+    finally spark.sparkContext.clearJobGroup()
+  }
 
   /** A job description: the operation as in the table history, a phase of it, and the table's path. */
   def name(operation: String, phase: String, table: String): String =

@@ -24,6 +24,9 @@ object SessionInternals {
   /** Analyzes `plan` and, when it is a command, runs it. */
   def run(spark: SparkSession, plan: LogicalPlan): DataFrame = Dataset.ofRows(spark, plan)
 
+  /** A session with a copy of the settings, temporary views and functions of this one. */
+  def cloned(spark: SparkSession): SparkSession = spark.cloneSession()
+
   /** `work`, running under the settings of the session on any thread. */
   def underSettingsOf[A](spark: SparkSession)(work: () => A): () => A = {
     val settings = spark.sessionState.conf
