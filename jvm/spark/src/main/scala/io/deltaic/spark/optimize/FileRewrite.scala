@@ -97,7 +97,7 @@ private[optimize] final class FileRewrite(
       columns.fieldNames.map(read.fieldIndex),
       scan.deletionVectors
     )
-    FileRewrite.inTasks(transaction, s"rewrite $numFiles files", parts)(writer.write)
+    FileRewrite.inTasks(transaction, settings, s"rewrite $numFiles files", parts)(writer.write)
   }
 
   /** @param inputs what tasks read, about as many parts as they write */
@@ -170,9 +170,12 @@ private[optimize] final class FileRewrite(
     val (several, single) = outputs.partition(_.parts.size > 1)
     val spec = this.spec
     val joined =
-      FileRewrite.inTasks(transaction, s"join the parts of ${several.size} files", several) {
-        (task, output) => FileRewrite.joined(spec, task, output)
-      }
+      FileRewrite.inTasks(
+        transaction,
+        settings,
+        s"join the parts of ${several.size} files",
+        several
+      )((task, output) => FileRewrite.joined(spec, task, output))
     transaction.discard(several.flatMap(_.parts).map(part => LogPath.toAbsolute(table, part.path)))
     val files = several.zip(joined).toMap
     outputs.map(output => output -> files.getOrElse(output, output.parts.head))
@@ -187,13 +190,15 @@ private object FileRewrite {
   /** Outside of the class, so that tasks do not capture it. */
   def inTasks[A <: AnyRef, B](
       transaction: WriteTransaction,
+      settings: OptimizeSettings,
       phase: String,
       items: Seq[A]
   )(work: (Int, A) => B): Seq[B] =
     JobInternals.inExecutors[(A, Int), B](
       transaction.spark,
       transaction.jobs(phase),
-      items.zipWithIndex
+      items.zipWithIndex,
+      settings.maxTasks
     ) { case (item, task) => Iterator.single(work(task, item)) }
 
   def joined(spec: DataWriteSpec, task: Int, output: OutputFile): AddFile =

@@ -14,6 +14,9 @@ import io.deltaic.spark.util.SessionSettings
  * @param minTaskBytes a task reads at least this much, if there is enough in its partition
  * @param maxWriteAmplification an incremental clustering writes at most so many times the bytes that are new
  * @param checksStatistics whether ZORDER BY refuses columns without statistics
+ * @param maxTasks how many tasks write files at a time
+ * @param batchBytes files of at least this size are committed together, before more are rewritten; if
+ *   none, all are
  */
 private[optimize] final case class OptimizeSettings(
     minFileBytes: Long,
@@ -22,7 +25,9 @@ private[optimize] final case class OptimizeSettings(
     maxDecodedFileBytes: Long,
     minTaskBytes: Long,
     maxWriteAmplification: Double,
-    checksStatistics: Boolean
+    checksStatistics: Boolean,
+    maxTasks: Int = Int.MaxValue,
+    batchBytes: Option[Long] = None
 )
 
 private[optimize] object OptimizeSettings {
@@ -33,6 +38,8 @@ private[optimize] object OptimizeSettings {
   private val MinTaskSize = "optimize.minTaskSize"
   private val MaxWriteAmplification = "optimize.clustering.maxWriteAmplification"
   private val ChecksStatistics = "optimize.zorder.checkStatsCollection.enabled"
+  private val MaxThreads = "optimize.maxThreads"
+  private val BatchSize = "optimize.batchSize"
 
   def of(spark: SparkSession): OptimizeSettings = OptimizeSettings(
     size(spark, MinFileSize, 1L << 30),
@@ -41,10 +48,23 @@ private[optimize] object OptimizeSettings {
     size(spark, MaxDecodedFileSize, 8L << 30),
     size(spark, MinTaskSize, 32L << 20),
     number(spark, MaxWriteAmplification, 4.0, "it is a number from 1")(_ >= 1),
-    SessionSettings.isOn(spark, ChecksStatistics, default = true)
+    SessionSettings.isOn(spark, ChecksStatistics, default = true),
+    SessionSettings.get(spark, MaxThreads).fold(Int.MaxValue)(count(MaxThreads, _)),
+    SessionSettings.get(spark, BatchSize).map(_ => size(spark, BatchSize, 0))
   )
 
-  private def size(spark: SparkSession, name: String, default: Long): Long = {
+  /** A positive number. */
+  def count(name: String, text: String): Int =
+    text.trim.toIntOption.filter(_ > 0).getOrElse {
+      throw SessionSettings.invalid(
+        SessionSettings.Prefix + name,
+        text,
+        "it is a whole number from 1 on"
+      )
+    }
+
+  /** A positive number of bytes. */
+  def size(spark: SparkSession, name: String, default: Long): Long = {
     val bytes = SessionSettings.bytes(spark, name, default)
     if (bytes > 0) bytes
     else {

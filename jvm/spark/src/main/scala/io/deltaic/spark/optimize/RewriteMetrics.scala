@@ -18,6 +18,7 @@ private[optimize] final case class RewriteMetrics(
     startedAtMs: Long,
     considered: Seq[AddFile],
     numGroups: Int,
+    numBatches: Int,
     removed: Seq[AddFile],
     added: Seq[AddFile],
     ofOrder: Map[String, Any]
@@ -32,7 +33,7 @@ private[optimize] final case class RewriteMetrics(
       "filesRemoved" -> sizesOf(removed),
       "partitionsOptimized" -> numGroups,
       "numBins" -> numGroups,
-      "numBatches" -> 1,
+      "numBatches" -> numBatches,
       "totalConsideredFiles" -> considered.size,
       "totalFilesSkipped" -> (considered.size - removed.size),
       "preserveInsertionOrder" -> ofOrder.isEmpty,

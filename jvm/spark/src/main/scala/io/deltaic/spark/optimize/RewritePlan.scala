@@ -12,7 +12,55 @@ import io.deltaic.spark.commit.lineage.Lineage
  *
  * @param partitionValues the values of the partition columns, as the log spells them
  */
-private[optimize] final case class FileGroup(partitionValues: Seq[String], files: Seq[AddFile])
+private[optimize] final case class FileGroup(partitionValues: Seq[String], files: Seq[AddFile]) {
+  def bytes: Long = files.iterator.map(_.sizeBytes).sum
+
+  /** The group in parts of at least this size, in the same order. A small rest is part of the last. */
+  def split(minBytes: Long): Seq[FileGroup] = {
+    val parts = FileGroup.chunks(files, minBytes)((file: AddFile) => file.sizeBytes)
+    val rest = parts.last
+    val isSmall = parts.size > 1 && rest.iterator.map(_.sizeBytes).sum < minBytes / 2
+    val joined = if (isSmall) parts.dropRight(2) :+ (parts(parts.size - 2) ++ rest) else parts
+    joined.map(FileGroup(partitionValues, _))
+  }
+}
+
+private[optimize] object FileGroup {
+
+  /**
+   * The groups that are committed together. A group is split only if each part makes a whole new file.
+   *
+   * @param areOrdered whether the rows of a group are ordered together, so that none is split
+   */
+  def batches(
+      groups: Seq[FileGroup],
+      settings: OptimizeSettings,
+      areOrdered: Boolean
+  ): Seq[IndexedSeq[FileGroup]] =
+    settings.batchBytes match {
+      case _ if groups.isEmpty => Nil
+      case None => Seq(groups.toIndexedSeq)
+      case Some(bytes) =>
+        val split =
+          if (areOrdered) groups else groups.flatMap(_.split(bytes.max(settings.maxFileBytes)))
+        chunks(split, bytes)(_.bytes).map(_.toIndexedSeq)
+    }
+
+  /** Consecutive items, each chunk of at least this size, but for the last. */
+  private def chunks[A](items: Seq[A], minBytes: Long)(bytesOf: A => Long): Seq[Seq[A]] = {
+    val found = ArrayBuffer.empty[ArrayBuffer[A]]
+    var bytes = minBytes
+    items.foreach { item =>
+      if (bytes >= minBytes) {
+        found += ArrayBuffer.empty
+        bytes = 0
+      }
+      found.last += item
+      bytes += bytesOf(item)
+    }
+    found.toSeq.map(_.toSeq)
+  }
+}
 
 /**
  * A split of an input file.

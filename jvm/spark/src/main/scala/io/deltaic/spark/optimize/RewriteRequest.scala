@@ -1,8 +1,10 @@
 package io.deltaic.spark.optimize
 
+import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.types.StructType
 
 import io.deltaic.protocol.AddFile
+import io.deltaic.replay.Snapshot
 import io.deltaic.spark.commit.OperationInfo
 import io.deltaic.spark.optimize.curve.{HilbertCurve, RowOrder, ZOrderCurve}
 import io.deltaic.spark.util.Json
@@ -12,11 +14,20 @@ import io.deltaic.spark.util.Json
  *
  * @param predicate which partitions it rewrites, as SQL
  */
-private[spark] sealed trait RewriteRequest {
+private[spark] trait RewriteRequest {
 
   /** The name of the statement. */
   def command: String
   def predicate: Option[String]
+
+  private[optimize] def settings(spark: SparkSession): OptimizeSettings = OptimizeSettings.of(spark)
+
+  /** The files of a version that the command considers; none for those in the partitions of the predicate. */
+  private[optimize] def considered(
+      spark: SparkSession,
+      snapshot: Snapshot
+  ): Option[IndexedSeq[AddFile]] =
+    None
 
   /**
    * @param shown the predicate as the history shows it

@@ -29,10 +29,13 @@ private[spark] final class TableRewrite(
   private val schema = TableSchema.of(snapshot)
   private val predicate: Option[Expression] = request.predicate.map(resolved)
 
-  override val settings: OptimizeSettings = OptimizeSettings.of(spark)
+  override val settings: OptimizeSettings = request.settings(spark)
   override val clusteredBy: Seq[Seq[String]] = ClusteringColumns.logical(snapshot, schema)
 
-  private val transaction = new WriteTransaction(
+  /** Created first, since it is refused here if the table cannot be rewritten. */
+  private val transaction = newTransaction()
+
+  private def newTransaction() = new WriteTransaction(
     spark,
     log,
     Some(snapshot),
@@ -53,16 +56,31 @@ private[spark] final class TableRewrite(
   override def withDroppedColumns(files: Seq[AddFile]): Set[String] =
     DroppedColumns.in(transaction, files)
 
-  /** @return the metrics of the result */
+  /**
+   * Commits in batches, if the session has set their size. If a batch fails, those before it stay committed.
+   *
+   * @return the metrics of the result
+   */
   def run(): ObjectNode = {
-    val considered =
+    val considered = request.considered(spark, snapshot).getOrElse {
       SnapshotFiles(spark, log, snapshot, schema).select(ScanFilters(predicate.toSeq))
+    }
     val groups = groupsOf(considered)
+    val batches = FileGroup.batches(groups, settings, areOrdered = order.isDefined)
+    val added = batches.zipWithIndex.flatMap { case (batch, i) =>
+      // All read the same version, so that what others have committed since is checked for conflicts.
+      rewritten(if (i == 0) transaction else newTransaction(), batch)
+    }
     val removed = groups.flatMap(_.files)
-    val added = if (removed.isEmpty) Nil else rewritten(groups)
-    val ofOrder = orderMetrics(considered, removed, groups.size)
-    RewriteMetrics(startedAtMs, considered, groups.size, removed, added, ofOrder)
-      .json(spark, schema, transaction.copySpec)
+    RewriteMetrics(
+      startedAtMs,
+      considered,
+      groups.size,
+      batches.size.max(1),
+      removed,
+      added,
+      orderMetrics(considered, removed, groups.size)
+    ).json(spark, schema, transaction.copySpec)
   }
 
   private def orderMetrics(
@@ -74,7 +92,10 @@ private[spark] final class TableRewrite(
     else if (clusteredBy.isEmpty) RewriteMetrics.ofZOrder(considered, removed, numGroups)
     else Map("clusteringStats" -> clusterSelection.metrics(considered, removed))
 
-  private def rewritten(groups: IndexedSeq[FileGroup]): Seq[AddFile] = {
+  private def rewritten(
+      transaction: WriteTransaction,
+      groups: IndexedSeq[FileGroup]
+  ): Seq[AddFile] = {
     val outputs = new FileRewrite(transaction, settings, order).run(groups)
     val firstInputs = groups.scanLeft(0)(_ + _.files.size)
     val copies = outputs.map { case (output, add) =>
@@ -93,7 +114,7 @@ private[spark] final class TableRewrite(
         CommitFiles(removes, adds),
         NewFiles(adds),
         ReadSet.nothing,
-        RewriteMetrics.sizes(adds) + ("numPreservedRows" -> preservedRows(adds)),
+        RewriteMetrics.sizes(adds) + ("numPreservedRows" -> preservedRows(transaction, adds)),
         rebaseSettings =
           if (order.isEmpty) VectorSettings.rebaseSettingsOfMoves(transaction) else None
       )
@@ -105,7 +126,7 @@ private[spark] final class TableRewrite(
     }
   }
 
-  private def preservedRows(adds: Seq[AddFile]): Long =
+  private def preservedRows(transaction: WriteTransaction, adds: Seq[AddFile]): Long =
     if (transaction.copySpec.numRowTrackingColumns == 0) 0L else adds.flatMap(CommitFiles.rows).sum
 
   private def groupsOf(considered: IndexedSeq[AddFile]): IndexedSeq[FileGroup] = {

@@ -1,0 +1,174 @@
+"""OPTIMIZE in batches, with few tasks at a time, and interrupted."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from deltaic.exceptions import InvalidArgumentError
+from tests.support import log
+from tests.support.delta_rs import by_arrow, in_order
+from tests.support.interleave import committed_meanwhile
+from tests.support.jobs import await_tasks
+from tests.support.session_settings import session_settings
+from tests.support.table_builder import build_table, rows_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row, SparkSession
+
+SCHEMA = "id BIGINT, p INT, s STRING"
+FILES = [[(n * 10 + i, i % 4, f"text {n * 10 + i}") for i in range(8)] for n in range(4)]
+BATCH_SIZE = "spark.databricks.delta.optimize.batchSize"
+
+
+def optimize(spark: SparkSession, table: str) -> Row:
+    (result,) = spark.sql(f"OPTIMIZE delta.`{table}`").collect()
+    metrics: Row = result.metrics
+    return metrics
+
+
+def test_each_batch_is_a_commit_of_whole_partitions(spark: SparkSession, table: str) -> None:
+    properties = {"delta.enableRowTracking": "true"}
+    build_table(
+        spark, table, SCHEMA, FILES,
+        deletion_vectors=False, partition_by=["p"], properties=properties,
+    )  # fmt: skip
+    before = rows_of(spark, table)
+    of_partition = sum(
+        add["size"] for add in log.active_files(table) if add["partitionValues"]["p"] == "0"
+    )
+    settings = {BATCH_SIZE: str(of_partition + 1), "spark.deltaic.optimize.maxFileSize": "64k"}
+    with session_settings(spark, settings):
+        metrics = optimize(spark, table)
+    assert (metrics.numBatches, metrics.numFilesRemoved, metrics.numFilesAdded) == (2, 16, 4)
+    assert metrics.partitionsOptimized == 4
+    assert [log.commit_info(table, v)["operation"] for v in (1, 2)] == ["OPTIMIZE", "OPTIMIZE"]
+    assert log.newest(table) == 2
+    assert [len(log.actions(table, v, "remove")) for v in (1, 2)] == [8, 8]
+    assert rows_of(spark, table) == before == [tuple(r) for r in in_order(by_arrow(table))]
+
+
+def test_partition_is_split_only_where_each_batch_writes_whole_files(
+    spark: SparkSession, table: str
+) -> None:
+    build_table(spark, table, SCHEMA, FILES)
+    before = rows_of(spark, table)
+    size = max(add["size"] for add in log.active_files(table))
+    with session_settings(spark, {BATCH_SIZE: "1"}):
+        assert optimize(spark, table).numBatches == 1
+    assert len(log.active_files(table)) == 1
+    assert rows_of(spark, table) == before
+    build_table(spark, f"{table}-2", SCHEMA, [*FILES, *FILES])
+    settings = {BATCH_SIZE: "1", "spark.deltaic.optimize.maxFileSize": str(4 * size)}
+    with session_settings(spark, settings):
+        metrics = optimize(spark, f"{table}-2")
+    assert (metrics.numBatches, metrics.numFilesRemoved) == (2, 8)
+    removed = [len(log.actions(f"{table}-2", v, "remove")) for v in (1, 2)]
+    assert min(removed) >= 3 and sum(removed) == 8
+    assert rows_of(spark, f"{table}-2") == in_order([*before, *before])
+
+
+def test_batches_before_one_that_fails_stay(spark: SparkSession, table: str) -> None:
+    build_table(spark, table, SCHEMA, FILES, partition_by=["p"])
+    last = [add for add in log.active_files(table) if add["partitionValues"]["p"] == "3"]
+    before = [row for row in rows_of(spark, table) if row[1] < 3]
+    log.data_path(table, last[0]).write_bytes(b"no Parquet file")
+    stored = log.files_in(table, ".parquet")
+    with session_settings(spark, {BATCH_SIZE: "1"}), pytest.raises(Exception, match=r"(?i)parquet"):
+        optimize(spark, table)
+    await_tasks()
+    assert log.newest(table) == 3
+    assert sorted(a["partitionValues"]["p"] for a in log.active_files(table)) == [
+        "0", "1", "2", *["3"] * 4,
+    ]  # fmt: skip
+    assert len(log.files_in(table, ".parquet") - stored) == 3, "nothing is left of the last batch"
+    found = spark.read.format("delta").load(table).where("p < 3").collect()
+    assert in_order(tuple(row) for row in found) == before
+
+
+def test_later_batches_follow_what_others_commit_meanwhile(spark: SparkSession, table: str) -> None:
+    build_table(spark, table, SCHEMA, FILES, partition_by=["p"])
+    before = rows_of(spark, table)
+
+    def others() -> None:
+        spark.sql(f"DELETE FROM delta.`{table}` WHERE id IN (2, 11, 23)")
+        spark.sql(f"INSERT INTO delta.`{table}` VALUES (100, 3, 'new')")
+
+    with session_settings(spark, {BATCH_SIZE: "1"}), committed_meanwhile(others):
+        assert optimize(spark, table).numBatches == 4
+    kept = [row for row in before if row[0] not in (2, 11, 23)]
+    assert rows_of(spark, table) == in_order([*kept, (100, 3, "new")])
+
+
+def test_few_tasks_write_what_many_would(spark: SparkSession, table: str) -> None:
+    build_table(spark, table, SCHEMA, FILES, partition_by=["p"])
+    before = rows_of(spark, table)
+    tasks = last_job_tasks(spark, lambda: optimize(spark, table), "1")
+    assert tasks == 1
+    assert len(log.active_files(table)) == 4 and rows_of(spark, table) == before
+    for wrong in ("0", "few"):
+        with (
+            session_settings(spark, {"spark.deltaic.optimize.maxThreads": wrong}),
+            pytest.raises(InvalidArgumentError, match="maxThreads"),
+        ):
+            optimize(spark, table)
+
+
+def last_job_tasks(spark: SparkSession, action: Any, threads: str) -> int:
+    context = spark.sparkContext
+    context.setLocalProperty("spark.jobGroup.id", "few-tasks")
+    try:
+        with session_settings(spark, {"spark.databricks.delta.optimize.maxThreads": threads}):
+            action()
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
+    context._jsc.sc().listenerBus().waitUntilEmpty()
+    status = context.statusTracker()
+    stages = [
+        stage
+        for job in status.getJobIdsForGroup("few-tasks")
+        for stage in status.getJobInfo(job).stageIds  # type: ignore[union-attr]
+    ]
+    tasks: list[int] = [status.getStageInfo(stage).numTasks for stage in stages]  # type: ignore[union-attr]
+    return max(tasks)
+
+
+def test_cancelled_command_leaves_the_table_as_it_was(spark: SparkSession, table: str) -> None:
+    rows = spark.range(0, 200_000, 1, 40).selectExpr("id", "sha2(STRING(id), 512) AS s")
+    rows.write.format("delta").save(table)
+    stored = log.files_in(table, ".parquet")
+    context, group = spark.sparkContext, "cancelled-optimize"
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        context.setJobGroup(group, group)
+        try:
+            with session_settings(spark, {"spark.deltaic.optimize.minTaskSize": "64k"}):
+                optimize(spark, table)
+        except Exception as problem:
+            failures.append(problem)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    deadline = time.monotonic() + 60
+    while not running_tasks(spark, group):
+        assert time.monotonic() < deadline and thread.is_alive(), "it has not begun"
+    context.cancelJobGroup(group)
+    thread.join(60)
+    await_tasks()
+    assert [group in str(problem) for problem in failures] == [True]
+    assert log.versions(table) == [0]
+    assert log.files_in(table, ".parquet") == stored
+    assert optimize(spark, table).numFilesRemoved == 40
+    found = spark.read.format("delta").load(table)
+    assert found.exceptAll(rows).isEmpty() and found.count() == 200_000
+
+
+def running_tasks(spark: SparkSession, group: str) -> int:
+    status = spark.sparkContext.statusTracker()
+    jobs = [status.getJobInfo(job) for job in status.getJobIdsForGroup(group)]
+    stages = [status.getStageInfo(s) for job in jobs if job is not None for s in job.stageIds]
+    return sum(stage.numCompletedTasks > 0 for stage in stages if stage is not None)
