@@ -42,11 +42,20 @@ def statistics_problems(
 def file_problems(
     table: Table, protocol: Protocol, metadata: Metadata, actions: Sequence[Action]
 ) -> Problems:
-    """Check that removed files are in the table, and that added files are not."""
+    """Check that removed files are in the table, and that added files are not.
+
+    A commit that takes back a compaction removes files whose rows it changes once more: the
+    compaction has only moved their rows.
+    """
     rule = "Protocol § Add File and Remove File"
     for name, body in actions:
-        if name == "remove" and table.files.pop(logical_file(body), None) is None:
+        if name != "remove":
+            continue
+        file = logical_file(body)
+        was_moved = file in table.moved and body.get("dataChange")
+        if table.files.pop(file, None) is None and not was_moved:
             yield rule, f"{body['path']} is removed, but is not in the table"
+        (table.moved.discard if body.get("dataChange") else table.moved.add)(file)
     for name, body in actions:
         if name != "add":
             continue
@@ -54,6 +63,7 @@ def file_problems(
         if logical_file(body) in table.files and body.get("dataChange"):
             yield rule, f"{body['path']} is added, but is in the table"
         table.files[logical_file(body)] = body
+        table.moved.discard(logical_file(body))
     paths = Counter(path for path, _ in table.files)
     for path in {body["path"] for name, body in actions if name == "add"}:
         if paths[path] > 1:
@@ -139,7 +149,8 @@ def row_id_problems(
         if body["defaultRowCommitVersion"] > version:
             yield rule, f"{path}: defaultRowCommitVersion is {body['defaultRowCommitVersion']}"
         assigned = live.get(path)
-        if restores and (path, first) in table.base_row_ids:
+        may_return = restores or not body.get("dataChange")
+        if may_return and assigned is None and (path, first) in table.base_row_ids:
             continue
         table.base_row_ids.add((path, first))
         if assigned is None:

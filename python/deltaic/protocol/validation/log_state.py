@@ -26,6 +26,8 @@ class Table:
     protocol: Protocol | None = None
     metadata: Metadata | None = None
     files: dict[LogicalFile, Mapping[str, Any]] = field(default_factory=dict)
+    #: Files that the table had, and whose rows were moved to others.
+    moved: set[LogicalFile] = field(default_factory=set)
     high_water_mark: int = -1
     #: The paths of the files that the table has or had, each with its first row ID.
     base_row_ids: set[tuple[str, int]] = field(default_factory=set)

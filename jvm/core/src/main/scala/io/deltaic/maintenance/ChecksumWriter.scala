@@ -25,7 +25,8 @@ private[maintenance] final class ChecksumWriter(table: Path, store: LogStore, gu
 
   /**
    * Derives the checksum from that of the previous version and the actions of the commit, if no snapshot is in memory.
-   * Only for commits of this engine, which never remove a file that is not in the table.
+   * Only for commits of this engine, which remove a file that is not in the table only if they take a compaction back
+   * (docs/decisions/0049).
    */
   def writeFromPrevious(version: Long): Unit =
     for {
@@ -106,7 +107,7 @@ private object ChecksumWriter {
       sizeBytes <- previous.sizeBytes
       protocol <- commit.protocol.orElse(previous.protocol)
       metadata <- commit.metadata.orElse(previous.metadata)
-      if removes.forall(_.sizeBytes.isDefined)
+      if removes.forall(_.sizeBytes.isDefined) && removes.map(_.dataChange).distinct.size < 2
       timestampMs = commit.commitInfo.flatMap(_.inCommitTimestampMs)
       if timestampMs.isDefined || !keepsTimestamps(protocol, metadata)
     } yield {

@@ -8,7 +8,7 @@ import org.apache.hadoop.fs.{FileStatus, Path}
 import io.deltaic.log.{CommitFile, WriteOutcome}
 import io.deltaic.protocol._
 import io.deltaic.replay.DeltaLog
-import io.deltaic.spark.commit.lineage.Lineage
+import io.deltaic.spark.commit.lineage.{Lineage, TakenBackFiles}
 import io.deltaic.spark.util.Json
 
 /**
@@ -31,7 +31,19 @@ private[spark] final case class CommitRequest(
     rebaseSettings: Option[RebaseSettings] = None,
     vectorFiles: Seq[Path] = Nil,
     readCommit: Option[FileStatus] = None
-)
+) {
+  private val definition = plan.path("definition")
+
+  /** Whether the table has deletion vectors enabled. */
+  def writesVectors: Boolean = TableFeatures.isActive(
+    ActionBody.protocol(definition.required("protocol")),
+    ActionBody.metadata(definition.required("metaData")),
+    "deletionVectors"
+  )
+
+  /** Whether it changes rows; if not, it only moves them to other files. */
+  def changesData: Boolean = plan.path("changesData").asBoolean(true)
+}
 
 /**
  * A commit that is ready to be written as a version of the table. Python holds it while it commits: it checks the winning
@@ -43,7 +55,9 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
   private var state: PreparedCommit.State = PreparedCommit.Open
   private val rebase = new DeletionVectorRebase(request.log, request.rebaseSettings)
 
-  private val movedRows = request.rebaseSettings.map(new MovedRowsRebase(rebase, _))
+  /** None if no row of a file can be deleted by a vector. */
+  private lazy val movedRows = request.rebaseSettings.filter(_ => request.writesVectors)
+    .map(new MovedRowsRebase(rebase, _))
   private val movesRows = request.rebaseSettings.exists(_.movesRows)
 
   /** The files of the commit, as rebased since the request. */
@@ -59,12 +73,22 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
   /** Files to which winners copied rows that this commit has read: the first such version, by canonical path. */
   private val movedReads = mutable.Map.empty[String, Long]
 
+  /** The parts of winning compactions that this commit takes back. */
+  private val takenBack = mutable.ArrayBuffer.empty[TakenBackPaths]
+
   private[spark] def log: DeltaLog = request.log
 
   /** The committed version, once there is one. */
   private[spark] def committedVersion: Option[Long] = synchronized(state) match {
     case PreparedCommit.Committed(version) => Some(version)
     case _ => None
+  }
+
+  /** The files that it adds to the table; those that only get another deletion vector are not among them. */
+  private[spark] def newFiles: Seq[AddFile] = {
+    val now = changes
+    val removed = now.removes.iterator.map(_.path).toSet
+    now.adds.filterNot(add => removed(add.path))
   }
 
   /** Deletion vector files to be deleted if this is never committed. */
@@ -158,8 +182,14 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     val adds = commit.adds.toSeq
     val removes = commit.removes.toSeq
     val info = commit.commitInfo.map(_.json)
-    followMovedRows(version, adds, removes)
-    val conflicts = rebase.conflicts(changes, isChanged, adds, removes)
+    val again = takenBackByWinner(version, adds, removes)
+    val isTakenBack = followMovedRows(commit, adds, removes)
+    val conflicts =
+      if (isTakenBack) Nil
+      else {
+        val others = adds.filterNot(add => again(rebase.canonical(add.path)))
+        rebase.conflicts(changes, isChanged, others, removes).map(afterTakingBack)
+      }
     val disjoint = conflicts.filter(_.kind == DeletionVectorRebase.Disjoint)
     synchronized {
       rebasable(version) =
@@ -189,7 +219,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
           case DeletionVectorRebase.FileConflict(path, _, DeletionVectorRebase.Overlapping(rows)) =>
             Message.of("ConcurrentRowDeletion")("path" -> path, "count" -> rows)
         },
-        "needsDeletionVectorRebase" -> disjoint.nonEmpty
+        "needsDeletionVectorRebase" -> (disjoint.nonEmpty || isTakenBack || again.nonEmpty)
       )
       .toString
   }
@@ -271,20 +301,124 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     }
 
   /**
-   * If a winning commit has moved rows that this one deletes to other files, the deletions follow them. Where the
-   * log does not tell where the rows are, this commit stays as it is, and conflicts.
+   * If a winning commit has moved rows that this one deletes to other files, the deletions follow them. Where they cannot,
+   * since this commit has rewritten the files, it takes the compaction of these files back. If the log does not tell where
+   * the rows are, this commit stays as it is, and conflicts.
+   *
+   * @return whether it takes back all that the winner did to files that this commit changes
    */
-  private def followMovedRows(version: Long, adds: Seq[AddFile], removes: Seq[RemoveFile]): Unit =
-    if (
-      !movesRows && removes.exists(r => !r.dataChange && isChanged(rebase.canonical(r.path))) &&
-      adds.exists(_.tags.contains(Lineage.Tag))
+  private def followMovedRows(
+      winner: CommitFile,
+      adds: Seq[AddFile],
+      removes: Seq[RemoveFile]
+  ): Boolean = {
+    val hasMoved = removes.exists(r => !r.dataChange && isChanged(rebase.canonical(r.path)))
+    if (!hasMoved || !adds.exists(_.tags.contains(Lineage.Tag))) false
+    else {
+      val followed = movedRows.filterNot(_ => movesRows).flatMap { moved =>
+        rebaseOnto(winner.version - 1)
+        moved.ofDeletions(changes, adds, removes)
+      }
+      followed.foreach { case (after, written) => adopt(after, written) }
+      followed.isEmpty && mayTakeBack(winner) && takeBack(winner, adds, removes)
+    }
+  }
+
+  /** A compaction takes back auto compaction alone, and auto compaction takes back nothing: it gives way. */
+  private def mayTakeBack(winner: CommitFile): Boolean =
+    !PreparedCommit.isAuto(request.operation.parameters.get("auto")) && (
+      request.changesData ||
+      PreparedCommit.isAuto(winner.commitInfo.map {
+        _.json.path("operationParameters").path("auto").asText
+      })
     )
-      movedRows.foreach { moved =>
-        rebaseOnto(version - 1)
-        moved.ofDeletions(changes, adds, removes).foreach { case (after, written) =>
-          adopt(after, written)
+
+  private def takeBack(
+      winner: CommitFile,
+      adds: Seq[AddFile],
+      removes: Seq[RemoveFile]
+  ): Boolean = {
+    rebaseOnto(winner.version - 1)
+    val now = changes
+    val ours = now.removes.iterator.map(remove => rebase.canonical(remove.path)).toSet
+    val parts = TakenBackFiles.of(
+      removes.toIndexedSeq,
+      adds,
+      remove => ours(rebase.canonical(remove.path)),
+      CommitFiles.rowsIn
+    )
+    parts.foreach { parts =>
+      val again = parts.flatMap(_.again(winner.timestampMs))
+        .filterNot(add => ours(rebase.canonical(add.path)))
+      val gone = parts.flatMap(_.inputs).map(remove => rebase.canonical(remove.path)).toSet
+      val deletionTimestampMs = now.removes.flatMap(_.deletionTimestampMs).maxOption.getOrElse(0L)
+      val removed = parts.flatMap(_.outputs).map(_.remove(deletionTimestampMs, dataChange = false))
+      synchronized {
+        takenBack ++= parts.map { part =>
+          TakenBackPaths(
+            part.outputs.map(add => rebase.canonical(add.path)).toSet,
+            part.inputs.map(remove => rebase.canonical(remove.path)).toSet,
+            ours
+          )
         }
       }
+      val left = if (request.changesData) now else withoutInputs(now, gone)
+      adopt(left.copy(removes = left.removes ++ removed, adds = left.adds ++ again), Nil)
+    }
+    parts.isDefined
+  }
+
+  /** The changes of a compaction without some of its inputs, which are no longer in the table. */
+  private def withoutInputs(changes: CommitFiles, gone: Set[String]): CommitFiles = {
+    val (dropped, left) = changes.removes.zipWithIndex
+      .partition { case (remove, _) => gone(rebase.canonical(remove.path)) }
+    val positions = dropped.map { case (_, position) => position }.toSet
+    val adds = changes.adds.map { add =>
+      Lineage.of(add).fold(add)(lineage =>
+        add.copy(tags = add.tags + lineage.without(positions).tag)
+      )
+    }
+    changes.copy(removes = left.map { case (remove, _) => remove }, adds = adds)
+  }
+
+  /**
+   * If a winning commit has taken back a compaction that this one takes back, too, there is nothing left to do for it.
+   *
+   * @return the canonical paths of the files that it has added again
+   */
+  private def takenBackByWinner(
+      version: Long,
+      adds: Seq[AddFile],
+      removes: Seq[RemoveFile]
+  ): Set[String] = {
+    val gone = removes.iterator.filterNot(_.dataChange).map(r => rebase.canonical(r.path)).toSet
+    val again = adds.iterator.filterNot(_.dataChange).map(a => rebase.canonical(a.path)).toSet
+    val done = synchronized(takenBack.toVector)
+      .filter(part => part.outputs.forall(gone) && part.inputs.exists(again))
+    if (done.nonEmpty) {
+      rebaseOnto(version - 1)
+      val now = changes
+      val outputs = done.flatMap(_.outputs).toSet
+      val others = done.flatMap(part => part.inputs -- part.ours).toSet
+      synchronized(takenBack --= done)
+      adopt(
+        now.copy(
+          removes = now.removes.filterNot(r => outputs(rebase.canonical(r.path))),
+          adds = now.adds.filterNot(a => others(rebase.canonical(a.path)))
+        ),
+        Nil
+      )
+    }
+    done.flatMap(_.inputs).toSet.intersect(again)
+  }
+
+  /** A file that this commit removes to take it back was changed by another commit: those changes would be lost. */
+  private def afterTakingBack(
+      conflict: DeletionVectorRebase.FileConflict
+  ): DeletionVectorRebase.FileConflict =
+    if (synchronized(takenBack.exists(_.outputs(rebase.canonical(conflict.path)))))
+      conflict.copy(kind = DeletionVectorRebase.Inseparable)
+    else conflict
 
   /** Rebases the deletions onto the files as winning commits up to this version left them. */
   def rebaseDeletionVectors(version: Long): String = {
@@ -332,7 +466,23 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     synchronized(rebasedPaths).getOrElse(originalPaths)(path)
 }
 
+/**
+ * The canonical paths of files that a commit takes back.
+ *
+ * @param outputs the compacted files
+ * @param inputs their inputs
+ * @param ours the files that the commit itself removes
+ */
+private final case class TakenBackPaths(
+    outputs: Set[String],
+    inputs: Set[String],
+    ours: Set[String]
+)
+
 private object PreparedCommit {
+
+  /** Whether an OPTIMIZE is auto compaction, by the parameter of this name. */
+  private def isAuto(parameter: Option[String]): Boolean = parameter.contains("true")
 
   /** The number of files of winning commits in one query, bounded by memory. */
   private val FilesInQuery = 10000

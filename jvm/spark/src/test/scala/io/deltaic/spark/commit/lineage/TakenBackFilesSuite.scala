@@ -1,0 +1,99 @@
+package io.deltaic.spark.commit.lineage
+
+import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, RemoveFile}
+import io.deltaic.spark.commit.CommitFiles
+
+class TakenBackFilesSuite extends munit.FunSuite {
+
+  private def file(path: String, rows: Long, lineage: Option[Lineage] = None): AddFile = AddFile(
+    path,
+    Map("p" -> "1"),
+    sizeBytes = 10 * rows,
+    modificationTimeMs = 7,
+    dataChange = false,
+    stats = Some(s"""{"numRecords":$rows}"""),
+    tags = Map("theirs" -> "kept") ++ lineage.map(_.tag)
+  )
+
+  private def output(path: String, first: Int, from: Long, rows: Long*): AddFile =
+    file(path, rows.map(_.abs).sum, Some(Lineage(first, from, rows)))
+
+  /** Inputs of ten rows each. */
+  private val inputs: IndexedSeq[RemoveFile] =
+    "abcde".map(name => file(name.toString, 10).remove(3, dataChange = false))
+
+  /** The rows of `a` and `b` are in x, those of `c` in x and y, those of `d` and `e` in z. */
+  private val outputs =
+    Seq(output("x", 0, 0, 10, 10, 4), output("y", 2, 4, 6), output("z", 3, 0, 10, 10))
+
+  private def of(
+      changed: Set[String],
+      removes: IndexedSeq[RemoveFile] = inputs,
+      adds: Seq[AddFile] = outputs
+  ): Option[Seq[(Seq[String], Seq[String])]] =
+    TakenBackFiles.of(removes, adds, remove => changed(remove.path), CommitFiles.rowsIn)
+      .map(_.map(part => part.outputs.map(_.path) -> part.inputs.map(_.path)))
+
+  private val first = Seq("x", "y") -> Seq("a", "b", "c")
+  private val second = Seq("z") -> Seq("d", "e")
+
+  test("a part has all files that share rows, directly or not") {
+    Seq("a", "b", "c").foreach(name => assertEquals(of(Set(name)), Some(Seq(first)), name))
+    assertEquals(of(Set("a", "c")), Some(Seq(first)))
+    assertEquals(of(Set("e")), Some(Seq(second)))
+    assertEquals(of(Set("e", "b")), Some(Seq(first, second)))
+  }
+
+  test("inputs are as they were, and lose the lineage that counts by an older commit") {
+    val older = inputs.updated(
+      3,
+      output("d", 5, 0, 10).copy(
+        deletionVector = Some(DeletionVectorDescriptor("u", "v", Some(1), 30, 2)),
+        baseRowId = Some(40),
+        defaultRowCommitVersion = Some(6)
+      ).remove(3, dataChange = false)
+    )
+    val found = TakenBackFiles.of(
+      older,
+      outputs.updated(2, output("z", 3, 0, 8, 10)),
+      _.path == "e",
+      CommitFiles.rowsIn
+    )
+    val again = found.get.flatMap(_.again(modificationTimeMs = 9))
+    assertEquals(again.map(_.path), Seq("d", "e"))
+    assertEquals(
+      again.head,
+      file("d", 10).copy(
+        modificationTimeMs = 9,
+        deletionVector = older(3).deletionVector,
+        baseRowId = Some(40),
+        defaultRowCommitVersion = Some(6)
+      )
+    )
+  }
+
+  test("a file without live rows is in no part") {
+    val removes = inputs :+ file("f", 5).copy(
+      deletionVector = Some(DeletionVectorDescriptor("u", "v", Some(1), 30, 5))
+    ).remove(3, dataChange = false)
+    assertEquals(of(Set("f"), removes, outputs), Some(Nil))
+  }
+
+  test("a commit that is not only a compaction, or whose lineage is wrong, is not taken back") {
+    val adds = outputs
+    Seq(
+      inputs.updated(4, inputs(4).copy(dataChange = true)) -> adds,
+      inputs -> (adds :+ file("new", 3).copy(dataChange = true)),
+      inputs -> (adds :+ file("without lineage", 3)),
+      inputs.updated(4, inputs(4).copy(stats = Some("""{"numRecords":9}"""))) -> adds,
+      inputs.updated(4, inputs(4).copy(stats = None)) -> adds,
+      inputs.updated(4, inputs(4).copy(sizeBytes = None)) -> adds,
+      inputs.init -> adds,
+      inputs -> adds.updated(2, adds(2).copy(stats = Some("""{"numRecords":21}"""))),
+      inputs -> adds.updated(2, output("z", 3, 0, 10, 9)),
+      inputs -> adds.updated(2, output("z", 4, 0, 10, 10))
+    ).zipWithIndex.foreach { case ((removes, adds), i) =>
+      assertEquals(of(Set("d", "e"), removes, adds), None, i)
+    }
+  }
+}
