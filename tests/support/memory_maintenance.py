@@ -18,6 +18,8 @@ class MemoryMaintenance:
 
     Attributes
     ----------
+    compacts
+        What the session says of auto compaction.
     fails
         The names under which tasks fail from now on: ``checkpoint``, ``checksum``, ...
     elsewhere
@@ -27,6 +29,7 @@ class MemoryMaintenance:
     """
 
     wanted: MaintenanceSettings = field(default_factory=MaintenanceSettings)
+    compacts: bool | None = None
     fails: set[str] = field(default_factory=set)
     elsewhere: int = -1
     done: list[tuple[int, Mapping[str, Any]]] = field(default_factory=list)
@@ -36,6 +39,9 @@ class MemoryMaintenance:
 
     def settings(self) -> MaintenanceSettings:
         return self.wanted
+
+    def compacts_files(self) -> bool | None:
+        return self.compacts
 
     def newest_checkpoint(self, not_below: int) -> int:
         if self._known < not_below:

@@ -10,9 +10,11 @@ import pytest
 from deltaic.commit import hooks
 from deltaic.commit.hooks import due_tasks
 from deltaic.commit.ports import MaintenanceSettings
+from deltaic.commit.transaction import commit
+from deltaic.exceptions import error
 from deltaic.protocol.actions import Metadata, Protocol
-from tests.support.definitions import write
-from tests.support.memory_log import MemoryFile, MemoryLog
+from tests.support.definitions import plan, write
+from tests.support.memory_log import MemoryCommit, MemoryFile, MemoryLog
 from tests.support.memory_maintenance import MemoryMaintenance
 
 LEGACY = Protocol(1, 2)
@@ -203,10 +205,70 @@ def test_checkpoints_are_kept_as_long_as_their_own_retention_says(
 def test_what_another_engine_asks_for_in_vain_is_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    table_properties = {"delta.autoOptimize.autoCompact": "true", "delta.appendOnly": "true"}
+    table_properties = {"delta.castIcebergTimeType": "true", "delta.appendOnly": "true"}
     report = hooks._warn_of_unsupported_properties
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
             report("/once", Metadata("t", "", configuration=table_properties))
     (record,) = caplog.records
-    assert "/once has the property delta.autoOptimize.autoCompact" in record.getMessage()
+    assert "/once has the property delta.castIcebergTimeType" in record.getMessage()
+
+
+AUTO_COMPACT, AUTO_OPTIMIZE = "delta.autoOptimize.autoCompact", "delta.autoOptimize"
+
+
+@pytest.mark.parametrize(
+    ("properties", "session", "compacts"),
+    [
+        ({}, None, False),
+        ({}, True, True),
+        ({AUTO_COMPACT: "true"}, None, True),
+        ({AUTO_COMPACT: "true"}, False, False),
+        ({AUTO_COMPACT: "false"}, None, False),
+        ({AUTO_OPTIMIZE: "true"}, None, True),
+        ({AUTO_OPTIMIZE: "true", AUTO_COMPACT: "false"}, None, False),
+        ({"delta.autoOptimize.optimizeWrite": "true"}, None, False),
+    ],
+)
+def test_auto_compaction_is_due_where_the_session_or_else_the_table_asks_for_it(
+    properties: dict[str, str], session: bool | None, compacts: bool
+) -> None:
+    log = MemoryLog()
+    log.kept_up.compacts = session
+    write(log, MemoryFile("a"), properties=properties)
+    assert log.kept_up.versions("autoCompaction") == ([0] if compacts else [])
+
+
+def test_auto_compaction_follows_only_commits_that_add_files_with_new_rows() -> None:
+    log = MemoryLog()
+    log.kept_up.compacts = True
+    write(log, MemoryFile("a"))
+    for rearranged in (
+        MemoryCommit(log, "WRITE", adds=[MemoryFile("b")], plan=plan(log), data_change=False),
+        MemoryCommit(log, "DELETE", removes=["a"], plan=plan(log)),
+    ):
+        commit(rearranged, log)
+    write(log, MemoryFile("c"))
+    assert log.version == 3
+    assert log.kept_up.versions("autoCompaction") == [0, 3]
+
+
+def test_invalid_setting_of_auto_compaction_is_logged_once_and_other_maintenance_is_done(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = MemoryLog()
+    setting = "spark.deltaic.autoCompact.enabled"
+
+    def refuse() -> bool:
+        raise error(
+            "DELTAIC_INVALID_SESSION_SETTING", setting=setting, value="auto", reason="it is true"
+        )
+
+    monkeypatch.setattr(log.kept_up, "compacts_files", refuse)
+    with caplog.at_level(logging.WARNING):
+        write(log, MemoryFile("a"), properties={AUTO_COMPACT: "true"})
+        write(log, MemoryFile("b"))
+    (record,) = caplog.records
+    assert setting in record.getMessage() and "auto" in record.getMessage()
+    assert log.kept_up.versions("checksum") == [0, 1]
+    assert log.kept_up.versions("autoCompaction") == []

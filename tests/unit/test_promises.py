@@ -48,8 +48,8 @@ CORE = "jvm/core/src/test/scala/io/deltaic"
 #: Every property of delta-spark 4.4.0 (its ``DeltaConfigs``) and of the parity checklist.
 PROPERTIES: dict[str, Shown | Vacuous | str] = {
     "appendOnly": Shown("tests/unit/test_plan_write.py"),
-    "autoOptimize": REFUSED,
-    "autoOptimize.autoCompact": REFUSED,
+    "autoOptimize": Shown("tests/spark/write/test_file_properties.py"),
+    "autoOptimize.autoCompact": Shown("tests/spark/optimize/test_auto_compaction.py"),
     "autoOptimize.optimizeWrite": Shown("tests/spark/write/test_written_files.py"),
     "castIcebergTimeType": REFUSED,
     "checkpoint.writeStatsAsJson": Shown("tests/spark/commit/test_maintenance.py"),
@@ -209,9 +209,15 @@ SETTINGS: dict[str, Shown] = {
     "rowLevel.storedSource.minTableBytes": Shown(
         "tests/spark/rowlevel/test_materialized_merge_sources.py"
     ),
+    "autoCompact.enabled": Shown("tests/spark/optimize/test_auto_compaction.py"),
+    "autoCompact.maxFileSize": Shown("tests/spark/optimize/test_auto_compaction.py"),
+    "autoCompact.minFileSize": Shown("tests/spark/optimize/test_auto_compaction.py"),
+    "autoCompact.minNumFiles": Shown("tests/spark/optimize/test_auto_compaction.py"),
+    "optimize.batchSize": Shown("tests/spark/optimize/test_batches.py"),
     "optimize.maxDecodedFileSize": Shown("tests/spark/optimize/test_optimize.py"),
     "optimize.maxDeletedRowsRatio": Shown("tests/spark/optimize/test_optimize.py"),
     "optimize.maxFileSize": Shown("tests/spark/optimize/test_optimize.py"),
+    "optimize.maxThreads": Shown("tests/spark/optimize/test_batches.py"),
     "optimize.minFileSize": Shown("tests/spark/optimize/test_optimize.py"),
     "optimize.minTaskSize": Shown("tests/spark/optimize/test_optimize.py"),
     "optimize.clustering.maxWriteAmplification": Shown("tests/spark/optimize/test_clustering.py"),

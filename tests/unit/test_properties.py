@@ -88,7 +88,8 @@ def test_value_that_a_property_cannot_have_is_refused(name: str, value: str) -> 
 #: What delta-spark 4.4.0 made of properties of a new table, each of them alone: those that it
 #: stored, and those that it refused.
 STORED_BY_DELTA_SPARK = {
-    "autoOptimize.autoCompact": "false",
+    "autoOptimize": "true",
+    "autoOptimize.autoCompact": "true",
     "autoOptimize.optimizeWrite": "true",
     "checkpointRetentionDuration": "interval 3 days",
     "sampleRetentionDuration": "interval 1 day",
@@ -150,8 +151,6 @@ def test_property_that_delta_spark_refuses_is_refused(name: str, value: str) -> 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("autoOptimize.autoCompact", "true"),
-        ("autoOptimize", "true"),
         ("castIcebergTimeType", "true"),
         ("ignoreIcebergBucketPartition", "true"),
         ("universalFormat.enabledFormats", "iceberg"),
@@ -175,7 +174,7 @@ def test_property_that_is_not_done_says_what_to_do(known: TableProperty) -> None
 
 
 def test_table_whose_property_binds_writers_is_refused_and_any_other_is_written() -> None:
-    require_no_writer_binding_properties("/t", 3, {"delta.autoOptimize.autoCompact": "true"})
+    require_no_writer_binding_properties("/t", 3, {"delta.castIcebergTimeType": "true"})
     require_no_writer_binding_properties("/t", 3, {"delta.universalFormat.enabledFormats": ""})
     for name in ("universalFormat.enabledFormats", "coordinatedCommits.commitCoordinator-preview"):
         with pytest.raises(DeltaError, match=rf"delta\.{re.escape(name)} = x") as caught:

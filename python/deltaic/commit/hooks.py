@@ -19,6 +19,7 @@ from deltaic.commit.ports import (
     PreparedCommit,
     TableAccess,
 )
+from deltaic.exceptions import DeltaError
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.features import is_listed, supports
 from deltaic.protocol.numbers import whole_number
@@ -38,9 +39,7 @@ _logger = logging.getLogger(__name__)
 #: The tasks whose failures the JVM records.
 CHECKPOINT, COMPACTION, CLEANUP = "checkpoint", "compaction", "cleanup"
 
-#: delta-spark's session setting, the fallback for the property of each table.
-AUTO_COMPACT_SETTING = "spark.databricks.delta.autoCompact.enabled"
-_NO_AUTO_COMPACT = "Deltaic compacts no files after a write yet, and writes without."
+_AUTO_COMPACT_PROPERTY = "delta.autoOptimize.autoCompact"
 
 #: After so many V2 checkpoints, one is also written under the classic name, so that older readers
 #: find the protocol.
@@ -113,9 +112,26 @@ def maintenance_request(
 def _tasks_after(summary: CommitSummary, version: int, maintenance: Maintenance) -> Sequence[Task]:
     definition = summary.plan.definition
     _warn_of_unsupported_properties(summary.table, definition.metadata)
-    if maintenance.settings().auto_compact_enabled:
-        warn_once("", AUTO_COMPACT_SETTING, f"{AUTO_COMPACT_SETTING}: {_NO_AUTO_COMPACT}")
-    return due_tasks(version, definition.protocol, definition.metadata, maintenance)
+    tasks = due_tasks(version, definition.protocol, definition.metadata, maintenance)
+    return [*tasks, Task("autoCompaction")] if _compacts_files(summary, maintenance) else tasks
+
+
+def _compacts_files(summary: CommitSummary, maintenance: Maintenance) -> bool:
+    """Whether small files are compacted after the commit.
+
+    They are where it has added files with new rows. The session's setting takes precedence over the
+    table's property.
+    """
+    if not (summary.files.data_change and summary.files.num_added):
+        return False
+    try:
+        of_session = maintenance.compacts_files()
+    except DeltaError as problem:
+        warn_once("", str(problem), f"{problem} No file is compacted after a commit.")
+        return False
+    if of_session is not None:
+        return of_session
+    return is_true(summary.plan.definition.metadata.configuration, _AUTO_COMPACT_PROPERTY)
 
 
 def _warn_of_unsupported_properties(table: str, metadata: Metadata) -> None:

@@ -283,22 +283,28 @@ class MaintenanceSettings:
         The maximum number of files in a sidecar of a V2 checkpoint.
     compaction_interval
         The number of commits that log compaction writes into one file; 0 for never.
-    auto_compact_enabled
-        Whether auto compaction of data files is enabled, which is not supported.
     """
 
     writes_checksums: bool = True
     part_size: int | None = None
     sidecar_size: int = 50_000
     compaction_interval: int = 0
-    auto_compact_enabled: bool = False
 
 
 class Maintenance(Protocol):
-    """Post-commit maintenance of a table's log."""
+    """Post-commit maintenance of a table."""
 
     def settings(self) -> MaintenanceSettings:
-        """Return the settings of the session."""
+        """Return the settings of the session for the log."""
+
+    def compacts_files(self) -> bool | None:
+        """Return whether the session has small files compacted after commits; None if not set.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If its setting has another value.
+        """
 
     def newest_checkpoint(self, not_below: int) -> int:
         """Return the version of the newest known checkpoint, -1 if there is none.

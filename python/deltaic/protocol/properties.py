@@ -58,6 +58,8 @@ class TableProperty:
         Whether only Deltaic itself may set it.
     replaced_by
         The newer name, if this is a legacy name of a property.
+    stands_for
+        The properties whose value this is where they are not set.
     supported
         Whether this build supports the property; if not, setting it is refused.
     instead
@@ -74,6 +76,7 @@ class TableProperty:
     minimum: int | None = None
     internal: bool = False
     replaced_by: str | None = None
+    stands_for: tuple[str, ...] = ()
     supported: bool = True
     instead: str = ""
     required_by_writers: bool = False
@@ -143,6 +146,7 @@ def all_properties() -> tuple[TableProperty, ...]:
             minimum=record.get("minimum"),
             internal=record.get("internal", False),
             replaced_by=record.get("replacedBy"),
+            stands_for=tuple(record.get("standsFor", ())),
             supported=record.get("supported", True),
             instead=record.get("instead", ""),
             required_by_writers=record.get("requiredByWriters", False),
@@ -356,8 +360,15 @@ def require_no_writer_binding_properties(
 
 @cache
 def spellings(name: str) -> tuple[str, ...]:
-    """Return the names of a property, with legacy names last."""
-    return (name, *(known.name for known in all_properties() if known.replaced_by == name))
+    """Return the names under which a property is read, with legacy names last."""
+    return (
+        name,
+        *(
+            known.name
+            for known in all_properties()
+            if known.replaced_by == name or name in known.stands_for
+        ),
+    )
 
 
 @cache

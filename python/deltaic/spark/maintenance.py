@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from deltaic.commit.hooks import AUTO_COMPACT_SETTING
 from deltaic.commit.ports import MaintenanceSettings
 from deltaic.exceptions import error
 from deltaic.spark.errors import jvm_errors
@@ -17,6 +16,7 @@ from deltaic.spark.prefetched_state import MaintenanceState, SessionState
 _PART_SIZE = ("spark.deltaic.checkpoint.partSize", "spark.databricks.delta.checkpoint.partSize")
 _CHECKSUM = ("spark.deltaic.checksum.enabled", "spark.databricks.delta.writeChecksumFile.enabled")
 _COMPACTION = ("spark.deltaic.logCompaction.interval",)
+_AUTO_COMPACT = ("spark.deltaic.autoCompact.enabled", "spark.databricks.delta.autoCompact.enabled")
 _BACKGROUND = ("spark.deltaic.maintenance.background",)
 
 
@@ -71,11 +71,13 @@ class JvmMaintenance:
             part_size=self._number(_PART_SIZE, minimum=1),
             sidecar_size=defaults.sidecar_size,
             compaction_interval=self._number(_COMPACTION, minimum=0) or 0,
-            auto_compact_enabled=(
-                (self._state.first((AUTO_COMPACT_SETTING,))[1] or "").strip().casefold()
-                not in ("", "false")
-            ),
         )
+
+    def compacts_files(self) -> bool | None:
+        """Return whether the session has small files compacted after commits; None if not set."""
+        if self._state.first(_AUTO_COMPACT)[1] is None:
+            return None
+        return self._is_true(_AUTO_COMPACT, default=False)
 
     def newest_checkpoint(self, not_below: int) -> int:
         """Return the version of the newest known checkpoint, -1 if there is none."""

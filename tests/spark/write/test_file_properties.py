@@ -215,8 +215,6 @@ def test_a_table_that_is_offered_as_another_format_is_read_and_not_written(
     "given",
     [
         "'delta.universalFormat.enabledFormats' = 'hudi'",
-        "'delta.autoOptimize.autoCompact' = 'true'",
-        "'delta.autoOptimize' = 'true'",
         "'delta.castIcebergTimeType' = 'true'",
         "'delta.coordinatedCommits.commitCoordinator-preview' = 'x'",
         "'delta.parquet.writer.version' = 'v2'",
@@ -246,30 +244,41 @@ def test_what_is_not_done_is_refused_by_name_and_changes_nothing(
     assert log.newest(table) == 0
 
 
-def test_a_table_that_another_engine_compacts_is_written_without_and_that_is_logged(
+def test_property_of_another_engine_that_loses_nothing_is_logged_once(
     spark: SparkSession, table: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     spark.sql(f"CREATE TABLE delta.`{table}` (id INT) USING delta")
-    give(table, autoOptimize__autoCompact="true")
+    give(table, castIcebergTimeType="true")
     with caplog.at_level(logging.WARNING, "deltaic"):
         for value in range(2):
             spark.sql(f"INSERT INTO delta.`{table}` VALUES ({value})")
         spark.sql(f"ALTER TABLE delta.`{table}` ADD COLUMNS (c INT)")
-    warnings = [r for r in caplog.records if "autoCompact" in r.getMessage()]
+    warnings = [r for r in caplog.records if "castIcebergTimeType" in r.getMessage()]
     assert len(warnings) == 1 and table in warnings[0].getMessage()
     assert sorted(rows_of(spark, table)) == [(0, None), (1, None)]
-    # It says so still: another engine that compacts goes on.
-    assert log.metadata(table)["configuration"]["delta.autoOptimize.autoCompact"] == "true"
+    # It says so still, for the other engine.
+    assert log.metadata(table)["configuration"]["delta.castIcebergTimeType"] == "true"
 
 
-def test_session_that_enables_auto_compaction_gets_a_warning(
-    spark: SparkSession, table: str, caplog: pytest.LogCaptureFixture
+def test_auto_optimize_stands_for_both_properties_that_are_not_set(
+    spark: SparkSession, table: str
 ) -> None:
-    setting = "spark.databricks.delta.autoCompact.enabled"
-    with session_settings(spark, {setting: "true"}), caplog.at_level(logging.WARNING, "deltaic"):
-        for _ in range(2):
-            spark.range(3).write.format("delta").mode("append").save(table)
-    assert [setting in record.getMessage() for record in caplog.records] == [True]
+    spark.sql(
+        f"CREATE TABLE delta.`{table}` (id BIGINT) USING delta"
+        " TBLPROPERTIES ('delta.autoOptimize' = 'true')"
+    )
+    stored = log.metadata(table)["configuration"]
+    assert stored == {"delta.autoOptimize": "true"}
+    rows = f"INSERT INTO delta.`{table}` SELECT id FROM range(0, 90, 1, 6)"
+    spark.sql(rows)
+    assert len(log.last_actions(table, "add")) == 1
+    set_both = "SET TBLPROPERTIES ('delta.autoOptimize.optimizeWrite' = 'false')"
+    spark.sql(f"ALTER TABLE delta.`{table}` {set_both}")
+    spark.sql(rows)
+    assert len(log.last_actions(table, "add")) == 6
+    unset = "UNSET TBLPROPERTIES ('delta.autoOptimize.optimizeWrite')"
+    spark.sql(f"ALTER TABLE delta.`{table}` {unset}")
+    assert log.metadata(table)["configuration"] == stored
 
 
 def test_a_table_with_a_commit_coordinator_is_read_as_long_as_all_is_published(

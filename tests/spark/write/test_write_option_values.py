@@ -62,7 +62,7 @@ def _target(spark: SparkSession, table: str) -> Iterator[None]:
         ("delta.nope", "1"),
         ("delta.enableDeletionVectors", "maybe"),
         ("delta.checkpointInterval", "-3"),
-        ("delta.autoOptimize.autoCompact", "true"),
+        ("delta.autoOptimize.autoCompact", "auto"),
     ],
 )
 def test_append_is_refused_whose_option_has_a_value_that_it_cannot_have(

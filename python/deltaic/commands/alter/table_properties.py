@@ -137,8 +137,14 @@ def _removable(table: str, stored_name: str) -> tuple[str, ...]:
     elif stored_name.casefold().startswith(CONSTRAINT_PREFIX):
         advice = "Use ALTER TABLE ... DROP CONSTRAINT."
     else:
-        return (stored_name,) if known is None else spellings(known.replaced_by or stored_name)
+        names = (stored_name,) if known is None else spellings(known.replaced_by or stored_name)
+        return tuple(n for n in names if n == stored_name or not _stands_for_several(n))
     raise error("DELTAIC_CANNOT_UNSET_PROPERTY", table=table, property=stored_name, advice=advice)
+
+
+def _stands_for_several(name: str) -> bool:
+    known = find_property(name)
+    return known is not None and bool(known.stands_for)
 
 
 def _description(arguments: AlterProperties, before: str | None) -> str | None:

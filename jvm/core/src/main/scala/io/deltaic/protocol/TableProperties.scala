@@ -65,8 +65,12 @@ private[deltaic] object TableProperties {
     (name +: olderSpellings.getOrElse(name, Nil)).flatMap(configuration.get).headOption
 
   private lazy val olderSpellings: Map[String, Seq[String]] = byName.toSeq
-    .filter { case (_, record) => record.path("replacedBy").isTextual }
-    .groupMap { case (_, record) => record.get("replacedBy").textValue } { case (name, _) => name }
+    .flatMap { case (name, record) =>
+      val newer = Option(record.path("replacedBy").textValue).toSeq ++
+        record.path("standsFor").elements.asScala.map(_.textValue)
+      newer.map(_ -> name)
+    }
+    .groupMap { case (newer, _) => newer } { case (_, name) => name }
 
   /**
    * A duration such as `interval 1 week` in milliseconds; None if its length is not fixed. The syntax is Spark's: only

@@ -42,6 +42,7 @@ import io.deltaic.spark.catalog.{
   TimeTravelSuffix
 }
 import io.deltaic.spark.errors.DeltaicUnsupportedOperationException
+import io.deltaic.spark.optimize.AutoCompaction
 
 /**
  * The session catalog with Deltaic's tables in it: `spark.sql.catalog.spark_catalog`. Tables of other
@@ -185,11 +186,13 @@ class DeltaicCatalog extends DelegatingCatalogExtension
       catch { case NonFatal(_) => None }
     val isManaged = found.flatMap(_.entry).exists(_.tableType == CatalogTableType.MANAGED)
     found.filter(_ => isManaged).map(_.log.table).foreach { table =>
-      if (!MaintenanceQueue.cancel(table, DeltaicCatalog.MaintenanceTimeoutMs))
+      val timeoutMs = DeltaicCatalog.MaintenanceTimeoutMs
+      val hasEnded = AutoCompaction.cancel(table, timeoutMs)
+      if (!MaintenanceQueue.cancel(table, timeoutMs) || !hasEnded)
         DeltaicCatalog.logger.warn(
-          "Table {} is dropped while its log maintenance is still running after {} ms",
+          "Table {} is dropped while its maintenance is still running after {} ms",
           table,
-          DeltaicCatalog.MaintenanceTimeoutMs
+          timeoutMs
         )
       MaintenanceState.forget(table)
     }

@@ -32,7 +32,7 @@ import io.deltaic.spark.commit.{
   PrefetchedState,
   PreparedCommit
 }
-import io.deltaic.spark.optimize.OptimizeRequest
+import io.deltaic.spark.optimize.{AutoCompaction, OptimizeRequest}
 import io.deltaic.spark.restore.TableRestore
 import io.deltaic.spark.scan.files.SnapshotFiles
 import io.deltaic.spark.schema.TableSchema
@@ -153,7 +153,10 @@ object PythonApi {
       commit: PreparedCommit,
       version: Long,
       requestJson: String
-  ): Unit = CommitMaintenance.run(spark, commit.log, version, MaintenanceRequest.parse(requestJson))
+  ): Unit = {
+    val request = MaintenanceRequest.parse(requestJson)
+    CommitMaintenance.run(spark, commit.log, version, request, commit.newFiles)
+  }
 
   /** As `maintenance`, for a version that any writer may have committed. */
   def maintenanceOfTable(
@@ -167,7 +170,9 @@ object PythonApi {
   }
 
   /** Waits until background maintenance of earlier commits is done; false on timeout. */
-  def awaitMaintenance(timeoutMs: Long): Boolean = MaintenanceQueue.await(timeoutMs)
+  def awaitMaintenance(timeoutMs: Long): Boolean =
+    // A compaction is a commit, too.
+    AutoCompaction.await(timeoutMs) && MaintenanceQueue.await(timeoutMs)
 
   /** A row of a version that violates a condition, as a JSON string; null if all rows satisfy it. */
   def firstViolation(

@@ -8,21 +8,33 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 import io.deltaic.maintenance.MaintenanceTask
 import io.deltaic.spark.util.Json
 
-/** The maintenance that Python requests after a commit: `{"background": ..., "tasks": [{"task": ...}, ...]}`. */
+/**
+ * The maintenance that Python requests after a commit: `{"background": ..., "tasks": [{"task": ...}, ...]}`.
+ *
+ * @param tasks of the log
+ * @param compactsFiles whether small data files are compacted where the commit has added some
+ */
 private[spark] final case class MaintenanceRequest(
     tasks: Seq[MaintenanceTask],
-    inBackground: Boolean
+    inBackground: Boolean,
+    compactsFiles: Boolean = false
 )
 
 private[spark] object MaintenanceRequest {
 
   def parse(json: String): MaintenanceRequest = of(Json.parse(json))
 
-  def of(request: ObjectNode): MaintenanceRequest =
+  private val AutoCompaction = "autoCompaction"
+
+  def of(request: ObjectNode): MaintenanceRequest = {
+    val (compactions, tasks) = request.get("tasks").elements.asScala.toVector
+      .partition(_.path("task").asText == AutoCompaction)
     MaintenanceRequest(
-      request.get("tasks").elements.asScala.map(task).toVector,
-      request.path("background").asBoolean(true)
+      tasks.map(task),
+      request.path("background").asBoolean(true),
+      compactions.nonEmpty
     )
+  }
 
   private def task(node: JsonNode): MaintenanceTask = node match {
     case json: ObjectNode =>

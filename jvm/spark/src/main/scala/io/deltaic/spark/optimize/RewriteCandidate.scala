@@ -35,6 +35,9 @@ private[optimize] object RewriteCandidate {
   def required(file: AddFile): RewriteCandidate =
     RewriteCandidate(file, liveBytes(file, deletedShare(file)), isRequired = true)
 
+  /** The file as one that is only rewritten if it can share a new file with others. */
+  def optional(file: AddFile): RewriteCandidate = required(file).copy(isRequired = false)
+
   /** None if the log does not have the number of rows of a file with a deletion vector. */
   private def deletedShare(file: AddFile): Option[Double] = file.deletionVector match {
     case None => Some(0.0)
