@@ -1,0 +1,72 @@
+"""Programs of processes that change rows of one table, or compact it, for a while."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+#: Adds one to some of the writer's rows until the time is up, by UPDATE or MERGE; now and then it
+#: deletes one of them, or appends new ones. Nobody else touches these rows, so any failure fails
+#: the test.
+WORK = """
+import random, time
+
+chance = random.Random(seed)
+mine = list(range(me, rows, writers))
+added, deleted, appended = [], [], []
+next_id = 1_000_000 * (me + 1)
+deadline = time.monotonic() + seconds
+while time.monotonic() < deadline and len(mine) > 10:
+    some = chance.sample(mine, chance.randrange(1, 6))
+    listed = ", ".join(map(str, some))
+    kind = chance.random()
+    if kind < 0.15:
+        gone = some[0]
+        spark.sql(f"DELETE FROM delta.`{table}` WHERE id = {gone}")
+        mine.remove(gone)
+        deleted.append(gone)
+    elif kind < 0.4:
+        spark.sql(
+            f"MERGE INTO delta.`{table}` t USING (SELECT explode(array({listed})) AS key) s"
+            " ON t.id = s.key WHEN MATCHED THEN UPDATE SET n = n + 1"
+        )
+        added += some
+    elif kind < 0.6:
+        new = list(range(next_id, next_id + 2))
+        spark.range(new[0], new[-1] + 1, 1, 1).selectExpr("id", "0L AS n").write.format(
+            "delta"
+        ).mode("append").save(table)
+        next_id += 2
+        mine += new
+        appended += new
+    else:
+        spark.sql(f"UPDATE delta.`{table}` SET n = n + 1 WHERE id IN ({listed})")
+        added += some
+result = [added, deleted, appended]
+"""
+
+#: Compacts until the time is up, and returns how often it has committed; another compaction of the
+#: same files is the one thing that it may lose to.
+COMPACT = """
+import time
+from deltaic.exceptions import ConcurrentModificationError
+
+result = 0
+deadline = time.monotonic() + seconds
+while time.monotonic() < deadline:
+    try:
+        metrics = spark.sql(f"OPTIMIZE delta.`{table}`").first().metrics
+        result += metrics.numFilesRemoved > 0
+    except ConcurrentModificationError as problem:
+        assert "moved" in str(problem) or "compact" in str(problem).lower(), problem
+    time.sleep(0.05)
+"""
+
+
+def expected_rows(results: Sequence[Any], rows: int) -> dict[int, int]:
+    """Return the value of each row, given the results of the writers."""
+    added = Counter(i for result in results for i in result[0])
+    deleted = {i for result in results for i in result[1]}
+    appended = [i for result in results for i in result[2]]
+    return {i: added[i] for i in [*range(rows), *appended] if i not in deleted}
