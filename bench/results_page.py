@@ -25,6 +25,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Commits and checkpoints": (
         "appends",
         "many-commits",
+        "auto-compaction",
         "one-row-deletes",
         "one-row-updates",
         "large-commit",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bench.scenarios.appends import Appends
+from bench.scenarios.auto_compaction import AutoCompaction
 from bench.scenarios.changed_share import DeleteShare, UpdateShare
 from bench.scenarios.checkpoint import Checkpoint
 from bench.scenarios.cold_query import ColdQuery
@@ -37,6 +38,7 @@ ALL: tuple[type[Scenario], ...] = (
     VacuumLite,
     Appends,
     ManyCommits,
+    AutoCompaction,
     OneRowDeletes,
     OneRowUpdates,
     WriteRows,
