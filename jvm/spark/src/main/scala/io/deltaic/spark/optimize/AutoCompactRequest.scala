@@ -25,8 +25,11 @@ private[optimize] final case class AutoCompactRequest(
   override def command: String = "OPTIMIZE"
   override def predicate: Option[String] = None
 
-  override private[optimize] def operation(shown: Option[String]): OperationInfo = {
-    val ofCommand = OptimizeRequest().operation(shown)
+  override private[optimize] def operation(
+      shown: Option[String],
+      clusteredBy: Seq[Seq[String]]
+  ): OperationInfo = {
+    val ofCommand = OptimizeRequest().operation(shown, clusteredBy)
     ofCommand.copy(parameters = ofCommand.parameters + ("auto" -> "true"))
   }
 
@@ -62,8 +65,7 @@ private[optimize] final case class AutoCompactRequest(
 
   override private[optimize] def candidates(
       files: IndexedSeq[AddFile],
-      settings: OptimizeSettings,
-      withDroppedColumns: Seq[AddFile] => Set[String]
+      table: RewrittenTable
   ): IndexedSeq[RewriteCandidate] = files.map(RewriteCandidate.optional)
 }
 
