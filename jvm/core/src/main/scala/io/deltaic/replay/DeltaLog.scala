@@ -392,7 +392,7 @@ final class DeltaLog private (
     times
   }
 
-  private[replay] def notFound(version: Long): Nothing = throw DeltaicException(
+  private def notFound(version: Long): Nothing = throw DeltaicException(
     "DELTAIC_COMMIT_NOT_FOUND",
     Map("table" -> table.toString, "version" -> version.toString)
   )

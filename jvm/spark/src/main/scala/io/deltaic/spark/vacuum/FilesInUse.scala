@@ -10,7 +10,7 @@ import org.apache.spark.util.SerializableConfiguration
 
 import io.deltaic.protocol._
 import io.deltaic.replay.checkpoint.UnreadableContent
-import io.deltaic.replay.{CheckpointSlice, CommitActions, DeltaLog, FileTable, Snapshot}
+import io.deltaic.replay.{CheckpointSlice, DeltaLog, FileTable, Snapshot}
 
 /**
  * The files that versions within the retention need: the data files of the newest version, those that were removed

@@ -2,7 +2,7 @@ package io.deltaic.spark.vacuum
 
 import io.deltaic.log.{FileNames, LastVacuumInfo, LogStore}
 import io.deltaic.protocol.{Action, AddCdcFile, DeltaicException, RemoveFile, TableProperties}
-import io.deltaic.replay.{CommitActions, DeltaLog, Snapshot}
+import io.deltaic.replay.{DeltaLog, Snapshot}
 
 /**
  * Finds the unused files of VACUUM LITE: those that commits before the cutoff have removed, and their change data. It

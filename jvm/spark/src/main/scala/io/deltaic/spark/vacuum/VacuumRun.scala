@@ -6,7 +6,7 @@ import org.slf4j.LoggerFactory
 
 import io.deltaic.log.{FileNames, LastVacuumInfo, LogStore}
 import io.deltaic.protocol.{Action, AddFile}
-import io.deltaic.replay.{CommitActions, DeltaLog, Snapshot}
+import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.commit.Message
 
 /**

@@ -1,12 +1,13 @@
-package io.deltaic.replay
+package io.deltaic.spark.vacuum
 
 import java.io.FileNotFoundException
 
 import io.deltaic.log.{CommitReader, FileNames, LogStore, LogThreads}
-import io.deltaic.protocol.Action
+import io.deltaic.protocol.{Action, DeltaicException}
+import io.deltaic.replay.DeltaLog
 
 /** Reads the actions of commits one by one: those of a large commit need not be in memory together. */
-private[deltaic] final class CommitActions(log: DeltaLog) {
+private[vacuum] final class CommitActions(log: DeltaLog) {
 
   private val reader =
     new CommitReader(log.table, LogStore.forPath(FileNames.logDirectory(log.table), log.conf))
@@ -17,8 +18,13 @@ private[deltaic] final class CommitActions(log: DeltaLog) {
    */
   def map[A](first: Long, last: Long)(read: Iterator[Action] => A): Iterator[A] =
     LogThreads.mapInOrder((first to last).iterator) { version =>
-      val file = log.commitFile(version).getOrElse(log.notFound(version))
+      val file = log.commitFile(version).getOrElse(notFound(version))
       try reader.readEach(version, file)(read)
-      catch { case _: FileNotFoundException => log.notFound(version) }
+      catch { case _: FileNotFoundException => notFound(version) }
     }
+
+  private def notFound(version: Long): Nothing = throw DeltaicException(
+    "DELTAIC_COMMIT_NOT_FOUND",
+    Map("table" -> log.table.toString, "version" -> version.toString)
+  )
 }
