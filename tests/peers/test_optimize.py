@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from tests.support import log
 from tests.support.cases import quick_and_thorough
 from tests.support.delta_rs import by_query, in_order
+from tests.support.interleave import committed_meanwhile
 from tests.support.spark_process import SparkProcess
 from tests.support.table_builder import rows_of
 
@@ -23,6 +24,12 @@ result = {
     "metrics": results[-1].collect()[0].asDict(recursive=True).get("metrics"),
     "rows": [list(row) for row in rows],
 }
+"""
+
+#: Runs statements; returns the rows of the last one.
+ROWS = """
+results = [spark.sql(one).collect() for one in statements]
+result = [list(row) for row in results[-1]]
 """
 
 #: What depends on the files that an engine writes, and on when.
@@ -181,3 +188,34 @@ def test_delta_spark_goes_on_from_our_compaction_and_we_from_its(
     assert {i: after[i] for i in before if i in after} == {
         i: n for i, n in before.items() if i in after
     }
+
+
+def test_delta_spark_goes_on_from_a_compaction_that_was_taken_back(
+    spark: SparkSession, delta_spark: SparkProcess, table: str
+) -> None:
+    """A DELETE that rewrites files adds the other inputs of a concurrent compaction again."""
+    name = f"delta.`{table}`"
+    spark.sql(
+        f"CREATE TABLE {name} (id INT, v STRING) USING delta"
+        " TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')"
+    )
+    for first in (0, 10, 20):
+        spark.sql(f"INSERT INTO {name} SELECT INT(id), 'a' FROM range({first}, {first + 10}, 1, 1)")
+    with committed_meanwhile(lambda: spark.sql(f"OPTIMIZE {name}").collect()):
+        spark.sql(f"DELETE FROM {name} WHERE id = 3")
+    assert log.newest(table) == 5
+    expected = [(i, "a") for i in range(30) if i != 3]
+    assert in_order(rows_of(spark, table)) == in_order(by_query(table)) == in_order(expected)
+    changes = [
+        "SELECT id, _change_type, _commit_version"
+        f" FROM table_changes_by_path('{table}', 1) ORDER BY ALL"
+    ]
+    found = delta_spark.run(ROWS, statements=changes)
+    assert found == [[i, "insert", 1 + i // 10] for i in range(3)] + [
+        [3, "delete", 5], *([i, "insert", 1 + i // 10] for i in range(3, 30)),
+    ]  # fmt: skip
+    theirs = ["DELETE FROM {t} WHERE id = 14", "OPTIMIZE {t}"]
+    found = delta_spark.run(RUN, statements=theirs, table=table)
+    expected.remove((14, "a"))
+    assert in_order(tuple(row) for row in found["rows"]) == in_order(expected)
+    assert in_order(rows_of(spark, table)) == in_order(expected)
