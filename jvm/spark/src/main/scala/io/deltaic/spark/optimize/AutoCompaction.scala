@@ -158,7 +158,7 @@ private[spark] object AutoCompaction {
         isDue
       } catch {
         case _: Throwable if isCancelled => false
-        case e: DeltaicThrowable if e.condition.startsWith("DELTAIC_CONCURRENT_") =>
+        case e: DeltaicThrowable if e.condition.contains("_CONCURRENT_") =>
           logger.info(
             "Table {}: auto compaction gives way to another commit: {}",
             turn.log.table,
