@@ -6,10 +6,9 @@ import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
-import org.apache.parquet.hadoop.ParquetFileReader
-import org.apache.parquet.hadoop.util.HadoopInputFile
 
 import io.deltaic.protocol.{AddFile, LogPath}
+import io.deltaic.spark.util.ParquetFiles
 
 /**
  * How many times larger the data of files is before compression. The footers of a few files tell: to read
@@ -28,11 +27,10 @@ private[optimize] object DecodedRatio {
   }
 
   private def sizesOf(table: Path, file: AddFile, conf: Configuration): Option[(Long, Long)] =
-    try {
-      val input = HadoopInputFile.fromPath(LogPath.toAbsolute(table, file.path), conf)
-      Using.resource(ParquetFileReader.open(input)) { reader =>
+    try
+      Using.resource(ParquetFiles.open(LogPath.toAbsolute(table, file.path), conf)) { reader =>
         val rowGroups = reader.getRowGroups.asScala
         Some(rowGroups.map(_.getCompressedSize).sum -> rowGroups.map(_.getTotalByteSize).sum)
       }
-    } catch { case NonFatal(_) => None }
+    catch { case NonFatal(_) => None }
 }

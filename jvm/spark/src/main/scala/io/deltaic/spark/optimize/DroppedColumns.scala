@@ -4,14 +4,13 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 import org.apache.hadoop.fs.Path
-import org.apache.parquet.hadoop.ParquetFileReader
-import org.apache.parquet.hadoop.util.HadoopInputFile
 import org.apache.parquet.schema.{GroupType, Type}
 import org.apache.spark.sql.deltaic.{JobInternals, SessionInternals}
 import org.apache.spark.sql.types.{ArrayType, DataType, MapType, StructType}
 
 import io.deltaic.protocol.{AddFile, LogPath}
 import io.deltaic.spark.schema.{ColumnMapping, PhysicalSchema}
+import io.deltaic.spark.util.ParquetFiles
 import io.deltaic.spark.write.WriteTransaction
 
 /**
@@ -40,8 +39,7 @@ private[optimize] object DroppedColumns {
       ) { paths =>
         paths.iterator.filter { path =>
           val location = LogPath.toAbsolute(new Path(table), path)
-          val input = HadoopInputFile.fromPath(location, spec.hadoopConf)
-          Using.resource(ParquetFileReader.open(input)) { reader =>
+          Using.resource(ParquetFiles.open(location, spec.hadoopConf)) { reader =>
             hasOthers(reader.getFileMetaData.getSchema, columns)
           }
         }

@@ -3,13 +3,12 @@ package io.deltaic.spark.rowlevel
 import scala.collection.mutable.ArrayBuffer
 
 import org.apache.hadoop.fs.Path
-import org.apache.parquet.hadoop.ParquetFileReader
-import org.apache.parquet.hadoop.util.HadoopInputFile
 import org.apache.spark.sql.deltaic.WriteInternals
 
 import io.deltaic.dv.{DeletionVector, DeletionVectorFileWriter, DeletionVectorStore}
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, LogPath}
 import io.deltaic.spark.commit.CommitFiles
+import io.deltaic.spark.util.ParquetFiles
 import io.deltaic.spark.write.files.DataWriteSpec
 
 /**
@@ -247,7 +246,7 @@ private[rowlevel] final case class BitmapMerge(
   /** The row count in the Parquet footer, for files without statistics. */
   private def rowsInFooter(file: String): Long = {
     val path = LogPath.toAbsolute(new Path(spec.tablePath), file)
-    val reader = ParquetFileReader.open(HadoopInputFile.fromPath(path, spec.hadoopConf))
+    val reader = ParquetFiles.open(path, spec.hadoopConf)
     try reader.getRecordCount
     finally reader.close()
   }

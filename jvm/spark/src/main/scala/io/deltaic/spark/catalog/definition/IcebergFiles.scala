@@ -4,8 +4,6 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
-import org.apache.parquet.hadoop.ParquetFileReader
-import org.apache.parquet.hadoop.util.HadoopInputFile
 import org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName.INT96
 import org.apache.parquet.schema.{GroupType, MessageType, Type}
 import org.apache.spark.broadcast.Broadcast
@@ -18,6 +16,7 @@ import io.deltaic.protocol.{LogPath, Metadata => TableMetadata}
 import io.deltaic.replay.DeltaLog
 import io.deltaic.spark.commit.CommitFiles
 import io.deltaic.spark.schema.PhysicalSchema
+import io.deltaic.spark.util.ParquetFiles
 
 /**
  * The requirements of Iceberg compatibility that can be checked on a data file (Protocol § Iceberg Compatibility V1, V2).
@@ -146,7 +145,7 @@ private[spark] object IcebergFiles {
     }.take(1)
 
   private def footer(file: Path, conf: Configuration): MessageType = {
-    val reader = ParquetFileReader.open(HadoopInputFile.fromPath(file, conf))
+    val reader = ParquetFiles.open(file, conf)
     try reader.getFooter.getFileMetaData.getSchema
     finally reader.close()
   }

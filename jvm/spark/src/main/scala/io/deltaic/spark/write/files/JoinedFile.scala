@@ -7,15 +7,11 @@ import org.apache.hadoop.fs.Path
 import org.apache.parquet.column.ParquetProperties
 import org.apache.parquet.hadoop.ParquetFileWriter.Mode
 import org.apache.parquet.hadoop.util.HadoopInputFile
-import org.apache.parquet.hadoop.{
-  ParquetFileReader,
-  ParquetFileWriter,
-  ParquetOutputFormat,
-  ParquetWriter
-}
+import org.apache.parquet.hadoop.{ParquetFileWriter, ParquetOutputFormat, ParquetWriter}
 
 import io.deltaic.protocol.{AddFile, LogPath}
 import io.deltaic.spark.schema.PartitionPaths
+import io.deltaic.spark.util.ParquetFiles
 
 /**
  * Joins data files of one write and partition to a new one. Row groups are copied as bytes, with their page
@@ -53,7 +49,7 @@ private[deltaic] object JoinedFile {
 
   private def append(spec: DataWriteSpec, file: CountingOutputFile, parts: Seq[Path]): Unit = {
     val inputs = parts.map(HadoopInputFile.fromPath(_, spec.hadoopConf))
-    val first = Using.resource(ParquetFileReader.open(inputs.head))(_.getFileMetaData)
+    val first = Using.resource(ParquetFiles.open(inputs.head))(_.getFileMetaData)
     val writer = new ParquetFileWriter(
       file,
       first.getSchema,
@@ -71,7 +67,7 @@ private[deltaic] object JoinedFile {
   }
 
   private def copyRowGroups(input: HadoopInputFile, writer: ParquetFileWriter): Unit =
-    Using.resources(ParquetFileReader.open(input), input.newStream()) { (reader, stream) =>
+    Using.resources(ParquetFiles.open(input), input.newStream()) { (reader, stream) =>
       val schema = reader.getFileMetaData.getSchema
       reader.getRowGroups.asScala.foreach { rowGroup =>
         writer.startBlock(rowGroup.getRowCount)
