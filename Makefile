@@ -115,8 +115,8 @@ type: $(EDITABLE_STAMP) ## Check types (mypy strict)
 .PHONY: test
 test: lint-python type build $(PEERS_STAMP) $(TPC_STAMP) $(CLASS_ARCHIVE) ## Everything that a change must pass
 	@rm -rf build/junit-*.xml jvm/*/target/test-reports
-	@$(call beside,check-jvm,test-conformance-and-units)
-	@$(call beside,test-spark,test-peers test-hive-core)
+	@$(call beside,check-jvm test-hive-core,test-conformance-and-units)
+	@$(call beside,test-spark,test-peers)
 	@$(PY) -m tests.support.slowest
 
 # A minute of lint and types, then the tests of what has changed, the Scala suites and units beside those on Spark.

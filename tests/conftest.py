@@ -17,6 +17,7 @@ from tests.support.hive import hive_settings
 from tests.support.paths import CLASS_ARCHIVE, JAR, shared_folder
 from tests.support.peer import start_delta_spark
 from tests.support.spark_process import COMMON_SETTINGS, SparkProcess
+from tests.support.thorough import listed
 from tests.support.valid_logs import require_valid_logs
 
 if TYPE_CHECKING:
@@ -57,8 +58,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Select the first of each N tests of a module."""
+    """Mark the variants that are left to `make test-thorough`; select the first of each N tests."""
+    thorough = listed()
+    for item in items:
+        if item.nodeid in thorough:
+            item.add_marker(pytest.mark.thorough)
     every = config.getoption("--every")
     if every > 1:
         seen: Counter[str] = Counter()

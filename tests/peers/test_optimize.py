@@ -69,6 +69,9 @@ def comparable(metrics: dict[str, Any]) -> dict[str, Any]:
     plain = {name: value for name, value in metrics.items() if name not in OF_ENGINES}
     for sizes in ("filesAdded", "filesRemoved"):
         plain[sizes] = {"totalFiles": plain[sizes]["totalFiles"]}
+    for name, stats in (plain.get("clusteringStats") or {}).items():
+        if isinstance(stats, dict):
+            plain["clusteringStats"] = {**plain["clusteringStats"], name: stats["numFiles"]}
     return plain
 
 

@@ -128,13 +128,12 @@ def test_other_conditions_are_refused(
         DeltaTable.forPath(spark, table).optimize().where(condition).executeCompaction()
 
 
-def test_clustered_tables_and_full_are_refused_by_name(spark: SparkSession, table: str) -> None:
+def test_full_is_for_clustered_tables_alone(spark: SparkSession, table: str) -> None:
     build_table(spark, table, SCHEMA, FILES[:1])
     with pytest.raises(InvalidArgumentError, match="FULL clusters all rows"):
         optimize(spark, table, "FULL")
     spark.sql(f"ALTER TABLE delta.`{table}` CLUSTER BY (id)")
-    with pytest.raises(InvalidArgumentError, match="OPTIMIZE of a clustered table"):
-        optimize(spark, table)
+    assert optimize(spark, table, "FULL").numFilesRemoved == 1
 
 
 def test_size_settings_select_files_and_size_the_new_ones(spark: SparkSession, table: str) -> None:

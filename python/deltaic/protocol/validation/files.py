@@ -149,8 +149,8 @@ def row_id_problems(
         if body["defaultRowCommitVersion"] > version:
             yield rule, f"{path}: defaultRowCommitVersion is {body['defaultRowCommitVersion']}"
         assigned = live.get(path)
-        may_return = restores or not body.get("dataChange")
-        if may_return and assigned is None and (path, first) in table.base_row_ids:
+        may_return = restores or (assigned is None and not body.get("dataChange"))
+        if may_return and (path, first) in table.base_row_ids:
             continue
         table.base_row_ids.add((path, first))
         if assigned is None:

@@ -1,0 +1,58 @@
+"""The variants of tests that only `make test-thorough` runs, since `make test` has to be quick.
+
+Usage: ``python -m tests.support.thorough SECONDS`` adds the slowest variants of parametrized tests,
+by the newest reports of `make test`, until as many seconds are saved. One variant of each stays.
+"""
+
+from __future__ import annotations
+
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterable
+from pathlib import Path
+
+from tests.support.paths import ROOT
+
+#: One node ID of pytest in each line.
+LIST = ROOT / "tests" / "thorough.txt"
+
+REPORTS = ("build/junit-spark.xml", "build/junit-peers.xml")
+
+
+def listed() -> frozenset[str]:
+    """Return the node IDs of the variants."""
+    return frozenset(LIST.read_text(encoding="utf-8").split("\n")) - {""}
+
+
+def slowest_variants(reports: Iterable[Path], seconds: float) -> list[str]:
+    """Return the node IDs of variants that together take as many seconds, the slowest first."""
+    variants: dict[str, list[tuple[float, str]]] = {}
+    for report in reports:
+        for case in ElementTree.parse(report).iter("testcase"):
+            name = case.get("name", "")
+            if name.endswith("]"):
+                module = case.get("classname", "").replace(".", "/") + ".py"
+                test = f"{module}::{name.partition('[')[0]}"
+                variants.setdefault(test, []).append(
+                    (float(case.get("time", "0")), f"{module}::{name}")
+                )
+    chosen: list[str] = []
+    for time_s, variant in sorted(
+        (one for others in variants.values() for one in sorted(others)[1:]), reverse=True
+    ):
+        if seconds <= 0:
+            break
+        seconds -= time_s
+        chosen.append(variant)
+    return chosen
+
+
+def main() -> None:
+    """Add variants to the list."""
+    added = slowest_variants((ROOT / name for name in REPORTS), float(sys.argv[1]))
+    LIST.write_text("".join(f"{one}\n" for one in sorted(listed() | set(added))), encoding="utf-8")
+    print(f"{LIST}: {len(added)} variants added")
+
+
+if __name__ == "__main__":
+    main()
