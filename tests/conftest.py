@@ -125,7 +125,7 @@ def spark(
     for name, value in {**COMMON_SETTINGS, **hive}.items():
         builder = builder.config(name, value)
     session = (
-        builder.config("spark.driver.memory", "2g")
+        builder.config("spark.driver.memory", "3g")
         .config("spark.sql.warehouse.dir", str(home / "warehouse"))
         .config("spark.driver.extraJavaOptions", f"-Dderby.system.home={home / 'derby'}")
         .getOrCreate()

@@ -14,6 +14,8 @@ def start_delta_spark(**settings: str) -> SparkProcess:
     return SparkProcess(
         {
             "spark.jars": peer_jars(),
+            # A session that all tests share fills 1 GB, and then collects garbage most of the time.
+            "spark.driver.memory": "2g",
             "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
             # The state of a small table in one task instead of 50: many times faster here.
