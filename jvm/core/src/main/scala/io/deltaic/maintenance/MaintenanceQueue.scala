@@ -1,15 +1,7 @@
 package io.deltaic.maintenance
 
 import java.security.PrivilegedAction
-import java.util.concurrent.{
-  CancellationException,
-  Future,
-  FutureTask,
-  LinkedBlockingQueue,
-  ThreadPoolExecutor,
-  TimeUnit,
-  TimeoutException
-}
+import java.util.concurrent.{FutureTask, TimeUnit}
 
 import scala.collection.mutable
 
@@ -33,14 +25,7 @@ object MaintenanceQueue {
   private val ShutdownPriority = 100
   private val ShutdownSeconds = 60L
 
-  private val executor = new ThreadPoolExecutor(
-    1,
-    1,
-    0,
-    TimeUnit.SECONDS,
-    new LinkedBlockingQueue[Runnable],
-    (task: Runnable) => DaemonThread(task, "deltaic-maintenance")
-  )
+  private val executor = DaemonThread.queue("deltaic-maintenance")
 
   ShutdownHookManager
     .get()
@@ -72,25 +57,16 @@ object MaintenanceQueue {
   }
 
   /** Waits for all tasks submitted so far; false on timeout. */
-  def await(timeoutMs: Long): Boolean = await(executor.submit((() => ()): Runnable), timeoutMs)
+  def await(timeoutMs: Long): Boolean =
+    DaemonThread.await(executor.submit((() => ()): Runnable), timeoutMs)
 
   /** Cancels the tasks of a table that have not started, and waits for the running one; false on timeout. */
   def cancel(table: Path, timeoutMs: Long): Boolean = {
     val (dropped, started) =
       synchronized(unfinished.getOrElse(table.toString, Set.empty)).partition(executor.remove(_))
     dropped.foreach(_.cancel(false))
-    started.forall(await(_, timeoutMs))
+    started.forall(DaemonThread.await(_, timeoutMs))
   }
-
-  private def await(done: Future[_], timeoutMs: Long): Boolean =
-    try {
-      done.get(timeoutMs, TimeUnit.MILLISECONDS)
-      true
-    } catch {
-      case _: TimeoutException => false
-      // Cancelled by another thread that also drops the table.
-      case _: CancellationException => true
-    }
 
   private def shutdown(): Unit = {
     executor.shutdown()

@@ -1,15 +1,7 @@
 package io.deltaic.spark.optimize
 
 import java.security.PrivilegedAction
-import java.util.concurrent.{
-  CancellationException,
-  Future,
-  FutureTask,
-  LinkedBlockingQueue,
-  ThreadPoolExecutor,
-  TimeUnit,
-  TimeoutException
-}
+import java.util.concurrent.{Future, FutureTask, TimeUnit}
 
 import scala.collection.mutable
 import scala.util.control.NonFatal
@@ -43,16 +35,10 @@ private[spark] object AutoCompaction {
   private val IdleSeconds = 30L
 
   private val executor = {
-    val pool = new ThreadPoolExecutor(
-      1,
-      1,
-      IdleSeconds,
-      TimeUnit.SECONDS,
-      new LinkedBlockingQueue[Runnable],
-      (task: Runnable) => DaemonThread(task, "deltaic-auto-compaction")
-    )
-    pool.allowCoreThreadTimeOut(true)
-    pool
+    val queue = DaemonThread.queue("deltaic-auto-compaction")
+    queue.setKeepAliveTime(IdleSeconds, TimeUnit.SECONDS)
+    queue.allowCoreThreadTimeOut(true)
+    queue
   }
 
   /**
@@ -112,7 +98,7 @@ private[spark] object AutoCompaction {
 
   /** Waits until all compactions submitted so far have ended; false on timeout. */
   def await(timeoutMs: Long): Boolean =
-    await(executor.submit((() => ()): Runnable), timeoutMs)
+    DaemonThread.await(executor.submit((() => ()): Runnable), timeoutMs)
 
   /** Cancels the compaction of a table, and waits for it to end; false on timeout. */
   def cancel(table: Path, timeoutMs: Long): Boolean = {
@@ -126,18 +112,9 @@ private[spark] object AutoCompaction {
     }
     current.forall { case (turn, future) =>
       cancelJobs(turn)
-      await(future, timeoutMs)
+      DaemonThread.await(future, timeoutMs)
     }
   }
-
-  private def await(done: Future[_], timeoutMs: Long): Boolean =
-    try {
-      done.get(timeoutMs, TimeUnit.MILLISECONDS)
-      true
-    } catch {
-      case _: TimeoutException => false
-      case _: CancellationException => true
-    }
 
   private def take(key: String, turn: Turn, future: FutureTask[Unit]): Unit = {
     synchronized {
