@@ -41,10 +41,11 @@ private[optimize] final class ClusterSelection(
    * ranges overlap those of the new files.
    */
   def incremental(files: IndexedSeq[AddFile]): IndexedSeq[RewriteCandidate] = {
-    val (added, clustered) = files.partition(isNew)
+    val (added, others) = files.partition(isNew)
+    val clustered = others.filter(ofColumns)
     val newBytes = added.map(RewriteCandidate.required(_).liveBytes).sum
-    val overlapping = overlaps(added, clustered.filter(ofColumns))
-    val cubes = clustered.filter(ofColumns).groupBy(ClusterTags.of).values
+    val overlapping = overlaps(added, clustered)
+    val cubes = clustered.groupBy(ClusterTags.of).values
       .map(cube => if (bytes(cube) <= settings.maxFileBytes) cube else cube.filter(overlapping))
       .filter(_.nonEmpty)
       .toSeq

@@ -89,16 +89,13 @@ private[optimize] final class FileRewrite(
       parts: Seq[RewritePart],
       numFiles: Int
   ): Seq[WrittenPart] = {
-    val read = scan.readSchema()
-    val writer = new PartWriter(
-      spec,
-      scan.createReaderFactory(),
-      read,
-      columns.fieldNames.map(read.fieldIndex),
-      scan.deletionVectors
-    )
+    val reader = readerOf(scan)
+    val writer = new PartWriter(spec, reader, columns.fieldNames.map(reader.columns.fieldIndex))
     FileRewrite.inTasks(transaction, settings, s"rewrite $numFiles files", parts)(writer.write)
   }
+
+  private def readerOf(scan: TableScan): PartReader =
+    new PartReader(scan.createReaderFactory(), scan.readSchema(), scan.deletionVectors)
 
   /** @param inputs what tasks read, about as many parts as they write */
   private def writeOrdered(
@@ -107,14 +104,14 @@ private[optimize] final class FileRewrite(
       scan: TableScan,
       inputs: Seq[RewritePart]
   ): Seq[(RewritePart, WrittenPart)] = {
-    val read = scan.readSchema()
+    val reader = readerOf(scan)
     val sampled = scanOf(groups.flatMap(_.files), StructType(order.roots.map(columns(_))))
     val rewrite = new OrderedRewrite(
       transaction,
       order,
-      new PartReader(sampled.createReaderFactory(), sampled.readSchema(), sampled.deletionVectors),
-      new PartReader(scan.createReaderFactory(), read, scan.deletionVectors),
-      spec.fileOrdinals.map(i => read.fieldIndex(columns(i).name))
+      readerOf(sampled),
+      reader,
+      spec.fileOrdinals.map(i => reader.columns.fieldIndex(columns(i).name))
     )
     // Splits hold the constants of the columns that their own scan reads.
     val samples = plan(groups, sampled).groupBy(_.group)

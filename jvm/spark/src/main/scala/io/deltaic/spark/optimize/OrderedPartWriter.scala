@@ -1,7 +1,6 @@
 package io.deltaic.spark.optimize
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.deltaic.WriteInternals
 import org.apache.spark.sql.types.StructType
 
 import io.deltaic.spark.write.files.{CopyWriter, DataWriteSpec}
@@ -22,20 +21,6 @@ private[optimize] final class OrderedPartWriter(
 
   def write(part: Int, rowsOfPart: Iterator[InternalRow]): WrittenPart = {
     val writer = new CopyWriter(spec, part, partitionValues(part), rows, columns)
-    WriteInternals.onKilled(() => writer.abort())
-    try {
-      var count = 0L
-      rowsOfPart.foreach { row =>
-        writer.write(row)
-        count += 1
-      }
-      val (add, decodedBytes) = writer.close()
-      WriteInternals.addOutputMetrics(add.fold(0L)(_.sizeBytes), count)
-      WrittenPart(add, decodedBytes, Seq(count))
-    } catch {
-      case e: Throwable =>
-        writer.abort()
-        throw e
-    }
+    WrittenPart.by(writer)(Seq(writer.writeAll(rowsOfPart)))
   }
 }

@@ -58,13 +58,13 @@ private[optimize] final class OrderedRewrite(
   private val spark = transaction.spark
   private val spec = transaction.copySpec
   private val ties = order.ties(reader.columns)
+  private val prefixes = order.prefixes(sampled.columns)
 
   /** @return the parts of all groups in their order, and what was written */
   def write(groups: IndexedSeq[OrderedGroup]): Seq[(RewritePart, WrittenPart)] =
     shuffles(groups).flatMap { together =>
       val firstParts = together.scanLeft(0)(_ + _.numParts)
       val samples = sample(together)
-      val prefixes = order.prefixes(sampled.columns)
       val positions = prefixes.zipWithIndex.map { case (prefix, i) =>
         BoundReference(i, prefix.dataType, nullable = true)
       }
@@ -81,7 +81,6 @@ private[optimize] final class OrderedRewrite(
   private def sample(groups: Seq[OrderedGroup]): IndexedSeq[IndexedSeq[InternalRow]] = {
     val wanted = SampledRows.max(SampledRowsOfPart * groups.map(_.numParts.toLong).sum)
     val step = groups.map(_.rows).sum / wanted
-    val prefixes = order.prefixes(sampled.columns)
     val parts = groups.zipWithIndex.flatMap { case (group, i) =>
       val stepOfGroup = step.min(group.rows / SampledRowsOfGroup).max(1L)
       group.samples.map(SampledPart(i, _, stepOfGroup))

@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 import org.apache.spark.sql.execution.datasources.FilePartition
 import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.vectorized.ColumnarBatch
 
 import io.deltaic.spark.scan.deletionvectors.{RowProbe, RowProbeSource}
 import io.deltaic.spark.schema.ScanColumns
@@ -22,21 +23,33 @@ private[optimize] final class PartReader(
     probes: RowProbeSource
 ) extends Serializable {
 
-  private val vectorColumn = columns.fieldNames.indexOf(ScanColumns.DeletionVector)
-  private val rowIndexColumn = columns.fieldNames.indexOf(ScanColumns.RowIndex)
+  /** The columns of the deletion vector, -1 if no file has one, and of the position in the file. */
+  val vectorColumn: Int = columns.fieldNames.indexOf(ScanColumns.DeletionVector)
+  val rowIndexColumn: Int = columns.fieldNames.indexOf(ScanColumns.RowIndex)
+
+  def newProbe(): RowProbe = probes.newProbe()
 
   /** The rows in their order. Each is valid until the next one is read. */
   def rows(part: RewritePart): Iterator[InternalRow] = {
-    val probe = probes.newProbe()
-    part.splits.iterator
-      .flatMap(input => rowsOf(FilePartition(0, Array(input.split))))
-      .filterNot(isDeleted(_, probe))
+    val probe = newProbe()
+    part.splits.iterator.flatMap(rows(_, probe))
   }
 
-  private def rowsOf(split: InputPartition): Iterator[InternalRow] =
-    if (readers.supportColumnarReads(split))
-      PartReader.items(readers.createColumnarReader(split)).flatMap(_.rowIterator.asScala)
-    else PartReader.items(readers.createReader(split))
+  /** The same for one split. */
+  def rows(input: InputSplit, probe: RowProbe): Iterator[InternalRow] =
+    batches(input).map(_.flatMap(_.rowIterator.asScala))
+      .getOrElse(PartReader.items(readers.createReader(partition(input))))
+      .filterNot(isDeleted(_, probe))
+
+  /** All rows of a split in batches; none if they are not read in batches. Each is valid until the next one is read. */
+  def batches(input: InputSplit): Option[Iterator[ColumnarBatch]] = {
+    val split = partition(input)
+    Option.when(readers.supportColumnarReads(split)) {
+      PartReader.items(readers.createColumnarReader(split))
+    }
+  }
+
+  private def partition(input: InputSplit): InputPartition = FilePartition(0, Array(input.split))
 
   private def isDeleted(row: InternalRow, probe: RowProbe): Boolean =
     vectorColumn >= 0 && !row.isNullAt(vectorColumn) &&

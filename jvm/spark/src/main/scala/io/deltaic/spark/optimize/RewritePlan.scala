@@ -2,10 +2,12 @@ package io.deltaic.spark.optimize
 
 import scala.collection.mutable.ArrayBuffer
 
+import org.apache.spark.sql.deltaic.WriteInternals
 import org.apache.spark.sql.execution.datasources.PartitionedFile
 
 import io.deltaic.protocol.AddFile
 import io.deltaic.spark.commit.lineage.Lineage
+import io.deltaic.spark.write.files.CopyWriter
 
 /**
  * Files of one partition that are rewritten together, in the order in which their rows are written.
@@ -139,6 +141,28 @@ private[optimize] final case class WrittenPart(
     decodedBytes: Long,
     rowsOfSplits: Seq[Long]
 )
+
+private[optimize] object WrittenPart {
+
+  /**
+   * Writes the file of a part in a task. If that fails, or the task is killed, the file is deleted.
+   *
+   * @param write the number of the rows that it has written, as `rowsOfSplits`
+   */
+  def by(writer: CopyWriter)(write: => Seq[Long]): WrittenPart = {
+    WriteInternals.onKilled(() => writer.abort())
+    try {
+      val rows = write
+      val (add, decodedBytes) = writer.close()
+      WriteInternals.addOutputMetrics(add.fold(0L)(_.sizeBytes), rows.sum)
+      WrittenPart(add, decodedBytes, rows)
+    } catch {
+      case e: Throwable =>
+        writer.abort()
+        throw e
+    }
+  }
+}
 
 /**
  * A file of consecutive parts of a group.

@@ -47,6 +47,16 @@ private[deltaic] final class CopyWriter(
     }
   }
 
+  /** @return the number of rows */
+  def writeAll(rows: Iterator[InternalRow]): Long = {
+    var count = 0L
+    rows.foreach { row =>
+      write(row)
+      count += 1
+    }
+    count
+  }
+
   /** Sets the batch of [[writeRow]]. */
   def enter(rows: ColumnarBatch): Unit =
     batch =
