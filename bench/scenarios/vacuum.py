@@ -10,7 +10,8 @@ from typing import ClassVar
 
 from bench import table_log
 from bench.lab import Lab
-from bench.scenarios.scenario import Measure, Measurement, Scenario
+from bench.scenarios.many_files import ManyFiles
+from bench.scenarios.scenario import Measure, Measurement
 from bench.settings import Settings
 
 #: Both engines know the setting by this name.
@@ -22,42 +23,28 @@ _TUNED = {
 }
 
 
-def _files(settings: Settings) -> int:
-    return 400 if settings.quick else 100_000
-
-
-class Vacuum(Scenario):
+class Vacuum(ManyFiles):
     """VACUUM after a DELETE of half of the files, which exist but are empty."""
 
     kind: ClassVar[str]
-    rounds: ClassVar[int] = 3
+    quick_files: ClassVar[int] = 400
 
     def measures(self, settings: Settings) -> tuple[Measure, ...]:
         """Return the one row."""
-        files = _files(settings)
-        title = f"VACUUM {self.kind}: delete half of {files:,} files"
+        title = f"VACUUM {self.kind}: delete half of {self.files(settings):,} files"
         return (Measure("vacuum", title),)
 
-    def prepare(self, lab: Lab) -> None:
-        """Write the log, which is one of those of `open-files`."""
-        if lab.engine.is_delta:
-            table_log.prepare_checkpointed(lab, _files(lab.settings))
-
-    def measure(self, lab: Lab, repetition: int) -> Measurement:
-        """Delete the files in a clone whose snapshot is cached, and vacuum it."""
-        if not lab.engine.is_delta:
-            return Measurement(timings={}, answers={})
-        files = _files(lab.settings)
-        path = lab.scratch(f"{self.name}-{repetition}")
-        lab.storage.clone(lab.prepared_path(table_log.prepared_name(files)), path)
-        lab.storage.touch(path, map(table_log.checkpointed_path, range(files)))
+    def measure_clone(self, lab: Lab, path: str) -> Measurement:
+        """Delete the files, which caches the snapshot, and vacuum the table."""
+        files = range(self.files(lab.settings))
+        lab.storage.touch(path, map(table_log.checkpointed_path, files))
         # LITE begins after the commits of the last VACUUM, since the log has not all commits.
         lab.storage.write_text(
             f"{path}/_delta_log/_last_vacuum_info",
             json.dumps({"latestCommitVersionOutsideOfRetentionWindow": table_log.NEWEST_VERSION}),
         )
         table = lab.sql_name(path)
-        first = table_log.day(min(files, table_log.DAYS) // 2)
+        first = self.first_deleted_day(lab.settings)
         lab.spark.sql(f"DELETE FROM {table} WHERE day >= '{first}'").collect()
         # Times of files may be in whole seconds.
         time.sleep(1.5)
@@ -65,7 +52,6 @@ class Vacuum(Scenario):
         with _settings(lab):
             seconds, _ = lab.timed(lambda: lab.spark.sql(statement).collect())
         left = lab.storage.data_files(f"{path}/day=*")
-        lab.storage.delete(path)
         return Measurement(timings={"vacuum": seconds}, answers={"left": [[str(left)]]})
 
 
