@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from tests.support import log
 from tests.support.delta_rs import by_query, in_order
-from tests.support.racing_compactions import COMPACT, WORK, expected_rows
+from tests.support.racing_writers import COMPACT, WORK, expected_rows
 from tests.support.spark_process import SparkProcess
 from tests.support.table_builder import build_table, rows_of
 from tests.support.valid_logs import require_valid_logs
@@ -52,6 +52,8 @@ def test_changes_of_own_rows_and_compactions_all_land_exactly_once(
                     me=n,
                     writers=WRITERS,
                     rows=ROWS,
+                    most=6,
+                    appends=True,
                     seed=random.randrange(1 << 30),
                     **arguments,
                 )

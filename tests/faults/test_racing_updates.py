@@ -10,6 +10,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from tests.support import log
+from tests.support.racing_writers import WORK, expected_rows
 from tests.support.spark_process import SparkProcess
 from tests.support.table_builder import build_table, rows_of
 from tests.support.valid_logs import require_valid_logs
@@ -18,12 +19,8 @@ WRITERS = 5
 SECONDS = 45
 ROWS = 400
 
-#: Adds one to some of the writer's rows until the time is up, and says to which. Now and then it
-#: deletes one of them, or merges. A conflict fails the test: nobody else touches these rows.
-WORK = """
-import random, time
-
-# A session's first statements take many times as long as later ones.
+#: A session's first statements take many times as long as later ones.
+WARM_UP = """
 spark.range(8).selectExpr("id", "0L AS n").write.format("delta").option(
     "delta.enableDeletionVectors", "true"
 ).save(f"{table}-{me}")
@@ -34,30 +31,6 @@ for warm in (
     "DELETE FROM {t} WHERE id = 4",
 ):
     spark.sql(warm.replace("{t}", f"delta.`{table}-{me}`"))
-
-chance = random.Random(seed)
-mine = list(range(me, rows, writers))
-added, deleted = [], []
-deadline = time.monotonic() + seconds
-while time.monotonic() < deadline and len(mine) > 10:
-    some = chance.sample(mine, chance.randrange(1, 8))
-    listed = ", ".join(map(str, some))
-    kind = chance.random()
-    if kind < 0.15:
-        gone = some[0]
-        spark.sql(f"DELETE FROM delta.`{table}` WHERE id = {gone}")
-        mine.remove(gone)
-        deleted.append(gone)
-    elif kind < 0.4:
-        spark.sql(
-            f"MERGE INTO delta.`{table}` t USING (SELECT explode(array({listed})) AS key) s"
-            " ON t.id = s.key WHEN MATCHED THEN UPDATE SET n = n + 1"
-        )
-        added += some
-    else:
-        spark.sql(f"UPDATE delta.`{table}` SET n = n + 1 WHERE id IN ({listed})")
-        added += some
-result = [added, deleted]
 """
 
 
@@ -74,28 +47,30 @@ def test_racing_updates_of_own_rows_all_land_exactly_once(
         SparkProcess({"spark.driver.memory": "600m"}, engine="deltaic", master="local[1]")
         for _ in range(WRITERS)
     ]
-    arguments = {"table": table, "writers": WRITERS, "rows": ROWS, "seconds": SECONDS}
+    arguments = {
+        "table": table, "writers": WRITERS, "rows": ROWS, "seconds": SECONDS,
+        "most": 8, "appends": False,
+    }  # fmt: skip
     try:
         with ThreadPoolExecutor(WRITERS) as pool:
             list(pool.map(lambda p: p.run("result = spark.range(1).count()"), processes))
             running = [
-                pool.submit(process.run, WORK, me=n, seed=random.randrange(1 << 30), **arguments)
+                pool.submit(
+                    process.run, WARM_UP + WORK, me=n, seed=random.randrange(1 << 30), **arguments
+                )
                 for n, process in enumerate(processes)
             ]
             results = [future.result() for future in running]
     finally:
         for process in processes:
             process.close()
-    added = Counter(i for result in results for i in result[0])
     deleted = {i for result in results for i in result[1]}
     infos = {v: log.commit_info(table, v) for v in log.versions(table)[1:]}
     figures["commits"] += len(infos)
     figures["lost races"] += sum(info["readVersion"] < v - 1 for v, info in infos.items())
     assert len(infos) > 3 * WRITERS, "they did write"
     assert figures["lost races"], "they met"
-    assert dict(map(tuple, rows_of(spark, table))) == {
-        i: added[i] for i in range(ROWS) if i not in deleted
-    }
+    assert dict(map(tuple, rows_of(spark, table))) == expected_rows(results, ROWS)
     after = dict(map(tuple, spark.sql(ids).collect()))
     assert after == {i: row_id for i, row_id in before.items() if i not in deleted}
     require_valid_logs(tmp_path)

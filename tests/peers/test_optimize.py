@@ -9,9 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.support import log
-from tests.support.cases import quick_and_thorough
 from tests.support.delta_rs import by_query, in_order
 from tests.support.interleave import committed_meanwhile
+from tests.support.quick import quick_and_thorough
 from tests.support.spark_process import SparkProcess
 from tests.support.table_builder import rows_of
 
@@ -46,6 +46,15 @@ CASES: dict[str, list[str]] = {
 }
 
 
+def insert_three_times(spark: SparkSession, path: Path) -> None:
+    """Append three files of twenty rows, or one for each partition."""
+    for first in (0, 20, 40):
+        spark.sql(
+            f"INSERT INTO delta.`{path}` SELECT INT(id), INT(id % 2), concat('v', id)"
+            f" FROM range({first}, {first + 20}, 1, 1)"
+        )
+
+
 @pytest.fixture(scope="module")
 def base(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build a table of three files in each of two partitions, some with deleted rows."""
@@ -55,11 +64,7 @@ def base(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
         " TBLPROPERTIES ('delta.enableDeletionVectors' = 'true',"
         " 'delta.enableRowTracking' = 'true')"
     )
-    for first in (0, 20, 40):
-        spark.sql(
-            f"INSERT INTO delta.`{path}` SELECT INT(id), INT(id % 2), concat('v', id)"
-            f" FROM range({first}, {first + 20}, 1, 1)"
-        )
+    insert_three_times(spark, path)
     spark.sql(f"DELETE FROM delta.`{path}` WHERE id IN (3, 8, 23)")
     return path
 
@@ -85,11 +90,7 @@ def clustered(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
         " 'delta.enableRowTracking' = 'true', 'delta.columnMapping.mode' = 'name')"
     )
     spark.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN v TO `new name`")
-    for first in (0, 20, 40):
-        spark.sql(
-            f"INSERT INTO delta.`{path}` SELECT INT(id), INT(id % 2), concat('v', id)"
-            f" FROM range({first}, {first + 20}, 1, 1)"
-        )
+    insert_three_times(spark, path)
     spark.sql(f"DELETE FROM delta.`{path}` WHERE id IN (3, 8)")
     return path
 
@@ -101,7 +102,7 @@ CLUSTERED_CASES = {
 }
 
 
-@pytest.mark.parametrize("case", quick_and_thorough(CLUSTERED_CASES, ["full"]))
+@pytest.mark.parametrize("case", quick_and_thorough(CLUSTERED_CASES, "full"))
 def test_clustering_is_that_of_delta_spark(
     spark: SparkSession, delta_spark: SparkProcess, clustered: Path, tmp_path: Path, case: str
 ) -> None:
@@ -146,7 +147,7 @@ def test_delta_spark_goes_on_from_our_clustering_and_we_from_its(
     assert rows == in_order(by_query(table))
 
 
-@pytest.mark.parametrize("case", quick_and_thorough(CASES, ["all", "z-order", "purge"]))
+@pytest.mark.parametrize("case", quick_and_thorough(CASES, "all", "z-order", "purge"))
 def test_results_and_history_are_those_of_delta_spark(
     spark: SparkSession, delta_spark: SparkProcess, base: Path, tmp_path: Path, case: str
 ) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support import delta_rs, log
-from tests.support.cases import quick_and_thorough
+from tests.support.quick import quick_and_thorough
 from tests.support.table_builder import rows_of
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def state(path: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    "name", quick_and_thorough(TABLES, ["vectors", "row tracking", "clustering"])
+    "name", quick_and_thorough(TABLES, "vectors", "row tracking", "clustering")
 )
 def test_both_engines_restore_the_same_and_go_on(
     spark: SparkSession, delta_spark: SparkProcess, table: str, name: str

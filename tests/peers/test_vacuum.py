@@ -12,6 +12,7 @@ from deltalake import DeltaTable as DeltaRsTable
 from pyspark.sql import SparkSession
 
 from tests.support import log
+from tests.support.quick import quick_and_thorough
 from tests.support.session_settings import session_settings
 from tests.support.spark_process import SparkProcess, SparkProcessError
 from tests.support.vacuumed import aged_copy, changed_table, litter, stored
@@ -53,10 +54,7 @@ def aged_pair(spark: SparkSession, table: str, tmp_path: Path, young: int) -> tu
     return copies[0], copies[1]
 
 
-@pytest.mark.parametrize(
-    "young",
-    [4, pytest.param(2, marks=pytest.mark.thorough), pytest.param(6, marks=pytest.mark.thorough)],
-)
+@pytest.mark.parametrize("young", quick_and_thorough([2, 4, 6], 4))
 @pytest.mark.parametrize("kind", ["FULL", "LITE"])
 def test_the_same_files_are_shown_and_deleted_as_by_delta_spark(
     spark: SparkSession,

@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-
-
-def quick_and_thorough(names: Iterable[str], quick: Collection[str]) -> list[Any]:
-    """Return the parameters of a test, of which only the quick ones are part of `make test`."""
-    return [
-        pytest.param(name, marks=[] if name in quick else [pytest.mark.thorough]) for name in names
-    ]
 
 
 def drawn_cases(count: int, *, thorough: int, same: bool = False) -> Callable[[Any], Any]:

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-#: Adds one to some of the writer's rows until the time is up, by UPDATE or MERGE; now and then it
-#: deletes one of them, or appends new ones. Nobody else touches these rows, so any failure fails
-#: the test.
+#: Adds one to fewer than ``most`` of the writer's rows until the time is up, by UPDATE or MERGE,
+#: and says to which. Now and then it deletes one of them, or, with ``appends``, appends new ones.
+#: No other process touches these rows, so any failure fails the test.
 WORK = """
 import random, time
 
@@ -18,7 +18,7 @@ added, deleted, appended = [], [], []
 next_id = 1_000_000 * (me + 1)
 deadline = time.monotonic() + seconds
 while time.monotonic() < deadline and len(mine) > 10:
-    some = chance.sample(mine, chance.randrange(1, 6))
+    some = chance.sample(mine, chance.randrange(1, most))
     listed = ", ".join(map(str, some))
     kind = chance.random()
     if kind < 0.15:
@@ -32,7 +32,7 @@ while time.monotonic() < deadline and len(mine) > 10:
             " ON t.id = s.key WHEN MATCHED THEN UPDATE SET n = n + 1"
         )
         added += some
-    elif kind < 0.6:
+    elif appends and kind < 0.6:
         new = list(range(next_id, next_id + 2))
         spark.range(new[0], new[-1] + 1, 1, 1).selectExpr("id", "0L AS n").write.format(
             "delta"
@@ -60,7 +60,8 @@ while time.monotonic() < deadline:
         result += metrics.numFilesRemoved > 0
     except ConcurrentModificationError as problem:
         assert "moved" in str(problem) or "compact" in str(problem).lower(), problem
-    time.sleep(0.05)
+    # Meanwhile enough small files are written for auto compaction to begin.
+    time.sleep(1.5)
 """
 
 

@@ -6,7 +6,7 @@ Usage: ``python -m tests.support.slowest``.
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tests.support.paths import ROOT
@@ -18,13 +18,16 @@ COUNT = 20
 REPORTS = ("build/junit-*.xml", "jvm/*/target/test-reports/*.xml")
 
 
+def cases(reports: Iterable[Path]) -> Iterator[tuple[float, str, str]]:
+    """Yield the seconds, the module or suite, and the name of each test."""
+    for report in reports:
+        for case in ElementTree.parse(report).iter("testcase"):
+            yield float(case.get("time", "0")), case.get("classname", ""), case.get("name", "")
+
+
 def slowest(reports: Iterable[Path], count: int = COUNT) -> list[tuple[float, str]]:
     """Return the seconds and names of the tests that took longest, the slowest first."""
-    tests = [
-        (float(case.get("time", "0")), f"{case.get('classname')} {case.get('name')}")
-        for report in reports
-        for case in ElementTree.parse(report).iter("testcase")
-    ]
+    tests = [(seconds, f"{suite} {name}") for seconds, suite, name in cases(reports)]
     return sorted(tests, reverse=True)[:count]
 
 

@@ -7,11 +7,11 @@ by the newest reports of `make test`, until as many seconds are saved. One varia
 from __future__ import annotations
 
 import sys
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable
 from pathlib import Path
 
 from tests.support.paths import ROOT
+from tests.support.slowest import cases
 
 #: One node ID of pytest in each line.
 LIST = ROOT / "tests" / "thorough.txt"
@@ -27,15 +27,11 @@ def listed() -> frozenset[str]:
 def slowest_variants(reports: Iterable[Path], seconds: float) -> list[str]:
     """Return the node IDs of variants that together take as many seconds, the slowest first."""
     variants: dict[str, list[tuple[float, str]]] = {}
-    for report in reports:
-        for case in ElementTree.parse(report).iter("testcase"):
-            name = case.get("name", "")
-            if name.endswith("]"):
-                module = case.get("classname", "").replace(".", "/") + ".py"
-                test = f"{module}::{name.partition('[')[0]}"
-                variants.setdefault(test, []).append(
-                    (float(case.get("time", "0")), f"{module}::{name}")
-                )
+    for time_s, suite, name in cases(reports):
+        if name.endswith("]"):
+            module = suite.replace(".", "/") + ".py"
+            test = f"{module}::{name.partition('[')[0]}"
+            variants.setdefault(test, []).append((time_s, f"{module}::{name}"))
     chosen: list[str] = []
     for time_s, variant in sorted(
         (one for others in variants.values() for one in sorted(others)[1:]), reverse=True

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from deltaic import DeltaTable
 from deltaic.exceptions import ConcurrentModificationError, InvalidArgumentError
 from tests.support import log
-from tests.support.cases import drawn_cases, quick_and_thorough
+from tests.support.cases import drawn_cases
 from tests.support.delta_rs import by_arrow, in_order
 from tests.support.interleave import committed_meanwhile
+from tests.support.quick import quick_and_thorough
 from tests.support.session_settings import session_settings
 from tests.support.table_builder import build_table, rows_of
 
@@ -105,7 +106,7 @@ VALUES: dict[str, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize("column", quick_and_thorough(VALUES, ["STRING", "DECIMAL(30,3)"]))
+@pytest.mark.parametrize("column", quick_and_thorough(VALUES, "STRING", "DECIMAL(30,3)"))
 def test_values_of_each_type(spark: SparkSession, table: str, column: str) -> None:
     rows = list(enumerate(VALUES[column]))
     build_table(spark, table, f"id INT, v {column}", [rows[::2], rows[1::2]])
