@@ -49,7 +49,7 @@ def test_racing_updates_of_own_rows_all_land_exactly_once(
     ]
     arguments = {
         "table": table, "writers": WRITERS, "rows": ROWS, "seconds": SECONDS,
-        "most": 8, "appends": False,
+        "most": 8, "appends": False, "own_partition": False,
     }  # fmt: skip
     try:
         with ThreadPoolExecutor(WRITERS) as pool:

@@ -18,7 +18,7 @@ from deltaic.exceptions import ConcurrentDeleteDeleteException, ConcurrentModifi
 from tests.support import change_feed, log
 from tests.support.delta_rs import by_query, in_order
 from tests.support.interleave import committed_meanwhile
-from tests.support.table_builder import rows_of
+from tests.support.table_builder import build_table, rows_of
 
 Rows = dict[int, str]
 LINEAGE = "deltaic.lineage"
@@ -208,17 +208,52 @@ def test_both_change_the_same_row(spark: SparkSession, base: Path, table: str) -
     assert values(spark, table) == {i: v for i, v in BASE.items() if i != 3}
 
 
-def test_two_compactions_of_the_same_files_conflict(
+def test_second_of_two_compactions_of_the_same_files_commits_nothing(
     spark: SparkSession, base: Path, table: str
 ) -> None:
     log.copy_table(base, table)
-    with (
-        committed_meanwhile(lambda: run(spark, table, ["OPTIMIZE {t}"])),
-        pytest.raises(ConcurrentDeleteDeleteException),
-    ):
-        run(spark, table, ["OPTIMIZE {t}"])
-    assert values(spark, table) == BASE
+    before = log.newest(table)
+    with committed_meanwhile(lambda: run(spark, table, ["OPTIMIZE {t}"])):
+        metrics = spark.sql(f"OPTIMIZE delta.`{table}`").first().metrics  # type: ignore[union-attr]
+    assert (metrics.numFilesAdded, metrics.numFilesRemoved) == (0, 0)
+    assert values(spark, table) == BASE and log.newest(table) == before + 1
     assert len(log.files_in(table, ".parquet")) == 4 + 1, "the loser's file is deleted"
+
+
+@pytest.mark.parametrize(
+    ("theirs", "num_left", "is_left"),
+    [
+        ("OPTIMIZE {t} WHERE p = 0", 6, lambda i: True),
+        ("DELETE FROM {t} WHERE p = 0 AND id = 4", 6, lambda i: i != 4),
+        ("DELETE FROM {t}", 0, lambda i: False),
+    ],
+)
+def test_compaction_leaves_out_files_that_others_have_removed(
+    spark: SparkSession, table: str, theirs: str, num_left: int, is_left: Callable[[int], bool]
+) -> None:
+    """A DELETE rewrites files, as there are no deletion vectors. Metrics count what is left."""
+    files = [[(10 * file + p, p) for p in (0, 1, 2)] + [(4 + 10 * file, 0)] for file in range(3)]
+    build_table(spark, table, "id INT, p INT", files, deletion_vectors=False, partition_by=["p"])
+    before = rows_of(spark, table)
+    with committed_meanwhile(lambda: run(spark, table, [theirs])):
+        metrics = spark.sql(f"OPTIMIZE delta.`{table}`").first().metrics  # type: ignore[union-attr]
+    assert rows_of(spark, table) == [row for row in before if is_left(row[0])]
+    assert in_order(by_query(table)) == in_order(rows_of(spark, table))
+    assert metrics.numFilesRemoved == num_left
+    if num_left == 0:
+        assert (metrics.numFilesAdded, log.newest(table)) == (0, 1)
+        return
+    assert log.newest(table) == 2
+    adds, removes = (log.actions(table, 2, kind) for kind in ("add", "remove"))
+    assert {add["partitionValues"]["p"] for add in adds} == {"1", "2"} and len(removes) == 6
+    assert metrics.numFilesAdded == 2
+    assert metrics.filesAdded.totalSize == sum(add["size"] for add in adds)
+    history = log.commit_info(table, 2)["operationMetrics"]
+    assert (history["numAddedFiles"], history["numRemovedFiles"]) == ("2", "6")
+    assert history["maxFileSize"] == str(max(add["size"] for add in adds))
+    # What was left out is compacted by the next one.
+    run(spark, table, ["OPTIMIZE {t}"])
+    assert len(log.active_files(table)) == 3
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ package io.deltaic.spark.commit
 import com.fasterxml.jackson.databind.node.ObjectNode
 
 import io.deltaic.protocol.{AddCdcFile, AddFile, DeltaicException, RemoveFile}
+import io.deltaic.spark.commit.lineage.{CompactionPart, Lineage}
 import io.deltaic.spark.util.Json
 
 /**
@@ -39,6 +40,27 @@ private[spark] final case class CommitFiles(
       "dataChange" -> (adds.exists(_.dataChange) || removes.exists(_.dataChange))
     )
   }
+
+  /**
+   * The files of a compaction without those parts that have some of its inputs. The lineage of the others counts by
+   * the inputs that are left.
+   *
+   * @return none if it is not known where the rows of these inputs are
+   */
+  def withoutParts(isInput: RemoveFile => Boolean): Option[CommitFiles] =
+    CompactionPart.of(removes.toIndexedSeq, adds, isInput, CommitFiles.rowsIn).map { parts =>
+      val inputs = parts.flatMap(_.inputs).toSet
+      val outputs = parts.flatMap(_.outputs).map(_.path).toSet
+      val dropped = removes.indices.filter(i => inputs(removes(i))).toSet
+      copy(
+        removes = removes.filterNot(inputs),
+        adds = adds.filterNot(add => outputs(add.path)).map { add =>
+          Lineage.of(add).fold(add) { lineage =>
+            add.copy(tags = add.tags + lineage.without(dropped).tag)
+          }
+        }
+      )
+    }
 }
 
 private[spark] object CommitFiles {

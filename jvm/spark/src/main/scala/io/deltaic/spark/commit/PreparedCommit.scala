@@ -8,7 +8,7 @@ import org.apache.hadoop.fs.{FileStatus, Path}
 import io.deltaic.log.{CommitFile, WriteOutcome}
 import io.deltaic.protocol._
 import io.deltaic.replay.DeltaLog
-import io.deltaic.spark.commit.lineage.{Lineage, TakenBackFiles}
+import io.deltaic.spark.commit.lineage.{Lineage, TakenBackCompactions}
 import io.deltaic.spark.util.Json
 
 /**
@@ -73,8 +73,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
   /** Files to which winners copied rows that this commit has read: the first such version, by canonical path. */
   private val movedReads = mutable.Map.empty[String, Long]
 
-  /** The parts of winning compactions that this commit takes back. */
-  private val takenBack = mutable.ArrayBuffer.empty[TakenBackPaths]
+  private val takenBack = new TakenBackCompactions(rebase.canonical, CommitFiles.rowsIn)
 
   private[spark] def log: DeltaLog = request.log
 
@@ -185,7 +184,10 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     val again = takenBackByWinner(version, adds, removes)
     val isTakenBack = followMovedRows(commit, adds, removes)
     val conflicts =
-      if (isTakenBack) Nil
+      if (isTakenBack)
+        takenBack.firstGone(changes.removes, adds, removes).toSeq.map { gone =>
+          DeletionVectorRebase.FileConflict(gone.path, None, DeletionVectorRebase.Moved)
+        }
       else {
         val others = adds.filterNot(add => again(rebase.canonical(add.path)))
         rebase.conflicts(changes, isChanged, others, removes).map(afterTakingBack)
@@ -302,7 +304,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
 
   /**
    * If a winning commit has moved rows that this one deletes to other files, the deletions follow them. Where they cannot,
-   * since this commit has rewritten the files, it takes the compaction of these files back. If the log does not tell where
+   * since this commit has rewritten the files, it takes the compaction of these files back; a compaction takes back nothing. If the log does not tell where
    * the rows are, this commit stays as it is, and conflicts.
    *
    * @return whether it takes back all that the winner did to files that this commit changes
@@ -320,18 +322,9 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
         moved.ofDeletions(changes, adds, removes)
       }
       followed.foreach { case (after, written) => adopt(after, written) }
-      followed.isEmpty && mayTakeBack(winner) && takeBack(winner, adds, removes)
+      followed.isEmpty && request.changesData && takeBack(winner, adds, removes)
     }
   }
-
-  /** A compaction takes back auto compaction alone, and auto compaction takes back nothing: it gives way. */
-  private def mayTakeBack(winner: CommitFile): Boolean =
-    !PreparedCommit.isAuto(request.operation.parameters.get("auto")) && (
-      request.changesData ||
-      PreparedCommit.isAuto(winner.commitInfo.map {
-        _.json.path("operationParameters").path("auto").asText
-      })
-    )
 
   private def takeBack(
       winner: CommitFile,
@@ -340,45 +333,13 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
   ): Boolean = {
     rebaseOnto(winner.version - 1)
     val now = changes
-    val ours = now.removes.iterator.map(remove => rebase.canonical(remove.path)).toSet
-    val parts = TakenBackFiles.of(
-      removes.toIndexedSeq,
-      adds,
-      remove => ours(rebase.canonical(remove.path)),
-      CommitFiles.rowsIn
-    )
-    parts.foreach { parts =>
-      val again = parts.flatMap(_.again(winner.timestampMs))
-        .filterNot(add => ours(rebase.canonical(add.path)))
-      val gone = parts.flatMap(_.inputs).map(remove => rebase.canonical(remove.path)).toSet
-      val deletionTimestampMs = now.removes.flatMap(_.deletionTimestampMs).maxOption.getOrElse(0L)
-      val removed = parts.flatMap(_.outputs).map(_.remove(deletionTimestampMs, dataChange = false))
-      synchronized {
-        takenBack ++= parts.map { part =>
-          TakenBackPaths(
-            part.outputs.map(add => rebase.canonical(add.path)).toSet,
-            part.inputs.map(remove => rebase.canonical(remove.path)).toSet,
-            ours
-          )
-        }
-      }
-      val left = if (request.changesData) now else withoutInputs(now, gone)
-      adopt(left.copy(removes = left.removes ++ removed, adds = left.adds ++ again), Nil)
+    val deletionTimestampMs = now.removes.flatMap(_.deletionTimestampMs).maxOption.getOrElse(0L)
+    val done =
+      takenBack.takeBack(now.removes, adds, removes, deletionTimestampMs, winner.timestampMs)
+    done.foreach { case (outputs, inputs) =>
+      adopt(now.copy(removes = now.removes ++ outputs, adds = now.adds ++ inputs), Nil)
     }
-    parts.isDefined
-  }
-
-  /** The changes of a compaction without some of its inputs, which are no longer in the table. */
-  private def withoutInputs(changes: CommitFiles, gone: Set[String]): CommitFiles = {
-    val (dropped, left) = changes.removes.zipWithIndex
-      .partition { case (remove, _) => gone(rebase.canonical(remove.path)) }
-    val positions = dropped.map { case (_, position) => position }.toSet
-    val adds = changes.adds.map { add =>
-      Lineage.of(add).fold(add)(lineage =>
-        add.copy(tags = add.tags + lineage.without(positions).tag)
-      )
-    }
-    changes.copy(removes = left.map { case (remove, _) => remove }, adds = adds)
+    done.isDefined
   }
 
   /**
@@ -391,33 +352,26 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
       adds: Seq[AddFile],
       removes: Seq[RemoveFile]
   ): Set[String] = {
-    val gone = removes.iterator.filterNot(_.dataChange).map(r => rebase.canonical(r.path)).toSet
-    val again = adds.iterator.filterNot(_.dataChange).map(a => rebase.canonical(a.path)).toSet
-    val done = synchronized(takenBack.toVector)
-      .filter(part => part.outputs.forall(gone) && part.inputs.exists(again))
-    if (done.nonEmpty) {
+    val done = takenBack.takenBackBy(adds, removes)
+    if (done.again.nonEmpty) {
       rebaseOnto(version - 1)
       val now = changes
-      val outputs = done.flatMap(_.outputs).toSet
-      val others = done.flatMap(part => part.inputs -- part.ours).toSet
-      synchronized(takenBack --= done)
       adopt(
         now.copy(
-          removes = now.removes.filterNot(r => outputs(rebase.canonical(r.path))),
-          adds = now.adds.filterNot(a => others(rebase.canonical(a.path)))
+          removes = now.removes.filterNot(r => done.outputs(rebase.canonical(r.path))),
+          adds = now.adds.filterNot(a => done.others(rebase.canonical(a.path)))
         ),
         Nil
       )
     }
-    done.flatMap(_.inputs).toSet.intersect(again)
+    done.again
   }
 
   /** A file that this commit removes to take it back was changed by another commit: those changes would be lost. */
   private def afterTakingBack(
       conflict: DeletionVectorRebase.FileConflict
   ): DeletionVectorRebase.FileConflict =
-    if (synchronized(takenBack.exists(_.outputs(rebase.canonical(conflict.path)))))
-      conflict.copy(kind = DeletionVectorRebase.Inseparable)
+    if (takenBack.isOutput(conflict.path)) conflict.copy(kind = DeletionVectorRebase.Inseparable)
     else conflict
 
   /** Rebases the deletions onto the files as winning commits up to this version left them. */
@@ -466,23 +420,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     synchronized(rebasedPaths).getOrElse(originalPaths)(path)
 }
 
-/**
- * The canonical paths of files that a commit takes back.
- *
- * @param outputs the compacted files
- * @param inputs their inputs
- * @param ours the files that the commit itself removes
- */
-private final case class TakenBackPaths(
-    outputs: Set[String],
-    inputs: Set[String],
-    ours: Set[String]
-)
-
 private object PreparedCommit {
-
-  /** Whether an OPTIMIZE is auto compaction, by the parameter of this name. */
-  private def isAuto(parameter: Option[String]): Boolean = parameter.contains("true")
 
   /** The number of files of winning commits in one query, bounded by memory. */
   private val FilesInQuery = 10000

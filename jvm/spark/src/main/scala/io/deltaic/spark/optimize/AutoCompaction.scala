@@ -1,6 +1,7 @@
 package io.deltaic.spark.optimize
 
 import java.security.PrivilegedAction
+import java.util.ConcurrentModificationException
 import java.util.concurrent.{Future, FutureTask, TimeUnit}
 
 import scala.collection.mutable
@@ -14,7 +15,7 @@ import org.apache.spark.sql.deltaic.{JobInternals, SessionInternals}
 import org.slf4j.LoggerFactory
 
 import io.deltaic.log.DaemonThread
-import io.deltaic.protocol.{AddFile, DeltaicThrowable}
+import io.deltaic.protocol.AddFile
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.schema.ClusteringColumns
 
@@ -135,7 +136,7 @@ private[spark] object AutoCompaction {
         isDue
       } catch {
         case _: Throwable if isCancelled => false
-        case e: DeltaicThrowable if e.condition.contains("_CONCURRENT_") =>
+        case e: ConcurrentModificationException =>
           logger.info(
             "Table {}: auto compaction gives way to another commit: {}",
             turn.log.table,

@@ -1,5 +1,9 @@
 package io.deltaic.spark.optimize
 
+import java.util.ConcurrentModificationException
+
+import scala.util.Try
+
 import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.expressions.Expression
@@ -7,8 +11,9 @@ import org.apache.spark.sql.catalyst.util.toPrettySQL
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.{ExpressionInternals, WriteInternals}
 import org.apache.spark.sql.types.{BooleanType, StructType}
+import org.slf4j.LoggerFactory
 
-import io.deltaic.protocol.{AddFile, DeltaicException, DeltaicThrowable}
+import io.deltaic.protocol.{AddFile, DeltaicException, DeltaicThrowable, LogPath}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.commit.{CommitFiles, ReadSet}
 import io.deltaic.spark.optimize.curve.RowOrder
@@ -24,6 +29,7 @@ private[spark] final class TableRewrite(
     log: DeltaLog,
     request: RewriteRequest
 ) extends RewrittenTable {
+  private val logger = LoggerFactory.getLogger(getClass)
   private val startedAtMs = System.currentTimeMillis()
   private val snapshot: Snapshot = log.latest()
   private val schema = TableSchema.of(snapshot)
@@ -67,18 +73,19 @@ private[spark] final class TableRewrite(
     }
     val groups = groupsOf(considered)
     val batches = FileGroup.batches(groups, settings, areOrdered = order.isDefined)
-    val added = batches.zipWithIndex.flatMap { case (batch, i) =>
+    val committed = batches.zipWithIndex.map { case (batch, i) =>
       // All read the same version, so that what others have committed since is checked for conflicts.
       rewritten(if (i == 0) transaction else newTransaction(), batch)
     }
-    val removed = groups.flatMap(_.files)
+    val inputs = committed.flatMap(_.removes).map(_.path).toSet
+    val removed = groups.flatMap(_.files).filter(file => inputs(file.path))
     RewriteMetrics(
       startedAtMs,
       considered,
       groups.size,
       batches.size.max(1),
       removed,
-      added,
+      committed.flatMap(_.adds),
       orderMetrics(considered, removed, groups.size)
     ).json(spark, schema, transaction.copySpec)
   }
@@ -92,10 +99,11 @@ private[spark] final class TableRewrite(
     else if (clusteredBy.isEmpty) RewriteMetrics.ofZOrder(considered, removed, numGroups)
     else Map("clusteringStats" -> clusterSelection.metrics(considered, removed))
 
+  /** @return what is committed */
   private def rewritten(
       transaction: WriteTransaction,
       groups: IndexedSeq[FileGroup]
-  ): Seq[AddFile] = {
+  ): CommitFiles = {
     val outputs = new FileRewrite(transaction, settings, order).run(groups)
     val firstInputs = groups.scanLeft(0)(_ + _.files.size)
     val copies = outputs.map { case (output, add) =>
@@ -107,22 +115,60 @@ private[spark] final class TableRewrite(
     val adds =
       if (clusteredBy.nonEmpty && order.isDefined) ClusterTags.marked(copies, clusteredBy)
       else copies
+    val deletionTimestampMs = System.currentTimeMillis()
+    val removes = groups.flatMap(_.files).map(_.remove(deletionTimestampMs, dataChange = false))
+    committed(transaction, CommitFiles(removes, adds))
+  }
+
+  /**
+   * Commits copied rows. If other commits have removed some of their files meanwhile, these are left out: their rows are
+   * in other files already, or deleted.
+   */
+  private def committed(transaction: WriteTransaction, changes: CommitFiles): CommitFiles =
     try {
-      val deletionTimestampMs = System.currentTimeMillis()
-      val removes = groups.flatMap(_.files).map(_.remove(deletionTimestampMs, dataChange = false))
       transaction.commit(
-        CommitFiles(removes, adds),
-        NewFiles(adds),
+        changes,
+        NewFiles(changes.adds),
         ReadSet.nothing,
-        RewriteMetrics.sizes(adds) + ("numPreservedRows" -> preservedRows(transaction, adds)),
+        RewriteMetrics.sizes(changes.adds) +
+          ("numPreservedRows" -> preservedRows(transaction, changes.adds)),
         rebaseSettings =
           if (order.isEmpty) VectorSettings.rebaseSettingsOfMoves(transaction) else None
       )
-      adds
+      changes
     } catch {
       case e: Throwable =>
-        transaction.abort(NewFiles(adds), tasksLost = false)
-        throw e
+        val left = e match {
+          case _: ConcurrentModificationException =>
+            Try(withoutRemovedFiles(changes)).toOption.flatten
+          case _ => None
+        }
+        val lost = changes.adds.map(_.path).diff(left.toSeq.flatMap(_.adds.map(_.path))).toSet
+        transaction.abort(NewFiles(changes.adds.filter(add => lost(add.path))), tasksLost = false)
+        left match {
+          case None => throw e
+          case Some(left) if left.removes.isEmpty => left
+          case Some(left) => committed(newTransaction(), left)
+        }
+    }
+
+  /** @return none if no file is removed, or if it is not known where its rows are */
+  private def withoutRemovedFiles(changes: CommitFiles): Option[CommitFiles] = {
+    def canonical(path: String): String = LogPath.canonical(log.table, path)
+    val ours = changes.removes.iterator.map(remove => canonical(remove.path)).toSet
+    val left = log.withReadableFiles(log.latest())(
+      _.adds.map(add => canonical(add.path)).filter(ours).toSet
+    )
+    val gone = ours -- left
+    if (gone.isEmpty) None
+    else {
+      logger.info(
+        "Table {}: {} leaves out {} files that other commits have removed meanwhile, and what shares new files with them",
+        log.table,
+        request.command,
+        gone.size
+      )
+      changes.withoutParts(remove => gone(canonical(remove.path)))
     }
   }
 

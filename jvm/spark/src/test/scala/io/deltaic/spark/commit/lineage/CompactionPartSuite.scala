@@ -3,7 +3,7 @@ package io.deltaic.spark.commit.lineage
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, RemoveFile}
 import io.deltaic.spark.commit.CommitFiles
 
-class TakenBackFilesSuite extends munit.FunSuite {
+class CompactionPartSuite extends munit.FunSuite {
 
   private def file(path: String, rows: Long, lineage: Option[Lineage] = None): AddFile = AddFile(
     path,
@@ -31,7 +31,7 @@ class TakenBackFilesSuite extends munit.FunSuite {
       removes: IndexedSeq[RemoveFile] = inputs,
       adds: Seq[AddFile] = outputs
   ): Option[Seq[(Seq[String], Seq[String])]] =
-    TakenBackFiles.of(removes, adds, remove => changed(remove.path), CommitFiles.rowsIn)
+    CompactionPart.of(removes, adds, remove => changed(remove.path), CommitFiles.rowsIn)
       .map(_.map(part => part.outputs.map(_.path) -> part.inputs.map(_.path)))
 
   private val first = Seq("x", "y") -> Seq("a", "b", "c")
@@ -53,7 +53,7 @@ class TakenBackFilesSuite extends munit.FunSuite {
         defaultRowCommitVersion = Some(6)
       ).remove(3, dataChange = false)
     )
-    val found = TakenBackFiles.of(
+    val found = CompactionPart.of(
       older,
       outputs.updated(2, output("z", 3, 0, 8, 10)),
       _.path == "e",
@@ -72,11 +72,20 @@ class TakenBackFilesSuite extends munit.FunSuite {
     )
   }
 
-  test("a file without live rows is in no part") {
+  test("a file without live rows is a part of its own") {
     val removes = inputs :+ file("f", 5).copy(
       deletionVector = Some(DeletionVectorDescriptor("u", "v", Some(1), 30, 5))
     ).remove(3, dataChange = false)
-    assertEquals(of(Set("f"), removes, outputs), Some(Nil))
+    assertEquals(of(Set("f"), removes, outputs), Some(Seq(Nil -> Seq("f"))))
+  }
+
+  test("a file whose live rows are in no output is not taken back") {
+    val taken = inputs :+ file("f", 5).remove(3, dataChange = false)
+    assertEquals(of(Set("f"), taken), None)
+    assertEquals(of(Set("a", "f"), taken), None)
+    // A compaction that took back another one, and counts all rows by files that are no longer in the table.
+    val adds = Seq(output("x", 0, 0, -3, -2))
+    assertEquals(of(Set("f"), IndexedSeq(taken.last), adds), None)
   }
 
   test("a commit that is not only a compaction, or whose lineage is wrong, is not taken back") {

@@ -5,13 +5,13 @@ import scala.annotation.tailrec
 import io.deltaic.protocol.{AddFile, RemoveFile}
 
 /**
- * A part of a compaction that a later commit takes back: the compacted files are removed, and their inputs are added
- * again. It is closed: no other file of the compaction holds rows of these inputs (docs/decisions/0049).
+ * A part of a compaction. It is closed: no other file of the compaction holds rows of these inputs. So it can be taken
+ * back alone: the compacted files are removed, and their inputs are added again (docs/decisions/0049).
  *
  * @param outputs the compacted files
  * @param inputs as the compaction removed them, with their deletion vectors
  */
-private[spark] final case class TakenBackFiles(outputs: Seq[AddFile], inputs: Seq[RemoveFile]) {
+private[spark] final case class CompactionPart(outputs: Seq[AddFile], inputs: Seq[RemoveFile]) {
 
   /**
    * The inputs as they were.
@@ -35,21 +35,21 @@ private[spark] final case class TakenBackFiles(outputs: Seq[AddFile], inputs: Se
   }
 }
 
-private[spark] object TakenBackFiles {
+private[spark] object CompactionPart {
 
   /**
-   * The parts of a commit with the files that are to be changed.
+   * The parts of a commit with some of its inputs.
    *
-   * @param isChanged whether a file is to be changed
+   * @param isWanted whether an input is one of them
    * @param numRecords of statistics
    * @return none if the commit is not a compaction, or if its lineage contradicts the numbers of rows in the log
    */
   def of(
       removes: IndexedSeq[RemoveFile],
       adds: Seq[AddFile],
-      isChanged: RemoveFile => Boolean,
+      isWanted: RemoveFile => Boolean,
       numRecords: Option[String] => Option[Long]
-  ): Option[Seq[TakenBackFiles]] = {
+  ): Option[Seq[CompactionPart]] = {
     val isCompaction = removes.forall(!_.dataChange) && adds.forall(!_.dataChange)
     val inputs = adds.map { add =>
       Lineage.of(add).filter(lineage => numRecords(add.stats).contains(lineage.numRows))
@@ -59,14 +59,14 @@ private[spark] object TakenBackFiles {
     if (!isCompaction || inputs.exists(_.isEmpty)) None
     else {
       val outputs = adds.zip(inputs.flatten)
-      val parts = removes.indices.filter(i => isChanged(removes(i)))
+      val parts = removes.indices.filter(i => isWanted(removes(i)))
         .map(i => closed(Set(i), outputs)).distinct
         .map { part =>
-          TakenBackFiles(
+          CompactionPart(
             outputs.collect { case (add, from) if from.exists(part) => add },
             part.toSeq.sorted.map(removes)
           )
-        }.filter(_.outputs.nonEmpty)
+        }
       Option.when(parts.forall(isWhole(_, numRecords)))(parts)
     }
   }
@@ -77,8 +77,11 @@ private[spark] object TakenBackFiles {
     if (larger.size == part.size) part else closed(larger, outputs)
   }
 
-  /** Whether the inputs are fully described and have as many live rows as the outputs. */
-  private def isWhole(part: TakenBackFiles, numRecords: Option[String] => Option[Long]): Boolean = {
+  /**
+   * Whether the inputs are fully described and have as many live rows as the outputs. If not, some rows have gone
+   * elsewhere, by another commit that took a compaction back.
+   */
+  private def isWhole(part: CompactionPart, numRecords: Option[String] => Option[Long]): Boolean = {
     val before = part.inputs.map { input =>
       numRecords(input.stats).map(_ - input.deletionVector.fold(0L)(_.cardinality))
     }

@@ -1,0 +1,53 @@
+package io.deltaic.spark.commit.lineage
+
+import io.deltaic.protocol.{AddFile, RemoveFile}
+import io.deltaic.spark.commit.CommitFiles
+
+class TakenBackCompactionsSuite extends munit.FunSuite {
+
+  private def file(path: String, lineage: Option[Lineage] = None): AddFile = AddFile(
+    path,
+    Map.empty,
+    sizeBytes = 10,
+    modificationTimeMs = 7,
+    dataChange = false,
+    stats = Some(s"""{"numRecords":${lineage.fold(10L)(_.numRows)}}"""),
+    tags = lineage.map(_.tag).toMap
+  )
+
+  private val (a, b, c) = (file("a"), file("b"), file("c"))
+  private val compacted = file("x", Some(Lineage(0, 0, Seq(10, 10))))
+
+  private def removed(files: AddFile*): Seq[RemoveFile] = files.map(_.remove(3, dataChange = false))
+
+  private def commit() = new TakenBackCompactions(_.stripPrefix("./"), CommitFiles.rowsIn)
+
+  test(
+    "the compacted file is removed, and inputs that the commit does not change are added again"
+  ) {
+    val taken = commit()
+    assertEquals(
+      taken.takeBack(removed(a, c), Seq(compacted), removed(a, b), 9, 5),
+      Some((Seq(compacted.remove(9, dataChange = false)), Seq(b.copy(modificationTimeMs = 5))))
+    )
+    assert(taken.isOutput("./x"))
+    assertEquals(taken.firstGone(removed(a, c), Seq(compacted), removed(a, b)), None)
+  }
+
+  test("a file that a winner has removed, and that is not taken back, is gone") {
+    val taken = commit()
+    taken.takeBack(removed(a), Seq(compacted), removed(a, b), 9, 5)
+    val gone = taken.firstGone(removed(a, c), Nil, removed(c.copy(path = "./c")))
+    assertEquals(gone.map(_.path), Some("c"))
+    assertEquals(taken.firstGone(removed(c), Seq(c), removed(c)), None)
+  }
+
+  test("nothing is left to do for what another commit has taken back") {
+    val taken = commit()
+    taken.takeBack(removed(a), Seq(compacted), removed(a, b), 9, 5)
+    assertEquals(taken.takenBackBy(Seq(c), removed(c)).again, Set.empty[String])
+    val done = taken.takenBackBy(Seq(a), removed(compacted))
+    assertEquals(done, TakenBackCompactions.Done(Set("x"), Set("b"), Set("a")))
+    assert(!taken.isOutput("x"))
+  }
+}
