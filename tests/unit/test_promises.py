@@ -213,6 +213,7 @@ SETTINGS: dict[str, Shown] = {
     "autoCompact.maxFileSize": Shown("tests/spark/optimize/test_auto_compaction.py"),
     "autoCompact.minFileSize": Shown("tests/spark/optimize/test_auto_compaction.py"),
     "autoCompact.minNumFiles": Shown("tests/spark/optimize/test_auto_compaction.py"),
+    "clusteredWrite.enabled": Shown("tests/spark/write/test_clustered_write.py"),
     "optimize.batchSize": Shown("tests/spark/optimize/test_batches.py"),
     "optimize.maxDecodedFileSize": Shown("tests/spark/optimize/test_optimize.py"),
     "optimize.maxDeletedRowsRatio": Shown("tests/spark/optimize/test_optimize.py"),

@@ -14,7 +14,7 @@ import org.apache.spark.sql.catalyst.expressions.{
 import org.apache.spark.sql.types.StructType
 
 import io.deltaic.protocol.AddFile
-import io.deltaic.spark.optimize.curve.RowOrder
+import io.deltaic.spark.curve.RowOrder
 import io.deltaic.spark.scan.files.{FilterableFiles, ScanFilters}
 import io.deltaic.spark.schema.TableSchema
 import io.deltaic.spark.skipping.{FileOverlap, SnapshotStatistics}

@@ -3,7 +3,7 @@ package io.deltaic.spark.optimize
 import java.util.UUID
 
 import io.deltaic.protocol.AddFile
-import io.deltaic.spark.optimize.curve.RowOrder
+import io.deltaic.spark.curve.RowOrder
 
 /**
  * How a file says by which columns its rows are clustered, and with which other files: together they are a cube.

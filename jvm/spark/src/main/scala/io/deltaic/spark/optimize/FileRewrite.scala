@@ -6,7 +6,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.{AddFile, DeltaicException, LogPath}
 import io.deltaic.spark.commit.CommitFiles
-import io.deltaic.spark.optimize.curve.RowOrder
+import io.deltaic.spark.curve.RowOrder
 import io.deltaic.spark.scan.TableScan
 import io.deltaic.spark.scan.files.{FileSplits, ListedFiles, ScanFilters}
 import io.deltaic.spark.schema.ScanColumns

@@ -18,7 +18,7 @@ import org.apache.spark.sql.catalyst.expressions.{
 import org.apache.spark.sql.deltaic.{JobInternals, ShuffleInternals}
 import org.apache.spark.sql.types.{IntegerType, LongType, StructType}
 
-import io.deltaic.spark.optimize.curve.{GroupOrder, RowOrder}
+import io.deltaic.spark.curve.{GroupOrder, RowOrder}
 import io.deltaic.spark.write.WriteTransaction
 
 /**

@@ -6,7 +6,7 @@ import org.apache.spark.sql.types.StructType
 import io.deltaic.protocol.AddFile
 import io.deltaic.replay.Snapshot
 import io.deltaic.spark.commit.OperationInfo
-import io.deltaic.spark.optimize.curve.{HilbertCurve, RowOrder, ZOrderCurve}
+import io.deltaic.spark.curve.{HilbertCurve, RowOrder, ZOrderCurve}
 import io.deltaic.spark.util.Json
 
 /**

@@ -16,7 +16,7 @@ import org.slf4j.LoggerFactory
 import io.deltaic.protocol.{AddFile, DeltaicException, DeltaicThrowable, LogPath}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.commit.{CommitFiles, ReadSet}
-import io.deltaic.spark.optimize.curve.RowOrder
+import io.deltaic.spark.curve.RowOrder
 import io.deltaic.spark.rowlevel.VectorSettings
 import io.deltaic.spark.scan.files.FileSplits.sessionZone
 import io.deltaic.spark.scan.files.{ScanFilters, SnapshotFiles}
@@ -139,16 +139,16 @@ private[spark] final class TableRewrite(
     } catch {
       case e: Throwable =>
         val left = e match {
-          case _: ConcurrentModificationException =>
-            Try(withoutRemovedFiles(changes)).toOption.flatten
+          case _: ConcurrentModificationException => Try(withoutRemovedFiles(changes)).toOption.flatten
           case _ => None
         }
-        val lost = changes.adds.map(_.path).diff(left.toSeq.flatMap(_.adds.map(_.path))).toSet
-        transaction.abort(NewFiles(changes.adds.filter(add => lost(add.path))), tasksLost = false)
+        val kept = left.toSeq.flatMap(_.adds).map(_.path).toSet
+        val lost = changes.adds.filterNot(add => kept(add.path))
+        val hasFailed = transaction.abort(NewFiles(lost), tasksLost = false)
         left match {
-          case None => throw e
-          case Some(left) if left.removes.isEmpty => left
-          case Some(left) => committed(newTransaction(), left)
+          case Some(left) if hasFailed =>
+            if (left.removes.isEmpty) left else committed(newTransaction(), left)
+          case _ => throw e
         }
     }
 

@@ -29,7 +29,10 @@ private[spark] object ClusteringColumns {
 
   /** The same by logical names; without columns that the schema does not have. */
   def logical(snapshot: Snapshot, schema: TableSchema): Seq[Seq[String]] =
-    physical(snapshot).flatMap(logical(_, schema.stored, schema.mapping != ColumnMapping.NoMapping))
+    logical(physical(snapshot), schema)
+
+  def logical(physical: Seq[Seq[String]], schema: TableSchema): Seq[Seq[String]] =
+    physical.flatMap(logical(_, schema.stored, schema.mapping != ColumnMapping.NoMapping))
 
   private def logical(
       path: Seq[String],

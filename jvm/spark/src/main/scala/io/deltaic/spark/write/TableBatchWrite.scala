@@ -11,7 +11,12 @@ import io.deltaic.spark.commit.{CommitFiles, ReadSet}
 import io.deltaic.spark.scan.files.FileSplits.sessionZone
 import io.deltaic.spark.scan.files.SnapshotFiles
 import io.deltaic.spark.schema.TableSchema
-import io.deltaic.spark.write.files.{DataWriteSpec, IdentityHighWaterMarks, PartitionedDataWriter}
+import io.deltaic.spark.write.files.{
+  ClusteredRows,
+  DataWriteSpec,
+  IdentityHighWaterMarks,
+  PartitionedDataWriter
+}
 
 /**
  * Writes data files in the executors and commits them, with what they replace, as one version.
@@ -39,7 +44,8 @@ private[spark] final class TableBatchWrite(
   private var tasksDone: () => Unit = () => ()
 
   override def createBatchWriterFactory(info: PhysicalWriteInfo): DataWriterFactory = {
-    val factory = new TableWriterFactory(transaction.dataSpec)
+    val factory =
+      new TableWriterFactory(transaction.dataSpec, clusteredBy = transaction.ordersRowsBy)
     tasksDone = transaction.describe("write the rows")
     factory
   }
@@ -191,15 +197,30 @@ private[spark] final class TableBatchWrite(
   }
 }
 
-/** @param rowsAreNew see [[PartitionedDataWriter]] */
-private[spark] final class TableWriterFactory(spec: DataWriteSpec, rowsAreNew: Boolean = true)
-    extends DataWriterFactory {
+/**
+ * @param rowsAreNew see [[PartitionedDataWriter]]
+ * @param clusteredBy the columns by which the rows of each task are ordered; none if they stay in their order
+ */
+private[spark] final class TableWriterFactory(
+    spec: DataWriteSpec,
+    rowsAreNew: Boolean = true,
+    clusteredBy: Seq[Seq[String]] = Nil
+) extends DataWriterFactory {
+
   override def createWriter(partitionId: Int, taskId: Long): DataWriter[InternalRow] =
     new DataWriter[InternalRow] {
       private val writer = new PartitionedDataWriter(spec, partitionId, rowsAreNew)
-      override def write(row: InternalRow): Unit = writer.write(row)
-      override def commit(): WriterCommitMessage =
+      private val clustered =
+        if (clusteredBy.isEmpty) null
+        else new ClusteredRows(clusteredBy, spec.schema, writer.write)
+
+      override def write(row: InternalRow): Unit =
+        if (clustered == null) writer.write(row) else clustered.add(row)
+
+      override def commit(): WriterCommitMessage = {
+        if (clustered != null) clustered.flush()
         WrittenFiles(writer.commit(), writer.identityHighWaterMarks)
+      }
       override def abort(): Unit = writer.abort()
       override def close(): Unit = ()
     }

@@ -41,6 +41,7 @@ import io.deltaic.spark.schema.{
   TableConditions,
   TableSchema
 }
+import io.deltaic.spark.util.SessionSettings
 import io.deltaic.spark.write.files.{DataWriteSpec, ParquetFormat, WrittenTable}
 
 /**
@@ -129,6 +130,12 @@ private[spark] final class WriteTransaction(
     case Some(configuration) => ClusteringColumns.physical(configuration)
     case None => snapshot.toSeq.flatMap(ClusteringColumns.physical(_))
   }
+
+  /** The columns of a clustered table by which each task orders its rows; none if they stay in their order. */
+  def ordersRowsBy: Seq[Seq[String]] =
+    if (SessionSettings.isOn(spark, "clusteredWrite.enabled", default = true))
+      ClusteringColumns.logical(clusteredBy, schema)
+    else Nil
 
   /** Files of lost tasks are found by it, whatever their kind. */
   private val writeUuidPrefix = DataWriteSpec.newUuidPrefix()
@@ -292,10 +299,12 @@ private[spark] final class WriteTransaction(
    * Deletes the files of a write that has certainly failed.
    *
    * @param tasksLost whether there are tasks without a report
+   * @return false if it may be committed, in which case nothing is deleted
    */
-  def abort(written: NewFiles, tasksLost: Boolean): Unit =
+  def abort(written: NewFiles, tasksLost: Boolean): Boolean = {
     // After `abandon`, a commit that Python may still be processing can no longer succeed.
-    if (prepared.forall(_.abandon())) {
+    val hasFailed = prepared.forall(_.abandon())
+    if (hasFailed) {
       val files = written.dataFiles.map(f => LogPath.toAbsolute(log.table, f.path)) ++
         (written.vectorFiles ++ prepared.toSeq.flatMap(_.ownVectorFiles)).distinct
       discard(files)
@@ -305,6 +314,8 @@ private[spark] final class WriteTransaction(
           configuration
         ).delete(DataWriteSpec.isNamed(writeUuidPrefix, _))
     }
+    hasFailed
+  }
 
   /** Deletes files that are no longer needed. */
   def discard(files: Seq[Path]): Unit = OrphanFiles.delete(log.table, files, configuration)

@@ -1,4 +1,4 @@
-package io.deltaic.spark.optimize.curve
+package io.deltaic.spark.curve
 
 import scala.util.Random
 

@@ -1,4 +1,4 @@
-package io.deltaic.spark.optimize.curve
+package io.deltaic.spark.curve
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{
@@ -18,13 +18,18 @@ import io.deltaic.spark.util.Json
  * Orders rows along a curve through the values of columns.
  *
  * @param columns of the table, or nested fields of them, by their names, outermost first
+ * @param maxPositionBits the maximum number of bits of a position
  */
-private[optimize] final case class RowOrder(curve: SpaceFillingCurve, columns: Seq[Seq[String]]) {
+private[spark] final case class RowOrder(
+    curve: SpaceFillingCurve,
+    columns: Seq[Seq[String]],
+    maxPositionBits: Int = 63
+) {
 
   /** The number of bits of each coordinate of the grid. */
   val bits: Int =
     if (columns.size == 1) RowOrder.MaxBitsOfOne
-    else RowOrder.MaxBits.min(63 / columns.size).max(1)
+    else RowOrder.MaxBits.min(maxPositionBits / columns.size).max(1)
 
   /** The columns of the table that have to be read. */
   def roots: Seq[String] = columns.map(_.head).distinct
@@ -78,7 +83,7 @@ private[optimize] final case class RowOrder(curve: SpaceFillingCurve, columns: S
   }
 }
 
-private[optimize] object RowOrder {
+private[spark] object RowOrder {
 
   /**
    * @param schema the table's columns
@@ -112,7 +117,7 @@ private[optimize] object RowOrder {
  *
  * @param ranges the ranges of each column
  */
-private[optimize] final case class GroupOrder(
+private[spark] final case class GroupOrder(
     order: RowOrder,
     ranges: Seq[RangeBoundaries],
     parts: PartCuts

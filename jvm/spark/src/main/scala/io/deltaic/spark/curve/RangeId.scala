@@ -1,4 +1,4 @@
-package io.deltaic.spark.optimize.curve
+package io.deltaic.spark.curve
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.codegen.Block._

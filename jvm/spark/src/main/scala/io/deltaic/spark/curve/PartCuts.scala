@@ -1,4 +1,4 @@
-package io.deltaic.spark.optimize.curve
+package io.deltaic.spark.curve
 
 /**
  * Cuts the positions of a group into parts of about the same number of rows. Rows of one position, of which there
@@ -7,7 +7,7 @@ package io.deltaic.spark.optimize.curve
  * @param first the number of the first part
  * @param cuts the last positions of all parts but the last, ascending
  */
-private[optimize] final case class PartCuts(first: Int, cuts: Array[Long]) {
+private[spark] final case class PartCuts(first: Int, cuts: Array[Long]) {
 
   /** @param row the number of the row among those of its task, by which rows of one position are spread */
   def part(position: Long, row: Long): Int = {
@@ -30,7 +30,7 @@ private[optimize] final case class PartCuts(first: Int, cuts: Array[Long]) {
   }
 }
 
-private[optimize] object PartCuts {
+private[spark] object PartCuts {
 
   /** @param positions of a sample of the rows, ascending */
   def of(positions: IndexedSeq[Long], numParts: Int, first: Int): PartCuts =

@@ -1,4 +1,4 @@
-package io.deltaic.spark.optimize.curve
+package io.deltaic.spark.curve
 
 /**
  * An order of the cells of a grid in which cells that are close on the curve are close in the grid. A grid has
