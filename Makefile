@@ -115,8 +115,8 @@ type: $(EDITABLE_STAMP) ## Check types (mypy strict)
 .PHONY: test
 test: lint-python type build $(PEERS_STAMP) $(TPC_STAMP) $(CLASS_ARCHIVE) ## Everything that a change must pass
 	@rm -rf build/junit-*.xml jvm/*/target/test-reports
-	@$(call beside,check-jvm test-hive-core,test-conformance-and-units)
-	@$(call beside,test-spark,test-peers)
+	@$(MAKE) --no-print-directory -j2 -k --output-sync=target check-jvm test-peers \
+	  $(SPARK_PARTS:%=test-spark-%) test-conformance-and-units test-hive-core
 	@$(PY) -m tests.support.slowest
 
 # A minute of lint and types, then the tests of what has changed, the Scala suites and units beside those on Spark.
@@ -158,6 +158,14 @@ test-peers: build $(PEERS_STAMP) $(CLASS_ARCHIVE)
 	$(call pytest_in_ci,peers) tests/peers
 test-spark: build $(PEERS_STAMP) $(TPC_STAMP) $(CLASS_ARCHIVE)
 	$(call pytest_in_ci,spark) tests/spark $(APART:%=--ignore=%)
+
+# Parts of about the same length, each in a session of its own, so that two at a time keep both cores busy to the end.
+SPARK_FOLDERS = $(notdir $(patsubst %/,%,$(wildcard tests/spark/*/)))
+SPARK_PARTS = scan session rowlevel write+commit others
+NAMED_FOLDERS = $(subst +, ,$(SPARK_PARTS))
+test-spark-%: build $(PEERS_STAMP) $(TPC_STAMP) $(CLASS_ARCHIVE)
+	$(call pytest_in_ci,spark-$*) $(APART:%=--ignore=%) \
+	  $(addprefix tests/spark/,$(if $(filter others,$*),$(filter-out $(NAMED_FOLDERS),$(SPARK_FOLDERS)),$(subst +, ,$*)))
 
 # The suites of SQL, DML and DDL, which run a second time in a session with Hive support: with others of Spark's hooks.
 HIVE_SUITES = $(foreach suite,alter_table assigned_values catalog_tables change_feed change_feed_refusals \

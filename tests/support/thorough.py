@@ -16,7 +16,7 @@ from tests.support.slowest import cases
 #: One node ID of pytest in each line.
 LIST = ROOT / "tests" / "thorough.txt"
 
-REPORTS = ("build/junit-spark.xml", "build/junit-peers.xml")
+REPORTS = ("build/junit-spark-*.xml", "build/junit-peers.xml")
 
 
 def listed() -> frozenset[str]:
@@ -45,7 +45,8 @@ def slowest_variants(reports: Iterable[Path], seconds: float) -> list[str]:
 
 def main() -> None:
     """Add variants to the list."""
-    added = slowest_variants((ROOT / name for name in REPORTS), float(sys.argv[1]))
+    reports = [report for pattern in REPORTS for report in ROOT.glob(pattern)]
+    added = slowest_variants(reports, float(sys.argv[1]))
     LIST.write_text("".join(f"{one}\n" for one in sorted(listed() | set(added))), encoding="utf-8")
     print(f"{LIST}: {len(added)} variants added")
 

@@ -10,7 +10,17 @@ import org.apache.spark.sql.catalyst.expressions.codegen.{
 }
 import org.apache.spark.sql.catalyst.expressions.{Expression, UnaryExpression}
 import org.apache.spark.sql.catalyst.util.TypeUtils
-import org.apache.spark.sql.types.{DataType, IntegerType, StringType}
+import org.apache.spark.sql.types.{
+  ByteType,
+  DataType,
+  DateType,
+  IntegerType,
+  LongType,
+  ShortType,
+  StringType,
+  TimestampNTZType,
+  TimestampType
+}
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
@@ -19,7 +29,11 @@ import org.apache.spark.unsafe.types.UTF8String
  * @param first the ID of the range below all boundaries
  * @param values ascending, each the last value of its range; ranges without values have equal boundaries
  */
-private[spark] final case class RangeBoundaries(first: Int, values: Array[Any])
+private[spark] final case class RangeBoundaries(first: Int, values: Array[Any]) {
+
+  /** The values of an integral type, which are found faster so. */
+  @transient lazy val longs: Array[Long] = values.map(_.asInstanceOf[Number].longValue)
+}
 
 private[spark] object RangeBoundaries {
 
@@ -79,29 +93,33 @@ private[spark] final case class RangeId(child: Expression, boundaries: RangeBoun
     val reference =
       ctx.addReferenceObj("boundaries", boundaries, classOf[RangeBoundaries].getName)
     val value = child.genCode(ctx)
-    val values = ctx.freshName("values")
     val low = ctx.freshName("low")
     val high = ctx.freshName("high")
     val middle = ctx.freshName("middle")
-    val boundary = ctx.freshName("boundary")
-    val javaType = CodeGenerator.javaType(child.dataType)
-    val boxedType = CodeGenerator.boxedType(child.dataType)
-    val compared = child.dataType match {
-      case _: StringType => s"$boundary.binaryCompare(${value.value})"
-      case other => ctx.genComp(other, boundary, value.value)
+    val search = ctx.freshName("boundaries")
+    val (values, isLess) = child.dataType match {
+      case ByteType | ShortType | IntegerType | LongType | DateType | TimestampType |
+          TimestampNTZType =>
+        (s"long[] $search = $reference.longs();", s"$search[$middle] < ${value.value}")
+      case other =>
+        val boundary = s"((${CodeGenerator.boxedType(other)}) $search[$middle])"
+        val compared = other match {
+          case _: StringType => s"$boundary.binaryCompare(${value.value})"
+          case _ => ctx.genComp(other, boundary, value.value)
+        }
+        (s"Object[] $search = (Object[]) $reference.values();", s"$compared < 0")
     }
     ev.copy(
       code = code"""
         ${value.code}
         int ${ev.value} = 0;
         if (!${value.isNull}) {
-          Object[] $values = (Object[]) $reference.values();
+          $values
           int $low = 0;
-          int $high = $values.length;
+          int $high = $search.length;
           while ($low < $high) {
             int $middle = ($low + $high) >>> 1;
-            $javaType $boundary = ($boxedType) $values[$middle];
-            if ($compared < 0) $low = $middle + 1; else $high = $middle;
+            if ($isLess) $low = $middle + 1; else $high = $middle;
           }
           ${ev.value} = $reference.first() + $low;
         }

@@ -38,10 +38,11 @@ private[optimize] final class FileRewrite(
     try {
       val files = groups.flatMap(_.files)
       val scan = scanOf(files, columns)
-      val parts = plan(groups, scan)
       val written = order match {
-        case None => parts.zip(write(scan, parts, files.size))
-        case Some(order) => writeOrdered(order, groups, scan, parts)
+        case None =>
+          val parts = plan(groups, scan, partBytes(files))
+          parts.zip(write(scan, parts, files.size))
+        case Some(order) => writeOrdered(order, groups, scan, partBytes(files))
       }
       requireAllRows(groups, written)
       val outputs = written.groupBy(_._1.group).toSeq.sortBy(_._1)
@@ -71,9 +72,16 @@ private[optimize] final class FileRewrite(
     if (scan.needsDeletionVectorFilter) scan.withDeletionVectors else scan
   }
 
-  private def plan(groups: IndexedSeq[FileGroup], scan: TableScan): Seq[RewritePart] = {
-    val bytes = groups.iterator.flatMap(_.files).map(_.sizeBytes).sum
-    val partBytes = RewritePart.sizeOf(bytes, SessionInternals.leafParallelism(spark), settings)
+  private def partBytes(files: Seq[AddFile]): Long =
+    RewritePart.sizeOf(files.map(_.sizeBytes).sum, slots, settings, areOrdered = order.isDefined)
+
+  private def slots: Int = SessionInternals.leafParallelism(spark)
+
+  private def plan(
+      groups: IndexedSeq[FileGroup],
+      scan: TableScan,
+      partBytes: Long
+  ): Seq[RewritePart] = {
     val zone = FileSplits.sessionZone(spark)
     groups.zipWithIndex.flatMap { case (FileGroup(partitionValues, files), group) =>
       val splits = files.zipWithIndex.flatMap { case (file, i) =>
@@ -97,12 +105,12 @@ private[optimize] final class FileRewrite(
   private def readerOf(scan: TableScan): PartReader =
     new PartReader(scan.createReaderFactory(), scan.readSchema(), scan.deletionVectors)
 
-  /** @param inputs what tasks read, about as many parts as they write */
+  /** @param partBytes about how much of the inputs a part is */
   private def writeOrdered(
       order: RowOrder,
       groups: IndexedSeq[FileGroup],
       scan: TableScan,
-      inputs: Seq[RewritePart]
+      partBytes: Long
   ): Seq[(RewritePart, WrittenPart)] = {
     val reader = readerOf(scan)
     val sampled = scanOf(groups.flatMap(_.files), StructType(order.roots.map(columns(_))))
@@ -113,12 +121,14 @@ private[optimize] final class FileRewrite(
       reader,
       spec.fileOrdinals.map(i => reader.columns.fieldIndex(columns(i).name))
     )
+    val inputBytes = RewritePart.inputSizeOf(groups.map(_.bytes).sum, slots, settings)
     // Splits hold the constants of the columns that their own scan reads.
-    val samples = plan(groups, sampled).groupBy(_.group)
-    val ofGroups = inputs.groupBy(_.group)
+    val samples = plan(groups, sampled, inputBytes).groupBy(_.group)
+    val inputs = plan(groups, scan, inputBytes).groupBy(_.group)
     rewrite.write(groups.indices.map { group =>
       val rows = groups(group).files.map(file => CommitFiles.liveRows(file).getOrElse(UnknownRows))
-      OrderedGroup(samples(group), ofGroups(group), rows.sum)
+      val numParts = RewritePart.count(groups(group).bytes, partBytes).toInt
+      OrderedGroup(samples(group), inputs(group), rows.sum, numParts)
     })
   }
 

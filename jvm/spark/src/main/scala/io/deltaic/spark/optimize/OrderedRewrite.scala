@@ -25,18 +25,16 @@ import io.deltaic.spark.write.WriteTransaction
  * A group of files whose rows are ordered.
  *
  * @param samples what the tasks read that sample its rows
- * @param inputs what the tasks read that write its rows, about as much as a part each
+ * @param inputs what the tasks read that shuffle its rows
  * @param rows about how many rows it has
+ * @param numParts how many parts its rows are written in
  */
 private[optimize] final case class OrderedGroup(
     samples: Seq[RewritePart],
     inputs: Seq[RewritePart],
-    rows: Long
-) {
-
-  /** How many parts its rows are written in. */
-  def numParts: Int = inputs.size
-}
+    rows: Long,
+    numParts: Int
+)
 
 /**
  * Writes the rows of groups of files in the order of a curve, in parts that follow each other on it. The columns

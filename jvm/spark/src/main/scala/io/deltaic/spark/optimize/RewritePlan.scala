@@ -87,17 +87,33 @@ private[optimize] object RewritePart {
   /** The share of the size of a file that one part has at most: files of whole parts are that close to it. */
   private val PartsOfFile = 8
 
+  /** The same of ordered rows: each part costs a block of each task that reads them, and a dictionary of each column. */
+  private val OrderedPartsOfFile = 5
+
   /** Two tasks for each slot, so that the last ones end at about the same time. */
   private val TasksOfSlot = 2
+
+  /** A task that only reads rows, and shuffles them, is repeated as a whole if it fails. */
+  private val MaxInputBytes = 256L << 20
 
   /**
    * The size of parts with which all slots have something to do.
    *
    * @param bytes of all groups
    */
-  def sizeOf(bytes: Long, slots: Int, settings: OptimizeSettings): Long =
+  def sizeOf(bytes: Long, slots: Int, settings: OptimizeSettings, areOrdered: Boolean): Long =
+    ofSlots(bytes, slots, settings)
+      .min(settings.maxFileBytes / (if (areOrdered) OrderedPartsOfFile else PartsOfFile)).max(1L)
+
+  /** How much a task reads of rows that are ordered: few tasks make few blocks of the shuffle. */
+  def inputSizeOf(bytes: Long, slots: Int, settings: OptimizeSettings): Long =
+    ofSlots(bytes, slots, settings).min(MaxInputBytes)
+
+  private def ofSlots(bytes: Long, slots: Int, settings: OptimizeSettings): Long =
     (bytes / (TasksOfSlot * slots.max(1))).max(settings.minTaskBytes)
-      .min(settings.maxFileBytes / PartsOfFile).max(1L)
+
+  /** The number of parts of about this size. A remainder of less than half a part is spread over the others. */
+  def count(bytes: Long, partBytes: Long): Long = ((bytes + partBytes / 2) / partBytes).max(1L)
 
   /**
    * Cuts a group into parts of about the same size.
@@ -111,8 +127,7 @@ private[optimize] object RewritePart {
       partBytes: Long
   ): Seq[RewritePart] = {
     val bytes = splits.iterator.map(_.split.length).sum
-    // A remainder of less than half a part is spread over the others.
-    val count = ((bytes + partBytes / 2) / partBytes).max(1L)
+    val count = RewritePart.count(bytes, partBytes)
     val parts = ArrayBuffer.empty[RewritePart]
     val current = ArrayBuffer.empty[InputSplit]
     var read = 0L

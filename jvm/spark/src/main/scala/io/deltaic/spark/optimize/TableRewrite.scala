@@ -139,7 +139,8 @@ private[spark] final class TableRewrite(
     } catch {
       case e: Throwable =>
         val left = e match {
-          case _: ConcurrentModificationException => Try(withoutRemovedFiles(changes)).toOption.flatten
+          case _: ConcurrentModificationException =>
+            Try(withoutRemovedFiles(changes)).toOption.flatten
           case _ => None
         }
         val kept = left.toSeq.flatMap(_.adds).map(_.path).toSet
