@@ -71,7 +71,7 @@ def box_share(spark: SparkSession, table: str) -> float:
         for first, last in edges
         for (low, high), (least, most) in bounds
     )
-    return read / len(files) / len(edges) ** 2
+    return float(read / len(files) / len(edges) ** 2)
 
 
 def test_files_of_a_task_have_narrow_ranges_of_several_columns(
