@@ -162,7 +162,10 @@ def _missed(title: str, target: Target) -> str:
 
 
 def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:,.0f}"
+    """Return a count as it is, and a share or a ratio with three digits."""
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if float(value).is_integer() or value >= 100 else f"{value:.3g}"
 
 
 def _ratio(spread: Spread | None) -> str:

@@ -7,7 +7,7 @@ from typing import ClassVar
 from bench import table_log
 from bench.lab import Answer, Lab, collect
 from bench.scenarios.many_files import ManyFiles
-from bench.scenarios.scenario import Measure, Measurement
+from bench.scenarios.scenario import Measure, Measurement, Target
 from bench.settings import Settings
 
 
@@ -18,7 +18,8 @@ class Restore(ManyFiles):
 
     def measures(self, settings: Settings) -> tuple[Measure, ...]:
         """Return the one row."""
-        return (Measure("restore", f"restore half of {self.files(settings):,} files"),)
+        title = f"restore half of {self.files(settings):,} files"
+        return (Measure("restore", title, targets=(Target("delta", 0.2),)),)
 
     def measure_clone(self, lab: Lab, path: str) -> Measurement:
         """Delete the files, which caches the snapshot, and restore them."""

@@ -11,7 +11,7 @@ from typing import ClassVar
 from bench import table_log
 from bench.lab import Lab
 from bench.scenarios.many_files import ManyFiles
-from bench.scenarios.scenario import Measure, Measurement
+from bench.scenarios.scenario import Measure, Measurement, Target
 from bench.settings import Settings
 
 #: Both engines know the setting by this name.
@@ -32,7 +32,7 @@ class Vacuum(ManyFiles):
     def measures(self, settings: Settings) -> tuple[Measure, ...]:
         """Return the one row."""
         title = f"VACUUM {self.kind}: delete half of {self.files(settings):,} files"
-        return (Measure("vacuum", title),)
+        return (Measure("vacuum", title, targets=(Target("delta", 0.2),)),)
 
     def measure_clone(self, lab: Lab, path: str) -> Measurement:
         """Delete the files, which caches the snapshot, and vacuum the table."""
