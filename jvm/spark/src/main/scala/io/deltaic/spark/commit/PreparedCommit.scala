@@ -304,8 +304,8 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
 
   /**
    * If a winning commit has moved rows that this one deletes to other files, the deletions follow them. Where they cannot,
-   * since this commit has rewritten the files, it takes the compaction of these files back; a compaction takes back nothing. If the log does not tell where
-   * the rows are, this commit stays as it is, and conflicts.
+   * since this commit has rewritten the files, it takes the compaction of these files back, unless it is a compaction
+   * itself. If the log does not tell where the rows are, this commit stays as it is, and conflicts.
    *
    * @return whether it takes back all that the winner did to files that this commit changes
    */

@@ -140,6 +140,7 @@ private[spark] final class TableRewrite(
       case e: Throwable =>
         val left = e match {
           case _: ConcurrentModificationException =>
+            // If the table cannot be read, the conflict is the better error.
             Try(withoutRemovedFiles(changes)).toOption.flatten
           case _ => None
         }
