@@ -73,7 +73,8 @@ def test_changes_of_own_rows_and_compactions_all_land_exactly_once(
                 for n, process in enumerate(processes[:WRITERS])
             ]
             compacting = [
-                pool.submit(process.run, COMPACT, **arguments) for process in processes[WRITERS:]
+                pool.submit(process.run, COMPACT, orders=vectors and tracked, **arguments)
+                for process in processes[WRITERS:]
             ]
             results = [future.result() for future in running]
             compactions = sum(future.result() for future in compacting)

@@ -49,15 +49,21 @@ while time.monotonic() < deadline and len(mine) > 10:
 result = [added, deleted, appended]
 """
 
-#: Compacts until the time is up, and returns how often it has committed. It never fails.
+#: Compacts until the time is up, now and then by ZORDER BY if ``orders``, and returns how often it
+#: has committed. It never fails, but that ZORDER BY may lose to another compaction.
 COMPACT = """
-import time
+import random, time
+from deltaic.exceptions import ConcurrentModificationError
 
 result = 0
 deadline = time.monotonic() + seconds
 while time.monotonic() < deadline:
-    metrics = spark.sql(f"OPTIMIZE delta.`{table}`").first().metrics
-    result += metrics.numFilesRemoved > 0
+    order = "ZORDER BY (n, id)" if orders and random.random() < 0.5 else ""
+    try:
+        metrics = spark.sql(f"OPTIMIZE delta.`{table}` {order}").first().metrics
+        result += metrics.numFilesRemoved > 0
+    except ConcurrentModificationError as problem:
+        assert order and "(OPTIMIZE)" in str(problem), problem
     # Meanwhile enough small files are written for auto compaction to begin.
     time.sleep(1.5)
 """

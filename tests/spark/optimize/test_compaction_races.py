@@ -43,6 +43,12 @@ STATEMENTS: dict[str, tuple[str, Callable[[Rows], Rows]]] = {
         lambda rows: {i: "m" if i in (3, 13) else v for i, v in rows.items()} | {100: "new"},
     ),
 }
+#: What precedes a compaction, and its statement. Rows that are ordered are found by their row IDs.
+COMPACTIONS: dict[str, tuple[Sequence[str], str]] = {
+    "compaction": ((), "OPTIMIZE {t}"),
+    "z-order": ((), "OPTIMIZE {t} ZORDER BY (v, id)"),
+    "clustering": (("ALTER TABLE {t} CLUSTER BY (v, id)",), "OPTIMIZE {t}"),
+}
 #: Four files of ten rows, of which one row each is deleted.
 BASE: Rows = {i: "a" for i in range(40) if i % 10 != 7}
 
@@ -95,14 +101,25 @@ def require_kept_ids(before: dict[int, int], after: dict[int, int]) -> None:
     }
 
 
+def prepare(spark: SparkSession, base: Path, table: str, order: str) -> str:
+    """Copy the table, and return the statement that compacts it."""
+    log.copy_table(base, table)
+    before, compaction = COMPACTIONS[order]
+    run(spark, table, before)
+    if order != "compaction" and not row_ids(spark, table):
+        pytest.skip("without row tracking, it is a conflict")
+    return compaction
+
+
+@pytest.mark.parametrize("order", COMPACTIONS)
 @pytest.mark.parametrize("kind", STATEMENTS)
 def test_change_of_rows_follows_a_compaction_that_commits_first(
-    spark: SparkSession, base: Path, table: str, kind: str
+    spark: SparkSession, base: Path, table: str, kind: str, order: str
 ) -> None:
-    log.copy_table(base, table)
+    compaction = prepare(spark, base, table, order)
     ids, version = row_ids(spark, table), log.newest(table)
     statement, change = STATEMENTS[kind]
-    with committed_meanwhile(lambda: run(spark, table, ["OPTIMIZE {t}"])):
+    with committed_meanwhile(lambda: run(spark, table, [compaction])):
         run(spark, table, [statement])
     assert [log.commit_info(table, version + n)["operation"] for n in (1, 2)] == [
         "OPTIMIZE", statement.split()[0],
@@ -118,15 +135,16 @@ def test_change_of_rows_follows_a_compaction_that_commits_first(
     assert told == {i for i in {*BASE, *expected} if BASE.get(i) != expected.get(i)}
 
 
+@pytest.mark.parametrize("order", COMPACTIONS)
 @pytest.mark.parametrize("kind", STATEMENTS)
 def test_compaction_follows_a_change_of_rows_that_commits_first(
-    spark: SparkSession, base: Path, table: str, kind: str
+    spark: SparkSession, base: Path, table: str, kind: str, order: str
 ) -> None:
-    log.copy_table(base, table)
+    compaction = prepare(spark, base, table, order)
     ids, version = row_ids(spark, table), log.newest(table)
     statement, change = STATEMENTS[kind]
     with committed_meanwhile(lambda: run(spark, table, [statement])):
-        run(spark, table, ["OPTIMIZE {t}"])
+        run(spark, table, [compaction])
     assert log.commit_info(table)["operation"] == "OPTIMIZE"
     assert log.newest(table) == version + 2
     assert values(spark, table) == change(BASE)
@@ -137,17 +155,18 @@ def test_compaction_follows_a_change_of_rows_that_commits_first(
     assert log.statistics(compacted)["tightBounds"] is False
 
 
+@pytest.mark.parametrize("order", COMPACTIONS)
 def test_several_changes_and_compactions_follow_each_other(
-    spark: SparkSession, base: Path, table: str
+    spark: SparkSession, base: Path, table: str, order: str
 ) -> None:
     """An UPDATE loses to a DELETE, to a compaction over it, and to a DELETE of what that wrote."""
-    log.copy_table(base, table)
+    compaction = prepare(spark, base, table, order)
 
     def others() -> None:
         with committed_meanwhile(lambda: run(spark, table, ["DELETE FROM {t} WHERE id % 10 = 1"])):
-            run(spark, table, ["OPTIMIZE {t}"])
+            run(spark, table, [compaction])
         run(spark, table, ["DELETE FROM {t} WHERE id % 10 = 2"])
-        run(spark, table, ["INSERT INTO {t} VALUES (200, 'x')", "OPTIMIZE {t}"])
+        run(spark, table, ["INSERT INTO {t} VALUES (200, 'x')", compaction])
         run(spark, table, ["DELETE FROM {t} WHERE id % 10 = 4"])
 
     with committed_meanwhile(others):
@@ -177,16 +196,17 @@ def test_compaction_loses_to_several_changes(spark: SparkSession, base: Path, ta
     assert values(spark, table) == expected
 
 
+@pytest.mark.parametrize("order", COMPACTIONS)
 def test_change_follows_a_compaction_that_was_rebased(
-    spark: SparkSession, base: Path, table: str
+    spark: SparkSession, base: Path, table: str, order: str
 ) -> None:
     """The compacted file holds rows that its inputs, as its commit removes them, no longer had."""
-    log.copy_table(base, table)
+    compaction = prepare(spark, base, table, order)
 
     def others() -> None:
         deletes = ["DELETE FROM {t} WHERE id BETWEEN 10 AND 19", "DELETE FROM {t} WHERE id = 21"]
         with committed_meanwhile(lambda: run(spark, table, deletes)):
-            run(spark, table, ["OPTIMIZE {t}"])
+            run(spark, table, [compaction])
 
     with committed_meanwhile(others):
         run(spark, table, ["DELETE FROM {t} WHERE id IN (2, 23, 39)"])
@@ -256,27 +276,40 @@ def test_compaction_leaves_out_files_that_others_have_removed(
     assert len(log.active_files(table)) == 3
 
 
+def with_lineage(spark: SparkSession, table: str, tag: str) -> None:
+    """Compact the table, and replace the lineage that the commit records."""
+    run(spark, table, ["OPTIMIZE {t}"])
+    path = log.commit_path(table, log.newest(table))
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        if "add" in line:
+            line["add"]["tags"][LINEAGE] = tag
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
 @pytest.mark.parametrize(
     "tag",
     ["no JSON", "{}", '{"first": 0, "rows": [9, 9]}', '{"first": 3, "rows": [9, 9, 9, 9]}'],
 )
 def test_wrong_lineage_is_a_conflict(spark: SparkSession, base: Path, table: str, tag: str) -> None:
     log.copy_table(base, table)
-
-    def others() -> None:
-        run(spark, table, ["OPTIMIZE {t}"])
-        path = log.commit_path(table, log.newest(table))
-        lines = [json.loads(line) for line in path.read_text().splitlines()]
-        for line in lines:
-            if "add" in line:
-                line["add"]["tags"][LINEAGE] = tag
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-
+    run(spark, table, ["ALTER TABLE {t} SET TBLPROPERTIES ('delta.enableRowTracking' = 'false')"])
     with (
-        committed_meanwhile(others),
+        committed_meanwhile(lambda: with_lineage(spark, table, tag)),
         pytest.raises(ConcurrentDeleteDeleteException, match="CONCURRENT_COMPACTION"),
     ):
         run(spark, table, ["DELETE FROM {t} WHERE id = 3"])
+
+
+def test_rows_without_lineage_are_found_by_their_row_ids(
+    spark: SparkSession, base: Path, table: str
+) -> None:
+    log.copy_table(base, table)
+    if not row_ids(spark, table):
+        pytest.skip("the table has no row tracking")
+    with committed_meanwhile(lambda: with_lineage(spark, table, "no JSON")):
+        run(spark, table, ["DELETE FROM {t} WHERE id = 3"])
+    assert values(spark, table) == {i: v for i, v in BASE.items() if i != 3}
 
 
 def test_compactions_in_a_loop_fail_no_change_of_other_rows(

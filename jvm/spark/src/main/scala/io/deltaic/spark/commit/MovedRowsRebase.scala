@@ -4,8 +4,8 @@ import org.apache.hadoop.fs.Path
 
 import io.deltaic.dv.{DeletionVector, DeletionVectorFileWriter}
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, RemoveFile}
-import io.deltaic.spark.commit.DeletionVectorRebase.{Stored, isSubset, of}
-import io.deltaic.spark.commit.lineage.{Lineage, MovedRows}
+import io.deltaic.spark.commit.DeletionVectorRebase.{Stored, of}
+import io.deltaic.spark.commit.lineage.{CompactionPart, Lineage, MovedRows}
 
 /**
  * Rebases two commits of which one has moved rows to other files, and the other has deleted some of them. In
@@ -23,28 +23,46 @@ private[spark] final class MovedRowsRebase(
    * @param original the changes before any rebase, by which the lineage counts
    * @param changes the changes as rebased so far
    * @param theirs the inputs that others have changed as they left them, by canonical path; none for a removed file
+   * @return none if it is not known where the deleted rows are
    */
   def ofMoves(
       original: CommitFiles,
       changes: CommitFiles,
       theirs: Map[String, Option[AddFile]]
-  ): (CommitFiles, Seq[Path]) = {
+  ): Option[(CommitFiles, Seq[Path])] = {
     val removes = original.removes.toIndexedSeq
     val moved = movedRows(removes, original.adds)
     val read = removes.filter(remove => theirs.contains(rebase.canonical(remove.path)))
     val vector = rebase.vectorsOf(
       read.map(of) ++ theirs.values.flatten.map(of) ++ changes.adds.map(of)
     )
-    val deleted = read.flatMap { remove =>
+    val deleted = read.map { remove =>
       val before = vector(of(remove))
       val rows = theirs(rebase.canonical(remove.path)).map { now =>
         val rows = vector(of(now)).copy()
         rows.andNot(before)
         rows
       }
-      moved.positions(remove.path, before, rows).toSeq
+      RowLookup.RowsOf(CompactionPart.restored(remove), before, rows)
     }
-    val byPath = together(deleted.map { case (add, rows) => add.path -> rows })
+    val positions =
+      if (deleted.forall(rows => moved.areKnown(rows.file.path)))
+        Some(together(deleted.flatMap { rows =>
+          moved.positions(rows.file.path, rows.vector, rows.positions).toSeq
+            .map { case (add, positions) => add.path -> positions }
+        }))
+      else settings.lookup.flatMap(_.find(deleted, original.adds))
+    positions.map(withDeleted(original, changes, theirs, vector, _))
+  }
+
+  /** @param byPath the positions of rows in new files that others have deleted */
+  private def withDeleted(
+      original: CommitFiles,
+      changes: CommitFiles,
+      theirs: Map[String, Option[AddFile]],
+      vector: Stored => DeletionVector,
+      byPath: Map[String, DeletionVector]
+  ): (CommitFiles, Seq[Path]) = {
     val left = changes.removes.flatMap { remove =>
       theirs.get(rebase.canonical(remove.path)).fold(Option(remove)) { now =>
         now.map(_.remove(remove.deletionTimestampMs.getOrElse(0L), dataChange = false))
@@ -97,48 +115,75 @@ private[spark] final class MovedRowsRebase(
     val left = changes.adds.map(add => rebase.canonical(add.path) -> add).toMap
     val paths =
       removes.filterNot(_.dataChange).map(r => rebase.canonical(r.path)).filter(read.contains)
-    val moved = if (paths.isEmpty) None else Some(movedRows(removes.toIndexedSeq, adds))
-    moved
-      .filter(to => paths.forall(p => to.areKnown(p) && (settings.restDeleted || left.contains(p))))
-      .flatMap { to =>
-        val vector = rebase.vectorsOf(
-          paths.flatMap(p => Seq(of(read(p)), Stored(p, to.vectorOf(p))) ++ left.get(p).map(of)) ++
-            adds.map(of)
-        )
-        val rows = paths.map { path =>
-          val before = vector(of(read(path)))
-          path -> left.get(path).map { add =>
-            val deleted = vector(of(add)).copy()
-            deleted.andNot(before)
-            deleted
-          }
-        }
-        def base(path: String): DeletionVector = vector(Stored(path, to.vectorOf(path)))
-        val areLive = rows.forall { case (path, deleted) =>
-          deleted.forall(d => isSubset(d, complementOf(d, base(path))))
-        }
-        Option.when(areLive) {
-          val positions = rows.flatMap { case (path, deleted) =>
-            to.positions(path, base(path), deleted).toSeq
-          }
-          val byPath = together(positions.map { case (add, deleted) => add.path -> deleted })
-          val gone = paths.toSet
-          val changesData = paths.exists(read(_).dataChange)
-          val outputs = adds.filter(add => byPath.contains(add.path))
-          val (again, files) = withVectors(outputs.map { add =>
-            val deleted = byPath(add.path)
-            deleted.or(vector(of(add)))
-            add.copy(dataChange = changesData) -> Some(deleted)
-          })
-          val timestampMs = changes.removes.flatMap(_.deletionTimestampMs).maxOption.getOrElse(0L)
-          val after = changes.copy(
-            removes = changes.removes.filterNot(r => gone(rebase.canonical(r.path))) ++
-              outputs.map(_.remove(timestampMs, changesData)),
-            adds = changes.adds.filterNot(a => gone(rebase.canonical(a.path))) ++ again
-          )
-          (after, files)
-        }
+    val canFollow = paths.nonEmpty && paths.forall(p => settings.restDeleted || left.contains(p))
+    Option.when(canFollow) {
+      val moved = movedRows(removes.toIndexedSeq, adds)
+      val vector = rebase.vectorsOf(
+        paths.flatMap(p => of(read(p)) +: left.get(p).map(of).toSeq) ++ adds.map(of)
+      )
+      val rows = paths.map { path =>
+        val before = vector(of(read(path)))
+        val deleted = left.get(path).map(add => complementOf(vector(of(add)), before))
+        RowLookup.RowsOf(CompactionPart.restored(read(path)), before, deleted)
       }
+      val byPath =
+        if (paths.forall(moved.areKnown)) byLineage(moved, rows)
+        else byLookup(rows, adds.filterNot(_.dataChange), vector)
+      byPath.map(follow(changes, adds, paths, vector, _))
+    }.flatten
+  }
+
+  /** The same as `byLineage`, if the rows can be found without it. */
+  private def byLookup(
+      rows: Seq[RowLookup.RowsOf],
+      adds: Seq[AddFile],
+      vector: Stored => DeletionVector
+  ): Option[Map[String, DeletionVector]] =
+    settings.lookup.flatMap(_.find(rows, adds)).filter { byPath =>
+      adds.filter(add => byPath.contains(add.path))
+        .forall(add => areDisjoint(byPath(add.path), vector(of(add))))
+    }
+
+  /** The positions of deleted rows in the files that they were moved to; none if some were deleted before. */
+  private def byLineage(
+      moved: MovedRows,
+      rows: Seq[RowLookup.RowsOf]
+  ): Option[Map[String, DeletionVector]] = {
+    val base = rebase.vectorsOf(rows.map(r => Stored(r.file.path, moved.vectorOf(r.file.path))))
+    def baseOf(rows: RowLookup.RowsOf): DeletionVector =
+      base(Stored(rows.file.path, moved.vectorOf(rows.file.path)))
+    Option.when(rows.forall(r => r.positions.forall(areDisjoint(_, baseOf(r))))) {
+      together(rows.flatMap { r =>
+        moved.positions(r.file.path, baseOf(r), r.positions).toSeq
+          .map { case (add, positions) => add.path -> positions }
+      })
+    }
+  }
+
+  /** @param byPath the positions of deleted rows in the files that others have moved them to */
+  private def follow(
+      changes: CommitFiles,
+      adds: Seq[AddFile],
+      paths: Seq[String],
+      vector: Stored => DeletionVector,
+      byPath: Map[String, DeletionVector]
+  ): (CommitFiles, Seq[Path]) = {
+    val gone = paths.toSet
+    val changesData =
+      changes.removes.exists(r => r.dataChange && gone(rebase.canonical(r.path)))
+    val outputs = adds.filter(add => byPath.contains(add.path))
+    val (again, files) = withVectors(outputs.map { add =>
+      val deleted = byPath(add.path)
+      deleted.or(vector(of(add)))
+      add.copy(dataChange = changesData) -> Some(deleted)
+    })
+    val timestampMs = changes.removes.flatMap(_.deletionTimestampMs).maxOption.getOrElse(0L)
+    val after = changes.copy(
+      removes = changes.removes.filterNot(r => gone(rebase.canonical(r.path))) ++
+        outputs.map(_.remove(timestampMs, changesData)),
+      adds = changes.adds.filterNot(a => gone(rebase.canonical(a.path))) ++ again
+    )
+    (after, files)
   }
 
   private def complementOf(rows: DeletionVector, others: DeletionVector): DeletionVector = {
@@ -146,6 +191,9 @@ private[spark] final class MovedRowsRebase(
     rest.andNot(others)
     rest
   }
+
+  private def areDisjoint(some: DeletionVector, others: DeletionVector): Boolean =
+    complementOf(some, others).cardinality == some.cardinality
 
   private def movedRows(removes: IndexedSeq[RemoveFile], adds: Seq[AddFile]): MovedRows =
     new MovedRows(removes, adds, rebase.canonical, CommitFiles.rowsIn)

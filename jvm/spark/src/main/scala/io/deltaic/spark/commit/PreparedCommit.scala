@@ -315,7 +315,9 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
       removes: Seq[RemoveFile]
   ): Boolean = {
     val hasMoved = removes.exists(r => !r.dataChange && isChanged(rebase.canonical(r.path)))
-    if (!hasMoved || !adds.exists(_.tags.contains(Lineage.Tag))) false
+    val mayBeFound = adds.exists(_.tags.contains(Lineage.Tag)) ||
+      request.rebaseSettings.exists(_.lookup.isDefined)
+    if (!hasMoved || !mayBeFound) false
     else {
       val followed = movedRows.filterNot(_ => movesRows).flatMap { moved =>
         rebaseOnto(winner.version - 1)
@@ -385,12 +387,26 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     val theirs = synchronized(rebasable.rangeTo(version).values.flatten.toMap)
     if (theirs.nonEmpty) {
       val (after, written) =
-        if (movesRows) movedRows.get.ofMoves(request.changes, before, theirs)
+        if (movesRows)
+          movedRows.get.ofMoves(request.changes, before, theirs).getOrElse(throw lostRows(version))
         else
           rebase.rebaseOnto(before, theirs.collect { case (path, Some(file)) => path -> file })
       adopt(after, written)
     }
   }
+
+  /** Others have deleted rows up to this version that this commit has moved, and cannot find. */
+  private def lostRows(version: Long): DeltaicThrowable = DeltaicException(
+    "DELTAIC_CONCURRENT_DELETE_DELETE",
+    Map(
+      "operation" -> request.operation.name,
+      "table" -> request.log.table.toString,
+      "version" -> version.toString,
+      "winnerOperation" -> request.log.commit(version).commitInfo
+        .map(_.json.path("operation").asText).getOrElse("unknown"),
+      "detail" -> request.changes.removes.head.path
+    )
+  )
 
   /** @param written the files of deletion vectors that were written for these changes */
   private def adopt(after: CommitFiles, written: Seq[Path]): Unit = {

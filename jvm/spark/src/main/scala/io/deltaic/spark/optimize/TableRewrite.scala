@@ -132,8 +132,9 @@ private[spark] final class TableRewrite(
         ReadSet.nothing,
         RewriteMetrics.sizes(changes.adds) +
           ("numPreservedRows" -> preservedRows(transaction, changes.adds)),
-        rebaseSettings =
-          if (order.isEmpty) VectorSettings.rebaseSettingsOfMoves(transaction) else None
+        // Only a compaction has lineage by which rows are found.
+        rebaseSettings = VectorSettings.rebaseSettingsOfMoves(transaction)
+          .filter(order.isEmpty || _.lookup.isDefined)
       )
       changes
     } catch {

@@ -4,6 +4,7 @@ import org.apache.spark.sql.classic.SparkSession
 
 import io.deltaic.protocol.TableFeatures
 import io.deltaic.spark.commit.RebaseSettings
+import io.deltaic.spark.commit.reads.RowsByRowId
 import io.deltaic.spark.util.SessionSettings
 import io.deltaic.spark.write.files.DataWriteSpec
 import io.deltaic.spark.write.{RowDeletionActions, WriteTransaction}
@@ -44,7 +45,15 @@ private[spark] object VectorSettings {
       restDeleted = files.newDataFiles.isEmpty,
       DataWriteSpec.randomPrefixLength(transaction.plan.metadata.configuration).getOrElse(0),
       settings.maxFileBytes,
-      settings.inlineBytes
+      settings.inlineBytes,
+      lookup = transaction.schema.rowTracking.filter(_.materialized.nonEmpty).map { _ =>
+        new RowsByRowId(
+          transaction.spark,
+          transaction.log.table,
+          transaction.readVersion,
+          transaction.schema
+        )
+      }
     )
   }
 
