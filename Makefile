@@ -5,7 +5,9 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
+ifndef AT_ONCE
 .NOTPARALLEL:
+endif
 
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"$$/\1/p' python/deltaic/_version.py)
 SBT_VERSION := $(shell sed -n 's/^sbt.version=//p' project/build.properties)
@@ -115,7 +117,7 @@ type: $(EDITABLE_STAMP) ## Check types (mypy strict)
 .PHONY: test
 test: lint-python type build $(PEERS_STAMP) $(TPC_STAMP) $(CLASS_ARCHIVE) ## Everything that a change must pass
 	@rm -rf build/junit-*.xml jvm/*/target/test-reports
-	@$(MAKE) --no-print-directory -j2 -k --output-sync=target check-jvm test-peers \
+	@$(MAKE) --no-print-directory -j2 -k --output-sync=target AT_ONCE=1 check-jvm test-peers \
 	  $(SPARK_PARTS:%=test-spark-%) test-conformance-and-units test-hive-core
 	@$(PY) -m tests.support.slowest
 
