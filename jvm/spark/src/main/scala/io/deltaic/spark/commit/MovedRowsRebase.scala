@@ -115,8 +115,10 @@ private[spark] final class MovedRowsRebase(
     val left = changes.adds.map(add => rebase.canonical(add.path) -> add).toMap
     val paths =
       removes.filterNot(_.dataChange).map(r => rebase.canonical(r.path)).filter(read.contains)
-    val canFollow = paths.nonEmpty && paths.forall(p => settings.restDeleted || left.contains(p))
-    Option.when(canFollow) {
+    // A file that was added again has its rows where they were.
+    val again = adds.iterator.map(add => rebase.canonical(add.path)).toSet
+    val canFollow = paths.forall(p => (settings.restDeleted || left.contains(p)) && !again(p))
+    Option.when(paths.nonEmpty && canFollow) {
       val moved = movedRows(removes.toIndexedSeq, adds)
       val vector = rebase.vectorsOf(
         paths.flatMap(p => of(read(p)) +: left.get(p).map(of).toSeq) ++ adds.map(of)

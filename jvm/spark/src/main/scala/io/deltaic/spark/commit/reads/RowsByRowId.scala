@@ -14,7 +14,7 @@ import org.slf4j.LoggerFactory
 
 import io.deltaic.dv.DeletionVector
 import io.deltaic.protocol.AddFile
-import io.deltaic.spark.commit.RowLookup
+import io.deltaic.spark.commit.{CommitFiles, RowLookup}
 import io.deltaic.spark.scan.files.ListedFiles
 import io.deltaic.spark.schema.TableSchema
 
@@ -37,16 +37,22 @@ private[spark] final class RowsByRowId(
       rows: Seq[RowLookup.RowsOf],
       in: Seq[AddFile]
   ): Option[Map[String, DeletionVector]] =
-    try {
-      val ids = idsOf(rows)
-      val found =
-        if (ids.isEmpty) Map.empty[String, DeletionVector] else positions(in)(Ids(ids)).toMap
-      Option.when(ids.length.toLong == found.values.map(_.cardinality).sum)(found)
-    } catch {
+    try
+      Option.when(rows.map(count).sum <= MaxRows)(idsOf(rows)).flatMap { ids =>
+        val found =
+          if (ids.isEmpty) Map.empty[String, DeletionVector] else positions(in)(Ids(ids)).toMap
+        Option.when(ids.length.toLong == found.values.map(_.cardinality).sum)(found)
+      }
+    catch {
       case NonFatal(e) =>
         logger.warn(s"$table: cannot find the rows that another commit has moved", e)
         None
     }
+
+  private def count(rows: RowLookup.RowsOf): Long = rows.positions match {
+    case Some(positions) => positions.cardinality
+    case None => CommitFiles.rows(rows.file).getOrElse(0L) - rows.vector.cardinality
+  }
 
   private def idsOf(rows: Seq[RowLookup.RowsOf]): Array[Long] = {
     val selected = rows.map { rows =>
@@ -101,6 +107,9 @@ private[spark] final class RowsByRowId(
 }
 
 private object RowsByRowId {
+
+  /** The IDs of so many rows take 128 MB on the driver and in each executor. */
+  private val MaxRows = 1L << 24
 
   /** The columns of [[ListedRows.identified]]. */
   private val FilePath = 0
