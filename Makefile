@@ -117,7 +117,7 @@ type: $(EDITABLE_STAMP) ## Check types (mypy strict)
 .PHONY: test
 test: lint-python type build $(PEERS_STAMP) $(TPC_STAMP) $(CLASS_ARCHIVE) ## Everything that a change must pass
 	@rm -rf build/junit-*.xml jvm/*/target/test-reports
-	@$(MAKE) --no-print-directory -j2 -k --output-sync=target AT_ONCE=1 check-jvm test-peers \
+	@$(MAKE) --no-print-directory -j2 -k --output-sync=target AT_ONCE=1 check-jvm test-peers-0 test-peers-1 \
 	  $(SPARK_PARTS:%=test-spark-%) test-conformance-and-units test-hive-core
 	@$(PY) -m tests.support.slowest
 
@@ -158,6 +158,8 @@ test-conformance-and-units: build $(CLASS_ARCHIVE)
 	$(call pytest_in_ci,units) tests/conflicts tests/unit tests/conformance $(APART)
 test-peers: build $(PEERS_STAMP) $(CLASS_ARCHIVE)
 	$(call pytest_in_ci,peers) tests/peers
+test-peers-0 test-peers-1: test-peers-%: build $(PEERS_STAMP) $(CLASS_ARCHIVE)
+	$(call pytest_in_ci,peers-$*) $(call half,tests/peers,$*)
 test-spark: build $(PEERS_STAMP) $(TPC_STAMP) $(CLASS_ARCHIVE)
 	$(call pytest_in_ci,spark) tests/spark $(APART:%=--ignore=%)
 
@@ -179,6 +181,9 @@ HIVE_SUITES = $(foreach suite,alter_table assigned_values catalog_tables change_
 .PHONY: test-hive-core
 test-hive-core: build $(CLASS_ARCHIVE)
 	$(call pytest_in_ci,hive) --hive --every 10 $(HIVE_SUITES)
+
+# $(call half,folders,0): every second suite, from the first or the second on.
+half = $$(printf '%s\n' $(1)/test_*.py | awk 'NR % 2 == $(2)')
 
 pytest_in_ci = $(run_python) -m pytest -m "not thorough" --basetemp build/pytest-$(1) --junitxml build/junit-$(1).xml
 
@@ -209,7 +214,7 @@ test-peer-reads: build $(PEERS_STAMP) $(TPC_STAMP) ## Have both peers read every
 .PHONY: peer-reads-0 peer-reads-1
 peer-reads-0 peer-reads-1: peer-reads-%:
 	$(call pytest_in_ci,peer-reads-$*) --peers-read \
-	  $(if $(ARGS),tests/spark,$$(printf '%s\n' tests/spark/*/test_*.py | awk 'NR % 2 == $*')) $(ARGS)
+	  $(if $(ARGS),tests/spark,$(call half,tests/spark/*,$*)) $(ARGS)
 
 .PHONY: test-py
 test-py: build $(PEERS_STAMP) $(TPC_STAMP) ## Run the Python tests: units, conflicts, Spark, peers (ARGS="-k name")

@@ -16,7 +16,7 @@ from tests.support.slowest import cases
 #: One node ID of pytest in each line.
 LIST = ROOT / "tests" / "thorough.txt"
 
-REPORTS = ("build/junit-spark-*.xml", "build/junit-peers.xml")
+REPORTS = ("build/junit-spark-*.xml", "build/junit-peers-*.xml")
 
 
 def listed() -> frozenset[str]:
