@@ -39,12 +39,12 @@ def ratio(value: float) -> str:
 
 
 def amount(value: float, *, is_bytes: bool) -> str:
-    """Return an amount: bytes in the largest unit that fits, other numbers as they are."""
+    """Return an amount: bytes in the largest unit that fits, small fractions with three digits."""
     if is_bytes:
         for size, unit in _LARGE_UNITS:
             if value >= size:
                 return f"{value / size:.3g} {unit}"
-    return f"{value:,.0f}" if value >= 10 or value == round(value) else f"{value:.1f}"
+    return f"{value:,.0f}" if value >= 10 or value == round(value) else f"{value:.3g}"
 
 
 def _line(cells: Sequence[str]) -> str:

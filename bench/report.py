@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bench.engines import FLOOR
 from bench.environment import git_commit, load_average, machine
+from bench.markdown import amount
 from bench.runner import ScenarioResult
 from bench.scenarios.scenario import Target
 from bench.settings import Settings
@@ -162,10 +163,7 @@ def _missed(title: str, target: Target) -> str:
 
 
 def _number(value: float | None) -> str:
-    """Return a count as it is, and a share or a ratio with three digits."""
-    if value is None:
-        return ""
-    return f"{value:,.0f}" if float(value).is_integer() or value >= 100 else f"{value:.3g}"
+    return "" if value is None else amount(value, is_bytes=False)
 
 
 def _ratio(spread: Spread | None) -> str:

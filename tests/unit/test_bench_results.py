@@ -332,7 +332,7 @@ def test_a_ratio_is_rounded(value, expected):
 def test_amounts_are_rounded():
     assert amount(346_480_333, is_bytes=True) == "346 MB"
     assert amount(453, is_bytes=True) == "453"
-    assert amount(0.08, is_bytes=True) == "0.1"
+    assert amount(0.08, is_bytes=True) == "0.08"
     assert amount(3714, is_bytes=False) == "3,714"
 
 
