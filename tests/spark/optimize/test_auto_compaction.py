@@ -11,6 +11,7 @@ import pytest
 
 from deltaic import DeltaTable
 from deltaic.commit import transaction
+from deltaic.exceptions import ConcurrentModificationError
 from tests.support import change_feed, log
 from tests.support.delta_rs import by_query, in_order
 from tests.support.interleave import committed_meanwhile
@@ -303,6 +304,28 @@ def test_statement_that_rewrites_files_takes_back_a_compaction_that_commits_firs
     told = {row.id for row in change_feed.changes(spark, table, startingVersion=3).collect()}
     assert told == {i for i in {*base, *change(base)} if base.get(i) != change(base).get(i)}
     assert rows_of(spark, table, 2) == in_order([*rows_of(spark, table, 0), (300, 0, "added")])
+
+
+@pytest.mark.parametrize(
+    "kind", ["UPDATE {t} SET s = 'u' WHERE id % 100 = 1", "DELETE FROM {t} WHERE id % 100 = 1"]
+)
+def test_appended_row_that_is_compacted_before_the_statement_commits_is_a_conflict(
+    spark: SparkSession, table: str, kind: str
+) -> None:
+    """The statement takes the compaction back, and has not read the row that was appended."""
+    build_table(spark, table, SCHEMA, files(2), deletion_vectors=False)
+
+    def others() -> None:
+        append_file(spark, table, SCHEMA, [(301, 0, "added")])
+        spark.sql(f"OPTIMIZE delta.`{table}`").collect()
+
+    before = rows_of(spark, table)
+    with (
+        committed_meanwhile(others),
+        pytest.raises(ConcurrentModificationError, match="CONCURRENT_APPEND"),
+    ):
+        spark.sql(kind.replace("{t}", f"delta.`{table}`"))
+    assert rows_of(spark, table) == in_order([*before, (301, 0, "added")])
 
 
 def row_ids(spark: SparkSession, table: str) -> list[Any]:

@@ -296,10 +296,11 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     find(others).flatMap(_ => find(rebase.withNewRows(others, removes))).map(_.path)
   }
 
+  /** A file of another commit that this one adds again, to take a compaction back, still has the other's rows. */
   private def ofOthers(adds: Seq[AddFile]): Seq[AddFile] =
     adds.filter { add =>
       val path = rebase.canonical(add.path)
-      add.dataChange && !isChanged(path) && !originalPaths(path)
+      add.dataChange && !originalPaths(path) && (!isChanged(path) || takenBack.isAddedAgain(path))
     }
 
   /**

@@ -66,6 +66,12 @@ private[spark] final class TakenBackCompactions(
   /** Whether a file is removed since a compaction that added it is taken back. */
   def isOutput(path: String): Boolean = synchronized(parts.exists(_.outputs(canonical(path))))
 
+  /** Whether a file is added again, unchanged, since a compaction that removed it is taken back. */
+  def isAddedAgain(path: String): Boolean = synchronized {
+    val file = canonical(path)
+    parts.exists(part => part.inputs(file) && !part.ours(file))
+  }
+
   /**
    * The first file that this commit removes although a winning commit has removed it. A commit with such a file would add
    * rows for a second time. Files that were taken back are in the table again.

@@ -31,6 +31,7 @@ class TakenBackCompactionsSuite extends munit.FunSuite {
       Some((Seq(compacted.remove(9, dataChange = false)), Seq(b.copy(modificationTimeMs = 5))))
     )
     assert(taken.isOutput("./x"))
+    assertEquals(Seq("./b", "a", "c", "x").filter(taken.isAddedAgain), Seq("./b"))
     assertEquals(taken.firstGone(removed(a, c), Seq(compacted), removed(a, b)), None)
   }
 
